@@ -1,0 +1,58 @@
+"""Run benchmarks and print their rows: `python -m benchmarks [overhead bandwidth vecmath composite] [--markdown FILE]`.
+
+A row that misses what it must reach says NO; the exit status does not, as a busy machine would decide it.
+"""
+
+import argparse
+import platform
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from benchmarks.timing import COLUMNS, DOUBT, Row, markdown, print_cells
+
+NAMES = ("overhead", "bandwidth", "vecmath", "composite")
+
+
+def environment() -> str:
+    """Return one line that says what ran on what."""
+    parts = [f"Python {platform.python_version()}"]
+    for package in ("cygrad", "numpy", "torch"):
+        try:
+            parts.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            parts.append(f"{package} (no installed version)")
+    return ", ".join([*parts, processor()])
+
+
+def processor() -> str:
+    """Return the processor's model where Linux tells it, else the architecture."""
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.exists() else []
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
+
+
+def main() -> None:
+    """Run the named benchmarks, all by default."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Print ratios to NumPy and torch.")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"which to run: {', '.join(NAMES)} (all)")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table there")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(NAMES):
+        parser.error(f"unknown benchmark {', '.join(sorted(unknown))}: choose from {', '.join(NAMES)}")
+
+    print(environment())
+    print_cells(COLUMNS)
+    rows: list[Row] = []
+    for name in arguments.names or NAMES:
+        for row in import_module(f"benchmarks.{name}").rows():
+            print_cells(row.cells())
+            rows.append(row)
+    doubt = f"\n{DOUBT}\n" if any(row.doubtful for row in rows) else ""
+    print(doubt, end="")
+    if arguments.markdown:
+        arguments.markdown.write_text(f"{environment()}\n\n{markdown(rows)}{doubt}")
+
+
+if __name__ == "__main__":
+    main()

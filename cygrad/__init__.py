@@ -1,0 +1,90 @@
+"""cygrad: torch.autograd's API on the CPU, with Cython nodes and OpenMP kernels.
+
+>>> import cygrad
+>>> x = cygrad.tensor([1., 2., 3.], requires_grad=True)
+>>> x.tanh().sum().backward()
+>>> x.grad
+tensor([0.4200, 0.0707, 0.0099])
+"""
+
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
+import cygrad.tensor as _tensor
+from cygrad import autograd as autograd
+from cygrad import creation as _creation
+from cygrad._core.node import is_grad_enabled as is_grad_enabled
+from cygrad._core.storage import DType as dtype
+from cygrad._core.storage import OutOfMemoryError as OutOfMemoryError
+from cygrad._core.storage import dtype_by_name as _dtype_by_name
+from cygrad._core.tensor import Size as Size
+from cygrad._kernels.threads import get_num_threads as get_num_threads
+from cygrad._kernels.threads import set_num_threads as set_num_threads
+from cygrad.creation import *  # noqa: F403
+from cygrad.device import device as device
+from cygrad.operators import functions as _functions
+
+Tensor = _tensor.Tensor
+__version__ = "0.1.0"
+inf, nan, pi, e, newaxis = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045, None
+
+globals().update(_functions)
+globals().update(_dtype_by_name)
+strided = contiguous_format = preserve_format = None
+
+# Loaded at first use: importing cygrad stays quick and opens few files.
+_LAZY = {name: module for module, names in {
+    "cygrad.random": "Generator default_generator manual_seed seed initial_seed rand randn randint randperm normal rand_like randn_like "
+                     "randint_like",
+    "cygrad.autograd.grad_mode": "no_grad enable_grad set_grad_enabled",
+    "cygrad.limits": "finfo iinfo",
+    "cygrad.config": "show_config",
+    "cygrad.printing": "set_printoptions",
+}.items() for name in names.split()}
+_LAZY_MODULES = ("config", "random", "printing")
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LAZY:
+        value = getattr(_import_module(_LAZY[name]), name)
+    elif name in _LAZY_MODULES:
+        value = _import_module(f"cygrad.{name}")
+    else:
+        raise AttributeError(f"module 'cygrad' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *_LAZY_MODULES})
+
+
+def is_tensor(obj: object) -> bool:
+    """Say whether an object is a tensor.
+
+    >>> import cygrad
+    >>> cygrad.is_tensor([1.])
+    False
+    """
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Say whether the elements are floating-point numbers."""
+    return input.is_floating_point()
+
+
+def numel(input: Tensor) -> int:
+    """Return the number of elements."""
+    return input.numel()
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """Return the smallest dtype that holds both.
+
+    >>> import cygrad
+    >>> cygrad.promote_types(cygrad.int8, cygrad.uint8)
+    cygrad.int16
+    """
+    from cygrad.limits import promoted
+    return promoted(type1, type2)

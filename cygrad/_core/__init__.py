@@ -1,0 +1,1 @@
+"""The compiled core: storage, tensors, graph nodes, dispatch, engine."""

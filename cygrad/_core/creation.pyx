@@ -1,0 +1,70 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""New tensors: memory of a shape, and its first values."""
+from libc.stdint cimport intptr_t
+from libc.string cimport memset
+
+from cygrad._core.dispatch cimport Value, copy_into, number_of, to_value
+from cygrad._core.storage cimport dtype_number
+from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, parse_sizes
+from cygrad._kernels.elementwise cimport CG_BOOL, CG_INT64, MAX_DIMS, cg_itemsize, cg_kind
+
+
+def empty_tensor(sizes, dtype, TensorImpl like=None):
+    """Return an unset tensor; dense, in the order of dims of `like` if that is given."""
+    cdef intptr_t shape[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef intptr_t expected = 1
+    cdef int ndim = parse_sizes(sizes, shape), number = dtype_number(dtype), d, k
+    cdef int order[MAX_DIMS]
+    if like is None or like.flags & CONTIGUOUS or like.count == 0:
+        return empty(number, ndim, shape)
+    # Dims by falling stride of `like`, stable; a repeated (0) stride counts as outermost.
+    for d in range(ndim):
+        k = d
+        while k > 0 and like.strides[order[k - 1]] < like.strides[d]:
+            order[k] = order[k - 1]
+            k -= 1
+        order[k] = d
+    for k in range(ndim - 1, -1, -1):
+        strides[order[k]] = expected
+        expected *= shape[order[k]]
+    return empty_strided(number, ndim, shape, strides)
+
+
+def fill_value(TensorImpl tensor not None, value):
+    """Set all elements of a new tensor to a Python number."""
+    cdef TensorImpl scalar
+    cdef Value read
+    if value == 0:
+        memset(tensor.data, 0, tensor.count * cg_itemsize[tensor.dtype_nr])
+        return tensor
+    to_value(value, &read)
+    read.number = number_of(&read, tensor.dtype_nr)
+    scalar = empty(tensor.dtype_nr, 0, NULL)
+    memset(scalar.data, 0, cg_itemsize[tensor.dtype_nr])
+    for k in range(cg_itemsize[tensor.dtype_nr]):
+        scalar.data[k] = (<char*>&read.number)[k]
+    copy_into(tensor, scalar)
+    return tensor
+
+
+def arange_into(TensorImpl tensor not None, start, step):
+    """Write start, start + step, ... into a new one-dimensional tensor; each by one product, so that errors do not add up."""
+    cdef TensorImpl exact = tensor
+    cdef intptr_t k
+    cdef double real_start, real_step
+    cdef long long first, increment
+    if isinstance(start, int) and isinstance(step, int):
+        first, increment = start, step
+        exact = tensor if tensor.dtype_nr == CG_INT64 else empty(CG_INT64, 1, tensor.sizes)
+        for k in range(tensor.count):
+            (<long long*>exact.data)[k] = first + k * increment
+    else:
+        from cygrad._core.storage import dtype_by_name
+        real_start, real_step = start, step
+        exact = empty(dtype_number(dtype_by_name["float64"]), 1, tensor.sizes)
+        for k in range(tensor.count):
+            (<double*>exact.data)[k] = real_start + k * real_step
+    if exact is not tensor:
+        copy_into(tensor, exact)
+    return tensor

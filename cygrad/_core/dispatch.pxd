@@ -1,0 +1,67 @@
+"""Elementwise operators: from a row of the table and operands to a result and, if needed, a node.
+
+`map_kernel` computes, `elementwise` promotes, computes and records. Values are tensors or Python scalars; a scalar is weak
+in promotion (NEP 50), a tensor is strong. The GIL is released for large work only. Needs the GIL.
+"""
+from cpython.object cimport PyObject
+from libc.stdint cimport intptr_t
+
+from cygrad._core.node cimport Node
+from cygrad._core.tensor cimport TensorImpl
+from cygrad._kernels.elementwise cimport Operand, cg_kernel
+
+cdef enum:
+    MAX_INPUTS = 5
+    OPERANDS = 3        # of a row
+    PARAMS = 3
+
+cdef struct Value:
+    PyObject* tensor    # borrowed; NULL for a scalar
+    char kind           # of a Python scalar: b, i, f
+    long long integer
+    double real
+    double number       # a scalar in the dtype of the loop (its bytes)
+
+cdef class Op:
+    cdef readonly str name
+    cdef readonly str node_name
+    cdef readonly object row
+    cdef readonly tuple arguments       # public names of operands, then of parameters
+    cdef const cg_kernel* kernel
+    cdef const cg_kernel* partial_kernel[OPERANDS]
+    cdef int partial_reads[OPERANDS]    # bit k: operand k, bit OPERANDS: the result
+    cdef char partial_form[OPERANDS]
+    cdef int arity, params, masks, cost
+    cdef bint bools, integers, floats, bool_result
+    cdef double defaults[PARAMS]
+    cdef list partial_readings
+    cdef object reading(self, int k)
+    cdef object run(self, tuple arguments, dict keywords, object out, bint in_place)
+
+cdef class ElementwiseNode(Node):
+    cdef Op op
+    cdef int dtype                      # that the operator computed in
+    cdef TensorImpl saved0, saved1, saved2, result
+    cdef unsigned long long version0, version1, version2, result_version
+    cdef double scalars[OPERANDS]       # in the bytes of `dtype`
+    cdef double params[PARAMS]
+    cdef int input_dtypes[OPERANDS]
+    cdef tuple input_shapes             # where an input was broadcast, else None
+    cdef int read_saved(self, int k, Value* value) except -1
+    cdef TensorImpl fused(self, int k, TensorImpl g)
+    cdef TensorImpl differentiable(self, int k, TensorImpl g)
+
+cdef object to_value(object argument, Value* value)
+cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept
+cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, int masks, int count, Value* values,
+                           const void* params, int cost, TensorImpl target)
+cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorImpl target, bint in_place)
+cdef TensorImpl copy_of(TensorImpl tensor, int dtype)
+cdef int copy_into(TensorImpl target, TensorImpl source) except -1
+cdef int check_writable(TensorImpl target) except -1
+cdef int check_in_place(TensorImpl target, bint recorded) except -1
+cdef int check_out(TensorImpl out, bint recorded) except -1
+cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, str reader) except -1
+cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept
+cdef object released_error()
+cdef double number_of(const Value* value, int dtype) except? -1

@@ -1,0 +1,738 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Elementwise operators (see dispatch.pxd for the contract)."""
+cimport cython
+from cpython.bool cimport PyBool_Check
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_AsDouble, PyFloat_Check
+from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t, uint8_t
+from libc.string cimport memcpy, memset
+
+from cygrad._core.node cimport Node, NODE_RELEASED, NODE_TRACKED, attach, connect, edge, grad_mode, init_node, track_reachable
+from cygrad._core.storage cimport Storage, default_dtype, dtypes
+from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, empty, empty_strided, shallow_copy,
+                                  sizes_tuple, tensor_type)
+from cygrad._kernels.elementwise cimport (CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize,
+                                          cg_kernel, cg_kind, cg_loop, cg_promotion, copy, kernel, run)
+from cygrad._kernels.threads cimport threads_for
+
+from cygrad.ops import ELEMENTWISE, formula
+
+cdef enum:
+    NO_PARTIAL = 0
+    KERNEL = 1          # g * partial, by a loop
+    IDENTITY = 2        # the partial is 1: the gradient passes
+    RELEASE_GIL = 1 << 15   # elements from which other threads may run meanwhile
+
+cdef extern from "Python.h":
+    bint PyObject_TypeCheck(object o, type t)
+
+functions = {}          # public functions by name: what the tensor readings of formulas call
+
+
+# ----- Values -----
+cdef object to_value(object argument, Value* value):
+    """Read an operand. Return the tensor that must be kept alive (None for a scalar), or NotImplemented."""
+    cdef int overflow = 0
+    value.tensor = NULL
+    if PyObject_TypeCheck(argument, TensorImpl):
+        value.tensor = <PyObject*>argument
+        return argument
+    if PyFloat_Check(argument):
+        value.kind, value.real = b"f", PyFloat_AS_DOUBLE(argument)
+        return None
+    if PyLong_Check(argument):
+        value.integer = PyLong_AsLongLongAndOverflow(argument, &overflow)
+        value.kind = b"b" if PyBool_Check(argument) else b"i"
+        if overflow:
+            raise OverflowError(f"Python integer {argument} is too large for int64")
+        value.real = <double>value.integer
+        return None
+    tensor = foreign_operand(argument)
+    if tensor is not NotImplemented:
+        value.tensor = <PyObject*>tensor
+    return tensor
+
+
+def foreign_operand(argument):
+    """Turn an operand of another package into a tensor; replaced by interop, which knows NumPy."""
+    return NotImplemented
+
+
+def set_foreign_operand(function):
+    """Set what turns NumPy arrays and scalars into tensors; the module above brings it."""
+    global foreign_operand
+    foreign_operand = function
+
+
+cdef double number_of(const Value* value, int dtype) except? -1:
+    """Return a scalar's bytes in a dtype; OverflowError where an integer does not fit."""
+    cdef double bytes = 0
+    cdef long long integer = value.integer
+    cdef int bits
+    if cg_kind[dtype] == b"f":
+        if dtype == CG_FLOAT64:
+            return value.real
+        (<float*>&bytes)[0] = <float>value.real
+    elif dtype == CG_BOOL:
+        (<uint8_t*>&bytes)[0] = integer != 0
+    else:
+        if dtype != CG_INT64:
+            bits = 8 * cg_itemsize[dtype]
+            if not fits(integer, dtype):
+                raise OverflowError(f"Python integer {integer} out of bounds for {dtypes[dtype].name}")
+        memcpy(&bytes, &integer, cg_itemsize[dtype])    # little-endian
+    return bytes
+
+
+cdef bint fits(long long integer, int dtype):
+    cdef int bits = 8 * cg_itemsize[dtype]
+    if bits == 64:
+        return True
+    if dtypes[dtype].is_signed:
+        return -(1LL << (bits - 1)) <= integer < (1LL << (bits - 1))
+    return 0 <= integer < (1LL << bits)
+
+
+cdef double converted(double number, int dtype) noexcept:
+    """Return the bytes of a parameter in a floating-point dtype."""
+    cdef double bytes = 0
+    if dtype == CG_FLOAT32:
+        (<float*>&bytes)[0] = <float>number
+        return bytes
+    if dtype == CG_FLOAT64:
+        return number
+    bytes = 0
+    (<int64_t*>&bytes)[0] = <int64_t>number
+    return bytes
+
+
+# ----- Geometry -----
+cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept:
+    cdef int d
+    if a.ndim != b.ndim:
+        return False
+    for d in range(a.ndim):
+        if a.sizes[d] != b.sizes[d]:
+            return False
+    return True
+
+
+cdef int broadcast(int count, const Value* values, intptr_t* shape) except -1:
+    """Write the common shape of the tensors and return its number of dims."""
+    cdef TensorImpl tensor
+    cdef int k, d, ndim = 0, offset
+    for k in range(count):
+        if values[k].tensor is not NULL:
+            ndim = max(ndim, (<TensorImpl>values[k].tensor).ndim)
+    for d in range(ndim):
+        shape[d] = 1
+    for k in range(count):
+        if values[k].tensor is NULL:
+            continue
+        tensor = <TensorImpl>values[k].tensor
+        offset = ndim - tensor.ndim
+        for d in range(tensor.ndim):
+            if shape[offset + d] == 1:
+                shape[offset + d] = tensor.sizes[d]
+            elif tensor.sizes[d] != 1 and tensor.sizes[d] != shape[offset + d]:
+                shapes = [sizes_tuple((<TensorImpl>values[j].tensor).ndim, (<TensorImpl>values[j].tensor).sizes)
+                          for j in range(count) if values[j].tensor is not NULL]
+                raise RuntimeError(f"The size of tensor a ({shape[offset + d]}) must match the size of tensor b ({tensor.sizes[d]}) "
+                                   f"at non-singleton dimension {offset + d}; the shapes {' and '.join(map(str, shapes))} "
+                                   "do not broadcast: sizes, aligned at the last dim, must be equal or 1")
+    return ndim
+
+
+cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept:
+    """Describe a tensor broadcast to a shape to the drivers."""
+    cdef int d, offset = ndim - tensor.ndim, size = cg_itemsize[tensor.dtype_nr]
+    operand.data, operand.dtype, operand.loop_dtype = tensor.data, tensor.dtype_nr, loop_dtype
+    operand.padded = tensor.storage.padded
+    for d in range(offset):
+        operand.strides[d] = 0
+    for d in range(tensor.ndim):
+        operand.strides[offset + d] = 0 if tensor.sizes[d] == 1 else tensor.strides[d] * size
+
+
+cdef bint is_dense(TensorImpl tensor) noexcept:
+    """Say whether the elements fill a block of memory, each once, in some order of the dims."""
+    cdef intptr_t expected = 1
+    cdef int d, taken = 0, found
+    cdef bint used[MAX_DIMS]
+    if tensor.flags & CONTIGUOUS:
+        return True
+    for d in range(tensor.ndim):
+        used[d] = tensor.sizes[d] == 1
+        taken += used[d]
+    while taken < tensor.ndim:
+        found = -1
+        for d in range(tensor.ndim):
+            if not used[d] and tensor.strides[d] == expected:
+                found = d
+                break
+        if found < 0:
+            return False
+        used[found] = True
+        expected *= tensor.sizes[found]
+        taken += 1
+    return True
+
+
+cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
+    """Make the result: it follows the layout of the operands if they share one that is dense, else it is row-major."""
+    cdef TensorImpl first = None, tensor
+    cdef int k, d
+    for k in range(count):
+        if values[k].tensor is NULL:
+            continue
+        tensor = <TensorImpl>values[k].tensor
+        if tensor.ndim == 0:
+            continue
+        if tensor.flags & CONTIGUOUS or tensor.ndim != ndim:
+            return empty(dtype, ndim, shape)
+        for d in range(ndim):
+            if tensor.sizes[d] != shape[d] or first is not None and tensor.strides[d] != first.strides[d]:
+                return empty(dtype, ndim, shape)
+        first = tensor
+    if first is None or not is_dense(first):
+        return empty(dtype, ndim, shape)
+    return empty_strided(dtype, ndim, shape, first.strides)
+
+
+# ----- Memory that is written to -----
+cdef int check_writable(TensorImpl target) except -1:
+    """Refuse targets that are read-only or whose elements share memory."""
+    cdef int d
+    if target.storage.readonly:
+        raise ValueError("assignment destination is read-only: the tensor shares memory with a read-only buffer; use clone()")
+    if target.flags & CONTIGUOUS:
+        return 0
+    for d in range(target.ndim):
+        if target.sizes[d] > 1 and target.strides[d] == 0:
+            raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                               "location. Please clone() the tensor before performing the operation.")
+    return 0
+
+
+cdef int check_in_place(TensorImpl target, bint recorded) except -1:
+    """Refuse an in-place change that would make a gradient wrong."""
+    check_writable(target)
+    if not grad_mode()[0]:
+        return 0
+    if target.flags & REQUIRES_GRAD and target.node is None:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation. "
+                           "Change it inside `with cygrad.no_grad():`, or use the out-of-place form.")
+    if target.base is None:
+        return 0
+    if recorded and target.base.flags & REQUIRES_GRAD and target.base.node is None:
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation. "
+                           "Change it inside `with cygrad.no_grad():`, or use the out-of-place form.")
+    if recorded or target.base.node is not None:
+        raise RuntimeError("in-place operations on a view of a tensor with history are not supported in this version: its base "
+                           "would need a new history. Use the out-of-place form, or clone() the view first.")
+    return 0
+
+
+cdef int check_out(TensorImpl out, bint recorded) except -1:
+    """Refuse an `out=` that autograd would have to know of."""
+    check_writable(out)
+    if recorded or (grad_mode()[0] and out.flags & REQUIRES_GRAD):
+        raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+                           "requires grad; call the function inside `with cygrad.no_grad():`, or without out=.")
+    return 0
+
+
+def checked_out(TensorImpl out not None, TensorImpl result not None):
+    """Write a result into a tensor given as out=, and return that."""
+    check_out(out, result.flags & REQUIRES_GRAD != 0)
+    copy_into(out, result)
+    out.storage.version += 1
+    return out
+
+
+cdef bint overlaps(TensorImpl target, TensorImpl source) noexcept:
+    """Say whether two tensors share memory in another way than element by element."""
+    cdef char* target_end = target.data
+    cdef char* source_end = source.data
+    cdef bint same = target.data == source.data and target.dtype_nr == source.dtype_nr and target.ndim == source.ndim
+    cdef int d
+    if target.count == 0 or source.count == 0:
+        return False
+    for d in range(target.ndim):
+        target_end += (target.sizes[d] - 1) * target.strides[d] * cg_itemsize[target.dtype_nr]
+        same = same and target.sizes[d] == source.sizes[d] and (target.sizes[d] == 1 or target.strides[d] == source.strides[d])
+    for d in range(source.ndim):
+        source_end += (source.sizes[d] - 1) * source.strides[d] * cg_itemsize[source.dtype_nr]
+    return not same and (target.data < source_end + cg_itemsize[source.dtype_nr]
+                         and source.data < target_end + cg_itemsize[target.dtype_nr])
+
+
+cdef int copy_into(TensorImpl target, TensorImpl source) except -1:
+    """Copy with broadcasting and conversion, without recording."""
+    cdef Operand operands[2]
+    cdef Value values[2]
+    cdef intptr_t shape[MAX_DIMS]
+    cdef int ndim
+    values[0].tensor, values[1].tensor = <PyObject*>target, <PyObject*>source
+    ndim = broadcast(2, values, shape)
+    if ndim != target.ndim or not shape_is(target, ndim, shape):
+        raise RuntimeError(f"The expanded size of the tensor must match the existing size: cannot write a tensor of shape "
+                           f"{list(sizes_tuple(source.ndim, source.sizes))} into one of shape {list(sizes_tuple(target.ndim, target.sizes))}")
+    if overlaps(target, source):
+        source = copy_of(source, source.dtype_nr)
+    fill_operand(&operands[0], target, target.dtype_nr, ndim, shape)
+    fill_operand(&operands[1], source, source.dtype_nr, ndim, shape)
+    if target.count >= RELEASE_GIL:
+        with nogil:
+            copy(&operands[0], &operands[1], ndim, shape)
+    else:
+        copy(&operands[0], &operands[1], ndim, shape)
+    return 0
+
+
+cdef bint shape_is(TensorImpl tensor, int ndim, const intptr_t* shape) noexcept:
+    cdef int d
+    if tensor.ndim != ndim:
+        return False
+    for d in range(ndim):
+        if tensor.sizes[d] != shape[d]:
+            return False
+    return True
+
+
+cdef TensorImpl copy_of(TensorImpl tensor, int dtype):
+    """Return a new tensor of the same elements, without history; dense layouts are kept."""
+    cdef Value value
+    value.tensor = <PyObject*>tensor
+    cdef TensorImpl result = empty_for(dtype, tensor.ndim, tensor.sizes, 1, &value)
+    copy_into(result, tensor)
+    return result
+
+
+# ----- Computing -----
+cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, int masks, int count, Value* values,
+                           const void* params, int cost, TensorImpl target):
+    """Run a kernel over operands that broadcast; scalars are in the dtype of the loop. `masks` are read as bool (bits)."""
+    cdef TensorImpl first, second, result
+    cdef char* pointers[MAX_INPUTS + 1]
+    cdef intptr_t strides[MAX_INPUTS + 1]
+    cdef Operand operands[MAX_INPUTS + 1]
+    cdef intptr_t shape[MAX_DIMS]
+    cdef int ndim, k, d
+    cdef bint fresh
+    # Small, dense operands of one shape: no broadcasting, no driver.
+    if target is None and not masks and count <= 2 and values[0].tensor is not NULL:
+        first = <TensorImpl>values[0].tensor
+        second = first
+        if count == 2 and values[1].tensor is not NULL:
+            second = <TensorImpl>values[1].tensor
+        if (first.flags & second.flags & CONTIGUOUS and first.dtype_nr == dtype and second.dtype_nr == dtype
+                and first.storage.padded and second.storage.padded and first.count < RELEASE_GIL // 8
+                and (first is second or same_shape(first, second)) and not (kernel.blocked and count == 2 and values[1].tensor is NULL)):
+            result = empty(out_dtype, first.ndim, first.sizes)
+            strides[0] = cg_itemsize[dtype]
+            pointers[0] = first.data
+            if count == 2:
+                pointers[1] = second.data if values[1].tensor is not NULL else <char*>&values[1].number
+                strides[1] = strides[0] if values[1].tensor is not NULL else 0
+            pointers[count] = result.data
+            kernel.loops[dtype](pointers, strides, first.count, params)
+            return result
+    ndim = broadcast(count, values, shape)
+    fresh = target is None
+    if fresh:
+        target = empty_for(out_dtype, ndim, shape, count, values)
+    for k in range(count):
+        if values[k].tensor is not NULL:
+            fill_operand(&operands[k], <TensorImpl>values[k].tensor, CG_BOOL if masks >> k & 1 else dtype, ndim, shape)
+        else:
+            operands[k].data, operands[k].padded = <char*>&values[k].number, False
+            operands[k].dtype = operands[k].loop_dtype = CG_BOOL if masks >> k & 1 else dtype
+            memset(operands[k].strides, 0, ndim * sizeof(intptr_t))
+    fill_operand(&operands[count], target, out_dtype, ndim, shape)
+    if target.count >= RELEASE_GIL:
+        with nogil:
+            run(kernel, dtype, count + 1, operands, ndim, shape, params, cost, fresh)
+    else:
+        run(kernel, dtype, count + 1, operands, ndim, shape, params, cost, fresh)
+    return target
+
+
+cdef int result_dtype(Op op, const Value* values) except -1:
+    """Return the dtype to compute in: tensors promote, scalars are weak, kinds the row lacks are converted or refused."""
+    cdef int dtype = -1, k
+    cdef char kind = 0
+    for k in range(op.arity):
+        if op.masks >> k & 1:
+            continue
+        if values[k].tensor is NULL:
+            # In rising order: b < i < f does not hold for characters.
+            if kind == 0 or kind == b"b" or values[k].kind == b"f":
+                kind = values[k].kind
+        elif dtype < 0:
+            dtype = (<TensorImpl>values[k].tensor).dtype_nr
+        else:
+            dtype = cg_promotion[dtype][(<TensorImpl>values[k].tensor).dtype_nr]
+    if dtype < 0:
+        dtype = default_dtype() if kind == b"f" else CG_INT64 if kind == b"i" else CG_BOOL
+    elif kind == b"f" and cg_kind[dtype] != b"f":
+        dtype = default_dtype()
+    elif kind == b"i" and dtype == CG_BOOL:
+        dtype = CG_INT64
+    elif kind == b"i" and op.bool_result and cg_kind[dtype] == b"i":
+        for k in range(op.arity):
+            if values[k].tensor is NULL and not fits(values[k].integer, dtype):
+                dtype = CG_INT64
+    if cg_kind[dtype] == b"f" and op.floats or cg_kind[dtype] == b"i" and op.integers or cg_kind[dtype] == b"b" and op.bools:
+        return dtype
+    if op.floats and not op.integers:
+        return CG_FLOAT64 if op.bool_result else default_dtype()
+    if op.row.refusal and dtype == CG_BOOL:
+        raise RuntimeError(op.row.refusal)
+    raise NotImplementedError(f"\"{op.name}\" not implemented for '{dtypes[dtype].name}'; it takes "
+                              + " and ".join(word for word, there in (("bool", op.bools), ("integer", op.integers),
+                                                                      ("floating-point", op.floats)) if there) + " tensors")
+
+
+cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorImpl target, bint in_place):
+    """Compute an operator, into `target` if given, and record it if a gradient is asked for."""
+    cdef int dtype, out_dtype, k, j
+    cdef unsigned flags = 0
+    cdef bint recorded = False
+    cdef double converted_params[PARAMS]
+    cdef const void* loop_params = NULL
+    cdef TensorImpl result, tensor, kept = None, temporary = None
+    cdef intptr_t shape[MAX_DIMS]
+    cdef list copies
+    for k in range(op.arity):
+        if values[k].tensor is not NULL and not op.masks >> k & 1:
+            flags |= (<TensorImpl>values[k].tensor).flags
+    # The common case first: operands of one dtype that the row computes in.
+    dtype = result_dtype(op, values)
+    for k in range(op.arity):
+        if values[k].tensor is NULL:
+            values[k].number = number_of(&values[k], CG_BOOL if op.masks >> k & 1 else dtype)
+    out_dtype = CG_BOOL if op.bool_result else dtype
+    if flags & REQUIRES_GRAD and grad_mode()[0] and cg_kind[dtype] == b"f":
+        for k in range(op.arity):
+            recorded = recorded or (op.partial_form[k] != NO_PARTIAL and values[k].tensor is not NULL
+                                    and (<TensorImpl>values[k].tensor).flags & REQUIRES_GRAD != 0)
+    if op.row.nonzero is not None and cg_kind[dtype] == b"i":
+        check_divisor(values)
+    if op.params:
+        pack_params(op, params, dtype, converted_params)
+        loop_params = converted_params
+    if target is None:
+        result = map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, None)
+        if recorded:
+            record(op, dtype, values, result, converted_params if op.params else NULL)
+        return result
+
+    # Into a target: in place, or out=.
+    if in_place:
+        check_in_place(target, recorded)
+    else:
+        check_out(target, recorded)
+    if cg_kind[out_dtype] == b"f" and cg_kind[target.dtype_nr] != b"f" or cg_kind[out_dtype] == b"i" and target.dtype_nr == CG_BOOL:
+        raise RuntimeError(f"result type {dtypes[out_dtype].name} can't be cast to the desired output type "
+                           f"{dtypes[target.dtype_nr].name}")
+    j = broadcast(op.arity, values, shape)
+    if not shape_is(target, j, shape):
+        if in_place or j > target.ndim:
+            raise RuntimeError(f"output with shape {list(sizes_tuple(target.ndim, target.sizes))} doesn't match the broadcast shape "
+                               f"{list(sizes_tuple(j, shape))}")
+        raise RuntimeError(f"out= has shape {list(sizes_tuple(target.ndim, target.sizes))} but the result has shape "
+                           f"{list(sizes_tuple(j, shape))}; give an out of that shape")
+    copies = []
+    for k in range(op.arity):
+        if values[k].tensor is NULL:
+            continue
+        tensor = <TensorImpl>values[k].tensor
+        if overlaps(target, tensor) or recorded and in_place and tensor.data == target.data and reads_operand(op, k):
+            kept = copy_of(tensor, tensor.dtype_nr)
+            copies.append(kept)
+            if recorded and tensor is target:
+                kept.node, kept.output_nr, kept.flags = target.node, target.output_nr, kept.flags | target.flags & REQUIRES_GRAD
+            values[k].tensor = <PyObject*>kept
+    map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, target)
+    target.storage.version += 1
+    if recorded:
+        record(op, dtype, values, target, converted_params if op.params else NULL)
+    return target
+
+
+cdef bint reads_operand(Op op, int operand) noexcept:
+    cdef int k
+    for k in range(op.arity):
+        if op.partial_form[k] == KERNEL and op.partial_reads[k] >> operand & 1:
+            return True
+    return False
+
+
+cdef void pack_params(Op op, const double* params, int dtype, double* packed) noexcept:
+    """Lay the parameters out as an array of the dtype of the loop."""
+    cdef int k
+    cdef double bytes
+    for k in range(op.params):
+        bytes = converted(params[k], dtype)
+        memcpy(<char*>packed + k * cg_itemsize[dtype], &bytes, cg_itemsize[dtype])
+
+
+cdef int check_divisor(const Value* values) except -1:
+    """Refuse an integer division by zero, as torch does."""
+    if values[1].tensor is NULL:
+        zero = values[1].integer == 0
+    else:
+        zero = not bool((<object>values[1].tensor).all())
+    if zero:
+        raise RuntimeError("ZeroDivisionError: integer division by zero; divide floats instead, or mask the zeros")
+    return 0
+
+
+# ----- Recording -----
+cdef int record(Op op, int dtype, Value* values, TensorImpl result, const double* params) except -1:
+    """Make the node of a result: edges to the operands, and what the partials read."""
+    cdef ElementwiseNode node = ElementwiseNode.__new__(ElementwiseNode)
+    cdef TensorImpl tensor
+    cdef int k, reads = 0
+    cdef bint broadcast_input = False
+    init_node(node, 1)
+    node.op, node.dtype = op, dtype
+    if params is not NULL:
+        memcpy(node.params, params, sizeof(node.params))
+    for k in range(op.arity):
+        tensor = <TensorImpl>values[k].tensor if values[k].tensor is not NULL else None
+        if tensor is None:
+            node.scalars[k] = values[k].number
+        elif not same_shape(tensor, result):
+            broadcast_input = True
+        if tensor is not None and tensor.flags & REQUIRES_GRAD and op.partial_form[k] != NO_PARTIAL:
+            connect(node, k, tensor)
+            node.input_dtypes[k] = tensor.dtype_nr
+            if op.partial_form[k] == KERNEL:
+                reads |= op.partial_reads[k]
+        else:
+            connect(node, k, None)
+    if reads & 1 and values[0].tensor is not NULL:
+        node.saved0 = <TensorImpl>values[0].tensor
+        node.version0 = node.saved0.storage.version
+    if reads & 2 and values[1].tensor is not NULL:
+        node.saved1 = <TensorImpl>values[1].tensor
+        node.version1 = node.saved1.storage.version
+    if reads & 4 and values[2].tensor is not NULL:
+        node.saved2 = <TensorImpl>values[2].tensor
+        node.version2 = node.saved2.storage.version
+    if reads >> OPERANDS & 1:
+        node.result = shallow_copy(result)
+        node.result_version = result.storage.version
+    for k in range(op.arity):
+        if values[k].tensor is not NULL and (<TensorImpl>values[k].tensor).flags & TENSOR_TRACKED:
+            track_reachable(node)
+    if broadcast_input:
+        node.input_shapes = tuple([None if values[k].tensor is NULL else
+                                   sizes_tuple((<TensorImpl>values[k].tensor).ndim, (<TensorImpl>values[k].tensor).sizes)
+                                   for k in range(op.arity)])
+    return attach(result, node, 0)
+
+
+cdef object released_error():
+    return RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+                        "been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+                        "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+                        "you need to access saved tensors after calling backward.")
+
+
+def released_error_of():
+    """Return the error for saved values that were freed."""
+    return released_error()
+
+
+cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, str reader) except -1:
+    """Refuse a saved tensor that was changed in place."""
+    if tensor.storage.version == version:
+        return 0
+    source = f"which is output {tensor.output_nr} of {maker.node_name()}, " if maker is not None else ""
+    raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: "
+                       f"[cygrad {dtypes[tensor.dtype_nr].name} {list(sizes_tuple(tensor.ndim, tensor.sizes))}], {source}"
+                       f"is at version {tensor.storage.version}; expected version {version} instead. It was saved by {reader}: "
+                       "use the out-of-place form of what changed it, or clone() it before.")
+
+
+@cython.trashcan(True)
+cdef class ElementwiseNode(Node):
+    """A recorded elementwise operator."""
+
+    cdef str node_name(self):
+        return self.op.node_name
+
+    cdef void release(self):
+        if self.saved0 is not None or self.saved1 is not None or self.saved2 is not None or self.result is not None:
+            self.flags |= NODE_RELEASED
+            self.saved0 = self.saved1 = self.saved2 = self.result = None
+
+    cdef int read_saved(self, int k, Value* value) except -1:
+        """Give operand k, or the result (k = OPERANDS), as a value of the fused kernel."""
+        cdef TensorImpl tensor
+        cdef unsigned long long version
+        if k == OPERANDS:
+            tensor, version = self.result, self.result_version
+            check_version(tensor, version, self, self.op.node_name)
+        else:
+            tensor = self.saved0 if k == 0 else self.saved1 if k == 1 else self.saved2
+            version = self.version0 if k == 0 else self.version1 if k == 1 else self.version2
+            if tensor is None:
+                value.tensor, value.number = NULL, self.scalars[k]
+                return 0
+            if tensor.storage.version != version:
+                check_version(tensor, version, tensor.node, self.op.node_name)
+        value.tensor = <PyObject*>tensor
+        return 0
+
+    cdef TensorImpl fused(self, int k, TensorImpl g):
+        """Return g * partial for operand k, in one pass."""
+        cdef Value values[MAX_INPUTS]
+        cdef int j, count = 1, reads = self.op.partial_reads[k], masks = 0
+        values[0].tensor = <PyObject*>g
+        for j in range(OPERANDS + 1):
+            if reads >> j & 1:
+                self.read_saved(j, &values[count])
+                masks |= (self.op.masks >> j & 1) << count
+                count += 1
+        return map_kernel(self.op.partial_kernel[k], self.dtype, self.dtype, masks, count, values,
+                          self.params if self.op.params else NULL, self.op.cost, None)
+
+    cdef TensorImpl differentiable(self, int k, TensorImpl g):
+        """Return g * partial for operand k as operations on tensors, which are recorded."""
+        cdef Value value
+        cdef TensorImpl tensor, saved
+        cdef int j, reads = self.op.partial_reads[k]
+        cdef list arguments = [g]
+        for j in range(OPERANDS + 1):
+            if not reads >> j & 1:
+                continue
+            self.read_saved(j, &value)
+            if value.tensor is NULL:
+                tensor = empty(CG_BOOL if self.op.masks >> j & 1 else self.dtype, 0, NULL)
+                memcpy(tensor.data, &value.number, cg_itemsize[tensor.dtype_nr])
+            elif j == OPERANDS:
+                tensor = shallow_copy(self.result)
+                attach(tensor, self, 0)
+            else:
+                tensor = <TensorImpl>value.tensor
+            arguments.append(tensor)
+        for j in range(self.op.params):
+            arguments.append((<float*>self.params)[j] if self.dtype == CG_FLOAT32 else self.params[j])
+        return <TensorImpl?>self.op.reading(k)(*arguments)
+
+    cdef int apply(self, PyObject** grads, PyObject** results) except -1:
+        cdef TensorImpl g, part
+        cdef int k, output_nr
+        if self.flags & NODE_RELEASED:
+            raise released_error()
+        if grads[0] is NULL:
+            return 0
+        g = <TensorImpl>grads[0]
+        for k in range(self.op.arity):
+            if edge(self, k, &output_nr) is None:
+                continue
+            if self.op.partial_form[k] == IDENTITY:
+                part = g
+            elif grad_mode()[0]:
+                part = self.differentiable(k, g)
+            else:
+                part = self.fused(k, g)
+            if self.input_shapes is not None:
+                part = (<object>part).sum_to_size(self.input_shapes[k])
+            if self.input_dtypes[k] != part.dtype_nr:
+                part = (<object>part).to(dtypes[self.input_dtypes[k]])
+            Py_INCREF(part)
+            results[k] = <PyObject*>part
+        return 0
+
+
+# ----- Operators -----
+PUBLIC_NAMES = {"x": "input", "a": "input", "b": "other"}
+
+
+@cython.final
+cdef class Op:
+    """An elementwise operator of the table, ready to be called."""
+
+    def __cinit__(self, row):
+        cdef int k
+        self.row, self.name = row, row.name
+        self.node_name = (row.node or "".join(word.capitalize() for word in row.name.split("_"))) + "Backward0"
+        self.kernel = kernel(row.name)
+        self.arity, self.params, self.cost = len(row.operands), len(row.params), row.cost
+        self.bools, self.integers, self.floats = "b" in row.kinds, "i" in row.kinds, "f" in row.kinds
+        self.bool_result = row.result == "bool"
+        self.arguments = tuple([PUBLIC_NAMES.get(name, name) for name in row.operands]) + tuple(row.params)
+        self.partial_readings = [None] * OPERANDS
+        for k, value in enumerate(row.params.values()):
+            self.defaults[k] = value
+        for k, operand in enumerate(row.operands):
+            if operand in row.masks:
+                self.masks |= 1 << k
+            if operand not in row.partials:
+                continue
+            self.partial_form[k] = IDENTITY if row.partials[operand] == "1" else KERNEL
+            self.partial_kernel[k] = kernel(f"{row.name}_d{operand}")
+            saved = row.saved(operand)
+            for j, name in enumerate(row.operands):
+                self.partial_reads[k] |= (name in saved) << j
+            self.partial_reads[k] |= ("y" in saved) << OPERANDS
+
+    cdef object reading(self, int k):
+        """Return the tensor reading of `g * partial`, compiled at its first use."""
+        if self.partial_readings[k] is None:
+            row, operand = self.row, self.row.operands[k]
+            saved = row.saved(operand)
+            arguments = ["g", *(name for name in (*row.operands, "y") if name in saved), *row.params]
+            self.partial_readings[k] = formula.to_tensor_function(row.backward(operand), arguments, functions, row.name)
+        return self.partial_readings[k]
+
+    def __repr__(self):
+        return f"<cygrad operator {self.name}>"
+
+    def __call__(self, *arguments, out=None, **keywords):
+        """Call the operator with all its operands and parameters, by position or keyword."""
+        return self.run(arguments, keywords, out, False)
+
+    def in_place(self, *arguments, **keywords):
+        """Call the operator and write the result into its first operand."""
+        return self.run(arguments, keywords, arguments[0], True)
+
+    cdef object run(self, tuple arguments, dict keywords, object out, bint in_place):
+        cdef Value values[OPERANDS]
+        cdef double params[PARAMS]
+        cdef list given = list(arguments), alive = []
+        cdef int k
+        if len(given) > len(self.arguments):
+            raise TypeError(f"{self.name}() takes {len(self.arguments)} arguments ({', '.join(self.arguments)}) but {len(given)} were given")
+        for k in range(<int>len(given), <int>len(self.arguments)):
+            name = self.arguments[k]
+            if name in keywords:
+                given.append(keywords.pop(name))
+            elif k < self.arity:
+                raise TypeError(f"{self.name}() missing required argument: '{name}' (position {k + 1})")
+            else:
+                given.append(self.defaults[k - self.arity])
+        if keywords:
+            raise TypeError(f"{self.name}() got an unexpected keyword argument '{next(iter(keywords))}'; it takes {', '.join(self.arguments)}")
+        for k in range(self.arity):
+            alive.append(to_value(given[k], &values[k]))
+            if alive[k] is NotImplemented:
+                raise operand_error(self.name, self.arguments[k], given[k])
+        for k in range(self.params):
+            params[k] = PyFloat_AsDouble(given[self.arity + k])
+        return elementwise(self, values, params, <TensorImpl?>out if out is not None else None, in_place)
+
+
+def operand_error(name, argument, value):
+    """Return the TypeError for an operand that is neither a tensor nor a number."""
+    return TypeError(f"{name}(): argument '{argument}' must be Tensor or Number, not {type(value).__name__}")
+
+
+ops = {name: Op(row) for name, row in ELEMENTWISE.items()}

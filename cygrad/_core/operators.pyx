@@ -1,0 +1,205 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""What Python's operators and the elementwise functions call: the entries into dispatch, made from rows.
+
+TensorBase has the operators as C slots; the factories make functions that bind as methods and cost no Python frame.
+"""
+from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
+
+from cygrad._core.dispatch cimport Op, Value, elementwise, to_value
+from cygrad._core.interop cimport array_of
+from cygrad._core.tensor cimport REQUIRES_GRAD, TensorImpl
+from cygrad._core.views cimport get_item, set_item
+from cygrad._kernels.elementwise cimport cg_kind
+
+import operator
+
+from cygrad._core.dispatch import operand_error, ops
+from cygrad._core.matmul import matmul
+
+cdef Op ADD = ops["add"], SUB = ops["sub"], MUL = ops["mul"], DIV = ops["div"], FLOOR_DIVIDE = ops["floor_divide"]
+cdef Op REMAINDER = ops["remainder"], POW = ops["pow"], NEG = ops["neg"], ABS = ops["abs"], SQUARE = ops["square"]
+cdef Op AND = ops["bitwise_and"], OR = ops["bitwise_or"], XOR = ops["bitwise_xor"], NOT = ops["bitwise_not"]
+cdef Op LT = ops["lt"], LE = ops["le"], EQ = ops["eq"], NE = ops["ne"], GT = ops["gt"], GE = ops["ge"]
+
+
+cdef inline object unary(Op op, TensorImpl x, TensorImpl out):
+    cdef Value value
+    value.tensor = <PyObject*>x
+    return elementwise(op, &value, NULL, out, False)
+
+
+cdef object binary(Op op, object a, object b):
+    """Apply an operator to two operands, of which one is a tensor; NotImplemented for what is no operand."""
+    cdef Value values[2]
+    left = to_value(a, &values[0])
+    if left is NotImplemented:
+        return NotImplemented
+    right = to_value(b, &values[1])
+    if right is NotImplemented:
+        return NotImplemented
+    return elementwise(op, values, NULL, None, False)
+
+
+cdef object in_place(Op op, TensorImpl a, object b):
+    cdef Value values[2]
+    values[0].tensor = <PyObject*>a
+    right = to_value(b, &values[1])
+    if right is NotImplemented:
+        return NotImplemented
+    return elementwise(op, values, NULL, a, True)
+
+
+cdef object power(object a, object b):
+    """x ** 2 is exact as a product; the other exponents go through pow."""
+    if isinstance(a, TensorImpl) and (type(b) is int or type(b) is float):
+        if b == 2:
+            return unary(SQUARE, <TensorImpl>a, None)
+        if type(b) is int and b < 0 and cg_kind[(<TensorImpl>a).dtype_nr] != b"f":
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+    return binary(POW, a, b)
+
+
+cdef class TensorBase(TensorImpl):
+    """A tensor with Python's operators."""
+
+    def __add__(self, other): return binary(ADD, self, other)
+    def __radd__(self, other): return binary(ADD, other, self)
+    def __sub__(self, other): return binary(SUB, self, other)
+    def __rsub__(self, other): return binary(SUB, other, self)
+    def __mul__(self, other): return binary(MUL, self, other)
+    def __rmul__(self, other): return binary(MUL, other, self)
+    def __truediv__(self, other): return binary(DIV, self, other)
+    def __rtruediv__(self, other): return binary(DIV, other, self)
+    def __floordiv__(self, other): return binary(FLOOR_DIVIDE, self, other)
+    def __rfloordiv__(self, other): return binary(FLOOR_DIVIDE, other, self)
+    def __mod__(self, other): return binary(REMAINDER, self, other)
+    def __rmod__(self, other): return binary(REMAINDER, other, self)
+    def __divmod__(self, other): return binary(FLOOR_DIVIDE, self, other), binary(REMAINDER, self, other)
+    def __rdivmod__(self, other): return binary(FLOOR_DIVIDE, other, self), binary(REMAINDER, other, self)
+    def __pow__(self, other, modulo): return power(self, other) if modulo is None else NotImplemented
+    def __rpow__(self, other, modulo): return power(other, self) if modulo is None else NotImplemented
+    def __and__(self, other): return binary(AND, self, other)
+    def __rand__(self, other): return binary(AND, other, self)
+    def __or__(self, other): return binary(OR, self, other)
+    def __ror__(self, other): return binary(OR, other, self)
+    def __xor__(self, other): return binary(XOR, self, other)
+    def __rxor__(self, other): return binary(XOR, other, self)
+    def __neg__(self): return unary(NEG, self, None)
+    def __abs__(self): return unary(ABS, self, None)
+    def __invert__(self): return unary(NOT, self, None)
+    def __pos__(self): return self
+
+    def __iadd__(self, other): return in_place(ADD, self, other)
+    def __isub__(self, other): return in_place(SUB, self, other)
+    def __imul__(self, other): return in_place(MUL, self, other)
+    def __itruediv__(self, other): return in_place(DIV, self, other)
+    def __ifloordiv__(self, other): return in_place(FLOOR_DIVIDE, self, other)
+    def __imod__(self, other): return in_place(REMAINDER, self, other)
+    def __ipow__(self, other): return in_place(POW, self, other)
+    def __iand__(self, other): return in_place(AND, self, other)
+    def __ior__(self, other): return in_place(OR, self, other)
+    def __ixor__(self, other): return in_place(XOR, self, other)
+
+    def __matmul__(self, other):
+        return matmul(self, other) if isinstance(other, TensorImpl) else NotImplemented
+
+    def __richcmp__(self, other, int comparison):
+        if comparison == Py_EQ:
+            return binary(EQ, self, other)
+        if comparison == Py_NE:
+            return binary(NE, self, other)
+        if comparison == Py_LT:
+            return binary(LT, self, other)
+        if comparison == Py_LE:
+            return binary(LE, self, other)
+        return binary(GT if comparison == Py_GT else GE, self, other)
+
+    def __hash__(self):
+        return <Py_hash_t>(<size_t><PyObject*>self >> 4)
+
+    def __getitem__(self, key):
+        return get_item(self, key)
+
+    def __setitem__(self, key, value):
+        set_item(self, key, value)
+
+    def __bool__(self):
+        if self.count != 1:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if self.count == 0 else
+                               "Boolean value of Tensor with more than one value is ambiguous; use any() or all()")
+        return bool(array_of(self).item())
+
+    def item(self):
+        """Return the only element as a Python number."""
+        if self.count != 1:
+            raise RuntimeError(f"a Tensor with {self.count} elements cannot be converted to Scalar")
+        return array_of(self).item()
+
+    def tolist(self):
+        """Return the elements as nested lists, or as a number for 0-d."""
+        return array_of(self).tolist()
+
+    def __float__(self):
+        return float(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __index__(self):
+        if cg_kind[self.dtype_nr] == b"f" or self.count != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __complex__(self):
+        return complex(self.item())
+
+
+# ----- Factories of functions -----
+def make_unary(Op op not None):
+    """Return the function, which is the method too, of an operator with one operand."""
+
+    def function(input, *, out=None):
+        if not isinstance(input, TensorImpl):
+            raise operand_error(op.name, "input", input)
+        return unary(op, <TensorImpl>input, <TensorImpl?>out if out is not None else None)
+
+    return function
+
+
+def make_unary_in_place(Op op not None):
+    """Return the in-place method of an operator with one operand."""
+
+    def method(self):
+        cdef Value value
+        value.tensor = <PyObject*><TensorImpl?>self
+        return elementwise(op, &value, NULL, <TensorImpl>self, True)
+
+    return method
+
+
+def make_binary(Op op not None):
+    """Return the function, which is the method too, of an operator with two operands."""
+
+    def function(input, other, *, out=None):
+        cdef Value values[2]
+        left = to_value(input, &values[0])
+        right = to_value(other, &values[1])
+        if left is NotImplemented:
+            raise operand_error(op.name, "input", input)
+        if right is NotImplemented:
+            raise operand_error(op.name, "other", other)
+        return elementwise(op, values, NULL, <TensorImpl?>out if out is not None else None, False)
+
+    return function
+
+
+def make_binary_in_place(Op op not None):
+    """Return the in-place method of an operator with two operands."""
+
+    def method(self, other):
+        result = in_place(op, <TensorImpl?>self, other)
+        if result is NotImplemented:
+            raise operand_error(op.name, "other", other)
+        return result
+
+    return method

@@ -1,0 +1,159 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Reductions, running folds and the places of extrema: from arguments to the driver and the graph."""
+cimport cython
+from libc.stdint cimport intptr_t
+from libc.string cimport memset
+
+from cygrad._core.dispatch cimport check_out, copy_into, fill_operand
+from cygrad._core.rules cimport RuleOp, record, rule_op, wanted
+from cygrad._core.storage cimport default_dtype, dtype_number, dtypes
+from cygrad._core.tensor cimport TensorImpl, empty, normalize_dim, sizes_tuple
+from cygrad._kernels.elementwise cimport CG_BOOL, CG_INT64, MAX_DIMS, Operand, cg_itemsize, cg_kind
+from cygrad._kernels.reduction cimport cg_reduction, find, reduction, run, scan
+
+from cygrad.ops import REDUCTIONS
+
+cdef enum:
+    RELEASE_GIL = 1 << 15
+
+
+@cython.final
+cdef class ReductionOp:
+    """A reduction of the table, ready to be called."""
+    cdef readonly str name
+    cdef readonly object row
+    cdef const cg_reduction* kernel
+    cdef RuleOp rule
+    cdef bint floats_only, takes_dim, takes_count, needs_elements
+
+    def __cinit__(self, row):
+        self.row, self.name, self.kernel = row, row.name, reduction(row.name)
+        self.floats_only, self.needs_elements = row.kinds == "f", not row.empty
+        from cygrad._core.rules import rules
+        self.rule = rules.get(row.name)
+
+    def __repr__(self):
+        return f"<cygrad reduction {self.name}>"
+
+
+ops = {name: ReductionOp(row) for name, row in REDUCTIONS.items()}
+
+
+cdef int fill_mask(object dim, int ndim, char* mask) except -1:
+    """Mark the dims to fold: None or an empty tuple means all of them."""
+    cdef int d
+    memset(mask, 0, MAX_DIMS)
+    if dim is None or isinstance(dim, (tuple, list)) and len(dim) == 0:
+        memset(mask, 1, ndim)
+        return 0
+    if not isinstance(dim, (tuple, list)):
+        d = normalize_dim(dim, ndim)
+        mask[d] = ndim > 0
+        return 0
+    for item in dim:
+        d = normalize_dim(item, ndim)
+        if mask[d]:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+        mask[d] = ndim > 0
+    return 0
+
+
+cdef tuple params_of(RuleOp rule, TensorImpl x, object dim, intptr_t count):
+    """Collect what the rule of a reduction asks for."""
+    cdef dict known = {"shape": sizes_tuple(x.ndim, x.sizes), "count": count,
+                       "dim": None if dim is None or isinstance(dim, (tuple, list)) and len(dim) == 0 else
+                       tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)}
+    return tuple([known[name] for name in rule.params])
+
+
+cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint keepdim, object dtype, TensorImpl out):
+    cdef char mask[MAX_DIMS]
+    cdef intptr_t shape[MAX_DIMS]
+    cdef intptr_t count = 1
+    cdef int d, ndim = 0, failed, out_dtype
+    cdef Operand operand
+    cdef TensorImpl result
+    cdef bint recorded
+    if dtype is not None and dtype_number(dtype) != x.dtype_nr:
+        x = (<object>x).to(dtype)
+    if op.floats_only and cg_kind[x.dtype_nr] != b"f":
+        raise RuntimeError(f"{op.row.refusal} Got: {dtypes[x.dtype_nr].name}; convert it first, or give dtype=")
+    fill_mask(dim, x.ndim, mask)
+    for d in range(x.ndim):
+        if mask[d]:
+            count *= x.sizes[d]
+            if op.needs_elements and x.sizes[d] == 0:
+                raise IndexError(f"{op.name}(): Expected reduction dim {d} to have non-zero size.")
+        if not mask[d] or keepdim:
+            shape[ndim] = 1 if mask[d] else x.sizes[d]
+            ndim += 1
+    recorded = op.rule is not None and wanted(x, None)
+    out_dtype = op.kernel.out_dtype[x.dtype_nr]
+    result = empty(out_dtype, ndim, shape)
+    fill_operand(&operand, x, x.dtype_nr, x.ndim, x.sizes)
+    if x.count >= RELEASE_GIL:
+        with nogil:
+            failed = run(op.kernel, &operand, x.ndim, x.sizes, mask, result.data)
+    else:
+        failed = run(op.kernel, &operand, x.ndim, x.sizes, mask, result.data)
+    if failed:
+        raise MemoryError(f"{op.name}(): no memory for partial results")
+    if out is not None:
+        check_out(out, recorded)
+        copy_into(out, result)
+        out.storage.version += 1
+        return out
+    if recorded:
+        record(op.rule, x, None, result, params_of(op.rule, x, dim, count))
+    return result
+
+
+cdef TensorImpl tensor_argument(str name, object value):
+    if not isinstance(value, TensorImpl):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(value).__name__}")
+    return value
+
+
+def make_reduction(ReductionOp op not None):
+    """Return the function, which is the method too, of a reduction."""
+
+    def function(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
+        return reduce_tensor(op, tensor_argument(op.name, input), axis if dim is None else dim,
+                             keepdim if keepdims is None else keepdims, dtype, out)
+
+    return function
+
+
+def cumulate(str name, TensorImpl input not None, dim, dtype=None, bint reverse=False):
+    """Return the running fold along a dim, from the end if `reverse`; not recorded."""
+    cdef ReductionOp op = ops[name]
+    cdef TensorImpl x = input if dtype is None else (<object>input).to(dtype), result
+    cdef Operand source, target
+    cdef int d = normalize_dim(dim, x.ndim)
+    result = empty(op.kernel.out_dtype[x.dtype_nr], x.ndim, x.sizes)
+    fill_operand(&source, x, x.dtype_nr, x.ndim, x.sizes)
+    fill_operand(&target, result, result.dtype_nr, x.ndim, x.sizes)
+    with nogil:
+        scan(op.kernel, &source, &target, x.ndim, x.sizes, d, reverse)
+    return result
+
+
+def extremum(str name, TensorImpl input not None, dim, bint keepdim=False):
+    """Return (values, indices) of the first largest or smallest elements along a dim; not recorded."""
+    cdef ReductionOp op = ops[name]
+    cdef int d = normalize_dim(dim, input.ndim)
+    cdef TensorImpl values, indices, detached = (<object>input).detach()
+    cdef Operand source, from_values, to_indices
+    if input.ndim and input.sizes[d] == 0:
+        raise IndexError(f"{name[1:]}(): Expected reduction dim {d} to have non-zero size.")
+    values = reduce_tensor(op, detached, d, True, None, None)
+    indices = empty(CG_INT64, values.ndim, values.sizes)
+    fill_operand(&source, input, input.dtype_nr, input.ndim, input.sizes)
+    fill_operand(&from_values, values, values.dtype_nr, values.ndim, values.sizes)
+    fill_operand(&to_indices, indices, CG_INT64, values.ndim, values.sizes)
+    with nogil:
+        find(op.kernel, &source, &from_values, &to_indices, input.ndim, input.sizes, d)
+    if not keepdim and input.ndim:
+        shape = tuple((<object>values).shape)[:d] + tuple((<object>values).shape)[d + 1:]
+        return (<object>values).reshape(shape), (<object>indices).reshape(shape)
+    return values, indices

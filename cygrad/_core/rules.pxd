@@ -1,0 +1,30 @@
+"""Structural operators in the graph: a node that applies the rule of its row.
+
+Whoever computes a structural operator asks `wanted` whether to record, then `record`s inputs, result and parameters.
+"""
+from cpython.object cimport PyObject
+
+from cygrad._core.node cimport Node
+from cygrad._core.tensor cimport TensorImpl
+
+cdef class RuleOp:
+    cdef readonly str name
+    cdef readonly str node_name
+    cdef readonly object rule
+    cdef readonly tuple params          # names
+    cdef tuple functions                # of the inputs in order; one, for all, where `each`
+    cdef tuple plans                    # where the arguments of each function come from
+    cdef tuple reads                    # bit k: input k, bit 2: the result
+    cdef bint each
+
+cdef class RuleNode(Node):
+    cdef RuleOp op
+    cdef tuple params
+    cdef TensorImpl saved0, saved1, result
+    cdef unsigned long long version0, version1, result_version
+    cdef object call(self, int function, TensorImpl g)
+    cdef int give(self, PyObject** results, int k, object part) except -1
+
+cdef RuleOp rule_op(str name)
+cdef bint wanted(TensorImpl a, TensorImpl b)
+cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs=*) except -1

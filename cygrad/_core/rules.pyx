@@ -1,0 +1,150 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Structural operators in the graph (see rules.pxd for the contract)."""
+cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+
+from cygrad._core.dispatch cimport check_version, released_error
+from cygrad._core.node cimport NODE_RELEASED, Node, attach, connect, edge, grad_mode, init_node, track_reachable
+from cygrad._core.tensor cimport REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, shallow_copy
+
+from cygrad.ops import RULES
+
+cdef enum:
+    GRADIENT = -1
+    RESULT = 2          # inputs are 0 and 1, parameters from FIRST_PARAM on
+    FIRST_PARAM = 3
+
+
+@cython.final
+cdef class RuleOp:
+    """A structural operator of the table."""
+
+    def __cinit__(self, rule):
+        self.rule, self.name, self.params = rule, rule.name, rule.params
+        self.node_name = rule.node + "Backward0"
+        self.each = rule.each is not None
+        sources = {"g": GRADIENT, "y": RESULT}
+        sources |= {name: k for k, name in enumerate(rule.inputs)}
+        sources |= {name: FIRST_PARAM + k for k, name in enumerate(rule.params)}
+        keys = ["each"] if self.each else rule.inputs
+        self.functions = (rule.each,) if self.each else tuple([rule.gradients[name] for name in rule.inputs])
+        self.plans = tuple([tuple([sources[name] for name in rule.names[key]]) for key in keys])
+        self.reads = tuple([sum([1 << source for source in plan if 0 <= source <= RESULT]) for plan in self.plans])
+
+
+rules = {name: RuleOp(rule) for name, rule in RULES.items()}
+
+
+cdef RuleOp rule_op(str name):
+    return rules[name]
+
+
+cdef bint wanted(TensorImpl a, TensorImpl b):
+    """Say whether an operator on these inputs (b may be None) is to be recorded."""
+    return grad_mode()[0] != 0 and (a.flags & REQUIRES_GRAD != 0 or b is not None and b.flags & REQUIRES_GRAD != 0)
+
+
+@cython.trashcan(True)
+cdef class RuleNode(Node):
+    """A recorded structural operator."""
+
+    cdef str node_name(self):
+        return self.op.node_name
+
+    cdef void release(self):
+        if self.saved0 is not None or self.saved1 is not None or self.result is not None:
+            self.flags |= NODE_RELEASED
+            self.saved0 = self.saved1 = self.result = None
+
+    cdef object call(self, int function, TensorImpl g):
+        """Call a function of the rule with what it names."""
+        cdef TensorImpl tensor
+        cdef list arguments = []
+        cdef int source
+        for source in self.op.plans[function]:
+            if source == GRADIENT:
+                arguments.append(g)
+            elif source >= FIRST_PARAM:
+                arguments.append(self.params[source - FIRST_PARAM])
+            elif source == RESULT:
+                check_version(self.result, self.result_version, self, self.op.node_name)
+                tensor = self.result
+                if grad_mode()[0]:
+                    tensor = shallow_copy(tensor)
+                    attach(tensor, self, 0)
+                arguments.append(tensor)
+            else:
+                tensor = self.saved0 if source == 0 else self.saved1
+                check_version(tensor, self.version0 if source == 0 else self.version1, tensor.node, self.op.node_name)
+                arguments.append(tensor)
+        return self.op.functions[function](*arguments)
+
+    cdef int give(self, PyObject** results, int k, object part) except -1:
+        Py_INCREF(<TensorImpl?>part)
+        results[k] = <PyObject*>part
+        return 0
+
+    cdef int apply(self, PyObject** grads, PyObject** results) except -1:
+        cdef int k, output_nr
+        if self.flags & NODE_RELEASED:
+            raise released_error()
+        if grads[0] is NULL:
+            return 0
+        if self.op.each:
+            parts = self.call(0, <TensorImpl>grads[0])
+            for k in range(self.edges):
+                if edge(self, k, &output_nr) is not None:
+                    self.give(results, k, parts[k])
+            return 0
+        for k in range(self.edges):
+            if edge(self, k, &output_nr) is not None:
+                self.give(results, k, self.call(k, <TensorImpl>grads[0]))
+        return 0
+
+
+cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs=1) except -1:
+    """Make the node of a result with one or two inputs (b may be None); `params` in the order of the rule."""
+    cdef RuleNode node = RuleNode.__new__(RuleNode)
+    cdef int reads = 0
+    init_node(node, outputs)
+    node.op, node.params = op, params
+    connect(node, 0, a)
+    if a.flags & REQUIRES_GRAD:
+        reads = op.reads[0]
+    if b is not None:
+        connect(node, 1, b)
+        if b.flags & REQUIRES_GRAD:
+            reads |= <int>op.reads[1]
+    if reads & 1:
+        node.saved0, node.version0 = a, a.storage.version
+    if reads & 2:
+        node.saved1, node.version1 = b, b.storage.version
+    if reads >> RESULT & 1:
+        node.result, node.result_version = shallow_copy(result), result.storage.version
+    if a.flags & TENSOR_TRACKED or b is not None and b.flags & TENSOR_TRACKED:
+        track_reachable(node)
+    return attach(result, node, 0)
+
+
+def record_rule(str name, tuple inputs, TensorImpl result not None, tuple params, int outputs=1):
+    """Record a structural operator that was computed without recording; for operators written in Python."""
+    cdef RuleOp op = rules[name]
+    cdef RuleNode node
+    cdef TensorImpl tensor
+    cdef int k
+    if not op.each:
+        if wanted(inputs[0], inputs[1] if len(inputs) == 2 else None):
+            record(op, inputs[0], inputs[1] if len(inputs) == 2 else None, result, params, outputs)
+        return result
+    if not grad_mode()[0] or not any([(<TensorImpl?>tensor).flags & REQUIRES_GRAD for tensor in inputs]):
+        return result
+    node = RuleNode.__new__(RuleNode)
+    init_node(node, outputs)
+    node.op, node.params = op, params
+    for k, tensor in enumerate(inputs):
+        connect(node, k, tensor)
+        if tensor.flags & TENSOR_TRACKED:
+            track_reachable(node)
+    attach(result, node, 0)
+    return result

@@ -1,0 +1,33 @@
+"""Element types and the memory of tensors.
+
+A Storage owns its bytes (inside itself when small), or holds a buffer export, or borrows from another Storage.
+64 readable and writable bytes follow owned data. The version counts in-place changes, shared by all views. Needs the GIL.
+"""
+from libc.stdint cimport intptr_t
+
+cdef enum:
+    SMALL = 64      # data of up to this many bytes lies in the Storage object itself
+
+cdef class DType:
+    cdef readonly str name
+    cdef readonly int number
+    cdef readonly Py_ssize_t itemsize
+    cdef readonly str kind
+    cdef readonly bint is_signed
+    cdef bytes buffer_code
+
+cdef class Storage:
+    cdef char* data
+    cdef readonly size_t nbytes
+    cdef readonly unsigned long long version
+    cdef bint padded        # owned, hence followed by padding
+    cdef readonly bint readonly
+    cdef object owner       # a memoryview (foreign memory), another Storage (borrowed), or None
+    cdef char small[128]
+
+cdef list dtypes            # DType by number
+cdef int dtype_number(object dtype) except -1
+cdef int default_dtype() noexcept
+cdef Storage new_storage(size_t nbytes)
+cdef Storage storage_of_buffer(object view)
+cdef Storage borrow(Storage parent)

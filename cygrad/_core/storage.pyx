@@ -1,0 +1,156 @@
+# cython: language_level=3
+"""Element types and the memory of tensors (see storage.pxd for the contract)."""
+cimport cython
+from cpython.buffer cimport Py_buffer
+
+from cygrad._kernels.allocator cimport allocate, allocation_should_fail, count_live, release
+
+from cygrad.ops.dtypes import DTYPES
+
+cdef extern from "Python.h":
+    Py_buffer* PyMemoryView_GET_BUFFER(object view)
+
+
+class OutOfMemoryError(MemoryError, RuntimeError):
+    """There is no memory for a tensor."""
+
+
+@cython.final
+cdef class DType:
+    """The type of a tensor's elements, such as `cygrad.float32`."""
+
+    def __init__(self):
+        raise TypeError("dtypes are not created: use cygrad.float32 and the others")
+
+    @property
+    def is_floating_point(self):
+        return self.kind == "f"
+
+    @property
+    def is_complex(self):
+        return False
+
+    def __repr__(self):
+        return f"cygrad.{self.name}"
+
+    def __reduce__(self):
+        return f"{self.name}"
+
+
+cdef DType new_dtype(int number, row):
+    cdef DType dtype = DType.__new__(DType)
+    dtype.number, dtype.name, dtype.itemsize, dtype.kind = number, row.name, row.itemsize, row.kind
+    dtype.is_signed, dtype.buffer_code = row.signed, row.buffer_format.encode()
+    return dtype
+
+
+cdef list dtypes = [new_dtype(number, row) for number, row in enumerate(DTYPES)]
+dtype_by_name = {name: dtype for dtype, row in zip(dtypes, DTYPES) for name in (row.name, *row.aliases)}
+cdef int default_number = dtype_by_name["float32"].number
+
+
+cdef int default_dtype() noexcept:
+    return default_number
+
+
+def get_default_dtype():
+    """Return the dtype that Python floats become.
+
+    >>> import cygrad
+    >>> cygrad.get_default_dtype()
+    cygrad.float32
+    """
+    return dtypes[default_number]
+
+
+def set_default_dtype(dtype not None):
+    """Set the dtype that Python floats become: float32 or float64.
+
+    Raises TypeError for any other dtype.
+
+    >>> import cygrad
+    >>> cygrad.set_default_dtype(cygrad.float32)
+    """
+    global default_number
+    if not isinstance(dtype, DType) or (<DType>dtype).kind != "f":
+        raise TypeError(f"only floating-point types are supported as the default type, got {dtype!r}: "
+                        "use cygrad.float32 or cygrad.float64")
+    default_number = (<DType>dtype).number
+
+
+cdef int dtype_number(object dtype) except -1:
+    """Return the number of a cygrad dtype, of bool, int or float, or of what NumPy takes for a dtype."""
+    if isinstance(dtype, DType):
+        return (<DType>dtype).number
+    if dtype is bool:
+        return dtype_by_name["bool"].number
+    if dtype is int:
+        return dtype_by_name["int64"].number
+    if dtype is float:
+        return default_number
+    import numpy
+    try:
+        name = numpy.dtype(dtype).name
+    except TypeError:
+        name = None
+    if isinstance(dtype, (str, type, numpy.dtype)) and name in dtype_by_name:
+        return dtype_by_name[name].number
+    raise TypeError(f"dtype must be a cygrad.dtype, not {dtype!r}; choose one of {', '.join(map(repr, dtypes))}")
+
+
+def resolve_dtype(dtype):
+    """Return what a `dtype=` argument means as a DType."""
+    return dtypes[dtype_number(dtype)]
+
+
+@cython.final
+@cython.no_gc
+@cython.freelist(64)
+cdef class Storage:
+    """The memory behind one or more tensors."""
+
+    def __dealloc__(self):
+        if self.padded:
+            if self.data == self.small:
+                count_live(-<Py_ssize_t>self.nbytes)
+            else:
+                release(self.data, self.nbytes)
+
+
+cdef Storage new_storage(size_t nbytes):
+    cdef Storage storage = Storage.__new__(Storage)
+    storage.nbytes = nbytes
+    if nbytes <= SMALL:
+        if allocation_should_fail():
+            raise out_of_memory(nbytes)
+        storage.data = storage.small
+        count_live(<Py_ssize_t>nbytes)
+    else:
+        storage.data = <char*>allocate(nbytes)
+        if storage.data is NULL:
+            raise out_of_memory(nbytes)
+    storage.padded = True
+    return storage
+
+
+cdef object out_of_memory(size_t nbytes):
+    return OutOfMemoryError(f"cannot allocate memory: you tried to allocate {nbytes} bytes; "
+                            "use smaller tensors, free some, or run where there is more memory")
+
+
+cdef Storage storage_of_buffer(object view):
+    """Make a Storage of foreign memory; `view` is a memoryview, whose export is held until the Storage dies."""
+    cdef Storage storage = Storage.__new__(Storage)
+    cdef Py_buffer* buffer = PyMemoryView_GET_BUFFER(view)
+    storage.owner = view
+    storage.data = <char*>buffer.buf
+    storage.nbytes = buffer.len
+    storage.readonly = buffer.readonly
+    return storage
+
+
+cdef Storage borrow(Storage parent):
+    """Make a Storage over the same memory with a version counter of its own (`.data`)."""
+    cdef Storage storage = Storage.__new__(Storage)
+    storage.owner, storage.data, storage.nbytes, storage.readonly = parent, parent.data, parent.nbytes, parent.readonly
+    return storage

@@ -1,0 +1,47 @@
+"""TensorImpl: data pointer, shape, strides and the autograd state of a tensor.
+
+Strides count elements. Up to eight dims are stored inline. Nothing here computes: operators are in the modules above.
+Plain tensors are not tracked by the garbage collector unless they may be part of a cycle (flag TENSOR_TRACKED).
+"""
+from libc.stdint cimport intptr_t
+
+from cygrad._core.node cimport Node
+from cygrad._core.storage cimport Storage
+
+cdef enum:
+    REQUIRES_GRAD = 1       # a leaf that gathers its gradient, or a result with history
+    CONTIGUOUS = 2          # dense, row-major
+    TENSOR_TRACKED = 4
+    RETAINS_GRAD = 8
+    INLINE_DIMS = 8
+
+cdef class TensorImpl:
+    cdef char* data
+    cdef intptr_t* sizes
+    cdef intptr_t* strides
+    cdef intptr_t count             # of elements
+    cdef readonly int ndim
+    cdef int dtype_nr
+    cdef unsigned flags
+    cdef readonly int output_nr
+    cdef Storage storage
+    cdef Node node                  # read through gradient_edge() and grad_fn only
+    cdef TensorImpl gradient
+    cdef TensorImpl base            # of a view, else None
+    cdef object extra               # hooks of a leaf, or None
+    cdef void* accumulator          # weak: the AccumulateGrad clears it when it dies
+    cdef object __weakref__
+    cdef intptr_t inline_dims[16]
+
+cdef type tensor_type
+cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
+cdef TensorImpl empty(int dtype, int ndim, const intptr_t* shape)
+cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
+cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* shape, const intptr_t* strides)
+cdef TensorImpl shallow_copy(TensorImpl tensor)
+cdef intptr_t checked_numel(int ndim, const intptr_t* shape, intptr_t itemsize) except -1
+cdef int parse_sizes(object sizes, intptr_t* shape) except -1
+cdef tuple sizes_tuple(int ndim, const intptr_t* sizes)
+cdef intptr_t offset_of(TensorImpl tensor) noexcept
+cdef void track(TensorImpl tensor)
+cdef int normalize_dim(object dim, int ndim) except -1

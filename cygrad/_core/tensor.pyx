@@ -1,0 +1,394 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""TensorImpl: geometry, metadata and autograd state (see tensor.pxd for the contract)."""
+from libc.stdlib cimport free, malloc
+
+from cygrad._core.node cimport Node, gradient_edge, hooks_of, track_reachable
+from cygrad._core.storage cimport DType, Storage, borrow, dtypes, new_storage
+from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
+
+import weakref
+
+from cygrad._core.storage import OutOfMemoryError
+
+cdef extern from "Python.h":
+    void PyObject_GC_UnTrack(void* object)
+    Py_ssize_t PyIndex_AsSsize "PyNumber_AsSsize_t"(object value, object exception) except? -1
+
+cdef extern from *:
+    """
+    /* The inherited tp_new itself: the way through type.__new__ costs 40 ns. */
+    static inline PyObject *cg_new(PyObject *type, PyObject *no_arguments) {
+        return ((PyTypeObject *)type)->tp_new((PyTypeObject *)type, no_arguments, NULL);
+    }
+    """
+    object cg_new(type kind, tuple no_arguments)
+    bint multiply_overflows "__builtin_mul_overflow"(intptr_t a, intptr_t b, intptr_t* product) noexcept nogil
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of ints that knows its number of elements.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2, 3).shape.numel()
+    6
+    """
+
+    __slots__ = ()
+
+    def numel(self):
+        """Return the product of the sizes."""
+        product = 1
+        for size in self:
+            product *= size
+        return product
+
+    def __repr__(self):
+        return f"cygrad.Size({list(self)})"
+
+
+cdef type tensor_type = TensorImpl
+cdef tuple no_arguments = ()
+
+
+def set_tensor_type(type cls not None):
+    """Set the class of which results are instances; called once, by the module that defines Tensor."""
+    global tensor_type
+    tensor_type = cls
+
+
+cdef intptr_t checked_numel(int ndim, const intptr_t* shape, intptr_t itemsize) except -1:
+    """Return the number of elements; raise where a size is negative or the bytes do not fit an address."""
+    cdef intptr_t numel = 1, nbytes = itemsize, largest
+    cdef int d
+    for d in range(ndim):
+        if shape[d] < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {shape[d]}: {list(sizes_tuple(ndim, shape))}; "
+                               "sizes must be 0 or more")
+        # A size of 0 makes the product 0, but the strides are still made of the other sizes.
+        largest = max(shape[d], 1)
+        if multiply_overflows(nbytes, largest, &nbytes):
+            raise OutOfMemoryError(f"Storage size calculation overflowed with sizes={list(sizes_tuple(ndim, shape))} "
+                                   f"and {itemsize} bytes an element; use smaller sizes")
+        numel *= shape[d]
+    return numel
+
+
+cdef int parse_sizes(object sizes, intptr_t* shape) except -1:
+    """Read a sequence of at most 64 ints into `shape` and return its length."""
+    cdef int d = 0
+    cdef tuple items
+    if not isinstance(sizes, (tuple, list)):
+        items = (sizes,) if hasattr(sizes, "__index__") else tuple(sizes)
+    else:
+        items = tuple(sizes)
+    if len(items) > MAX_DIMS:
+        raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions, got {len(items)} sizes")
+    for item in items:
+        if not hasattr(item, "__index__"):
+            raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(item).__name__} at pos {d}")
+        shape[d] = PyIndex_AsSsize(item, OverflowError)
+        d += 1
+    return d
+
+
+cdef tuple sizes_tuple(int ndim, const intptr_t* sizes):
+    return tuple([sizes[d] for d in range(ndim)])
+
+
+cdef inline bint is_dense_row_major(int ndim, const intptr_t* shape, const intptr_t* strides) noexcept nogil:
+    cdef intptr_t expected = 1
+    cdef int d
+    for d in range(ndim - 1, -1, -1):
+        if shape[d] == 0:
+            return True
+        if shape[d] != 1 and strides[d] != expected:
+            for d in range(ndim):
+                if shape[d] == 0:
+                    return True
+            return False
+        expected *= shape[d]
+    return True
+
+
+cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
+    """Make a tensor over a storage; `strides` NULL means row-major."""
+    cdef TensorImpl tensor = <TensorImpl>cg_new(tensor_type, no_arguments)
+    cdef intptr_t stride = 1
+    cdef int d
+    PyObject_GC_UnTrack(<void*>tensor)
+    tensor.storage, tensor.data, tensor.dtype_nr, tensor.ndim = storage, data, dtype, ndim
+    if ndim <= INLINE_DIMS:
+        tensor.sizes, tensor.strides = tensor.inline_dims, tensor.inline_dims + INLINE_DIMS
+    else:
+        tensor.sizes = <intptr_t*>malloc(2 * ndim * sizeof(intptr_t))
+        if tensor.sizes is NULL:
+            tensor.ndim = 0
+            raise MemoryError()
+        tensor.strides = tensor.sizes + ndim
+    if strides is NULL:
+        for d in range(ndim - 1, -1, -1):
+            tensor.sizes[d] = shape[d]
+            tensor.strides[d] = stride
+            stride *= shape[d] if shape[d] > 0 else 1
+        tensor.flags = CONTIGUOUS
+    else:
+        for d in range(ndim):
+            tensor.sizes[d] = shape[d]
+            tensor.strides[d] = strides[d]
+        if is_dense_row_major(ndim, shape, strides):
+            tensor.flags = CONTIGUOUS
+    tensor.count = 1
+    for d in range(ndim):
+        tensor.count *= shape[d]
+    return tensor
+
+
+cdef TensorImpl empty(int dtype, int ndim, const intptr_t* shape):
+    """Make a new row-major tensor with undefined elements."""
+    cdef intptr_t numel = checked_numel(ndim, shape, cg_itemsize[dtype])
+    cdef Storage storage = new_storage(<size_t>(numel * cg_itemsize[dtype]))
+    return new_tensor(storage, storage.data, dtype, ndim, shape, NULL)
+
+
+cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
+    """Make a new tensor of given non-negative strides, dense in some order of the dims."""
+    cdef intptr_t numel = checked_numel(ndim, shape, cg_itemsize[dtype]), last = 0
+    cdef int d
+    cdef Storage storage
+    if numel:
+        for d in range(ndim):
+            last += (shape[d] - 1) * strides[d]
+        numel = last + 1
+    storage = new_storage(<size_t>(numel * cg_itemsize[dtype]))
+    return new_tensor(storage, storage.data, dtype, ndim, shape, strides)
+
+
+cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* shape, const intptr_t* strides):
+    """Make a tensor over the memory of another."""
+    cdef TensorImpl view = new_tensor(base.storage, data, base.dtype_nr, ndim, shape, strides)
+    view.base = base if base.base is None else base.base
+    if view.base.flags & TENSOR_TRACKED:
+        track(view)
+    return view
+
+
+cdef TensorImpl shallow_copy(TensorImpl tensor):
+    """Make a tensor of the same memory, geometry and version without history."""
+    return new_tensor(tensor.storage, tensor.data, tensor.dtype_nr, tensor.ndim, tensor.sizes, tensor.strides)
+
+
+cdef intptr_t offset_of(TensorImpl tensor) noexcept:
+    """Return the place of the first element in the storage, in elements."""
+    return (tensor.data - tensor.storage.data) // cg_itemsize[tensor.dtype_nr]
+
+
+cdef void track(TensorImpl tensor):
+    track_reachable(tensor)
+
+
+cdef class TensorImpl:
+    """The memory, geometry and autograd state of a tensor: the base of `cygrad.Tensor`."""
+
+    def __init__(self, *arguments, **keywords):
+        if self.storage is None:
+            raise TypeError("tensors are not made by their class: use cygrad.tensor(), cygrad.zeros() and the other factories")
+
+    def __dealloc__(self):
+        if self.ndim > INLINE_DIMS:
+            free(self.sizes)
+
+    # ----- Geometry -----
+    @property
+    def shape(self):
+        """Sizes of the dims, as a `Size`."""
+        return Size(sizes_tuple(self.ndim, self.sizes))
+
+    @property
+    def dtype(self):
+        """Type of the elements."""
+        return dtypes[self.dtype_nr]
+
+    @property
+    def itemsize(self):
+        """Bytes of an element."""
+        return cg_itemsize[self.dtype_nr]
+
+    @property
+    def nbytes(self):
+        """Bytes of all elements."""
+        return self.count * cg_itemsize[self.dtype_nr]
+
+    def dim(self):
+        """Return the number of dims."""
+        return self.ndim
+
+    def numel(self):
+        """Return the number of elements."""
+        return self.count
+
+    def element_size(self):
+        """Return the bytes of an element."""
+        return cg_itemsize[self.dtype_nr]
+
+    def size(self, dim=None):
+        """Return the shape, or the size of one dim."""
+        return Size(sizes_tuple(self.ndim, self.sizes)) if dim is None else self.sizes[normalize_dim(dim, self.ndim)]
+
+    def stride(self, dim=None):
+        """Return the strides in elements, or the stride of one dim."""
+        return sizes_tuple(self.ndim, self.strides) if dim is None else self.strides[normalize_dim(dim, self.ndim)]
+
+    def storage_offset(self):
+        """Return the place of the first element in the storage, in elements."""
+        return offset_of(self)
+
+    def data_ptr(self):
+        """Return the address of the first element."""
+        return <size_t>self.data if self.count else 0
+
+    def is_contiguous(self):
+        """Say whether the elements lie dense in row-major order."""
+        return bool(self.flags & CONTIGUOUS)
+
+    def is_floating_point(self):
+        """Say whether the elements are floating-point numbers."""
+        return cg_kind[self.dtype_nr] == b"f"
+
+    def is_complex(self):
+        """Say whether the elements are complex numbers."""
+        return False
+
+    def is_signed(self):
+        """Say whether the elements can be negative."""
+        return (<DType>dtypes[self.dtype_nr]).is_signed
+
+    def __len__(self):
+        if self.ndim == 0:
+            raise TypeError("len() of a 0-d tensor; use numel() for the number of elements")
+        return self.sizes[0]
+
+    # ----- Autograd state -----
+    @property
+    def requires_grad(self):
+        """Whether operations on this tensor are recorded."""
+        return bool(self.flags & REQUIRES_GRAD)
+
+    @requires_grad.setter
+    def requires_grad(self, bint value):
+        if not value and self.node is not None:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                               "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+        if value and cg_kind[self.dtype_nr] != b"f":
+            raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {dtypes[self.dtype_nr]!r}; "
+                               "convert it first, e.g. with .float()")
+        if value:
+            self.flags |= REQUIRES_GRAD
+        else:
+            self.flags &= ~<unsigned>REQUIRES_GRAD
+
+    @property
+    def is_leaf(self):
+        """Whether the tensor was made by the user, not by a recorded operation."""
+        return self.node is None
+
+    @property
+    def grad_fn(self):
+        """The node of the graph that made this tensor, or None."""
+        cdef int output_nr
+        return gradient_edge(self, &output_nr) if self.node is not None else None
+
+    @property
+    def grad(self):
+        """The accumulated gradient, or None."""
+        return self.gradient
+
+    @grad.setter
+    def grad(self, value):
+        cdef TensorImpl gradient
+        if value is None:
+            self.gradient = None
+            return
+        if not isinstance(value, TensorImpl):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(value).__name__}")
+        gradient = value
+        if gradient is self:
+            raise RuntimeError("can't assign Variable as its own grad")
+        if gradient.dtype_nr != self.dtype_nr:
+            raise RuntimeError(f"assigned grad has data of a different type: {dtypes[gradient.dtype_nr]!r}, "
+                               f"the tensor has {dtypes[self.dtype_nr]!r}")
+        if sizes_tuple(gradient.ndim, gradient.sizes) != sizes_tuple(self.ndim, self.sizes):
+            raise RuntimeError(f"assigned grad has data of a different size: {list(sizes_tuple(gradient.ndim, gradient.sizes))}, "
+                               f"the tensor has {list(sizes_tuple(self.ndim, self.sizes))}")
+        self.gradient = gradient
+        if gradient.node is not None:
+            track_reachable(self)
+
+    @grad.deleter
+    def grad(self):
+        self.gradient = None
+
+    @property
+    def retains_grad(self):
+        """Whether a non-leaf keeps its gradient."""
+        return bool(self.flags & RETAINS_GRAD)
+
+    def retain_grad(self):
+        """Keep the gradient of this non-leaf in `.grad`; a leaf does so anyway."""
+        cdef int output_nr
+        if not self.flags & REQUIRES_GRAD:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if self.node is not None and not self.flags & RETAINS_GRAD:
+            hooks_of(gradient_edge(self, &output_nr)).retained[self.output_nr] = weakref.ref(self)
+            self.flags |= RETAINS_GRAD
+
+    def _forget_history(self):
+        """Make this tensor a leaf that needs no gradient."""
+        self.node, self.output_nr = None, 0
+        self.flags &= ~<unsigned>(REQUIRES_GRAD | RETAINS_GRAD)
+
+    def _hook_table(self):
+        """Return the dict of hooks on this tensor's gradient: a leaf's own, or its place at the node that made it."""
+        cdef int output_nr
+        if not self.flags & REQUIRES_GRAD:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        track_reachable(self)
+        if self.node is None:
+            if self.extra is None:
+                self.extra = {}
+            return self.extra
+        return hooks_of(gradient_edge(self, &output_nr)).tensor.setdefault(self.output_nr, {})
+
+    @property
+    def _version(self):
+        """How often the memory was changed in place."""
+        return self.storage.version
+
+    @property
+    def _base(self):
+        """The tensor that this one is a view of, or None."""
+        return self.base
+
+    def _is_view(self):
+        """Say whether the tensor is a view of another."""
+        return self.base is not None
+
+    @property
+    def data(self):
+        """The same memory without history and with a version counter of its own."""
+        return new_tensor(borrow(self.storage), self.data, self.dtype_nr, self.ndim, self.sizes, self.strides)
+
+    def detach(self):
+        """Return a view of the same memory, and the same version counter, that needs no gradient."""
+        return view_of(self, self.data, self.ndim, self.sizes, self.strides)
+
+
+cdef int normalize_dim(object dim, int ndim) except -1:
+    """Return a dim as a number from 0 on; raise IndexError where it is out of range."""
+    cdef Py_ssize_t d
+    cdef int limit = max(ndim, 1)
+    if not hasattr(dim, "__index__") or isinstance(dim, bool):
+        raise TypeError(f"dim must be an int, not {type(dim).__name__}")
+    d = PyIndex_AsSsize(dim, IndexError)
+    if d < -limit or d >= limit:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {d})")
+    return d + limit if d < 0 else d

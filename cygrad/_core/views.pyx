@@ -1,0 +1,705 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Views, copies and indexing (see views.pxd).
+
+Basic indices (int, slice, None, ...) give views; index arrays and masks are looked up by NumPy, which owns that algorithm.
+The functions are the methods of Tensor too: their first argument is the tensor.
+"""
+from cpython.slice cimport PySlice_AdjustIndices, PySlice_Check, PySlice_Unpack
+from libc.stdint cimport intptr_t
+from libc.string cimport memcpy, memset
+
+from cygrad._core.dispatch cimport (Value, check_in_place, copy_into, copy_of, elementwise, number_of, same_shape, to_value)
+from cygrad._core.interop cimport array_of, tensor_of_array
+from cygrad._core.node cimport grad_mode
+from cygrad._core.rules cimport record, rule_op, wanted
+from cygrad._core.storage cimport Storage, dtype_number, dtypes, new_storage
+from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TensorImpl, checked_numel, empty, new_tensor, normalize_dim, parse_sizes,
+                                  sizes_tuple, view_of)
+from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind, cg_promotion
+
+from cygrad._core.dispatch import checked_out
+from cygrad._core.rules import record_rule
+
+cdef extern from "Python.h":
+    Py_ssize_t PyNumber_AsSsize_t(object value, object exception) except? -1
+    bint PyIndex_Check(object value)
+    bint PyBool_Check(object value)
+
+
+# ----- Shapes -----
+cdef bint view_strides(TensorImpl x, int ndim, const intptr_t* shape, intptr_t* strides) noexcept:
+    """Write the strides under which the elements of x have another shape; False if there are none."""
+    cdef int old = x.ndim - 1, new = ndim - 1
+    cdef intptr_t chunk = 1, covered, stride
+    if x.count == 0:
+        stride = 1
+        for new in range(ndim - 1, -1, -1):
+            strides[new] = stride
+            stride *= max(shape[new], 1)
+        return True
+    while old >= 0:
+        # A run of old dims that lie as one, then the new dims that divide it.
+        while old >= 0 and x.sizes[old] == 1:
+            old -= 1
+        if old < 0:
+            break
+        stride = x.strides[old]
+        chunk = x.sizes[old]
+        while old > 0 and (x.sizes[old - 1] == 1 or x.strides[old - 1] == stride * chunk):
+            old -= 1
+            chunk *= x.sizes[old]
+        old -= 1
+        covered = 1
+        while new >= 0 and (covered < chunk or shape[new] == 1):
+            if chunk % (covered * shape[new]):
+                return False
+            strides[new] = stride * covered
+            covered *= shape[new]
+            new -= 1
+        if covered != chunk:
+            return False
+    while new >= 0:
+        strides[new] = 1
+        new -= 1
+    return True
+
+
+cdef TensorImpl reshape_to(TensorImpl x, int ndim, intptr_t* shape, str rule, bint may_copy):
+    """Return the elements in another shape (-1: inferred), as a view if possible."""
+    cdef intptr_t strides[MAX_DIMS]
+    cdef intptr_t known = 1, size
+    cdef int d, inferred = -1
+    cdef TensorImpl view
+    for d in range(ndim):
+        size = shape[d]
+        if size == -1 and inferred < 0:
+            inferred = d
+        elif size < 0:
+            raise RuntimeError("only one dimension can be inferred" if size == -1 else f"invalid shape dimension {size}")
+        else:
+            known *= size
+    if inferred >= 0 and known == 0:
+        raise RuntimeError(f"cannot reshape tensor of {x.count} elements into shape {list(sizes_tuple(ndim, shape))} because the "
+                           "unspecified dimension size -1 can be any value and is ambiguous")
+    if inferred >= 0 and x.count % known == 0:
+        shape[inferred] = x.count // known
+        known = x.count
+    if known != x.count or inferred >= 0 and shape[inferred] < 0:
+        raise RuntimeError(f"shape '{list(sizes_tuple(ndim, shape))}' is invalid for input of size {x.count}")
+    if x.flags & CONTIGUOUS:
+        view = view_of(x, x.data, ndim, shape, NULL)
+    elif view_strides(x, ndim, shape, strides):
+        view = view_of(x, x.data, ndim, shape, strides)
+    elif may_copy:
+        return reshape_to(contiguous(x), ndim, shape, rule, False)
+    else:
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+                           f"contiguous subspaces): sizes {list(sizes_tuple(x.ndim, x.sizes))}, strides "
+                           f"{list(sizes_tuple(x.ndim, x.strides))}. Use .reshape(...) instead.")
+    if wanted(x, None):
+        record(rule_op(rule), x, None, view, (sizes_tuple(x.ndim, x.sizes),))
+    return view
+
+
+cdef int sizes_argument(tuple arguments, dict keywords, str name, intptr_t* sizes) except -1:
+    """Read sizes given as one sequence, as several ints or by keyword."""
+    if keywords:
+        if len(keywords) > 1 or arguments or name not in keywords:
+            raise TypeError(f"unexpected keyword argument {next(iter(keywords))!r}; give the sizes by position or as {name}=")
+        return parse_sizes(keywords[name], sizes)
+    if len(arguments) == 1 and not PyIndex_Check(arguments[0]):
+        return parse_sizes(arguments[0], sizes)
+    return parse_sizes(arguments, sizes)
+
+
+def reshape(TensorImpl input not None, *shape, **keywords):
+    """Return the elements in another shape; one size may be -1. A view where possible, else a copy.
+
+    >>> import cygrad
+    >>> cygrad.arange(6).reshape(2, -1).shape
+    cygrad.Size([2, 3])
+    """
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef int ndim = sizes_argument(shape, keywords, "shape", sizes)
+    return reshape_to(input, ndim, sizes, "view", True)
+
+
+def view(TensorImpl input not None, *shape, **keywords):
+    """Return a view of another shape; RuntimeError where the strides do not allow one.
+
+    >>> import cygrad
+    >>> cygrad.arange(6).view(3, 2).shape
+    cygrad.Size([3, 2])
+    """
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef int ndim = sizes_argument(shape, keywords, "size", sizes)
+    return reshape_to(input, ndim, sizes, "view", False)
+
+
+def flatten(TensorImpl input not None, start_dim=0, end_dim=-1):
+    """Return the dims from `start_dim` to `end_dim` joined into one.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2, 3, 4).flatten(1).shape
+    cygrad.Size([2, 12])
+    """
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef int first = normalize_dim(start_dim, input.ndim), last = normalize_dim(end_dim, input.ndim), d, ndim = 0
+    cdef intptr_t joined = 1
+    if first > last:
+        raise RuntimeError(f"flatten() has invalid args: start_dim cannot come after end_dim, got {start_dim} and {end_dim}")
+    if input.ndim == 1:
+        return input
+    for d in range(input.ndim):
+        if d <= first or d > last:
+            sizes[ndim] = input.sizes[d]
+            ndim += 1
+        else:
+            sizes[ndim - 1] *= input.sizes[d]
+    if input.ndim == 0:
+        sizes[0], ndim = 1, 1
+    return reshape_to(input, ndim, sizes, "view", True)
+
+
+def squeeze(TensorImpl input not None, dim=None):
+    """Return a view without the dims of size 1: all of them, or those named.
+
+    >>> import cygrad
+    >>> cygrad.zeros(1, 3, 1).squeeze(0).shape
+    cygrad.Size([3, 1])
+    """
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef int d, ndim = 0
+    cdef object chosen = None if dim is None else {normalize_dim(item, input.ndim) for item in
+                                                   (dim if isinstance(dim, (tuple, list)) else (dim,))}
+    for d in range(input.ndim):
+        if input.sizes[d] != 1 or chosen is not None and d not in chosen:
+            sizes[ndim], strides[ndim] = input.sizes[d], input.strides[d]
+            ndim += 1
+    return shape_view(input, ndim, sizes, strides, "squeeze")
+
+
+def unsqueeze(TensorImpl input not None, dim):
+    """Return a view with a dim of size 1 put in at `dim`.
+
+    >>> import cygrad
+    >>> cygrad.zeros(3).unsqueeze(-1).shape
+    cygrad.Size([3, 1])
+    """
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef int place = normalize_dim(dim, input.ndim + 1), d
+    if input.ndim == MAX_DIMS:
+        raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions")
+    for d in range(input.ndim):
+        sizes[d + (d >= place)], strides[d + (d >= place)] = input.sizes[d], input.strides[d]
+    sizes[place] = 1
+    strides[place] = input.sizes[place] * input.strides[place] if place < input.ndim else 1
+    return shape_view(input, input.ndim + 1, sizes, strides, "unsqueeze")
+
+
+cdef TensorImpl shape_view(TensorImpl x, int ndim, const intptr_t* sizes, const intptr_t* strides, str rule):
+    """Make a view whose gradient is reshaped back."""
+    cdef TensorImpl result = view_of(x, x.data, ndim, sizes, strides)
+    if wanted(x, None):
+        record(rule_op(rule), x, None, result, (sizes_tuple(x.ndim, x.sizes),))
+    return result
+
+
+def permute(TensorImpl input not None, *dims, **keywords):
+    """Return a view with the dims in another order.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2, 3, 4).permute(2, 0, 1).shape
+    cygrad.Size([4, 2, 3])
+    """
+    cdef intptr_t order[MAX_DIMS]
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef intptr_t inverse[MAX_DIMS]
+    cdef int ndim = sizes_argument(dims, keywords, "dims", order), d, source
+    cdef TensorImpl result
+    if ndim != input.ndim:
+        raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+                           f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {ndim}")
+    memset(inverse, 255, sizeof(inverse))
+    for d in range(ndim):
+        source = normalize_dim(order[d], ndim)
+        if inverse[source] >= 0:
+            raise RuntimeError(f"permute(): duplicate dims are not allowed, got {list(sizes_tuple(ndim, order))}")
+        inverse[source] = d
+        sizes[d], strides[d] = input.sizes[source], input.strides[source]
+    result = view_of(input, input.data, ndim, sizes, strides)
+    if wanted(input, None):
+        record(rule_op("permute"), input, None, result, (sizes_tuple(ndim, inverse),))
+    return result
+
+
+cdef TensorImpl transposed(TensorImpl x, int dim0, int dim1, str rule):
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef TensorImpl result
+    memcpy(sizes, x.sizes, x.ndim * sizeof(intptr_t))
+    memcpy(strides, x.strides, x.ndim * sizeof(intptr_t))
+    if x.ndim:
+        sizes[dim0], sizes[dim1] = sizes[dim1], sizes[dim0]
+        strides[dim0], strides[dim1] = strides[dim1], strides[dim0]
+    result = view_of(x, x.data, x.ndim, sizes, strides)
+    if wanted(x, None):
+        record(rule_op(rule), x, None, result, (dim0, dim1) if rule == "transpose" else ())
+    return result
+
+
+def transpose(TensorImpl input not None, dim0, dim1):
+    """Return a view with two dims exchanged.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2, 3).transpose(0, 1).shape
+    cygrad.Size([3, 2])
+    """
+    return transposed(input, normalize_dim(dim0, input.ndim), normalize_dim(dim1, input.ndim), "transpose")
+
+
+def t(TensorImpl input not None):
+    """Return the transpose of a matrix; a vector or scalar as it is.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2, 3).t().shape
+    cygrad.Size([3, 2])
+    """
+    if input.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D; use .mT for a batch of matrices")
+    return transposed(input, 0, 1, "t") if input.ndim == 2 else input
+
+
+def matrix_transpose(TensorImpl input not None):
+    """Return a view with the last two dims exchanged (`.mT`)."""
+    if input.ndim < 2:
+        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {input.ndim}D tensor.")
+    return transposed(input, input.ndim - 2, input.ndim - 1, "transpose")
+
+
+def reverse_dims(TensorImpl input not None):
+    """Return a view with the dims in reverse order (`.T`)."""
+    return t(input) if input.ndim == 2 else permute(input, *range(input.ndim - 1, -1, -1))
+
+
+def expand(TensorImpl input not None, *sizes, **keywords):
+    """Return a view in which dims of size 1 are repeated without a copy; -1 keeps a size.
+
+    >>> import cygrad
+    >>> cygrad.zeros(3, 1).expand(-1, 4).shape
+    cygrad.Size([3, 4])
+    """
+    cdef intptr_t shape[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef int ndim = sizes_argument(sizes, keywords, "size", shape), d, source
+    cdef TensorImpl result
+    if ndim < input.ndim:
+        raise RuntimeError(f"expand: the number of sizes provided ({ndim}) must be greater or equal to the number of dimensions in the "
+                           f"tensor ({input.ndim})")
+    for d in range(ndim):
+        source = d - (ndim - input.ndim)
+        if source < 0:
+            if shape[d] < 0:
+                raise RuntimeError(f"The expanded size of the tensor ({shape[d]}) isn't allowed in a leading, non-existing dimension {d}")
+            strides[d] = 0
+        elif shape[d] == -1 or shape[d] == input.sizes[source]:
+            shape[d], strides[d] = input.sizes[source], input.strides[source]
+        elif input.sizes[source] == 1 and shape[d] >= 0:
+            strides[d] = 0
+        else:
+            raise RuntimeError(f"The expanded size of the tensor ({shape[d]}) must match the existing size ({input.sizes[source]}) at "
+                               f"non-singleton dimension {d}.  Target sizes: {list(sizes_tuple(ndim, shape))}.  "
+                               f"Tensor sizes: {list(sizes_tuple(input.ndim, input.sizes))}")
+    checked_numel(ndim, shape, cg_itemsize[input.dtype_nr])
+    result = view_of(input, input.data, ndim, shape, strides)
+    if wanted(input, None):
+        record(rule_op("expand"), input, None, result, (sizes_tuple(input.ndim, input.sizes),))
+    return result
+
+
+def sum_to_size(TensorImpl input not None, *size):
+    """Return the sum over the dims that broadcasting from `size` has made.
+
+    >>> import cygrad
+    >>> cygrad.ones(2, 3).sum_to_size(1, 3)
+    tensor([[2., 2., 2.]])
+    """
+    cdef intptr_t shape[MAX_DIMS]
+    cdef int ndim = sizes_argument(size, {}, "size", shape), d, leading = input.ndim - ndim
+    cdef list dims = list(range(leading)) if leading > 0 else []
+    for d in range(ndim):
+        if leading < 0 or shape[d] != 1 and shape[d] != input.sizes[leading + d]:
+            raise RuntimeError(f"size {{{list(sizes_tuple(ndim, shape))}}} is not expandable to size "
+                               f"{{{list(sizes_tuple(input.ndim, input.sizes))}}}.")
+        if shape[d] == 1 and input.sizes[leading + d] != 1:
+            dims.append(leading + d)
+    if not dims:
+        return input if leading == 0 else reshape_to(input, ndim, shape, "view", True)
+    summed = (<object>input).sum(tuple(dims), keepdim=True)
+    return reshape_to(summed, ndim, shape, "view", True) if leading else summed
+
+
+# ----- Copies -----
+def clone(TensorImpl input not None, *, memory_format=None):
+    """Return a copy that gradients flow through.
+
+    >>> import cygrad
+    >>> cygrad.ones(2).clone()
+    tensor([1., 1.])
+    """
+    cdef TensorImpl result = copy_of(input, input.dtype_nr)
+    if wanted(input, None):
+        record(rule_op("clone"), input, None, result, ())
+    return result
+
+
+def contiguous(TensorImpl input not None, *, memory_format=None):
+    """Return the tensor itself if it is dense and row-major, else a copy that is.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2, 3).T.contiguous().is_contiguous()
+    True
+    """
+    cdef TensorImpl result
+    if input.flags & CONTIGUOUS:
+        return input
+    result = empty(input.dtype_nr, input.ndim, input.sizes)
+    copy_into(result, input)
+    if wanted(input, None):
+        record(rule_op("clone"), input, None, result, ())
+    return result
+
+
+def convert(TensorImpl input not None, dtype, copy=False):
+    """Return the tensor in another dtype; itself if it has that dtype and no copy is asked for."""
+    cdef int number = dtype_number(dtype)
+    cdef TensorImpl result
+    if number == input.dtype_nr:
+        return clone(input) if copy else input
+    result = copy_of(input, number)
+    if wanted(input, None) and cg_kind[number] == b"f":
+        record(rule_op("to_copy"), input, None, result, (dtypes[input.dtype_nr],))
+    return result
+
+
+def cat(tensors, dim=0, *, out=None, axis=None):
+    """Return tensors joined along a dim; all other sizes must be equal.
+
+    >>> import cygrad
+    >>> cygrad.cat([cygrad.zeros(2), cygrad.ones(1)])
+    tensor([0., 0., 1.])
+    """
+    cdef tuple parts = tuple(tensors)
+    cdef TensorImpl part, first, result, place
+    cdef intptr_t shape[MAX_DIMS]
+    cdef intptr_t start = 0
+    cdef list sizes = []
+    cdef int d, along, dtype
+    if not parts:
+        raise RuntimeError("cat(): expected a non-empty list of Tensors")
+    for k, item in enumerate(parts):
+        if not isinstance(item, TensorImpl):
+            raise TypeError(f"expected Tensor as element {k} in argument 0, but got {type(item).__name__}")
+    first = parts[0]
+    dtype = first.dtype_nr
+    if first.ndim == 0:
+        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated; use stack()")
+    along = normalize_dim(dim if axis is None else axis, first.ndim)
+    memcpy(shape, first.sizes, first.ndim * sizeof(intptr_t))
+    shape[along] = 0
+    for k, part in enumerate(parts):
+        if part.ndim != first.ndim:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {part.ndim}")
+        for d in range(first.ndim):
+            if d != along and part.sizes[d] != shape[d]:
+                raise RuntimeError(f"Sizes of tensors must match except in dimension {along}. Expected size {shape[d]} but got size "
+                                   f"{part.sizes[d]} for tensor number {k} in the list.")
+        shape[along] += part.sizes[along]
+        sizes.append(part.sizes[along])
+        dtype = cg_promotion[dtype][part.dtype_nr]
+    parts = tuple([convert(part, dtypes[dtype]) for part in parts])
+    result = empty(dtype, first.ndim, shape)
+    for part in parts:
+        shape[along] = part.sizes[along]
+        place = view_of(result, result.data + start * result.strides[along] * cg_itemsize[dtype], first.ndim, shape, result.strides)
+        copy_into(place, part)
+        start += part.sizes[along]
+    record_rule("cat", parts, result, (sizes, along))
+    return result if out is None else checked_out(out, result)
+
+
+def narrow(TensorImpl input not None, dim, start, length):
+    """Return the view of `length` elements from `start` on along a dim.
+
+    >>> import cygrad
+    >>> cygrad.arange(5).narrow(0, 1, 3)
+    tensor([1, 2, 3])
+    """
+    cdef int d = normalize_dim(dim, input.ndim)
+    cdef Py_ssize_t first = PyNumber_AsSsize_t(start, IndexError), count = PyNumber_AsSsize_t(length, IndexError)
+    if input.ndim == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if count < 0:
+        raise RuntimeError(f"narrow(): length must be non-negative, got {count}.")
+    if first < -input.sizes[d] or first > input.sizes[d]:
+        raise IndexError(f"start out of range (expected to be in range of [{-input.sizes[d]}, {input.sizes[d]}], but got {first})")
+    first += input.sizes[d] if first < 0 else 0
+    if first + count > input.sizes[d]:
+        raise RuntimeError(f"start ({first}) + length ({count}) exceeds dimension size ({input.sizes[d]}).")
+    return get_item(input, (slice(None),) * d + (slice(first, first + count),))
+
+
+def select(TensorImpl input not None, dim, index):
+    """Return the view at one index of a dim, which is dropped.
+
+    >>> import cygrad
+    >>> cygrad.arange(6).reshape(2, 3).select(1, 2)
+    tensor([2, 5])
+    """
+    if input.ndim == 0:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    return get_item(input, (slice(None),) * normalize_dim(dim, input.ndim) + (index,))
+
+
+def unbind(TensorImpl input not None, dim=0):
+    """Return the views at each index of a dim.
+
+    >>> import cygrad
+    >>> cygrad.arange(2).unbind()
+    (tensor(0), tensor(1))
+    """
+    if input.ndim == 0:
+        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+    cdef int d = normalize_dim(dim, input.ndim)
+    return tuple([select(input, d, index) for index in range(input.sizes[d])])
+
+
+def split(TensorImpl input not None, split_size_or_sections, dim=0):
+    """Return views of parts along a dim: of one size (the last may be smaller), or of the sizes listed.
+
+    >>> import cygrad
+    >>> cygrad.arange(5).split(2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    if input.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    cdef int d = normalize_dim(dim, input.ndim)
+    cdef intptr_t size = input.sizes[d], start = 0
+    if isinstance(split_size_or_sections, (tuple, list)):
+        sections = list(split_size_or_sections)
+        if sum(sections) != size or min(sections, default=0) < 0:
+            raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {d}), "
+                               f"but got split_sizes={sections}")
+    else:
+        if split_size_or_sections < 0 or split_size_or_sections == 0 and size:
+            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size_or_sections}")
+        sections = [min(split_size_or_sections, size - first) for first in range(0, size, max(split_size_or_sections, 1))] or [0]
+    parts = []
+    for section in sections:
+        parts.append(narrow(input, d, start, section))
+        start += section
+    return tuple(parts)
+
+
+# ----- Indexing -----
+cdef TensorImpl basic_view(TensorImpl x, tuple key):
+    """Return the view of a basic index without recording; None if the key holds an index array or a mask."""
+    cdef intptr_t sizes[2 * MAX_DIMS]
+    cdef intptr_t strides[2 * MAX_DIMS]
+    cdef Py_ssize_t index, start, stop, step, length
+    cdef char* data = x.data
+    cdef int d = 0, ndim = 0, consumed = 0, ellipses = 0, itemsize = cg_itemsize[x.dtype_nr]
+    if len(key) > MAX_DIMS:
+        raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
+    for item in key:
+        if item is Ellipsis:
+            ellipses += 1
+        elif item is not None:
+            if not PySlice_Check(item) and (not PyIndex_Check(item) or PyBool_Check(item) or isinstance(item, TensorImpl)
+                                            or hasattr(item, "__array__")):
+                return None
+            consumed += 1
+    if consumed > x.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
+    if ellipses > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    for item in key:
+        if item is None:
+            sizes[ndim], strides[ndim] = 1, 0
+            ndim += 1
+        elif item is Ellipsis:
+            for _ in range(x.ndim - consumed):
+                sizes[ndim], strides[ndim] = x.sizes[d], x.strides[d]
+                ndim += 1
+                d += 1
+        elif PySlice_Check(item):
+            PySlice_Unpack(item, &start, &stop, &step)
+            if step <= 0:
+                raise ValueError("step must be greater than zero; use flip() for the reverse order")
+            length = PySlice_AdjustIndices(x.sizes[d], &start, &stop, step)
+            if length:
+                data += start * x.strides[d] * itemsize
+            sizes[ndim], strides[ndim] = length, x.strides[d] * step
+            ndim += 1
+            d += 1
+        else:
+            index = PyNumber_AsSsize_t(item, IndexError)
+            if index < -x.sizes[d] or index >= x.sizes[d]:
+                raise IndexError(f"index {index} is out of bounds for dimension {d} with size {x.sizes[d]}")
+            data += (index + x.sizes[d] if index < 0 else index) * x.strides[d] * itemsize
+            d += 1
+    while d < x.ndim:
+        sizes[ndim], strides[ndim] = x.sizes[d], x.strides[d]
+        ndim += 1
+        d += 1
+    if ndim > MAX_DIMS:
+        raise IndexError(f"tensors have at most {MAX_DIMS} dimensions")
+    return view_of(x, data, ndim, sizes, strides)
+
+
+cdef object numpy_key(object key):
+    """Return an index with tensors replaced by the arrays they hold."""
+    if isinstance(key, tuple):
+        return tuple([numpy_key(item) for item in <tuple>key])
+    if isinstance(key, TensorImpl):
+        if cg_kind[(<TensorImpl>key).dtype_nr] == b"f":
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        return array_of(key)
+    return list(key) if isinstance(key, list) else key
+
+
+cdef object numpy_error(object error):
+    return type(error)(str(error).replace("axis", "dimension").replace("array", "tensor"))
+
+
+cdef object get_item(TensorImpl x, object key):
+    cdef tuple items = key if type(key) is tuple else (key,)
+    cdef TensorImpl result = basic_view(x, items)
+    if result is not None:
+        if wanted(x, None):
+            record(rule_op("slice" if items == () or PySlice_Check(items[len(items) - 1]) or items[len(items) - 1] in (None, Ellipsis)
+                           else "select"), x, None, result, (sizes_tuple(x.ndim, x.sizes), items))
+        return result
+    lookup = numpy_key(key)
+    try:
+        array = array_of(x)[lookup]
+    except IndexError as error:
+        raise numpy_error(error) from None
+    result = tensor_of_array(array.copy() if array.base is not None else array)
+    if wanted(x, None):
+        record(rule_op("index"), x, None, result, (sizes_tuple(x.ndim, x.sizes), lookup))
+    return result
+
+
+cdef int set_item(TensorImpl x, object key, object value) except -1:
+    cdef tuple items = key if type(key) is tuple else (key,)
+    cdef TensorImpl source = value if isinstance(value, TensorImpl) else None, place
+    cdef bint recorded = cg_kind[x.dtype_nr] == b"f" and wanted(x, source)
+    check_in_place(x, recorded)
+    place = basic_view(x, items)
+    if source is None:
+        source = scalar_like(x, value)
+    if place is None:
+        lookup = items = (numpy_key(key),) if not isinstance(key, tuple) else numpy_key(key)
+        try:
+            array_of(x)[lookup] = array_of(source)
+        except IndexError as error:
+            raise numpy_error(error) from None
+        except ValueError as error:
+            raise RuntimeError(f"shape mismatch: {error}") from None
+    else:
+        # As NumPy and torch: leading dims of size 1 may be dropped from the value.
+        while source.ndim > place.ndim and source.sizes[0] == 1:
+            source = get_item(source, 0)
+        copy_into(place, source)
+    x.storage.version += 1
+    if recorded:
+        record(rule_op("copy_slices"), x, source, x, (items, sizes_tuple(source.ndim, source.sizes)))
+    return 0
+
+
+cdef TensorImpl scalar_like(TensorImpl x, object value):
+    """Return a number or an array as a tensor that can be written into x."""
+    cdef Value read
+    cdef TensorImpl result
+    alive = to_value(value, &read)
+    if alive is NotImplemented:
+        if isinstance(value, (list, tuple)):
+            from cygrad.creation import tensor
+            return tensor(value, dtype=dtypes[x.dtype_nr])
+        raise TypeError(f"can't assign a {type(value).__name__} to a cygrad.{dtypes[x.dtype_nr].name} tensor; assign a tensor or a number")
+    if read.tensor is not NULL:
+        return <TensorImpl>read.tensor
+    result = empty(x.dtype_nr, 0, NULL)
+    if read.kind == b"f" and cg_kind[x.dtype_nr] != b"f":
+        read.integer = <long long>read.real
+    number = number_of(&read, x.dtype_nr)
+    read.number = number
+    memcpy(result.data, &read.number, cg_itemsize[x.dtype_nr])
+    return result
+
+
+def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
+    """Return zeros of a shape with `input` at an index, summed there where the index repeats; the transpose of indexing."""
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef int ndim = parse_sizes(shape, sizes)
+    cdef TensorImpl result = empty(input.dtype_nr, ndim, sizes)
+    memset(result.data, 0, result.count * cg_itemsize[result.dtype_nr])
+    if accumulate:
+        import numpy
+        numpy.add.at(array_of(result), key, array_of(input))
+    else:
+        copy_into(basic_view(result, key), input)
+    if wanted(input, None):
+        record(rule_op("scatter_key"), input, None, result, (key,))
+    return result
+
+
+def _with_zeros_at(TensorImpl input not None, key):
+    """Return a copy with zeros at an index."""
+    cdef TensorImpl result = clone(input)
+    set_item(result, key, 0)
+    return result
+
+
+def copy_(TensorImpl self not None, src, non_blocking=False):
+    """Copy the elements of `src`, broadcast and converted, into this tensor.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2).copy_(cygrad.tensor([1, 2]))
+    tensor([1., 2.])
+    """
+    set_item(self, Ellipsis, src)
+    return self
+
+
+def fill_(TensorImpl self not None, value):
+    """Set all elements to a number (or a 0-d tensor).
+
+    >>> import cygrad
+    >>> cygrad.zeros(2).fill_(3)
+    tensor([3., 3.])
+    """
+    if isinstance(value, TensorImpl) and (<TensorImpl>value).ndim:
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {(<TensorImpl>value).ndim} dimensions.")
+    set_item(self, Ellipsis, value)
+    return self
+
+
+def zero_(TensorImpl self not None):
+    """Set all elements to 0.
+
+    >>> import cygrad
+    >>> cygrad.ones(2).zero_()
+    tensor([0., 0.])
+    """
+    set_item(self, Ellipsis, 0)
+    return self
+
+
+def normalized_dim(dim, int ndim):
+    """Return a dim as a number from 0 on; IndexError where it is out of range."""
+    return normalize_dim(dim, ndim)

@@ -1,0 +1,15 @@
+"""Memory for tensors: `allocate` and `release` of padded blocks, a bounded cache of large ones, and counters.
+
+The callers hold the GIL, which is the only lock: nothing here may be called without it (hence no `nogil`).
+`release` gets the same nbytes as `allocate`. Storage objects that hold small data inside themselves count as
+allocations too: they ask `allocation_should_fail` before they are made and report through `count_live`.
+"""
+
+cdef enum:
+    PADDING = 64                # bytes that may be read and written after each block
+    LARGE_BLOCK = 256 * 1024    # from here on blocks are mapped, aligned to 64 bytes or better, and cached
+
+cdef void* allocate(size_t nbytes) noexcept               # PADDING zero bytes follow; NULL if there is no memory
+cdef void release(void* pointer, size_t nbytes) noexcept  # NULL is allowed
+cdef bint allocation_should_fail() noexcept               # counts down fail_after(); true once
+cdef void count_live(Py_ssize_t delta) noexcept           # one block of delta bytes more, or of -delta bytes fewer

@@ -1,0 +1,304 @@
+# cython: language_level=3, annotation_typing=False
+"""Memory for tensors; see the header for the contract and the lock, which is the GIL.
+
+Small blocks are malloc's. Large ones are mapped with huge pages, because page faults are the dearest part of a large
+operation, and kept when freed: per size class, the last one freed is the first reused; beyond the limit the one that
+lay longest goes back to the system. A class is at most 12.5 % above the size asked for. glibc's aligned allocation
+is avoided, since before 2.38 it does not reuse what was freed.
+"""
+from libc.stdint cimport uintptr_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+import operator
+import sys
+
+from cygrad._kernels.threads import memory_limit
+
+cdef extern from *:
+    """
+    #ifndef _GNU_SOURCE
+    #define _GNU_SOURCE
+    #endif
+    #include <stddef.h>
+    #include <sys/mman.h>
+    #include <unistd.h>
+    #ifdef __linux__
+    #include <sys/sysinfo.h>
+    #endif
+    #ifndef MAP_ANONYMOUS
+    #define MAP_ANONYMOUS MAP_ANON
+    #endif
+
+    static void *cg_map(size_t size) {
+        void *start = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        return start == MAP_FAILED ? NULL : start;
+    }
+    static void cg_want_huge_pages(void *start, size_t size) {
+    #ifdef MADV_HUGEPAGE
+        madvise(start, size, MADV_HUGEPAGE);
+    #else
+        (void)start; (void)size;
+    #endif
+    }
+    static size_t cg_page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+    static size_t cg_physical_memory(void) { return (size_t)sysconf(_SC_PHYS_PAGES) * cg_page_size(); }
+    static size_t cg_swap_space(void) {
+    #ifdef __linux__
+        struct sysinfo system;
+        return sysinfo(&system) == 0 ? (size_t)system.totalswap * system.mem_unit : 0;
+    #else
+        return 0;
+    #endif
+    }
+    static int cg_highest_bit(size_t n) { return 63 - __builtin_clzll((unsigned long long)n); }
+    """
+    void* cg_map(size_t size) noexcept
+    void cg_want_huge_pages(void* start, size_t size) noexcept
+    int munmap(void* start, size_t size) noexcept
+    size_t cg_page_size() noexcept
+    size_t cg_physical_memory() noexcept
+    size_t cg_swap_space() noexcept
+    int cg_highest_bit(size_t n) noexcept
+
+cdef enum:
+    HUGE_PAGE = 2 * 1024 * 1024
+    STEPS = 8                               # classes per power of two: 12.5 % is one part in eight
+    CLASSES = 64 * STEPS
+
+# Written into the first bytes of a block while it lies in the cache. `newer` and `older` link the blocks of one
+# class; `younger` and `elder` link all blocks, so that the one that lay longest is found at once.
+cdef struct Cached:
+    Cached* newer
+    Cached* older
+    Cached* younger
+    Cached* elder
+    int size_class
+
+cdef (Cached*)[CLASSES] newest_of_class
+cdef Cached* youngest = NULL
+cdef Cached* eldest = NULL
+
+cdef size_t page = cg_page_size()
+cdef size_t cached = 0, hits = 0, misses = 0
+cdef Py_ssize_t live = 0, live_blocks = 0
+cdef size_t countdown = 0                   # allocations until the injected failure; 0: none
+cdef size_t largest_default = <size_t>2 << 30
+cdef size_t limit = 0                       # of the cache, in bytes
+cdef size_t attainable = 0                  # what a single request can ever get; 0: not measured yet
+cdef bint limit_is_default = True
+
+
+cdef int size_class(size_t nbytes) noexcept:
+    """Smallest class that holds nbytes: number STEPS * k + j holds (STEPS + j + 1) / STEPS * 2^k."""
+    cdef int power = cg_highest_bit(nbytes - 1)
+    return STEPS * power + <int>((nbytes - 1) >> (power - 3)) - STEPS
+
+
+cdef size_t mapped_size(int number) noexcept:
+    """Bytes mapped for a class; the padding has a page of its own, or powers of two would need the next class."""
+    return (<size_t>(number % STEPS + STEPS + 1) << (number // STEPS - 3)) + page
+
+
+cdef void* map_block(size_t size) noexcept:
+    """Fresh zeroed memory from the system, on a huge page's boundary where it can hold one."""
+    cdef char* start
+    cdef size_t head
+    if size < HUGE_PAGE:
+        start = <char*>cg_map(size)
+    else:
+        start = <char*>cg_map(size + HUGE_PAGE)
+        if start is not NULL:
+            head = -<uintptr_t>start % HUGE_PAGE
+            if head > 0:
+                munmap(start, head)
+            munmap(start + head + size, HUGE_PAGE - head)
+            start += head
+    if start is not NULL:
+        cg_want_huge_pages(start, size)
+    return start
+
+
+cdef void unlink(Cached* block) noexcept:
+    global youngest, eldest, cached
+    if block.newer is not NULL:
+        block.newer.older = block.older
+    else:
+        newest_of_class[block.size_class] = block.older
+    if block.older is not NULL:
+        block.older.newer = block.newer
+    if block.younger is not NULL:
+        block.younger.elder = block.elder
+    else:
+        youngest = block.elder
+    if block.elder is not NULL:
+        block.elder.younger = block.younger
+    else:
+        eldest = block.younger
+    cached -= mapped_size(block.size_class)
+
+
+cdef void link(Cached* block, int number) noexcept:
+    global youngest, eldest, cached
+    block.size_class = number
+    block.newer = NULL
+    block.older = newest_of_class[number]
+    block.younger = NULL
+    block.elder = youngest
+    if block.older is not NULL:
+        block.older.newer = block
+    if youngest is not NULL:
+        youngest.younger = block
+    else:
+        eldest = block
+    newest_of_class[number] = youngest = block
+    cached += mapped_size(number)
+
+
+cdef void shrink_cache(size_t bound) noexcept:
+    cdef Cached* block
+    cdef size_t size
+    while cached > bound:
+        block = eldest
+        size = mapped_size(block.size_class)
+        unlink(block)
+        munmap(block, size)
+
+
+cdef void measure_memory() noexcept:
+    """Set what depends on the machine, or on the container where that has less; going over either ends the process."""
+    global attainable, limit
+    cdef size_t memory = cg_physical_memory()
+    granted = memory_limit()
+    if granted is not None and granted < memory:
+        memory = granted
+    attainable = memory + cg_swap_space()
+    if limit_is_default:
+        limit = min(memory // 8, largest_default)
+
+
+cdef void* allocate_large(size_t nbytes) noexcept:
+    global hits, misses
+    cdef int number
+    cdef Cached* block
+    cdef void* pointer
+    if attainable == 0:
+        measure_memory()
+    # Overcommit would grant this and call the out-of-memory killer when it is written to.
+    if nbytes > attainable:
+        return NULL
+    number = size_class(nbytes)
+    block = newest_of_class[number]
+    if block is not NULL:
+        hits += 1
+        unlink(block)
+        memset(<char*>block + nbytes, 0, PADDING)
+        return block
+    misses += 1
+    pointer = map_block(mapped_size(number))
+    if pointer is NULL and cached > 0:
+        shrink_cache(0)
+        pointer = map_block(mapped_size(number))
+    return pointer
+
+
+cdef void* allocate_small(size_t nbytes) noexcept:
+    cdef void* pointer = malloc(nbytes + PADDING)
+    if pointer is NULL and cached > 0:
+        shrink_cache(0)
+        pointer = malloc(nbytes + PADDING)
+    if pointer is not NULL:
+        memset(<char*>pointer + nbytes, 0, PADDING)
+    return pointer
+
+
+cdef bint allocation_should_fail() noexcept:
+    global countdown
+    if countdown == 0:
+        return False
+    countdown -= 1
+    return countdown == 0
+
+
+cdef void count_live(Py_ssize_t delta) noexcept:
+    global live, live_blocks
+    live += delta
+    live_blocks += 1 if delta > 0 else -1 if delta < 0 else 0
+
+
+cdef void* allocate(size_t nbytes) noexcept:
+    cdef void* pointer
+    if allocation_should_fail():
+        return NULL
+    pointer = allocate_small(nbytes) if nbytes < LARGE_BLOCK else allocate_large(nbytes)
+    if pointer is not NULL:
+        count_live(<Py_ssize_t>nbytes)
+    return pointer
+
+
+cdef void release(void* pointer, size_t nbytes) noexcept:
+    cdef size_t size
+    cdef int number
+    if pointer is NULL:
+        return
+    count_live(-<Py_ssize_t>nbytes)
+    if nbytes < LARGE_BLOCK:
+        free(pointer)
+        return
+    number = size_class(nbytes)
+    size = mapped_size(number)
+    if size > limit:
+        munmap(pointer, size)
+    else:
+        shrink_cache(limit - size)
+        link(<Cached*>pointer, number)
+
+
+def live_bytes() -> int:
+    """Return the bytes of tensor data allocated now, without what the cache holds."""
+    return live
+
+
+def cached_bytes() -> int:
+    """Return the bytes of freed blocks kept for reuse."""
+    return cached
+
+
+def cache_limit() -> int:
+    """Return how many bytes the cache may hold: an eighth of the memory, at most 2 GiB, unless it was set."""
+    if attainable == 0:
+        measure_memory()
+    return limit
+
+
+def set_cache_limit(nbytes: int) -> None:
+    """Set how many bytes of freed blocks may be kept, and give back what is above; 0 turns the cache off.
+
+    Raises TypeError if nbytes is not an int and ValueError if it is negative.
+    """
+    global limit, limit_is_default
+    wanted = operator.index(nbytes)
+    if wanted < 0:
+        raise ValueError(f"set_cache_limit expects a number of bytes, 0 or more, but got {wanted}")
+    limit = min(wanted, sys.maxsize)
+    limit_is_default = False
+    shrink_cache(limit)
+
+
+def empty_cache() -> None:
+    """Give all freed blocks back to the system."""
+    shrink_cache(0)
+
+
+def fail_after(n: int) -> int:
+    """Make the n-th allocation from now on fail, once; 0 for none. Return how many a former call still waited for."""
+    global countdown
+    pending = countdown
+    countdown = n
+    return pending
+
+
+def allocator_report() -> dict[str, int]:
+    """Return the allocator's counters; hits and misses are those of large blocks in the cache."""
+    return {"live_bytes": live, "live_blocks": live_blocks, "cached_bytes": cached, "cache_limit": cache_limit(),
+            "hits": hits, "misses": misses}

@@ -1,0 +1,179 @@
+"""Write the inner loops in C from the tables: translate formulas, never control flow.
+
+Each loop is one-dimensional and serial; the drivers own broadcasting and threads. Compiler errors point at the row (#line).
+A file is written only if its text changed, so a rebuild compiles what a changed row needs.
+"""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+OUTPUT = HERE / "generated"
+LEVELS = {"v2": ("x86-64-v2", 16), "v3": ("x86-64-v3", 32), "v4": ("x86-64-v4", 64)}
+
+
+def load_tables():
+    """Import `cygrad/ops` without the package, which may not be built yet."""
+    folder = HERE.parent / "ops"
+    spec = importlib.util.spec_from_file_location("_cygrad_ops", folder / "__init__.py", submodule_search_locations=[str(folder)])
+    sys.modules["_cygrad_ops"] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+OPS = load_tables()
+DTYPES = importlib.import_module("_cygrad_ops.dtypes")
+FORMULA = importlib.import_module("_cygrad_ops.formula")
+
+
+def line_directives(filename: str, call: str) -> dict[str, str]:
+    """Map each row of a table to the #line directive that makes the compiler name it."""
+    text = (HERE.parent / "ops" / filename).read_text().splitlines()
+    found = ((re.match(rf'{call}\("(\w+)"', line), number) for number, line in enumerate(text, 1))
+    return {match[1]: f'#line {number} "cygrad/ops/{filename}"' for match, number in found if match}
+
+
+def elementwise_loop(name, directive, row, tree, inputs, dtype, out_type):
+    """Return the C functions of one kernel for one dtype; two inputs have bodies for a scalar on either side."""
+    types = {operand: "uint8_t" if operand in row.masks else dtype.c_type for operand in inputs}
+    expression = FORMULA.to_c(tree, dtype.name, {*inputs, *row.params})
+    expression = f"({expression}) != 0" if out_type == "uint8_t" and dtype.name == "bool" else expression
+    blocked = FORMULA.uses_vector_mathematics(tree)
+    loop = "CG_BLOCKS" if blocked else "CG_LOOP"
+    body = [f"static void loop_{name}_{dtype.name}(char *const *p, const intptr_t *s, intptr_t n, const void *c) {{",
+            f"    typedef {dtype.c_type} T CG_UNUSED; {out_type} *out = ({out_type} *)p[{len(inputs)}]; (void)s; (void)c;"]
+    body += [f"    const {types[operand]} *p_{operand} = (const {types[operand]} *)p[{k}];" for k, operand in enumerate(inputs)]
+    body += [f"    const T {param} = ((const T *)c)[{k}]; (void){param};" for k, param in enumerate(row.params)]
+    # A blocked loop gets no scalars: gcc would hoist a function of one and call its scalar form, with other bits.
+    scalars = [(f"if (!s[{k}]) ", (operand,)) for k, operand in enumerate(inputs)] if len(inputs) == 2 and not blocked else []
+    for condition, constant in [*scalars, ("", ())]:
+        before = "".join(f"const {types[operand]} {operand} CG_UNUSED = *p_{operand}; " for operand in constant)
+        inside = "".join(f"const {types[operand]} {operand} CG_UNUSED = p_{operand}[i]; " for operand in inputs if operand not in constant)
+        body += [f"    {condition}{{ {before}{loop}(T, n) {{ {inside}", directive, f"        out[i] = {expression}; }} return; }}"]
+    return "\n".join([*body, "}"])
+
+
+def elementwise_kernels():
+    """Yield (kernel name, inputs, blocked, {dtype number: function}, code) for every row and every partial."""
+    directives = line_directives("elementwise.py", "elementwise")
+    for row in OPS.ELEMENTWISE.values():
+        readings = [(row.name, row.tree(row.y), list(row.operands))]
+        for operand in row.partials:
+            saved = row.saved(operand)
+            readings.append((f"{row.name}_d{operand}", row.backward(operand), ["g", *(w for w in (*row.operands, "y") if w in saved)]))
+        for name, tree, inputs in readings:
+            kinds, result = (row.kinds, row.result) if name == row.name else ("f", "same")
+            dtypes = [dtype for dtype in DTYPES.DTYPES if dtype.kind in kinds]
+            code = [elementwise_loop(name, directives[row.name], row, tree, inputs, dtype,
+                                     "uint8_t" if result == "bool" else dtype.c_type) for dtype in dtypes]
+            functions = {DTYPES.NUMBER[dtype.name]: f"loop_{name}_{dtype.name}" for dtype in dtypes}
+            yield name, len(inputs), FORMULA.uses_vector_mathematics(tree), functions, "\n".join(code)
+
+
+def reduction_kernels():
+    """Yield (row, {dtype number: (suffix, accumulator, result)}, code); the C text is in reduction_template.h."""
+    directives = line_directives("reduction.py", "reduction")
+    for row in OPS.REDUCTIONS.values():
+        code, numbers = [], {}
+        for number, dtype in enumerate(DTYPES.DTYPES):
+            if dtype.kind not in row.kinds:
+                continue
+            acc = dtype.widest if row.wide else "bool" if row.result == "bool" else dtype.name
+            out = {"bool": "bool", "same": dtype.name, "widest": dtype.name if dtype.kind == "f" else dtype.widest}[row.result]
+            known, suffix = {"acc", "x", "n"}, f"{row.name}_{dtype.name}"
+            read = {key: FORMULA.to_c(FORMULA.parse(text), acc, known) for key, text in
+                    {"START": row.start, "STEP": row.step, "COMBINE": row.combine or row.step, "FINISH": row.y}.items()}
+            element = "(value) != 0" if row.result == "bool" else "(T)(value)"
+            defines = {"NAME": suffix, "X": dtype.c_type, "T": c_type(acc), "Y": c_type(out), "CG_ELEMENT(value)": element, **read}
+            code += [f"#define {key} {value}" for key, value in defines.items()]
+            code += [directives[row.name], '#include "reduction_template.h"']
+            numbers[number] = (suffix, DTYPES.NUMBER[acc], DTYPES.NUMBER[out])
+        yield row, numbers, "\n".join(code)
+
+
+def c_type(name):
+    return DTYPES.DTYPES[DTYPES.NUMBER[name]].c_type
+
+
+def cast_kernels():
+    """Yield (from, to, code) for every pair of dtypes: strided copies that convert."""
+    for source in DTYPES.DTYPES:
+        for target in DTYPES.DTYPES:
+            value = "x != 0" if target.name == "bool" and source.name != "bool" else f"({target.c_type})x"
+            yield source.name, target.name, f"CG_CAST(cast_{source.name}_{target.name}, {source.c_type}, {target.c_type}, {value})"
+
+
+def table(entries, missing="0"):
+    return "{" + ", ".join(entries.get(number, missing) for number in range(len(DTYPES.DTYPES))) + "}"
+
+
+HEADER = "/* Generated from cygrad/ops by generate.py: change the tables, not this file. */"
+
+
+def elementwise_text() -> str:
+    """Return the elementwise loops and casts that every instruction-set level compiles."""
+    parts, rows = [HEADER], []
+    for name, inputs, blocked, functions, code in elementwise_kernels():
+        parts.append(code)
+        rows.append(f'    {{"{name}", {inputs}, {int(blocked)}, {table(functions)}}},')
+    parts += ["const cg_kernel CG_TABLE(cg_kernels)[] = {", *rows, "    {0}\n};"]
+    parts += [code for _, _, code in cast_kernels()]
+    names = [d.name for d in DTYPES.DTYPES]
+    parts += ["const cg_cast CG_TABLE(cg_casts)[CG_DTYPES][CG_DTYPES] = {",
+              *("    {" + ", ".join(f"cast_{a}_{b}" for b in names) + "}," for a in names), "};"]
+    return "\n".join(parts) + "\n"
+
+
+def reduction_text() -> str:
+    """Return the reductions that every instruction-set level compiles."""
+    parts, rows = [HEADER], []
+    for row, numbers, code in reduction_kernels():
+        parts.append(code)
+        columns = [table({n: f"{part}_{suffix}" for n, (suffix, _, _) in numbers.items()})
+                   for part in ("fill", "dense", "across", "combine", "finish", "scan", "find")]
+        types = [table({n: str(pair[k]) for n, pair in numbers.items()}, "-1") for k in (1, 2)]
+        rows.append(f'    {{"{row.name}", {", ".join(columns + types)}}},')
+    parts += ["const cg_reduction CG_TABLE(cg_reductions)[] = {", *rows, "    {0}\n};"]
+    return "\n".join(parts) + "\n"
+
+
+def dtypes_text() -> str:
+    """Return the C constants of the table of dtypes."""
+    rows = DTYPES.DTYPES
+    promoted = ("    {" + ", ".join(str(DTYPES.NUMBER[DTYPES.promote(a, b).name]) for b in rows) + "}," for a in rows)
+    return "\n".join([
+        "/* Generated from cygrad/ops/dtypes.py by generate.py. */",
+        "enum { " + ", ".join(f"CG_{row.name.upper()}" for row in rows) + ", CG_DTYPES };",
+        "static const int cg_itemsize[] = {" + ", ".join(str(row.itemsize) for row in rows) + "};",
+        "static const char cg_kind[] = {" + ", ".join(f"'{row.kind}'" for row in rows) + "};",
+        "static const signed char cg_promotion[CG_DTYPES][CG_DTYPES] = {", *promoted, "};"]) + "\n"
+
+
+def level_text(level: str, family: str) -> str:
+    target, vector_bytes = LEVELS.get(level, ("", 16))
+    pragma = f'#pragma GCC target("arch={target}")\n' if target else ""
+    return (f'{pragma}#define CG_TABLE(name) name##_{level}\n#define CG_VECTOR_BYTES {vector_bytes}\n'
+            f'#include "loops.h"\n#include "{family}_loops.h"\n')
+
+
+def write(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def generate(levels) -> dict[str, list[str]]:
+    """Write all generated files and return the C sources of each family, relative to the project."""
+    OUTPUT.mkdir(exist_ok=True)
+    write(OUTPUT / "dtypes.h", dtypes_text())
+    bodies = {"elementwise": elementwise_text(), "reduction": reduction_text()}
+    for family, body in bodies.items():
+        write(OUTPUT / f"{family}_loops.h", body)
+        for level in levels:
+            write(OUTPUT / f"{family}_{level}.c", level_text(level, family))
+    return {family: [f"cygrad/_kernels/generated/{family}_{level}.c" for level in levels] for family in bodies}
+
+
+if __name__ == "__main__":
+    print("\n".join(path for paths in generate(LEVELS).values() for path in paths))

@@ -1,0 +1,38 @@
+/* The functions of the formulas for bool and integers. Sums wrap around (-fwrapv); nothing here traps:
+ * a division by zero gives 0 (the core refuses it before), the most negative number divided by -1 wraps.
+ */
+#ifndef CG_INTEGERMATH_H
+#define CG_INTEGERMATH_H
+#include <stdint.h>
+
+#define CG_INTEGER_FUNCTIONS(D, T)                                                                          \
+    static inline T abs_##D(T x) { return x < 0 ? (T)(0 - x) : x; }                                         \
+    static inline T sign_##D(T x) { return (T)((x > 0) - (x < 0)); }                                        \
+    static inline T maximum_##D(T a, T b) { return a > b ? a : b; }                                         \
+    static inline T minimum_##D(T a, T b) { return a < b ? a : b; }                                         \
+    static inline int isnan_##D(T x) { (void)x; return 0; }                                                 \
+    static inline int isinf_##D(T x) { (void)x; return 0; }                                                 \
+    static inline int isfinite_##D(T x) { (void)x; return 1; }                                              \
+    static inline T trunc_divide_##D(T a, T b) {                                                            \
+        return b == 0 ? 0 : b == (T)-1 && (T)-1 < 0 ? (T)(0 - a) : (T)(a / b);                              \
+    }                                                                                                       \
+    static inline T floor_divide_##D(T a, T b) {                                                            \
+        const T q = trunc_divide_##D(a, b);                                                                 \
+        return (T)(q - ((T)(q * b) != a && (a < 0) != (b < 0) && b != 0));                                  \
+    }                                                                                                       \
+    static inline T remainder_##D(T a, T b) { return (T)(a - (T)(floor_divide_##D(a, b) * b)); }            \
+    /* By squaring; a negative exponent leaves only 1 and -1 (torch). */                                    \
+    static inline T pow_##D(T a, T b) {                                                                     \
+        if (b < 0) return (T)(a == 1 ? 1 : a == (T)-1 ? (b & 1 ? -1 : 1) : 0);                              \
+        T y = 1;                                                                                            \
+        for (; b; b = (T)(b / 2), a = (T)(a * a)) if (b & 1) y = (T)(y * a);                                \
+        return y;                                                                                           \
+    }
+
+CG_INTEGER_FUNCTIONS(bool, uint8_t)
+CG_INTEGER_FUNCTIONS(uint8, uint8_t)
+CG_INTEGER_FUNCTIONS(int8, int8_t)
+CG_INTEGER_FUNCTIONS(int16, int16_t)
+CG_INTEGER_FUNCTIONS(int32, int32_t)
+CG_INTEGER_FUNCTIONS(int64, int64_t)
+#endif

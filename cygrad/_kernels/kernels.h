@@ -1,0 +1,44 @@
+/* The tables that the generated files define, one of each per instruction-set level.
+ *
+ * A loop takes pointers (inputs, then the output), the strides of the inputs (item size, or 0 for a scalar), a length and
+ * the parameters of the row in the type it computes in. Scalars: one of two inputs of a loop that is not blocked.
+ */
+#ifndef CG_KERNELS_H
+#define CG_KERNELS_H
+#include <stdint.h>
+#include "generated/dtypes.h"
+
+typedef void (*cg_loop)(char *const *pointers, const intptr_t *strides, intptr_t n, const void *params);
+typedef void (*cg_cast)(char *target, intptr_t target_stride, const char *source, intptr_t source_stride, intptr_t n);
+
+typedef struct {
+    const char *name;
+    int inputs;
+    int blocked; /* runs over the end in whole vectors */
+    cg_loop loops[CG_DTYPES];
+} cg_kernel;
+
+typedef struct {
+    const char *name;
+    void (*fill[CG_DTYPES])(char *acc, intptr_t n);                         /* start n accumulators */
+    void (*dense[CG_DTYPES])(const char *x, intptr_t n, char *acc);         /* fold a dense block into one */
+    void (*across[CG_DTYPES])(char *acc, const char *x, intptr_t n);        /* fold n elements into n accumulators */
+    void (*combine[CG_DTYPES])(char *acc, const char *other, intptr_t n);   /* fold n partial results into n */
+    void (*finish[CG_DTYPES])(const char *acc, char *y, intptr_t n, double count);
+    void (*scan[CG_DTYPES])(const char *x, intptr_t x_stride, char *y, intptr_t y_stride, intptr_t n);
+    intptr_t (*find[CG_DTYPES])(const char *x, intptr_t stride, intptr_t n, const char *value);
+    signed char acc_dtype[CG_DTYPES], out_dtype[CG_DTYPES];
+} cg_reduction;
+
+#ifdef _OPENMP
+#include <omp.h>
+static inline int cg_team_size(void) { return omp_get_num_threads(); }
+#else
+static inline int cg_team_size(void) { return 1; }
+#endif
+
+#define CG_DECLARE_TABLES(level)                          \
+    extern const cg_kernel cg_kernels_##level[];          \
+    extern const cg_reduction cg_reductions_##level[];    \
+    extern const cg_cast cg_casts_##level[CG_DTYPES][CG_DTYPES];
+#endif

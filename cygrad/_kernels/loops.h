@@ -1,0 +1,54 @@
+/* What every generated loop file includes: types of the tables, the two loop forms, the cast.
+ *
+ * CG_LOOP is for exact formulas: a scalar tail has the same bits as the vector body. CG_BLOCKS is for vector mathematics:
+ * whole vectors only, running over the end of the arrays by less than 64 bytes (the drivers see to it that they may).
+ * Input and output are the same memory or disjoint, hence `omp simd`; no `restrict`, since they may be the same.
+ */
+#ifndef CG_LOOPS_H
+#define CG_LOOPS_H
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include "kernels.h"
+#include "vecmath.h"
+#include "integermath.h"
+
+#define CG_UNUSED __attribute__((unused))
+#define CG_LOOP(T, n) _Pragma("omp simd") for (intptr_t i = 0; i < (n); i++)
+#define CG_BLOCKS(T, n)                                                               \
+    for (intptr_t b = 0; b < (n); b += CG_VECTOR_BYTES / (intptr_t)sizeof(T))         \
+        _Pragma("omp simd") for (intptr_t i = b; i < b + CG_VECTOR_BYTES / (intptr_t)sizeof(T); i++)
+
+/* Lanes of a dense reduction: the same number on every instruction set, for the same bits. */
+#define CG_LANES 64
+
+#define lowest_float32 (-INFINITY)
+#define lowest_float64 ((double)-INFINITY)
+#define highest_float32 INFINITY
+#define highest_float64 ((double)INFINITY)
+#define lowest_bool 0
+#define highest_bool 1
+#define lowest_uint8 0
+#define highest_uint8 UINT8_MAX
+#define lowest_int8 INT8_MIN
+#define highest_int8 INT8_MAX
+#define lowest_int16 INT16_MIN
+#define highest_int16 INT16_MAX
+#define lowest_int32 INT32_MIN
+#define highest_int32 INT32_MAX
+#define lowest_int64 INT64_MIN
+#define highest_int64 INT64_MAX
+
+/* The dense case stands apart because gcc does not vectorise over a stride that it does not know. */
+#define CG_CAST(name, S, D, value)                                                                               \
+    static void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {                             \
+        if (ds == (intptr_t)sizeof(D) && ss == (intptr_t)sizeof(S)) {                                            \
+            CG_LOOP(D, n) { const S x = ((const S *)s)[i]; ((D *)d)[i] = value; }                                \
+        } else if (ds == (intptr_t)sizeof(D) && ss == 0) {                                                       \
+            const S x = *(const S *)s; const D y = value; CG_LOOP(D, n) ((D *)d)[i] = y;                         \
+        } else {                                                                                                 \
+            for (intptr_t i = 0; i < n; i++) { const S x = *(const S *)(s + i * ss); *(D *)(d + i * ds) = value; } \
+        }                                                                                                        \
+    }
+#endif

@@ -1,0 +1,80 @@
+/* The kernels of one reduction for one dtype, from the macros NAME, X (element), T (accumulator), Y (result), CG_ELEMENT (X to T),
+ * START, STEP, COMBINE and FINISH. Included once for each; not guarded on purpose.
+ *
+ * A dense block is folded in a fixed number of lanes and the lanes in a fixed tree, so the bits depend on the data and the
+ * length alone: not on threads, position or instruction set.
+ */
+#define CG_PASTE2(a, b) a##_##b
+#define CG_PASTE(a, b) CG_PASTE2(a, b)
+#define CG_FN(part) CG_PASTE(part, NAME)
+
+static void CG_FN(fill)(char *p, intptr_t n) {
+    T *a = (T *)p;
+    for (intptr_t i = 0; i < n; i++) a[i] = START;
+}
+
+static void CG_FN(combine)(char *p, const char *q, intptr_t n) {
+    T *a = (T *)p;
+    const T *b = (const T *)q;
+    CG_LOOP(T, n) { const T acc = a[i], x = b[i]; a[i] = COMBINE; }
+}
+
+static void CG_FN(across)(char *p, const char *q, intptr_t n) {
+    T *a = (T *)p;
+    const X *b = (const X *)q;
+    CG_LOOP(T, n) { const T acc = a[i]; const T x = CG_ELEMENT(b[i]); a[i] = STEP; }
+}
+
+static inline __attribute__((always_inline)) void CG_FN(lanes)(const X *v, intptr_t n, T *out, const int lanes) {
+    T a[CG_LANES];
+    intptr_t start = 0;
+    for (int k = 0; k < lanes; k++) a[k] = START;
+    for (; start + lanes <= n; start += lanes) {
+        _Pragma("omp simd") for (int k = 0; k < lanes; k++) { const T acc = a[k]; const T x = CG_ELEMENT(v[start + k]); a[k] = STEP; }
+    }
+    for (int k = 0; start + k < n; k++) { const T acc = a[k]; const T x = CG_ELEMENT(v[start + k]); a[k] = STEP; }
+    for (int half = lanes / 2; half; half /= 2) {
+        for (int k = 0; k < half; k++) { const T acc = a[k], x = a[k + half]; a[k] = COMBINE; }
+    }
+    *out = a[0];
+}
+
+static void CG_FN(dense)(const char *p, intptr_t n, char *out) {
+    if (n < 2 * CG_LANES) CG_FN(lanes)((const X *)p, n, (T *)out, 4);
+    else CG_FN(lanes)((const X *)p, n, (T *)out, CG_LANES);
+}
+
+static void CG_FN(finish)(const char *p, char *q, intptr_t length, double count) {
+    const T *a = (const T *)p;
+    const T n = (T)count;
+    Y *y = (Y *)q;
+    (void)n;
+    for (intptr_t i = 0; i < length; i++) { const T acc = a[i]; y[i] = (Y)(FINISH); }
+}
+
+static void CG_FN(scan)(const char *p, intptr_t ps, char *q, intptr_t qs, intptr_t n) {
+    T acc = START;
+    for (intptr_t i = 0; i < n; i++) { const T x = CG_ELEMENT(*(const X *)(p + i * ps)); acc = STEP; *(Y *)(q + i * qs) = (Y)acc; }
+}
+
+static intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const char *q) {
+    const X value = *(const X *)q;
+    for (intptr_t i = 0; i < n; i++) {
+        const X x = *(const X *)(p + i * stride);
+        if (x == value || (x != x && value != value)) return i;
+    }
+    return 0;
+}
+
+#undef CG_PASTE2
+#undef CG_PASTE
+#undef CG_FN
+#undef NAME
+#undef X
+#undef CG_ELEMENT
+#undef T
+#undef Y
+#undef START
+#undef STEP
+#undef COMBINE
+#undef FINISH

@@ -1,0 +1,35 @@
+/* Look-up in the generated tables, by instruction-set level. */
+#ifndef CG_TABLES_H
+#define CG_TABLES_H
+#include "kernels.h"
+#include <string.h>
+
+#if defined(__x86_64__)
+CG_DECLARE_TABLES(v2)
+CG_DECLARE_TABLES(v3)
+CG_DECLARE_TABLES(v4)
+#define CG_LEVELS(table) {table##_v2, table##_v3, table##_v4}
+#else
+CG_DECLARE_TABLES(baseline)
+#define CG_LEVELS(table) {table##_baseline}
+#endif
+
+static inline const cg_kernel *cg_find_kernel(int level, const char *name) {
+    static const cg_kernel *const tables[] = CG_LEVELS(cg_kernels);
+    const cg_kernel *row = tables[level];
+    while (row->name && strcmp(row->name, name)) row++;
+    return row->name ? row : NULL;
+}
+
+static inline const cg_reduction *cg_find_reduction(int level, const char *name) {
+    static const cg_reduction *const tables[] = CG_LEVELS(cg_reductions);
+    const cg_reduction *row = tables[level];
+    while (row->name && strcmp(row->name, name)) row++;
+    return row->name ? row : NULL;
+}
+
+static inline cg_cast cg_find_cast(int level, int source, int target) {
+    static const cg_cast (*const tables[])[CG_DTYPES] = CG_LEVELS(cg_casts);
+    return tables[level][source][target];
+}
+#endif

@@ -1,0 +1,508 @@
+/* Vector mathematics: branch-free functions F_float64 and F_float32 that GCC vectorises inside `omp simd` loops.
+ *
+ * No call except libmvec's sin, cos, pow; no FMA, no table, no fast-math: the same bits on every instruction set and at
+ * every position (libmvec's three differ between instruction sets). Correct for inf, NaN, -0 and denormals, in and out.
+ * Accuracies are the largest errors measured, in ulp, float64 / float32. Needs round-to-nearest. Pure, so thread-safe.
+ * The file includes itself once per type: pieces that differ stand first, the functions are written once, below.
+ */
+#ifndef CG_VECMATH_H
+#define CG_VECMATH_H
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define CG_HAVE_LIBMVEC 1
+#define CG_LIBMVEC __attribute__((simd("notinbranch"), const)) /* lets GCC call the vector variants, without fast-math */
+#else
+#define CG_HAVE_LIBMVEC 0
+#define CG_LIBMVEC
+#endif
+extern double sin(double) CG_LIBMVEC;
+extern double cos(double) CG_LIBMVEC;
+extern double pow(double, double) CG_LIBMVEC;
+extern float sinf(float) CG_LIBMVEC;
+extern float cosf(float) CG_LIBMVEC;
+extern float powf(float, float) CG_LIBMVEC;
+
+#define CG_INLINE static inline __attribute__((always_inline))
+
+/* Estrin's scheme, lowest coefficient first: short chains of operations, which bound the speed. z = x^2, w = z^2, v = w^2. */
+#define CG_POLY2(x, c0, c1) ((c0) + (x) * (c1))
+#define CG_POLY3(x, z, c0, c1, c2) (CG_POLY2(x, c0, c1) + (z) * (c2))
+#define CG_POLY4(x, z, c0, c1, c2, c3) (CG_POLY2(x, c0, c1) + (z) * CG_POLY2(x, c2, c3))
+#define CG_POLY5(x, z, w, c0, c1, c2, c3, c4) (CG_POLY4(x, z, c0, c1, c2, c3) + (w) * (c4))
+#define CG_POLY6(x, z, w, c0, c1, c2, c3, c4, c5) (CG_POLY4(x, z, c0, c1, c2, c3) + (w) * CG_POLY2(x, c4, c5))
+#define CG_POLY7(x, z, w, c0, c1, c2, c3, ...) (CG_POLY4(x, z, c0, c1, c2, c3) + (w) * CG_POLY3(x, z, __VA_ARGS__))
+#define CG_POLY8(x, z, w, c0, c1, c2, c3, ...) (CG_POLY4(x, z, c0, c1, c2, c3) + (w) * CG_POLY4(x, z, __VA_ARGS__))
+
+/* ---- float64: minimax polynomials by Remez' algorithm, relative error of what they serve below 2^-55 ---- */
+
+/* r coth(r/2) - 2 in z = r^2, |r| <= log(2)/2. */
+CG_INLINE double coth_tail_float64(double z)
+{
+    double w = z * z;
+    return z * CG_POLY2(z, 0x1.5555555555543p-3, -0x1.6c16c16bedd77p-9) +
+           (z * w) * CG_POLY3(z, w, 0x1.1566aaefcc794p-14, -0x1.bbd405ac07c1dp-20, 0x1.63677e537ba56p-25);
+}
+
+/* (log((1 + s) / (1 - s)) - 2 s) / s^3 in z = s^2, |s| <= 0.1716. */
+CG_INLINE double log_tail_float64(double z)
+{
+    double w = z * z;
+    return CG_POLY7(z, w, w * w, 0x1.555555555557cp-1, 0x1.9999999984716p-2, 0x1.2492493fbb83ep-2, 0x1.c71c52b1765dcp-3,
+                    0x1.74664ac740c28p-3, 0x1.399cd9486fc7dp-3, 0x1.2f54411dbb429p-3);
+}
+
+/* -log(erfc(x)) / x - 1, 0 <= x <= 6. */
+CG_INLINE double erf_tail_float64(double x)
+{
+    double z = x * x, w = z * z, v = w * w;
+    double low = CG_POLY8(x, z, w, 0x1.06eba8214db68p-3, 0x1.45f306dc9c897p-1, 0x1.a4f4e2a1b2066p-4,
+                                   -0x1.39668593d74a2p-6, -0x1.b6b68bf191db9p-13, 0x1.bca67bd407805p-10,
+                                   -0x1.35654fb99a406p-11, 0x1.b22bd087ccda7p-16);
+    double middle = CG_POLY8(x, z, w, 0x1.0e7f92543b4e6p-14, -0x1.f2af835454ec1p-16, 0x1.c94d2389f295cp-19,
+                                      0x1.7c8b0a4142374p-19, -0x1.d3869ace9decdp-20, 0x1.6944f4c44a1aap-22,
+                                      0x1.2678cddcb6929p-23, -0x1.305e92f0da7acp-23);
+    double high = CG_POLY8(x, z, w, 0x1.1a46034f276dep-24, -0x1.68127197605cbp-26, 0x1.576015b90f735p-28,
+                                    -0x1.f33311dd6b516p-31, 0x1.1277b6736317dp-33, -0x1.bb9a878333946p-37,
+                                    0x1.f1d51701ca890p-41, -0x1.5aba561fdbdcfp-45);
+    return (low + v * middle) + (v * v) * (high + v * 0x1.c379bddbcdfe1p-51);
+}
+
+/* (x + 4) exp(x^2) erfc(x) in t = (x - 4) / (x + 4), 0 <= x <= 27.4. */
+CG_INLINE double erfcx_float64(double t)
+{
+    double z = t * t, w = z * z, v = w * w;
+    double low = CG_POLY8(t, z, w, 0x1.18932bf08e154p+0, -0x1.f3fe31ecb49c3p-1, 0x1.8be202d26c726p-1,
+                                   -0x1.14eacb1ad018dp-1, 0x1.52cac2370f243p-2, -0x1.645fd8a4c9e11p-3,
+                                   0x1.38dbd2c934f7bp-4, -0x1.b00c052590499p-6);
+    double middle = CG_POLY8(t, z, w, 0x1.908f46ec4ef25p-8, -0x1.269b608e25192p-12, -0x1.dd2830136c984p-12,
+                                      0x1.72ce419bf7143p-13, -0x1.e80ec7885a521p-19, -0x1.3c7f370009d53p-16,
+                                      0x1.3b30f160500e2p-18, 0x1.808b423497327p-20);
+    double high = CG_POLY6(t, z, w, -0x1.c783f43afc371p-21, -0x1.753dd9134604ap-24, 0x1.0ae471c957849p-23,
+                                    0x1.4a3047cec7a2ap-27, -0x1.da8b6d641dc7bp-27, -0x1.7ab7d0a163fd4p-29);
+    return (low + v * middle) + (v * v) * high;
+}
+
+/* ---- float32: the same, relative error below 2^-27 ---- */
+
+CG_INLINE float coth_tail_float32(float z)
+{
+    return z * CG_POLY2(z, 0x1.555516p-3f, -0x1.6a87ecp-9f);
+}
+
+CG_INLINE float log_tail_float32(float z)
+{
+    return CG_POLY4(z, z * z, 0x1.555556p-1f, 0x1.999a7ep-2f, 0x1.24357ep-2f, 0x1.e3b192p-3f);
+}
+
+/* 0 <= x <= 4. */
+CG_INLINE float erf_tail_float32(float x)
+{
+    float z = x * x, w = z * z;
+    return CG_POLY8(x, z, w, 0x1.06eba8p-3f, 0x1.45f308p-1f, 0x1.a4f3d4p-4f, -0x1.3942ecp-6f, -0x1.0117fcp-12f,
+                    0x1.d3b414p-10f, -0x1.7b4250p-11f, 0x1.466c12p-13f) +
+           (w * w) * CG_POLY3(x, z, -0x1.168caap-16f, 0x1.60e6f8p-23f, 0x1.8ca0bcp-24f);
+}
+
+/* (x + 3) exp(x^2) erfc(x) in t = (x - 3) / (x + 3), 0 <= x <= 10.3. */
+CG_INLINE float erfcx_float32(float t)
+{
+    float z = t * t, w = z * z;
+    return CG_POLY8(t, z, w, 0x1.12f21ep+0f, -0x1.c44c48p-1f, 0x1.2e3268p-1f, -0x1.3deacap-2f, 0x1.e9976cp-4f,
+                    -0x1.b7bf60p-6f, -0x1.41a986p-10f, 0x1.93c70ep-9f) +
+           (w * w) * CG_POLY2(t, -0x1.f9693ep-12f, -0x1.547eb4p-12f);
+}
+
+#define CG_JOIN_(a, b) a##b
+#define CG_JOIN(a, b) CG_JOIN_(a, b)
+
+/* Constants of a type: REAL, its BITS, and numbers whose names say what they are. */
+#define CG_TYPE float64
+#define CG_REAL double
+#define CG_BITS uint64_t
+#define CG_LIBM(name) __builtin_##name
+#define CG_SCALAR(name) name
+#define CG_DIGITS 52                      /* explicit bits of the significand */
+#define CG_BIAS 1023                      /* of the exponent */
+#define CG_C(x) x                         /* a constant of this type */
+#define CG_LN2_HI 0x1.62e42feep-1         /* times any exponent: exact */
+#define CG_LN2_LO 0x1.a39ef35793c76p-33
+#define CG_LOG10_2_HI 0x1.34413509f6p-2   /* log10(2), likewise */
+#define CG_LOG10_2_LO 0x1.9fef311f12b36p-42
+#define CG_LOG2_E_HI 0x1.71547652p+0      /* 1 / log(2), half the digits */
+#define CG_LOG2_E_LO 0x1.705fc2eefa200p-33
+#define CG_LOG10_E_HI 0x1.bcb7b152p-2
+#define CG_LOG10_E_LO 0x1.b9438ca9aadd5p-36
+#define CG_SQRT_HALF_BITS 0x3fe6a09e667f3bcd
+#define CG_HALF_DIGITS_MASK 0xfffffffff8000000 /* keeps 26 bits, so that a square is exact */
+#define CG_EXP_MIN -746.0                 /* exp is 0 below */
+#define CG_EXP_MAX 0x1.62e42fefa39efp+9   /* and inf above: log(DBL_MAX) */
+#define CG_EXP2_MIN -1080.0
+#define CG_EXP2_MAX 1024.0
+#define CG_SCALE_MIN -1000.0              /* exponents below may make a denormal result */
+#define CG_SINH_MAX 710.7
+#define CG_TANH_MAX 22.0                  /* tanh is 1 from here, erf from ERF_MAX */
+#define CG_ERF_MAX 5.95
+#define CG_ERFC_MAX 27.4                  /* erfc is 0 from here */
+#define CG_ERFC_CENTRE 4.0
+#include "vecmath.h"
+
+#define CG_TYPE float32
+#define CG_REAL float
+#define CG_BITS uint32_t
+#define CG_LIBM(name) __builtin_##name##f
+#define CG_SCALAR(name) name##f
+#define CG_DIGITS 23
+#define CG_BIAS 127
+#define CG_C(x) x##f
+#define CG_LN2_HI 0x1.62e4p-1f
+#define CG_LN2_LO 0x1.7f7d1cp-20f
+#define CG_LOG10_2_HI 0x1.3440p-2f
+#define CG_LOG10_2_LO 0x1.3509f8p-18f
+#define CG_LOG2_E_HI 0x1.714p+0f
+#define CG_LOG2_E_LO 0x1.47652cp-12f
+#define CG_LOG10_E_HI 0x1.bcap-2f
+#define CG_LOG10_E_LO 0x1.7b1526p-14f
+#define CG_SQRT_HALF_BITS 0x3f3504f3
+#define CG_HALF_DIGITS_MASK 0xfffff000
+#define CG_EXP_MIN -105.0f
+#define CG_EXP_MAX 0x1.62e42ep+6f
+#define CG_EXP2_MIN -155.0f
+#define CG_EXP2_MAX 128.0f
+#define CG_SCALE_MIN -100.0f
+#define CG_SINH_MAX 89.6f
+#define CG_TANH_MAX 10.0f
+#define CG_ERF_MAX 3.95f
+#define CG_ERFC_MAX 10.3f
+#define CG_ERFC_CENTRE 3.0f
+#include "vecmath.h"
+
+#endif /* CG_VECMATH_H */
+
+#ifdef CG_TYPE
+
+#define CG_NAME(f) CG_JOIN(f##_, CG_TYPE)
+
+/* ---- bits ---- */
+
+CG_INLINE CG_BITS CG_NAME(bits)(CG_REAL x)
+{
+    CG_BITS b;
+    memcpy(&b, &x, sizeof b);
+    return b;
+}
+
+CG_INLINE CG_REAL CG_NAME(real)(CG_BITS b)
+{
+    CG_REAL x;
+    memcpy(&x, &b, sizeof x);
+    return x;
+}
+
+/* 2^k, for k of a normal number. */
+CG_INLINE CG_REAL CG_NAME(power_of_two)(CG_BITS k)
+{
+    return CG_NAME(real)((k + CG_BIAS) << CG_DIGITS);
+}
+
+/* condition ? bits : 0, in arithmetic: two selections on one condition make GCC compute what lies between them twice. */
+CG_INLINE CG_BITS CG_NAME(bits_if)(int condition, CG_BITS b)
+{
+    return -(CG_BITS)condition & b;
+}
+
+#define CG_ONE ((CG_BITS)CG_BIAS << CG_DIGITS) /* the bits of 1 */
+
+/* ---- exact functions ---- */
+
+CG_INLINE CG_REAL CG_NAME(abs)(CG_REAL x) { return CG_LIBM(fabs)(x); }
+CG_INLINE CG_REAL CG_NAME(sqrt)(CG_REAL x) { return CG_LIBM(sqrt)(x); }
+CG_INLINE CG_REAL CG_NAME(floor)(CG_REAL x) { return CG_LIBM(floor)(x); }
+CG_INLINE CG_REAL CG_NAME(ceil)(CG_REAL x) { return CG_LIBM(ceil)(x); }
+CG_INLINE CG_REAL CG_NAME(trunc)(CG_REAL x) { return CG_LIBM(trunc)(x); }
+CG_INLINE CG_REAL CG_NAME(round)(CG_REAL x) { return CG_LIBM(rint)(x); } /* half to even */
+CG_INLINE CG_REAL CG_NAME(copysign)(CG_REAL x, CG_REAL y) { return CG_LIBM(copysign)(x, y); }
+CG_INLINE int CG_NAME(isnan)(CG_REAL x) { return x != x; }
+CG_INLINE int CG_NAME(isinf)(CG_REAL x) { return CG_LIBM(fabs)(x) == CG_LIBM(inf)(); }
+CG_INLINE int CG_NAME(isfinite)(CG_REAL x) { return CG_LIBM(fabs)(x) < CG_LIBM(inf)(); }
+CG_INLINE CG_REAL CG_NAME(sign)(CG_REAL x) { return (CG_REAL)((x > 0) - (x < 0)); } /* NaN gives 0, as in torch */
+
+/* NaN if either is; of equal ones (-0 and 0) the first, as in torch. */
+CG_INLINE CG_REAL CG_NAME(maximum)(CG_REAL a, CG_REAL b) { return (a < b) | (b != b) ? b : a; }
+CG_INLINE CG_REAL CG_NAME(minimum)(CG_REAL a, CG_REAL b) { return (a > b) | (b != b) ? b : a; }
+
+/* ---- the exponential family: x = k log(2) + r, exp(r) = (2 + h + r) / (2 + h - r), 2 + h = r coth(r/2) (after fdlibm) ---- */
+
+typedef struct {
+    CG_REAL r, low; /* r and its rounding error */
+    CG_REAL h, k;
+    CG_BITS k_bits; /* k in the low bits */
+} CG_NAME(exp_parts);
+
+/* Adding it rounds to an integer and leaves that in the low bits: below AVX-512 no float64 becomes an int64 otherwise. */
+#define CG_SHIFTER ((CG_REAL)((CG_BITS)3 << (CG_DIGITS - 1)))
+
+/* Parts of x + low, by Cody and Waite's reduction. */
+CG_INLINE CG_NAME(exp_parts) CG_NAME(exp_split)(CG_REAL x, CG_REAL low)
+{
+    CG_REAL shifted = x * CG_C(0x1.71547652b82fep+0) + CG_SHIFTER, k = shifted - CG_SHIFTER;
+    CG_REAL exact = x - k * CG_LN2_HI, rest = k * CG_LN2_LO - low, r = exact - rest, z = r * r;
+    CG_NAME(exp_parts) p = {r, (exact - r) - rest, CG_NAME(coth_tail)(z), k, CG_NAME(bits)(shifted)};
+    return p;
+}
+
+/* exp(r). */
+CG_INLINE CG_REAL CG_NAME(exp_of_r)(CG_REAL r, CG_REAL h)
+{
+    return 1 + (r + r) / ((2 - r) + h);
+}
+
+/* exp(r) - 1 - r. */
+CG_INLINE CG_REAL CG_NAME(exp_curve)(CG_REAL r, CG_REAL h)
+{
+    return r * (r - h) / ((2 - r) + h);
+}
+
+/* y 2^k, 2^-30 < y < 2: added to the exponent; a denormal result is rounded once, by a product. */
+CG_INLINE CG_REAL CG_NAME(scale)(CG_REAL y, CG_REAL k, CG_BITS k_bits)
+{
+    CG_BITS lift = CG_NAME(bits_if)(k < CG_SCALE_MIN, (CG_BITS)100 << CG_DIGITS);
+    return CG_NAME(real)(CG_NAME(bits)(y) + ((k_bits << CG_DIGITS) + lift)) * CG_NAME(real)(CG_ONE - lift);
+}
+
+/* All reals. */
+CG_INLINE CG_REAL CG_NAME(exp)(CG_REAL x)
+{
+    CG_NAME(exp_parts) p = CG_NAME(exp_split)(x, 0);
+    CG_REAL y = CG_NAME(scale)(CG_NAME(exp_of_r)(p.r, p.h), p.k, p.k_bits);
+    y = x < CG_EXP_MIN ? 0 : y;
+    return x <= CG_EXP_MAX ? y : x + CG_LIBM(inf)(); /* inf or NaN */
+}
+
+/* All reals; exact for integers. */
+CG_INLINE CG_REAL CG_NAME(exp2)(CG_REAL x)
+{
+    CG_REAL shifted = x + CG_SHIFTER, k = shifted - CG_SHIFTER, r = (x - k) * CG_C(0x1.62e42fefa39efp-1), z = r * r;
+    CG_REAL y = CG_NAME(scale)(CG_NAME(exp_of_r)(r, CG_NAME(coth_tail)(z)), k, CG_NAME(bits)(shifted));
+    y = x < CG_EXP2_MIN ? 0 : y;
+    return x <= CG_EXP2_MAX ? y : x + CG_LIBM(inf)();
+}
+
+/* All reals. (2^k - 1 + 2^k r) + 2^k (exp(r) - 1 - r), halved against overflow; near 0, r + ... alone. */
+CG_INLINE CG_REAL CG_NAME(expm1)(CG_REAL x)
+{
+    CG_NAME(exp_parts) p = CG_NAME(exp_split)(x, 0);
+    CG_REAL curve = CG_NAME(exp_curve)(p.r, p.h) + p.low, half = CG_NAME(power_of_two)(p.k_bits - 1);
+    CG_REAL y = 2 * ((half - CG_C(0.5) + half * p.r) + half * curve);
+    y = CG_LIBM(fabs)(x) < CG_C(0.3) ? p.r + curve : y;
+    y = x < CG_C(-45.0) ? -1 : y;
+    y = x > CG_EXP_MAX ? CG_LIBM(inf)() : y;
+    return CG_LIBM(copysign)(y, x);
+}
+
+/* All reals. With 2|x| split, u = 2^-k, a = 2 + h + r, b = u (2 + h - r): (a - b) / (a + b), or 1 - 2 b / (a + b). */
+CG_INLINE CG_REAL CG_NAME(tanh)(CG_REAL x)
+{
+    CG_REAL magnitude = CG_LIBM(fabs)(x);
+    CG_NAME(exp_parts) p = CG_NAME(exp_split)(magnitude + magnitude, 0);
+    CG_REAL u = CG_NAME(power_of_two)(-p.k_bits), a = (2 + p.r) + p.h, b = u * ((2 - p.r) + p.h);
+    CG_REAL difference = (2 - (u + u) + (1 + u) * p.r) + ((1 - u) * p.h + (p.low + p.low));
+    CG_BITS large = CG_NAME(bits_if)(p.k >= 2, -(CG_BITS)1);
+    CG_REAL quotient = CG_NAME(real)((CG_NAME(bits)(-(b + b)) & large) | (CG_NAME(bits)(difference) & ~large)) / (a + b);
+    CG_REAL y = CG_NAME(real)(CG_ONE & large) + quotient;
+    return CG_LIBM(copysign)(magnitude > CG_TANH_MAX ? 1 : y, x);
+}
+
+typedef struct {
+    CG_REAL sum, difference; /* of 2^k/4 and 2^-k/4: quarters against overflow */
+    CG_REAL r, r_curve, cosh_r_minus_1; /* sinh(r) = r + r_curve */
+} CG_NAME(hyperbolic_parts);
+
+/* For the addition theorem of k log(2) + r. */
+CG_INLINE CG_NAME(hyperbolic_parts) CG_NAME(hyperbolic_split)(CG_REAL magnitude)
+{
+    CG_NAME(exp_parts) p = CG_NAME(exp_split)(magnitude, 0);
+    CG_REAL z = p.r * p.r, inverse = 1 / (4 + (4 * p.h + p.h * p.h - z)); /* of (2 + h)^2 - r^2 */
+    CG_REAL growing = CG_NAME(power_of_two)(p.k_bits - 2);
+    CG_REAL decaying = magnitude < CG_C(40.0) ? CG_NAME(power_of_two)(-2 - p.k_bits) : 0;
+    CG_NAME(hyperbolic_parts) q = {growing + decaying, growing - decaying, p.r,
+                                   p.r * (z - (p.h + p.h) - p.h * p.h) * inverse + p.low, (z + z) * inverse};
+    return q;
+}
+
+/* All reals. */
+CG_INLINE CG_REAL CG_NAME(cosh)(CG_REAL x)
+{
+    CG_REAL magnitude = CG_LIBM(fabs)(x);
+    CG_NAME(hyperbolic_parts) q = CG_NAME(hyperbolic_split)(magnitude);
+    CG_REAL y = 2 * (q.sum + (q.sum * q.cosh_r_minus_1 + q.difference * (q.r + q.r_curve)));
+    return magnitude > CG_SINH_MAX ? CG_LIBM(inf)() : y;
+}
+
+/* All reals. */
+CG_INLINE CG_REAL CG_NAME(sinh)(CG_REAL x)
+{
+    CG_REAL magnitude = CG_LIBM(fabs)(x);
+    CG_NAME(hyperbolic_parts) q = CG_NAME(hyperbolic_split)(magnitude);
+    CG_REAL y = 2 * ((q.difference + q.sum * q.r) + (q.difference * q.cosh_r_minus_1 + q.sum * q.r_curve));
+    y = magnitude < CG_C(0.3) ? q.r + q.r_curve : y;
+    return CG_LIBM(copysign)(magnitude > CG_SINH_MAX ? CG_LIBM(inf)() : y, x);
+}
+
+/* All reals. 1 - exp(log(erfc|x|)), the logarithm a polynomial, the rest as expm1. */
+CG_INLINE CG_REAL CG_NAME(erf)(CG_REAL x)
+{
+    CG_REAL magnitude = CG_LIBM(fabs)(x);
+    CG_NAME(exp_parts) p = CG_NAME(exp_split)(-(magnitude + magnitude * CG_NAME(erf_tail)(magnitude)), 0);
+    CG_REAL power = CG_NAME(power_of_two)(p.k_bits);
+    CG_REAL y = power * ((p.r + p.r) / ((2 - p.r) + p.h)) + (power - 1);
+    return CG_LIBM(copysign)(magnitude > CG_ERF_MAX ? 1 : y, x);
+}
+
+/* All reals. exp(-x^2) P(t) / (|x| + c), the square of |x| in two parts. */
+CG_INLINE CG_REAL CG_NAME(erfc)(CG_REAL x)
+{
+    CG_REAL a = CG_LIBM(fabs)(x), sum = a + CG_ERFC_CENTRE;
+    CG_REAL head = CG_NAME(real)(CG_NAME(bits)(a) & CG_HALF_DIGITS_MASK);
+    CG_NAME(exp_parts) p = CG_NAME(exp_split)(-(head * head), (head - a) * (head + a));
+    CG_REAL y = CG_NAME(erfcx)((a + a) / sum - 1) / sum;
+    y = CG_NAME(scale)(y + y * ((p.r + p.r) / ((2 - p.r) + p.h)), p.k, p.k_bits);
+    y = a <= CG_ERFC_MAX ? y : 0;
+    y = x < 0 ? 2 - y : y;
+    return x == x ? y : x;
+}
+
+/* ---- the logarithms: x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2) (fdlibm's e_log.c, k_log.h, s_log1p.c) ---- */
+
+typedef struct {
+    CG_REAL f, k;
+    CG_BITS k_bits; /* k + BIAS + EXTRA */
+} CG_NAME(log_parts);
+
+#define CG_EXTRA 64 /* keeps the exponents of denormals positive */
+
+/* x > 0, normal; its exponent is lowered by that in `lift`. */
+CG_INLINE CG_NAME(log_parts) CG_NAME(log_split)(CG_REAL x, CG_BITS lift)
+{
+    CG_BITS shifter_bits = (CG_BITS)(CG_BIAS + CG_DIGITS) << CG_DIGITS, digits = ((CG_BITS)1 << CG_DIGITS) - 1;
+    CG_BITS b = CG_NAME(bits)(x) + (CG_ONE - CG_SQRT_HALF_BITS), k_bits = (b - lift + ((CG_BITS)CG_EXTRA << CG_DIGITS)) >> CG_DIGITS;
+    CG_NAME(log_parts) p = {CG_NAME(real)((b & digits) + CG_SQRT_HALF_BITS) - 1,
+                            CG_NAME(real)(k_bits | shifter_bits) - (CG_NAME(real)(shifter_bits) + (CG_BIAS + CG_EXTRA)), k_bits};
+    return p;
+}
+
+/* x > 0; denormals are scaled first. */
+CG_INLINE CG_NAME(log_parts) CG_NAME(log_split_any)(CG_REAL x)
+{
+    CG_BITS lift = CG_NAME(bits_if)(x < CG_NAME(power_of_two)(1 - CG_BIAS), (CG_BITS)CG_DIGITS << CG_DIGITS);
+    return CG_NAME(log_split)(x * CG_NAME(real)(CG_ONE + lift), lift);
+}
+
+/* The special cases: inf and NaN themselves, -inf at 0, NaN below. */
+CG_INLINE CG_REAL CG_NAME(log_special)(CG_REAL x, CG_REAL y)
+{
+    y = x < CG_LIBM(inf)() ? y : x;
+    return x > 0 ? y : x == 0 ? -CG_LIBM(inf)() : CG_LIBM(nan)("");
+}
+
+/* All reals. */
+CG_INLINE CG_REAL CG_NAME(log)(CG_REAL x)
+{
+    CG_NAME(log_parts) p = CG_NAME(log_split_any)(x);
+    CG_REAL s = p.f / (2 + p.f), z = s * s, half_square = CG_C(0.5) * p.f * p.f;
+    CG_REAL tail = (s * half_square + p.k * CG_LN2_LO) + (s * z) * CG_NAME(log_tail)(z);
+    return CG_NAME(log_special)(x, (p.k * CG_LN2_HI + (p.f - half_square)) + tail);
+}
+
+/* All reals. log(u) + e/u, where 1 + x = u + e exactly (Knuth) and 1 / (1 + f) = (1 - s) / (1 + s) = 1 - 2 s + 2 s^2 ... */
+CG_INLINE CG_REAL CG_NAME(log1p)(CG_REAL x)
+{
+    CG_REAL u = 1 + x, x_in_u = u - 1, e = (1 - (u - x_in_u)) + (x - x_in_u);
+    CG_NAME(log_parts) p = CG_NAME(log_split)(u, 0);
+    CG_REAL s = p.f / (2 + p.f), z = s * s, half_square = CG_C(0.5) * p.f * p.f;
+    CG_REAL twice_power = CG_NAME(real)((2 * CG_BIAS + 1 + CG_EXTRA - p.k_bits) << CG_DIGITS); /* 2^(1-k), finite */
+    CG_REAL e_over_u = e * twice_power * (CG_C(0.5) - (s - z));
+    CG_REAL tail = (s * half_square + (p.k * CG_LN2_LO + e_over_u)) + (s * z) * CG_NAME(log_tail)(z);
+    CG_REAL y = CG_NAME(log_special)(u, (p.k * CG_LN2_HI + (p.f - half_square)) + tail);
+    return CG_LIBM(copysign)(y, x);
+}
+
+/* log(x) / log(b) with the quotient's factor and log_b(2) in two parts each; log(1 + f) in two parts as well. */
+CG_INLINE CG_REAL CG_NAME(log_base)(CG_REAL x, CG_REAL factor_hi, CG_REAL factor_lo, CG_REAL two_hi, CG_REAL two_lo)
+{
+    CG_NAME(log_parts) p = CG_NAME(log_split_any)(x);
+    CG_REAL s = p.f / (2 + p.f), z = s * s, half_square = CG_C(0.5) * p.f * p.f;
+    CG_REAL head = CG_NAME(real)(CG_NAME(bits)(p.f - half_square) & CG_HALF_DIGITS_MASK);
+    CG_REAL tail = ((p.f - head) - half_square) + s * (half_square + z * CG_NAME(log_tail)(z));
+    CG_REAL y = p.k * two_hi, high = head * factor_hi, sum = y + high;
+    CG_REAL low = (tail + head) * factor_lo + tail * factor_hi + p.k * two_lo + ((y - sum) + high);
+    return CG_NAME(log_special)(x, sum + low);
+}
+
+/* All reals; exact for powers of two. */
+CG_INLINE CG_REAL CG_NAME(log2)(CG_REAL x) { return CG_NAME(log_base)(x, CG_LOG2_E_HI, CG_LOG2_E_LO, 1, 0); }
+
+/* All reals. */
+CG_INLINE CG_REAL CG_NAME(log10)(CG_REAL x)
+{
+    return CG_NAME(log_base)(x, CG_LOG10_E_HI, CG_LOG10_E_LO, CG_LOG10_2_HI, CG_LOG10_2_LO);
+}
+
+/* ---- from libmvec, which reduces huge arguments exactly ---- */
+
+CG_INLINE CG_REAL CG_NAME(sin)(CG_REAL x) { return CG_SCALAR(sin)(x); }
+CG_INLINE CG_REAL CG_NAME(cos)(CG_REAL x) { return CG_SCALAR(cos)(x + CG_C(0.0)); } /* lest GCC join sin and cos to a scalar sincos */
+CG_INLINE CG_REAL CG_NAME(pow)(CG_REAL x, CG_REAL y) { return CG_SCALAR(pow)(x, y); }
+CG_INLINE CG_REAL CG_NAME(tan)(CG_REAL x) { return CG_NAME(sin)(x) / CG_NAME(cos)(x); }
+
+/* ---- division with a floor ---- */
+
+CG_INLINE CG_REAL CG_NAME(remainder)(CG_REAL x, CG_REAL y)
+{
+    CG_REAL m = CG_LIBM(fmod)(x, y);
+    return (m != 0) & ((m < 0) != (y < 0)) ? m + y : m;
+}
+
+/* The quotient rounded towards zero, as torch.div(rounding_mode="trunc"). */
+CG_INLINE CG_REAL CG_NAME(trunc_divide)(CG_REAL x, CG_REAL y) { return CG_NAME(trunc)(x / y); }
+
+CG_INLINE CG_REAL CG_NAME(floor_divide)(CG_REAL x, CG_REAL y)
+{
+    return CG_LIBM(floor)(x / y);
+}
+
+#undef CG_TYPE
+#undef CG_REAL
+#undef CG_BITS
+#undef CG_LIBM
+#undef CG_SCALAR
+#undef CG_DIGITS
+#undef CG_BIAS
+#undef CG_C
+#undef CG_LN2_HI
+#undef CG_LN2_LO
+#undef CG_LOG10_2_HI
+#undef CG_LOG10_2_LO
+#undef CG_LOG2_E_HI
+#undef CG_LOG2_E_LO
+#undef CG_LOG10_E_HI
+#undef CG_LOG10_E_LO
+#undef CG_SQRT_HALF_BITS
+#undef CG_HALF_DIGITS_MASK
+#undef CG_EXP_MIN
+#undef CG_EXP_MAX
+#undef CG_EXP2_MIN
+#undef CG_EXP2_MAX
+#undef CG_SCALE_MIN
+#undef CG_SINH_MAX
+#undef CG_TANH_MAX
+#undef CG_ERF_MAX
+#undef CG_ERFC_MAX
+#undef CG_ERFC_CENTRE
+#undef CG_NAME
+#undef CG_SHIFTER
+#undef CG_ONE
+#undef CG_EXTRA
+#endif

@@ -1,0 +1,49 @@
+"""Switches and counters for tests: failing allocations, live memory, threads in use. Not part of the public interface.
+
+They act on the whole process and are not meant for several threads at once.
+"""
+from __future__ import annotations
+
+from typing import Self
+
+from cygrad._kernels.allocator import fail_after, live_bytes
+from cygrad._kernels.threads import region_threads, reset_region_threads
+
+__all__ = ["fail_alloc", "live_bytes", "threads_used"]
+
+
+class fail_alloc:
+    """Make the n-th storage allocation from now on fail, once; n = 0 takes that back.
+
+    Called alone it stays armed; in a `with` statement until its end, after which `fired` tells whether it came to it:
+
+        for n in itertools.count(1):
+            with fail_alloc(n) as failure:
+                ...
+            if not failure.fired:
+                break
+    """
+
+    def __init__(self, n: int) -> None:
+        self.fired = False
+        fail_after(n)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.fired = fail_after(0) == 0
+
+
+class threads_used:
+    """Count threads in a `with` statement: `count` is then the most a parallel region had, 0 if none ran."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __enter__(self) -> Self:
+        reset_region_threads()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.count = region_threads()

@@ -1,0 +1,218 @@
+"""User-defined differentiable operators: `Function`, its context and `once_differentiable`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from cygrad._core.dispatch import released_error_of
+from cygrad._core.engine import FunctionNode, SavedTensor
+from cygrad._core.node import is_grad_enabled
+from cygrad.autograd.grad_mode import no_grad, set_grad_enabled
+from cygrad.tensor import Tensor
+
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
+
+class FunctionCtx(FunctionNode):
+    """The context of one call of a Function, which is the node of the graph too."""
+
+    _function: type[Function]
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for `backward`, which reads them as `saved_tensors`; call it once, in `forward`."""
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(tensor).__name__}; "
+                                "keep other objects as attributes of ctx")
+        self._to_save = tensors
+
+    def mark_non_differentiable(self, *outputs: Tensor) -> None:
+        """Declare outputs that have no gradient; `backward` still gets a zero gradient for each."""
+        self._non_differentiable = {id(output) for output in outputs}
+
+    def mark_dirty(self, *inputs: Tensor) -> None:
+        """Declare inputs that `forward` changes in place."""
+        raise NotImplementedError("mark_dirty() is not supported in this version: return a new tensor from forward instead")
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Choose whether `backward` gets zeros (the default) or None for outputs without a gradient."""
+        self._materialize = bool(value)
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """What `save_for_backward` kept; RuntimeError if it was changed in place or freed by a backward."""
+        if self._freed:
+            raise released_error_of()
+        return tuple(None if saved is None else saved.unpack(self) for saved in self._saved)
+
+    def name(self) -> str:
+        """Return the name, such as `ExpBackward`."""
+        return f"{self._function.__name__}Backward"
+
+    def __repr__(self) -> str:
+        return f"<{self.name()}>"
+
+    def __init__(self, function: type[Function], needs_input_grad: tuple[bool, ...]) -> None:
+        self._function, self.needs_input_grad = function, needs_input_grad
+        self._to_save: tuple[Tensor | None, ...] = ()
+        self._saved: tuple[Any, ...] = ()
+        self._non_differentiable: set[int] = set()
+        self._materialize = True
+        self._freed = False
+        self._outputs: tuple[Any, ...] = ()
+        self._differentiable: tuple[bool, ...] = ()
+        self._input_count = len(needs_input_grad)
+        self._inputs: tuple[Any, ...] = ()
+
+    def _differentiable_output(self, number: int) -> bool:
+        return self._differentiable[number]
+
+    def _release(self) -> None:
+        if self._saved:
+            self._saved, self._freed = (), True
+
+    def _run_backward(self, *grads: Tensor | None) -> list[Tensor | None]:
+        """Call the user's backward and check what it returns; the engine's gradients of the tensor inputs."""
+        from cygrad.creation import zeros
+        filled = tuple(zeros(shape, dtype=dtype) if grad is None and self._materialize else grad
+                       for grad, (shape, dtype) in zip(grads, self._outputs, strict=True))
+        result = self._function._call_backward(self, *filled)
+        parts = result if isinstance(result, tuple) else (result,)
+        extra = len(parts) - self._input_count
+        if extra < 0 or any(part is not None for part in parts[self._input_count:]):
+            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {self._input_count}, "
+                               f"got {len(parts)})")
+        return [self._checked(part, *described, position) for position, (part, described)
+                in enumerate(zip(parts, self._inputs, strict=False), 1) if described is not None]
+
+    def _checked(self, part: Any, shape: tuple[int, ...], dtype: Any, position: int) -> Tensor | None:
+        if part is None:
+            return None
+        if not isinstance(part, Tensor):
+            raise TypeError(f"expected Variable or None (got {type(part).__name__}) as gradient {position} of {self.name()}")
+        if part.shape != shape:
+            try:
+                part = part.sum_to_size(shape)
+            except RuntimeError:
+                raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {position - 1} - got "
+                                   f"{list(part.shape)} but expected shape compatible with {list(shape)}") from None
+        return part if part.dtype == dtype else part.to(dtype)
+
+
+class Function:
+    """Base of user-defined differentiable operators: subclass it with static methods `forward` and `backward`.
+
+    `forward(ctx, *arguments)` computes; `backward(ctx, *grad_outputs)` returns one gradient for each argument (None for
+    those that are no tensors). Call it by `apply`. With `setup_context(ctx, inputs, output)`, `forward` gets no ctx.
+
+    >>> import cygrad
+    >>> class Exp(cygrad.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         y = x.exp()
+    ...         ctx.save_for_backward(y)
+    ...         return y
+    ...     @staticmethod
+    ...     def backward(ctx, grad_output):
+    ...         y, = ctx.saved_tensors
+    ...         return grad_output * y
+    >>> x = cygrad.zeros(2, requires_grad=True)
+    >>> Exp.apply(x).sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
+    """
+
+    _context: type[FunctionCtx] = FunctionCtx
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        cls._context = type(f"{cls.__name__}Backward", (FunctionCtx,), {"_function": cls})
+
+    @staticmethod
+    def forward(*arguments: Any, **keywords: Any) -> Any:
+        """Compute the result; to be overridden."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: FunctionCtx, inputs: tuple[Any, ...], output: Any) -> None:
+        """Keep what `backward` needs, where `forward` takes no ctx; to be overridden."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, *grad_outputs: Any) -> Any:
+        """Return the gradient for each argument of `forward`; to be overridden (or `vjp`)."""
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it "
+                                  "with backward mode AD.")
+
+    vjp = backward
+
+    @classmethod
+    def _call_backward(cls, ctx: FunctionCtx, *grads: Any) -> Any:
+        method = cls.vjp if cls.backward is Function.backward else cls.backward
+        return method(ctx, *grads)
+
+    @classmethod
+    def apply(cls, *arguments: Any) -> Any:
+        """Call the operator on its arguments and record it."""
+        tensors = [argument if isinstance(argument, Tensor) else None for argument in arguments]
+        recorded = is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
+        ctx = cls._context(cls, tuple(tensor is not None and tensor.requires_grad for tensor in tensors))
+        with no_grad():
+            if cls.setup_context is not Function.setup_context:
+                result = cls.forward(*arguments)
+                cls.setup_context(ctx, arguments, result)
+            else:
+                result = cls.forward(ctx, *arguments)
+        return _record(ctx, tensors, result) if recorded else result
+
+
+def _record(ctx: FunctionCtx, inputs: list[Tensor | None], result: Any) -> Any:
+    """Make the context the node of the outputs of `forward`."""
+    outputs = result if isinstance(result, tuple) else (result,)
+    given = {id(tensor) for tensor in inputs if tensor is not None}
+    # An output that is an input comes back as a view of it, so that the input keeps its own history.
+    fresh = tuple(output.detach() if isinstance(output, Tensor) and id(output) in given else output for output in outputs)
+    differentiable = tuple(isinstance(output, Tensor) and output.is_floating_point() and id(old) not in ctx._non_differentiable
+                           for output, old in zip(fresh, outputs, strict=True))
+    ctx._differentiable = differentiable
+    ctx._outputs = tuple((output.shape, output.dtype) if isinstance(output, Tensor) else ((), None) for output in fresh)
+    ctx._inputs = tuple(None if tensor is None else (tensor.shape, tensor.dtype) for tensor in inputs)
+    ctx._connect(tuple(tensor for tensor in inputs if tensor is not None),
+                 tuple(output if use else None for output, use in zip(fresh, differentiable, strict=True)))
+    saved_outputs = {id(output) for output in fresh}
+    ctx._saved = tuple(None if tensor is None else SavedTensor(tensor, id(tensor) in saved_outputs) for tensor in ctx._to_save)
+    ctx._to_save = ()
+    return fresh if isinstance(result, tuple) else fresh[0]
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a `backward` that cannot be differentiated again: doing so raises instead of giving a wrong gradient."""
+
+    @functools.wraps(backward)
+    def wrapper(ctx: FunctionCtx, *grads: Any) -> Any:
+        recorded = is_grad_enabled()
+        with no_grad():
+            result = backward(ctx, *grads)
+        needs = [grad for grad in grads if isinstance(grad, Tensor) and grad.requires_grad]
+        if not recorded or not needs:
+            return result
+        parts = result if isinstance(result, tuple) else (result,)
+        with set_grad_enabled(True):
+            guarded = tuple(_Refuse.apply(part, *needs) if isinstance(part, Tensor) else part for part in parts)
+        return guarded if isinstance(result, tuple) else guarded[0]
+
+    return wrapper
+
+
+class _Refuse(Function):
+    """Passes a tensor on and refuses to be differentiated."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, value: Tensor, *sources: Tensor) -> Tensor:
+        return value.detach()
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, *grads: Any) -> Any:
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")

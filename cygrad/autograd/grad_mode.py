@@ -1,0 +1,142 @@
+"""Context managers and decorators that switch recording on and off, in this thread only."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from cygrad._core.node import _set_grad_enabled, is_grad_enabled
+
+__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class _GradMode:
+    """Sets the grad mode on entry and puts the former one back on exit; decorates functions, generators and classes' methods."""
+
+    mode: bool
+
+    def __init__(self) -> None:
+        self.previous: list[bool] = []
+
+    def __enter__(self) -> None:
+        self.previous.append(is_grad_enabled())
+        _set_grad_enabled(self.mode)
+
+    def __exit__(self, *exception: object) -> None:
+        _set_grad_enabled(self.previous.pop())
+
+    def clone(self) -> _GradMode:
+        return type(self)()
+
+    def __call__(self, function: _Function) -> _Function:
+        if inspect.isgeneratorfunction(function):
+            return self._decorate_generator(function)
+
+        @functools.wraps(function)
+        def decorated(*arguments: Any, **keywords: Any) -> Any:
+            with self.clone():
+                return function(*arguments, **keywords)
+
+        return decorated  # type: ignore[return-value]
+
+    def _decorate_generator(self, function: Callable[..., Any]) -> Any:
+        """Hold the mode while the generator runs, and the caller's while it is suspended."""
+
+        @functools.wraps(function)
+        def decorated(*arguments: Any, **keywords: Any) -> Any:
+            generator = function(*arguments, **keywords)
+            step: Callable[[], Any] = functools.partial(next, generator)
+            try:
+                while True:
+                    try:
+                        with self.clone():
+                            item = step()
+                    except StopIteration as stop:
+                        return stop.value
+                    try:
+                        step = functools.partial(generator.send, (yield item))
+                    except GeneratorExit:
+                        raise
+                    except BaseException as error:
+                        step = functools.partial(generator.throw, error)
+            finally:
+                with self.clone():
+                    generator.close()
+
+        return decorated
+
+
+class no_grad(_GradMode):
+    """Switch recording off: results need no gradient, whatever the operands.
+
+    A context manager and a decorator; thread-local.
+
+    >>> import cygrad
+    >>> x = cygrad.ones(2, requires_grad=True)
+    >>> with cygrad.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    mode = False
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        return super().__new__(cls) if function is None else cls()(function)
+
+
+class enable_grad(_GradMode):
+    """Switch recording on inside `no_grad`.
+
+    >>> import cygrad
+    >>> x = cygrad.ones(2, requires_grad=True)
+    >>> with cygrad.no_grad(), cygrad.enable_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    True
+    """
+
+    mode = True
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        return super().__new__(cls) if function is None else cls()(function)
+
+
+class set_grad_enabled(_GradMode):
+    """Switch recording on or off: at once when called as a function, until the end of the block as a context manager.
+
+    >>> import cygrad
+    >>> x = cygrad.ones(2, requires_grad=True)
+    >>> with cygrad.set_grad_enabled(False):
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}")
+        super().__init__()
+        self.mode = mode
+        self.before = is_grad_enabled()
+        _set_grad_enabled(mode)
+
+    def __enter__(self) -> None:
+        # The mode was set when this object was made: what counts as former is what was before that.
+        self.previous.append(self.before)
+        _set_grad_enabled(self.mode)
+        self.before = self.mode
+
+    def __call__(self, function: _Function) -> _Function:
+        _set_grad_enabled(self.before)
+        return super().__call__(function)
+
+    def clone(self) -> _GradMode:
+        return set_grad_enabled(self.mode)
+
+    def __repr__(self) -> str:
+        return f"set_grad_enabled(mode={self.mode})"

@@ -1,0 +1,43 @@
+"""Hooks on tensors and nodes, and what can be asked of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from cygrad._core.node import Node
+
+__all__ = ["Node", "RemovableHandle"]
+
+_identifiers = count()
+
+
+class RemovableHandle:
+    """What registering a hook returns: `remove()` takes the hook away; also a context manager."""
+
+    def __init__(self, table: dict[int, Any]) -> None:
+        # A weak reference would do for torch's OrderedDict; a dict has none, and a table is as long-lived as its owner.
+        self.table: dict[int, Any] | None = table
+        self.id = next(_identifiers)
+
+    def remove(self) -> None:
+        """Take the hook away; more than once does no harm."""
+        if self.table is not None:
+            self.table.pop(self.id, None)
+            self.table = None
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+def register(table: dict[int, Any], hook: Callable[..., Any]) -> RemovableHandle:
+    """Put a hook into a table of hooks and return its handle."""
+    if not callable(hook):
+        raise TypeError(f"a hook must be callable, got {type(hook).__name__}")
+    handle = RemovableHandle(table)
+    table[handle.id] = hook
+    return handle

@@ -1,0 +1,354 @@
+"""Factories: tensors from data, from shapes, and over the memory of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cygrad._core.creation import arange_into, empty_tensor, fill_value
+from cygrad._core.interop import from_array
+from cygrad._core.storage import DType, resolve_dtype, dtype_by_name, get_default_dtype, set_default_dtype
+from cygrad._core.tensor import Size, TensorImpl
+from cygrad.device import device as Device
+from cygrad.device import resolve_device
+
+__all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "eye", "frombuffer", "from_numpy", "full", "full_like",
+           "get_default_dtype", "linspace", "ones", "ones_like", "set_default_dtype", "tensor", "zeros", "zeros_like"]
+
+globals().update(dtype_by_name)
+
+
+def size_from_arguments(arguments: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return sizes given as one sequence or as several ints; TypeError for anything else.
+
+    >>> size_from_arguments((2, 3)), size_from_arguments(([2, 3],))
+    ((2, 3), (2, 3))
+    """
+    sizes = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], tuple | list) else arguments
+    for position, size in enumerate(sizes):
+        if not hasattr(size, "__index__") or isinstance(size, bool):
+            raise TypeError(f"argument 'size' (position 1) must be tuple of ints, but found element of type {type(size).__name__} at pos "
+                            f"{position}")
+    return tuple(size.__index__() for size in sizes)
+
+
+def finished(result: Any, requires_grad: bool) -> Any:
+    """Return a new tensor as the leaf that was asked for."""
+    if requires_grad:
+        result.requires_grad = True
+    return result
+
+
+# ----- From data -----
+def _array_of(data: Any) -> np.ndarray:
+    """Read numbers, nested sequences of them, or what NumPy takes, into an array; the caller's lists are read once."""
+    if isinstance(data, list | tuple):
+        data = _plain(data, 0)
+    try:
+        array = np.array(data)
+    except ValueError as error:
+        raise ValueError(f"expected sequence of equal length at each dim: {error}") from None
+    if array.dtype == object or array.dtype.kind in "SUVMm":
+        found = type(data).__name__ if array.ndim == 0 else array.dtype
+        raise TypeError(f"can't convert {found} to a tensor. The only supported types are: "
+                        f"{', '.join(sorted({dtype.name for dtype in dtype_by_name.values()}))}")
+    return array
+
+
+def _plain(data: Any, depth: int) -> Any:
+    """Take a snapshot of nested sequences, with tensors replaced by their values: elements may run code that changes lists."""
+    if depth > 64:
+        raise ValueError("too many nested sequences: tensors have at most 64 dimensions")
+    if isinstance(data, TensorImpl):
+        return data.detach().numpy()
+    if isinstance(data, list | tuple):
+        return [_plain(item, depth + 1) for item in tuple(data)]
+    return data
+
+
+def _inferred(array: np.ndarray, data: Any) -> DType:
+    """Return the dtype of data that was given without one: NumPy's and tensors' own, Python floats become the default."""
+    if isinstance(data, np.ndarray | np.generic):
+        if array.dtype.name not in dtype_by_name:
+            raise TypeError(f"can't convert np.ndarray of type {array.dtype}. The only supported types are: "
+                            f"{', '.join(sorted({dtype.name for dtype in dtype_by_name.values()}))}")
+        return dtype_by_name[array.dtype.name]
+    if array.dtype.kind == "b":
+        return dtype_by_name["bool"]
+    if array.dtype.kind in "iu":
+        if array.size and array.dtype == np.uint64:
+            raise RuntimeError(f"Overflow when unpacking long: {array.max()} does not fit int64")
+        return dtype_by_name["int64"]
+    if array.dtype.kind == "c":
+        raise TypeError("complex numbers are not supported in this version")
+    return get_default_dtype()
+
+
+def tensor(data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
+           pin_memory: bool = False) -> Any:
+    """Return a new tensor with a copy of numbers, nested sequences, an array or a tensor.
+
+    ValueError for ragged sequences, TypeError for what is no number.
+
+    >>> import cygrad
+    >>> cygrad.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    resolve_device(device)
+    if isinstance(data, TensorImpl):
+        result = data.detach().clone()
+        return finished(result if dtype is None else result.to(dtype), requires_grad)
+    array = _array_of(data)
+    wanted = resolve_dtype(dtype) if dtype is not None else _inferred(array, data)
+    if wanted.kind != "f" and array.dtype.kind == "f" and not isinstance(data, np.ndarray) and not np.isfinite(array).all():
+        raise RuntimeError(f"value cannot be converted to type {wanted.name} without overflow")
+    if wanted.kind == "i" and array.dtype.kind in "iu" and array.size and not isinstance(data, np.ndarray):
+        limits = np.iinfo(wanted.name)
+        if array.min() < limits.min or array.max() > limits.max:
+            raise RuntimeError(f"value cannot be converted to type {wanted.name} without overflow")
+    result = empty_tensor(array.shape, wanted)
+    with np.errstate(invalid="ignore", over="ignore"):
+        result.numpy()[...] = array
+    return finished(result, requires_grad)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: str | Device | None = None) -> Any:
+    """Return data as a tensor, sharing its memory where that is possible.
+
+    >>> import cygrad, numpy
+    >>> array = numpy.zeros(2)
+    >>> cygrad.as_tensor(array).data_ptr() == array.ctypes.data
+    True
+    """
+    resolve_device(device)
+    if isinstance(data, np.ndarray):
+        data = from_array(data)
+    if isinstance(data, TensorImpl):
+        return data if dtype is None else data.to(dtype)
+    return tensor(data, dtype=dtype)
+
+
+def asarray(obj: Any, *, dtype: Any = None, device: str | Device | None = None, copy: bool | None = None,
+            requires_grad: bool = False) -> Any:
+    """Return anything array-like as a tensor: without a copy where its memory can be shared, unless `copy`.
+
+    >>> import cygrad
+    >>> cygrad.asarray([1., 2.])
+    tensor([1., 2.])
+    """
+    resolve_device(device)
+    if isinstance(obj, TensorImpl):
+        shared = obj
+    elif isinstance(obj, np.ndarray):
+        shared = from_array(obj)
+    elif not isinstance(obj, list | tuple | str | np.generic) and _has_buffer(obj):
+        shared = from_array(np.asarray(obj))
+    else:
+        if copy is False:
+            raise ValueError(f"can't alias the memory of a {type(obj).__name__}; leave copy=False out")
+        return tensor(obj, dtype=dtype, requires_grad=requires_grad)
+    result = shared if dtype is None else shared.to(dtype)
+    if copy is False and result is not shared:
+        raise ValueError(f"can't alias memory as {dtype}: it holds {shared.dtype}")
+    if copy and result is shared:
+        result = shared.detach().clone() if not shared.requires_grad else shared.clone()
+    return finished(result, requires_grad)
+
+
+def _has_buffer(obj: Any) -> bool:
+    try:
+        memoryview(obj)
+    except TypeError:
+        return hasattr(obj, "__array__") or hasattr(obj, "__array_interface__")
+    return True
+
+
+def from_numpy(ndarray: np.ndarray) -> Any:
+    """Return a tensor over the memory of an array, both ways visible; read-only if the array is.
+
+    TypeError for dtypes without a counterpart, ValueError for negative strides.
+
+    >>> import cygrad, numpy
+    >>> cygrad.from_numpy(numpy.arange(3.0))
+    tensor([0., 1., 2.], dtype=cygrad.float64)
+    """
+    return from_array(ndarray)
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
+    """Return a one-dimensional tensor over the bytes of a buffer, from `offset` (bytes) on.
+
+    >>> import cygrad
+    >>> cygrad.frombuffer(bytearray(b"\\x01\\x02"), dtype=cygrad.uint8)
+    tensor([1, 2], dtype=cygrad.uint8)
+    """
+    wanted = resolve_dtype(dtype)
+    try:
+        nbytes = memoryview(buffer).nbytes
+    except TypeError:
+        raise ValueError(f"object does not implement Python buffer protocol: {type(buffer).__name__}") from None
+    if nbytes == 0:
+        raise ValueError("both buffer length (0) and count must not be 0")
+    if not 0 <= offset < nbytes:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({nbytes} bytes) - 1")
+    if count == 0 or count < -1:
+        raise ValueError(f"count must be -1 or positive, got {count}")
+    if count > 0 and offset + count * wanted.itemsize > nbytes:
+        raise ValueError(f"requested buffer length ({count} * {wanted.itemsize} bytes) after offset ({offset} bytes) must not be greater "
+                         f"than actual buffer length ({nbytes} bytes)")
+    if count < 0 and (nbytes - offset) % wanted.itemsize:
+        raise ValueError(f"buffer length ({nbytes - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
+                         f"({wanted.itemsize})")
+    return finished(from_array(np.frombuffer(buffer, dtype=wanted.name, count=count, offset=offset)), requires_grad)
+
+
+# ----- From shapes -----
+def _shape_of(sizes: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    for name in ("size", "shape"):
+        if name in keywords:
+            return keywords.pop(name)
+    return size_from_arguments(sizes)
+
+
+def _constant(name: str, value: float | None, doc: str) -> Callable[..., Any]:
+    """Return a factory of tensors full of one value (None: not filled)."""
+
+    def factory(*sizes: Any, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False, out: Any = None,
+                layout: Any = None, pin_memory: bool = False, memory_format: Any = None, **keywords: Any) -> Any:
+        shape = _shape_of(sizes, keywords)
+        if keywords:
+            raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(keywords))!r}")
+        resolve_device(device)
+        if out is not None:
+            if tuple(out.shape) != tuple(shape):
+                raise RuntimeError(f"out= has shape {list(out.shape)}, but {list(shape)} was asked for")
+            return out if value is None else out.fill_(value)
+        result = empty_tensor(shape, get_default_dtype() if dtype is None else resolve_dtype(dtype))
+        return finished(result if value is None else fill_value(result, value), requires_grad)
+
+    factory.__name__ = factory.__qualname__ = name
+    factory.__doc__ = (f"{doc}\n\nSizes as ints, or one tuple. RuntimeError for negative sizes, OutOfMemoryError where there is no memory.\n\n"
+                       f">>> import cygrad\n>>> cygrad.{name}(2, 3).shape\ncygrad.Size([2, 3])\n")
+    return factory
+
+
+empty = _constant("empty", None, "Return a tensor whose elements are not set.")
+zeros = _constant("zeros", 0, "Return a tensor of zeros.")
+ones = _constant("ones", 1, "Return a tensor of ones.")
+
+
+def _like(name: str, value: float | None, doc: str) -> Callable[..., Any]:
+    def factory(input: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False, layout: Any = None,
+                memory_format: Any = None, pin_memory: bool = False) -> Any:
+        if not isinstance(input, TensorImpl):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        resolve_device(device)
+        result = empty_tensor(input.shape, input.dtype if dtype is None else resolve_dtype(dtype), input)
+        return finished(result if value is None else fill_value(result, value), requires_grad)
+
+    factory.__name__ = factory.__qualname__ = name
+    factory.__doc__ = f"{doc}\n\n>>> import cygrad\n>>> cygrad.{name}(cygrad.zeros(2)).shape\ncygrad.Size([2])\n"
+    return factory
+
+
+empty_like = _like("empty_like", None, "Return an unset tensor of the shape, dtype and layout of another.")
+zeros_like = _like("zeros_like", 0, "Return zeros of the shape, dtype and layout of another tensor.")
+ones_like = _like("ones_like", 1, "Return ones of the shape, dtype and layout of another tensor.")
+
+
+def _dtype_of_value(value: Any) -> DType:
+    if isinstance(value, TensorImpl):
+        return value.dtype
+    return dtype_by_name["bool"] if isinstance(value, bool) else dtype_by_name["int64"] if isinstance(value, int) else get_default_dtype()
+
+
+def full(size: Any, fill_value: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
+         out: Any = None, layout: Any = None) -> Any:
+    """Return a tensor full of one number, of its dtype unless another is given.
+
+    >>> import cygrad
+    >>> cygrad.full((2,), 7)
+    tensor([7, 7])
+    """
+    if out is not None:
+        return out.fill_(fill_value)
+    return finished(empty(size, dtype=dtype or _dtype_of_value(fill_value), device=device).fill_(fill_value), requires_grad)
+
+
+def full_like(input: Any, fill_value: Any, **keywords: Any) -> Any:
+    """Return a tensor full of one number, of the shape, dtype and layout of another.
+
+    >>> import cygrad
+    >>> cygrad.full_like(cygrad.zeros(2), 7)
+    tensor([7., 7.])
+    """
+    requires_grad = keywords.pop("requires_grad", False)
+    return finished(empty_like(input, **keywords).fill_(fill_value), requires_grad)
+
+
+def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: str | Device | None = None,
+           requires_grad: bool = False, out: Any = None, layout: Any = None) -> Any:
+    """Return the numbers from `start` (default 0) up to but without `end`, in steps of `step`.
+
+    int64 where all three are ints, else the default dtype. RuntimeError for a step of 0 or of the wrong sign.
+
+    >>> import cygrad
+    >>> cygrad.arange(1, 7, 2)
+    tensor([1, 3, 5])
+    """
+    if end is None:
+        start, end = 0, start
+    start, end, step = (value.item() if isinstance(value, TensorImpl | np.generic) else value for value in (start, end, step))
+    for value in (start, end, step):
+        if not isinstance(value, int | float):
+            raise TypeError(f"arange(): arguments must be numbers, not {type(value).__name__}")
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not all(np.isfinite((start, end, step))):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) * step < 0:
+        raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: from {start} to {end} in steps of {step}")
+    wanted = resolve_dtype(dtype) if dtype is not None else _dtype_of_value(start + end + step)
+    resolve_device(device)
+    exact = all(isinstance(value, int) for value in (start, end, step))
+    count = -((start - end) // step) if exact else int(np.ceil((end - start) / step))
+    result = arange_into(empty_tensor((count,), wanted), start, step)
+    return finished(result, requires_grad) if out is None else out.copy_(result)
+
+
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
+             out: Any = None, layout: Any = None) -> Any:
+    """Return `steps` evenly spaced numbers from `start` to `end`, both included.
+
+    >>> import cygrad
+    >>> cygrad.linspace(0, 1, 3)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if steps < 0:
+        raise RuntimeError(f"number of steps must be non-negative, got {steps}")
+    wanted = get_default_dtype() if dtype is None else resolve_dtype(dtype)
+    resolve_device(device)
+    result = empty_tensor((steps,), wanted)
+    result.numpy()[...] = np.linspace(float(start), float(end), steps)
+    return finished(result, requires_grad) if out is None else out.copy_(result)
+
+
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
+        out: Any = None, layout: Any = None) -> Any:
+    """Return a matrix with ones on the diagonal and zeros elsewhere, n x n or n x m.
+
+    >>> import cygrad
+    >>> cygrad.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    columns = n if m is None else m
+    for name, size in (("n", n), ("m", columns)):
+        if size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+    result = zeros(n, columns, dtype=dtype, device=device)
+    result.numpy()[range(min(n, columns)), range(min(n, columns))] = 1
+    return finished(result, requires_grad) if out is None else out.copy_(result)

@@ -1,0 +1,35 @@
+"""NumPy's ufuncs called on tensors: those that are operators here go on the tape, all others raise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cygrad._core.tensor import TensorImpl
+from cygrad.operators import functions
+from cygrad.ops import ELEMENTWISE
+
+_NAMES = {row.numpy: name for name, row in ELEMENTWISE.items() if row.numpy} | {"matmul": "matmul"}
+_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_or": "any", "logical_and": "all"}
+
+
+def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Compute a ufunc of which an input or output is a tensor."""
+    outputs = keywords.pop("out", ())
+    if any(output is not None and not isinstance(output, TensorImpl) for output in outputs):
+        if any(isinstance(value, TensorImpl) and value.requires_grad for value in inputs):
+            raise RuntimeError(f"np.{ufunc.__name__} cannot write a tensor that requires grad into an array: its history would be lost. "
+                               "Use tensor.detach().")
+        plain = tuple(value.numpy() if isinstance(value, TensorImpl) else value for value in inputs)
+        return getattr(ufunc, method)(*plain, out=outputs, **keywords)
+    keywords = {name: value for name, value in keywords.items() if not (name == "where" and value is True)}
+    if method == "__call__" and ufunc.__name__ in _NAMES and not keywords:
+        operands = tuple(value.item() if isinstance(value, np.generic) and not isinstance(value, np.floating | np.integer | np.bool_)
+                         else value for value in inputs)
+        return functions[_NAMES[ufunc.__name__]](*operands, **({"out": outputs[0]} if outputs else {}))
+    if method == "reduce" and ufunc.__name__ in _REDUCTIONS and set(keywords) <= {"axis", "keepdims", "dtype"}:
+        dim = keywords.pop("axis", 0)
+        return functions[_REDUCTIONS[ufunc.__name__]](inputs[0], dim, keepdim=bool(keywords.get("keepdims")), dtype=keywords.get("dtype"))
+    raise TypeError(f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method} is not supported on cygrad tensors"
+                    f"{' with ' + ', '.join(keywords) if keywords else ''}: call it on tensor.detach().numpy(), or use a cygrad function")

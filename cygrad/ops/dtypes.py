@@ -1,0 +1,48 @@
+"""The table of element types: a new dtype is a row here (and a conversion where C has no cast for it).
+
+The order of the rows is the numbering used by the kernels and the core.
+"""
+
+from typing import NamedTuple
+
+
+class DTypeRow(NamedTuple):
+    """One element type: its name, C type, kind and size.
+
+    ``kind`` is one of ``b`` (bool), ``i`` (integer) and ``f`` (float); promotion across kinds goes upwards in that order.
+    ``widest`` is the C type in which reductions accumulate.
+    """
+
+    name: str
+    c_type: str
+    kind: str
+    itemsize: int
+    signed: bool
+    buffer_format: str
+    widest: str
+    aliases: tuple[str, ...] = ()
+
+
+DTYPES = (
+    DTypeRow("bool", "uint8_t", "b", 1, False, "?", "int64"),
+    DTypeRow("uint8", "uint8_t", "i", 1, False, "B", "int64"),
+    DTypeRow("int8", "int8_t", "i", 1, True, "b", "int64"),
+    DTypeRow("int16", "int16_t", "i", 2, True, "h", "int64", ("short",)),
+    DTypeRow("int32", "int32_t", "i", 4, True, "i", "int64", ("int",)),
+    DTypeRow("int64", "int64_t", "i", 8, True, "q", "int64", ("long",)),
+    DTypeRow("float32", "float", "f", 4, True, "f", "float64", ("float",)),
+    DTypeRow("float64", "double", "f", 8, True, "d", "float64", ("double",)),
+)
+
+NUMBER = {row.name: number for number, row in enumerate(DTYPES)}
+
+
+def promote(a: DTypeRow, b: DTypeRow) -> DTypeRow:
+    """Return the smallest listed type that holds both, by the array API's lattice (NEP 50)."""
+    if a.kind != b.kind:
+        return a if "bif".index(a.kind) > "bif".index(b.kind) else b
+    if a.signed == b.signed:
+        return a if a.itemsize >= b.itemsize else b
+    signed, unsigned = (a, b) if a.signed else (b, a)
+    holds_both = (row for row in DTYPES if row.kind == "i" and row.signed and row.itemsize > unsigned.itemsize)
+    return max((signed, next(holds_both)), key=lambda row: row.itemsize)

@@ -1,0 +1,62 @@
+"""The table of reductions: a row holds the start, the step and the finish of a fold over one or more dims.
+
+Partial results of fixed blocks are combined in a fixed order, so the bits do not depend on the number of threads.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .structural import keep_dims, product_of_others, rule, shared_among
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """One reduction.
+
+    ``step`` folds element ``x`` into the accumulator ``acc``; ``combine`` (default: the step) folds a partial result;
+    ``y`` finishes, knowing the count ``n``. A row with result "bool" reads ``x`` as `x != 0`. ``empty`` False: an empty fold is an error.
+    ``wide`` accumulates in the widest type of the kind. ``scan`` names the cumulative operator made of the same step.
+    """
+
+    name: str
+    doc: str
+    step: str
+    start: str
+    combine: str | None = None
+    empty: bool = True
+    y: str = "acc"
+    kinds: str = "bif"
+    result: str = "same"
+    wide: bool = False
+    numpy: str | None = None
+    scan: str | None = None
+    domain: tuple[float, float] = (-3.0, 3.0)
+    refusal: str = ""
+    aliases: tuple[str, ...] = ()
+
+
+REDUCTIONS: dict[str, Reduction] = {}
+
+
+def reduction(name: str, *, dx: Callable | None = None, **fields) -> None:
+    """Add a row; `dx` is the rule of its gradient (see `structural`)."""
+    REDUCTIONS[name] = Reduction(name, **fields)
+    if dx is not None:
+        rule(name, dx=dx, linear=name in ("sum", "mean"))
+
+
+reduction("sum", start="0", step="acc + x", wide=True, result="widest", numpy="sum", scan="cumsum",
+          dx=lambda g, shape, dim: keep_dims(g, shape, dim).expand(shape),
+          doc="Sum of the elements.")
+reduction("mean", start="0", step="acc + x", y="acc / n", wide=True, kinds="f", numpy="mean",
+          dx=lambda g, shape, dim, count: keep_dims(g / count, shape, dim).expand(shape),
+          refusal="mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype.",
+          doc="Arithmetic mean of the elements.")
+reduction("prod", start="1", step="acc * x", wide=True, result="widest", numpy="prod", dx=product_of_others,
+          doc="Product of the elements.")
+reduction("amax", start="lowest", step="maximum(acc, x)", empty=False, numpy="amax", dx=shared_among,
+          doc="Largest element; NaN if there is one.")
+reduction("amin", start="highest", step="minimum(acc, x)", empty=False, numpy="amin", dx=shared_among,
+          doc="Smallest element; NaN if there is one.")
+reduction("any", start="0", step="acc | x", result="bool", numpy="any", doc="Whether one element is non-zero.")
+reduction("all", start="1", step="acc & x", result="bool", numpy="all", doc="Whether every element is non-zero.")

@@ -1,0 +1,537 @@
+"""Random tensors and the generators behind them: NumPy's bit generators filling a tensor's own memory.
+
+The bit generator is PCG64. `numpy.random.default_rng` takes it too, so a seed gives the same numbers there and here; it
+can jump ahead, so that blocks of one stream can be drawn apart; and it fills as fast as SFC64, which cannot, within a
+quarter. `numpy.random` is imported with the first generator. Threads may share a generator: NumPy locks it for each
+draw. A forked child continues a copy of its parent's stream.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+import struct
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cygrad.autograd.grad_mode import is_grad_enabled
+from cygrad.creation import empty, empty_like, from_numpy, int64, resolve_device, size_from_arguments
+from cygrad.tensor import Tensor
+
+if TYPE_CHECKING:
+    from cygrad import device as Device
+    from cygrad import dtype as DType
+
+    Sample = Callable[[np.random.Generator, np.ndarray], None]  # fills a C-contiguous array
+    Rng = int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator
+
+DEFAULT_SEED = 67280421310721  # of a new Generator, as in torch; the default generator starts from entropy
+STATE = struct.Struct("<Q16s16sII")  # the seed, then PCG64: state, increment, whether half a draw is kept, that half
+
+
+class Generator:
+    """A stream of random numbers with a seed and a state of its own.
+
+    Example:
+        >>> import cygrad
+        >>> generator = cygrad.Generator().manual_seed(7)
+        >>> first = cygrad.rand(3, generator=generator)
+        >>> cygrad.equal(first, cygrad.rand(3, generator=generator.manual_seed(7)))
+        True
+    """
+
+    __slots__ = ("device", "_seed", "_stream")
+
+    def __init__(self, device: Device | str = "cpu") -> None:
+        self.device = resolve_device(device)
+        self.manual_seed(DEFAULT_SEED)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start the stream of `seed`, an integer from -2**63 to 2**64 - 1, and return the generator."""
+        try:
+            seed = operator.index(seed)
+        except TypeError:
+            raise RuntimeError(
+                f"manual_seed expected a long, but got {type(seed).__name__}: give an integer, as in manual_seed(0)"
+            ) from None
+        if not -(2**63) <= seed < 2**64:
+            raise ValueError(f"Overflow when unpacking long long: expected a seed from -2**63 to 2**64 - 1, got {seed}")
+        self._seed = seed % 2**64
+        self._stream = np.random.default_rng(self._seed)
+        return self
+
+    def seed(self) -> int:
+        """Start a stream from the system's entropy and return its seed."""
+        return self.manual_seed(int.from_bytes(os.urandom(8), "little")).initial_seed()
+
+    def initial_seed(self) -> int:
+        """Return the seed the present stream started from."""
+        return self._seed
+
+    def get_state(self) -> Tensor:
+        """Return the state as a uint8 tensor, for `set_state`."""
+        state: Any = self._stream.bit_generator.state
+        words = (state["state"][word].to_bytes(16, "little") for word in ("state", "inc"))
+        packed = STATE.pack(self._seed, *words, state["has_uint32"], state["uinteger"])
+        return from_numpy(np.frombuffer(bytearray(packed), np.uint8))
+
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Continue from a state that `get_state` returned, and return the generator."""
+        if not isinstance(new_state, Tensor) or new_state.numpy().dtype != np.uint8:
+            raise TypeError("RNG state must be a ByteTensor: give the uint8 tensor that get_state() returned")
+        if new_state.numel() != STATE.size:
+            raise RuntimeError(
+                f"Expected a generator state of size {STATE.size} but found the input RNG state size to be "
+                f"{new_state.numel()}"
+            )
+        seed, state, increment, has_half, half = STATE.unpack(new_state.numpy().tobytes())
+        words = {"state": int.from_bytes(state, "little"), "inc": int.from_bytes(increment, "little")}
+        if words["inc"] % 2 == 0:
+            raise RuntimeError("RNG state is damaged: the increment is even, which get_state() never returns")
+        stream = np.random.default_rng(seed)
+        stream.bit_generator.state = {
+            "bit_generator": "PCG64",
+            "state": words,
+            "has_uint32": has_half,
+            "uinteger": half,
+        }
+        self._seed, self._stream = seed, stream
+        return self
+
+
+_default: Generator | None = None
+_default_lock = threading.Lock()
+
+
+def _default_generator() -> Generator:
+    global _default
+    with _default_lock:
+        if _default is None:
+            _default = Generator()
+            _default.seed()
+        return _default
+
+
+def __getattr__(name: str) -> Any:
+    if name == "default_generator":  # made on demand: its first use imports numpy.random
+        return _default_generator()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seed the default generator and return it.
+
+    Example:
+        >>> import cygrad
+        >>> seed = cygrad.manual_seed(0).initial_seed()
+        >>> first = cygrad.rand(2)
+        >>> cygrad.equal(first, cygrad.rand(2, generator=cygrad.manual_seed(seed)))
+        True
+    """
+    return _default_generator().manual_seed(int(seed))
+
+
+def seed() -> int:
+    """Seed the default generator from the system's entropy and return the seed."""
+    return _default_generator().seed()
+
+
+def initial_seed() -> int:
+    """Return the seed of the default generator."""
+    return _default_generator().initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """Return the state of the default generator as a uint8 tensor."""
+    return _default_generator().get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Set the state of the default generator to one that `get_rng_state` returned."""
+    _default_generator().set_state(new_state)
+
+
+def rand(
+    *args: Any,
+    size: Sequence[int] | None = None,
+    generator: Generator | None = None,
+    rng: Rng | None = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return a tensor of numbers drawn uniformly from [0, 1).
+
+    Args:
+        args: the sizes, as integers or as one tuple, which may also be given as `size=`.
+        generator: the stream to draw from; None means the default generator.
+        rng: in place of `generator`, what `numpy.random.default_rng` takes: a seed or a NumPy generator.
+        out: a tensor of this shape to write to.
+        dtype: a floating-point dtype; None means the default dtype.
+        device: the CPU.
+        requires_grad: whether to record operations on the result.
+
+    Raises:
+        NotImplementedError: a dtype that is not floating-point.
+        RuntimeError: a negative size, or an `out` of another shape or dtype.
+
+    Example:
+        >>> import cygrad
+        >>> tuple(cygrad.rand(2, 3, rng=0).shape)
+        (2, 3)
+    """
+    return _drawn(_size(args, size), _uniform, _stream(generator, rng), out, dtype, device, requires_grad)
+
+
+def randn(
+    *args: Any,
+    size: Sequence[int] | None = None,
+    generator: Generator | None = None,
+    rng: Rng | None = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return a tensor of numbers drawn from the normal distribution with mean 0 and standard deviation 1.
+
+    Arguments, dtypes and errors are those of `rand`.
+
+    Example:
+        >>> import cygrad
+        >>> abs(cygrad.randn(1000, rng=0).mean().item()) < 0.1
+        True
+    """
+    return _drawn(_size(args, size), _standard_normal, _stream(generator, rng), out, dtype, device, requires_grad)
+
+
+def randint(
+    low: int = 0,
+    high: int | Sequence[int] | None = None,
+    size: Sequence[int] | None = None,
+    *,
+    generator: Generator | None = None,
+    rng: Rng | None = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return a tensor of integers drawn uniformly from `low` to `high - 1`; `randint(high, size)` starts at 0.
+
+    `dtype` is int64 unless given and may be any that holds all these integers. Other arguments are those of `rand`.
+
+    Raises:
+        RuntimeError: no integer lies in the range, or `dtype` does not hold them all.
+
+    Example:
+        >>> import cygrad
+        >>> dice = cygrad.randint(1, 7, (100,), rng=0)
+        >>> dice.min().item(), dice.max().item()
+        (1, 6)
+    """
+    if size is None:
+        low, high, size = 0, low, high  # type: ignore[assignment]
+    if not isinstance(size, tuple | list):
+        raise TypeError(f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}")
+    dtype = int64 if dtype is None and out is None else dtype
+    return _drawn(_size((), size), _integers(low, high), _stream(generator, rng), out, dtype, device, requires_grad)
+
+
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    rng: Rng | None = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return the integers from 0 to `n - 1` in random order.
+
+    `dtype` is int64 unless given and may be any that holds `n - 1`, bool excepted. Other arguments are those of `rand`.
+
+    Raises:
+        RuntimeError: a negative `n`, or one too large for `dtype`.
+
+    Example:
+        >>> import cygrad
+        >>> sorted(cygrad.randperm(4, rng=0).tolist())
+        [0, 1, 2, 3]
+    """
+    dtype = int64 if dtype is None and out is None else dtype
+    return _drawn(_size((), (n,)), _permutation, _stream(generator, rng), out, dtype, device, requires_grad)
+
+
+def normal(
+    mean: Tensor | float = 0.0,
+    std: Tensor | float = 1.0,
+    size: Sequence[int] | None = None,
+    *,
+    generator: Generator | None = None,
+    rng: Rng | None = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return numbers drawn from normal distributions: one for each element of `mean` and `std`, or one for all of `size`.
+
+    Tensors `mean` and `std` broadcast against each other; the result has the dtype of the first that is a tensor. With
+    two numbers `size` must be given. A draw does not depend differentiably on its distribution, so the result has no
+    history: write `mean + std * cygrad.randn(...)` for a differentiable one. Other arguments are those of `rand`.
+
+    Raises:
+        RuntimeError: a negative standard deviation, or shapes that do not broadcast.
+
+    Example:
+        >>> import cygrad
+        >>> heights = cygrad.normal(170.0, 10.0, (1000,), rng=0)
+        >>> 169 < heights.mean().item() < 171
+        True
+    """
+    tensors = [parameter for parameter in (mean, std) if isinstance(parameter, Tensor)]
+    if bool(tensors) == (size is not None):
+        raise TypeError(
+            "normal() received an invalid combination of arguments: expected a size with two numbers, "
+            "and none with a tensor, whose shape is taken"
+        )
+    center, spread = (p.detach().numpy() if isinstance(p, Tensor) else float(p) for p in (mean, std))
+    if not np.all(np.greater_equal(spread, 0)):
+        expected = "all elements of std >= 0.0" if isinstance(std, Tensor) else f"std >= 0.0, but found std {std}"
+        raise RuntimeError(f"normal expects {expected}")
+    if size is None:
+        try:
+            size = np.broadcast_shapes(np.shape(center), np.shape(spread))
+        except ValueError:
+            raise RuntimeError(
+                f"The size of tensor a {np.shape(center)} must match the size of tensor b {np.shape(spread)}: "
+                "mean and std of normal() must broadcast"
+            ) from None
+    if tensors and dtype is None and out is None:
+        dtype = tensors[0].dtype
+    sample = _normal(center, spread)
+    return _drawn(_size((), size), sample, _stream(generator, rng), out, dtype, device, requires_grad)
+
+
+def bernoulli(
+    input: Tensor,
+    p: float | None = None,
+    *,
+    generator: Generator | None = None,
+    rng: Rng | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Return a tensor of zeros and ones: each is one with the probability in `input`, or with probability `p` if given.
+
+    The result has the shape and dtype of `input` and no history. Other arguments are those of `rand`.
+
+    Raises:
+        RuntimeError: a probability outside [0, 1].
+
+    Example:
+        >>> import cygrad
+        >>> cygrad.bernoulli(cygrad.tensor([0.0, 1.0]))
+        tensor([0., 1.])
+    """
+    chance: Any = _checked(input).detach().numpy() if p is None else float(p)
+    if p is None:
+        _require_floating("bernoulli", chance)
+        if not np.all((chance >= 0) & (chance <= 1)):
+            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: input holds probabilities")
+    elif not 0 <= chance <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+
+    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+        np.less(stream.random(array.shape), chance, out=array, casting="unsafe")
+
+    if out is None:
+        return _drawn_like(input, sample, _stream(generator, rng), None, None, False)
+    return _drawn(tuple(input.shape), sample, _stream(generator, rng), out, None, None, False)
+
+
+def rand_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    rng: Rng | None = None,
+    dtype: DType | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return `rand` with the shape and, unless given, the dtype of `input`."""
+    return _drawn_like(input, _uniform, _stream(generator, rng), dtype, device, requires_grad)
+
+
+def randn_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    rng: Rng | None = None,
+    dtype: DType | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return `randn` with the shape and, unless given, the dtype of `input`."""
+    return _drawn_like(input, _standard_normal, _stream(generator, rng), dtype, device, requires_grad)
+
+
+def randint_like(
+    input: Tensor,
+    low: int = 0,
+    high: int | None = None,
+    *,
+    generator: Generator | None = None,
+    rng: Rng | None = None,
+    dtype: DType | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return `randint` with the shape and, unless given, the dtype of `input`; `randint_like(input, high)` starts at 0."""
+    return _drawn_like(input, _integers(low, high), _stream(generator, rng), dtype, device, requires_grad)
+
+
+def _stream(generator: Generator | None, rng: Rng | None) -> np.random.Generator:
+    if rng is not None:
+        if generator is not None:
+            raise TypeError("generator and rng were both given: give one of them")
+        return np.random.default_rng(rng)
+    if generator is None:
+        generator = _default_generator()
+    elif not isinstance(generator, Generator):
+        raise TypeError(f"argument 'generator' must be Generator, not {type(generator).__name__}: a seed goes to rng=")
+    return generator._stream
+
+
+def _size(args: tuple[Any, ...], size: Sequence[int] | None) -> tuple[int, ...]:
+    if size is None:
+        return size_from_arguments(args)
+    if args:
+        raise TypeError(f"the size was given twice: as {args} and as size={size}")
+    return size_from_arguments((size,))
+
+
+def _drawn(
+    size: tuple[int, ...],
+    sample: Sample,
+    stream: np.random.Generator,
+    out: Tensor | None,
+    dtype: DType | None,
+    device: Device | str | None,
+    requires_grad: bool,
+) -> Tensor:
+    if out is None:
+        result = empty(size, dtype=dtype, device=device, requires_grad=requires_grad)
+        sample(stream, result.detach().numpy())
+        return result
+    if out.requires_grad and is_grad_enabled():
+        raise RuntimeError(
+            "functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad: write to out.detach() or under no_grad()"
+        )
+    if dtype is not None and dtype != out.dtype:
+        raise RuntimeError(f"dtype {dtype} does not match dtype of out parameter ({out.dtype})")
+    if tuple(out.shape) != tuple(size):
+        raise RuntimeError(f"out has shape {tuple(out.shape)}, but the result has shape {tuple(size)}")
+    out[...] = _drawn(size, sample, stream, None, out.dtype, device, False)  # counts as an in-place change of out
+    return out.requires_grad_(requires_grad or out.requires_grad)
+
+
+def _drawn_like(
+    template: Tensor,
+    sample: Sample,
+    stream: np.random.Generator,
+    dtype: DType | None,
+    device: Device | str | None,
+    requires_grad: bool,
+) -> Tensor:
+    result = empty_like(_checked(template), dtype=dtype, device=device, requires_grad=requires_grad)
+    array = result.detach().numpy()
+    # in index order whatever the strides, so that a seed means the same for every layout
+    drawn = array if array.flags.c_contiguous else np.empty(array.shape, array.dtype)
+    sample(stream, drawn)
+    if drawn is not array:
+        array[...] = drawn
+    return result
+
+
+def _checked(template: Tensor) -> Tensor:
+    if not isinstance(template, Tensor):
+        raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(template).__name__}")
+    return template
+
+
+def _require_floating(distribution: str, array: np.ndarray) -> None:
+    if array.dtype.kind != "f":
+        raise NotImplementedError(
+            f"\"{distribution}\" not implemented for '{array.dtype}': expected a floating-point dtype"
+        )
+
+
+def _limits(dtype: np.dtype) -> tuple[int, int]:
+    """Return the bounds of the integers that `dtype` holds without a gap."""
+    if dtype.kind == "b":
+        return 0, 1
+    if dtype.kind == "f":
+        largest = 2 ** (np.finfo(dtype).nmant + 1)
+        return -largest, largest
+    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+
+
+def _uniform(stream: np.random.Generator, array: np.ndarray) -> None:
+    _require_floating("uniform", array)
+    stream.random(out=array, dtype=array.dtype)
+
+
+def _standard_normal(stream: np.random.Generator, array: np.ndarray) -> None:
+    _require_floating("normal", array)
+    stream.standard_normal(out=array, dtype=array.dtype)
+
+
+def _normal(mean: Any, std: Any) -> Sample:
+    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+        _standard_normal(stream, array)
+        array *= std
+        array += mean
+
+    return sample
+
+
+def _permutation(stream: np.random.Generator, array: np.ndarray) -> None:
+    largest = array.size - 1
+    if array.dtype.kind == "b":
+        raise NotImplementedError("\"randperm\" not implemented for 'bool': expected a dtype of numbers")
+    if largest > _limits(array.dtype)[1]:
+        raise RuntimeError(
+            f"value cannot be converted to type {array.dtype} without overflow: up to {largest} is drawn"
+        )
+    array[:] = np.arange(array.size)
+    stream.shuffle(array)
+
+
+def _integers(low: int, high: int | None) -> Sample:
+    """Return the sampler of `low` to `high - 1`, or of 0 to `low - 1` where `high` is None."""
+    try:
+        first, end = (0, operator.index(low)) if high is None else (operator.index(low), operator.index(high))
+    except TypeError:
+        given = low if high is None or not hasattr(low, "__index__") else high
+        raise TypeError(f"the bounds of the integers drawn must be int, not {type(given).__name__}") from None
+    if first >= end:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={end}")
+
+    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+        least, largest = _limits(array.dtype)
+        for bound, number in (("from", first), ("to - 1", end - 1)):
+            if not least <= number <= largest:
+                raise RuntimeError(
+                    f"{bound} is out of bounds for {array.dtype}: got {number}, expected {least} to {largest}"
+                )
+        kind = array.dtype if array.dtype.kind in "iub" else np.int64
+        array[...] = stream.integers(first, end, array.shape, kind)
+
+    return sample

@@ -1,0 +1,264 @@
+"""class Tensor: the methods that run once per user call; everything per element or per node is in the core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from cygrad import creation
+from cygrad._core import views
+from cygrad._core.dispatch import ops
+from cygrad._core.interop import to_array
+from cygrad._core.operators import TensorBase
+from cygrad._core.storage import DType, dtype_by_name, resolve_dtype
+from cygrad._core.tensor import set_tensor_type
+from cygrad.device import CPU, resolve_device
+from cygrad.operators import _cumsum, functions, in_place_methods
+
+
+class Tensor(TensorBase):
+    """An n-dimensional array of one dtype that records how it was computed.
+
+    Made by `cygrad.tensor`, `cygrad.zeros` and the other factories.
+
+    >>> import cygrad
+    >>> x = cygrad.tensor([1., 2.], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = ()
+    __array_priority__ = 1000
+
+    # ----- Gradients -----
+    def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
+                 inputs: Any = None) -> None:
+        """Add the gradient of this tensor to the `.grad` of the leaves it was computed from; see `autograd.backward`."""
+        from cygrad.autograd import backward
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
+        """Call `hook(grad)` whenever this tensor's gradient is computed; a tensor it returns takes the gradient's place.
+
+        Returns a handle with `remove()`.
+        """
+        from cygrad.autograd.graph import register
+        return register(self._hook_table(), hook)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Change whether operations on this leaf are recorded."""
+        self.requires_grad = requires_grad
+        return self
+
+    def detach_(self) -> Tensor:
+        """Make this tensor a leaf that needs no gradient."""
+        if self._is_view():
+            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        self._forget_history()
+        return self
+
+    # ----- Conversion -----
+    def to(self, *arguments: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False,
+           memory_format: Any = None) -> Tensor:
+        """Return the tensor with a dtype, on a device (the CPU), or as another tensor has them; itself if nothing changes.
+
+        >>> import cygrad
+        >>> cygrad.ones(2).to(cygrad.int64)
+        tensor([1, 1])
+        """
+        for argument in arguments:
+            if isinstance(argument, Tensor):
+                dtype = argument.dtype
+            elif isinstance(argument, DType | type | np.dtype):
+                dtype = argument
+            elif isinstance(argument, bool):
+                continue
+            else:
+                device = argument
+        resolve_device(device)
+        return views.convert(self, self.dtype if dtype is None else dtype, copy)
+
+    def type(self, dtype: Any = None) -> Any:
+        """Return the tensor in another dtype; without an argument, the name of its dtype."""
+        return repr(self.dtype) if dtype is None else self.to(resolve_dtype(dtype))
+
+    def type_as(self, other: Tensor) -> Tensor:
+        """Return the tensor in the dtype of another."""
+        return self.to(other.dtype)
+
+    def cpu(self) -> Tensor:
+        """Return the tensor itself: it is on the CPU."""
+        return self
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Tensor:
+        """Refuse: there is no other device than the CPU."""
+        return self.to(device="cuda")
+
+    @property
+    def device(self) -> Any:
+        """The CPU."""
+        return CPU
+
+    is_cuda = False
+    is_sparse = False
+
+    # ----- NumPy -----
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """Return an array over the same memory; changes are visible both ways.
+
+        RuntimeError for a tensor that requires grad, unless `force`.
+        """
+        if self.requires_grad and not force:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        return to_array(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"cannot give a {array.dtype} tensor as {dtype} without a copy")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        """Keep NumPy's functions on the tape: those that are operators here; the others are refused, never computed blindly."""
+        from cygrad.numpy_functions import call
+        return call(ufunc, method, inputs, keywords)
+
+    # ----- Python -----
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __contains__(self, element: Any) -> bool:
+        if not isinstance(element, Tensor | int | float):
+            raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+        return bool((self == element).any())
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        from cygrad.printing import tensor_repr
+        return tensor_repr(self)
+
+    def __format__(self, spec: str) -> str:
+        from cygrad.printing import tensor_format
+        return tensor_format(self, spec)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__()})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not self.is_leaf:
+            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
+                               "If you were attempting to deepcopy a module, this may be because of tensors with history in it: "
+                               "detach() them first.")
+        if id(self) not in memo:
+            copied = self.detach().clone()
+            copied.requires_grad = self.requires_grad
+            memo[id(self)] = copied
+            if self.grad is not None:
+                copied.grad = self.grad.__deepcopy__(memo)
+        return memo[id(self)]
+
+    def __reduce__(self) -> Any:
+        if not self.is_leaf:
+            raise RuntimeError("only leaves can be pickled: this tensor has a history, which pickle would lose; detach() it first")
+        return _rebuild, (self.detach().contiguous().numpy().copy(), self.requires_grad)
+
+    # ----- Shapes -----
+    T = property(views.reverse_dims, doc="The tensor with its dims in reverse order.")
+    mT = property(views.matrix_transpose, doc="The tensor with its last two dims exchanged.")
+    view = views.view
+    expand = views.expand
+    sum_to_size = views.sum_to_size
+    contiguous = views.contiguous
+    copy_ = views.copy_
+    fill_ = views.fill_
+    zero_ = views.zero_
+    _scatter_key = views._scatter_key
+    _with_zeros_at = views._with_zeros_at
+    _cumsum = _cumsum
+
+    def view_as(self, other: Tensor) -> Tensor:
+        """Return a view of the shape of another tensor."""
+        return self.view(other.shape)
+
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """Return the elements in the shape of another tensor."""
+        return self.reshape(other.shape)
+
+    def expand_as(self, other: Tensor) -> Tensor:
+        """Return a view repeated to the shape of another tensor."""
+        return self.expand(other.shape)
+
+    def ndimension(self) -> int:
+        """Return the number of dims."""
+        return self.ndim
+
+    def nelement(self) -> int:
+        """Return the number of elements."""
+        return self.numel()
+
+    def where(self, condition: Any, other: Any) -> Tensor:
+        """Return elements of this tensor where `condition` holds, of `other` elsewhere."""
+        if self.dtype.name == "bool" and not (isinstance(condition, Tensor) and condition.dtype.name == "bool"):
+            return functions["where"](self, condition, other)
+        return functions["where"](condition, self, other)
+
+    def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
+        """Set the elements where the bool tensor `mask` holds, in place."""
+        self[mask.expand(self.shape)] = value
+        return self
+
+    # ----- New tensors of this dtype -----
+    def new_tensor(self, data: Any, **keywords: Any) -> Tensor:
+        """Return new data in the dtype of this tensor."""
+        return creation.tensor(data, **{"dtype": self.dtype, **keywords})
+
+    def new_arange(self, end: int) -> Tensor:
+        """Return the int64 numbers below `end`."""
+        return creation.arange(end)
+
+    def new_full(self, size: Any, fill_value: Any, **keywords: Any) -> Tensor:
+        """Return a tensor full of a number, in the dtype of this tensor."""
+        return creation.full(size, fill_value, **{"dtype": self.dtype, **keywords})
+
+
+def _rebuild(array: np.ndarray, requires_grad: bool) -> Tensor:
+    """Make an unpickled tensor."""
+    return creation.finished(creation.tensor(array), requires_grad)
+
+
+def _attach_methods() -> None:
+    """Give Tensor the functions as methods, the in-place forms, the conversions and the factories."""
+    skipped = {"where", "cat", "concat", "concatenate", "stack"}
+    for name, function in (functions | in_place_methods).items():
+        if name not in skipped and name not in Tensor.__dict__ and not (name in ops and not ops[name].row.method and name != "clamp"):
+            setattr(Tensor, name, function)
+    for name, dtype in dtype_by_name.items():
+        setattr(Tensor, name, _conversion(name, dtype))
+    for name in ("empty", "zeros", "ones"):
+        setattr(Tensor, "new_" + name, _new(name, getattr(creation, name)))
+
+
+def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
+    def method(self: Tensor) -> Tensor:
+        return views.convert(self, dtype)
+
+    method.__name__, method.__doc__ = name, f"Return the tensor as {dtype.name}."
+    return method
+
+
+def _new(name: str, factory: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def method(self: Tensor, *size: Any, **keywords: Any) -> Tensor:
+        return factory(*size, **{"dtype": self.dtype, **keywords})
+
+    method.__name__, method.__doc__ = "new_" + name, f"Call `{name}` with the dtype of this tensor."
+    return method
+
+
+_attach_methods()
+set_tensor_type(Tensor)

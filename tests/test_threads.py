@@ -1,0 +1,373 @@
+"""How many threads run, for which reason, and that fork and other threads get along with them.
+
+Whatever depends on the state of a fresh process runs in one of its own, under a timeout, so that a hang is a failure.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import cygrad
+from cygrad._kernels import threads
+from cygrad._testing import threads_used
+
+pytestmark = pytest.mark.skipif(not threads.thread_report()["openmp"], reason="built without OpenMP")
+
+# What each script starts with: `measured()` is the size of the team that a large operation really gets.
+PRELUDE = """
+import os, sys, threading
+import cygrad
+from cygrad._kernels import threads
+from cygrad._testing import threads_used
+
+x = cygrad.ones(1 << 18)
+
+def measured():
+    with threads_used() as used:
+        x.exp()
+    return max(used.count, 1)
+
+def in_new_thread(function):
+    results = []
+    thread = threading.Thread(target=lambda: results.append(function()))
+    thread.start()
+    thread.join()
+    return results[0]
+"""
+
+
+def run(script, prelude=PRELUDE, affinity=None, timeout=60, **variables):
+    """Run a script in a process without OpenMP's variables but those given, and return what it prints, as words."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_"))}
+    setting = f"import os; os.sched_setaffinity(0, {affinity})\n" if affinity else ""
+    done = subprocess.run(
+        [sys.executable, "-c", setting + prelude + textwrap.dedent(script)],
+        timeout=timeout,
+        env=environment | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+LIMIT_AND_TEAM = "print(cygrad.get_num_threads(), measured())"
+
+
+@pytest.mark.parametrize("count", ["1", "3", "5,2"])
+def test_environment_sets_the_count(count):
+    assert run(LIMIT_AND_TEAM, OMP_NUM_THREADS=count) == [count[0]] * 2
+
+
+@pytest.mark.parametrize("wrong", ["", "0", "-3", "many"])
+def test_wrong_environment_counts_as_unset(wrong):
+    assert run(LIMIT_AND_TEAM, OMP_NUM_THREADS=wrong) == run(LIMIT_AND_TEAM)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity masks here")
+def test_affinity_mask_is_obeyed():
+    one = min(os.sched_getaffinity(0))
+    assert run(LIMIT_AND_TEAM, affinity={one}) == ["1", "1"]
+
+
+def test_request_may_exceed_the_processors():
+    assert run("cygrad.set_num_threads(7)\n" + LIMIT_AND_TEAM) == ["7", "7"]
+
+
+def test_request_wins_over_the_environment():
+    assert run("cygrad.set_num_threads(3)\n" + LIMIT_AND_TEAM, OMP_NUM_THREADS="2") == ["3", "3"]
+
+
+def test_openmp_thread_limit_is_obeyed():
+    assert run("cygrad.set_num_threads(7)\n" + LIMIT_AND_TEAM, OMP_THREAD_LIMIT="2") == ["2", "2"]
+
+
+@pytest.mark.parametrize(("granted", "count"), [("0.4", 1), ("1.0", 1), ("1.5", 2), ("None", 3)])
+def test_quota_is_rounded_up(granted, count):
+    """OpenMP's own count is raised first, so that the quota is what limits on every machine."""
+    script = f"""
+        from threadpoolctl import threadpool_limits
+        threads.cpu_quota = lambda: {granted}
+        with threadpool_limits(3, user_api="openmp"):
+            print(cygrad.get_num_threads(), measured())
+    """
+    pytest.importorskip("threadpoolctl")
+    assert run(script) == [str(count)] * 2
+
+
+def test_quota_yields_to_the_environment_and_to_a_request():
+    script = "threads.cpu_quota = lambda: 1.0\n" + LIMIT_AND_TEAM
+    assert run(script, OMP_NUM_THREADS="3") == ["3", "3"]
+    assert run("cygrad.set_num_threads(4)\n" + script) == ["4", "4"]
+
+
+def write(root, files):
+    for name, text in files.items():
+        path = root / name.lstrip("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+V2_MOUNT = "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n"
+V1_MOUNTS = (
+    "32 31 0:29 {root} /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+    "33 31 0:30 {root} /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+    "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+)
+V1_MEMBERSHIP = "5:memory:/docker/abc\n4:cpuset:/\n3:cpu,cpuacct:/docker/abc\n0::/\n"
+
+
+@pytest.mark.parametrize(
+    ("own", "outer", "expected"),
+    [
+        ("150000 100000", "max 100000", 1.5),
+        ("max 100000", "50000 100000", 0.5),
+        ("300000 100000", "200000 100000", 2.0),
+        ("max 100000", "max 100000", None),
+    ],
+)
+def test_quota_of_version_2(tmp_path, own, outer, expected):
+    """The tightest of the groups from the process's own up to the root counts."""
+    write(
+        tmp_path,
+        {
+            "/proc/self/cgroup": "0::/user.slice/job\n",
+            "/proc/self/mountinfo": V2_MOUNT,
+            "/sys/fs/cgroup/user.slice/job/cpu.max": own + "\n",
+            "/sys/fs/cgroup/user.slice/cpu.max": outer + "\n",
+            "/sys/fs/cgroup/user.slice/job/memory.max": "max\n",
+            "/sys/fs/cgroup/user.slice/memory.max": "1000000\n",
+        },
+    )
+    assert threads.cpu_quota(str(tmp_path)) == expected
+    assert threads.memory_limit(str(tmp_path)) == 1000000
+
+
+@pytest.mark.parametrize("membership", ["0::/\n", "0::/../../outside\n"])
+def test_quota_of_version_2_in_a_namespace(tmp_path, membership):
+    write(
+        tmp_path,
+        {
+            "/proc/self/cgroup": membership,
+            "/proc/self/mountinfo": V2_MOUNT,
+            "/sys/fs/cgroup/cpu.max": "250000 100000\n",
+        },
+    )
+    assert threads.cpu_quota(str(tmp_path)) == 2.5
+    assert threads.memory_limit(str(tmp_path)) is None
+
+
+@pytest.mark.parametrize(("root", "below"), [("/", "/docker/abc"), ("/docker/abc", ""), ("/", "")])
+def test_quota_of_version_1(tmp_path, root, below):
+    """Seen from the host, from a container that mounts its own group, and from one that sees the host's path only."""
+    write(
+        tmp_path,
+        {
+            "/proc/self/cgroup": V1_MEMBERSHIP,
+            "/proc/self/mountinfo": V1_MOUNTS.format(root=root),
+            f"/sys/fs/cgroup/cpu,cpuacct{below}/cpu.cfs_quota_us": "150000\n",
+            f"/sys/fs/cgroup/cpu,cpuacct{below}/cpu.cfs_period_us": "100000\n",
+            f"/sys/fs/cgroup/memory{below}/memory.limit_in_bytes": "5000000\n",
+        },
+    )
+    assert threads.cpu_quota(str(tmp_path)) == 1.5
+    assert threads.memory_limit(str(tmp_path)) == 5000000
+
+
+def test_no_quota_in_version_1(tmp_path):
+    write(
+        tmp_path,
+        {
+            "/proc/self/cgroup": V1_MEMBERSHIP,
+            "/proc/self/mountinfo": V1_MOUNTS.format(root="/"),
+            "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "-1\n",
+            "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+        },
+    )
+    assert threads.cpu_quota(str(tmp_path)) is None
+    assert threads.memory_limit(str(tmp_path)) is None
+
+
+def test_no_cgroups_at_all(tmp_path):
+    assert threads.cpu_quota(str(tmp_path)) is None
+
+
+@pytest.mark.parametrize("requested", [None, 2, 7])
+def test_threadpoolctl_wins(requested):
+    pytest.importorskip("threadpoolctl")
+    script = f"""
+        from threadpoolctl import threadpool_limits
+        requested = {requested}
+        if requested:
+            cygrad.set_num_threads(requested)
+        before = cygrad.get_num_threads()
+        with threadpool_limits(1, user_api="openmp"):
+            print(cygrad.get_num_threads(), measured())
+        if requested == 7:
+            with threadpool_limits(2, user_api="openmp"):
+                print(cygrad.get_num_threads(), measured())
+        assert cygrad.get_num_threads() == before
+    """
+    assert run(script) == ["1", "1"] + (["2", "2"] if requested == 7 else [])
+
+
+@pytest.mark.parametrize("requested", [1, 7])
+def test_request_holds_in_threads_started_later(requested):
+    script = f"""
+        cygrad.set_num_threads({requested})
+        print(in_new_thread(cygrad.get_num_threads), in_new_thread(measured))
+    """
+    assert run(script) == [str(requested)] * 2
+
+
+def test_request_made_in_another_thread_holds_here():
+    script = """
+        cygrad.set_num_threads(5)
+        in_new_thread(lambda: cygrad.set_num_threads(3))
+        print(cygrad.get_num_threads(), measured())
+    """
+    assert run(script) == ["3", "3"]
+
+
+def test_threadpoolctl_in_one_thread_leaves_the_others_alone():
+    pytest.importorskip("threadpoolctl")
+    script = """
+        from threadpoolctl import threadpool_limits
+        cygrad.set_num_threads(4)
+        with threadpool_limits(1, user_api="openmp"):
+            print(cygrad.get_num_threads(), in_new_thread(cygrad.get_num_threads))
+    """
+    assert run(script) == ["1", "4"]
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 10**6])
+def test_request_out_of_range(wrong):
+    with pytest.raises(RuntimeError, match=f"^set_num_threads expects a positive integer.*but got {wrong}$"):
+        cygrad.set_num_threads(wrong)
+
+
+@pytest.mark.parametrize("wrong", [2.0, True, "3", None])
+def test_request_of_another_type(wrong):
+    with pytest.raises(RuntimeError, match=f"^set_num_threads expects an int, but got {type(wrong).__name__}$"):
+        cygrad.set_num_threads(wrong)
+
+
+@pytest.mark.parametrize(
+    ("script", "variables", "reason"),
+    [
+        ("", {}, "affinity|cgroup"),
+        ("", {"OMP_NUM_THREADS": "3"}, "OMP_NUM_THREADS=3"),
+        ("cygrad.set_num_threads(6)", {}, r"set_num_threads\(6\)"),
+        ("cygrad.set_num_threads(6)", {"OMP_THREAD_LIMIT": "2"}, "OMP_THREAD_LIMIT=2"),
+    ],
+)
+def test_report_names_the_reason(script, variables, reason):
+    printed = " ".join(run(script + "\nprint(threads.thread_report()['reason'])", **variables))
+    assert re.search(reason, printed)
+
+
+def test_small_work_stays_serial():
+    x = cygrad.ones(100)
+    with threads_used() as used:
+        x.exp()
+    assert used.count <= 1
+
+
+def test_import_starts_no_thread_and_sets_nothing():
+    script = """
+        import os, signal, numpy
+        def state():
+            handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+            return len(os.listdir("/proc/self/task")), handlers, dict(os.environ), numpy.geterr()
+        before = state()
+        import cygrad
+        from cygrad._kernels.threads import denormal_mode
+        assert state() == before, (before, state())
+        assert not any(denormal_mode().values())
+    """
+    if not os.path.isdir("/proc/self/task"):
+        pytest.skip("needs /proc")
+    run(textwrap.dedent(script), prelude="")
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+
+
+@needs_fork
+@pytest.mark.parametrize("requested", [2, 7])
+def test_fork_after_parallel_work(requested):
+    """Thirty children in a row, each of a parent with a live pool, run in parallel themselves and end."""
+    script = f"""
+        cygrad.set_num_threads({requested})
+        for _ in range(30):
+            assert measured() == {requested}
+            child = os.fork()
+            if child == 0:
+                os._exit(measured())
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    assert run(script) == [str(requested)] * 30
+
+
+@needs_fork
+def test_fork_of_a_fork():
+    script = """
+        cygrad.set_num_threads(3)
+        measured()
+        child = os.fork()
+        if child == 0:
+            measured()
+            grandchild = os.fork()
+            if grandchild == 0:
+                os._exit(measured())
+            os._exit(os.waitstatus_to_exitcode(os.waitpid(grandchild, 0)[1]))
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    assert run(script) == ["3"]
+
+
+@needs_fork
+def test_fork_while_other_threads_compute():
+    script = """
+        cygrad.set_num_threads(2)
+        stop = threading.Event()
+        def work():
+            while not stop.is_set():
+                x.exp()
+        workers = [threading.Thread(target=work) for _ in range(2)]
+        for worker in workers:
+            worker.start()
+        for _ in range(30):
+            measured()
+            child = os.fork()
+            if child == 0:
+                x.exp()
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+        stop.set()
+        for worker in workers:
+            worker.join()
+        print("done")
+    """
+    assert run(script) == ["done"]
+
+
+@needs_fork
+def test_pool_of_forked_processes():
+    """multiprocessing's fork after parallel work in the parent is what data loaders do."""
+    script = """
+        import multiprocessing
+        cygrad.set_num_threads(3)
+        def work(_):
+            return measured()
+        measured()
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            print(*pool.map(work, range(4)))
+    """
+    assert run(script) == ["3"] * 4

@@ -17,7 +17,7 @@ from cygrad.device import resolve_device
 __all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "eye", "frombuffer", "from_numpy", "full", "full_like",
            "get_default_dtype", "linspace", "ones", "ones_like", "set_default_dtype", "tensor", "zeros", "zeros_like"]
 
-globals().update(dtype_by_name)
+int64 = dtype_by_name["int64"]
 
 
 def size_from_arguments(arguments: tuple[Any, ...]) -> tuple[int, ...]:

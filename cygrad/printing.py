@@ -30,7 +30,7 @@ class PrintOptions:
     sci_mode: bool | None = None
 
 
-PROFILES = {
+PROFILES: dict[str, dict[str, float]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
@@ -73,7 +73,7 @@ def set_printoptions(
     if profile is not None and profile not in PROFILES:
         raise ValueError(f"Unknown print profile {profile!r}: expected one of {', '.join(map(repr, PROFILES))}")
     numbers = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    given = {name: number for name, number in numbers.items() if number is not None}
+    given: dict[str, float] = {name: number for name, number in numbers.items() if number is not None}
     for name, number in given.items():
         if not number >= 0:
             raise ValueError(f"set_printoptions(): {name} must be a number of at least 0, got {number!r}")

@@ -234,12 +234,13 @@ def randint(
         >>> dice.min().item(), dice.max().item()
         (1, 6)
     """
+    first, end = low, high
     if size is None:
-        low, high, size = 0, low, high  # type: ignore[assignment]
+        first, end, size = 0, low, high  # type: ignore[assignment]
     if not isinstance(size, tuple | list):
         raise TypeError(f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}")
     dtype = int64 if dtype is None and out is None else dtype
-    return _drawn(_size((), size), _integers(low, high), _stream(generator, rng), out, dtype, device, requires_grad)
+    return _drawn(_size((), size), _integers(first, end), _stream(generator, rng), out, dtype, device, requires_grad)
 
 
 def randperm(
@@ -514,7 +515,7 @@ def _permutation(stream: np.random.Generator, array: np.ndarray) -> None:
     stream.shuffle(array)
 
 
-def _integers(low: int, high: int | None) -> Sample:
+def _integers(low: Any, high: Any) -> Sample:
     """Return the sampler of `low` to `high - 1`, or of 0 to `low - 1` where `high` is None."""
     try:
         first, end = (0, operator.index(low)) if high is None else (operator.index(low), operator.index(high))

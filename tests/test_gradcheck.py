@@ -1,5 +1,8 @@
 """gradcheck and gradgradcheck: what they accept, what they find, how they say it."""
 
+import subprocess
+import sys
+
 import pytest
 
 import cygrad as cg
@@ -142,7 +145,12 @@ WRONG = {
     "not deterministic": (Restless.apply, 1, {}, "Backward is not reentrant, i.e., running backward with"),
     "gradient ignored": (lambda x: IgnoresGradient.apply(x.sum()), 1, {}, "backward not multiplied by grad_output"),
     "None refused": (FailsOnNone.apply, 1, {}, "Expected backward function to handle undefined output grads"),
-    "kink": (lambda x: (x - double(2).detach()).relu(), 1, {}, "Jacobian mismatch for output 0 with respect to input 0,"),
+    "kink": (
+        lambda x: (x - double(2).detach()).relu(),
+        1,
+        {},
+        "Jacobian mismatch for output 0 with respect to input 0,",
+    ),
 }
 
 
@@ -254,3 +262,20 @@ UNAVAILABLE = [
 def test_what_is_not_there_yet_says_so(check, options):
     with pytest.raises(NotImplementedError, match="is not available yet"):
         check(cg.exp, double(2), **options)
+
+
+IMPORTS = [
+    "from cygrad.autograd import gradcheck",
+    "from cygrad.autograd.gradcheck import GradcheckError",
+    "from cygrad.autograd.gradcheck import gradcheck",
+    "from cygrad.autograd import gradgradcheck",
+    "import cygrad.autograd.gradcheck",
+]
+
+
+@pytest.mark.parametrize("statement", IMPORTS)
+def test_the_function_wins_over_the_module_of_its_name(statement):
+    program = f"{statement}\nimport cygrad as cg\nx = cg.ones(1, dtype=cg.float64, requires_grad=True)\n"
+    program += "from cygrad.autograd import gradcheck\nprint(gradcheck(cg.exp, x), cg.autograd.gradcheck(cg.exp, x))"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.stdout == "True True\n", run.stderr

@@ -11,7 +11,8 @@ from libc.string cimport memcpy, memset
 
 from cygrad._core.node cimport Node, NODE_RELEASED, NODE_TRACKED, attach, connect, edge, grad_mode, init_node, track_reachable
 from cygrad._core.storage cimport Storage, default_dtype, dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, empty, empty_strided, shallow_copy,
+from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, empty, empty_like, empty_strided,
+                                  make_untracked, shallow_copy,
                                   sizes_tuple, tensor_type)
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize,
                                           cg_kernel, cg_kind, cg_loop, cg_promotion, copy, kernel, run)
@@ -24,6 +25,7 @@ cdef enum:
     KERNEL = 1          # g * partial, by a loop
     IDENTITY = 2        # the partial is 1: the gradient passes
     RELEASE_GIL = 1 << 15   # elements from which other threads may run meanwhile
+    SMALL_COUNT = 1 << 11   # elements up to which no kernel is worth a thread
 
 cdef extern from "Python.h":
     bint PyObject_TypeCheck(object o, type t)
@@ -36,7 +38,7 @@ cdef object to_value(object argument, Value* value):
     """Read an operand. Return the tensor that must be kept alive (None for a scalar), or NotImplemented."""
     cdef int overflow = 0
     value.tensor = NULL
-    if PyObject_TypeCheck(argument, TensorImpl):
+    if type(argument) is tensor_type or PyObject_TypeCheck(argument, TensorImpl):
         value.tensor = <PyObject*>argument
         return argument
     if PyFloat_Check(argument):
@@ -312,34 +314,48 @@ cdef TensorImpl copy_of(TensorImpl tensor, int dtype):
 
 
 # ----- Computing -----
+cdef inline bint is_simple(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
+    """Say whether operands are few, small, dense and of one shape and dtype: no broadcasting, no driver."""
+    cdef PyObject* first = values[0].tensor
+    cdef PyObject* second = values[1].tensor if count == 2 else first
+    if first is NULL or count > 2:
+        return False
+    if second is NULL:
+        if kernel.blocked:
+            return False
+        second = first
+    return ((<TensorImpl>first).flags & (<TensorImpl>second).flags & CONTIGUOUS and (<TensorImpl>first).dtype_nr == dtype
+            and (<TensorImpl>second).dtype_nr == dtype and (<TensorImpl>first).count < SMALL_COUNT
+            and (<TensorImpl>first).storage.padded and (<TensorImpl>second).storage.padded
+            and (first == second or same_shape(<TensorImpl>first, <TensorImpl>second)))
+
+
+cdef inline TensorImpl map_simple(const cg_kernel* kernel, int dtype, int out_dtype, int count, Value* values, const void* params):
+    """Run a kernel over operands that `is_simple` has passed."""
+    cdef TensorImpl result = empty_like(<TensorImpl>values[0].tensor, out_dtype)
+    cdef char* pointers[3]
+    cdef intptr_t strides[2]
+    strides[0] = strides[1] = cg_itemsize[dtype]
+    pointers[0] = (<TensorImpl>values[0].tensor).data
+    if count == 2:
+        if values[1].tensor is not NULL:
+            pointers[1] = (<TensorImpl>values[1].tensor).data
+        else:
+            pointers[1], strides[1] = <char*>&values[1].number, 0
+    pointers[count] = result.data
+    kernel.loops[dtype](pointers, strides, result.count, params)
+    return result
+
+
 cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, int masks, int count, Value* values,
                            const void* params, int cost, TensorImpl target):
     """Run a kernel over operands that broadcast; scalars are in the dtype of the loop. `masks` are read as bool (bits)."""
-    cdef TensorImpl first, second, result
-    cdef char* pointers[MAX_INPUTS + 1]
-    cdef intptr_t strides[MAX_INPUTS + 1]
     cdef Operand operands[MAX_INPUTS + 1]
     cdef intptr_t shape[MAX_DIMS]
-    cdef int ndim, k, d
+    cdef int ndim, k
     cdef bint fresh
-    # Small, dense operands of one shape: no broadcasting, no driver.
-    if target is None and not masks and count <= 2 and values[0].tensor is not NULL:
-        first = <TensorImpl>values[0].tensor
-        second = first
-        if count == 2 and values[1].tensor is not NULL:
-            second = <TensorImpl>values[1].tensor
-        if (first.flags & second.flags & CONTIGUOUS and first.dtype_nr == dtype and second.dtype_nr == dtype
-                and first.storage.padded and second.storage.padded and first.count < RELEASE_GIL // 8
-                and (first is second or same_shape(first, second)) and not (kernel.blocked and count == 2 and values[1].tensor is NULL)):
-            result = empty(out_dtype, first.ndim, first.sizes)
-            strides[0] = cg_itemsize[dtype]
-            pointers[0] = first.data
-            if count == 2:
-                pointers[1] = second.data if values[1].tensor is not NULL else <char*>&values[1].number
-                strides[1] = strides[0] if values[1].tensor is not NULL else 0
-            pointers[count] = result.data
-            kernel.loops[dtype](pointers, strides, first.count, params)
-            return result
+    if target is None and not masks and is_simple(kernel, dtype, count, values):
+        return map_simple(kernel, dtype, out_dtype, count, values, params)
     ndim = broadcast(count, values, shape)
     fresh = target is None
     if fresh:
@@ -406,10 +422,20 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
     cdef TensorImpl result, tensor, kept = None, temporary = None
     cdef intptr_t shape[MAX_DIMS]
     cdef list copies
+    # The common case first: tensors of one dtype that the row computes in, and results of their own.
+    if target is None and op.plain and values[0].tensor is not NULL:
+        dtype = (<TensorImpl>values[0].tensor).dtype_nr
+        if op.computes[dtype] and (op.arity == 1 or values[1].tensor is not NULL) and is_simple(op.kernel, dtype, op.arity, values):
+            result = map_simple(op.kernel, dtype, CG_BOOL if op.bool_result else dtype, op.arity, values, NULL)
+            flags = (<TensorImpl>values[0].tensor).flags
+            if op.arity == 2:
+                flags |= (<TensorImpl>values[1].tensor).flags
+            if flags & REQUIRES_GRAD and op.differentiable and grad_mode()[0]:
+                record(op, dtype, values, result, NULL)
+            return result
     for k in range(op.arity):
         if values[k].tensor is not NULL and not op.masks >> k & 1:
             flags |= (<TensorImpl>values[k].tensor).flags
-    # The common case first: operands of one dtype that the row computes in.
     dtype = result_dtype(op, values)
     for k in range(op.arity):
         if values[k].tensor is NULL:
@@ -419,7 +445,7 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
         for k in range(op.arity):
             recorded = recorded or (op.partial_form[k] != NO_PARTIAL and values[k].tensor is not NULL
                                     and (<TensorImpl>values[k].tensor).flags & REQUIRES_GRAD != 0)
-    if op.row.nonzero is not None and cg_kind[dtype] == b"i":
+    if op.divides and cg_kind[dtype] == b"i":
         check_divisor(values)
     if op.params:
         pack_params(op, params, dtype, converted_params)
@@ -652,6 +678,9 @@ cdef class ElementwiseNode(Node):
         return 0
 
 
+make_untracked(ElementwiseNode)
+
+
 # ----- Operators -----
 PUBLIC_NAMES = {"x": "input", "a": "input", "b": "other"}
 
@@ -667,7 +696,11 @@ cdef class Op:
         self.kernel = kernel(row.name)
         self.arity, self.params, self.cost = len(row.operands), len(row.params), row.cost
         self.bools, self.integers, self.floats = "b" in row.kinds, "i" in row.kinds, "f" in row.kinds
-        self.bool_result = row.result == "bool"
+        self.bool_result, self.divides = row.result == "bool", row.nonzero is not None
+        self.plain = self.arity <= 2 and not self.params and not row.masks and not self.divides
+        self.differentiable = bool(row.partials)
+        for k in range(CG_DTYPES):
+            self.computes[k] = dtypes[k].kind in row.kinds
         self.arguments = tuple([PUBLIC_NAMES.get(name, name) for name in row.operands]) + tuple(row.params)
         self.partial_readings = [None] * OPERANDS
         for k, value in enumerate(row.params.values()):

@@ -5,11 +5,10 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdlib cimport free, realloc
 
-from cygrad._core.tensor cimport REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, shallow_copy
+from cygrad._core.tensor cimport REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, make_untracked
 
 cdef extern from "Python.h":
     void PyObject_GC_Track(void* object)
-    void PyObject_GC_UnTrack(void* object)
     int PyObject_GC_IsTracked(PyObject* object)
 
 cdef extern from *:
@@ -122,7 +121,6 @@ cdef class Node:
 cdef void init_node(Node node, int outputs) noexcept:
     node.sequence_nr = cg_next_sequence()
     node.outputs = outputs
-    PyObject_GC_UnTrack(<void*>node)
 
 
 cdef int set_edge(Node node, int index, Node target, int output_nr) except -1:
@@ -180,6 +178,9 @@ cdef class AccumulateGrad(Node):
         if grads[0] is not NULL:
             accumulate(self.variable, <TensorImpl>grads[0])
         return 0
+
+
+make_untracked(AccumulateGrad)
 
 
 cdef Node gradient_edge(TensorImpl tensor, int* output_nr):

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
+# cython: language_level=3, boundscheck=False, wraparound=False, c_api_binop_methods=True
 """What Python's operators and the elementwise functions call: the entries into dispatch, made from rows.
 
 TensorBase has the operators as C slots; the factories make functions that bind as methods and cost no Python frame.
@@ -14,6 +14,7 @@ from cygrad._kernels.elementwise cimport cg_kind
 import operator
 
 from cygrad._core.dispatch import operand_error, ops
+from cygrad._core.interop import foreign_operand
 from cygrad._core.matmul import matmul
 
 cdef Op ADD = ops["add"], SUB = ops["sub"], MUL = ops["mul"], DIV = ops["div"], FLOOR_DIVIDE = ops["floor_divide"]
@@ -59,31 +60,27 @@ cdef object power(object a, object b):
     return binary(POW, a, b)
 
 
-cdef class TensorBase(TensorImpl):
-    """A tensor with Python's operators."""
+cdef inline object as_tensor(object operand):
+    return operand if isinstance(operand, TensorImpl) else foreign_operand(operand)
 
-    def __add__(self, other): return binary(ADD, self, other)
-    def __radd__(self, other): return binary(ADD, other, self)
-    def __sub__(self, other): return binary(SUB, self, other)
-    def __rsub__(self, other): return binary(SUB, other, self)
-    def __mul__(self, other): return binary(MUL, self, other)
-    def __rmul__(self, other): return binary(MUL, other, self)
-    def __truediv__(self, other): return binary(DIV, self, other)
-    def __rtruediv__(self, other): return binary(DIV, other, self)
-    def __floordiv__(self, other): return binary(FLOOR_DIVIDE, self, other)
-    def __rfloordiv__(self, other): return binary(FLOOR_DIVIDE, other, self)
-    def __mod__(self, other): return binary(REMAINDER, self, other)
-    def __rmod__(self, other): return binary(REMAINDER, other, self)
-    def __divmod__(self, other): return binary(FLOOR_DIVIDE, self, other), binary(REMAINDER, self, other)
-    def __rdivmod__(self, other): return binary(FLOOR_DIVIDE, other, self), binary(REMAINDER, other, self)
-    def __pow__(self, other, modulo): return power(self, other) if modulo is None else NotImplemented
-    def __rpow__(self, other, modulo): return power(other, self) if modulo is None else NotImplemented
-    def __and__(self, other): return binary(AND, self, other)
-    def __rand__(self, other): return binary(AND, other, self)
-    def __or__(self, other): return binary(OR, self, other)
-    def __ror__(self, other): return binary(OR, other, self)
-    def __xor__(self, other): return binary(XOR, self, other)
-    def __rxor__(self, other): return binary(XOR, other, self)
+
+cdef class TensorBase(TensorImpl):
+    """A tensor with Python's operators.
+
+    The C slots get the operands in either order (c_api_binop_methods), and subclasses in Python inherit them as they are.
+    """
+
+    def __add__(left, right): return binary(ADD, left, right)
+    def __sub__(left, right): return binary(SUB, left, right)
+    def __mul__(left, right): return binary(MUL, left, right)
+    def __truediv__(left, right): return binary(DIV, left, right)
+    def __floordiv__(left, right): return binary(FLOOR_DIVIDE, left, right)
+    def __mod__(left, right): return binary(REMAINDER, left, right)
+    def __divmod__(left, right): return binary(FLOOR_DIVIDE, left, right), binary(REMAINDER, left, right)
+    def __pow__(left, right, modulo): return power(left, right) if modulo is None else NotImplemented
+    def __and__(left, right): return binary(AND, left, right)
+    def __or__(left, right): return binary(OR, left, right)
+    def __xor__(left, right): return binary(XOR, left, right)
     def __neg__(self): return unary(NEG, self, None)
     def __abs__(self): return unary(ABS, self, None)
     def __invert__(self): return unary(NOT, self, None)
@@ -100,8 +97,9 @@ cdef class TensorBase(TensorImpl):
     def __ior__(self, other): return in_place(OR, self, other)
     def __ixor__(self, other): return in_place(XOR, self, other)
 
-    def __matmul__(self, other):
-        return matmul(self, other) if isinstance(other, TensorImpl) else NotImplemented
+    def __matmul__(left, right):
+        left, right = as_tensor(left), as_tensor(right)
+        return matmul(left, right) if left is not NotImplemented and right is not NotImplemented else NotImplemented
 
     def __richcmp__(self, other, int comparison):
         if comparison == Py_EQ:

@@ -6,7 +6,7 @@ from cpython.ref cimport Py_INCREF
 
 from cygrad._core.dispatch cimport check_version, released_error
 from cygrad._core.node cimport NODE_RELEASED, Node, attach, connect, edge, grad_mode, init_node, track_reachable
-from cygrad._core.tensor cimport REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, shallow_copy
+from cygrad._core.tensor cimport REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, make_untracked, shallow_copy
 
 from cygrad.ops import RULES
 
@@ -101,6 +101,9 @@ cdef class RuleNode(Node):
             if edge(self, k, &output_nr) is not None:
                 self.give(results, k, self.call(k, <TensorImpl>grads[0]))
         return 0
+
+
+make_untracked(RuleNode)
 
 
 cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs=1) except -1:

@@ -2,6 +2,7 @@
 """Element types and the memory of tensors (see storage.pxd for the contract)."""
 cimport cython
 from cpython.buffer cimport Py_buffer
+from cpython.object cimport PyObject
 
 from cygrad._kernels.allocator cimport allocate, allocation_should_fail, count_live, release
 
@@ -9,6 +10,20 @@ from cygrad.ops.dtypes import DTYPES
 
 cdef extern from "Python.h":
     Py_buffer* PyMemoryView_GET_BUFFER(object view)
+
+
+cdef extern from *:
+    """
+    static destructor cg_dealloc;
+    static void (*cg_before_dealloc)(PyObject *);
+    static void cg_dealloc_both(PyObject *object) { cg_before_dealloc(object); cg_dealloc(object); }
+    static void cg_prepend_dealloc(PyObject *type, void (*before)(PyObject *)) {
+        cg_before_dealloc = before;
+        cg_dealloc = ((PyTypeObject *)type)->tp_dealloc;
+        ((PyTypeObject *)type)->tp_dealloc = cg_dealloc_both;
+    }
+    """
+    void cg_prepend_dealloc(type kind, void (*before)(PyObject*) noexcept) noexcept
 
 
 class OutOfMemoryError(MemoryError, RuntimeError):
@@ -109,12 +124,17 @@ def resolve_dtype(dtype):
 cdef class Storage:
     """The memory behind one or more tensors."""
 
-    def __dealloc__(self):
-        if self.padded:
-            if self.data == self.small:
-                count_live(-<Py_ssize_t>self.nbytes)
-            else:
-                release(self.data, self.nbytes)
+
+cdef void release_memory(PyObject* object) noexcept:
+    """Give back what a dying Storage owns; it stands before tp_dealloc since __dealloc__ would save and restore exceptions."""
+    if (<Storage>object).padded:
+        if (<Storage>object).data == (<Storage>object).small:
+            count_live(-<Py_ssize_t>(<Storage>object).nbytes)
+        else:
+            release((<Storage>object).data, (<Storage>object).nbytes)
+
+
+cg_prepend_dealloc(Storage, release_memory)
 
 
 cdef Storage new_storage(size_t nbytes):

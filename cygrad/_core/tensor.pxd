@@ -15,6 +15,10 @@ cdef enum:
     RETAINS_GRAD = 8
     INLINE_DIMS = 8
 
+cdef class ManyDims:
+    cdef intptr_t[64] sizes
+    cdef intptr_t[64] strides
+
 cdef class TensorImpl:
     cdef char* data
     cdef intptr_t* sizes
@@ -28,6 +32,7 @@ cdef class TensorImpl:
     cdef Node node                  # read through gradient_edge() and grad_fn only
     cdef TensorImpl gradient
     cdef TensorImpl base            # of a view, else None
+    cdef ManyDims many_dims         # of more than eight dims, else None
     cdef object extra               # hooks of a leaf, or None
     cdef void* accumulator          # weak: the AccumulateGrad clears it when it dies
     cdef object __weakref__
@@ -36,6 +41,8 @@ cdef class TensorImpl:
 cdef type tensor_type
 cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef TensorImpl empty(int dtype, int ndim, const intptr_t* shape)
+cdef TensorImpl empty_like(TensorImpl tensor, int dtype)
+cdef void make_untracked(type kind) noexcept
 cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef TensorImpl shallow_copy(TensorImpl tensor)

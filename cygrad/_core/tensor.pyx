@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """TensorImpl: geometry, metadata and autograd state (see tensor.pxd for the contract)."""
-from libc.stdlib cimport free, malloc
+cimport cython
 
 from cygrad._core.node cimport Node, gradient_edge, hooks_of, track_reachable
 from cygrad._core.storage cimport DType, Storage, borrow, dtypes, new_storage
@@ -11,7 +11,6 @@ import weakref
 from cygrad._core.storage import OutOfMemoryError
 
 cdef extern from "Python.h":
-    void PyObject_GC_UnTrack(void* object)
     Py_ssize_t PyIndex_AsSsize "PyNumber_AsSsize_t"(object value, object exception) except? -1
 
 cdef extern from *:
@@ -20,8 +19,23 @@ cdef extern from *:
     static inline PyObject *cg_new(PyObject *type, PyObject *no_arguments) {
         return ((PyTypeObject *)type)->tp_new((PyTypeObject *)type, no_arguments, NULL);
     }
+    /* Cython's operators are methods too, so a class in Python gets slots that look them up by name: 60 ns an operator. */
+    static void cg_inherit_operators(PyObject *type) {
+        PyTypeObject *base = ((PyTypeObject *)type)->tp_base;
+        if (base->tp_as_number) *((PyTypeObject *)type)->tp_as_number = *base->tp_as_number;
+    }
+    /* Objects are made untracked by the garbage collector; track_reachable() hands them over. */
+    static PyObject *cg_alloc_untracked(PyTypeObject *type, Py_ssize_t items) {
+        PyObject *object = PyObject_GC_New(PyObject, type);
+        (void)items;
+        if (object) memset(object + 1, 0, type->tp_basicsize - sizeof(PyObject));
+        return object;
+    }
+    static void cg_make_untracked(PyObject *type) { ((PyTypeObject *)type)->tp_alloc = cg_alloc_untracked; }
     """
+    void cg_make_untracked(type kind) noexcept
     object cg_new(type kind, tuple no_arguments)
+    void cg_inherit_operators(type kind) noexcept
     bint multiply_overflows "__builtin_mul_overflow"(intptr_t a, intptr_t b, intptr_t* product) noexcept nogil
 
 
@@ -54,6 +68,13 @@ def set_tensor_type(type cls not None):
     """Set the class of which results are instances; called once, by the module that defines Tensor."""
     global tensor_type
     tensor_type = cls
+    cg_inherit_operators(cls)
+    cg_make_untracked(cls)
+
+
+cdef void make_untracked(type kind) noexcept:
+    """Have objects of a type (not of its subclasses in Python) made untracked by the garbage collector."""
+    cg_make_untracked(kind)
 
 
 cdef intptr_t checked_numel(int ndim, const intptr_t* shape, intptr_t itemsize) except -1:
@@ -115,16 +136,12 @@ cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, con
     cdef TensorImpl tensor = <TensorImpl>cg_new(tensor_type, no_arguments)
     cdef intptr_t stride = 1
     cdef int d
-    PyObject_GC_UnTrack(<void*>tensor)
     tensor.storage, tensor.data, tensor.dtype_nr, tensor.ndim = storage, data, dtype, ndim
     if ndim <= INLINE_DIMS:
         tensor.sizes, tensor.strides = tensor.inline_dims, tensor.inline_dims + INLINE_DIMS
     else:
-        tensor.sizes = <intptr_t*>malloc(2 * ndim * sizeof(intptr_t))
-        if tensor.sizes is NULL:
-            tensor.ndim = 0
-            raise MemoryError()
-        tensor.strides = tensor.sizes + ndim
+        tensor.many_dims = ManyDims.__new__(ManyDims)
+        tensor.sizes, tensor.strides = tensor.many_dims.sizes, tensor.many_dims.strides
     if strides is NULL:
         for d in range(ndim - 1, -1, -1):
             tensor.sizes[d] = shape[d]
@@ -148,6 +165,12 @@ cdef TensorImpl empty(int dtype, int ndim, const intptr_t* shape):
     cdef intptr_t numel = checked_numel(ndim, shape, cg_itemsize[dtype])
     cdef Storage storage = new_storage(<size_t>(numel * cg_itemsize[dtype]))
     return new_tensor(storage, storage.data, dtype, ndim, shape, NULL)
+
+
+cdef TensorImpl empty_like(TensorImpl tensor, int dtype):
+    """Make a new row-major tensor of the shape of another."""
+    cdef Storage storage = new_storage(<size_t>(tensor.count * cg_itemsize[dtype]))
+    return new_tensor(storage, storage.data, dtype, tensor.ndim, tensor.sizes, NULL)
 
 
 cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
@@ -186,16 +209,18 @@ cdef void track(TensorImpl tensor):
     track_reachable(tensor)
 
 
+@cython.final
+@cython.no_gc
+cdef class ManyDims:
+    """Sizes and strides of a tensor of more than eight dims."""
+
+
 cdef class TensorImpl:
     """The memory, geometry and autograd state of a tensor: the base of `cygrad.Tensor`."""
 
     def __init__(self, *arguments, **keywords):
         if self.storage is None:
             raise TypeError("tensors are not made by their class: use cygrad.tensor(), cygrad.zeros() and the other factories")
-
-    def __dealloc__(self):
-        if self.ndim > INLINE_DIMS:
-            free(self.sizes)
 
     # ----- Geometry -----
     @property

@@ -54,35 +54,32 @@ CG_INLINE double log_tail_float64(double z)
                     0x1.74664ac740c28p-3, 0x1.399cd9486fc7dp-3, 0x1.2f54411dbb429p-3);
 }
 
-/* -log(erfc(x)) / x - 1, 0 <= x <= 6. */
-CG_INLINE double erf_tail_float64(double x)
+/* -log(erfc(x)) / x - x - 1 in t = x / (x + 3), 0 <= x <= 6. */
+CG_INLINE double erf_tail_float64(double t)
 {
-    double z = x * x, w = z * z, v = w * w;
-    double low = CG_POLY8(x, z, w, 0x1.06eba8214db68p-3, 0x1.45f306dc9c897p-1, 0x1.a4f4e2a1b2066p-4,
-                                   -0x1.39668593d74a2p-6, -0x1.b6b68bf191db9p-13, 0x1.bca67bd407805p-10,
-                                   -0x1.35654fb99a406p-11, 0x1.b22bd087ccda7p-16);
-    double middle = CG_POLY8(x, z, w, 0x1.0e7f92543b4e6p-14, -0x1.f2af835454ec1p-16, 0x1.c94d2389f295cp-19,
-                                      0x1.7c8b0a4142374p-19, -0x1.d3869ace9decdp-20, 0x1.6944f4c44a1aap-22,
-                                      0x1.2678cddcb6929p-23, -0x1.305e92f0da7acp-23);
-    double high = CG_POLY8(x, z, w, 0x1.1a46034f276dep-24, -0x1.68127197605cbp-26, 0x1.576015b90f735p-28,
-                                    -0x1.f33311dd6b516p-31, 0x1.1277b6736317dp-33, -0x1.bb9a878333946p-37,
-                                    0x1.f1d51701ca890p-41, -0x1.5aba561fdbdcfp-45);
-    return (low + v * middle) + (v * v) * (high + v * 0x1.c379bddbcdfe1p-51);
+    double z = t * t, w = z * z;
+    return CG_POLY8(t, z, w, 0x1.06eba8214db69p-3, -0x1.171375b5153edp+0, -0x1.524db1d0aef67p-3, 0x1.f2464718c97e8p-3,
+                             0x1.e4d8a199e212fp-4, -0x1.286bd844ead2ep-3, -0x1.59b61669566fap-3,
+                             0x1.03568dff66d6fp-5) +
+           (w * w) * CG_POLY8(t, z, w, 0x1.41f318a222e13p-3, 0x1.763a5f932f48ep-5, -0x1.1f61d1461c6a9p-3,
+                                       -0x1.eacdd632186b9p-5, -0x1.2bd3706338c57p-3, 0x1.2aeba94323893p-1,
+                                       -0x1.0a57d36af4b7cp-1, 0x1.2732dd458143ap-3);
 }
 
-/* (x + 4) exp(x^2) erfc(x) in t = (x - 4) / (x + 4), 0 <= x <= 27.4. */
+/* (x + 3) exp(x^2) erfc(x) in t = (x - 3) / (x + 3), 0 <= x <= 27.4. */
 CG_INLINE double erfcx_float64(double t)
 {
     double z = t * t, w = z * z, v = w * w;
-    double low = CG_POLY8(t, z, w, 0x1.18932bf08e154p+0, -0x1.f3fe31ecb49c3p-1, 0x1.8be202d26c726p-1,
-                                   -0x1.14eacb1ad018dp-1, 0x1.52cac2370f243p-2, -0x1.645fd8a4c9e11p-3,
-                                   0x1.38dbd2c934f7bp-4, -0x1.b00c052590499p-6);
-    double middle = CG_POLY8(t, z, w, 0x1.908f46ec4ef25p-8, -0x1.269b608e25192p-12, -0x1.dd2830136c984p-12,
-                                      0x1.72ce419bf7143p-13, -0x1.e80ec7885a521p-19, -0x1.3c7f370009d53p-16,
-                                      0x1.3b30f160500e2p-18, 0x1.808b423497327p-20);
-    double high = CG_POLY6(t, z, w, -0x1.c783f43afc371p-21, -0x1.753dd9134604ap-24, 0x1.0ae471c957849p-23,
-                                    0x1.4a3047cec7a2ap-27, -0x1.da8b6d641dc7bp-27, -0x1.7ab7d0a163fd4p-29);
-    return (low + v * middle) + (v * v) * high;
+    double low = CG_POLY8(t, z, w, 0x1.12f21ddd9f5e2p+0, -0x1.c44c471baa376p-1, 0x1.2e326945de2b5p-1,
+                                   -0x1.3deb21415dd26p-2, 0x1.e995f11b17467p-4, -0x1.b78993d6a312ap-6,
+                                   -0x1.3dd3e7122ad27p-10, 0x1.8dae3a1f89b37p-9);
+    double middle = CG_POLY8(t, z, w, -0x1.1f78e10d38c03p-11, -0x1.2238fbcf42d40p-12, 0x1.c32526d08d4e5p-14,
+                                      0x1.fdfecddb80e89p-16, -0x1.25197d49c7c03p-16, -0x1.3eb2757d7e122p-18,
+                                      0x1.72fe8af225b3cp-19, 0x1.0bf2628aa5eb7p-20);
+    double high = CG_POLY8(t, z, w, -0x1.b3d03471a54b7p-22, -0x1.f29829e141817p-23, 0x1.7ae364b769d1bp-25,
+                                    0x1.a40083c06e2e0p-25, -0x1.9ee85650ae36cp-33, -0x1.e53eb437a0badp-28,
+                                    -0x1.d1e7709c74adbp-31, 0x1.684ed5af8adb1p-32);
+    return low + v * (middle + v * high);
 }
 
 /* ---- float32: the same, relative error below 2^-27 ---- */
@@ -98,21 +95,46 @@ CG_INLINE float log_tail_float32(float z)
 }
 
 /* 0 <= x <= 4. */
-CG_INLINE float erf_tail_float32(float x)
+CG_INLINE float erf_tail_float32(float t)
 {
-    float z = x * x, w = z * z;
-    return CG_POLY8(x, z, w, 0x1.06eba8p-3f, 0x1.45f308p-1f, 0x1.a4f3d4p-4f, -0x1.3942ecp-6f, -0x1.0117fcp-12f,
-                    0x1.d3b414p-10f, -0x1.7b4250p-11f, 0x1.466c12p-13f) +
-           (w * w) * CG_POLY3(x, z, -0x1.168caap-16f, 0x1.60e6f8p-23f, 0x1.8ca0bcp-24f);
+    float z = t * t;
+    return CG_POLY8(t, z, z * z, 0x1.06eba8p-3f, -0x1.171376p+0f, -0x1.524cdcp-3f, 0x1.f246ecp-3f, 0x1.e27604p-4f,
+                                 -0x1.17cb38p-3f, -0x1.bcf382p-3f, 0x1.5db5d4p-3f);
 }
 
-/* (x + 3) exp(x^2) erfc(x) in t = (x - 3) / (x + 3), 0 <= x <= 10.3. */
+/* 0 <= x <= 10.3. */
 CG_INLINE float erfcx_float32(float t)
 {
     float z = t * t, w = z * z;
     return CG_POLY8(t, z, w, 0x1.12f21ep+0f, -0x1.c44c48p-1f, 0x1.2e3268p-1f, -0x1.3deacap-2f, 0x1.e9976cp-4f,
                     -0x1.b7bf60p-6f, -0x1.41a986p-10f, 0x1.93c70ep-9f) +
            (w * w) * CG_POLY2(t, -0x1.f9693ep-12f, -0x1.547eb4p-12f);
+}
+
+/* C's fmod, exactly, for float32 too: each round takes the 26 leading bits of the quotient off, by exact products and
+ * differences. One round is the rule, so this is a scalar loop.
+ */
+static inline double modulus_float64(double x, double y)
+{
+    const uint64_t leading_bits = ~(((uint64_t)1 << 27) - 1);
+    const double size = __builtin_fabs(y);
+    double rest = __builtin_fabs(x);
+    uint64_t bits;
+    if (!(rest < __builtin_inf() && size > 0)) return x * 0 / (size * 0); /* NaN */
+    while (rest >= size) {
+        double divisor = size, head, quotient;
+        while ((quotient = rest / divisor) == __builtin_inf()) divisor *= 0x1p1000;
+        memcpy(&bits, &divisor, sizeof bits);
+        bits &= leading_bits;
+        memcpy(&head, &bits, sizeof head);
+        memcpy(&bits, &quotient, sizeof bits);
+        bits = (bits - 1) & leading_bits; /* less 1: it may have been rounded upwards */
+        if (quotient < 0x1p26) quotient = __builtin_trunc(quotient);
+        else memcpy(&quotient, &bits, sizeof quotient);
+        rest = (rest - quotient * head) - quotient * (divisor - head);
+        if (rest < 0) rest += size;
+    }
+    return size == size ? __builtin_copysign(rest, x) : y;
 }
 
 #define CG_JOIN_(a, b) a##b
@@ -146,7 +168,6 @@ CG_INLINE float erfcx_float32(float t)
 #define CG_TANH_MAX 22.0                  /* tanh is 1 from here, erf from ERF_MAX */
 #define CG_ERF_MAX 5.95
 #define CG_ERFC_MAX 27.4                  /* erfc is 0 from here */
-#define CG_ERFC_CENTRE 4.0
 #include "vecmath.h"
 
 #define CG_TYPE float32
@@ -176,7 +197,6 @@ CG_INLINE float erfcx_float32(float t)
 #define CG_TANH_MAX 10.0f
 #define CG_ERF_MAX 3.95f
 #define CG_ERFC_MAX 10.3f
-#define CG_ERFC_CENTRE 3.0f
 #include "vecmath.h"
 
 #endif /* CG_VECMATH_H */
@@ -259,10 +279,16 @@ CG_INLINE CG_REAL CG_NAME(exp_of_r)(CG_REAL r, CG_REAL h)
     return 1 + (r + r) / ((2 - r) + h);
 }
 
-/* exp(r) - 1 - r. */
-CG_INLINE CG_REAL CG_NAME(exp_curve)(CG_REAL r, CG_REAL h)
+/* exp(r) - 1 - r, and what r lacks. */
+CG_INLINE CG_REAL CG_NAME(exp_curve)(CG_NAME(exp_parts) p)
 {
-    return r * (r - h) / ((2 - r) + h);
+    return p.r * (p.r - p.h) / ((2 - p.r) + p.h) + p.low;
+}
+
+/* c (exp(r) - 1) + d, exact to the last rounding also where the sum cancels. */
+CG_INLINE CG_REAL CG_NAME(scaled_expm1)(CG_NAME(exp_parts) p, CG_REAL c, CG_REAL d)
+{
+    return (d + c * p.r) + c * CG_NAME(exp_curve)(p);
 }
 
 /* y 2^k, 2^-30 < y < 2: added to the exponent; a denormal result is rounded once, by a product. */
@@ -294,9 +320,8 @@ CG_INLINE CG_REAL CG_NAME(exp2)(CG_REAL x)
 CG_INLINE CG_REAL CG_NAME(expm1)(CG_REAL x)
 {
     CG_NAME(exp_parts) p = CG_NAME(exp_split)(x, 0);
-    CG_REAL curve = CG_NAME(exp_curve)(p.r, p.h) + p.low, half = CG_NAME(power_of_two)(p.k_bits - 1);
-    CG_REAL y = 2 * ((half - CG_C(0.5) + half * p.r) + half * curve);
-    y = CG_LIBM(fabs)(x) < CG_C(0.3) ? p.r + curve : y;
+    CG_REAL half = CG_NAME(power_of_two)(p.k_bits - 1), y = 2 * CG_NAME(scaled_expm1)(p, half, half - CG_C(0.5));
+    y = CG_LIBM(fabs)(x) < CG_C(0.3) ? p.r + CG_NAME(exp_curve)(p) : y;
     y = x < CG_C(-45.0) ? -1 : y;
     y = x > CG_EXP_MAX ? CG_LIBM(inf)() : y;
     return CG_LIBM(copysign)(y, x);
@@ -351,25 +376,25 @@ CG_INLINE CG_REAL CG_NAME(sinh)(CG_REAL x)
     return CG_LIBM(copysign)(magnitude > CG_SINH_MAX ? CG_LIBM(inf)() : y, x);
 }
 
-/* All reals. 1 - exp(log(erfc|x|)), the logarithm a polynomial, the rest as expm1. */
+/* All reals. 1 - exp(log(erfc|x|)), the logarithm being -m - m^2 - m P(m / (m + 3)); the rest as in expm1. */
 CG_INLINE CG_REAL CG_NAME(erf)(CG_REAL x)
 {
-    CG_REAL magnitude = CG_LIBM(fabs)(x);
-    CG_NAME(exp_parts) p = CG_NAME(exp_split)(-(magnitude + magnitude * CG_NAME(erf_tail)(magnitude)), 0);
+    CG_REAL magnitude = CG_LIBM(fabs)(x), tail = CG_NAME(erf_tail)(magnitude / (magnitude + 3));
+    CG_NAME(exp_parts) p = CG_NAME(exp_split)(-(magnitude + magnitude * (magnitude + tail)), 0);
     CG_REAL power = CG_NAME(power_of_two)(p.k_bits);
-    CG_REAL y = power * ((p.r + p.r) / ((2 - p.r) + p.h)) + (power - 1);
+    CG_REAL y = power * ((p.r + p.r) / (2 - (p.r - p.h))) + (power - 1);
     return CG_LIBM(copysign)(magnitude > CG_ERF_MAX ? 1 : y, x);
 }
 
-/* All reals. exp(-x^2) P(t) / (|x| + c), the square of |x| in two parts. */
+/* All reals. exp(-x^2) P((|x| - 3) / (|x| + 3)) / (|x| + 3), the square in two parts. */
 CG_INLINE CG_REAL CG_NAME(erfc)(CG_REAL x)
 {
-    CG_REAL a = CG_LIBM(fabs)(x), sum = a + CG_ERFC_CENTRE;
-    CG_REAL head = CG_NAME(real)(CG_NAME(bits)(a) & CG_HALF_DIGITS_MASK);
-    CG_NAME(exp_parts) p = CG_NAME(exp_split)(-(head * head), (head - a) * (head + a));
-    CG_REAL y = CG_NAME(erfcx)((a + a) / sum - 1) / sum;
-    y = CG_NAME(scale)(y + y * ((p.r + p.r) / ((2 - p.r) + p.h)), p.k, p.k_bits);
-    y = a <= CG_ERFC_MAX ? y : 0;
+    CG_REAL magnitude = CG_LIBM(fabs)(x), sum = magnitude + 3;
+    CG_REAL head = CG_NAME(real)(CG_NAME(bits)(magnitude) & CG_HALF_DIGITS_MASK);
+    CG_NAME(exp_parts) p = CG_NAME(exp_split)(-(head * head), (head - magnitude) * (head + magnitude));
+    CG_REAL y = CG_NAME(erfcx)((magnitude + magnitude) / sum - 1) / sum;
+    y = CG_NAME(scale)(CG_NAME(scaled_expm1)(p, y, y), p.k, p.k_bits);
+    y = magnitude <= CG_ERFC_MAX ? y : 0;
     y = x < 0 ? 2 - y : y;
     return x == x ? y : x;
 }
@@ -411,9 +436,8 @@ CG_INLINE CG_REAL CG_NAME(log_special)(CG_REAL x, CG_REAL y)
 CG_INLINE CG_REAL CG_NAME(log)(CG_REAL x)
 {
     CG_NAME(log_parts) p = CG_NAME(log_split_any)(x);
-    CG_REAL s = p.f / (2 + p.f), z = s * s, half_square = CG_C(0.5) * p.f * p.f;
-    CG_REAL tail = (s * half_square + p.k * CG_LN2_LO) + (s * z) * CG_NAME(log_tail)(z);
-    return CG_NAME(log_special)(x, (p.k * CG_LN2_HI + (p.f - half_square)) + tail);
+    CG_REAL s = p.f / (2 + p.f), z = s * s, tail = s * (p.f - z * CG_NAME(log_tail)(z)) - p.k * CG_LN2_LO;
+    return CG_NAME(log_special)(x, (p.k * CG_LN2_HI + p.f) - tail);
 }
 
 /* All reals. log(u) + e/u, where 1 + x = u + e exactly (Knuth) and 1 / (1 + f) = (1 - s) / (1 + s) = 1 - 2 s + 2 s^2 ... */
@@ -421,11 +445,11 @@ CG_INLINE CG_REAL CG_NAME(log1p)(CG_REAL x)
 {
     CG_REAL u = 1 + x, x_in_u = u - 1, e = (1 - (u - x_in_u)) + (x - x_in_u);
     CG_NAME(log_parts) p = CG_NAME(log_split)(u, 0);
-    CG_REAL s = p.f / (2 + p.f), z = s * s, half_square = CG_C(0.5) * p.f * p.f;
+    CG_REAL s = p.f / (2 + p.f), z = s * s;
     CG_REAL twice_power = CG_NAME(real)((2 * CG_BIAS + 1 + CG_EXTRA - p.k_bits) << CG_DIGITS); /* 2^(1-k), finite */
     CG_REAL e_over_u = e * twice_power * (CG_C(0.5) - (s - z));
-    CG_REAL tail = (s * half_square + (p.k * CG_LN2_LO + e_over_u)) + (s * z) * CG_NAME(log_tail)(z);
-    CG_REAL y = CG_NAME(log_special)(u, (p.k * CG_LN2_HI + (p.f - half_square)) + tail);
+    CG_REAL tail = s * (p.f - z * CG_NAME(log_tail)(z)) - (p.k * CG_LN2_LO + e_over_u);
+    CG_REAL y = CG_NAME(log_special)(u, (p.k * CG_LN2_HI + p.f) - tail);
     return CG_LIBM(copysign)(y, x);
 }
 
@@ -459,18 +483,23 @@ CG_INLINE CG_REAL CG_NAME(tan)(CG_REAL x) { return CG_NAME(sin)(x) / CG_NAME(cos
 
 /* ---- division with a floor ---- */
 
+/* With the sign of the divisor, exact where that of the dividend would be. */
 CG_INLINE CG_REAL CG_NAME(remainder)(CG_REAL x, CG_REAL y)
 {
-    CG_REAL m = CG_LIBM(fmod)(x, y);
+    CG_REAL m = (CG_REAL)modulus_float64(x, y);
     return (m != 0) & ((m < 0) != (y < 0)) ? m + y : m;
 }
 
 /* The quotient rounded towards zero, as torch.div(rounding_mode="trunc"). */
 CG_INLINE CG_REAL CG_NAME(trunc_divide)(CG_REAL x, CG_REAL y) { return CG_NAME(trunc)(x / y); }
 
+/* The integer n with x = n y + remainder(x, y), as Python, NumPy and torch find it. */
 CG_INLINE CG_REAL CG_NAME(floor_divide)(CG_REAL x, CG_REAL y)
 {
-    return CG_LIBM(floor)(x / y);
+    CG_REAL m = (CG_REAL)modulus_float64(x, y), quotient = (x - m) / y;
+    quotient = (m != 0) & ((m < 0) != (y < 0)) ? quotient - 1 : quotient; /* an integer, but for rounding */
+    CG_REAL floored = CG_NAME(floor)(quotient), nearest = quotient - floored > CG_C(0.5) ? floored + 1 : floored;
+    return y == 0 ? x / y : quotient == 0 ? CG_NAME(copysign)(0, x / y) : nearest;
 }
 
 #undef CG_TYPE
@@ -500,7 +529,6 @@ CG_INLINE CG_REAL CG_NAME(floor_divide)(CG_REAL x, CG_REAL y)
 #undef CG_TANH_MAX
 #undef CG_ERF_MAX
 #undef CG_ERFC_MAX
-#undef CG_ERFC_CENTRE
 #undef CG_NAME
 #undef CG_SHIFTER
 #undef CG_ONE

@@ -35,6 +35,7 @@ LINK = (["-fopenmp"] if OPENMP else []) + ["-Wl,--as-needed", "-lmvec", "-lm"]
 def extension(name: str) -> Extension:
     path = "cygrad/" + name.replace(".", "/") + ".pyx"
     return Extension(f"cygrad.{name}", [path, *LOOPS.get(name.removeprefix("_kernels."), [])], include_dirs=[KERNELS, numpy.get_include()],
+                     depends=[str(path.relative_to(HERE)) for path in (HERE / KERNELS).rglob("*.h")],
                      define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
                      extra_compile_args=COMPILE, extra_link_args=LINK)
 

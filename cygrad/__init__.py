@@ -20,6 +20,9 @@ from cygrad._core.storage import dtype_by_name as _dtype_by_name
 from cygrad._core.tensor import Size as Size
 from cygrad._kernels.threads import get_num_threads as get_num_threads
 from cygrad._kernels.threads import set_num_threads as set_num_threads
+from cygrad.autograd import enable_grad as enable_grad
+from cygrad.autograd import no_grad as no_grad
+from cygrad.autograd import set_grad_enabled as set_grad_enabled
 from cygrad.creation import *  # noqa: F403
 from cygrad.device import device as device
 from cygrad.operators import functions as _functions
@@ -35,8 +38,7 @@ strided = contiguous_format = preserve_format = None
 # Loaded at first use: importing cygrad stays quick and opens few files.
 _LAZY = {name: module for module, names in {
     "cygrad.random": "Generator default_generator manual_seed seed initial_seed rand randn randint randperm normal rand_like randn_like "
-                     "randint_like",
-    "cygrad.autograd.grad_mode": "no_grad enable_grad set_grad_enabled",
+                     "randint_like bernoulli get_rng_state set_rng_state",
     "cygrad.limits": "finfo iinfo",
     "cygrad.config": "show_config",
     "cygrad.printing": "set_printoptions",

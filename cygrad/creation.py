@@ -11,6 +11,7 @@ from cygrad._core.creation import arange_into, empty_tensor, fill_value
 from cygrad._core.interop import from_array
 from cygrad._core.storage import DType, resolve_dtype, dtype_by_name, get_default_dtype, set_default_dtype
 from cygrad._core.tensor import Size, TensorImpl
+from cygrad.data import read_array
 from cygrad.device import device as Device
 from cygrad.device import resolve_device
 
@@ -20,16 +21,18 @@ __all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "eye", "from
 int64 = dtype_by_name["int64"]
 
 
-def size_from_arguments(arguments: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return sizes given as one sequence or as several ints; TypeError for anything else.
+def size_from_arguments(arguments: tuple[Any, ...], function: str = "size") -> tuple[int, ...]:
+    """Return sizes given as one sequence or as several ints; TypeError, naming the function, for anything else.
 
     >>> size_from_arguments((2, 3)), size_from_arguments(([2, 3],))
     ((2, 3), (2, 3))
     """
-    sizes = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], tuple | list) else arguments
+    sizes = tuple(arguments[0]) if len(arguments) == 1 and isinstance(arguments[0], tuple | list) else arguments
+    if not arguments:
+        raise TypeError(f"{function}() received an invalid combination of arguments - got (), but expected (tuple of ints size)")
     for position, size in enumerate(sizes):
         if not hasattr(size, "__index__") or isinstance(size, bool):
-            raise TypeError(f"argument 'size' (position 1) must be tuple of ints, but found element of type {type(size).__name__} at pos "
+            raise TypeError(f"{function}(): argument 'size' (position 1) must be tuple of ints, but found element of type {type(size).__name__} at pos "
                             f"{position}")
     return tuple(size.__index__() for size in sizes)
 
@@ -42,34 +45,21 @@ def finished(result: Any, requires_grad: bool) -> Any:
 
 
 # ----- From data -----
-def _array_of(data: Any) -> np.ndarray:
-    """Read numbers, nested sequences of them, or what NumPy takes, into an array; the caller's lists are read once."""
-    if isinstance(data, list | tuple):
-        data = _plain(data, 0)
-    try:
-        array = np.array(data)
-    except ValueError as error:
-        raise ValueError(f"expected sequence of equal length at each dim: {error}") from None
-    if array.dtype == object or array.dtype.kind in "SUVMm":
-        found = type(data).__name__ if array.ndim == 0 else array.dtype
-        raise TypeError(f"can't convert {found} to a tensor. The only supported types are: "
-                        f"{', '.join(sorted({dtype.name for dtype in dtype_by_name.values()}))}")
-    return array
-
-
-def _plain(data: Any, depth: int) -> Any:
-    """Take a snapshot of nested sequences, with tensors replaced by their values: elements may run code that changes lists."""
-    if depth > 64:
-        raise ValueError("too many nested sequences: tensors have at most 64 dimensions")
-    if isinstance(data, TensorImpl):
-        return data.detach().numpy()
-    if isinstance(data, list | tuple):
-        return [_plain(item, depth + 1) for item in tuple(data)]
-    return data
+def _dtype_argument(function: str, dtype: Any) -> DType:
+    if isinstance(dtype, str):
+        raise TypeError(f"{function}(): argument 'dtype' must be cygrad.dtype, not str; write cygrad.{dtype}")
+    return resolve_dtype(dtype)
 
 
 def _inferred(array: np.ndarray, data: Any) -> DType:
     """Return the dtype of data that was given without one: NumPy's and tensors' own, Python floats become the default."""
+    if isinstance(data, list | tuple) and data:
+        first = data[0]
+        while isinstance(first, list | tuple) and first:
+            first = first[0]
+        if isinstance(first, TensorImpl):
+            return first.dtype
+        data = first if isinstance(first, np.ndarray | np.generic) else data
     if isinstance(data, np.ndarray | np.generic):
         if array.dtype.name not in dtype_by_name:
             raise TypeError(f"can't convert np.ndarray of type {array.dtype}. The only supported types are: "
@@ -101,8 +91,9 @@ def tensor(data: Any, *, dtype: Any = None, device: str | Device | None = None, 
     if isinstance(data, TensorImpl):
         result = data.detach().clone()
         return finished(result if dtype is None else result.to(dtype), requires_grad)
-    array = _array_of(data)
-    wanted = resolve_dtype(dtype) if dtype is not None else _inferred(array, data)
+    given = None if dtype is None else _dtype_argument("tensor", dtype)
+    array = read_array(data, None if given is None else given.name)
+    wanted = _inferred(array, data) if given is None else given
     if wanted.kind != "f" and array.dtype.kind == "f" and not isinstance(data, np.ndarray) and not np.isfinite(array).all():
         raise RuntimeError(f"value cannot be converted to type {wanted.name} without overflow")
     if wanted.kind == "i" and array.dtype.kind in "iu" and array.size and not isinstance(data, np.ndarray):
@@ -191,7 +182,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     except TypeError:
         raise ValueError(f"object does not implement Python buffer protocol: {type(buffer).__name__}") from None
     if nbytes == 0:
-        raise ValueError("both buffer length (0) and count must not be 0")
+        raise ValueError(f"both buffer length (0) and count ({count}) must not be 0")
     if not 0 <= offset < nbytes:
         raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({nbytes} bytes) - 1")
     if count == 0 or count < -1:
@@ -206,11 +197,11 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 
 
 # ----- From shapes -----
-def _shape_of(sizes: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+def _shape_of(function: str, sizes: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[int, ...]:
     for name in ("size", "shape"):
-        if name in keywords:
-            return keywords.pop(name)
-    return size_from_arguments(sizes)
+        if name in keywords and not sizes:
+            sizes = (keywords.pop(name),)
+    return size_from_arguments(sizes, function)
 
 
 def _constant(name: str, value: float | None, doc: str) -> Callable[..., Any]:
@@ -218,7 +209,7 @@ def _constant(name: str, value: float | None, doc: str) -> Callable[..., Any]:
 
     def factory(*sizes: Any, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False, out: Any = None,
                 layout: Any = None, pin_memory: bool = False, memory_format: Any = None, **keywords: Any) -> Any:
-        shape = _shape_of(sizes, keywords)
+        shape = _shape_of(name, sizes, keywords)
         if keywords:
             raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(keywords))!r}")
         resolve_device(device)

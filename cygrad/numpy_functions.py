@@ -10,7 +10,7 @@ from cygrad._core.tensor import TensorImpl
 from cygrad.operators import functions
 from cygrad.ops import ELEMENTWISE
 
-_NAMES = {row.numpy: name for name, row in ELEMENTWISE.items() if row.numpy} | {"matmul": "matmul"}
+_NAMES = {getattr(np, row.numpy).__name__: name for name, row in ELEMENTWISE.items() if row.numpy} | {"matmul": "matmul"}
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_or": "any", "logical_and": "all"}
 
 
@@ -25,9 +25,7 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[s
         return getattr(ufunc, method)(*plain, out=outputs, **keywords)
     keywords = {name: value for name, value in keywords.items() if not (name == "where" and value is True)}
     if method == "__call__" and ufunc.__name__ in _NAMES and not keywords:
-        operands = tuple(value.item() if isinstance(value, np.generic) and not isinstance(value, np.floating | np.integer | np.bool_)
-                         else value for value in inputs)
-        return functions[_NAMES[ufunc.__name__]](*operands, **({"out": outputs[0]} if outputs else {}))
+        return functions[_NAMES[ufunc.__name__]](*inputs, **({"out": outputs[0]} if outputs else {}))
     if method == "reduce" and ufunc.__name__ in _REDUCTIONS and set(keywords) <= {"axis", "keepdims", "dtype"}:
         dim = keywords.pop("axis", 0)
         return functions[_REDUCTIONS[ufunc.__name__]](inputs[0], dim, keepdim=bool(keywords.get("keepdims")), dtype=keywords.get("dtype"))

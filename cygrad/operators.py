@@ -56,7 +56,7 @@ def _general_in_place(op: Any) -> Callable[..., Any]:
     return method
 
 
-def _selecting(plain: Callable[..., Any], rows: dict[Any, Callable[..., Any]], keyword: str) -> Callable[..., Any]:
+def _selecting(name: str, plain: Callable[..., Any], rows: dict[Any, Callable[..., Any]], keyword: str) -> Callable[..., Any]:
     """Return a function whose keyword chooses the row; a row that has the keyword as a parameter gets it."""
 
     def function(*arguments: Any, **keywords: Any) -> Any:
@@ -66,7 +66,8 @@ def _selecting(plain: Callable[..., Any], rows: dict[Any, Callable[..., Any]], k
         if value in rows:
             return rows[value](*arguments, **keywords)
         if ... not in rows:
-            raise ValueError(f"{keyword} must be one of {', '.join(map(repr, rows))}, got {value!r}")
+            *others, last = map(repr, rows)
+            raise RuntimeError(f"{name} expected {keyword} to be one of {', '.join(others)}, or {last} but found {value!r}")
         return rows[...](*arguments, **{keyword: value}, **keywords)
 
     return function
@@ -84,8 +85,8 @@ def _from_rows() -> None:
         if row.select:
             keyword, names = row.select
             # Kept where the keyword is absent: the plain function costs no Python frame there.
-            functions[name] = _selecting(functions[name], {value: functions[chosen] for value, chosen in names.items()}, keyword)
-            in_place_methods[name + "_"] = _selecting(in_place_methods[name + "_"], {
+            functions[name] = _selecting(name, functions[name], {value: functions[chosen] for value, chosen in names.items()}, keyword)
+            in_place_methods[name + "_"] = _selecting(name + "_", in_place_methods[name + "_"], {
                 value: in_place_methods[chosen + "_"] for value, chosen in names.items()}, keyword)
     for name, row in ELEMENTWISE.items():
         documentation = _documentation(row, dispatch.ops[name].arguments)
@@ -134,7 +135,8 @@ def _check_tensor(name: str, value: Any) -> None:
 def _check_floating(name: str, value: Any) -> None:
     _check_tensor(name, value)
     if not value.is_floating_point():
-        raise RuntimeError(f"{name}(): Expected a floating point tensor as input, got {value.dtype}; convert it first, e.g. with .float()")
+        raise NotImplementedError(f"\"{name}\" not implemented for '{value.dtype.name}': it takes floating-point tensors; convert it "
+                                  "first, e.g. with .float()")
 
 
 def _dims(dim: Any, ndim: int) -> tuple[int, ...]:
@@ -338,7 +340,10 @@ functions["argmin"] = _place_of("argmin", "amin")
 
 def _variance(name: str, input: Any, dim: Any, correction: float, keepdim: bool) -> Any:
     """Compute var or std by two passes: the mean, then the squares of the differences from it."""
-    _check_floating(name, input)
+    _check_tensor(name, input)
+    if not input.is_floating_point():
+        raise RuntimeError(f"std and var only support floating point and complex dtypes, got {input.dtype}; convert it first, "
+                           "e.g. with .float()")
     dims = _dims(dim, input.ndim)
     count = 1
     for d in dims:

@@ -67,4 +67,5 @@ cdef int check_out(TensorImpl out, bint recorded) except -1
 cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, str reader) except -1
 cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept
 cdef object released_error()
+cdef TensorImpl out_argument(str name, object out)
 cdef double number_of(const Value* value, int dtype) except? -1

@@ -139,12 +139,21 @@ cdef int broadcast(int count, const Value* values, intptr_t* shape) except -1:
             if shape[offset + d] == 1:
                 shape[offset + d] = tensor.sizes[d]
             elif tensor.sizes[d] != 1 and tensor.sizes[d] != shape[offset + d]:
-                shapes = [sizes_tuple((<TensorImpl>values[j].tensor).ndim, (<TensorImpl>values[j].tensor).sizes)
-                          for j in range(count) if values[j].tensor is not NULL]
-                raise RuntimeError(f"The size of tensor a ({shape[offset + d]}) must match the size of tensor b ({tensor.sizes[d]}) "
-                                   f"at non-singleton dimension {offset + d}; the shapes {' and '.join(map(str, shapes))} "
-                                   "do not broadcast: sizes, aligned at the last dim, must be equal or 1")
+                raise broadcast_error(count, values, ndim)
     return ndim
+
+
+cdef object broadcast_error(int count, const Value* values, int ndim):
+    """Return the error for the last dim at which shapes do not fit."""
+    cdef list shapes = [sizes_tuple((<TensorImpl>values[j].tensor).ndim, (<TensorImpl>values[j].tensor).sizes)
+                        for j in range(count) if values[j].tensor is not NULL]
+    for d in range(1, ndim + 1):
+        sizes = [shape[-d] for shape in shapes if len(shape) >= d and shape[-d] != 1]
+        for size in sizes:
+            if size != sizes[0]:
+                return RuntimeError(f"The size of tensor a ({sizes[0]}) must match the size of tensor b ({size}) at non-singleton "
+                                    f"dimension {ndim - d}; the shapes {' and '.join(map(str, shapes))} do not broadcast: sizes, "
+                                    "aligned at the last dim, must be equal or 1")
 
 
 cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept:
@@ -757,15 +766,22 @@ cdef class Op:
         for k in range(self.arity):
             alive.append(to_value(given[k], &values[k]))
             if alive[k] is NotImplemented:
-                raise operand_error(self.name, self.arguments[k], given[k])
+                raise operand_error(self.name, self.arguments[k], k + 1, given[k])
         for k in range(self.params):
             params[k] = PyFloat_AsDouble(given[self.arity + k])
-        return elementwise(self, values, params, <TensorImpl?>out if out is not None else None, in_place)
+        return elementwise(self, values, params, out_argument(self.name, out), in_place)
 
 
-def operand_error(name, argument, value):
-    """Return the TypeError for an operand that is neither a tensor nor a number."""
-    return TypeError(f"{name}(): argument '{argument}' must be Tensor or Number, not {type(value).__name__}")
+cdef TensorImpl out_argument(str name, object out):
+    """Return the tensor given as out=, or None."""
+    if out is not None and not isinstance(out, TensorImpl):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    return out
+
+
+def operand_error(name, argument, position, value):
+    """Return the TypeError for an operand that is neither a tensor nor (beside a tensor) a number."""
+    return TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
 
 
 ops = {name: Op(row) for name, row in ELEMENTWISE.items()}

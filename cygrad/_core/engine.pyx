@@ -16,7 +16,7 @@ from cygrad._core.dispatch cimport Op, Value, check_version, copy_into, copy_of,
 from cygrad._core.node cimport (AccumulateGrad, Hooks, NODE_RELEASED, NODE_TRACKED, Node, attach, connect, edge, gradient_edge,
                                 grad_mode, init_node, set_accumulate, set_edge, track_reachable)
 from cygrad._core.storage cimport dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TensorImpl, empty, empty_strided, shallow_copy, sizes_tuple)
+from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, RETAINS_GRAD, TensorImpl, empty, empty_strided, shallow_copy, sizes_tuple)
 
 from cygrad._core.dispatch import ops
 
@@ -308,7 +308,7 @@ cdef int call_hooks(object table, PyObject** place) except -1:
         if result is None:
             continue
         if not isinstance(result, TensorImpl):
-            raise TypeError(f"expected hook to return a Tensor or None, but got {type(result).__name__}")
+            raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'; return a Tensor or None")
         if not same_shape(result, grad):
             raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value: it got "
                                f"{list(sizes_tuple(grad.ndim, grad.sizes))} and returned {list((<object>result).shape)}")
@@ -493,7 +493,7 @@ def run_backward(tuple tensors, tuple grads, bint keep_graph, bint create_graph,
         free_run(&run)
     for k, (node, number) in enumerate(targets):
         captured[k] = captured[captures.get((<size_t><PyObject*>node, number), k)]
-        if accumulate_grad and captured[k] is not None:
+        if accumulate_grad and captured[k] is not None and not (<TensorImpl>inputs[k]).flags & RETAINS_GRAD:
             add_to_grad(inputs[k], captured[k])
     return captured
 

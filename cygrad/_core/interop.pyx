@@ -44,9 +44,12 @@ cdef TensorImpl tensor_of_array(object source):
     cdef int d, itemsize
     cdef Storage storage
     number = number_by_type.get(numpy.PyArray_TYPE(array))
-    if number is None or not array.dtype.isnative:
-        raise TypeError(f"can't convert np.ndarray of type {array.dtype!r}. The only supported types are: "
-                        f"{', '.join([dtype.name for dtype in dtypes])}, in the byte order of this machine")
+    if not array.dtype.isnative:
+        raise ValueError(f"given numpy array has byte order different from the native byte order: {array.dtype!r}. "
+                         "Convert it with array.astype(array.dtype.newbyteorder('='))")
+    if number is None:
+        raise TypeError(f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only supported types are: "
+                        f"{', '.join([dtype.name for dtype in dtypes])}")
     itemsize = cg_itemsize[number]
     for d in range(array.ndim):
         if array.strides[d] < 0 and array.shape[d] > 1 and array.size:
@@ -78,7 +81,8 @@ cdef void fix_strides(int ndim, const intptr_t* sizes, intptr_t* strides) noexce
 def from_array(array not None):
     """Return a tensor over a NumPy array without a copy."""
     if not isinstance(array, numpy.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+        module = "numpy." if isinstance(array, numpy.generic) else ""
+        raise TypeError(f"expected np.ndarray (got {module}{type(array).__name__})")
     return tensor_of_array(array)
 
 

@@ -16,6 +16,7 @@ from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 import numpy
 
 from cygrad._core.dispatch import checked_out
+from cygrad._core.interop import foreign_operand
 
 numpy.import_umath()
 
@@ -45,6 +46,8 @@ find_loops()
 
 
 cdef TensorImpl tensor_argument(str name, str argument, object value):
+    if isinstance(value, numpy.ndarray):
+        return foreign_operand(value)
     if not isinstance(value, TensorImpl):
         raise TypeError(f"{name}(): argument '{argument}' must be Tensor, not {type(value).__name__}")
     return value
@@ -77,7 +80,8 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
         left = a.sizes[d - (ndim - a.ndim)] if d >= ndim - a.ndim else 1
         right = b.sizes[d - (ndim - b.ndim)] if d >= ndim - b.ndim else 1
         if left != right and left != 1 and right != 1:
-            raise shape_error(a, b)
+            raise RuntimeError(f"The size of tensor a ({left}) must match the size of tensor b ({right}) at non-singleton dimension {d}: "
+                               "batch sizes must be equal or 1")
         shape[d] = right if left == 1 else left
         index[d] = 0
         steps[0][d] = 0 if left == 1 else a.strides[d - (ndim - a.ndim)] * size
@@ -122,9 +126,13 @@ cdef TensorImpl multiply(TensorImpl a, TensorImpl b):
     cdef TensorImpl result
     if a.ndim == 0 or b.ndim == 0:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
+    if a.ndim == 1 and b.ndim == 1:
+        return dot(a, b)
     if a.ndim == 1:
         result = multiply((<object>a).unsqueeze(0), b)
-        return (<object>result).squeeze(-1 if b.ndim == 1 else -2)
+        return (<object>result).squeeze(-2)
+    if a.ndim == 2 and b.ndim == 1 and a.sizes[1] != b.sizes[0]:
+        raise RuntimeError(f"size mismatch, got input ({a.sizes[0]}), mat ({a.sizes[0]}x{a.sizes[1]}), vec ({b.sizes[0]})")
     if b.ndim == 1:
         return (<object>multiply(a, (<object>b).unsqueeze(1))).squeeze(-1)
     result = product(a, b)
@@ -153,9 +161,10 @@ def matmul(input, other, *, out=None):
 cdef object with_dims(str name, int dims_a, int dims_b, object a, object b, object out):
     """Multiply tensors of exactly these numbers of dims."""
     cdef TensorImpl left = tensor_argument(name, "input", a), right = tensor_argument(name, "mat2", b), result
-    if left.ndim != dims_a or right.ndim != dims_b:
-        raise RuntimeError(f"{name}: expected tensors of {dims_a} and {dims_b} dims, but got {left.ndim} and {right.ndim}; "
-                           "matmul() takes any")
+    kinds = {1: "vector", 2: "matrix", 3: "3D tensor"}
+    for argument, tensor, dims in (("self", left, dims_a), ("mat2" if dims_b > 1 else "vec", right, dims_b)):
+        if (<TensorImpl>tensor).ndim != dims:
+            raise RuntimeError(f"{argument} must be a {kinds[dims]}: {name}() got a {(<TensorImpl>tensor).ndim}D tensor; matmul() takes any")
     result = multiply(left, right)
     return result if out is None else checked_out(out, result)
 

@@ -5,7 +5,7 @@ TensorBase has the operators as C slots; the factories make functions that bind 
 """
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
 
-from cygrad._core.dispatch cimport Op, Value, elementwise, to_value
+from cygrad._core.dispatch cimport Op, Value, elementwise, out_argument, to_value
 from cygrad._core.interop cimport array_of
 from cygrad._core.tensor cimport REQUIRES_GRAD, TensorImpl
 from cygrad._core.views cimport get_item, set_item
@@ -58,6 +58,12 @@ cdef object power(object a, object b):
         if type(b) is int and b < 0 and cg_kind[(<TensorImpl>a).dtype_nr] != b"f":
             raise RuntimeError("Integers to negative integer powers are not allowed.")
     return binary(POW, a, b)
+
+
+cdef object only_element(TensorImpl tensor):
+    if tensor.count != 1:
+        raise ValueError(f"only one element tensors can be converted to Python scalars; this one has {tensor.count}")
+    return array_of(tensor).item()
 
 
 cdef inline object as_tensor(object operand):
@@ -121,6 +127,9 @@ cdef class TensorBase(TensorImpl):
     def __setitem__(self, key, value):
         set_item(self, key, value)
 
+    def __delitem__(self, key):
+        raise TypeError("Tensor does not support deleting items; select the ones to keep")
+
     def __bool__(self):
         if self.count != 1:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if self.count == 0 else
@@ -138,10 +147,10 @@ cdef class TensorBase(TensorImpl):
         return array_of(self).tolist()
 
     def __float__(self):
-        return float(self.item())
+        return float(only_element(self))
 
     def __int__(self):
-        return int(self.item())
+        return int(only_element(self))
 
     def __index__(self):
         if cg_kind[self.dtype_nr] == b"f" or self.count != 1:
@@ -149,17 +158,31 @@ cdef class TensorBase(TensorImpl):
         return int(self.item())
 
     def __complex__(self):
-        return complex(self.item())
+        return complex(only_element(self))
 
 
 # ----- Factories of functions -----
+cdef object argument_error(str name, int expected, int given, dict unknown):
+    """Return the TypeError of a call with the wrong arguments, as Python words it; the compiled function does not know its name."""
+    if unknown:
+        return TypeError(f"{name}() got an unexpected keyword argument '{next(iter(unknown))}'")
+    if given < expected:
+        return TypeError(f"{name}() missing {expected - given} required positional argument" + ("s" if expected - given > 1 else ""))
+    return TypeError(f"{name}() takes {expected} positional argument{'s' if expected > 1 else ''} but {given} were given")
+
+
+cdef object MISSING = object()
+
+
 def make_unary(Op op not None):
     """Return the function, which is the method too, of an operator with one operand."""
 
-    def function(input, *, out=None):
+    def function(input=MISSING, *extra, out=None, **unknown):
+        if extra or unknown or input is MISSING:
+            raise argument_error(op.name, 1, len(extra) + (input is not MISSING), unknown)
         if not isinstance(input, TensorImpl):
-            raise operand_error(op.name, "input", input)
-        return unary(op, <TensorImpl>input, <TensorImpl?>out if out is not None else None)
+            raise operand_error(op.name, "input", 1, input)
+        return unary(op, <TensorImpl>input, out_argument(op.name, out))
 
     return function
 
@@ -176,17 +199,19 @@ def make_unary_in_place(Op op not None):
 
 
 def make_binary(Op op not None):
-    """Return the function, which is the method too, of an operator with two operands."""
+    """Return the function, which is the method too, of an operator with two operands; at least one is a tensor."""
 
-    def function(input, other, *, out=None):
+    def function(input=MISSING, other=MISSING, *extra, out=None, **unknown):
         cdef Value values[2]
+        if extra or unknown or other is MISSING:
+            raise argument_error(op.name, 2, len(extra) + (input is not MISSING) + (other is not MISSING), unknown)
         left = to_value(input, &values[0])
         right = to_value(other, &values[1])
-        if left is NotImplemented:
-            raise operand_error(op.name, "input", input)
+        if left is NotImplemented or values[0].tensor is NULL and values[1].tensor is NULL:
+            raise operand_error(op.name, "input", 1, input)
         if right is NotImplemented:
-            raise operand_error(op.name, "other", other)
-        return elementwise(op, values, NULL, <TensorImpl?>out if out is not None else None, False)
+            raise operand_error(op.name, "other", 2, other)
+        return elementwise(op, values, NULL, out_argument(op.name, out), False)
 
     return function
 
@@ -197,7 +222,7 @@ def make_binary_in_place(Op op not None):
     def method(self, other):
         result = in_place(op, <TensorImpl?>self, other)
         if result is NotImplemented:
-            raise operand_error(op.name, "other", other)
+            raise operand_error(op.name, "other", 2, other)
         return result
 
     return method

@@ -79,6 +79,9 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     if op.floats_only and cg_kind[x.dtype_nr] != b"f":
         raise RuntimeError(f"{op.row.refusal} Got: {dtypes[x.dtype_nr].name}; convert it first, or give dtype=")
     fill_mask(dim, x.ndim, mask)
+    if op.needs_elements and x.count == 0 and (dim is None or dim == ()):
+        raise RuntimeError(f"{op.name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+                           "the 'dim' argument.")
     for d in range(x.ndim):
         if mask[d]:
             count *= x.sizes[d]
@@ -118,6 +121,8 @@ def make_reduction(ReductionOp op not None):
     """Return the function, which is the method too, of a reduction."""
 
     def function(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
+        if axis is not None and dim is not None or keepdims is not None and keepdim:
+            raise TypeError(f"{op.name}() got both 'dim' and 'axis', or both 'keepdim' and 'keepdims': they mean the same")
         return reduce_tensor(op, tensor_argument(op.name, input), axis if dim is None else dim,
                              keepdim if keepdims is None else keepdims, dtype, out)
 

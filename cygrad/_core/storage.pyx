@@ -97,6 +97,8 @@ cdef int dtype_number(object dtype) except -1:
     """Return the number of a cygrad dtype, of bool, int or float, or of what NumPy takes for a dtype."""
     if isinstance(dtype, DType):
         return (<DType>dtype).number
+    if isinstance(dtype, str):
+        raise TypeError(f"argument 'dtype' must be cygrad.dtype, not str; write cygrad.{dtype}")
     if dtype is bool:
         return dtype_by_name["bool"].number
     if dtype is int:
@@ -108,7 +110,7 @@ cdef int dtype_number(object dtype) except -1:
         name = numpy.dtype(dtype).name
     except TypeError:
         name = None
-    if isinstance(dtype, (str, type, numpy.dtype)) and name in dtype_by_name:
+    if isinstance(dtype, (type, numpy.dtype)) and name in dtype_by_name:
         return dtype_by_name[name].number
     raise TypeError(f"dtype must be a cygrad.dtype, not {dtype!r}; choose one of {', '.join(map(repr, dtypes))}")
 

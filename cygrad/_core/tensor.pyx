@@ -1,11 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """TensorImpl: geometry, metadata and autograd state (see tensor.pxd for the contract)."""
 cimport cython
+from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE, Py_buffer
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdlib cimport free, malloc
 
 from cygrad._core.node cimport Node, gradient_edge, hooks_of, track_reachable
 from cygrad._core.storage cimport DType, Storage, borrow, dtypes, new_storage
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
 
+import warnings
 import weakref
 
 from cygrad._core.storage import OutOfMemoryError
@@ -292,6 +296,33 @@ cdef class TensorImpl:
             raise TypeError("len() of a 0-d tensor; use numel() for the number of elements")
         return self.sizes[0]
 
+    # ----- The buffer protocol -----
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        cdef int d, itemsize = cg_itemsize[self.dtype_nr]
+        cdef Py_ssize_t* strides
+        if self.flags & REQUIRES_GRAD:
+            raise BufferError("a Tensor that requires grad gives no buffer: its history would be lost. Use tensor.detach().")
+        if self.storage.readonly and flags & PyBUF_WRITABLE:
+            raise BufferError("the tensor's memory is read-only")
+        if not self.flags & CONTIGUOUS and (flags & PyBUF_STRIDES) != PyBUF_STRIDES:
+            raise BufferError("the tensor is not contiguous: ask for strides, or use tensor.contiguous()")
+        if not self.flags & CONTIGUOUS and flags & (PyBUF_C_CONTIGUOUS & ~PyBUF_STRIDES):
+            raise BufferError("the tensor is not contiguous; use tensor.contiguous()")
+        strides = <Py_ssize_t*>malloc(2 * max(self.ndim, 1) * sizeof(Py_ssize_t))
+        if strides is NULL:
+            raise MemoryError()
+        for d in range(self.ndim):
+            strides[d], strides[self.ndim + d] = self.strides[d] * itemsize, self.sizes[d]
+        buffer.buf, buffer.len, buffer.itemsize = self.data, self.count * itemsize, itemsize
+        buffer.readonly, buffer.ndim, buffer.suboffsets, buffer.internal = self.storage.readonly, self.ndim, NULL, strides
+        buffer.format = PyBytes_AS_STRING((<DType>dtypes[self.dtype_nr]).buffer_code) if flags & PyBUF_FORMAT else NULL
+        buffer.shape = strides + self.ndim if flags & PyBUF_ND else NULL
+        buffer.strides = strides if (flags & PyBUF_STRIDES) == PyBUF_STRIDES else NULL
+        buffer.obj = self
+
+    def __releasebuffer__(self, Py_buffer* buffer):
+        free(buffer.internal)
+
     # ----- Autograd state -----
     @property
     def requires_grad(self):
@@ -299,12 +330,14 @@ cdef class TensorImpl:
         return bool(self.flags & REQUIRES_GRAD)
 
     @requires_grad.setter
-    def requires_grad(self, bint value):
+    def requires_grad(self, value):
+        if not isinstance(value, bool):
+            raise RuntimeError(f"requires_grad must be a bool, got {type(value).__name__}")
         if not value and self.node is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
                                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
         if value and cg_kind[self.dtype_nr] != b"f":
-            raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {dtypes[self.dtype_nr]!r}; "
+            raise RuntimeError(f"Only Tensors of floating point and complex dtype can require gradients, got {dtypes[self.dtype_nr]!r}; "
                                "convert it first, e.g. with .float()")
         if value:
             self.flags |= REQUIRES_GRAD
@@ -325,6 +358,10 @@ cdef class TensorImpl:
     @property
     def grad(self):
         """The accumulated gradient, or None."""
+        if self.gradient is None and self.node is not None and not self.flags & RETAINS_GRAD:
+            warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                          "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+                          "Tensor, use .retain_grad() on the non-leaf Tensor.", UserWarning, stacklevel=1)
         return self.gradient
 
     @grad.setter
@@ -342,8 +379,9 @@ cdef class TensorImpl:
             raise RuntimeError(f"assigned grad has data of a different type: {dtypes[gradient.dtype_nr]!r}, "
                                f"the tensor has {dtypes[self.dtype_nr]!r}")
         if sizes_tuple(gradient.ndim, gradient.sizes) != sizes_tuple(self.ndim, self.sizes):
-            raise RuntimeError(f"assigned grad has data of a different size: {list(sizes_tuple(gradient.ndim, gradient.sizes))}, "
-                               f"the tensor has {list(sizes_tuple(self.ndim, self.sizes))}")
+            raise RuntimeError(f"attempting to assign a gradient of size '{list(sizes_tuple(gradient.ndim, gradient.sizes))}' to a tensor of "
+                               f"size '{list(sizes_tuple(self.ndim, self.sizes))}'. Please ensure that the gradient and the tensor are "
+                               "the same size")
         self.gradient = gradient
         if gradient.node is not None:
             track_reachable(self)

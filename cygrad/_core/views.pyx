@@ -17,6 +17,8 @@ from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TensorImpl, checked
                                   sizes_tuple, view_of)
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind, cg_promotion
 
+import numpy
+
 from cygrad._core.dispatch import checked_out
 from cygrad._core.rules import record_rule
 
@@ -392,6 +394,8 @@ def cat(tensors, dim=0, *, out=None, axis=None):
     >>> cygrad.cat([cygrad.zeros(2), cygrad.ones(1)])
     tensor([0., 0., 1.])
     """
+    if isinstance(tensors, TensorImpl):
+        raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
     cdef tuple parts = tuple(tensors)
     cdef TensorImpl part, first, result, place
     cdef intptr_t shape[MAX_DIMS]
@@ -461,7 +465,12 @@ def select(TensorImpl input not None, dim, index):
     """
     if input.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    return get_item(input, (slice(None),) * normalize_dim(dim, input.ndim) + (index,))
+    cdef int d = normalize_dim(dim, input.ndim)
+    cdef Py_ssize_t place = PyNumber_AsSsize_t(index, IndexError)
+    if place < -input.sizes[d] or place >= input.sizes[d]:
+        raise IndexError(f"select(): index {place} out of range for tensor of size {list(sizes_tuple(input.ndim, input.sizes))} at "
+                         f"dimension {dim}")
+    return get_item(input, (slice(None),) * d + (place,))
 
 
 def unbind(TensorImpl input not None, dim=0):
@@ -494,7 +503,9 @@ def split(TensorImpl input not None, split_size_or_sections, dim=0):
             raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {d}), "
                                f"but got split_sizes={sections}")
     else:
-        if split_size_or_sections < 0 or split_size_or_sections == 0 and size:
+        if split_size_or_sections == 0 and size:
+            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}")
+        if split_size_or_sections < 0:
             raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size_or_sections}")
         sections = [min(split_size_or_sections, size - first) for first in range(0, size, max(split_size_or_sections, 1))] or [0]
     parts = []
@@ -505,6 +516,13 @@ def split(TensorImpl input not None, split_size_or_sections, dim=0):
 
 
 # ----- Indexing -----
+cdef bint is_integer(object item):
+    """Say whether an index selects one place: ints and integer scalars do, bools and arrays do not."""
+    if isinstance(item, TensorImpl):
+        return (<TensorImpl>item).ndim == 0 and cg_kind[(<TensorImpl>item).dtype_nr] == b"i"
+    return PyIndex_Check(item) and not PyBool_Check(item) and not isinstance(item, numpy.ndarray)
+
+
 cdef TensorImpl basic_view(TensorImpl x, tuple key):
     """Return the view of a basic index without recording; None if the key holds an index array or a mask."""
     cdef intptr_t sizes[2 * MAX_DIMS]
@@ -518,10 +536,12 @@ cdef TensorImpl basic_view(TensorImpl x, tuple key):
         if item is Ellipsis:
             ellipses += 1
         elif item is not None:
-            if not PySlice_Check(item) and (not PyIndex_Check(item) or PyBool_Check(item) or isinstance(item, TensorImpl)
-                                            or hasattr(item, "__array__")):
+            if not PySlice_Check(item) and not is_integer(item):
                 return None
             consumed += 1
+    if consumed and x.ndim == 0:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor." if PySlice_Check(key[0]) else
+                         "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number")
     if consumed > x.ndim:
         raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
     if ellipses > 1:
@@ -567,12 +587,38 @@ cdef object numpy_key(object key):
     if isinstance(key, TensorImpl):
         if cg_kind[(<TensorImpl>key).dtype_nr] == b"f":
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-        return array_of(key)
+        # A copy, since backward uses the index again; uint8 is a mask, as in torch.
+        return array_of(key).astype(bool if (<object>key).dtype.name == "uint8" else (<object>key).dtype.name)
+    if isinstance(key, numpy.ndarray):
+        return key.copy()
     return list(key) if isinstance(key, list) else key
 
 
-cdef object numpy_error(object error):
-    return type(error)(str(error).replace("axis", "dimension").replace("array", "tensor"))
+cdef object index_error(TensorImpl x, object key, object error):
+    """Say in torch's words what NumPy found wrong with an index."""
+    text = str(error)
+    shape = list(sizes_tuple(x.ndim, x.sizes))
+    if text.startswith("only integers"):
+        wrong = [item for item in (key if isinstance(key, tuple) else (key,))
+                 if not isinstance(item, (int, slice, numpy.ndarray, list)) and item not in (None, Ellipsis)]
+        return IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices"
+                          + (f" (got {type(wrong[0]).__name__})" if wrong else ""))
+    if text.startswith("shape mismatch"):
+        shapes = [list(numpy.shape(item)) for item in key if isinstance(item, (numpy.ndarray, list))]
+        return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {', '.join(map(str, shapes))}")
+    if text.startswith("boolean index"):
+        place = 0
+        for item in key if isinstance(key, tuple) else (key,):
+            mask = numpy.asarray(item) if isinstance(item, (numpy.ndarray, list)) else None
+            if mask is None or mask.dtype != bool:
+                place += item is not None
+                continue
+            for d in range(mask.ndim):
+                if place + d >= len(shape) or mask.shape[d] != shape[place + d]:
+                    return IndexError(f"The shape of the mask {list(mask.shape)} at index {d} does not match the shape of the indexed "
+                                      f"tensor {shape} at index {place + d}")
+            place += mask.ndim
+    return IndexError(text.replace("axis", "dimension").replace("array", "tensor"))
 
 
 cdef object get_item(TensorImpl x, object key):
@@ -587,7 +633,7 @@ cdef object get_item(TensorImpl x, object key):
     try:
         array = array_of(x)[lookup]
     except IndexError as error:
-        raise numpy_error(error) from None
+        raise index_error(x, lookup, error) from None
     result = tensor_of_array(array.copy() if array.base is not None else array)
     if wanted(x, None):
         record(rule_op("index"), x, None, result, (sizes_tuple(x.ndim, x.sizes), lookup))
@@ -607,7 +653,7 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
         try:
             array_of(x)[lookup] = array_of(source)
         except IndexError as error:
-            raise numpy_error(error) from None
+            raise index_error(x, lookup, error) from None
         except ValueError as error:
             raise RuntimeError(f"shape mismatch: {error}") from None
     else:
@@ -649,7 +695,6 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
     cdef TensorImpl result = empty(input.dtype_nr, ndim, sizes)
     memset(result.data, 0, result.count * cg_itemsize[result.dtype_nr])
     if accumulate:
-        import numpy
         numpy.add.at(array_of(result), key, array_of(input))
     else:
         copy_into(basic_view(result, key), input)

@@ -66,20 +66,56 @@ CG_INLINE double erf_tail_float64(double t)
                                        -0x1.0a57d36af4b7cp-1, 0x1.2732dd458143ap-3);
 }
 
-/* (x + 3) exp(x^2) erfc(x) in t = (x - 3) / (x + 3), 0 <= x <= 27.4. */
+/* erf(x) / x - 1 in z = x^2, |x| <= 1/2. */
+CG_INLINE double erf_small_float64(double z)
+{
+    double w = z * z, v = w * w;
+    return CG_POLY8(z, w, v, 0x1.06eba8214db67p-3, -0x1.812746b037938p-2, 0x1.ce2f21a036b87p-4, -0x1.b82ce30c8151ep-6,
+                    0x1.565bcb6ae9597p-8, -0x1.c02d2de48803fp-11, 0x1.f9893009317cfp-14, -0x1.f1d262c8ad091p-17) +
+           (v * v) * 0x1.88de7e6bd834ap-20;
+}
+
+/* (x + 2.5) exp(x^2) erfc(x) in t = (x - 2.5) / (x + 2.5), 0 <= x <= 27.4. */
 CG_INLINE double erfcx_float64(double t)
 {
     double z = t * t, w = z * z, v = w * w;
-    double low = CG_POLY8(t, z, w, 0x1.12f21ddd9f5e2p+0, -0x1.c44c471baa376p-1, 0x1.2e326945de2b5p-1,
-                                   -0x1.3deb21415dd26p-2, 0x1.e995f11b17467p-4, -0x1.b78993d6a312ap-6,
-                                   -0x1.3dd3e7122ad27p-10, 0x1.8dae3a1f89b37p-9);
-    double middle = CG_POLY8(t, z, w, -0x1.1f78e10d38c03p-11, -0x1.2238fbcf42d40p-12, 0x1.c32526d08d4e5p-14,
-                                      0x1.fdfecddb80e89p-16, -0x1.25197d49c7c03p-16, -0x1.3eb2757d7e122p-18,
-                                      0x1.72fe8af225b3cp-19, 0x1.0bf2628aa5eb7p-20);
-    double high = CG_POLY8(t, z, w, -0x1.b3d03471a54b7p-22, -0x1.f29829e141817p-23, 0x1.7ae364b769d1bp-25,
-                                    0x1.a40083c06e2e0p-25, -0x1.9ee85650ae36cp-33, -0x1.e53eb437a0badp-28,
-                                    -0x1.d1e7709c74adbp-31, 0x1.684ed5af8adb1p-32);
-    return low + v * (middle + v * high);
+    double low = t * CG_POLY7(t, z, w, -0x1.9bfb53c4039d7p-1, 0x1.d0cedcb8c902ap-2, -0x1.5eb8eba1dfd44p-3,
+                                       0x1.d0acf691fb2eep-6, 0x1.1305f56563c20p-7, -0x1.3bcdce3bc0b44p-8,
+                                       -0x1.cc8b120537702p-12);
+    double middle = CG_POLY8(t, z, w, 0x1.7069f50887bcap-11, 0x1.e91ef2366e8f7p-15, -0x1.d84ca71044a23p-14,
+                                      -0x1.47b0604940a39p-16, 0x1.3219bd628e81fp-16, 0x1.c52329a974a55p-18,
+                                      -0x1.39533975a02a5p-19, -0x1.06ab924944383p-19);
+    double high = CG_POLY8(t, z, w, -0x1.1d31b75a4367dp-30, 0x1.d6c2453934a14p-22, 0x1.183225db72a70p-23,
+                                    -0x1.01320444aeee6p-24, -0x1.84846beebc82ep-25, -0x1.0d7206d46fb15p-30,
+                                    0x1.c9eaa31daa934p-28, 0x1.c8ceeb2072759p-30);
+    return 0x1.0dd50785280a5p+0 + (low + v * (middle + v * high));
+}
+
+/* n / d, or -d / n if k is odd: the tangent of r + k pi/2 from n / d = tan(r). */
+CG_INLINE double tan_quotient(double n, double d, uint64_t k_bits)
+{
+    uint64_t odd = -(k_bits & 1), n_bits, d_bits, swap;
+    memcpy(&n_bits, &n, sizeof n);
+    memcpy(&d_bits, &d, sizeof d);
+    swap = (n_bits ^ d_bits) & odd;
+    n_bits ^= swap ^ (odd << 63);
+    d_bits ^= swap;
+    memcpy(&n, &n_bits, sizeof n);
+    memcpy(&d, &d_bits, sizeof d);
+    return n / d;
+}
+
+/* Tangent where 2^24 exceeds |x|: pi/2 in four parts of which three give exact products, then a rational minimax. */
+CG_INLINE double tan_near_float64(double x)
+{
+    const double shifter = 0x1.8p52;
+    double shifted = x * 0x1.45f306dc9c883p-1 + shifter, k = shifted - shifter, kb = k * 0x1.10b4611p-30, kc = k * 0x1.4c4c662p-59;
+    double a = x - k * 0x1.921fb54p+0, b = a - kb, c = b - kc;
+    double r = c - (k * 0x1.1701b839a252p-88 - (((a - b) - kb) + ((b - c) - kc))), z = r * r, w = z * z;
+    uint64_t k_bits;
+    memcpy(&k_bits, &shifted, sizeof k_bits);
+    return tan_quotient(r + (r * z) * CG_POLY3(z, w, -0x1.06b97843f49cfp-3, 0x1.6fc6e3f88b647p-9, -0x1.f6375cc086dbdp-18),
+                        1 + z * CG_POLY3(z, w, -0x1.d8b211774fa0ap-2, 0x1.7e7b5bc82cb11p-6, -0x1.b52574e21ada6p-13), k_bits);
 }
 
 /* ---- float32: the same, relative error below 2^-27 ---- */
@@ -102,13 +138,31 @@ CG_INLINE float erf_tail_float32(float t)
                                  -0x1.17cb38p-3f, -0x1.bcf382p-3f, 0x1.5db5d4p-3f);
 }
 
+CG_INLINE float erf_small_float32(float z)
+{
+    float w = z * z;
+    return CG_POLY5(z, w, w * w, 0x1.06eba8p-3f, -0x1.81271cp-2f, 0x1.ce1fd4p-4f, -0x1.b5f67ap-6f, 0x1.322c50p-8f);
+}
+
 /* 0 <= x <= 10.3. */
 CG_INLINE float erfcx_float32(float t)
 {
     float z = t * t, w = z * z;
-    return CG_POLY8(t, z, w, 0x1.12f21ep+0f, -0x1.c44c48p-1f, 0x1.2e3268p-1f, -0x1.3deacap-2f, 0x1.e9976cp-4f,
-                    -0x1.b7bf60p-6f, -0x1.41a986p-10f, 0x1.93c70ep-9f) +
-           (w * w) * CG_POLY2(t, -0x1.f9693ep-12f, -0x1.547eb4p-12f);
+    float low = t * CG_POLY7(t, z, w, -0x1.9bfb54p-1f, 0x1.d0cee8p-2f, -0x1.5eb944p-3f, 0x1.d0a16ep-6f, 0x1.1336d6p-7f,
+                                      -0x1.3a9d3ap-8f, -0x1.de7ae8p-12f);
+    return 0x1.0dd508p+0f + (low + (w * w) * CG_POLY3(t, z, 0x1.53fc9ep-11f, 0x1.1bb97ap-14f, -0x1.835d0cp-15f));
+}
+
+/* The same in double arithmetic, where 2^20 exceeds |x|. */
+CG_INLINE float tan_near_float32(float x)
+{
+    const double shifter = 0x1.8p52;
+    double shifted = x * 0x1.45f306dc9c883p-1 + shifter, k = shifted - shifter;
+    double r = (x - k * 0x1.921fb544p+0) - k * 0x1.0b4611a626331p-34, z = r * r;
+    uint64_t k_bits;
+    memcpy(&k_bits, &shifted, sizeof k_bits);
+    return (float)tan_quotient(r * (0x1.00000000182bfp+0 + z * (-0x1.c822f3f53916bp-4 + z * 0x1.19d87f42a19cfp-10)),
+                               1 + z * (-0x1.c75e12361acb9p-2 + z * 0x1.05b54b20df60bp-6), k_bits);
 }
 
 /* C's fmod, exactly, for float32 too: each round takes the 26 leading bits of the quotient off, by exact products and
@@ -164,6 +218,7 @@ static inline double modulus_float64(double x, double y)
 #define CG_EXP2_MIN -1080.0
 #define CG_EXP2_MAX 1024.0
 #define CG_SCALE_MIN -1000.0              /* exponents below may make a denormal result */
+#define CG_TAN_NEAR 0x1p24
 #define CG_SINH_MAX 710.7
 #define CG_TANH_MAX 22.0                  /* tanh is 1 from here, erf from ERF_MAX */
 #define CG_ERF_MAX 5.95
@@ -193,6 +248,7 @@ static inline double modulus_float64(double x, double y)
 #define CG_EXP2_MIN -155.0f
 #define CG_EXP2_MAX 128.0f
 #define CG_SCALE_MIN -100.0f
+#define CG_TAN_NEAR 0x1p20f
 #define CG_SINH_MAX 89.6f
 #define CG_TANH_MAX 10.0f
 #define CG_ERF_MAX 3.95f
@@ -327,15 +383,16 @@ CG_INLINE CG_REAL CG_NAME(expm1)(CG_REAL x)
     return CG_LIBM(copysign)(y, x);
 }
 
-/* All reals. With 2|x| split, u = 2^-k, a = 2 + h + r, b = u (2 + h - r): (a - b) / (a + b), or 1 - 2 b / (a + b). */
+/* All reals. With 2|x| split and u = 2^-k, c = 2 + h: n / d = (c + r - u (c - r)) / (c + r + u (c - r)), near 1 as 1 - 2 u (c - r) / d. */
 CG_INLINE CG_REAL CG_NAME(tanh)(CG_REAL x)
 {
     CG_REAL magnitude = CG_LIBM(fabs)(x);
     CG_NAME(exp_parts) p = CG_NAME(exp_split)(magnitude + magnitude, 0);
-    CG_REAL u = CG_NAME(power_of_two)(-p.k_bits), a = (2 + p.r) + p.h, b = u * ((2 - p.r) + p.h);
-    CG_REAL difference = (2 - (u + u) + (1 + u) * p.r) + ((1 - u) * p.h + (p.low + p.low));
-    CG_BITS large = CG_NAME(bits_if)(p.k >= 2, -(CG_BITS)1);
-    CG_REAL quotient = CG_NAME(real)((CG_NAME(bits)(-(b + b)) & large) | (CG_NAME(bits)(difference) & ~large)) / (a + b);
+    CG_REAL u = CG_NAME(power_of_two)(-p.k_bits), sum = 1 + u, difference = 1 - u;
+    CG_REAL n = (difference + difference) + (sum * p.r + (difference * p.h + (p.low + p.low)));
+    CG_REAL d = (sum + sum) + (difference * p.r + sum * p.h), near_one = (u + u) * ((p.r - p.h) - 2);
+    CG_BITS large = CG_NAME(bits_if)(p.k >= 3, -(CG_BITS)1);
+    CG_REAL quotient = CG_NAME(real)((CG_NAME(bits)(near_one) & large) | (CG_NAME(bits)(n) & ~large)) / d;
     CG_REAL y = CG_NAME(real)(CG_ONE & large) + quotient;
     return CG_LIBM(copysign)(magnitude > CG_TANH_MAX ? 1 : y, x);
 }
@@ -386,14 +443,15 @@ CG_INLINE CG_REAL CG_NAME(erf)(CG_REAL x)
     return CG_LIBM(copysign)(magnitude > CG_ERF_MAX ? 1 : y, x);
 }
 
-/* All reals. exp(-x^2) P((|x| - 3) / (|x| + 3)) / (|x| + 3), the square in two parts. */
+/* All reals. exp(-x^2) P((|x| - 2.5) / (|x| + 2.5)) / (|x| + 2.5), the square in two parts; near 0 from erf. */
 CG_INLINE CG_REAL CG_NAME(erfc)(CG_REAL x)
 {
-    CG_REAL magnitude = CG_LIBM(fabs)(x), sum = magnitude + 3;
+    CG_REAL magnitude = CG_LIBM(fabs)(x), sum = magnitude + CG_C(2.5);
     CG_REAL head = CG_NAME(real)(CG_NAME(bits)(magnitude) & CG_HALF_DIGITS_MASK);
     CG_NAME(exp_parts) p = CG_NAME(exp_split)(-(head * head), (head - magnitude) * (head + magnitude));
     CG_REAL y = CG_NAME(erfcx)((magnitude + magnitude) / sum - 1) / sum;
-    y = CG_NAME(scale)(CG_NAME(scaled_expm1)(p, y, y), p.k, p.k_bits);
+    y = CG_NAME(scale)(y + y * (p.r + CG_NAME(exp_curve)(p)), p.k, p.k_bits);
+    y = magnitude < CG_C(0.5) ? 1 - (magnitude + magnitude * CG_NAME(erf_small)(x * x)) : y;
     y = magnitude <= CG_ERFC_MAX ? y : 0;
     y = x < 0 ? 2 - y : y;
     return x == x ? y : x;
@@ -479,7 +537,14 @@ CG_INLINE CG_REAL CG_NAME(log10)(CG_REAL x)
 CG_INLINE CG_REAL CG_NAME(sin)(CG_REAL x) { return CG_SCALAR(sin)(x); }
 CG_INLINE CG_REAL CG_NAME(cos)(CG_REAL x) { return CG_SCALAR(cos)(x + CG_C(0.0)); } /* lest GCC join sin and cos to a scalar sincos */
 CG_INLINE CG_REAL CG_NAME(pow)(CG_REAL x, CG_REAL y) { return CG_SCALAR(pow)(x, y); }
-CG_INLINE CG_REAL CG_NAME(tan)(CG_REAL x) { return CG_NAME(sin)(x) / CG_NAME(cos)(x); }
+
+/* All reals; huge arguments as a quotient of libmvec's, which are accurate enough for that only there. */
+CG_INLINE CG_REAL CG_NAME(tan)(CG_REAL x)
+{
+    CG_REAL near = CG_NAME(tan_near)(x), far = CG_NAME(sin)(x) / CG_NAME(cos)(x);
+    CG_REAL y = CG_LIBM(fabs)(x) < CG_TAN_NEAR ? near : far;
+    return x == 0 ? x : y; /* -0 */
+}
 
 /* ---- division with a floor ---- */
 
@@ -525,6 +590,7 @@ CG_INLINE CG_REAL CG_NAME(floor_divide)(CG_REAL x, CG_REAL y)
 #undef CG_EXP2_MIN
 #undef CG_EXP2_MAX
 #undef CG_SCALE_MIN
+#undef CG_TAN_NEAR
 #undef CG_SINH_MAX
 #undef CG_TANH_MAX
 #undef CG_ERF_MAX

@@ -1,44 +1,20 @@
-"""Automatic differentiation: `backward`, `grad`, and torch's names around them.
-
-The submodules load at first use.
-"""
+"""Automatic differentiation: `backward`, `grad`, and torch's names around them."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 from cygrad._core.engine import run_backward
 from cygrad._core.node import is_grad_enabled
 from cygrad._core.tensor import TensorImpl
 
-_LAZY = {name: f"cygrad.autograd.{module}" for module, names in {
-    "grad_mode": "no_grad enable_grad set_grad_enabled", "function": "Function", "gradcheck": "gradgradcheck",
-}.items() for name in names.split()}
-_MODULES = ("function", "grad_mode", "graph")
-
-
-def __getattr__(name: str) -> Any:
-    # `gradcheck` is a function and the module it lives in; as in torch the function wins.
-    if name == "gradcheck":
-        value = import_module("cygrad.autograd.gradcheck").gradcheck
-    elif name in _LAZY:
-        value = getattr(import_module(_LAZY[name]), name)
-    elif name in _MODULES:
-        return import_module(f"cygrad.autograd.{name}")
-    else:
-        raise AttributeError(f"module 'cygrad.autograd' has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def _tuple_of(value: Any, name: str) -> tuple[Any, ...]:
-    items = (value,) if isinstance(value, TensorImpl) else tuple(value)
+def _tuple_of(value: Any) -> tuple[Any, ...]:
+    items = (value,) if isinstance(value, TensorImpl) else tuple(value.values() if isinstance(value, dict) else value)
     for item in items:
         if not isinstance(item, TensorImpl):
-            raise TypeError(f"{name} can only contain Tensors, but got {type(item).__name__}")
+            raise RuntimeError(f"all inputs have to be Tensors, but got {type(item).__name__}")
     return items
 
 
@@ -54,8 +30,6 @@ def _gradients(outputs: tuple[Any, ...], gradients: Any, create_graph: bool) -> 
     kept, weights = [], []
     for number, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
         if not output.requires_grad:
-            if gradient is None and len(outputs) > 1 and any(other.requires_grad for other in outputs):
-                continue
             raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
         if gradient is None:
             if output.numel() != 1:
@@ -67,8 +41,6 @@ def _gradients(outputs: tuple[Any, ...], gradients: Any, create_graph: bool) -> 
         elif gradient.shape != output.shape:
             raise RuntimeError(f"Mismatch in shape: grad_output[{number}] has a shape of {gradient.shape} and output[{number}] has a shape "
                                f"of {output.shape}.")
-        elif not gradient.is_floating_point():
-            raise RuntimeError(f"grad_output[{number}] has dtype {gradient.dtype}, but gradients are floating-point numbers")
         if gradient.dtype != output.dtype:
             gradient = gradient.to(output.dtype)
         kept.append(output)
@@ -96,20 +68,20 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. "
                                "Please only use `grad_tensors`.")
         grad_tensors = grad_variables
-    chosen = None if inputs is None else _tuple_of(inputs, "inputs")
+    chosen = None if inputs is None else _tuple_of(inputs)
     if chosen is not None and not chosen:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    outputs, weights = _gradients(_tuple_of(tensors, "tensors"), grad_tensors, create_graph)
+    outputs, weights = _gradients(_tuple_of(tensors), grad_tensors, create_graph)
     run_backward(outputs, weights, create_graph if retain_graph is None else retain_graph, create_graph, chosen, True)
 
 
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
          only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
-         materialize_grads: bool = False) -> tuple[Any, ...]:
+         materialize_grads: bool = False) -> Any:
     """Return the gradients of `outputs`, weighted with `grad_outputs`, with respect to `inputs`; `.grad` stays as it is.
 
     `allow_unused`: None instead of an error for inputs the outputs do not depend on; `materialize_grads`: zeros for them.
-    With `is_grads_batched` the weights have one more leading dim, and so have the gradients.
+    A dict of inputs gives a dict of gradients. With `is_grads_batched` the weights have one more leading dim, and so have the gradients.
 
     >>> import cygrad
     >>> x = cygrad.tensor(3., requires_grad=True)
@@ -121,8 +93,13 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     if not only_inputs:
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of "
                       "the graph, please use backward.", FutureWarning, stacklevel=2)
-    chosen: Sequence[Any] = _tuple_of(inputs, "inputs")
-    targets = _tuple_of(outputs, "outputs")
+    chosen: Sequence[Any] = _tuple_of(inputs)
+    targets = _tuple_of(outputs)
+    if not chosen:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    if isinstance(inputs, dict):
+        return dict(zip(inputs, grad(outputs, chosen, grad_outputs, retain_graph, create_graph, allow_unused=allow_unused,
+                                     is_grads_batched=is_grads_batched, materialize_grads=materialize_grads), strict=True))
     if is_grads_batched:
         return _batched(targets, chosen, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     kept, weights = _gradients(targets, grad_outputs, create_graph)
@@ -148,4 +125,11 @@ def _batched(outputs: tuple[Any, ...], inputs: Sequence[Any], weights: Any, reta
     return tuple(None if parts[0] is None else functions["stack"](parts) for parts in zip(*runs, strict=True))
 
 
-__all__ = ["backward", "grad", "is_grad_enabled"]
+# Below, since they build on the two above. `gradcheck` is a function and the module it lives in: bound last, the function wins.
+from cygrad.autograd import graph as graph  # noqa: E402
+from cygrad.autograd.function import Function as Function  # noqa: E402
+from cygrad.autograd.grad_mode import enable_grad as enable_grad  # noqa: E402
+from cygrad.autograd.grad_mode import no_grad as no_grad  # noqa: E402
+from cygrad.autograd.grad_mode import set_grad_enabled as set_grad_enabled  # noqa: E402
+from cygrad.autograd.gradcheck import gradcheck as gradcheck  # noqa: E402
+from cygrad.autograd.gradcheck import gradgradcheck as gradgradcheck  # noqa: E402

@@ -22,9 +22,9 @@ class FunctionCtx(FunctionNode):
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `backward`, which reads them as `saved_tensors`; call it once, in `forward`."""
-        for tensor in tensors:
+        for number, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(tensor).__name__}; "
+                raise TypeError(f"save_for_backward can only save variables, but argument {number} is of type {type(tensor).__name__}; "
                                 "keep other objects as attributes of ctx")
         self._to_save = tensors
 
@@ -84,6 +84,10 @@ class FunctionCtx(FunctionNode):
         if extra < 0 or any(part is not None for part in parts[self._input_count:]):
             raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {self._input_count}, "
                                f"got {len(parts)})")
+        for position, (part, described) in enumerate(zip(parts, self._inputs, strict=False), 1):
+            if part is not None and described is None:
+                raise RuntimeError(f"function {self.name()} returned a gradient different than None at position {position}, but the "
+                                   "corresponding forward input was not a Variable")
         return [self._checked(part, *described, position) for position, (part, described)
                 in enumerate(zip(parts, self._inputs, strict=False), 1) if described is not None]
 
@@ -150,8 +154,15 @@ class Function:
 
     @classmethod
     def _call_backward(cls, ctx: FunctionCtx, *grads: Any) -> Any:
+        if cls.backward is not Function.backward and cls.vjp is not Function.vjp:
+            raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one "
+                               "of them.")
         method = cls.vjp if cls.backward is Function.backward else cls.backward
         return method(ctx, *grads)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Work as `apply` does, on an instance."""
+        return self.apply(*arguments)
 
     @classmethod
     def apply(cls, *arguments: Any) -> Any:

@@ -84,9 +84,9 @@ elementwise("mul", y="a * b", da="b", db="a", kinds="bif", numpy="multiply", ali
 elementwise("div", y="a / b", da="1 / b", db="-y / b", numpy="true_divide", domain=(0.3, 2), aliases=("divide", "true_divide"),
             select=("rounding_mode", {None: "div", "trunc": "trunc_divide", "floor": "floor_divide"}),
             doc="Quotient of two tensors; integers are divided as floats.")
-elementwise("floor_divide", y="floor_divide(a, b)", kinds="if", numpy="floor_divide", domain=(0.3, 2), nonzero="b",
+elementwise("floor_divide", y="floor_divide(a, b)", da="0", db="0", kinds="if", numpy="floor_divide", domain=(0.3, 2), nonzero="b",
             doc="Quotient rounded towards minus infinity.")
-elementwise("trunc_divide", y="trunc_divide(a, b)", kinds="if", domain=(0.3, 2), method=False, nonzero="b",
+elementwise("trunc_divide", y="trunc_divide(a, b)", da="0", db="0", kinds="if", domain=(0.3, 2), method=False, nonzero="b",
             doc="Quotient rounded towards zero.")
 elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", kinds="if", numpy="remainder", domain=(0.3, 2),
             nonzero="b", doc="Remainder of the floored division, with the sign of the divisor.")

@@ -80,14 +80,13 @@ def product_of_others(g, x, dim):
 
 
 # ----- Views: the gradient has the shape of the input -----
-rule("alias", dx=lambda g: g, linear=True)
-for _view in ("view", "reshape", "squeeze", "unsqueeze", "flatten"):
+for _view in ("view", "squeeze", "unsqueeze"):
     rule(_view, dx=lambda g, shape: g.reshape(shape), linear=True)
 rule("permute", dx=lambda g, inverse: g.permute(inverse), linear=True)
 rule("transpose", dx=lambda g, dim0, dim1: g.transpose(dim0, dim1), linear=True)
 rule("t", dx=lambda g: g.mT, linear=True)
 rule("expand", dx=lambda g, shape: g.sum_to_size(shape), linear=True)
-for _view in ("slice", "select", "narrow"):
+for _view in ("slice", "select"):
     rule(_view, dx=lambda g, shape, key: g._scatter_key(shape, key, False), linear=True)
 rule("index", dx=lambda g, shape, key: g._scatter_key(shape, key, True), linear=True)
 rule("scatter_key", dx=lambda g, key: g[key], linear=True)

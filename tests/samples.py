@@ -1,0 +1,293 @@
+"""Sample operands for the table-driven tests: values from a row's domain and edges, in every dtype, shape and layout.
+
+Arrays are NumPy's, drawn from fixed seeds; `LAYOUTS` place them into tensors. A new row is sampled without a word here;
+a new rule needs an entry in RULE_SAMPLES. Everything is recomputed at each call, so tests may write to what they get.
+"""
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import cygrad as cg
+from cygrad.ops import ELEMENTWISE, formula
+
+KINDS = {"bool": "b", **dict.fromkeys(("uint8", "int8", "int16", "int32", "int64"), "i"), "float32": "f", "float64": "f"}
+DTYPES = tuple(KINDS)
+FLOATS = ("float32", "float64")
+
+# Odd sizes around the lengths of vectors, rows of a few and of many elements, and more than 64 KiB.
+SHAPES = ((), (0,), (2, 0, 3), *((n,) for n in range(1, 18)), (1, 1), (3, 5), (2, 3, 4), (3, 200), (9001,))
+# The shapes of up to three operands that broadcast.
+BROADCASTS = (
+    ((3, 5), (5,), ()),
+    ((3, 1), (1, 4), (4,)),
+    ((), (6,), (1,)),
+    ((0, 3), (1, 3), (3,)),
+    ((2, 1, 1), (1, 3, 1), (1, 1, 4)),
+    ((4, 1, 150), (3, 1), (4, 3, 150)),
+)
+
+
+# ----- Layouts -----
+def _contiguous(array):
+    return cg.tensor(array)
+
+
+def _transposed(array):
+    return cg.tensor(np.ascontiguousarray(array.T)).permute(*reversed(range(array.ndim)))
+
+
+def _stepped(array):
+    if array.ndim == 0:
+        return cg.tensor(np.array([0, array], array.dtype))[1]
+    wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
+    wide[..., ::2] = array
+    return cg.tensor(wide)[..., ::2]
+
+
+def _cut(array):
+    """Dense rows that are the middle of longer ones, so that they start at any address."""
+    if array.ndim == 0:
+        return _stepped(array)
+    wide = np.zeros((*array.shape[:-1], array.shape[-1] + 2), array.dtype)
+    wide[..., 1:-1] = array
+    return cg.tensor(wide)[..., 1:-1]
+
+
+def _expanded(array):
+    """The first row, repeated without a copy: the one layout that changes the values."""
+    return cg.tensor(array[:1]).expand(array.shape) if array.ndim and array.size else cg.tensor(array)
+
+
+def _foreign(array):
+    """Memory of NumPy's, which has no padding."""
+    return cg.from_numpy(array.copy())
+
+
+LAYOUTS = {
+    "contiguous": _contiguous,
+    "transposed": _transposed,
+    "stepped": _stepped,
+    "cut": _cut,
+    "expanded": _expanded,
+    "foreign": _foreign,
+}
+# Those in which every element has memory of its own: what in-place operators and gradcheck need.
+WRITABLE = tuple(name for name in LAYOUTS if name != "expanded")
+
+
+def array_of(tensor):
+    """Return a copy of the elements as an array."""
+    return np.array(tensor.detach().numpy())
+
+
+def leaf(array, layout="contiguous"):
+    """Return a tensor that requires a gradient."""
+    return LAYOUTS[layout](array).requires_grad_()
+
+
+def same_bits(a, b):
+    """Say whether arrays are equal to the bit, except that a NaN is a NaN."""
+    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
+    if (a.dtype, a.shape) != (b.dtype, b.shape):
+        return False
+    different = a.reshape(-1).view(f"u{a.itemsize}") != b.reshape(-1).view(f"u{a.itemsize}")
+    return not (different & ~((a != a) & (b != b)).reshape(-1)).any()
+
+
+# ----- Values -----
+def _integers(row, position, dtype):
+    """Return the integers that an operand is drawn from: small ones, and the ends of the type."""
+    limits = np.iinfo(dtype)
+    numbers = {limits.min, limits.max, 0, 1, 2, 3, 5, 7} | ({-1, -2, -3} if limits.min else set())
+    if row is not None and row.nonzero == row.operands[position]:
+        numbers -= {0}
+    if row is not None and row.name == "pow" and position == 1:
+        numbers = {number for number in numbers if number >= 0}
+    return np.array(sorted(numbers), dtype)
+
+
+def draw(dtype, shape, seed=0, domain=(-3.0, 3.0), row=None, position=0):
+    """Return an array of random elements: floats from the domain, integers from a few telling ones."""
+    stream = np.random.default_rng([seed, position, *shape])
+    if KINDS[dtype] == "f":
+        return np.array(stream.uniform(*domain, shape), dtype)
+    return np.array(stream.choice(np.array([False, True]) if dtype == "bool" else _integers(row, position, dtype), shape))
+
+
+def operands(row, dtype, shapes, seed=0):
+    """Return an array for each operand of a row, within its domain; masks are bool."""
+    return [
+        draw("bool" if operand in row.masks else dtype, shape, seed, row.domain, row, position)
+        for position, (operand, shape) in enumerate(zip(row.operands, shapes, strict=False))
+    ]
+
+
+def edge_operands(row, dtype):
+    """Return arrays that hold every combination of edges: zeros, infinities, NaN, the ends of the type, the row's own."""
+    if KINDS[dtype] == "f":
+        limits = np.finfo(dtype)
+        ends = (limits.max, -limits.max, limits.tiny, limits.smallest_subnormal) if len(row.operands) < 3 else ()
+        edges = [0.0, -0.0, 0.5, 1.0, -1.0, 2.0, math.inf, -math.inf, math.nan, *row.domain, *row.edges, *ends]
+        columns = [edges] * len(row.operands)
+    else:
+        columns = [[False, True] if dtype == "bool" else _integers(row, k, dtype) for k in range(len(row.operands))]
+    columns = [[False, True] if operand in row.masks else c for operand, c in zip(row.operands, columns, strict=True)]
+    return [
+        np.array(column).astype("bool" if operand in row.masks else dtype)
+        for operand, column in zip(row.operands, zip(*itertools.product(*columns), strict=True), strict=True)
+    ]
+
+
+# ----- Calls of elementwise rows -----
+PARAMETERS = {
+    "add_scaled": {"alpha": 3},
+    "sub_scaled": {"alpha": 3},
+    "softplus": {"beta": 1.5, "threshold": 2.0},
+    "isclose": {"rtol": 0.25, "atol": 0.125, "equal_nan": True},
+}
+
+
+def function(row):
+    """Return the public function of a row with sample parameters, as a function of the operands (and `out`)."""
+    public = getattr(cg, row.name)
+    return lambda *tensors, **keywords: public(*tensors, **PARAMETERS.get(row.name, {}), **keywords)
+
+
+def is_vectorised(row):
+    """Say whether a formula is evaluated by vector mathematics, so that it is right to a few ulp, not to the bit."""
+    return formula.uses_vector_mathematics(row.tree(row.y))
+
+
+def dtypes_of(row):
+    """Return the names of the dtypes that a row computes in."""
+    return [dtype for dtype in DTYPES if KINDS[dtype] in row.kinds]
+
+
+def differentiable_rows():
+    """Return the rows that have partials."""
+    return [row for row in ELEMENTWISE.values() if row.partials]
+
+
+# ----- Calls of rules and reductions: functions of float64 tensors, with the shapes of these -----
+def scatter(gradient):
+    """The transpose of indexing, as the second derivative sees it."""
+    source = cg.zeros(3, 2, dtype=cg.float64, requires_grad=True)
+    return cg.autograd.grad(source[cg.tensor([2, 0, 2, 1])], source, gradient, create_graph=True)[0]
+
+
+def write(key):
+    """Return a function that writes its second operand into a copy of the first."""
+
+    def written(x, value):
+        y = x * 1
+        y[key] = value
+        return y
+
+    return written
+
+
+RULE_SAMPLES = {
+    "view": [(lambda x: x.view(2, 1, -1), (2, 3)), (lambda x: x.reshape(3, 2), (2, 3)), (lambda x: x.flatten(1), (2, 3, 2))],
+    "squeeze": [(lambda x: x.squeeze(), (2, 1, 3, 1)), (lambda x: x.squeeze(-1), (2, 1))],
+    "unsqueeze": [(lambda x: x.unsqueeze(1), (2, 3)), (lambda x: x.unsqueeze(-1), ())],
+    "permute": [(lambda x: x.permute(2, 0, 1), (2, 3, 2)), (lambda x: x.T, (2, 1, 3))],
+    "transpose": [(lambda x: x.transpose(0, -1), (2, 1, 3)), (lambda x: x.mT, (2, 2, 3))],
+    "t": [(lambda x: x.t(), (2, 3)), (lambda x: x.T, (2, 3))],
+    "expand": [(lambda x: x.expand(3, 2, 4), (2, 1)), (lambda x: x.expand(2, -1), (3,)), (lambda x: x.expand(0, 3), (1, 3))],
+    "slice": [(lambda x: x[:, 1::2], (2, 4)), (lambda x: x[..., None], (2,)), (lambda x: x.narrow(1, 1, 2), (2, 4))],
+    "select": [(lambda x: x[1], (2, 3)), (lambda x: x.select(1, -1), (2, 3)), (lambda x: x.unbind(1), (2, 3))],
+    "index": [(lambda x: x[cg.tensor([2, 0, 2])], (3, 2)), (lambda x: x[:, [1, 0]], (2, 2)), (lambda x: x[x > 0], (2, 3))],
+    "scatter_key": [(scatter, (4, 2))],
+    "clone": [(lambda x: x.clone(), (2, 3)), (lambda x: x.T.contiguous(), (2, 3))],
+    "to_copy": [(lambda x: x.to(cg.float32).to(cg.float64), (2, 3))],
+    "copy_slices": [
+        (write((slice(None), slice(1, 3))), (2, 4), (2, 2)),
+        (write((slice(None), slice(1, 3))), (2, 4), (2,)),
+        (write([2, 0]), (3, 2), (2, 2)),
+        (write(...), (2, 3), ()),
+    ],
+    "cat": [(lambda a, b: cg.cat([a, b, a], 1), (2, 1), (2, 3)), (lambda a, b: cg.cat([a, b], -1), (2,), (0,))],
+    "stack": [(lambda a, b: cg.stack([a, b, a], 1), (2, 3), (2, 3)), (lambda a, b: cg.stack([a, b], -1), (), ())],
+    "max": [(lambda x: x.max(1), (2, 4)), (lambda x: x.max(0, keepdim=True), (3,)), (lambda x: x.max(0), ())],
+    "min": [(lambda x: x.min(-2), (3, 2, 2)), (lambda x: x.min(0), (3,))],
+    "logsumexp": [(lambda x: x.logsumexp((0, 2)), (2, 3, 2)), (lambda x: x.logsumexp(0, keepdim=True), (3, 2))],
+    "softmax": [(lambda x: x.softmax(1), (2, 3)), (lambda x: x.softmax(0), (3,))],
+    "log_softmax": [(lambda x: x.log_softmax(-1), (2, 3)), (lambda x: x.log_softmax(0), (3, 2))],
+    "var": [(lambda x: x.var(), (2, 3)), (lambda x: x.var(1, correction=0, keepdim=True), (2, 3))],
+    "std": [(lambda x: x.std(), (2, 3)), (lambda x: x.std((0, 2)), (2, 3, 2))],
+    "cumsum": [(lambda x: x.cumsum(1), (2, 3)), (lambda x: x.cumsum(0), (3, 2))],
+    "matmul": [
+        (lambda a, b: a @ b, (2, 3), (3, 2)),
+        (lambda a, b: a @ b, (2, 3), (3,)),
+        (lambda a, b: a @ b, (3,), (2, 3, 2)),
+        (lambda a, b: a @ b, (2, 1, 2, 3), (2, 3, 1)),
+        (lambda a, b: a.bmm(b), (2, 2, 1), (2, 1, 2)),
+        (lambda a, b: a @ b, (2, 0), (0, 3)),
+    ],
+    "dot": [(lambda a, b: a.dot(b), (3,), (3,)), (lambda a, b: cg.dot(a, b), (0,), (0,))],
+    **{
+        name: [
+            (lambda x, name=name: getattr(x, name)(), (2, 3)),
+            (lambda x, name=name: getattr(x, name)(1, keepdim=True), (2, 3)),
+            (lambda x, name=name: getattr(x, name)((0, -1)), (2, 3, 2)),
+            (lambda x, name=name: getattr(x, name)(0), ()),
+        ]
+        for name in ("sum", "mean", "prod", "amax", "amin")
+    },
+}
+# A conversion to float32 is linear but coarse: a step that is a power of two is exact in both.
+RULE_TOLERANCES = {"to_copy": {"eps": 0.125, "atol": 1e-4}}
+
+
+def rule_cases():
+    """Return (rule, number, function, shapes) of every sample."""
+    return [
+        (name, number, call, tuple(shapes))
+        for name, samples in RULE_SAMPLES.items()
+        for number, (call, *shapes) in enumerate(samples)
+    ]
+
+
+def rule_operands(shapes, seed=0):
+    """Return distinct numbers for the operands of a rule: no ties, no zeros."""
+    arrays = []
+    for position, shape in enumerate(shapes):
+        stream = np.random.default_rng([seed, position])
+        count = math.prod(shape)
+        arrays.append((stream.permutation(2 * count)[:count] + 0.5 - count).reshape(shape) / 4)
+    return arrays
+
+
+def graph_names(tensors):
+    """Return the names of all nodes that tensors depend on."""
+    names, open_nodes, seen = set(), [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None], set()
+    while open_nodes:
+        node = open_nodes.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        names.add(node.name())
+        open_nodes += [source for source, _ in node.next_functions if source is not None]
+    return names
+
+
+def as_tuple(result):
+    """Return one result or several as a tuple."""
+    return tuple(result) if isinstance(result, tuple | list) else (result,)
+
+
+# ----- Other processes -----
+def at_level(level, module, name, path):
+    """Return the dict of arrays that a function of a test module gives in a process with another instruction set."""
+    script = f"import sys, numpy; from {module} import {name}; numpy.savez(sys.argv[1], **{name}())"
+    search = [str(Path(__file__).parent), str(Path(cg.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "CYGRAD_ISA": level, "PYTHONPATH": os.pathsep.join(search)}
+    subprocess.run([sys.executable, "-c", script, str(path)], env=environment, timeout=120, check=True)
+    with np.load(path) as arrays:
+        return dict(arrays)

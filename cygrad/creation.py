@@ -39,6 +39,9 @@ def size_from_arguments(arguments: tuple[Any, ...], function: str = "size") -> t
 
 def finished(result: Any, requires_grad: bool) -> Any:
     """Return a new tensor as the leaf that was asked for."""
+    if requires_grad and not result.is_floating_point():
+        raise RuntimeError(f"Only Tensors of floating point and complex dtype can require gradients, got {result.dtype}; give a "
+                           "floating-point dtype=, or floating-point data")
     if requires_grad:
         result.requires_grad = True
     return result

@@ -39,7 +39,7 @@ def _contiguous(array):
 
 
 def _transposed(array):
-    return cg.tensor(np.ascontiguousarray(array.T)).permute(*reversed(range(array.ndim)))
+    return cg.tensor(np.array(array.T, order="C")).permute(*reversed(range(array.ndim)))
 
 
 def _stepped(array):

@@ -32,7 +32,7 @@ cdef class Op:
     cdef int partial_reads[OPERANDS]    # bit k: operand k, bit OPERANDS: the result
     cdef char partial_form[OPERANDS]
     cdef int arity, params, masks, cost
-    cdef bint bools, integers, floats, bool_result, divides
+    cdef bint bools, integers, floats, bool_result, checks_integers
     cdef bint plain                     # at most two operands, nothing special
     cdef bint differentiable
     cdef bint computes[8]               # by dtype: no conversion needed

@@ -454,9 +454,12 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
         for k in range(op.arity):
             recorded = recorded or (op.partial_form[k] != NO_PARTIAL and values[k].tensor is not NULL
                                     and (<TensorImpl>values[k].tensor).flags & REQUIRES_GRAD != 0)
-    if op.divides and cg_kind[dtype] == b"i":
-        check_divisor(values)
+    if op.checks_integers and cg_kind[dtype] == b"i":
+        check_integers(op, &values[1])
     if op.params:
+        for k in range(op.params):
+            if cg_kind[dtype] != b"f" and params[k] != <double><int64_t>params[k]:
+                raise RuntimeError(f"For integral input tensors, argument {op.arguments[op.arity + k]} must not be a floating point number.")
         pack_params(op, params, dtype, converted_params)
         loop_params = converted_params
     if target is None:
@@ -515,14 +518,13 @@ cdef void pack_params(Op op, const double* params, int dtype, double* packed) no
         memcpy(<char*>packed + k * cg_itemsize[dtype], &bytes, cg_itemsize[dtype])
 
 
-cdef int check_divisor(const Value* values) except -1:
-    """Refuse an integer division by zero, as torch does."""
-    if values[1].tensor is NULL:
-        zero = values[1].integer == 0
-    else:
-        zero = not bool((<object>values[1].tensor).all())
-    if zero:
-        raise RuntimeError("ZeroDivisionError: integer division by zero; divide floats instead, or mask the zeros")
+cdef int check_integers(Op op, const Value* second) except -1:
+    """Refuse an integer division by zero, and a negative number as exponent of integers, as torch does."""
+    if op.row.integers == "divisor":
+        if second.integer == 0 if second.tensor is NULL else not bool((<object>second.tensor).all()):
+            raise RuntimeError("ZeroDivisionError: integer division by zero; divide floats instead, or mask the zeros")
+    elif second.tensor is NULL and second.integer < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed. Convert the base first, e.g. with .float()")
     return 0
 
 
@@ -641,7 +643,7 @@ cdef class ElementwiseNode(Node):
     cdef TensorImpl differentiable(self, int k, TensorImpl g):
         """Return g * partial for operand k as operations on tensors, which are recorded."""
         cdef Value value
-        cdef TensorImpl tensor, saved
+        cdef TensorImpl tensor
         cdef int j, reads = self.op.partial_reads[k]
         cdef list arguments = [g]
         for j in range(OPERANDS + 1):
@@ -659,7 +661,13 @@ cdef class ElementwiseNode(Node):
             arguments.append(tensor)
         for j in range(self.op.params):
             arguments.append((<float*>self.params)[j] if self.dtype == CG_FLOAT32 else self.params[j])
-        return <TensorImpl?>self.op.reading(k)(*arguments)
+        result = self.op.reading(k)(*arguments)
+        if isinstance(result, TensorImpl):
+            return result
+        # A partial that is a number is 0: 1 is IDENTITY.
+        tensor = empty_like(g, self.dtype)
+        memset(tensor.data, 0, tensor.count * cg_itemsize[self.dtype])
+        return tensor
 
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         cdef TensorImpl g, part
@@ -705,8 +713,8 @@ cdef class Op:
         self.kernel = kernel(row.name)
         self.arity, self.params, self.cost = len(row.operands), len(row.params), row.cost
         self.bools, self.integers, self.floats = "b" in row.kinds, "i" in row.kinds, "f" in row.kinds
-        self.bool_result, self.divides = row.result == "bool", row.nonzero is not None
-        self.plain = self.arity <= 2 and not self.params and not row.masks and not self.divides
+        self.bool_result, self.checks_integers = row.result == "bool", row.integers is not None
+        self.plain = self.arity <= 2 and not self.params and not row.masks and not self.checks_integers
         self.differentiable = bool(row.partials)
         for k in range(CG_DTYPES):
             self.computes[k] = dtypes[k].kind in row.kinds

@@ -18,7 +18,7 @@ from cygrad._core.interop import foreign_operand
 from cygrad._core.matmul import matmul
 
 cdef Op ADD = ops["add"], SUB = ops["sub"], MUL = ops["mul"], DIV = ops["div"], FLOOR_DIVIDE = ops["floor_divide"]
-cdef Op REMAINDER = ops["remainder"], POW = ops["pow"], NEG = ops["neg"], ABS = ops["abs"], SQUARE = ops["square"]
+cdef Op REMAINDER = ops["remainder"], POW = ops["pow"], NEG = ops["neg"], ABS = ops["abs"]
 cdef Op AND = ops["bitwise_and"], OR = ops["bitwise_or"], XOR = ops["bitwise_xor"], NOT = ops["bitwise_not"]
 cdef Op LT = ops["lt"], LE = ops["le"], EQ = ops["eq"], NE = ops["ne"], GT = ops["gt"], GE = ops["ge"]
 
@@ -50,13 +50,15 @@ cdef object in_place(Op op, TensorImpl a, object b):
     return elementwise(op, values, NULL, a, True)
 
 
+# Exponents whose powers another operator computes, as torch has it: quicker, and exact or correctly rounded.
+cdef dict POWERS = {2: ops["square"], 0.5: ops["sqrt"], -0.5: ops["rsqrt"], -1: ops["reciprocal"]}
+
+
 cdef object power(object a, object b):
-    """x ** 2 is exact as a product; the other exponents go through pow."""
-    if isinstance(a, TensorImpl) and (type(b) is int or type(b) is float):
-        if b == 2:
-            return unary(SQUARE, <TensorImpl>a, None)
-        if type(b) is int and b < 0 and cg_kind[(<TensorImpl>a).dtype_nr] != b"f":
-            raise RuntimeError("Integers to negative integer powers are not allowed.")
+    """Apply `**`."""
+    cdef Op op = POWERS.get(b) if isinstance(a, TensorImpl) and (type(b) is int or type(b) is float) else None
+    if op is not None and op.computes[(<TensorImpl>a).dtype_nr]:
+        return unary(op, <TensorImpl>a, None)
     return binary(POW, a, b)
 
 

@@ -337,7 +337,7 @@ cdef class TensorImpl:
             raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
                                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
         if value and cg_kind[self.dtype_nr] != b"f":
-            raise RuntimeError(f"Only Tensors of floating point and complex dtype can require gradients, got {dtypes[self.dtype_nr]!r}; "
+            raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {dtypes[self.dtype_nr]!r}; "
                                "convert it first, e.g. with .float()")
         if value:
             self.flags |= REQUIRES_GRAD

@@ -116,6 +116,8 @@ cdef void fold_task(const Plan* plan, intptr_t task) noexcept nogil:
         plan.row.fill[plan.dtype](acc, column)
         for i in range(start, start + n):
             plan.row.across[plan.dtype](acc, data + offset_of(&plan.folded, i), column)
+    elif n <= 0:
+        plan.row.fill[plan.dtype](acc, 1)
     elif plan.folded.ndim == 0 or plan.folded.ndim == 1 and plan.folded.strides[0] == plan.item_size:
         plan.row.dense[plan.dtype](data + start * plan.item_size, n, acc)
     else:

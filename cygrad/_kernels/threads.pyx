@@ -111,7 +111,7 @@ cdef int initial_icv = omp_get_max_threads()        # what threads that nobody t
 
 # Elements a region must have to repay its start (10 us with cores shared) several times over, by cost class.
 cdef intptr_t[3] grain
-grain[:] = [131072, 16384, 2048]
+grain[:] = [524288, 131072, 32768]
 
 
 def _environment_counts() -> bool:

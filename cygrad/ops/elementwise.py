@@ -19,6 +19,7 @@ class Elementwise:
     ``kinds`` are the kinds of dtype it computes in (b, i, f): other inputs are converted upwards, or refused.
     ``result`` is "same" or "bool". ``masks`` are operands read as bool, outside promotion. ``params`` are constants
     of one call with their defaults. ``select`` names a keyword and the row that each of its values stands for.
+    ``integers`` names the check that the second operand needs there: a divisor must not be 0, an exponent not negative.
     ``domain`` and ``edges`` are where the tests draw operands from.
     """
 
@@ -40,7 +41,7 @@ class Elementwise:
     select: tuple[str, Mapping[object, str]] | None = None
     method: bool = True
     in_place: bool = True
-    nonzero: str | None = None
+    integers: str | None = None
     refusal: str = ""
     cost: int = 0
 
@@ -84,14 +85,14 @@ elementwise("mul", y="a * b", da="b", db="a", kinds="bif", numpy="multiply", ali
 elementwise("div", y="a / b", da="1 / b", db="-y / b", numpy="true_divide", domain=(0.3, 2), aliases=("divide", "true_divide"),
             select=("rounding_mode", {None: "div", "trunc": "trunc_divide", "floor": "floor_divide"}),
             doc="Quotient of two tensors; integers are divided as floats.")
-elementwise("floor_divide", y="floor_divide(a, b)", da="0", db="0", kinds="if", numpy="floor_divide", domain=(0.3, 2), nonzero="b",
+elementwise("floor_divide", y="floor_divide(a, b)", da="0", db="0", kinds="if", numpy="floor_divide", domain=(0.3, 2), integers="divisor",
             doc="Quotient rounded towards minus infinity.")
-elementwise("trunc_divide", y="trunc_divide(a, b)", da="0", db="0", kinds="if", domain=(0.3, 2), method=False, nonzero="b",
+elementwise("trunc_divide", y="trunc_divide(a, b)", da="0", db="0", kinds="if", domain=(0.3, 2), method=False, integers="divisor",
             doc="Quotient rounded towards zero.")
 elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", kinds="if", numpy="remainder", domain=(0.3, 2),
-            nonzero="b", doc="Remainder of the floored division, with the sign of the divisor.")
+            integers="divisor", doc="Remainder of the floored division, with the sign of the divisor.")
 elementwise("pow", y="pow(a, b)", da="b * pow(a, b - 1 if b != 0 else 0)", db="y * log(a if a != 0 or b < 0 else 1)", kinds="if",
-            numpy="power", domain=(0.3, 2), edges=(0.0, 1.0), cost=2, doc="`input` raised to the power `exponent`.")
+            numpy="power", domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent", cost=2, doc="`input` raised to the power `exponent`.")
 elementwise("neg", y="-x", dx="-1", kinds="if", numpy="negative", aliases=("negative",),
             refusal="Negation, the `-` operator, on a bool tensor is not supported. "
                     "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",

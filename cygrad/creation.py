@@ -283,7 +283,7 @@ def full_like(input: Any, fill_value: Any, **keywords: Any) -> Any:
     return finished(empty_like(input, **keywords).fill_(fill_value), requires_grad)
 
 
-def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: str | Device | None = None,
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, device: str | Device | None = None,
            requires_grad: bool = False, out: Any = None, layout: Any = None) -> Any:
     """Return the numbers from `start` (default 0) up to but without `end`, in steps of `step`.
 
@@ -294,7 +294,10 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, dev
     tensor([1, 3, 5])
     """
     if end is None:
-        start, end = 0, start
+        start, end = None, start
+    if end is None:
+        raise TypeError("arange() missing 1 required argument: 'end'")
+    start = 0 if start is None else start
     start, end, step = (value.item() if isinstance(value, TensorImpl | np.generic) else value for value in (start, end, step))
     for value in (start, end, step):
         if not isinstance(value, int | float):
@@ -307,6 +310,8 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, dev
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: from {start} to {end} in steps of {step}")
     wanted = resolve_dtype(dtype) if dtype is not None else _dtype_of_value(start + end + step)
     resolve_device(device)
+    if wanted.kind == "b":
+        raise NotImplementedError("\"arange\" not implemented for 'Bool'; give another dtype and compare")
     exact = all(isinstance(value, int) for value in (start, end, step))
     count = -((start - end) // step) if exact else int(np.ceil((end - start) / step))
     result = arange_into(empty_tensor((count,), wanted), start, step)

@@ -5,6 +5,8 @@ What has a rule in `ops/structural` is computed unrecorded and recorded as one n
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +15,7 @@ from cygrad._core import dispatch, matmul as _matmul, operators as _factories, r
 from cygrad._core.dispatch import checked_out
 from cygrad._core.node import _set_grad_enabled, is_grad_enabled
 from cygrad._core.rules import record_rule
+from cygrad._core.storage import get_default_dtype
 from cygrad._core.tensor import TensorImpl
 from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
 
@@ -144,6 +147,22 @@ def _dims(dim: Any, ndim: int) -> tuple[int, ...]:
     if dim is None or (isinstance(dim, tuple | list) and not dim):
         return tuple(range(ndim))
     return tuple(_views.normalized_dim(d, ndim) for d in (dim if isinstance(dim, tuple | list) else (dim,)))
+
+
+def _numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a reduction take NumPy's `axis` and `keepdims` for `dim` and `keepdim`."""
+    parameters = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def renamed(*arguments: Any, **keywords: Any) -> Any:
+        for theirs, ours in (("axis", "dim"), ("keepdims", "keepdim")):
+            if theirs in keywords and ours in parameters:
+                if ours in keywords or len(arguments) > parameters.index(ours):
+                    raise TypeError(f"{renamed.__name__}() got both '{ours}' and '{theirs}': they mean the same")
+                keywords[ours] = keywords.pop(theirs)
+        return function(*arguments, **keywords)
+
+    return renamed
 
 
 def _delivered(result: Any, out: Any) -> Any:
@@ -289,10 +308,9 @@ min_result = namedtuple("min", ("values", "indices"))
 
 
 def _extremum(name: str, elementwise_name: str, result_type: Any) -> Callable[..., Any]:
-    def function(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None, axis: Any = None,
-                 keepdims: bool | None = None) -> Any:
+    @_numpy_names
+    def function(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
         _check_tensor(name, input)
-        dim, keepdim = axis if dim is None else dim, keepdim if keepdims is None else keepdims
         other = dim if isinstance(dim, TensorImpl) else other
         if other is not None:
             return functions[elementwise_name](input, other, out=out)
@@ -300,8 +318,10 @@ def _extremum(name: str, elementwise_name: str, result_type: Any) -> Callable[..
             if input.numel() == 0:
                 raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
                                    "Specify the reduction dim with the 'dim' argument.")
+            if keepdim:
+                raise TypeError(f"{name}() takes keepdim together with dim only; a{name}() reduces all dims with keepdim")
             return functions["a" + name](input, out=out)
-        values, indices = _reduction.extremum("a" + name, input, dim, keepdim)
+        values, indices = _reduction.extremum("a" + name, input, dim, keepdim, name)
         dim, = _dims(dim, input.ndim)
         kept = indices if keepdim or not input.ndim else indices.unsqueeze(dim)
         record_rule(name, (input,), values, (kept, tuple(input.shape), dim), 2)
@@ -321,16 +341,15 @@ functions["min"] = _extremum("min", "minimum", min_result)
 
 
 def _place_of(name: str, fold: str) -> Callable[..., Any]:
-    def function(input: Any, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None,
-                 keepdims: bool | None = None, out: Any = None) -> Any:
+    @_numpy_names
+    def function(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
         _check_tensor(name, input)
-        dim, keepdim = axis if dim is None else dim, keepdim if keepdims is None else keepdims
         if dim is None:
             if input.numel() == 0:
                 raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
             indices = _reduction.extremum(fold, input.detach().contiguous().view(-1), 0)[1]
             return _delivered(indices.reshape([1] * input.ndim) if keepdim else indices, out)
-        return _delivered(_reduction.extremum(fold, input, dim, keepdim)[1], out)
+        return _delivered(_reduction.extremum(fold, input, dim, keepdim, name)[1], out)
 
     return _named(function, name, f"Index of the first {'largest' if fold == 'amax' else 'smallest'} element along `dim`, or in all.\n\n"
                   f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([1., 3., 2.])).dtype\ncygrad.int64\n")
@@ -363,14 +382,15 @@ def _variance(name: str, input: Any, dim: Any, correction: float, keepdim: bool)
 
 
 def _variance_function(name: str, root: str) -> Callable[..., Any]:
+    @_numpy_names
     def function(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None,
-                 out: Any = None, axis: Any = None, keepdims: bool | None = None, ddof: float | None = None) -> Any:
+                 out: Any = None, ddof: float | None = None) -> Any:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         given = correction if ddof is None else ddof
         if given is None:
             given = 1 if unbiased is None else int(unbiased)
-        return _delivered(_variance(name, input, axis if dim is None else dim, given, keepdim if keepdims is None else keepdims), out)
+        return _delivered(_variance(name, input, dim, given, keepdim), out)
 
     return _named(function, name, f"{root} of the elements, over all dims or those in `dim`, divided by n - `correction` (default 1).\n\n"
                   f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([1., 2., 3.]))\ntensor(1.)\n")
@@ -381,35 +401,40 @@ functions["std"] = _variance_function("std", "Standard deviation")
 
 
 @_public
-def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: bool | None = None) -> Any:
+@_numpy_names
+def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
     """log(sum(exp(x))) over dims, without overflow.
 
     >>> import cygrad
     >>> cygrad.logsumexp(cygrad.zeros(2), 0)
     tensor(0.6931)
     """
-    _check_floating("logsumexp", input)
-    dims = _dims(axis if dim is None else dim, input.ndim)
-    keep = keepdim if keepdims is None else keepdims
+    _check_tensor("logsumexp", input)
+    if not input.is_floating_point():
+        input = input.to(get_default_dtype())
+    dims = _dims(dim, input.ndim)
 
     def compute() -> Any:
         x = input.detach()
         if x.numel() == 0:
-            return x.exp().sum(dims, keepdim=keep).log_()
+            return x.exp().sum(dims, keepdim=keepdim).log_()
         largest = x.amax(dims, keepdim=True)
         shift = largest.masked_fill(largest.abs() == float("inf"), 0)
         total = (x - shift).exp_().sum(dims, keepdim=True).log_() + shift
-        return total if keep else total.squeeze(dims)
+        return total if keepdim else total.squeeze(dims)
 
     return _delivered(record_rule("logsumexp", (input,), _unrecorded(compute), (dims,)), out)
 
 
 def _softmax_function(name: str, sentence: str, finish: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    def function(input: Any, dim: int, dtype: Any = None, *, out: Any = None, axis: int | None = None) -> Any:
+    @_numpy_names
+    def function(input: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
         _check_tensor(name, input)
+        if not isinstance(dim, int):
+            raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
         x = input if dtype is None else input.to(dtype)
         _check_floating(name, x)
-        d, = _dims(dim if axis is None else axis, x.ndim)
+        d, = _dims(dim, x.ndim)
 
         def compute() -> Any:
             shifted = x.detach() - x.detach().amax(d, keepdim=True) if x.numel() else x.detach().clone()
@@ -432,11 +457,12 @@ functions["log_softmax"] = _softmax_function("log_softmax", "Logarithm of softma
 
 def _cumsum(input: Any, dim: int, reverse: bool) -> Any:
     """Return the running sum along a dim, from its end if `reverse`; recorded."""
-    return record_rule("cumsum", (input,), _reduction.cumulate("sum", input, dim, None, reverse), (dim, reverse))
+    return record_rule("cumsum", (input,), _reduction.cumulate("sum", input, dim, reverse), (dim, reverse))
 
 
 @_public
-def cumsum(input: Any, dim: int, *, dtype: Any = None, out: Any = None, axis: int | None = None) -> Any:
+@_numpy_names
+def cumsum(input: Any, dim: int, *, dtype: Any = None, out: Any = None) -> Any:
     """Running sum along `dim`; integers become int64.
 
     >>> import cygrad
@@ -444,12 +470,14 @@ def cumsum(input: Any, dim: int, *, dtype: Any = None, out: Any = None, axis: in
     tensor([1, 3, 6])
     """
     _check_tensor("cumsum", input)
-    return _delivered(_cumsum(input if dtype is None else input.to(dtype), dim if axis is None else axis, False), out)
+    result = _cumsum(input if dtype is None else input.to(dtype), dim, False)
+    return _delivered(result if dtype is None else result.to(dtype), out)
 
 
 # ----- Joining -----
 @_public
-def stack(tensors: Any, dim: int = 0, *, out: Any = None, axis: int | None = None) -> Any:
+@_numpy_names
+def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     """Join tensors of one shape along a new dim.
 
     >>> import cygrad
@@ -464,7 +492,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None, axis: int | None = Non
         if part.shape != parts[0].shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(parts[0].shape)} at entry 0 and "
                                f"{list(part.shape)} at entry {number}")
-    place = _views.normalized_dim(dim if axis is None else axis, parts[0].ndim + 1)
+    place = _views.normalized_dim(dim, parts[0].ndim + 1)
     joined = _unrecorded(lambda: functions["cat"]([part.detach().unsqueeze(place) for part in parts], place))
     return _delivered(record_rule("stack", parts, joined, (place,)), out)
 

@@ -105,9 +105,9 @@ def _integers(row, position, dtype):
     """Return the integers that an operand is drawn from: small ones, and the ends of the type."""
     limits = np.iinfo(dtype)
     numbers = {limits.min, limits.max, 0, 1, 2, 3, 5, 7} | ({-1, -2, -3} if limits.min else set())
-    if row is not None and row.nonzero == row.operands[position]:
+    if row is not None and position == 1 and row.integers == "divisor":
         numbers -= {0}
-    if row is not None and row.name == "pow" and position == 1:
+    if row is not None and position == 1 and row.integers == "exponent":
         numbers = {number for number in numbers if number >= 0}
     return np.array(sorted(numbers), dtype)
 

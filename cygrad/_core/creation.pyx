@@ -14,18 +14,22 @@ def empty_tensor(sizes, dtype, TensorImpl like=None):
     cdef intptr_t shape[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
     cdef intptr_t expected = 1
-    cdef int ndim = parse_sizes(sizes, shape), number = dtype_number(dtype), d, k
+    cdef int ndim = parse_sizes(sizes, shape), number = dtype_number(dtype), d, k, place
     cdef int order[MAX_DIMS]
     if like is None or like.flags & CONTIGUOUS or like.count == 0:
         return empty(number, ndim, shape)
-    # Dims by falling stride of `like`, stable; a repeated (0) stride counts as outermost.
+    # Dims by rising stride of `like`, stable; a repeated dim (stride 0) is passed over and stays where it stands, as in torch.
     for d in range(ndim):
-        k = d
-        while k > 0 and like.strides[order[k - 1]] < like.strides[d]:
-            order[k] = order[k - 1]
-            k -= 1
-        order[k] = d
-    for k in range(ndim - 1, -1, -1):
+        order[d] = ndim - 1 - d
+        place = d
+        for k in range(d - 1, -1, -1):
+            if like.strides[order[k]] == 0 or like.strides[order[place]] == 0:
+                continue
+            if like.strides[order[k]] <= like.strides[order[place]]:
+                break
+            order[k], order[place] = order[place], order[k]
+            place = k
+    for k in range(ndim):
         strides[order[k]] = expected
         expected *= shape[order[k]]
     return empty_strided(number, ndim, shape, strides)
@@ -54,7 +58,8 @@ def arange_into(TensorImpl tensor not None, start, step):
     cdef intptr_t k
     cdef double real_start, real_step
     cdef long long first, increment
-    if isinstance(start, int) and isinstance(step, int):
+    if cg_kind[tensor.dtype_nr] == b"i" or isinstance(start, int) and isinstance(step, int):
+        start, step = int(start), int(step)
         first, increment = start, step
         exact = tensor if tensor.dtype_nr == CG_INT64 else empty(CG_INT64, 1, tensor.sizes)
         for k in range(tensor.count):

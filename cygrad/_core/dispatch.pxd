@@ -12,7 +12,7 @@ from cygrad._kernels.elementwise cimport Operand, cg_kernel
 
 cdef enum:
     MAX_INPUTS = 5
-    OPERANDS = 3        # of a row
+    OPERANDS = 3        # of a row; RESULT is the place after them
     PARAMS = 3
 
 cdef struct Value:
@@ -42,17 +42,14 @@ cdef class Op:
     cdef object run(self, tuple arguments, dict keywords, object out, bint in_place)
 
 cdef class ElementwiseNode(Node):
-    cdef Op op
+    """Its `params` are the shapes of the operands where one was broadcast, else None."""
     cdef int dtype                      # that the operator computed in
-    cdef TensorImpl saved0, saved1, saved2, result
-    cdef unsigned long long version0, version1, version2, result_version
-    cdef double scalars[OPERANDS]       # in the bytes of `dtype`
-    cdef double params[PARAMS]
     cdef int input_dtypes[OPERANDS]
-    cdef tuple input_shapes             # where an input was broadcast, else None
+    cdef double scalars[OPERANDS]       # in the bytes of `dtype`
+    cdef double constants[PARAMS]       # parameters of the row, likewise
     cdef int read_saved(self, int k, Value* value) except -1
-    cdef TensorImpl fused(self, int k, TensorImpl g)
-    cdef TensorImpl differentiable(self, int k, TensorImpl g)
+    cdef TensorImpl fused(self, Op op, int k, TensorImpl g)
+    cdef TensorImpl differentiable(self, Op op, int k, TensorImpl g)
 
 cdef object to_value(object argument, Value* value)
 cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept
@@ -64,8 +61,7 @@ cdef int copy_into(TensorImpl target, TensorImpl source) except -1
 cdef int check_writable(TensorImpl target) except -1
 cdef int check_in_place(TensorImpl target, bint recorded) except -1
 cdef int check_out(TensorImpl out, bint recorded) except -1
-cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, str reader) except -1
+cdef TensorImpl write_out(TensorImpl out, TensorImpl result, bint recorded)
 cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept
-cdef object released_error()
 cdef TensorImpl out_argument(str name, object out)
 cdef double number_of(const Value* value, int dtype) except? -1

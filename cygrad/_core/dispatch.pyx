@@ -9,7 +9,8 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t, uint8_t
 from libc.string cimport memcpy, memset
 
-from cygrad._core.node cimport Node, NODE_RELEASED, NODE_TRACKED, attach, connect, edge, grad_mode, init_node, track_reachable
+from cygrad._core.node cimport (NODE_RELEASED, RESULT, Node, attach, connect, grad_mode, init_node, released_error,
+                                track_reachable)
 from cygrad._core.storage cimport Storage, default_dtype, dtypes
 from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, empty, empty_like, empty_strided,
                                   make_untracked, shallow_copy,
@@ -255,12 +256,26 @@ cdef int check_out(TensorImpl out, bint recorded) except -1:
     return 0
 
 
-def checked_out(TensorImpl out not None, TensorImpl result not None):
+cdef TensorImpl write_out(TensorImpl out, TensorImpl result, bint recorded):
     """Write a result into a tensor given as out=, and return that."""
-    check_out(out, result.flags & REQUIRES_GRAD != 0)
+    check_out(out, recorded)
+    if not same_shape(out, result):
+        raise out_shape_error(out, result.ndim, result.sizes)
+    if (cg_kind[result.dtype_nr] == b"f" and cg_kind[out.dtype_nr] != b"f"):
+        raise RuntimeError(f"result type {dtypes[result.dtype_nr].name} can't be cast to the desired output type {dtypes[out.dtype_nr].name}")
     copy_into(out, result)
     out.storage.version += 1
     return out
+
+
+def checked_out(TensorImpl out not None, TensorImpl result not None):
+    """Write a result into a tensor given as out=, and return that."""
+    return write_out(out, result, result.flags & REQUIRES_GRAD != 0)
+
+
+cdef object out_shape_error(TensorImpl out, int ndim, const intptr_t* shape):
+    return RuntimeError(f"out= has shape {list(sizes_tuple(out.ndim, out.sizes))} but the result has shape "
+                        f"{list(sizes_tuple(ndim, shape))}; give an out of that shape")
 
 
 cdef bint overlaps(TensorImpl target, TensorImpl source) noexcept:
@@ -434,13 +449,16 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
     # The common case first: tensors of one dtype that the row computes in, and results of their own.
     if target is None and op.plain and values[0].tensor is not NULL:
         dtype = (<TensorImpl>values[0].tensor).dtype_nr
-        if op.computes[dtype] and (op.arity == 1 or values[1].tensor is not NULL) and is_simple(op.kernel, dtype, op.arity, values):
+        if (op.computes[dtype] and (op.arity == 1 or values[1].tensor is not NULL or cg_kind[dtype] == b"f")
+                and is_simple(op.kernel, dtype, op.arity, values)):
+            if op.arity == 2 and values[1].tensor is NULL:
+                values[1].number = converted(values[1].real, dtype)
             result = map_simple(op.kernel, dtype, CG_BOOL if op.bool_result else dtype, op.arity, values, NULL)
             flags = (<TensorImpl>values[0].tensor).flags
-            if op.arity == 2:
+            if op.arity == 2 and values[1].tensor is not NULL:
                 flags |= (<TensorImpl>values[1].tensor).flags
             if flags & REQUIRES_GRAD and op.differentiable and grad_mode()[0]:
-                record(op, dtype, values, result, NULL)
+                record(op, dtype, values, result, NULL, True)
             return result
     for k in range(op.arity):
         if values[k].tensor is not NULL and not op.masks >> k & 1:
@@ -465,7 +483,7 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
     if target is None:
         result = map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, None)
         if recorded:
-            record(op, dtype, values, result, converted_params if op.params else NULL)
+            record(op, dtype, values, result, converted_params if op.params else NULL, False)
         return result
 
     # Into a target: in place, or out=.
@@ -478,11 +496,10 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
                            f"{dtypes[target.dtype_nr].name}")
     j = broadcast(op.arity, values, shape)
     if not shape_is(target, j, shape):
-        if in_place or j > target.ndim:
+        if in_place:
             raise RuntimeError(f"output with shape {list(sizes_tuple(target.ndim, target.sizes))} doesn't match the broadcast shape "
                                f"{list(sizes_tuple(j, shape))}")
-        raise RuntimeError(f"out= has shape {list(sizes_tuple(target.ndim, target.sizes))} but the result has shape "
-                           f"{list(sizes_tuple(j, shape))}; give an out of that shape")
+        raise out_shape_error(target, j, shape)
     copies = []
     for k in range(op.arity):
         if values[k].tensor is NULL:
@@ -497,7 +514,7 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
     map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, target)
     target.storage.version += 1
     if recorded:
-        record(op, dtype, values, target, converted_params if op.params else NULL)
+        record(op, dtype, values, target, converted_params if op.params else NULL, False)
     return target
 
 
@@ -529,139 +546,97 @@ cdef int check_integers(Op op, const Value* second) except -1:
 
 
 # ----- Recording -----
-cdef int record(Op op, int dtype, Value* values, TensorImpl result, const double* params) except -1:
-    """Make the node of a result: edges to the operands, and what the partials read."""
+cdef int record(Op op, int dtype, Value* values, TensorImpl result, const double* params, bint one_shape) except -1:
+    """Make the node of a result: edges to the operands, and what the partials read. `one_shape`: nothing was broadcast."""
     cdef ElementwiseNode node = ElementwiseNode.__new__(ElementwiseNode)
-    cdef TensorImpl tensor
+    cdef PyObject* tensor
     cdef int k, reads = 0
+    cdef unsigned flags = 0
     cdef bint broadcast_input = False
     init_node(node, 1)
     node.op, node.dtype = op, dtype
     if params is not NULL:
-        memcpy(node.params, params, sizeof(node.params))
+        memcpy(node.constants, params, sizeof(node.constants))
     for k in range(op.arity):
-        tensor = <TensorImpl>values[k].tensor if values[k].tensor is not NULL else None
-        if tensor is None:
+        tensor = values[k].tensor
+        if tensor is NULL:
             node.scalars[k] = values[k].number
-        elif not same_shape(tensor, result):
-            broadcast_input = True
-        if tensor is not None and tensor.flags & REQUIRES_GRAD and op.partial_form[k] != NO_PARTIAL:
-            connect(node, k, tensor)
-            node.input_dtypes[k] = tensor.dtype_nr
+            continue
+        flags |= (<TensorImpl>tensor).flags
+        if (<TensorImpl>tensor).flags & REQUIRES_GRAD and op.partial_form[k] != NO_PARTIAL:
+            connect(node, k, <TensorImpl>tensor)
+            node.input_dtypes[k] = (<TensorImpl>tensor).dtype_nr
             if op.partial_form[k] == KERNEL:
                 reads |= op.partial_reads[k]
-        else:
-            connect(node, k, None)
-    if reads & 1 and values[0].tensor is not NULL:
-        node.saved0 = <TensorImpl>values[0].tensor
-        node.version0 = node.saved0.storage.version
-    if reads & 2 and values[1].tensor is not NULL:
-        node.saved1 = <TensorImpl>values[1].tensor
-        node.version1 = node.saved1.storage.version
-    if reads & 4 and values[2].tensor is not NULL:
-        node.saved2 = <TensorImpl>values[2].tensor
-        node.version2 = node.saved2.storage.version
-    if reads >> OPERANDS & 1:
-        node.result = shallow_copy(result)
-        node.result_version = result.storage.version
+        broadcast_input = broadcast_input or not one_shape and not same_shape(<TensorImpl>tensor, result)
+    node.edges = op.arity
     for k in range(op.arity):
-        if values[k].tensor is not NULL and (<TensorImpl>values[k].tensor).flags & TENSOR_TRACKED:
-            track_reachable(node)
+        if reads >> k & 1 and values[k].tensor is not NULL:
+            node.save(k, <TensorImpl>values[k].tensor)
+    if reads >> RESULT & 1:
+        node.save(RESULT, result)
+    if flags & TENSOR_TRACKED:
+        track_reachable(node)
     if broadcast_input:
-        node.input_shapes = tuple([None if values[k].tensor is NULL else
-                                   sizes_tuple((<TensorImpl>values[k].tensor).ndim, (<TensorImpl>values[k].tensor).sizes)
-                                   for k in range(op.arity)])
+        node.params = shapes_of(op.arity, values)
     return attach(result, node, 0)
 
 
-cdef object released_error():
-    return RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-                        "been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-                        "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
-                        "you need to access saved tensors after calling backward.")
+cdef tuple shapes_of(int count, const Value* values):
+    return tuple([None if values[k].tensor is NULL else
+                  sizes_tuple((<TensorImpl>values[k].tensor).ndim, (<TensorImpl>values[k].tensor).sizes) for k in range(count)])
 
 
-def released_error_of():
-    """Return the error for saved values that were freed."""
-    return released_error()
-
-
-cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, str reader) except -1:
-    """Refuse a saved tensor that was changed in place."""
-    if tensor.storage.version == version:
-        return 0
-    source = f"which is output {tensor.output_nr} of {maker.node_name()}, " if maker is not None else ""
-    raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: "
-                       f"[cygrad {dtypes[tensor.dtype_nr].name} {list(sizes_tuple(tensor.ndim, tensor.sizes))}], {source}"
-                       f"is at version {tensor.storage.version}; expected version {version} instead. It was saved by {reader}: "
-                       "use the out-of-place form of what changed it, or clone() it before.")
-
-
-@cython.trashcan(True)
 cdef class ElementwiseNode(Node):
     """A recorded elementwise operator."""
 
     cdef str node_name(self):
-        return self.op.node_name
-
-    cdef void release(self):
-        if self.saved0 is not None or self.saved1 is not None or self.saved2 is not None or self.result is not None:
-            self.flags |= NODE_RELEASED
-            self.saved0 = self.saved1 = self.saved2 = self.result = None
+        return (<Op>self.op).node_name
 
     cdef int read_saved(self, int k, Value* value) except -1:
-        """Give operand k, or the result (k = OPERANDS), as a value of the fused kernel."""
-        cdef TensorImpl tensor
-        cdef unsigned long long version
-        if k == OPERANDS:
-            tensor, version = self.result, self.result_version
-            check_version(tensor, version, self, self.op.node_name)
+        """Give operand k, or the result (k = RESULT), as a value of the fused kernel."""
+        cdef TensorImpl tensor = self.unpack(k)
+        if tensor is None:
+            value.tensor, value.number = NULL, self.scalars[k]
         else:
-            tensor = self.saved0 if k == 0 else self.saved1 if k == 1 else self.saved2
-            version = self.version0 if k == 0 else self.version1 if k == 1 else self.version2
-            if tensor is None:
-                value.tensor, value.number = NULL, self.scalars[k]
-                return 0
-            if tensor.storage.version != version:
-                check_version(tensor, version, tensor.node, self.op.node_name)
-        value.tensor = <PyObject*>tensor
+            value.tensor = <PyObject*>tensor     # the node keeps it
         return 0
 
-    cdef TensorImpl fused(self, int k, TensorImpl g):
+    cdef TensorImpl fused(self, Op op, int k, TensorImpl g):
         """Return g * partial for operand k, in one pass."""
         cdef Value values[MAX_INPUTS]
-        cdef int j, count = 1, reads = self.op.partial_reads[k], masks = 0
+        cdef int j, count = 1, reads = op.partial_reads[k], masks = 0
         values[0].tensor = <PyObject*>g
-        for j in range(OPERANDS + 1):
+        for j in range(RESULT + 1):
             if reads >> j & 1:
                 self.read_saved(j, &values[count])
-                masks |= (self.op.masks >> j & 1) << count
+                masks |= (op.masks >> j & 1) << count
                 count += 1
-        return map_kernel(self.op.partial_kernel[k], self.dtype, self.dtype, masks, count, values,
-                          self.params if self.op.params else NULL, self.op.cost, None)
+        return map_kernel(op.partial_kernel[k], self.dtype, self.dtype, masks, count, values, self.constants if op.params else NULL,
+                          op.cost, None)
 
-    cdef TensorImpl differentiable(self, int k, TensorImpl g):
+    cdef TensorImpl differentiable(self, Op op, int k, TensorImpl g):
         """Return g * partial for operand k as operations on tensors, which are recorded."""
         cdef Value value
         cdef TensorImpl tensor
-        cdef int j, reads = self.op.partial_reads[k]
+        cdef int j, reads = op.partial_reads[k]
         cdef list arguments = [g]
-        for j in range(OPERANDS + 1):
+        for j in range(RESULT + 1):
             if not reads >> j & 1:
                 continue
             self.read_saved(j, &value)
             if value.tensor is NULL:
-                tensor = empty(CG_BOOL if self.op.masks >> j & 1 else self.dtype, 0, NULL)
+                tensor = empty(CG_BOOL if op.masks >> j & 1 else self.dtype, 0, NULL)
                 memcpy(tensor.data, &value.number, cg_itemsize[tensor.dtype_nr])
-            elif j == OPERANDS:
+            elif j == RESULT:
                 tensor = shallow_copy(self.result)
                 attach(tensor, self, 0)
             else:
                 tensor = <TensorImpl>value.tensor
             arguments.append(tensor)
-        for j in range(self.op.params):
-            arguments.append((<float*>self.params)[j] if self.dtype == CG_FLOAT32 else self.params[j])
-        result = self.op.reading(k)(*arguments)
+        for j in range(op.params):
+            arguments.append((<float*>self.constants)[j] if self.dtype == CG_FLOAT32 else self.constants[j])
+        result = op.reading(k)(*arguments)
         if isinstance(result, TensorImpl):
             return result
         # A partial that is a number is 0: 1 is IDENTITY.
@@ -670,24 +645,25 @@ cdef class ElementwiseNode(Node):
         return tensor
 
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
+        cdef Op op = <Op>self.op
         cdef TensorImpl g, part
-        cdef int k, output_nr
+        cdef int k
         if self.flags & NODE_RELEASED:
             raise released_error()
         if grads[0] is NULL:
             return 0
         g = <TensorImpl>grads[0]
-        for k in range(self.op.arity):
-            if edge(self, k, &output_nr) is None:
+        for k in range(op.arity):
+            if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is None:
                 continue
-            if self.op.partial_form[k] == IDENTITY:
+            if op.partial_form[k] == IDENTITY:
                 part = g
             elif grad_mode()[0]:
-                part = self.differentiable(k, g)
+                part = self.differentiable(op, k, g)
             else:
-                part = self.fused(k, g)
-            if self.input_shapes is not None:
-                part = (<object>part).sum_to_size(self.input_shapes[k])
+                part = self.fused(op, k, g)
+            if self.params is not None:
+                part = (<object>part).sum_to_size(self.params[k])
             if self.input_dtypes[k] != part.dtype_nr:
                 part = (<object>part).to(dtypes[self.input_dtypes[k]])
             Py_INCREF(part)
@@ -732,7 +708,7 @@ cdef class Op:
             saved = row.saved(operand)
             for j, name in enumerate(row.operands):
                 self.partial_reads[k] |= (name in saved) << j
-            self.partial_reads[k] |= ("y" in saved) << OPERANDS
+            self.partial_reads[k] |= ("y" in saved) << RESULT
 
     cdef object reading(self, int k):
         """Return the tensor reading of `g * partial`, compiled at its first use."""

@@ -12,8 +12,8 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
-from cygrad._core.dispatch cimport Op, Value, check_version, copy_into, copy_of, elementwise, map_kernel, released_error, same_shape
-from cygrad._core.node cimport (AccumulateGrad, Hooks, NODE_RELEASED, NODE_TRACKED, Node, attach, connect, edge, gradient_edge,
+from cygrad._core.dispatch cimport Op, Value, copy_into, copy_of, elementwise, map_kernel, same_shape
+from cygrad._core.node cimport (AccumulateGrad, Hooks, Node, attach, check_version, connect, edge, gradient_edge,
                                 grad_mode, init_node, set_accumulate, set_edge, track_reachable)
 from cygrad._core.storage cimport dtypes
 from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, RETAINS_GRAD, TensorImpl, empty, empty_strided, shallow_copy, sizes_tuple)
@@ -326,7 +326,7 @@ cdef int tensor_hooks(Node node, PyObject** grads) except -1:
     cdef Hooks hooks
     cdef TensorImpl tensor
     if isinstance(node, AccumulateGrad):
-        tensor = (<AccumulateGrad>node).variable
+        tensor = (<AccumulateGrad>node).saved0
         if tensor.extra is not None and grads[0] is not NULL:
             call_hooks(tensor.extra, grads)
         return 0
@@ -521,7 +521,6 @@ cdef class SavedTensor:
         return tensor
 
 
-@cython.trashcan(True)
 cdef class FunctionNode(Node):
     """The node of a user Function; the Python layer subclasses it and gives it `_run_backward(*grads)`."""
 

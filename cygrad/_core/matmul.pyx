@@ -66,6 +66,7 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
     cdef intptr_t strides[9]
     cdef intptr_t index[MAX_DIMS]
     cdef char* arguments[3]
+    cdef char* advanced[3]      # the loop moves the pointers it is given
     cdef TensorImpl out
     cdef int size = cg_itemsize[a.dtype_nr], ndim = max(a.ndim, b.ndim), batch = ndim - 2, d, k, place
     cdef intptr_t n = a.sizes[a.ndim - 2], m = b.sizes[b.ndim - 1], inner = a.sizes[a.ndim - 1], left, right
@@ -102,11 +103,12 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
     strides[7], strides[8] = out.strides[ndim - 2] * size, out.strides[ndim - 1] * size
     place = 0
     while place >= 0:
+        advanced[0], advanced[1], advanced[2] = arguments[0], arguments[1], arguments[2]
         if n * m * inner * dims[0] >= RELEASE_GIL:
             with nogil:
-                loop(arguments, dims, strides, loop_data[a.dtype_nr])
+                loop(advanced, dims, strides, loop_data[a.dtype_nr])
         else:
-            loop(arguments, dims, strides, loop_data[a.dtype_nr])
+            loop(advanced, dims, strides, loop_data[a.dtype_nr])
         place = batch - 2
         while place >= 0:
             index[place] += 1
@@ -162,7 +164,10 @@ cdef object with_dims(str name, int dims_a, int dims_b, object a, object b, obje
     """Multiply tensors of exactly these numbers of dims."""
     cdef TensorImpl left = tensor_argument(name, "input", a), right = tensor_argument(name, "mat2", b), result
     kinds = {1: "vector", 2: "matrix", 3: "3D tensor"}
-    for argument, tensor, dims in (("self", left, dims_a), ("mat2" if dims_b > 1 else "vec", right, dims_b)):
+    first, second = {"mm": ("self", "mat2"), "bmm": ("batch1", "batch2")}.get(name, ("", ""))
+    if name == "mv" and (left.ndim != 2 or right.ndim != 1):
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {left.ndim}, {right.ndim}")
+    for argument, tensor, dims in ((first, left, dims_a), (second, right, dims_b)):
         if (<TensorImpl>tensor).ndim != dims:
             raise RuntimeError(f"{argument} must be a {kinds[dims]}: {name}() got a {(<TensorImpl>tensor).ndim}D tensor; matmul() takes any")
     result = multiply(left, right)

@@ -8,24 +8,33 @@ from cpython.object cimport PyObject
 from cygrad._core.tensor cimport TensorImpl
 
 cdef enum:
+    RESULT = 3              # the place of the result among the saved values
     NODE_TRACKED = 1
     NODE_RELEASED = 2       # saved values were freed by a backward
 
 cdef class Node:
+    # All Python objects of all kinds of nodes are here: a subclass with its own would be tracked and untracked once more.
     cdef Node next0, next1, next2
+    cdef list more          # (node, output number) of the fourth edge and later
+    cdef object hooks       # Hooks, or None
+    cdef object op          # the row's Op or RuleOp
+    cdef tuple params       # of a rule; shapes of broadcast operands
+    cdef TensorImpl saved0, saved1, saved2      # operands that the backward reads
+    cdef TensorImpl result                      # likewise, without its history
+    cdef unsigned long long version0, version1, version2, result_version
+    cdef unsigned long long sequence_nr
     cdef int nr0, nr1, nr2
     cdef int edges
     cdef int outputs
     cdef unsigned flags
-    cdef unsigned long long sequence_nr
-    cdef list more          # (node, output number) of the fourth edge and later
-    cdef object hooks       # Hooks, or None
     cdef int apply(self, PyObject** grads, PyObject** results) except -1
     cdef void release(self)
     cdef str node_name(self)
+    cdef int save(self, int place, TensorImpl tensor) except -1
+    cdef TensorImpl unpack(self, int place)
 
 cdef class AccumulateGrad(Node):
-    cdef readonly TensorImpl variable
+    """Its leaf is `saved0`."""
 
 cdef class Hooks:
     """Registered hooks: dicts from handle id to callable, or None."""
@@ -37,12 +46,32 @@ cdef class Hooks:
 ctypedef int (*accumulate_function)(TensorImpl variable, TensorImpl grad) except -1
 
 cdef void set_accumulate(accumulate_function function) noexcept
-cdef void init_node(Node node, int outputs) noexcept
+cdef unsigned long long last_sequence_nr    # one count for all threads: the GIL is held
+
+cdef inline void init_node(Node node, int outputs) noexcept:
+    """Give a new node its place in the order of nodes."""
+    global last_sequence_nr
+    last_sequence_nr += 1
+    node.sequence_nr, node.outputs = last_sequence_nr, outputs
+
 cdef int set_edge(Node node, int index, Node target, int output_nr) except -1
-cdef Node edge(Node node, int index, int* output_nr)
+cdef Node late_edge(Node node, int index, int* output_nr)
+
+cdef inline Node edge(Node node, int index, int* output_nr):
+    """Return where the gradient of input `index` goes, or None."""
+    if index == 0:
+        output_nr[0] = node.nr0
+        return node.next0
+    if index == 1:
+        output_nr[0] = node.nr1
+        return node.next1
+    return late_edge(node, index, output_nr)
+
 cdef Node gradient_edge(TensorImpl tensor, int* output_nr)
 cdef int connect(Node node, int index, TensorImpl tensor) except -1
 cdef int attach(TensorImpl result, Node node, int output_nr) except -1
 cdef int* grad_mode() noexcept nogil
+cdef object released_error()
+cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, str reader) except -1
 cdef Hooks hooks_of(Node node)
 cdef int track_reachable(object start) except -1

@@ -5,7 +5,8 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdlib cimport free, realloc
 
-from cygrad._core.tensor cimport REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, make_untracked
+from cygrad._core.storage cimport dtypes
+from cygrad._core.tensor cimport REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, make_untracked, shallow_copy, sizes_tuple
 
 cdef extern from "Python.h":
     void PyObject_GC_Track(void* object)
@@ -13,17 +14,18 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
-    static unsigned long long cg_sequence;
-    static unsigned long long cg_next_sequence(void) { return __atomic_add_fetch(&cg_sequence, 1, __ATOMIC_RELAXED); }
     static __thread int cg_grad_mode = 1;
     static int *cg_grad_mode_address(void) { return &cg_grad_mode; }
-    static int cg_traverse(PyObject *object, visitproc visit, void *argument) {
-        return Py_TYPE(object)->tp_traverse(object, visit, argument);
-    }
     """
-    int cg_traverse(PyObject* object, int (*visit)(PyObject*, void*) noexcept, void* argument) noexcept
-    unsigned long long cg_next_sequence() noexcept nogil
     int* cg_grad_mode_address() noexcept nogil
+
+
+cdef extern from "type_slots.h":
+    int cg_traverse(PyObject* object, int (*visit)(PyObject*, void*) noexcept, void* argument) noexcept
+    void cg_prepend_dealloc(type kind, void (*before)(PyObject*) noexcept) noexcept
+    void cg_never_clear(type kind) noexcept
+
+cdef unsigned long long last_sequence_nr = 0
 
 
 cdef int* grad_mode() noexcept nogil:
@@ -59,6 +61,38 @@ cdef class Node:
 
     cdef void release(self):
         """Free the saved values."""
+        if self.saved0 is not None or self.saved1 is not None or self.saved2 is not None or self.result is not None:
+            self.flags |= NODE_RELEASED
+            self.saved0 = self.saved1 = self.saved2 = self.result = None
+
+    cdef int save(self, int place, TensorImpl tensor) except -1:
+        """Keep an operand, or (place RESULT) the result, with its version."""
+        cdef unsigned long long version = tensor.storage.version
+        if place == 0:
+            self.saved0, self.version0 = tensor, version
+        elif place == 1:
+            self.saved1, self.version1 = tensor, version
+        elif place == 2:
+            self.saved2, self.version2 = tensor, version
+        else:
+            self.result, self.result_version = shallow_copy(tensor), version
+        return 0
+
+    cdef TensorImpl unpack(self, int place):
+        """Return a saved tensor (None if there is none); RuntimeError if it was changed in place."""
+        cdef TensorImpl tensor
+        cdef unsigned long long version
+        if place == 0:
+            tensor, version = self.saved0, self.version0
+        elif place == 1:
+            tensor, version = self.saved1, self.version1
+        elif place == 2:
+            tensor, version = self.saved2, self.version2
+        else:
+            tensor, version = self.result, self.result_version
+        if tensor is not None and tensor.storage.version != version:
+            check_version(tensor, version, self if place == RESULT else tensor.node, self.node_name())
+        return tensor
 
     cdef str node_name(self):
         return type(self).__name__
@@ -118,11 +152,6 @@ cdef class Node:
         return result[0] if len(result) == 1 else tuple(result)
 
 
-cdef void init_node(Node node, int outputs) noexcept:
-    node.sequence_nr = cg_next_sequence()
-    node.outputs = outputs
-
-
 cdef int set_edge(Node node, int index, Node target, int output_nr) except -1:
     """Set the next edge; edges are set in order, None included."""
     node.edges = index + 1
@@ -141,14 +170,8 @@ cdef int set_edge(Node node, int index, Node target, int output_nr) except -1:
     return 0
 
 
-cdef Node edge(Node node, int index, int* output_nr):
-    """Return where the gradient of input `index` goes, or None."""
-    if index == 0:
-        output_nr[0] = node.nr0
-        return node.next0
-    if index == 1:
-        output_nr[0] = node.nr1
-        return node.next1
+cdef Node late_edge(Node node, int index, int* output_nr):
+    """Return an edge after the first two."""
     if index == 2:
         output_nr[0] = node.nr2
         return node.next2
@@ -165,22 +188,56 @@ cdef void set_accumulate(accumulate_function function) noexcept:
     accumulate = function
 
 
-@cython.no_gc_clear     # __dealloc__ needs `variable`; a cycle through it is broken at the tensor
-@cython.trashcan(True)
 cdef class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds what arrives to `.grad`."""
 
-    def __dealloc__(self):
-        if self.variable is not None:
-            self.variable.accumulator = NULL
+    @property
+    def variable(self):
+        """The leaf."""
+        return self.saved0
+
+    cdef void release(self):
+        """Keep the leaf: it is no saved value."""
 
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         if grads[0] is not NULL:
-            accumulate(self.variable, <TensorImpl>grads[0])
+            accumulate(self.saved0, <TensorImpl>grads[0])
         return 0
 
 
+cdef void forget_accumulator(PyObject* node) noexcept:
+    """Tell the leaf that its accumulator dies."""
+    if (<AccumulateGrad>node).saved0 is not None:
+        (<AccumulateGrad>node).saved0.accumulator = NULL
+
+
 make_untracked(AccumulateGrad)
+cg_prepend_dealloc(AccumulateGrad, forget_accumulator)
+cg_never_clear(AccumulateGrad)      # forget_accumulator() needs the leaf
+
+
+# ----- Errors of saved values -----
+cdef object released_error():
+    return RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+                        "been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+                        "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+                        "you need to access saved tensors after calling backward.")
+
+
+def released_error_of():
+    """Return the error for saved values that were freed."""
+    return released_error()
+
+
+cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, str reader) except -1:
+    """Refuse a saved tensor that was changed in place."""
+    if tensor.storage.version == version:
+        return 0
+    source = f"which is output {tensor.output_nr} of {maker.node_name()}, " if maker is not None else ""
+    raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: "
+                       f"[cygrad {dtypes[tensor.dtype_nr].name} {list(sizes_tuple(tensor.ndim, tensor.sizes))}], {source}"
+                       f"is at version {tensor.storage.version}; expected version {version} instead. It was saved by {reader}: "
+                       "use the out-of-place form of what changed it, or clone() it before.")
 
 
 cdef Node gradient_edge(TensorImpl tensor, int* output_nr):
@@ -195,7 +252,7 @@ cdef Node gradient_edge(TensorImpl tensor, int* output_nr):
         return <AccumulateGrad>tensor.accumulator
     node = AccumulateGrad.__new__(AccumulateGrad)
     init_node(node, 1)
-    node.variable = tensor
+    node.saved0 = tensor
     tensor.accumulator = <void*>node
     if tensor.flags & TENSOR_TRACKED:
         track_node(node)

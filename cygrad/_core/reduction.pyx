@@ -4,12 +4,12 @@ cimport cython
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from cygrad._core.dispatch cimport check_out, copy_into, fill_operand
+from cygrad._core.dispatch cimport fill_operand, write_out
 from cygrad._core.rules cimport RuleOp, record, rule_op, wanted
 from cygrad._core.storage cimport default_dtype, dtype_number, dtypes
-from cygrad._core.tensor cimport TensorImpl, empty, normalize_dim, sizes_tuple
+from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, normalize_dim, sizes_tuple
 from cygrad._kernels.elementwise cimport CG_BOOL, CG_INT64, MAX_DIMS, Operand, cg_itemsize, cg_kind
-from cygrad._kernels.reduction cimport cg_reduction, find, reduction, run, scan
+from cygrad._kernels.reduction cimport BLOCK, cg_reduction, find, reduction, run, run_small, scan
 
 from cygrad.ops import REDUCTIONS
 
@@ -93,19 +93,22 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     recorded = op.rule is not None and wanted(x, None)
     out_dtype = op.kernel.out_dtype[x.dtype_nr]
     result = empty(out_dtype, ndim, shape)
-    fill_operand(&operand, x, x.dtype_nr, x.ndim, x.sizes)
-    if x.count >= RELEASE_GIL:
+    if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1:
+        run_small(op.kernel, x.dtype_nr, x.data, count, result.data)
+        failed = 0
+    elif x.count >= RELEASE_GIL:
+        fill_operand(&operand, x, x.dtype_nr, x.ndim, x.sizes)
         with nogil:
             failed = run(op.kernel, &operand, x.ndim, x.sizes, mask, result.data)
     else:
+        fill_operand(&operand, x, x.dtype_nr, x.ndim, x.sizes)
         failed = run(op.kernel, &operand, x.ndim, x.sizes, mask, result.data)
     if failed:
         raise MemoryError(f"{op.name}(): no memory for partial results")
+    if dtype is not None:
+        result = (<object>result).to(dtype)
     if out is not None:
-        check_out(out, recorded)
-        copy_into(out, result)
-        out.storage.version += 1
-        return out
+        return write_out(out, result, recorded)
     if recorded:
         record(op.rule, x, None, result, params_of(op.rule, x, dim, count))
     return result
@@ -129,10 +132,10 @@ def make_reduction(ReductionOp op not None):
     return function
 
 
-def cumulate(str name, TensorImpl input not None, dim, dtype=None, bint reverse=False):
+def cumulate(str name, TensorImpl input not None, dim, bint reverse=False):
     """Return the running fold along a dim, from the end if `reverse`; not recorded."""
     cdef ReductionOp op = ops[name]
-    cdef TensorImpl x = input if dtype is None else (<object>input).to(dtype), result
+    cdef TensorImpl x = input, result
     cdef Operand source, target
     cdef int d = normalize_dim(dim, x.ndim)
     result = empty(op.kernel.out_dtype[x.dtype_nr], x.ndim, x.sizes)
@@ -143,14 +146,14 @@ def cumulate(str name, TensorImpl input not None, dim, dtype=None, bint reverse=
     return result
 
 
-def extremum(str name, TensorImpl input not None, dim, bint keepdim=False):
+def extremum(str name, TensorImpl input not None, dim, bint keepdim=False, str caller=None):
     """Return (values, indices) of the first largest or smallest elements along a dim; not recorded."""
     cdef ReductionOp op = ops[name]
     cdef int d = normalize_dim(dim, input.ndim)
     cdef TensorImpl values, indices, detached = (<object>input).detach()
     cdef Operand source, from_values, to_indices
     if input.ndim and input.sizes[d] == 0:
-        raise IndexError(f"{name[1:]}(): Expected reduction dim {d} to have non-zero size.")
+        raise IndexError(f"{caller or name}(): Expected reduction dim {d} to have non-zero size.")
     values = reduce_tensor(op, detached, d, True, None, None)
     indices = empty(CG_INT64, values.ndim, values.sizes)
     fill_operand(&source, input, input.dtype_nr, input.ndim, input.sizes)

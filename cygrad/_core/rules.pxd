@@ -14,16 +14,11 @@ cdef class RuleOp:
     cdef readonly tuple params          # names
     cdef tuple functions                # of the inputs in order; one, for all, where `each`
     cdef tuple plans                    # where the arguments of each function come from
-    cdef tuple reads                    # bit k: input k, bit 2: the result
+    cdef tuple reads                    # bit k: input k, bit RESULT: the result
     cdef bint each
 
 cdef class RuleNode(Node):
-    cdef RuleOp op
-    cdef tuple params
-    cdef TensorImpl saved0, saved1, result
-    cdef unsigned long long version0, version1, result_version
-    cdef object call(self, int function, TensorImpl g)
-    cdef int give(self, PyObject** results, int k, object part) except -1
+    cdef object call(self, RuleOp op, int function, TensorImpl g)
 
 cdef RuleOp rule_op(str name)
 cdef bint wanted(TensorImpl a, TensorImpl b)

@@ -4,16 +4,15 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
-from cygrad._core.dispatch cimport check_version, released_error
-from cygrad._core.node cimport NODE_RELEASED, Node, attach, connect, edge, grad_mode, init_node, track_reachable
+from cygrad._core.node cimport (NODE_RELEASED, RESULT, Node, attach, connect, edge, grad_mode, init_node, released_error,
+                                track_reachable)
 from cygrad._core.tensor cimport REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, make_untracked, shallow_copy
 
 from cygrad.ops import RULES
 
 cdef enum:
     GRADIENT = -1
-    RESULT = 2          # inputs are 0 and 1, parameters from FIRST_PARAM on
-    FIRST_PARAM = 3
+    FIRST_PARAM = RESULT + 1    # below are inputs and the result
 
 
 @cython.final
@@ -45,61 +44,45 @@ cdef bint wanted(TensorImpl a, TensorImpl b):
     return grad_mode()[0] != 0 and (a.flags & REQUIRES_GRAD != 0 or b is not None and b.flags & REQUIRES_GRAD != 0)
 
 
-@cython.trashcan(True)
 cdef class RuleNode(Node):
     """A recorded structural operator."""
 
     cdef str node_name(self):
-        return self.op.node_name
+        return (<RuleOp>self.op).node_name
 
-    cdef void release(self):
-        if self.saved0 is not None or self.saved1 is not None or self.result is not None:
-            self.flags |= NODE_RELEASED
-            self.saved0 = self.saved1 = self.result = None
-
-    cdef object call(self, int function, TensorImpl g):
+    cdef object call(self, RuleOp op, int function, TensorImpl g):
         """Call a function of the rule with what it names."""
         cdef TensorImpl tensor
         cdef list arguments = []
         cdef int source
-        for source in self.op.plans[function]:
+        for source in op.plans[function]:
             if source == GRADIENT:
                 arguments.append(g)
             elif source >= FIRST_PARAM:
                 arguments.append(self.params[source - FIRST_PARAM])
-            elif source == RESULT:
-                check_version(self.result, self.result_version, self, self.op.node_name)
-                tensor = self.result
-                if grad_mode()[0]:
+            else:
+                tensor = self.unpack(source)
+                if source == RESULT and grad_mode()[0]:
                     tensor = shallow_copy(tensor)
                     attach(tensor, self, 0)
                 arguments.append(tensor)
-            else:
-                tensor = self.saved0 if source == 0 else self.saved1
-                check_version(tensor, self.version0 if source == 0 else self.version1, tensor.node, self.op.node_name)
-                arguments.append(tensor)
-        return self.op.functions[function](*arguments)
-
-    cdef int give(self, PyObject** results, int k, object part) except -1:
-        Py_INCREF(<TensorImpl?>part)
-        results[k] = <PyObject*>part
-        return 0
+        return op.functions[function](*arguments)
 
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
+        cdef RuleOp op = <RuleOp>self.op
+        cdef TensorImpl part
         cdef int k, output_nr
         if self.flags & NODE_RELEASED:
             raise released_error()
         if grads[0] is NULL:
             return 0
-        if self.op.each:
-            parts = self.call(0, <TensorImpl>grads[0])
-            for k in range(self.edges):
-                if edge(self, k, &output_nr) is not None:
-                    self.give(results, k, parts[k])
-            return 0
+        parts = self.call(op, 0, <TensorImpl>grads[0]) if op.each else None
         for k in range(self.edges):
-            if edge(self, k, &output_nr) is not None:
-                self.give(results, k, self.call(k, <TensorImpl>grads[0]))
+            if edge(self, k, &output_nr) is None:
+                continue
+            part = <TensorImpl?>(parts[k] if op.each else self.call(op, k, <TensorImpl>grads[0]))
+            Py_INCREF(part)
+            results[k] = <PyObject*>part
         return 0
 
 
@@ -120,11 +103,11 @@ cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple 
         if b.flags & REQUIRES_GRAD:
             reads |= <int>op.reads[1]
     if reads & 1:
-        node.saved0, node.version0 = a, a.storage.version
+        node.save(0, a)
     if reads & 2:
-        node.saved1, node.version1 = b, b.storage.version
+        node.save(1, b)
     if reads >> RESULT & 1:
-        node.result, node.result_version = shallow_copy(result), result.storage.version
+        node.save(RESULT, result)
     if a.flags & TENSOR_TRACKED or b is not None and b.flags & TENSOR_TRACKED:
         track_reachable(node)
     return attach(result, node, 0)

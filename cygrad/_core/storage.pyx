@@ -12,17 +12,7 @@ cdef extern from "Python.h":
     Py_buffer* PyMemoryView_GET_BUFFER(object view)
 
 
-cdef extern from *:
-    """
-    static destructor cg_dealloc;
-    static void (*cg_before_dealloc)(PyObject *);
-    static void cg_dealloc_both(PyObject *object) { cg_before_dealloc(object); cg_dealloc(object); }
-    static void cg_prepend_dealloc(PyObject *type, void (*before)(PyObject *)) {
-        cg_before_dealloc = before;
-        cg_dealloc = ((PyTypeObject *)type)->tp_dealloc;
-        ((PyTypeObject *)type)->tp_dealloc = cg_dealloc_both;
-    }
-    """
+cdef extern from "type_slots.h":
     void cg_prepend_dealloc(type kind, void (*before)(PyObject*) noexcept) noexcept
 
 
@@ -104,7 +94,7 @@ cdef int dtype_number(object dtype) except -1:
     if dtype is int:
         return dtype_by_name["int64"].number
     if dtype is float:
-        return default_number
+        return dtype_by_name["float64"].number
     import numpy
     try:
         name = numpy.dtype(dtype).name
@@ -128,7 +118,7 @@ cdef class Storage:
 
 
 cdef void release_memory(PyObject* object) noexcept:
-    """Give back what a dying Storage owns; it stands before tp_dealloc since __dealloc__ would save and restore exceptions."""
+    """Give back what a dying Storage owns."""
     if (<Storage>object).padded:
         if (<Storage>object).data == (<Storage>object).small:
             count_live(-<Py_ssize_t>(<Storage>object).nbytes)

@@ -18,29 +18,12 @@ cdef extern from "Python.h":
     Py_ssize_t PyIndex_AsSsize "PyNumber_AsSsize_t"(object value, object exception) except? -1
 
 cdef extern from *:
-    """
-    /* The inherited tp_new itself: the way through type.__new__ costs 40 ns. */
-    static inline PyObject *cg_new(PyObject *type, PyObject *no_arguments) {
-        return ((PyTypeObject *)type)->tp_new((PyTypeObject *)type, no_arguments, NULL);
-    }
-    /* Cython's operators are methods too, so a class in Python gets slots that look them up by name: 60 ns an operator. */
-    static void cg_inherit_operators(PyObject *type) {
-        PyTypeObject *base = ((PyTypeObject *)type)->tp_base;
-        if (base->tp_as_number) *((PyTypeObject *)type)->tp_as_number = *base->tp_as_number;
-    }
-    /* Objects are made untracked by the garbage collector; track_reachable() hands them over. */
-    static PyObject *cg_alloc_untracked(PyTypeObject *type, Py_ssize_t items) {
-        PyObject *object = PyObject_GC_New(PyObject, type);
-        (void)items;
-        if (object) memset(object + 1, 0, type->tp_basicsize - sizeof(PyObject));
-        return object;
-    }
-    static void cg_make_untracked(PyObject *type) { ((PyTypeObject *)type)->tp_alloc = cg_alloc_untracked; }
-    """
-    void cg_make_untracked(type kind) noexcept
-    object cg_new(type kind, tuple no_arguments)
-    void cg_inherit_operators(type kind) noexcept
     bint multiply_overflows "__builtin_mul_overflow"(intptr_t a, intptr_t b, intptr_t* product) noexcept nogil
+
+cdef extern from "type_slots.h":
+    object cg_new(type kind, tuple no_arguments)
+    void cg_make_untracked(type kind) noexcept
+    void cg_inherit_operators(type kind) noexcept
 
 
 class Size(tuple):
@@ -449,7 +432,7 @@ cdef int normalize_dim(object dim, int ndim) except -1:
     """Return a dim as a number from 0 on; raise IndexError where it is out of range."""
     cdef Py_ssize_t d
     cdef int limit = max(ndim, 1)
-    if not hasattr(dim, "__index__") or isinstance(dim, bool):
+    if type(dim) is not int and (not hasattr(dim, "__index__") or isinstance(dim, bool)):
         raise TypeError(f"dim must be an int, not {type(dim).__name__}")
     d = PyIndex_AsSsize(dim, IndexError)
     if d < -limit or d >= limit:

@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 from cygrad._core.dispatch cimport (Value, check_in_place, copy_into, copy_of, elementwise, number_of, same_shape, to_value)
 from cygrad._core.interop cimport array_of, tensor_of_array
 from cygrad._core.node cimport grad_mode
-from cygrad._core.rules cimport record, rule_op, wanted
+from cygrad._core.rules cimport RuleOp, record, rule_op, wanted
 from cygrad._core.storage cimport Storage, dtype_number, dtypes, new_storage
 from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TensorImpl, checked_numel, empty, new_tensor, normalize_dim, parse_sizes,
                                   sizes_tuple, view_of)
@@ -80,10 +80,10 @@ cdef TensorImpl reshape_to(TensorImpl x, int ndim, intptr_t* shape, str rule, bi
             raise RuntimeError("only one dimension can be inferred" if size == -1 else f"invalid shape dimension {size}")
         else:
             known *= size
-    if inferred >= 0 and known == 0:
+    if inferred >= 0 and known == 0 and x.count == 0:
         raise RuntimeError(f"cannot reshape tensor of {x.count} elements into shape {list(sizes_tuple(ndim, shape))} because the "
                            "unspecified dimension size -1 can be any value and is ambiguous")
-    if inferred >= 0 and x.count % known == 0:
+    if inferred >= 0 and known and x.count % known == 0:
         shape[inferred] = x.count // known
         known = x.count
     if known != x.count or inferred >= 0 and shape[inferred] < 0:
@@ -407,7 +407,9 @@ def cat(tensors, dim=0, *, out=None, axis=None):
     for k, item in enumerate(parts):
         if not isinstance(item, TensorImpl):
             raise TypeError(f"expected Tensor as element {k} in argument 0, but got {type(item).__name__}")
-    first = parts[0]
+    # An empty vector joins with anything: torch's and NumPy's starting value of loops.
+    shaped = tuple([part for part in parts if (<TensorImpl>part).ndim != 1 or (<TensorImpl>part).count]) or parts
+    first = shaped[0]
     dtype = first.dtype_nr
     if first.ndim == 0:
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated; use stack()")
@@ -415,6 +417,10 @@ def cat(tensors, dim=0, *, out=None, axis=None):
     memcpy(shape, first.sizes, first.ndim * sizeof(intptr_t))
     shape[along] = 0
     for k, part in enumerate(parts):
+        dtype = cg_promotion[dtype][part.dtype_nr]
+        if part.ndim == 1 and part.count == 0 and first.ndim != 1:
+            sizes.append(None)
+            continue
         if part.ndim != first.ndim:
             raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {part.ndim}")
         for d in range(first.ndim):
@@ -423,10 +429,11 @@ def cat(tensors, dim=0, *, out=None, axis=None):
                                    f"{part.sizes[d]} for tensor number {k} in the list.")
         shape[along] += part.sizes[along]
         sizes.append(part.sizes[along])
-        dtype = cg_promotion[dtype][part.dtype_nr]
     parts = tuple([convert(part, dtypes[dtype]) for part in parts])
     result = empty(dtype, first.ndim, shape)
-    for part in parts:
+    for k, part in enumerate(parts):
+        if sizes[k] is None:
+            continue
         shape[along] = part.sizes[along]
         place = view_of(result, result.data + start * result.strides[along] * cg_itemsize[dtype], first.ndim, shape, result.strides)
         copy_into(place, part)
@@ -481,7 +488,7 @@ def unbind(TensorImpl input not None, dim=0):
     (tensor(0), tensor(1))
     """
     if input.ndim == 0:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     cdef int d = normalize_dim(dim, input.ndim)
     return tuple([select(input, d, index) for index in range(input.sizes[d])])
 
@@ -516,8 +523,13 @@ def split(TensorImpl input not None, split_size_or_sections, dim=0):
 
 
 # ----- Indexing -----
+cdef RuleOp SLICE = rule_op("slice"), SELECT = rule_op("select")
+
+
 cdef bint is_integer(object item):
     """Say whether an index selects one place: ints and integer scalars do, bools and arrays do not."""
+    if type(item) is int:
+        return True
     if isinstance(item, TensorImpl):
         return (<TensorImpl>item).ndim == 0 and cg_kind[(<TensorImpl>item).dtype_nr] == b"i"
     return PyIndex_Check(item) and not PyBool_Check(item) and not isinstance(item, numpy.ndarray)
@@ -533,10 +545,12 @@ cdef TensorImpl basic_view(TensorImpl x, tuple key):
     if len(key) > MAX_DIMS:
         raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
     for item in key:
-        if item is Ellipsis:
+        if PySlice_Check(item):
+            consumed += 1
+        elif item is Ellipsis:
             ellipses += 1
         elif item is not None:
-            if not PySlice_Check(item) and not is_integer(item):
+            if not is_integer(item):
                 return None
             consumed += 1
     if consumed and x.ndim == 0:
@@ -547,15 +561,7 @@ cdef TensorImpl basic_view(TensorImpl x, tuple key):
     if ellipses > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     for item in key:
-        if item is None:
-            sizes[ndim], strides[ndim] = 1, 0
-            ndim += 1
-        elif item is Ellipsis:
-            for _ in range(x.ndim - consumed):
-                sizes[ndim], strides[ndim] = x.sizes[d], x.strides[d]
-                ndim += 1
-                d += 1
-        elif PySlice_Check(item):
+        if PySlice_Check(item):
             PySlice_Unpack(item, &start, &stop, &step)
             if step <= 0:
                 raise ValueError("step must be greater than zero; use flip() for the reverse order")
@@ -565,6 +571,14 @@ cdef TensorImpl basic_view(TensorImpl x, tuple key):
             sizes[ndim], strides[ndim] = length, x.strides[d] * step
             ndim += 1
             d += 1
+        elif item is None:
+            sizes[ndim], strides[ndim] = 1, 0
+            ndim += 1
+        elif item is Ellipsis:
+            for _ in range(x.ndim - consumed):
+                sizes[ndim], strides[ndim] = x.sizes[d], x.strides[d]
+                ndim += 1
+                d += 1
         else:
             index = PyNumber_AsSsize_t(item, IndexError)
             if index < -x.sizes[d] or index >= x.sizes[d]:
@@ -626,8 +640,9 @@ cdef object get_item(TensorImpl x, object key):
     cdef TensorImpl result = basic_view(x, items)
     if result is not None:
         if wanted(x, None):
-            record(rule_op("slice" if items == () or PySlice_Check(items[len(items) - 1]) or items[len(items) - 1] in (None, Ellipsis)
-                           else "select"), x, None, result, (sizes_tuple(x.ndim, x.sizes), items))
+            last = items[len(items) - 1] if items else None
+            record(SLICE if PySlice_Check(last) or last is None or last is Ellipsis else SELECT, x, None, result,
+                   (sizes_tuple(x.ndim, x.sizes), items))
         return result
     lookup = numpy_key(key)
     try:
@@ -681,6 +696,8 @@ cdef TensorImpl scalar_like(TensorImpl x, object value):
         return <TensorImpl>read.tensor
     result = empty(x.dtype_nr, 0, NULL)
     if read.kind == b"f" and cg_kind[x.dtype_nr] != b"f":
+        if not -9223372036854775808.0 <= read.real < 9223372036854775808.0:
+            raise RuntimeError(f"value cannot be converted to type {dtypes[x.dtype_nr].name} without overflow: {read.real}")
         read.integer = <long long>read.real
     number = number_of(&read, x.dtype_nr)
     read.number = number

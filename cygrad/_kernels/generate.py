@@ -41,7 +41,7 @@ def elementwise_loop(name, directive, row, tree, inputs, dtype, out_type):
     expression = FORMULA.to_c(tree, dtype.name, {*inputs, *row.params})
     expression = f"({expression}) != 0" if out_type == "uint8_t" and dtype.name == "bool" else expression
     blocked = FORMULA.uses_vector_mathematics(tree)
-    loop = "CG_BLOCKS" if blocked else "CG_LOOP"
+    loop, at = ("CG_BLOCKS", "const intptr_t i = b + k; ") if blocked else ("CG_LOOP", "")
     body = [f"static void loop_{name}_{dtype.name}(char *const *p, const intptr_t *s, intptr_t n, const void *c) {{",
             f"    typedef {dtype.c_type} T CG_UNUSED; {out_type} *out = ({out_type} *)p[{len(inputs)}]; (void)s; (void)c;"]
     body += [f"    const {types[operand]} *p_{operand} = (const {types[operand]} *)p[{k}];" for k, operand in enumerate(inputs)]
@@ -51,7 +51,7 @@ def elementwise_loop(name, directive, row, tree, inputs, dtype, out_type):
     for condition, constant in [*scalars, ("", ())]:
         before = "".join(f"const {types[operand]} {operand} CG_UNUSED = *p_{operand}; " for operand in constant)
         inside = "".join(f"const {types[operand]} {operand} CG_UNUSED = p_{operand}[i]; " for operand in inputs if operand not in constant)
-        body += [f"    {condition}{{ {before}{loop}(T, n) {{ {inside}", directive, f"        out[i] = {expression}; }} return; }}"]
+        body += [f"    {condition}{{ {before}{loop}(T, n) {{ {at}{inside}", directive, f"        out[i] = {expression}; }} return; }}"]
     return "\n".join([*body, "}"])
 
 

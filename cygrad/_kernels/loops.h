@@ -16,9 +16,11 @@
 
 #define CG_UNUSED __attribute__((unused))
 #define CG_LOOP(T, n) _Pragma("omp simd") for (intptr_t i = 0; i < (n); i++)
-#define CG_BLOCKS(T, n)                                                               \
-    for (intptr_t b = 0; b < (n); b += CG_VECTOR_BYTES / (intptr_t)sizeof(T))         \
-        _Pragma("omp simd") for (intptr_t i = b; i < b + CG_VECTOR_BYTES / (intptr_t)sizeof(T); i++)
+/* k counts from 0 since b + VL may wrap (-fwrapv), which would make gcc add scalar paths. */
+#define CG_VL(T) (CG_VECTOR_BYTES / (intptr_t)sizeof(T))
+#define CG_BLOCKS(T, n)                              \
+    for (intptr_t b = 0; b < (n); b += CG_VL(T))     \
+        _Pragma("omp simd") for (intptr_t k = 0; k < CG_VL(T); k++)
 
 /* Lanes of a dense reduction: the same number on every instruction set, for the same bits. */
 #define CG_LANES 64

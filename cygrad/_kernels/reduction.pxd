@@ -6,6 +6,9 @@ from libc.stdint cimport intptr_t
 
 from cygrad._kernels.elementwise cimport Operand
 
+cdef enum:
+    BLOCK = 4096        # elements of a dense block
+
 cdef extern from "kernels.h" nogil:
     ctypedef struct cg_reduction:
         const char* name
@@ -16,6 +19,8 @@ cdef const cg_reduction* reduction(str name) except NULL
 
 # `reduced[d]` says which dims are folded; the output is dense, in row-major order of the kept dims. -1: out of memory.
 cdef int run(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output) noexcept nogil
+# All of a small dense array, without the driver.
+cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, intptr_t n, char* output) noexcept nogil
 # The same iteration along one dim: running folds, and the first index that holds the value in `values`.
 cdef void scan(const cg_reduction* reduction, Operand* x, Operand* y, int ndim, const intptr_t* shape, int dim, bint reverse) noexcept nogil
 cdef void find(const cg_reduction* reduction, Operand* x, Operand* values, Operand* indices, int ndim, const intptr_t* shape, int dim) noexcept nogil

@@ -12,7 +12,6 @@ from cygrad._kernels.isa cimport choose_isa
 from cygrad._kernels.threads cimport note_threads, thread_limit, threads_for
 
 cdef enum:
-    BLOCK = 4096        # elements of a dense block
     ROWS = 256          # rows of a block folded across
     COLUMNS = 512       # neighbouring outputs that one task folds
     ON_STACK = 64       # partial results that need no allocation
@@ -191,6 +190,16 @@ cdef int run(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t
     if plan.partials != stack:
         free(plan.partials)
     return 0
+
+
+cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, intptr_t n, char* output) noexcept nogil:
+    """Fold at most BLOCK dense elements into one."""
+    cdef double acc = 0
+    if n:
+        (<const Row*>reduction).dense[dtype](x, n, <char*>&acc)
+    else:
+        (<const Row*>reduction).fill[dtype](<char*>&acc, 1)
+    (<const Row*>reduction).finish[dtype](<char*>&acc, output, 1, <double>n)
 
 
 cdef void lines(const Operand* x, int ndim, const intptr_t* shape, int dim, Dims* dims) noexcept nogil:

@@ -1,8 +1,8 @@
 /* Vector mathematics: branch-free functions F_float64 and F_float32 that GCC vectorises inside `omp simd` loops.
  *
- * No FMA, no table, no fast-math, no call but libmvec's sin, cos and pow: the same bits at every position and, except for
- * these three, on every instruction set. All arguments: inf, NaN, -0, denormals in and out. "1.3, 1.4 ulp" are the
- * largest errors measured, float64 and float32. Rounding must be to nearest. Pure functions, so thread-safe.
+ * No FMA, table or fast-math, no call but libmvec's sin, cos and pow: the same bits at every position and, these aside,
+ * on every instruction set. All arguments: inf, NaN, -0, denormals in and out. "1.3, 1.4 ulp" are the largest errors
+ * measured, float64 and float32. Rounding must be to nearest. Pure functions, so thread-safe.
  * The file includes itself once per type: first what differs between the types, then the functions, written once.
  */
 #ifndef CG_VECMATH_H
@@ -27,39 +27,15 @@ extern float powf(float, float) CG_LIBMVEC;
 
 #define CG_INLINE static inline __attribute__((always_inline))
 
-CG_INLINE uint64_t bits_float64(double x)
-{
-    uint64_t b;
-    memcpy(&b, &x, sizeof b);
-    return b;
-}
-
-CG_INLINE double real_float64(uint64_t b)
-{
-    double x;
-    memcpy(&x, &b, sizeof x);
-    return x;
-}
-
-CG_INLINE uint32_t bits_float32(float x)
-{
-    uint32_t b;
-    memcpy(&b, &x, sizeof b);
-    return b;
-}
-
-CG_INLINE float real_float32(uint32_t b)
-{
-    float x;
-    memcpy(&x, &b, sizeof x);
-    return x;
-}
+CG_INLINE uint64_t bits_float64(double x) { uint64_t b; memcpy(&b, &x, sizeof b); return b; }
+CG_INLINE uint32_t bits_float32(float x) { uint32_t b; memcpy(&b, &x, sizeof b); return b; }
+CG_INLINE double real_float64(uint64_t b) { double x; memcpy(&x, &b, sizeof x); return x; }
+CG_INLINE float real_float32(uint32_t b) { float x; memcpy(&x, &b, sizeof x); return x; }
 
 /* Estrin's scheme, lowest coefficient first: short chains of operations. z = x^2, w = z^2. */
 #define CG_POLY2(x, c0, c1) ((c0) + (x) * (c1))
 #define CG_POLY3(x, z, c0, c1, c2) (CG_POLY2(x, c0, c1) + (z) * (c2))
 #define CG_POLY4(x, z, c0, c1, c2, c3) (CG_POLY2(x, c0, c1) + (z) * CG_POLY2(x, c2, c3))
-#define CG_POLY5(x, z, w, c0, c1, c2, c3, c4) (CG_POLY4(x, z, c0, c1, c2, c3) + (w) * (c4))
 #define CG_POLY7(x, z, w, c0, c1, c2, c3, ...) (CG_POLY4(x, z, c0, c1, c2, c3) + (w) * CG_POLY3(x, z, __VA_ARGS__))
 #define CG_POLY8(x, z, w, c0, c1, c2, c3, ...) (CG_POLY4(x, z, c0, c1, c2, c3) + (w) * CG_POLY4(x, z, __VA_ARGS__))
 
@@ -88,32 +64,35 @@ CG_INLINE double erf_tail_float64(double t)
     double low = CG_POLY8(t, z, w, 0x1.06eba8214db69p-3, -0x1.171375b5153edp+0, -0x1.524db1d0aef67p-3,
         0x1.f2464718c97e8p-3, 0x1.e4d8a199e212fp-4, -0x1.286bd844ead2ep-3, -0x1.59b61669566fap-3, 0x1.03568dff66d6fp-5);
     double high = CG_POLY8(t, z, w, 0x1.41f318a222e13p-3, 0x1.763a5f932f48ep-5, -0x1.1f61d1461c6a9p-3,
-        -0x1.eacdd632186b9p-5, -0x1.2bd3706338c57p-3, 0x1.2aeba94323893p-1, -0x1.0a57d36af4b7cp-1, 0x1.2732dd458143ap-3);
+        -0x1.eacdd632186b9p-5, -0x1.2bd3706338c57p-3, 0x1.2aeba94323893p-1, -0x1.0a57d36af4b7cp-1,
+        0x1.2732dd458143ap-3);
     return low + (w * w) * high;
 }
 
-/* erf(x) / x - 1 in z = x^2, |x| <= 1/2. */
+/* erf(x) / x - 1 in z = x^2, |x| <= 0.7. */
 CG_INLINE double erf_small_float64(double z)
 {
     double w = z * z, v = w * w;
-    double low = CG_POLY8(z, w, v, 0x1.06eba8214db67p-3, -0x1.812746b037938p-2, 0x1.ce2f21a036b87p-4,
-        -0x1.b82ce30c8151ep-6, 0x1.565bcb6ae9597p-8, -0x1.c02d2de48803fp-11, 0x1.f9893009317cfp-14, -0x1.f1d262c8ad091p-17);
-    return low + (v * v) * 0x1.88de7e6bd834ap-20;
+    double low = CG_POLY8(z, w, v, 0x1.06eba8214db62p-3, -0x1.812746b0377eap-2, 0x1.ce2f21a02cc21p-4,
+        -0x1.b82ce30b8ee41p-6, 0x1.565bcbd6aeff0p-8, -0x1.c02d727e0c7b9p-11, 0x1.f99a811277424p-14,
+        -0x1.f4190f48bb1dbp-17);
+    return low + (v * v) * CG_POLY2(z, 0x1.b05054e8a4920p-20, -0x1.16e74960ef0a1p-23);
 }
 
-/* (x + 2.5) exp(x^2) erfc(x) in t = (x - 2.5) / (x + 2.5), 0 <= x <= 27.4. */
+/* (x + 2.5) exp(x^2) erfc(x) in t = (x - 2.5) / (x + 2.5), 0 <= x <= 27.4; Horner's scheme rounds less. */
 CG_INLINE double erfcx_float64(double t)
 {
     double z = t * t, w = z * z, v = w * w;
-    double low = t * CG_POLY7(t, z, w, -0x1.9bfb53c4039d7p-1, 0x1.d0cedcb8c902ap-2, -0x1.5eb8eba1dfd44p-3,
-        0x1.d0acf691fb2eep-6, 0x1.1305f56563c20p-7, -0x1.3bcdce3bc0b44p-8, -0x1.cc8b120537702p-12);
-    double middle = CG_POLY8(t, z, w, 0x1.7069f50887bcap-11, 0x1.e91ef2366e8f7p-15, -0x1.d84ca71044a23p-14,
-        -0x1.47b0604940a39p-16, 0x1.3219bd628e81fp-16, 0x1.c52329a974a55p-18, -0x1.39533975a02a5p-19,
-        -0x1.06ab924944383p-19);
-    double high = CG_POLY8(t, z, w, -0x1.1d31b75a4367dp-30, 0x1.d6c2453934a14p-22, 0x1.183225db72a70p-23,
-        -0x1.01320444aeee6p-24, -0x1.84846beebc82ep-25, -0x1.0d7206d46fb15p-30, 0x1.c9eaa31daa934p-28,
-        0x1.c8ceeb2072759p-30);
-    return 0x1.0dd50785280a5p+0 + (low + v * (middle + v * high));
+    double low = CG_POLY8(t, z, w, -0x1.5eb8eba1dfd44p-3, 0x1.d0acf691fb2eep-6, 0x1.1305f56563c20p-7,
+        -0x1.3bcdce3bc0b44p-8, -0x1.cc8b120537702p-12, 0x1.7069f50887bcap-11, 0x1.e91ef2366e8f7p-15,
+        -0x1.d84ca71044a23p-14);
+    double middle = CG_POLY8(t, z, w, -0x1.47b0604940a39p-16, 0x1.3219bd628e81fp-16, 0x1.c52329a974a55p-18,
+        -0x1.39533975a02a5p-19, -0x1.06ab924944383p-19, -0x1.1d31b75a4367dp-30, 0x1.d6c2453934a14p-22,
+        0x1.183225db72a70p-23);
+    double high = CG_POLY4(t, z, -0x1.01320444aeee6p-24, -0x1.84846beebc82ep-25, -0x1.0d7206d46fb15p-30,
+        0x1.c9eaa31daa934p-28) + w * 0x1.c8ceeb2072759p-30;
+    double tail = low + v * (middle + v * high);
+    return 0x1.0dd50785280a5p+0 + t * (-0x1.9bfb53c4039d7p-1 + t * (0x1.d0cedcb8c902ap-2 + t * tail));
 }
 
 /* n / d, or -d / n if k is odd: the tangent of r + k pi/2 from n / d = tan(r). */
@@ -159,16 +138,17 @@ CG_INLINE float erf_tail_float32(float t)
 CG_INLINE float erf_small_float32(float z)
 {
     float w = z * z;
-    return CG_POLY5(z, w, w * w, 0x1.06eba8p-3f, -0x1.81271cp-2f, 0x1.ce1fd4p-4f, -0x1.b5f67ap-6f, 0x1.322c50p-8f);
+    return CG_POLY4(z, w, 0x1.06eba8p-3f, -0x1.812736p-2f, 0x1.ce2ae4p-4f, -0x1.b7b46ep-6f) +
+           (w * w) * CG_POLY2(z, 0x1.4fcfc0p-8f, -0x1.66f0cap-11f);
 }
 
 /* 0 <= x <= 10.3. */
 CG_INLINE float erfcx_float32(float t)
 {
-    float z = t * t, w = z * z;
-    float low = t * CG_POLY7(t, z, w, -0x1.9bfb54p-1f, 0x1.d0cee8p-2f, -0x1.5eb944p-3f, 0x1.d0a16ep-6f, 0x1.1336d6p-7f,
-        -0x1.3a9d3ap-8f, -0x1.de7ae8p-12f);
-    return 0x1.0dd508p+0f + (low + (w * w) * CG_POLY3(t, z, 0x1.53fc9ep-11f, 0x1.1bb97ap-14f, -0x1.835d0cp-15f));
+    float z = t * t;
+    float tail = CG_POLY8(t, z, z * z, -0x1.5eb944p-3f, 0x1.d0a16ep-6f, 0x1.1336d6p-7f, -0x1.3a9d3ap-8f,
+        -0x1.de7ae8p-12f, 0x1.53fc9ep-11f, 0x1.1bb97ap-14f, -0x1.835d0cp-15f);
+    return 0x1.0dd508p+0f + t * (-0x1.9bfb54p-1f + t * (0x1.d0cee8p-2f + t * tail));
 }
 
 /* Below 2^20: in double arithmetic. */
@@ -182,10 +162,8 @@ CG_INLINE float tan_near_float32(float x)
     return (float)tan_quotient(n, d, bits_float64(shifted));
 }
 
-/* C's fmod, exactly, for float32 too: each round takes the 26 leading bits of the quotient off, by exact products and
- * differences. One round is the rule, so this is a scalar loop.
- */
-static inline double modulus_float64(double x, double y)
+/* Rounds of division for modulus_float64: each takes the 26 leading bits of the quotient off. */
+static __attribute__((noinline, cold)) double distant_modulus_float64(double x, double y)
 {
     const uint64_t leading = ~(((uint64_t)1 << 27) - 1);
     const double size = __builtin_fabs(y);
@@ -203,9 +181,19 @@ static inline double modulus_float64(double x, double y)
     return __builtin_copysign(rest, x);
 }
 
+/* C's fmod, for float32 too, by exact products and differences; scalar, since distant numbers need several rounds. */
+CG_INLINE double modulus_float64(double x, double y)
+{
+    double size = __builtin_fabs(y), rest = __builtin_fabs(x), quotient = rest / size, n = __builtin_trunc(quotient);
+    double head = real_float64(bits_float64(size) & ~(((uint64_t)1 << 27) - 1));
+    if (!(quotient < 0x1p26 && size < __builtin_inf())) return distant_modulus_float64(x, y);
+    rest = (rest - n * head) - n * (size - head);
+    rest += real_float64(-(uint64_t)(rest < 0) & bits_float64(size)); /* the quotient was rounded upwards */
+    return __builtin_copysign(rest, x);
+}
+
 #define CG_JOIN_(a, b) a##b
 #define CG_JOIN(a, b) CG_JOIN_(a, b)
-
 /* Constants of a type: REAL, its BITS, and numbers whose names say what they are. */
 #define CG_TYPE float64
 #define CG_REAL double
@@ -374,7 +362,7 @@ CG_INLINE CG_REAL CG_NAME(expm1)(CG_REAL x)
 }
 
 /* For 2|x| = k log(2) + r, u = 2^-k, c = 2 + h: n / d = (c + r - u (c - r)) / (c + r + u (c - r)), towards 1 as
- * 1 - 2 u (c - r) / d; 2.1, 2.4 ulp.
+ * 1 - 2 u (c - r) / d; 2.1, 2.8 ulp.
  */
 CG_INLINE CG_REAL CG_NAME(tanh)(CG_REAL x)
 {
@@ -390,7 +378,7 @@ CG_INLINE CG_REAL CG_NAME(tanh)(CG_REAL x)
 }
 
 typedef struct {
-    CG_REAL sum, difference; /* of 2^k/4 and 2^-k/4: quarters against overflow */
+    CG_REAL sum, difference;            /* of 2^k/4 and 2^-k/4: quarters against overflow */
     CG_REAL r, r_curve, cosh_r_minus_1; /* sinh(r) = r + r_curve */
 } CG_NAME(hyperbolic_parts);
 
@@ -425,7 +413,7 @@ CG_INLINE CG_REAL CG_NAME(sinh)(CG_REAL x)
     return CG_LIBM(copysign)(magnitude > CG_SINH_MAX ? CG_LIBM(inf)() : y, x);
 }
 
-/* 1 - exp(log(erfc|x|)), the logarithm being -m - m^2 - m P(m / (m + 3)) for m = |x|; 2.5, 2.6 ulp. */
+/* 1 - exp(log(erfc|x|)), the logarithm being -m - m^2 - m P(m / (m + 3)) for m = |x|; 2.5, 2.7 ulp. */
 CG_INLINE CG_REAL CG_NAME(erf)(CG_REAL x)
 {
     CG_REAL magnitude = CG_LIBM(fabs)(x), tail = CG_NAME(erf_tail)(magnitude / (magnitude + 3));
@@ -435,15 +423,16 @@ CG_INLINE CG_REAL CG_NAME(erf)(CG_REAL x)
     return CG_LIBM(copysign)(magnitude > CG_ERF_MAX ? 1 : y, x);
 }
 
-/* exp(-x^2) P((m - 2.5) / (m + 2.5)) / (m + 2.5), m = |x|, the square in two parts; below 1/2 1 - erf; 3.5, 3.9 ulp. */
+/* exp(-x^2) P((m - 2.5) / (m + 2.5)) / (m + 2.5), m = |x|, the square in two parts; below 0.7 1 - erf; 3.3, 4.0 ulp. */
 CG_INLINE CG_REAL CG_NAME(erfc)(CG_REAL x)
 {
     CG_REAL magnitude = CG_LIBM(fabs)(x), sum = magnitude + CG_C(2.5);
     CG_REAL head = CG_NAME(real)(CG_NAME(bits)(magnitude) & CG_HALF_DIGITS_MASK);
     CG_NAME(exp_parts) p = CG_NAME(exp_split)(-(head * head), (head - magnitude) * (head + magnitude));
-    CG_REAL y = CG_NAME(erfcx)((magnitude + magnitude) / sum - 1) / sum;
-    y = CG_NAME(scale)(y + y * (p.r + CG_NAME(exp_curve)(p)), p.k, p.k_bits);
-    y = magnitude < CG_C(0.5) ? 1 - (magnitude + magnitude * CG_NAME(erf_small)(x * x)) : y;
+    CG_REAL t = (magnitude - CG_C(2.5)) / sum, y = CG_NAME(erfcx)(t) / sum;
+    CG_REAL error = (magnitude - (sum - CG_C(2.5))) * (CG_C(0.2) - CG_C(0.2) * t); /* of sum, relative */
+    y = CG_NAME(scale)(y + y * (p.r + (CG_NAME(exp_curve)(p) - error)), p.k, p.k_bits);
+    y = magnitude < CG_C(0.7) ? 1 - (magnitude + magnitude * CG_NAME(erf_small)(x * x)) : y;
     y = magnitude <= CG_ERFC_MAX ? y : 0;
     y = x < 0 ? 2 - y : y;
     return x == x ? y : x;
@@ -548,11 +537,12 @@ CG_INLINE CG_REAL CG_NAME(tan)(CG_REAL x)
 
 /* ---- division with a remainder: scalar, exact up to the last rounding ---- */
 
-/* With the sign of the divisor. */
+/* With the sign of the divisor, also as zero. */
 CG_INLINE CG_REAL CG_NAME(remainder)(CG_REAL x, CG_REAL y)
 {
     CG_REAL m = (CG_REAL)modulus_float64(x, y);
-    return (m != 0) & ((m < 0) != (y < 0)) ? m + y : m;
+    m += CG_NAME(real)(CG_NAME(bits_if)((m != 0) & ((m < 0) != (y < 0)), CG_NAME(bits)(y)));
+    return CG_LIBM(copysign)(m, y);
 }
 
 /* The quotient rounded towards zero, as torch.div(rounding_mode="trunc"). */
@@ -562,9 +552,10 @@ CG_INLINE CG_REAL CG_NAME(trunc_divide)(CG_REAL x, CG_REAL y) { return CG_NAME(t
 CG_INLINE CG_REAL CG_NAME(floor_divide)(CG_REAL x, CG_REAL y)
 {
     CG_REAL m = (CG_REAL)modulus_float64(x, y), quotient = (x - m) / y;
-    quotient = (m != 0) & ((m < 0) != (y < 0)) ? quotient - 1 : quotient; /* an integer, but for rounding */
-    CG_REAL floored = CG_NAME(floor)(quotient), nearest = quotient - floored > CG_C(0.5) ? floored + 1 : floored;
-    return y == 0 ? x / y : quotient == 0 ? CG_NAME(copysign)(0, x / y) : nearest;
+    CG_REAL sign = CG_NAME(real)(CG_NAME(bits)(x) ^ CG_NAME(bits)(y));
+    quotient -= (CG_REAL)((m != 0) & ((m < 0) != (y < 0))); /* an integer, but for rounding */
+    CG_REAL floored = CG_NAME(floor)(quotient), nearest = floored + (CG_REAL)(quotient - floored > CG_C(0.5));
+    return y == 0 ? x / y : CG_LIBM(copysign)(nearest, sign);
 }
 
 #undef CG_TYPE

@@ -6,9 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from cygrad._core.dispatch import released_error_of
 from cygrad._core.engine import FunctionNode, SavedTensor
-from cygrad._core.node import is_grad_enabled
+from cygrad._core.node import is_grad_enabled, released_error_of
 from cygrad.autograd.grad_mode import no_grad, set_grad_enabled
 from cygrad.tensor import Tensor
 

@@ -50,6 +50,12 @@ def keep_dims(g, shape, dim):
     return g.reshape([1 if d in reduced else size for d, size in enumerate(shape)])
 
 
+def parts_of(g, sizes, dim):
+    """Cut the gradient of joined tensors; size None stands for an empty vector that was left out."""
+    parts = iter(g.split([size for size in sizes if size is not None], dim))
+    return [g.new_zeros(0) if size is None else next(parts) for size in sizes]
+
+
 def one_hot_mask(indices, shape, dim):
     """Say which elements along `dim` the kept-dim `indices` name."""
     if not shape:
@@ -95,7 +101,7 @@ rule("scatter_key", dx=lambda g, key: g[key], linear=True)
 rule("clone", dx=lambda g: g, linear=True)
 rule("to_copy", dx=lambda g, dtype: g.to(dtype), linear=True)
 rule("copy_slices", dx=lambda g, key: g._with_zeros_at(key), dvalue=lambda g, key, value_shape: g[key].sum_to_size(value_shape))
-rule("cat", each=lambda g, sizes, dim: g.split(sizes, dim), linear=True)
+rule("cat", each=parts_of, linear=True)
 rule("stack", each=lambda g, dim: g.unbind(dim), linear=True)
 
 # ----- Reductions that are more than a fold -----

@@ -1,0 +1,48 @@
+"""What a user can name and read: functions, classes and methods of the public modules, docstrings, Markdown pages."""
+
+import importlib
+import inspect
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = ("cygrad", "cygrad.autograd", "cygrad.random")
+
+
+def is_from(package, thing):
+    return f"{getattr(thing, '__module__', None)}.".startswith(f"{package}.")
+
+
+def public():
+    """Yield (qualified name, object) of every public callable and of the modules; nothing that is only imported."""
+    for module in map(importlib.import_module, MODULES):
+        yield module.__name__, module
+        for name in dir(module):
+            thing = getattr(module, name)
+            if name.startswith("_") or not callable(thing) or not is_from(module.__name__, thing):
+                continue
+            yield f"{module.__name__}.{name}", thing
+            if isinstance(thing, type):
+                yield from methods(f"{module.__name__}.{name}", thing)
+
+
+def methods(qualified_name, kind):
+    """Yield the methods that a class inherits from within the package."""
+    for name in dir(kind):
+        owner = next((parent for parent in kind.__mro__ if name in vars(parent)), None)
+        if not name.startswith("_") and callable(getattr(kind, name)) and is_from("cygrad", owner):
+            yield f"{qualified_name}.{name}", getattr(kind, name)
+
+
+def docstrings():
+    """Return {qualified name: docstring}, with "" where there is none; each text under its first name only."""
+    found, seen = {}, set()
+    for name, thing in public():
+        text = inspect.getdoc(thing) or ""
+        if not text or text not in seen:
+            found[name] = text
+            seen.add(text)
+    return found
+
+
+def pages():
+    return sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -1,0 +1,261 @@
+"""Every operation with its 1st, 2nd, ... allocation failing: OutOfMemoryError, no byte lost, operands unchanged, the next call right.
+
+A case makes operands and returns what is to be called; it is made anew for every attempt. Every row and rule is a case.
+"""
+
+import gc
+import itertools
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+import samples
+from cygrad._testing import fail_alloc, live_bytes
+from cygrad.autograd import grad
+from cygrad.ops import ELEMENTWISE, REDUCTIONS
+from samples import KINDS, LAYOUTS, PARAMETERS, array_of, same_bits
+
+
+# ----- Rows -----
+def operands(row, leaves=False):
+    """Return tensors that broadcast, convert and gather, so that there is something to allocate."""
+    dtype = samples.dtypes_of(row)[-1]
+    shapes = [(3, 40), (40,), (3, 1)][: len(row.operands)]
+    layouts = [LAYOUTS["transposed"], LAYOUTS["stepped"], LAYOUTS["contiguous"]]
+    tensors = [layout(array) for layout, array in zip(layouts, samples.operands(row, dtype, shapes), strict=False)]
+    return [tensor.requires_grad_() if leaves and KINDS[tensor.dtype.name] == "f" else tensor for tensor in tensors]
+
+
+def forward(row):
+    tensors = operands(row)
+    return lambda: samples.function(row)(*tensors)
+
+
+def out_of_place_but_overlapping(row):
+    tensors = operands(row)
+    result = samples.function(row)(*tensors)
+    if result.dtype != tensors[0].dtype:
+        return lambda: samples.function(row)(*tensors)
+    memory = cg.zeros(4, 40, dtype=result.dtype)
+    memory[:3] = tensors[0]
+    return lambda: samples.function(row)(memory[:3], *tensors[1:], out=memory[1:])
+
+
+def in_place(row):
+    tensors = operands(row)
+    return lambda: getattr(tensors[0], row.name + "_")(*tensors[1:], **PARAMETERS.get(row.name, {}))
+
+
+def recorded_in_place(row):
+    first, *others = operands(row, leaves=True)
+
+    def run():
+        result = getattr(first * 1, row.name + "_")(*others, **PARAMETERS.get(row.name, {}))
+        return grad(result.sum(), [first, *(other for other in others if other.requires_grad)])
+
+    return run
+
+
+def differentiated(row, create_graph):
+    tensors = operands(row, leaves=True)
+    leaves = [tensor for tensor in tensors if tensor.requires_grad]
+    weight = cg.tensor(samples.draw("float64", (3, 40)))
+
+    def run():
+        return grad(samples.function(row)(*tensors), leaves, weight, create_graph=create_graph)
+
+    return run
+
+
+def backward_alone(row):
+    """A graph made before: after a failure it can be used again."""
+    tensors = operands(row, leaves=True)
+    leaves = [tensor for tensor in tensors if tensor.requires_grad]
+    weight = cg.tensor(samples.draw("float64", (3, 40)))
+    result = samples.function(row)(*tensors)
+    return lambda: grad(result, leaves, weight, retain_graph=True)
+
+
+ROW_CASES = [
+    *((f"{row.name}: forward", forward, (row,)) for row in ELEMENTWISE.values()),
+    *((f"{row.name}: overlapping out", out_of_place_but_overlapping, (row,)) for row in ELEMENTWISE.values() if row.name != "isclose"),
+    *((f"{row.name}: in place", in_place, (row,)) for row in ELEMENTWISE.values() if row.in_place),
+    *((f"{row.name}: in place, recorded", recorded_in_place, (row,)) for row in samples.differentiable_rows() if row.in_place),
+    *((f"{row.name}: forward, backward", differentiated, (row, False)) for row in samples.differentiable_rows()),
+    *((f"{row.name}: tensor reading", differentiated, (row, True)) for row in samples.differentiable_rows()),
+    *((f"{row.name}: backward", backward_alone, (row,)) for row in samples.differentiable_rows()),
+]
+
+
+# ----- Rules and reductions -----
+def rule(call, shapes, gradients):
+    leaves = [samples.leaf(array, "transposed") for array in samples.rule_operands(shapes)]
+
+    def run():
+        results = [result for result in samples.as_tuple(call(*leaves)) if not gradients or result.requires_grad]
+        if not gradients:
+            return results
+        firsts = grad(results, leaves, [cg.ones_like(result) for result in results], create_graph=gradients == 2, allow_unused=True)
+        if gradients == 1:
+            return firsts
+        smooth = [first for first in firsts if first.requires_grad]
+        return grad(smooth, leaves, [cg.ones_like(first) for first in smooth], allow_unused=True) if smooth else firsts
+
+    return run
+
+
+def reduction(name, dtype, dim):
+    x = LAYOUTS["transposed"](samples.draw(dtype, (3, 40)))
+    return lambda: getattr(x, name)(dim)
+
+
+RULE_CASES = [
+    (f"{name} {number}: {('forward', 'backward', 'twice backward')[gradients]}", rule, (call, shapes, gradients))
+    for name, number, call, shapes in samples.rule_cases()
+    for gradients in (0, 1, 2)
+]
+REDUCTION_CASES = [
+    (f"{name} {dtype} {dim}", reduction, (name, dtype, dim))
+    for name in [*REDUCTIONS, "max", "min", "argmax", "argmin", "var", "std", "logsumexp", "softmax", "log_softmax", "cumsum"]
+    for dtype in ("float32", "int8")
+    for dim in (0, 1)
+    if dtype == "float32" or name not in ("mean", "var", "std", "softmax", "log_softmax")
+]
+
+
+# ----- All others -----
+def of(function, *arrays, layout="stepped"):
+    """Return a case that calls a function of tensors."""
+    return lambda: (lambda tensors: lambda: function(*tensors))([LAYOUTS[layout](array) for array in arrays])
+
+
+FLOATS, INTEGERS = samples.draw("float64", (6, 20)), np.arange(120, dtype=np.int32).reshape(6, 20)
+MASK = FLOATS > 0
+PLAIN_CASES = [
+    ("index by tensors", of(lambda x: x[cg.tensor([5, 0, 5])], FLOATS)),
+    ("index by a mask", of(lambda x, mask: x[mask], FLOATS, MASK)),
+    ("index by both", of(lambda x: x[1:, cg.tensor([3, 3])], INTEGERS)),
+    ("write a number", of(lambda x: x.__setitem__(slice(1, 3), 7) or x, FLOATS)),
+    ("write a row", of(lambda x: x.__setitem__(slice(1, 3), x[0]) or x, FLOATS)),
+    ("write by tensors", of(lambda x: x.__setitem__(cg.tensor([1, 3]), x[:2]) or x, FLOATS)),
+    ("write by a mask", of(lambda x, mask: x.__setitem__(mask, 0) or x, FLOATS, MASK)),
+    ("write a part of itself", of(lambda x: x.__setitem__(slice(1, None), x[:-1]) or x, FLOATS)),
+    ("masked_fill", of(lambda x, mask: x.masked_fill(mask, 3), FLOATS, MASK)),
+    ("masked_fill_", of(lambda x, mask: x.masked_fill_(mask, 3), FLOATS, MASK)),
+    ("copy_", of(lambda x, y: x.copy_(y), FLOATS, INTEGERS)),
+    ("fill_", of(lambda x: x.fill_(2), FLOATS)),
+    ("zero_", of(lambda x: x.zero_(), FLOATS)),
+    ("to", of(lambda x: x.to(cg.int8), FLOATS)),
+    ("clone", of(lambda x: x.clone(), FLOATS)),
+    ("contiguous", of(lambda x: x.contiguous(), FLOATS)),
+    ("reshape", of(lambda x: x.reshape(-1), FLOATS)),
+    ("mixed dtypes", of(lambda x, y: (x + y) * 2.5 - y, FLOATS, INTEGERS)),
+    ("operators in place", of(lambda x, y: x.__iadd__(y).__imul__(2), FLOATS, INTEGERS)),
+    ("allclose", of(lambda x: cg.allclose(x, x + 1e-9), FLOATS)),
+    ("equal", of(lambda x: cg.equal(x, x), FLOATS)),
+    ("where with a number", of(lambda x, mask: cg.where(mask, x, 0), FLOATS, MASK)),
+    ("cat", of(lambda x, y: cg.cat([x, y]), FLOATS, INTEGERS)),
+    ("stack", of(lambda x, y: cg.stack([x, y], 1), FLOATS, INTEGERS)),
+    ("matmul of integers", of(lambda x, y: x @ y, INTEGERS, INTEGERS.T)),
+    ("matmul of batches", of(lambda x, y: x[:, None] @ y[..., None], FLOATS, FLOATS)),
+    ("out of a reduction", of(lambda x, y: cg.sum(x, 0, out=y), FLOATS, FLOATS[0])),
+    ("repr", of(lambda x: len(repr(x)), FLOATS)),
+    ("iteration", of(lambda x: [row * 2 for row in x], FLOATS)),
+    ("division of integers", of(lambda x: x // (x + 1), INTEGERS)),
+    *(
+        (f"factory {number}", lambda make=make: make)
+        for number, make in enumerate(
+            [
+                lambda: cg.zeros(3, 40), lambda: cg.ones(3, 40, dtype=cg.int8), lambda: cg.full((3, 40), 2.5), lambda: cg.arange(100),
+                lambda: cg.arange(0, 9, 0.1), lambda: cg.linspace(0, 1, 100), lambda: cg.eye(9), lambda: cg.tensor([[1.0, 2.0]] * 40),
+                lambda: cg.tensor(INTEGERS), lambda: cg.zeros_like(cg.tensor(FLOATS).T), lambda: cg.full_like(cg.tensor(FLOATS), 3),
+                lambda: cg.tensor(FLOATS).new_ones(7), lambda: cg.tensor([cg.tensor(1.0), 2]), lambda: cg.asarray([1, 2, 3] * 30),
+                lambda: cg.rand(9, generator=cg.Generator().manual_seed(1)), lambda: cg.randn(9, generator=cg.Generator().manual_seed(1)),
+                lambda: cg.randint(9, (50,), generator=cg.Generator().manual_seed(1)),
+                lambda: cg.ones(3, 40, requires_grad=True).sum(),
+            ]
+        )
+    ),
+]  # fmt: skip
+
+
+def survives(make):
+    """Run a case with every allocation failing in turn, then without."""
+    expected = arrays_of(make()())
+    for n in itertools.count(1):
+        run = make()
+        gc.collect(0)
+        before, result, error = live_bytes(), None, None
+        with fail_alloc(n) as failure:
+            try:
+                result = arrays_of(run())
+            except cg.OutOfMemoryError as raised:
+                error = str(raised)
+        if not failure.fired:
+            assert error is None
+            break
+        assert error is not None, f"allocation {n} failed, and nothing was raised"
+        assert "cannot allocate memory: you tried to allocate" in error
+        gc.collect()
+        assert live_bytes() == before
+        result = arrays_of(run())
+        assert all(same_bits(a, b) for a, b in zip(result, expected, strict=True))
+        del result, run
+    assert all(same_bits(a, b) for a, b in zip(result, expected, strict=True))
+    return n - 1
+
+
+def arrays_of(result):
+    """Return all tensors in a result as arrays."""
+    return [array_of(part) if isinstance(part, cg.Tensor) else np.asarray(part) for part in samples.as_tuple(result) if part is not None]
+
+
+@pytest.fixture(autouse=True)
+def disarmed():
+    yield
+    fail_alloc(0)
+
+
+@pytest.mark.parametrize(("make", "arguments"), [pytest.param(make, arguments, id=name) for name, make, arguments in ROW_CASES])
+def test_rows(make, arguments):
+    assert survives(lambda: make(*arguments)) > 0 or make in (in_place,)
+
+
+@pytest.mark.parametrize(("make", "arguments"), [pytest.param(make, arguments, id=name) for name, make, arguments in RULE_CASES])
+def test_rules(make, arguments):
+    survives(lambda: make(*arguments))
+
+
+@pytest.mark.parametrize(("make", "arguments"), [pytest.param(make, arguments, id=name) for name, make, arguments in REDUCTION_CASES])
+def test_reductions(make, arguments):
+    assert survives(lambda: make(*arguments)) > 0
+
+
+@pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in PLAIN_CASES])
+def test_others(make):
+    survives(make)
+
+
+def test_accumulated_gradients_are_old_or_new():
+    """A backward that fails midway leaves each `.grad` as it was, or with all of what was to be added."""
+    arrays = [samples.draw("float64", (3, 40), seed) for seed in range(3)]
+    outcomes = set()
+    for n in itertools.count(1):
+        leaves = [samples.leaf(array) for array in arrays]
+        total = sum((leaf * leaf).tanh().sum() for leaf in leaves)
+        total.backward(retain_graph=True)
+        old = [array_of(leaf.grad) for leaf in leaves]
+        with fail_alloc(n) as failure:
+            try:
+                total.backward(retain_graph=True)
+            except cg.OutOfMemoryError:
+                pass
+        state = [same_bits(array_of(leaf.grad), first) + 2 * same_bits(array_of(leaf.grad), 2 * first) for leaf, first in zip(leaves, old, strict=True)]
+        assert set(state) <= {1, 2}
+        outcomes.add(tuple(state))
+        if not failure.fired:
+            break
+    assert (1, 1, 1) in outcomes
+    assert state == [2, 2, 2]
+    assert cg.is_grad_enabled()

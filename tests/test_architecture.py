@@ -1,0 +1,217 @@
+"""The shape of the house: imports run downwards, files are short, loops are vectorised, importing is quiet."""
+
+import ast
+import json
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import cygrad
+import public
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "cygrad"
+GENERATED = PACKAGE / "_kernels" / "generated"
+in_checkout = pytest.mark.skipif(not PACKAGE.is_dir(), reason="looks at the sources, and runs beside none")
+
+# From the top, where users enter; modules in none of them are namespaces, between autograd and the core.
+LAYERS = (
+    ("cygrad", "cygrad.__main__", "cygrad.config"),
+    ("cygrad.autograd",),
+    (),
+    ("cygrad._core",),
+    ("cygrad._kernels",),
+    ("cygrad.ops",),
+)
+# Methods of Tensor that are another spelling of a function above it import that function when they are called.
+SPELLINGS = {("cygrad.tensor", "cygrad.autograd")}
+
+
+def sources(*suffixes):
+    return sorted(path for path in PACKAGE.rglob("*") if path.suffix in suffixes and GENERATED not in path.parents)
+
+
+# ----- Layers -----
+def module_name(path):
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def layer(module):
+    for number, prefixes in enumerate(LAYERS):
+        if module in prefixes or (number and any(module.startswith(f"{prefix}.") for prefix in prefixes)):
+            return number
+    return LAYERS.index(())
+
+
+def is_module(name):
+    path = ROOT.joinpath(*name.split("."))
+    return path.is_dir() or any(path.with_suffix(suffix).exists() for suffix in (".py", ".pyx", ".pxd"))
+
+
+def nodes_inside(tree, kind, condition=lambda node: True):
+    return {inner for node in ast.walk(tree) if isinstance(node, kind) and condition(node) for inner in ast.walk(node)}
+
+
+def python_imports(path):
+    """Yield (module, whether while importing) for what runs; relative imports stay in their package."""
+    tree = ast.parse(path.read_text())
+    late = nodes_inside(tree, ast.FunctionDef)
+    for_types = nodes_inside(tree, ast.If, lambda node: "TYPE_CHECKING" in ast.unparse(node.test))
+    for node in set(ast.walk(tree)) - for_types:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node not in late) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            for name in (f"{node.module}.{alias.name}" for alias in node.names):
+                yield (name if is_module(name) else node.module), node not in late
+
+
+def cython_imports(path):
+    for match in re.finditer(r"^( *)(?:from|c?import) +(cygrad[\w.]*)", path.read_text(), re.MULTILINE):
+        yield match[2], not match[1]
+
+
+@in_checkout
+@pytest.mark.parametrize("path", sources(".py", ".pyx", ".pxd"), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_run_downwards(path):
+    module = module_name(path)
+    imports = python_imports(path) if path.suffix == ".py" else cython_imports(path)
+    upwards = {
+        name
+        for name, early in imports
+        if (name == "cygrad" or name.startswith("cygrad.")) and layer(name) < layer(module)
+        and (early or not any(module == low and name.startswith(high) for low, high in SPELLINGS))
+    }
+    assert upwards == set()
+
+
+def run(code, *options):
+    """Return what a fresh interpreter prints as JSON."""
+    command = [sys.executable, *options, "-c", textwrap.dedent(code)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+@in_checkout
+def test_the_tables_need_neither_the_package_nor_anything_installed():
+    """As the build reads them, which has no compiled module yet."""
+    code = f"""
+        import json, sys
+        from importlib.util import module_from_spec, spec_from_file_location
+        folder = {str(PACKAGE / "ops")!r}
+        spec = spec_from_file_location("tables", folder + "/__init__.py", submodule_search_locations=[folder])
+        sys.modules["tables"] = tables = module_from_spec(spec)
+        spec.loader.exec_module(tables)
+        assert len(tables.ELEMENTWISE) > 20
+        print(json.dumps(sorted({{name.partition(".")[0] for name in sys.modules}})))
+    """
+    assert set(run(code, "-I", "-S")) <= {*sys.stdlib_module_names, "__main__", "tables"}
+
+
+# ----- Sources -----
+@in_checkout
+def test_no_file_is_longer_than_600_lines():
+    others = (path for folder in ("tests", "benchmarks", "examples") for path in (ROOT / folder).glob("*.py"))
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text().splitlines())
+        for path in (*sources(".py", ".pyx", ".pxd", ".h"), *others, ROOT / "setup.py")
+    }
+    assert {name: length for name, length in lengths.items() if length > 600} == {}
+
+
+@in_checkout
+@pytest.mark.skipif(not (GENERATED / "elementwise_v2.c").exists(), reason="the levels of GCC for x86-64 are not built")
+@pytest.mark.parametrize("loops", ["elementwise_v2", "elementwise_v4", "reduction_v2"])
+def test_loops_call_vector_mathematics_only(loops, tmp_path):
+    """A scalar call takes 25 times as long and may give other bits; filling and copying memory is harmless."""
+    command = shlex.split((GENERATED / "flags").read_text().splitlines()[0])
+    command += [f"-I{PACKAGE / '_kernels'}", "-w", "-c", str(GENERATED / f"{loops}.c"), "-o", str(tmp_path / "loops.o")]
+    subprocess.run(command, check=True)
+    listing = subprocess.run(["nm", "-u", tmp_path / "loops.o"], capture_output=True, text=True, check=True)
+    called = {line.split()[-1] for line in listing.stdout.splitlines()}
+    assert {name for name in called if not name.startswith("_ZGV")} <= {"memset", "memcpy", "memmove"}
+
+
+# ----- Importing -----
+def test_importing_opens_few_files_and_starts_no_thread():
+    before, after, threads = run("""
+        import json, os, sys
+        import numpy
+        def files():
+            return sorted({module.__file__ for module in sys.modules.values() if getattr(module, "__file__", None)})
+        def threads():
+            return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
+        before, running = files(), threads()
+        import cygrad
+        print(json.dumps([before, files(), threads() - running]))
+    """)
+    assert len(set(after) - set(before)) <= 20
+    assert threads == 0
+
+
+def test_importing_changes_no_global_state():
+    before, after = run("""
+        import json
+        import atexit, decimal, gc, locale, os, random, signal, sys, threading, warnings
+        import numpy
+        def state():
+            return {
+                "array printing": repr(numpy.get_printoptions()),
+                "floating-point errors": repr(numpy.geterr()),
+                "denormals": float(numpy.float64(5e-324) * 1) != 0,
+                "random numbers": [hash(random.getstate()), numpy.random.get_state()[1].tolist()],
+                "garbage collection": [gc.isenabled(), gc.get_threshold(), len(gc.callbacks)],
+                "signals": [repr(signal.getsignal(number)) for number in sorted(signal.valid_signals())],
+                "at exit": atexit._ncallbacks(),
+                "importing": repr([sys.path, sys.meta_path, sys.path_hooks]),
+                "hooks": repr([sys.excepthook, sys.displayhook, sys.unraisablehook, threading.excepthook]),
+                "limits": repr([sys.getrecursionlimit(), sys.getswitchinterval(), decimal.getcontext()]),
+                "environment": dict(os.environ),
+                "places": [os.getcwd(), locale.setlocale(locale.LC_ALL)],
+                "warnings": repr(warnings.filters),
+            }
+        before = state()
+        import cygrad
+        print(json.dumps([before, state()]))
+    """)
+    assert after == before
+
+
+# ----- Documentation -----
+DOCSTRINGS = public.docstrings()
+
+
+@pytest.mark.parametrize("name", DOCSTRINGS)
+def test_docstrings_open_with_a_sentence(name):
+    summary = DOCSTRINGS[name].split("\n\n")[0]
+    assert re.fullmatch(r"\S.*[^.\s]\.", summary, re.DOTALL)
+
+
+def exists(dotted_name):
+    thing = cygrad
+    for name in dotted_name.split(".")[1:]:
+        thing = getattr(thing, name, None)
+    return thing is not None or is_module(dotted_name)
+
+
+@in_checkout
+@pytest.mark.parametrize("page", public.pages(), ids=lambda page: page.name)
+def test_pages_name_only_what_exists(page):
+    text = page.read_text()
+    names = set(re.findall(r"(?<![\w./-])(?:cygrad|cg)(?:\.[A-Za-z]\w*)+(?![\w/])", text))
+    assert {name for name in names if not exists(name)} == set()
+
+    files = set(re.findall(r"(?<![\w./-])(?:cygrad|tests|docs|benchmarks|examples)/[\w./-]*\w", text))
+    assert {name for name in files if not (ROOT / name).exists()} == set()
+
+    targets = set(re.findall(r"`make ([a-z]+)`", text))
+    assert targets <= set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+    extras = {extra for group in re.findall(r"cygrad\[([\w,]+)\]", text) for extra in group.split(",")}
+    assert extras <= set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])

@@ -1,0 +1,137 @@
+"""Building and packaging: what the archives hold, what is generated, and one clear sentence where it cannot work."""
+
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+import pytest
+
+import cygrad
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS = shutil.which("gcc") and all(importlib.util.find_spec(name) for name in ("Cython", "setuptools"))
+pytestmark = pytest.mark.skipif(not (TOOLS and (ROOT / "setup.py").exists()), reason="no sources, or no tools to build")
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """Return a copy of the sources, without anything that is built."""
+    folder = tmp_path_factory.mktemp("cygrad") / "checkout"
+    unwanted = shutil.ignore_patterns(".*", "build", "dist", "generated", "*.egg-info", "__pycache__", "*.c", "*.so")
+    return shutil.copytree(ROOT, folder, ignore=unwanted)
+
+
+def setup(folder, *arguments, **environment):
+    """Run setup.py, as pip does, and return its exit status and output."""
+    result = subprocess.run([sys.executable, "setup.py", *arguments], cwd=folder, env={**os.environ, **environment},
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+    return result.returncode, result.stdout
+
+
+# ----- Compilers -----
+def compiler(folder, script):
+    """Write a compiler and return its path."""
+    path = folder / "cc"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+UNABLE = {
+    "none": ("", r"cygrad needs a C compiler, and '\S+/cc' cannot be run \(.+\): install one .* or name it in CC"),
+    "without OpenMP": (
+        'for word in "$@"; do [ "$word" = -fopenmp ] && exit 1; done; exec gcc "$@"',
+        r"the C compiler '\S+/cc' has no OpenMP: install .* or set CYGRAD_OPENMP=0 for a build without threads",
+    ),
+    "without headers": (
+        'echo "python.c:1:10: fatal error: Python.h: No such file" >&2; exit 1',
+        r"the C compiler '\S+/cc' cannot read Python's headers .*: python.c:1:10: fatal error: Python.h: No such file",
+    ),
+    "old": (
+        'exec gcc "$@" -U__GNUC__ -D__GNUC__=11 2> /dev/null',
+        r"cygrad needs GCC 12 or newer, or Clang, and '\S+/cc' is GCC 11: name a newer one in CC",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNABLE)
+def test_what_is_missing_is_said_in_one_sentence(checkout, tmp_path, case):
+    script, sentence = UNABLE[case]
+    if case == "old" and platform.machine() != "x86_64":
+        pytest.skip("a matter of the levels of x86-64")
+    path = compiler(tmp_path, script) if script else str(tmp_path / "cc")
+    status, output = setup(checkout, "build_ext", CC=path, CYGRAD_OPENMP="1")
+    assert status == 1
+    assert "Traceback" not in output
+    assert re.fullmatch(f"error: {sentence}", output.strip().splitlines()[-1])
+
+
+def test_compiler_and_flags_are_respected(checkout, tmp_path):
+    """A compiler that only writes its arguments down."""
+    log = tmp_path / "log"
+    path = compiler(tmp_path, f'echo "$@" >> {log}; case " $* " in *" -dM "*) exec gcc "$@";; esac; exit 1')
+    status, _ = setup(checkout, "build_ext", CC=f"{path} -pipe", CFLAGS="-O1 -DMARK='a b'", CYGRAD_OPENMP="0")
+    assert status == 1
+    lines = [line for line in log.read_text().splitlines() if " -c " in line]
+    assert lines
+    assert all(line.startswith("-pipe ") and line.endswith(" -fopenmp-simd -O1 -DMARK=a b") for line in lines)
+
+
+# ----- Archives -----
+def test_the_source_archive_is_complete_and_holds_nothing_generated(checkout, tmp_path):
+    status, output = setup(checkout, "sdist", "--dist-dir", str(tmp_path), CC="/no/compiler/needed")
+    assert status == 0, output
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames() if "." in name}
+    wanted = {path for suffix in ("py", "pyx", "pxd", "h", "pyi") for path in ROOT.glob(f"cygrad/**/*.{suffix}")}
+    wanted |= {*ROOT.glob("tests/*.py"), *ROOT.glob("docs/*.md")}
+    wanted = {str(path.relative_to(ROOT)) for path in wanted if "generated" not in path.parts}
+    assert wanted | {"cygrad/py.typed", "setup.py", "pyproject.toml", "README.md"} <= packed
+    assert not {name for name in packed if name.endswith((".c", ".so", ".o", ".pyc")) or "/generated" in name}
+
+
+def test_the_installed_package_needs_nothing_but_numpy():
+    try:
+        requirements = requires("cygrad")
+    except PackageNotFoundError:
+        pytest.skip("built in place, not installed")
+    assert cygrad.__version__ == version("cygrad")
+    assert [re.match(r"[\w-]+", line)[0] for line in requirements if "extra ==" not in line] == ["numpy"]
+
+
+# ----- Generated loops -----
+@pytest.fixture
+def generator(tmp_path):
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "cygrad" / "_kernels" / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.OUTPUT = tmp_path / "generated"
+    return module
+
+
+def test_what_did_not_change_is_not_written_again(generator):
+    def times():
+        return {path.name: path.stat().st_mtime_ns for path in generator.OUTPUT.iterdir()}
+
+    generator.generate(("v2", "v3"))
+    written = times()
+    generator.generate(("v2", "v3"))
+    assert times() == written
+    assert {"elementwise_v2.c", "elementwise_v3.c", "reduction_v2.c", "reduction_v3.c"} < set(written)
+
+
+@pytest.mark.parametrize("family", ["elementwise", "reduction"])
+def test_messages_of_the_compiler_name_the_row(generator, family):
+    generator.generate(("baseline",))
+    rows = (ROOT / "cygrad" / "ops" / f"{family}.py").read_text().splitlines()
+    loops = (generator.OUTPUT / f"{family}_loops.h").read_text()
+    numbers = {int(number) for number in re.findall(rf'#line (\d+) "cygrad/ops/{family}\.py"', loops)}
+    assert len(numbers) > 5
+    assert all(rows[number - 1].startswith(f'{family}("') for number in numbers)

@@ -1,0 +1,377 @@
+"""Views, copies, joins and products: against NumPy, with shared memory where there is a view, and the gradient of every rule.
+
+The samples of the rules are in samples.py; a rule without one, or that no sample reaches, fails here.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+import samples
+from cygrad.autograd import grad, gradcheck, gradgradcheck
+from cygrad.ops import RULES
+from samples import DTYPES, KINDS, LAYOUTS, WRITABLE, array_of, same_bits
+
+RULE_CASES = [pytest.param(*case, id=f"{case[0]}-{case[1]}") for case in samples.rule_cases()]
+ARRAY = np.arange(24.0).reshape(2, 3, 4)
+
+
+# ----- Gradients -----
+@pytest.mark.parametrize("layout", ["contiguous", "transposed", "stepped"])
+@pytest.mark.parametrize(("name", "number", "call", "shapes"), RULE_CASES)
+def test_first_and_second_derivatives_of_rules(name, number, call, shapes, layout):
+    leaves = [samples.leaf(array, layout) for array in samples.rule_operands(shapes)]
+    tolerances = samples.RULE_TOLERANCES.get(name, {})
+    assert gradcheck(call, leaves, **tolerances)
+    assert gradgradcheck(call, leaves, **tolerances)
+    assert gradgradcheck(call, leaves, gen_non_contig_grad_outputs=True, **tolerances)
+
+
+@pytest.mark.parametrize("chosen", [0, 1])
+@pytest.mark.parametrize(
+    ("name", "number", "call", "shapes"), [case for case in RULE_CASES if len(case.values[3]) > 1 and case.values[0] != "copy_slices"]
+)
+def test_gradients_where_one_operand_needs_none(name, number, call, shapes, chosen):
+    arrays = samples.rule_operands(shapes)
+    both = [samples.leaf(array) for array in arrays]
+    one = [samples.leaf(array) if k == chosen else cg.tensor(array) for k, array in enumerate(arrays)]
+    weight = cg.tensor(samples.draw("float64", tuple(call(*both).shape)))
+    expected = grad(call(*both), both[chosen], weight)[0]
+    assert same_bits(array_of(grad(call(*one), one[chosen], weight)[0]), array_of(expected))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_is_reached_by_a_sample(rule):
+    assert rule in samples.RULE_SAMPLES, "give samples in samples.py"
+    for call, *shapes in samples.RULE_SAMPLES[rule]:
+        results = samples.as_tuple(call(*[samples.leaf(array) for array in samples.rule_operands(shapes)]))
+        assert RULES[rule].node + "Backward0" in samples.graph_names([r for r in results if r.requires_grad])
+
+
+def test_no_sample_without_a_rule():
+    assert set(samples.RULE_SAMPLES) <= set(RULES)
+
+
+# ----- Views -----
+# (name, of a tensor, of an array); all are views of contiguous memory.
+VIEWS = [
+    ("view", lambda t: t.view(6, 4), lambda a: a.reshape(6, 4)),
+    ("view -1", lambda t: t.view(-1, 2), lambda a: a.reshape(-1, 2)),
+    ("view tuple", lambda t: t.view((4, 6)), lambda a: a.reshape(4, 6)),
+    ("view size", lambda t: t.view(t.size()), lambda a: a),
+    ("reshape", lambda t: t.reshape(3, 8), lambda a: a.reshape(3, 8)),
+    ("reshape keyword", lambda t: cg.reshape(t, shape=(3, 8)), lambda a: a.reshape(3, 8)),
+    ("reshape list", lambda t: cg.reshape(t, [24]), lambda a: a.reshape(24)),
+    ("reshape ones", lambda t: t.reshape(1, 2, 1, 12, 1), lambda a: a.reshape(1, 2, 1, 12, 1)),
+    ("flatten", lambda t: t.flatten(), lambda a: a.reshape(24)),
+    ("flatten some", lambda t: cg.flatten(t, 0, -2), lambda a: a.reshape(6, 4)),
+    ("flatten one", lambda t: t.flatten(1, 1), lambda a: a),
+    ("squeeze", lambda t: t[:, :1].squeeze(), lambda a: a[:, 0]),
+    ("squeeze dim", lambda t: t[:1].squeeze(0), lambda a: a[0]),
+    ("squeeze dims", lambda t: t[:1, :1].squeeze((0, -2)), lambda a: a[0, 0]),
+    ("squeeze no", lambda t: cg.squeeze(t, 1), lambda a: a),
+    ("unsqueeze", lambda t: t.unsqueeze(0), lambda a: a[None]),
+    ("unsqueeze last", lambda t: cg.unsqueeze(t, -1), lambda a: a[..., None]),
+    ("permute", lambda t: t.permute(2, 0, 1), lambda a: a.transpose(2, 0, 1)),
+    ("permute tuple", lambda t: cg.permute(t, (-1, 1, 0)), lambda a: a.transpose(2, 1, 0)),
+    ("transpose", lambda t: t.transpose(0, -1), lambda a: a.swapaxes(0, 2)),
+    ("T", lambda t: t.T, lambda a: a.T),
+    ("mT", lambda t: t.mT, lambda a: a.mT),
+    ("t", lambda t: t[0].t(), lambda a: a[0].T),
+    ("t of a vector", lambda t: t[0, 0].t(), lambda a: a[0, 0]),
+    ("expand", lambda t: t[:, :1].expand(-1, 5, 4), lambda a: np.broadcast_to(a[:, :1], (2, 5, 4))),
+    ("expand more", lambda t: t.expand(2, 1, -1, 3, 4)[1], lambda a: a[None]),
+    ("expand_as", lambda t: t[0, 0].expand_as(cg.zeros(2, 4)), lambda a: np.broadcast_to(a[0, 0], (2, 4))),
+    ("view_as", lambda t: t.view_as(cg.zeros(4, 6)), lambda a: a.reshape(4, 6)),
+    ("narrow", lambda t: t.narrow(2, 1, 2), lambda a: a[..., 1:3]),
+    ("narrow negative", lambda t: cg.narrow(t, -2, -2, 2), lambda a: a[:, -2:]),
+    ("select", lambda t: t.select(1, -1), lambda a: a[:, -1]),
+    ("slice", lambda t: t[1:, ::2, 1:-1], lambda a: a[1:, ::2, 1:-1]),
+    ("None and ...", lambda t: t[..., None, 0], lambda a: a[..., None, 0]),
+    ("unbind", lambda t: cg.unbind(t, 1)[2], lambda a: a[:, 2]),
+    ("split", lambda t: t.split(3, -1)[1], lambda a: a[..., 3:]),
+    ("split sizes", lambda t: cg.split(t, [1, 0, 2], dim=1)[2], lambda a: a[:, 1:]),
+    ("detach", lambda t: t.detach(), lambda a: a),
+    ("sum_to_size", lambda t: t.sum_to_size(2, 3, 4), lambda a: a),
+]
+NAMED_VIEWS = [pytest.param(view, expected, id=name) for name, view, expected in VIEWS]
+
+
+@pytest.mark.parametrize(("view", "expected"), NAMED_VIEWS)
+def test_views_share_memory(view, expected):
+    base = cg.tensor(ARRAY)
+    result, wanted = view(base), expected(ARRAY)
+    assert tuple(result.shape) == wanted.shape
+    assert same_bits(array_of(result), wanted)
+    assert result._version == base._version == 0
+    first = result[(0,) * result.ndim]
+    first.fill_(99)
+    changed = array_of(base)
+    assert (changed != ARRAY).sum() == 1
+    assert result._version == base._version == 1
+    assert first.data_ptr() == base.data_ptr() + 8 * int(np.flatnonzero(changed != ARRAY)[0])
+    assert first.storage_offset() == int(np.flatnonzero(changed != ARRAY)[0])
+    assert result is base or result._is_view()
+
+
+@pytest.mark.parametrize(("view", "expected"), [case for case in NAMED_VIEWS if not case.id.startswith("view")])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_views_of_every_layout_and_dtype(view, expected, layout, dtype):
+    tensor = LAYOUTS[layout](samples.draw(dtype, (2, 3, 4)))
+    assert same_bits(array_of(view(tensor)), expected(array_of(tensor)))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [(24,), (6, 4), (3, 8), (2, 12), (4, 3, 2), (2, 3, 2, 2), (1, 24, 1), (2, 1, 3, 4)], ids=str)
+def test_reshape_is_a_view_where_strides_allow(layout, shape):
+    for source in ((2, 3, 4), (2, 1, 12), (24,), (4, 6)):
+        tensor = LAYOUTS[layout](samples.draw("float64", source))
+        array = tensor.numpy()
+        try:
+            viewed = np.reshape(array, shape, copy=False)
+        except ValueError:
+            with pytest.raises(RuntimeError, match=r"view size is not compatible .* Use .reshape\(...\) instead"):
+                tensor.view(shape)
+            assert tensor.reshape(shape).data_ptr() != tensor.data_ptr()
+        else:
+            assert tensor.view(shape).data_ptr() == tensor.reshape(shape).data_ptr() == tensor.data_ptr()
+            assert same_bits(array_of(tensor.view(shape)), viewed)
+        assert same_bits(array_of(tensor.reshape(shape)), array.reshape(shape))
+
+
+def test_shapes_without_elements():
+    empty = cg.zeros(2, 0, 3)
+    assert empty.reshape(0, 7).shape == empty.view(0, 7).shape == (0, 7)
+    assert empty.reshape(3, -1).shape == (3, 0)
+    assert empty.permute(2, 0, 1).shape == (3, 2, 0)
+    assert empty.flatten().shape == (0,)
+    assert empty.squeeze().shape == (2, 0, 3)
+    assert empty.expand(4, 2, 0, 3).shape == (4, 2, 0, 3)
+    assert cg.zeros(1).expand(0).shape == (0,)
+    assert [part.shape for part in cg.zeros(0).split(2)] == [(0,)]
+    assert empty.unbind(0)[0].shape == (0, 3)
+    assert empty.unbind(1) == ()
+    assert empty[:, 0:0].is_contiguous()
+    with pytest.raises(RuntimeError, match="cannot reshape tensor of 0 elements into shape"):
+        empty.reshape(0, -1)
+
+
+def test_scalars_as_tensors():
+    x = cg.tensor(5.0)
+    assert x.reshape(1, 1).shape == (1, 1)
+    assert x.flatten().shape == x.unsqueeze(0).shape == x.expand(1).shape == (1,)
+    assert x.expand(3).stride() == (0,)
+    assert x.squeeze(0).shape == x.T.shape == x.t().shape == x.permute().shape == x.transpose(0, -1).shape == ()
+    assert x.clone().item() == 5
+
+
+def test_many_dims():
+    x = cg.arange(2).reshape((1,) * 63 + (2,))
+    assert x.ndim == 64
+    assert x.permute(*range(63, -1, -1)).shape[0] == 2
+    assert (x + x).sum().item() == 2
+    with pytest.raises(RuntimeError, match="at most 64 dim"):
+        x.unsqueeze(0)
+
+
+def test_contiguity():
+    x = cg.tensor(ARRAY)
+    assert x.is_contiguous()
+    assert not x.T.is_contiguous()
+    assert x.T.contiguous().stride() == (6, 2, 1)
+    assert x.T.clone().stride() == (1, 4, 12)
+    assert x[:, ::2].clone().is_contiguous()
+    assert x[:1, 0].is_contiguous()
+    assert x[:, :, 0].contiguous().data_ptr() != x.data_ptr()
+    assert not cg.ones(1, 3).expand(2, 3).is_contiguous()
+    assert cg.ones(1, 3).expand(2, 3).clone().is_contiguous()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_conversions(layout):
+    for source, target in itertools.product(DTYPES, DTYPES):
+        array = np.array([[0, 1, 2], [3, 100, 127]]).astype(source)
+        tensor = LAYOUTS[layout](array)
+        converted = tensor.to(getattr(cg, target))
+        assert same_bits(array_of(converted), array_of(tensor).astype(target))
+        assert (converted is tensor) == (source == target)
+        assert tensor.to(getattr(cg, target), copy=True) is not tensor
+
+
+def test_sum_to_size():
+    x = cg.tensor(ARRAY)
+    assert x.sum_to_size(3, 1).tolist() == ARRAY.sum((0, 2), keepdims=True)[0].tolist()
+    assert x.sum_to_size(1, 1, 4).tolist() == ARRAY.sum((0, 1), keepdims=True).tolist()
+    assert x.sum_to_size(()).item() == ARRAY.sum()
+    with pytest.raises(RuntimeError, match="is not expandable to size"):
+        x.sum_to_size(2, 1)
+
+
+def test_masked_fill():
+    mask = cg.tensor([True, False, True, False])
+    expected = np.where(np.array([True, False, True, False]), 9, ARRAY)
+    assert cg.tensor(ARRAY).masked_fill(mask, 9).tolist() == expected.tolist()
+    assert cg.masked_fill(cg.tensor(ARRAY), mask, cg.tensor(9)).tolist() == expected.tolist()
+    x = cg.tensor(ARRAY)
+    assert x.masked_fill_(mask, 9) is x
+    assert x.tolist() == expected.tolist()
+    with pytest.raises(RuntimeError, match="only supports boolean masks"):
+        x.masked_fill(cg.tensor([1, 0, 1, 0]), 9)
+    with pytest.raises(RuntimeError, match="only supports a 0-dimensional value tensor"):
+        x.masked_fill(mask, cg.ones(2))
+    leaf = samples.leaf(ARRAY)
+    assert gradcheck(lambda x: x.masked_fill(mask, 2.0), leaf)
+
+
+# ----- Joining and splitting -----
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(LAYOUTS, repeat=2)))
+def test_cat_and_stack(first, second, dtype):
+    for axis in (0, 1, 2, -1, -3):
+        shape = [2, 3, 4]
+        shape[axis] = 5
+        a, b = LAYOUTS[first](samples.draw(dtype, (2, 3, 4))), LAYOUTS[second](samples.draw(dtype, tuple(shape), 1))
+        expected = np.concatenate([array_of(a), array_of(b), array_of(a)], axis)
+        for result in (cg.cat([a, b, a], axis), cg.cat((a, b, a), dim=axis), cg.concatenate([a, b, a], axis=axis)):
+            assert same_bits(array_of(result), expected)
+        out = cg.zeros(expected.shape, dtype=a.dtype)
+        assert cg.cat([a, b, a], axis, out=out) is out
+        assert same_bits(array_of(out), expected)
+        c = LAYOUTS[second](samples.draw(dtype, (2, 3, 4), 1))
+        for place in (axis, axis + 1 if axis >= 0 else axis - 1):
+            stacked = np.stack([array_of(a), array_of(c)], place)
+            assert same_bits(array_of(cg.stack([a, c], place)), stacked)
+            assert same_bits(array_of(cg.stack((a, c), dim=place)), stacked)
+
+
+def test_joins_promote_and_take_iterables():
+    assert cg.cat([cg.tensor([1]), cg.tensor([0.5]), cg.tensor([True])]).tolist() == [1, 0.5, 1]
+    assert cg.cat([cg.ones(2, dtype=cg.int8), cg.ones(2, dtype=cg.uint8)]).dtype == cg.int16
+    assert cg.stack([cg.tensor(1.0), cg.tensor(2)]).tolist() == [1, 2]
+    assert cg.cat([cg.zeros(2), cg.zeros(0), cg.ones(1)]).tolist() == [0, 0, 1]
+    assert cg.cat([cg.zeros(0, 3), cg.zeros(2, 3)]).shape == (2, 3)
+    assert cg.cat([cg.ones(3)]).data_ptr() != 0
+    a, b = cg.ones(2, requires_grad=True), cg.ones(1, dtype=cg.float64, requires_grad=True)
+    (cg.cat([a, b, cg.tensor([1])]) * 2).sum().backward()
+    assert (a.grad.dtype, b.grad.dtype) == (cg.float32, cg.float64)
+
+
+@pytest.mark.parametrize(("argument", "sizes"), [(2, [2, 2, 1]), (5, [5]), (7, [5]), (1, [1] * 5), ([1, 4], [1, 4]), ((0, 5), [0, 5])])
+def test_split(argument, sizes):
+    array = samples.draw("float64", (3, 5))
+    for layout in LAYOUTS.values():
+        tensor = layout(array)
+        parts = tensor.split(argument, 1)
+        assert [part.shape[1] for part in parts] == sizes
+        assert same_bits(array_of(cg.cat(parts, 1)), array_of(tensor))
+    x = samples.leaf(array)
+    sum(part.sum() * (k + 1) for k, part in enumerate(x.split(argument, dim=-1))).backward()
+    assert x.grad[0].tolist() == [k + 1 for k, size in enumerate(sizes) for _ in range(size)]
+
+
+# ----- Products -----
+PRODUCTS = [
+    ((3,), (3,)), ((1,), (1,)), ((0,), (0,)), ((2, 3), (3,)), ((3,), (3, 2)), ((0, 3), (3,)), ((3,), (3, 0)), ((2, 0), (0,)), ((2, 3), (3, 4)),
+    ((1, 1), (1, 1)), ((0, 3), (3, 2)), ((2, 0), (0, 3)), ((2, 3), (3, 0)), ((17, 33), (33, 9)), ((5, 2, 3), (3,)), ((3,), (5, 3, 2)),
+    ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((5, 2, 3), (5, 3, 4)), ((5, 2, 3), (1, 3, 4)), ((1, 2, 3), (5, 3, 4)), ((5, 1, 2, 3), (4, 3, 2)),
+    ((2, 1, 4, 2, 3), (3, 1, 3, 2)), ((0, 2, 3), (3, 4)), ((2, 2, 0), (2, 0, 3)), ((3, 2, 0, 2), (2, 2, 1)), ((2, 3, 3), (3, 3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "bool"])
+@pytest.mark.parametrize(("a_shape", "b_shape"), PRODUCTS, ids=str)
+def test_matmul_is_numpys(a_shape, b_shape, dtype):
+    for a_layout, b_layout in itertools.product(LAYOUTS.values(), repeat=2):
+        a, b = a_layout(samples.draw(dtype, a_shape)), b_layout(samples.draw(dtype, b_shape, 1))
+        expected = np.matmul(array_of(a), array_of(b))
+        for result in (a @ b, cg.matmul(a, b), a.matmul(b)):
+            assert result.dtype == a.dtype
+            assert tuple(result.shape) == expected.shape
+            if KINDS[dtype] == "i":
+                assert same_bits(array_of(result), np.asarray(expected))
+            else:
+                assert np.allclose(array_of(result), expected, rtol=1e-13 if dtype == "float64" else 1e-5, atol=1e-13 if dtype == "float64" else 1e-5)
+
+
+@pytest.mark.parametrize(("a_shape", "b_shape"), [case for case in PRODUCTS if math.prod(case[0] + case[1]) < 2000], ids=str)
+def test_derivatives_of_matmul(a_shape, b_shape):
+    for layout in ("contiguous", "transposed"):
+        a, b = (samples.leaf(samples.draw("float64", shape, seed), layout) for seed, shape in enumerate((a_shape, b_shape)))
+        result = a @ b
+        weight = samples.draw("float64", tuple(result.shape), 2)
+        a_grad, b_grad = grad(result, (a, b), cg.tensor(weight), create_graph=True)
+        # The derivative of a product in a direction is the product with the direction.
+        for tensor, gradient, product in ((a, a_grad, lambda v: v @ array_of(b)), (b, b_grad, lambda v: array_of(a) @ v)):
+            assert gradient.shape == tensor.shape
+            direction = samples.draw("float64", tuple(tensor.shape), 3)
+            assert (array_of(gradient) * direction).sum() == pytest.approx((product(direction) * weight).sum())
+        if math.prod(a_shape + b_shape) < 100:
+            assert gradgradcheck(cg.matmul, (a, b))
+
+
+@pytest.mark.parametrize("layout", WRITABLE)
+def test_products_of_given_dims(layout):
+    a, b, v = (LAYOUTS[layout](samples.draw("float64", shape)) for shape in ((2, 3), (3, 4), (3,)))
+    batch_a, batch_b = (LAYOUTS[layout](samples.draw("float64", shape)) for shape in ((5, 2, 3), (5, 3, 4)))
+    for result, left, right in ((cg.mm(a, b), a, b), (cg.mv(a, v), a, v), (cg.bmm(batch_a, batch_b), batch_a, batch_b), (v.dot(v), v, v)):
+        assert np.allclose(array_of(result), array_of(left) @ array_of(right), rtol=1e-14)
+    for call, x, y in ((cg.mm, a, b), (cg.bmm, batch_a, batch_b), (cg.mv, a, v), (cg.dot, v, v), (cg.matmul, a, b)):
+        expected = array_of(call(x, y))
+        out = LAYOUTS[layout](np.ones_like(expected))
+        assert call(x, y, out=out) is out
+        assert same_bits(array_of(out), expected)
+        with pytest.raises(RuntimeError, match="out= has shape"):
+            call(x, y, out=cg.zeros(7, 7, 7, 7, dtype=cg.float64))
+
+
+def test_matmul_with_arrays_and_operators():
+    a, array = cg.ones(2, 3, dtype=cg.float64, requires_grad=True), np.ones((3, 2))
+    for result in (a @ array, np.ones((4, 2)) @ a, np.matmul(a, array)):
+        assert isinstance(result, cg.Tensor)
+        assert result.requires_grad
+    with pytest.raises(TypeError):
+        a @ 2
+    a_int, b_int = cg.tensor([[100, 100]], dtype=cg.int8), cg.tensor([[1], [1]], dtype=cg.int8)
+    assert (a_int @ b_int).tolist() == [[-56]]
+
+
+def test_products_of_large_matrices():
+    a, b = samples.draw("float32", (200, 300)), samples.draw("float32", (300, 100), 1)
+    for left, right in itertools.product(LAYOUTS.values(), repeat=2):
+        x, y = left(a), right(b)
+        exact = array_of(x).astype(float) @ array_of(y).astype(float)
+        assert np.allclose(array_of(x @ y), exact, rtol=1e-4, atol=1e-3)
+
+
+# ----- Errors -----
+REFUSED = [
+    (lambda: cg.ones(2, 3).view(2, -1, -1), RuntimeError, "only one dimension can be inferred"),
+    (lambda: cg.ones(2, 3).view(4, -1), RuntimeError, r"shape '\[4, -1\]' is invalid for input of size 6"),
+    (lambda: cg.ones(2, 3).reshape(0, -1), RuntimeError, r"shape '\[0, -1\]' is invalid for input of size 6|cannot reshape tensor"),
+    (lambda: cg.ones(2, 3).view(2.0, 3), TypeError, ""),
+    (lambda: cg.ones(2, 3).permute(0, 1, 2), RuntimeError, "number of dimensions in the tensor input does not match"),
+    (lambda: cg.ones(2, 3).permute(0, -2), RuntimeError, r"permute\(\): duplicate dims are not allowed"),
+    (lambda: cg.ones(2, 3).transpose(0, 2), IndexError, "Dimension out of range"),
+    (lambda: cg.ones(2, 3, 4).t(), RuntimeError, r"t\(\) expects a tensor with <= 2 dimensions, but self is 3D"),
+    (lambda: cg.tensor(1.0).unbind(), IndexError, "Dimension specified as 0 but tensor has no dimensions"),
+    (lambda: cg.tensor(1.0).split(1), RuntimeError, "split expects at least a 1-dimensional tensor"),
+    (lambda: cg.tensor(1.0).narrow(0, 0, 1), RuntimeError, r"narrow\(\) cannot be applied to a 0-dim tensor"),
+    (lambda: cg.tensor(1.0).select(0, 0), IndexError, r"select\(\) cannot be applied to a 0-dim tensor"),
+    (lambda: cg.cat([cg.ones(1), 2.0]), TypeError, "expected Tensor as element 1 in argument 0, but got float"),
+    (lambda: cg.cat(cg.ones(2)), (TypeError, RuntimeError), ""),
+    (lambda: cg.stack([cg.ones(2), cg.ones(2)], 2), IndexError, "Dimension out of range"),
+    (lambda: cg.bmm(cg.ones(2, 2), cg.ones(2, 2)), RuntimeError, "batch1 must be a 3D tensor"),
+    (lambda: cg.mv(cg.ones(2, 2), cg.ones(2, 2)), RuntimeError, "vector \\+ matrix @ vector expected, got"),
+    (lambda: cg.matmul(cg.ones(2, 2), [1.0]), TypeError, "must be Tensor, not list"),
+    (lambda: cg.ones(2, requires_grad=True).expand(3, 2).add_(1), RuntimeError, "more than one element of the written-to tensor"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
+def test_refused(call, error, message):
+    with pytest.raises(error, match=message or None):
+        call()

@@ -4,6 +4,7 @@ Arrays are NumPy's, drawn from fixed seeds; `LAYOUTS` place them into tensors. A
 a new rule needs an entry in RULE_SAMPLES. Everything is recomputed at each call, so tests may write to what they get.
 """
 
+import contextlib
 import itertools
 import math
 import os
@@ -12,11 +13,19 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
+from cygrad._kernels.threads import thread_report
 
 import cygrad as cg
+from cygrad._testing import threads_used
 from cygrad.ops import ELEMENTWISE, formula
 
-KINDS = {"bool": "b", **dict.fromkeys(("uint8", "int8", "int16", "int32", "int64"), "i"), "float32": "f", "float64": "f"}
+KINDS = {
+    "bool": "b",
+    **dict.fromkeys(("uint8", "int8", "int16", "int32", "int64"), "i"),
+    "float32": "f",
+    "float64": "f",
+}
 DTYPES = tuple(KINDS)
 FLOATS = ("float32", "float64")
 
@@ -117,7 +126,9 @@ def draw(dtype, shape, seed=0, domain=(-3.0, 3.0), row=None, position=0):
     stream = np.random.default_rng([seed, position, *shape])
     if KINDS[dtype] == "f":
         return np.array(stream.uniform(*domain, shape), dtype)
-    return np.array(stream.choice(np.array([False, True]) if dtype == "bool" else _integers(row, position, dtype), shape))
+    return np.array(
+        stream.choice(np.array([False, True]) if dtype == "bool" else _integers(row, position, dtype), shape)
+    )
 
 
 def operands(row, dtype, shapes, seed=0):
@@ -129,7 +140,7 @@ def operands(row, dtype, shapes, seed=0):
 
 
 def edge_operands(row, dtype):
-    """Return arrays that hold every combination of edges: zeros, infinities, NaN, the ends of the type, the row's own."""
+    """Return arrays with every combination of edges: zeros, infinities, NaN, the ends of the type, the row's own."""
     if KINDS[dtype] == "f":
         limits = np.finfo(dtype)
         ends = (limits.max, -limits.max, limits.tiny, limits.smallest_subnormal) if len(row.operands) < 3 else ()
@@ -174,6 +185,24 @@ def differentiable_rows():
     return [row for row in ELEMENTWISE.values() if row.partials]
 
 
+def named(rows):
+    """Return rows as parameters of a test."""
+    return [pytest.param(row, id=row.name) for row in rows]
+
+
+def gradients(call, tensors, weight, **options):
+    """Return the result and the gradients of the operands that require one, as arrays."""
+    wanted = [tensor for tensor in tensors if tensor.requires_grad]
+    result = call(*tensors)
+    found = cg.autograd.grad(result, wanted, weight, **options) if result.requires_grad else ()
+    return [array_of(result), *map(array_of, found)]
+
+
+def prepared(arrays, place=cg.tensor):
+    """Place arrays into tensors; floats are leaves."""
+    return [place(array).requires_grad_() if array.dtype.kind == "f" else place(array) for array in arrays]
+
+
 # ----- Calls of rules and reductions: functions of float64 tensors, with the shapes of these -----
 def scatter(gradient):
     """The transpose of indexing, as the second derivative sees it."""
@@ -193,16 +222,28 @@ def write(key):
 
 
 RULE_SAMPLES = {
-    "view": [(lambda x: x.view(2, 1, -1), (2, 3)), (lambda x: x.reshape(3, 2), (2, 3)), (lambda x: x.flatten(1), (2, 3, 2))],
+    "view": [
+        (lambda x: x.view(2, 1, -1), (2, 3)),
+        (lambda x: x.reshape(3, 2), (2, 3)),
+        (lambda x: x.flatten(1), (2, 3, 2)),
+    ],
     "squeeze": [(lambda x: x.squeeze(), (2, 1, 3, 1)), (lambda x: x.squeeze(-1), (2, 1))],
     "unsqueeze": [(lambda x: x.unsqueeze(1), (2, 3)), (lambda x: x.unsqueeze(-1), ())],
     "permute": [(lambda x: x.permute(2, 0, 1), (2, 3, 2)), (lambda x: x.T, (2, 1, 3))],
     "transpose": [(lambda x: x.transpose(0, -1), (2, 1, 3)), (lambda x: x.mT, (2, 2, 3))],
     "t": [(lambda x: x.t(), (2, 3)), (lambda x: x.T, (2, 3))],
-    "expand": [(lambda x: x.expand(3, 2, 4), (2, 1)), (lambda x: x.expand(2, -1), (3,)), (lambda x: x.expand(0, 3), (1, 3))],
+    "expand": [
+        (lambda x: x.expand(3, 2, 4), (2, 1)),
+        (lambda x: x.expand(2, -1), (3,)),
+        (lambda x: x.expand(0, 3), (1, 3)),
+    ],
     "slice": [(lambda x: x[:, 1::2], (2, 4)), (lambda x: x[..., None], (2,)), (lambda x: x.narrow(1, 1, 2), (2, 4))],
     "select": [(lambda x: x[1], (2, 3)), (lambda x: x.select(1, -1), (2, 3)), (lambda x: x.unbind(1), (2, 3))],
-    "index": [(lambda x: x[cg.tensor([2, 0, 2])], (3, 2)), (lambda x: x[:, [1, 0]], (2, 2)), (lambda x: x[x > 0], (2, 3))],
+    "index": [
+        (lambda x: x[cg.tensor([2, 0, 2])], (3, 2)),
+        (lambda x: x[:, [1, 0]], (2, 2)),
+        (lambda x: x[x > 0], (2, 3)),
+    ],
     "scatter_key": [(scatter, (4, 2))],
     "clone": [(lambda x: x.clone(), (2, 3)), (lambda x: x.T.contiguous(), (2, 3))],
     "to_copy": [(lambda x: x.to(cg.float32).to(cg.float64), (2, 3))],
@@ -282,7 +323,21 @@ def as_tuple(result):
     return tuple(result) if isinstance(result, tuple | list) else (result,)
 
 
-# ----- Other processes -----
+# ----- Threads and other processes -----
+@contextlib.contextmanager
+def threads(count, parallel=True):
+    """Compute with a number of threads; fail where no region has had that many, for then the work was too small."""
+    before = cg.get_num_threads()
+    try:
+        cg.set_num_threads(count)
+        with threads_used() as used:
+            yield
+        if parallel and thread_report()["openmp"]:
+            assert max(used.count, 1) == cg.get_num_threads(), "give this test larger operands"
+    finally:
+        cg.set_num_threads(before)
+
+
 def at_level(level, module, name, path):
     """Return the dict of arrays that a function of a test module gives in a process with another instruction set."""
     script = f"import sys, numpy; from {module} import {name}; numpy.savez(sys.argv[1], **{name}())"

@@ -84,7 +84,11 @@ WRONG = [
     (lambda make: make(2**45), cg.OutOfMemoryError, "you tried to allocate 140737488355328 bytes"),
     (lambda make: make(2, dtype="float32"), TypeError, "argument 'dtype' must be cygrad.dtype, not str"),
     (lambda make: make(2, dtype=np.complex128), TypeError, None),
-    (lambda make: make(2, dtype=cg.int64, requires_grad=True), RuntimeError, "Only Tensors of floating point .* can require gradients"),
+    (
+        lambda make: make(2, dtype=cg.int64, requires_grad=True),
+        RuntimeError,
+        "Only Tensors of floating point .* can require gradients",
+    ),
     (lambda make: make(2, device="cuda"), AssertionError, "Torch not compiled with CUDA enabled"),
     (lambda make: make(2, device="nowhere"), RuntimeError, None),
     (lambda make: make(2, colour=1), TypeError, "unexpected keyword argument 'colour'"),
@@ -130,7 +134,9 @@ def test_full(value, keywords, dtype, expected):
     assert cg.zeros(2, dtype=getattr(cg, dtype)).fill_(value).tolist() == [expected] * 2
 
 
-@pytest.mark.parametrize(("dtype", "value"), [("uint8", 256), ("int8", -129), ("int64", 2**63), ("int64", INF), ("int32", math.nan)])
+@pytest.mark.parametrize(
+    ("dtype", "value"), [("uint8", 256), ("int8", -129), ("int64", 2**63), ("int64", INF), ("int32", math.nan)]
+)
 def test_numbers_that_do_not_fit(dtype, value):
     for call in (
         lambda: cg.full((2,), value, dtype=getattr(cg, dtype)),
@@ -152,7 +158,11 @@ def test_like_keeps_shape_dtype_and_layout(name, layout):
         tensor = like(source)
         assert (tensor.shape, tensor.dtype) == (source.shape, source.dtype)
         assert is_full_of(tensor, LIKES[name])
-        dense = tuple(reversed(cg.empty(tuple(reversed(shape))).stride())) if layout == "transposed" else cg.empty(shape).stride()
+        dense = (
+            tuple(reversed(cg.empty(tuple(reversed(shape))).stride()))
+            if layout == "transposed"
+            else cg.empty(shape).stride()
+        )
         assert tensor.stride() == dense
         assert like(source, dtype=cg.int16, device="cpu").dtype == cg.int16
     assert like(source.double().requires_grad_()).requires_grad is False
@@ -180,8 +190,9 @@ def test_new_tensors_have_the_dtype():
 # ----- Ranges -----
 @pytest.mark.parametrize(
     "arguments",
-    [(5,), (2, 5), (5, 2, -1), (0,), (0, 0), (5, 5), (1, 7, 2), (1, 8, 2), (0.0, 1.0, 0.25), (0, 1, 0.3), (2.5,), (1, 1.5, 0.1), (0, 10, 3),
-     (10, 0, -3), (0.1, 0.5, 0.1), (1, 2, 0.1), (2**62, 2**62 + 2), (0, 1e-3), (-1, 1, 2), (0, -3, -1.5), (-5, 5), (0, 1, 0.001), (7, 0, -0.7)],
+    [(5,), (2, 5), (5, 2, -1), (0,), (0, 0), (5, 5), (-5, 5), (1, 7, 2), (1, 8, 2), (0, 10, 3), (10, 0, -3), (-1, 1, 2),
+     (2**62, 2**62 + 2), (2.5,), (0.0, 1.0, 0.25), (0, 1, 0.3), (1, 1.5, 0.1), (0.1, 0.5, 0.1), (1, 2, 0.1), (0, 1e-3),
+     (0, -3, -1.5), (0, 1, 0.001), (7, 0, -0.7)],
 )  # fmt: skip
 def test_arange_is_numpys(arguments):
     expected = np.arange(*arguments)
@@ -231,13 +242,18 @@ def test_ranges_refused(call, message):
         call()
 
 
-@pytest.mark.parametrize("call", [lambda: cg.arange("a"), lambda: cg.arange(1j), lambda: cg.linspace(0, 1), lambda: cg.linspace(0, 1, 2.5)])
+@pytest.mark.parametrize(
+    "call", [lambda: cg.arange("a"), lambda: cg.arange(1j), lambda: cg.linspace(0, 1), lambda: cg.linspace(0, 1, 2.5)]
+)
 def test_arguments_of_the_wrong_type(call):
     with pytest.raises(TypeError):
         call()
 
 
-@pytest.mark.parametrize("arguments", [(0, 1, 5), (0, 1, 2), (0, 1, 1), (0, 1, 0), (1, 0, 3), (-1, 1, 2), (5, 5, 3), (0.1, 0.7, 7), (0, 1, 1001)])
+@pytest.mark.parametrize(
+    "arguments",
+    [(0, 1, 5), (0, 1, 2), (0, 1, 1), (0, 1, 0), (1, 0, 3), (-1, 1, 2), (5, 5, 3), (0.1, 0.7, 7), (0, 1, 1001)],
+)
 def test_linspace_is_numpys(arguments):
     expected = np.linspace(*arguments)
     for dtype in FLOATS:
@@ -311,7 +327,12 @@ def test_data_and_device():
     for call in (lambda: x.to("cuda"), x.cuda, lambda: cg.zeros(1, device="cuda:0")):
         with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
             call()
-    assert x.to(cg.zeros(1, dtype=cg.float64)).dtype == x.to("cpu", cg.float64).dtype == x.type_as(cg.zeros(1, dtype=cg.float64)).dtype == cg.float64
+    assert (
+        x.to(cg.zeros(1, dtype=cg.float64)).dtype
+        == x.to("cpu", cg.float64).dtype
+        == x.type_as(cg.zeros(1, dtype=cg.float64)).dtype
+        == cg.float64
+    )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

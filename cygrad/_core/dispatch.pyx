@@ -9,11 +9,10 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t, uint8_t
 from libc.string cimport memcpy, memset
 
-from cygrad._core.node cimport (NODE_RELEASED, RESULT, Node, attach, connect, grad_mode, init_node, released_error,
+from cygrad._core.node cimport (NODE_RELEASED, RESULT, Node, attach, connect, finish_node_type, grad_mode, init_node, released_error,
                                 track_reachable)
 from cygrad._core.storage cimport Storage, default_dtype, dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, empty, empty_like, empty_strided,
-                                  make_untracked, shallow_copy,
+from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, empty, empty_like, empty_strided, shallow_copy,
                                   sizes_tuple, tensor_type)
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize,
                                           cg_kernel, cg_kind, cg_loop, cg_promotion, copy, kernel, run)
@@ -671,7 +670,7 @@ cdef class ElementwiseNode(Node):
         return 0
 
 
-make_untracked(ElementwiseNode)
+finish_node_type(ElementwiseNode)
 
 
 # ----- Operators -----

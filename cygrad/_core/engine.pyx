@@ -13,8 +13,8 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
 from cygrad._core.dispatch cimport Op, Value, copy_into, copy_of, elementwise, map_kernel, same_shape
-from cygrad._core.node cimport (AccumulateGrad, Hooks, Node, attach, check_version, connect, edge, gradient_edge,
-                                grad_mode, init_node, set_accumulate, set_edge, track_reachable)
+from cygrad._core.node cimport (AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, attach, check_version, connect, edge, gradient_edge,
+                                grad_mode, init_node, inherit_destructor, set_accumulate, track_reachable)
 from cygrad._core.storage cimport dtypes
 from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, RETAINS_GRAD, TensorImpl, empty, empty_strided, shallow_copy, sizes_tuple)
 
@@ -94,7 +94,7 @@ cdef Py_ssize_t add_state(Run* run, PyObject* node) except -1:
     state = &run.states[run.count]
     memset(state, 0, sizeof(State))
     state.node, state.outputs = node, (<Node>node).outputs
-    state.priority = <uint64_t>-1 if isinstance(<object>node, AccumulateGrad) else (<Node>node).sequence_nr
+    state.priority = <uint64_t>-1 if (<Node>node).flags & NODE_ACCUMULATES else (<Node>node).sequence_nr
     if state.outputs > 1:
         state.grads = <PyObject**>calloc(state.outputs, sizeof(PyObject*))
         if state.grads is NULL:
@@ -325,7 +325,7 @@ cdef int tensor_hooks(Node node, PyObject** grads) except -1:
     """Call what hangs on the gradients of a node's outputs: hooks, then the tensors that keep their gradient."""
     cdef Hooks hooks
     cdef TensorImpl tensor
-    if isinstance(node, AccumulateGrad):
+    if node.flags & NODE_ACCUMULATES:
         tensor = (<AccumulateGrad>node).saved0
         if tensor.extra is not None and grads[0] is not NULL:
             call_hooks(tensor.extra, grads)
@@ -387,7 +387,7 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
     cdef PyObject* grad
     cdef bint asked_for
     cdef Hooks hooks = node.hooks if node.hooks is not None else None
-    if hooks is not None or isinstance(node, AccumulateGrad):
+    if hooks is not None or node.flags & NODE_ACCUMULATES:
         tensor_hooks(node, grads)
     if run.states[index].captured:
         for k in range(outputs):
@@ -462,7 +462,7 @@ def run_backward(tuple tensors, tuple grads, bint keep_graph, bint create_graph,
             index = find_state(&run, <PyObject*>node)
             if index < 0:
                 index = add_state(&run, <PyObject*>node)
-            if accumulate_grad and isinstance(node, AccumulateGrad):
+            if accumulate_grad and node.flags & NODE_ACCUMULATES:
                 run.states[index].needed = True
             else:
                 run.states[index].captured = True
@@ -547,3 +547,6 @@ cdef class FunctionNode(Node):
             if outputs[k] is not None:
                 (<TensorImpl?>outputs[k]).node = None
                 attach(outputs[k], self, k)
+
+
+inherit_destructor(FunctionNode)

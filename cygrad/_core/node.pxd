@@ -9,13 +9,16 @@ from cygrad._core.tensor cimport TensorImpl
 
 cdef enum:
     RESULT = 3              # the place of the result among the saved values
+    LEAF = -1               # output number of an edge to a leaf whose accumulator is not made yet
     NODE_TRACKED = 1
     NODE_RELEASED = 2       # saved values were freed by a backward
+    NODE_ACCUMULATES = 4    # an AccumulateGrad
 
 cdef class Node:
     # All Python objects of all kinds of nodes are here: a subclass with its own would be tracked and untracked once more.
-    cdef Node next0, next1, next2
-    cdef list more          # (node, output number) of the fourth edge and later
+    # An edge leads to a Node; or to a leaf (number LEAF) until edge() is asked for its accumulator.
+    cdef object next0, next1, next2
+    cdef list more          # [node or leaf, output number] of the fourth edge and later
     cdef object hooks       # Hooks, or None
     cdef object op          # the row's Op or RuleOp
     cdef tuple params       # of a rule; shapes of broadcast operands
@@ -54,18 +57,17 @@ cdef inline void init_node(Node node, int outputs) noexcept:
     last_sequence_nr += 1
     node.sequence_nr, node.outputs = last_sequence_nr, outputs
 
-cdef int set_edge(Node node, int index, Node target, int output_nr) except -1
-cdef Node late_edge(Node node, int index, int* output_nr)
+cdef Node general_edge(Node node, int index, int* output_nr)
 
 cdef inline Node edge(Node node, int index, int* output_nr):
     """Return where the gradient of input `index` goes, or None."""
-    if index == 0:
+    if index == 0 and node.nr0 != LEAF:
         output_nr[0] = node.nr0
-        return node.next0
-    if index == 1:
+        return <Node>node.next0
+    if index == 1 and node.nr1 != LEAF:
         output_nr[0] = node.nr1
-        return node.next1
-    return late_edge(node, index, output_nr)
+        return <Node>node.next1
+    return general_edge(node, index, output_nr)
 
 cdef Node gradient_edge(TensorImpl tensor, int* output_nr)
 cdef int connect(Node node, int index, TensorImpl tensor) except -1
@@ -74,4 +76,6 @@ cdef int* grad_mode() noexcept nogil
 cdef object released_error()
 cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, str reader) except -1
 cdef Hooks hooks_of(Node node)
+cdef void inherit_destructor(type kind) noexcept
+cdef void finish_node_type(type kind) noexcept
 cdef int track_reachable(object start) except -1

@@ -23,6 +23,7 @@ cdef extern from *:
 cdef extern from "type_slots.h":
     int cg_traverse(PyObject* object, int (*visit)(PyObject*, void*) noexcept, void* argument) noexcept
     void cg_prepend_dealloc(type kind, void (*before)(PyObject*) noexcept) noexcept
+    void cg_inherit_dealloc(type kind) noexcept
     void cg_never_clear(type kind) noexcept
 
 cdef unsigned long long last_sequence_nr = 0
@@ -152,11 +153,9 @@ cdef class Node:
         return result[0] if len(result) == 1 else tuple(result)
 
 
-cdef int set_edge(Node node, int index, Node target, int output_nr) except -1:
-    """Set the next edge; edges are set in order, None included."""
-    node.edges = index + 1
-    if target is not None and target.flags & NODE_TRACKED:
-        track_node(node)
+cdef int set_edge(Node node, int index, object target, int output_nr) except -1:
+    """Set an edge; from the fourth on in order."""
+    node.edges = max(node.edges, index + 1)
     if index == 0:
         node.next0, node.nr0 = target, output_nr
     elif index == 1:
@@ -166,17 +165,26 @@ cdef int set_edge(Node node, int index, Node target, int output_nr) except -1:
     else:
         if node.more is None:
             node.more = []
-        node.more.append((target, output_nr))
+        if len(node.more) == index - 3:
+            node.more.append(None)
+        node.more[index - 3] = (target, output_nr)
     return 0
 
 
-cdef Node late_edge(Node node, int index, int* output_nr):
-    """Return an edge after the first two."""
-    if index == 2:
-        output_nr[0] = node.nr2
-        return node.next2
-    output_nr[0] = node.more[index - 3][1]
-    return node.more[index - 3][0]
+cdef Node general_edge(Node node, int index, int* output_nr):
+    """Return an edge of any kind; an edge to a leaf becomes one to its accumulator."""
+    if index == 0:
+        target, output_nr[0] = node.next0, node.nr0
+    elif index == 1:
+        target, output_nr[0] = node.next1, node.nr1
+    elif index == 2:
+        target, output_nr[0] = node.next2, node.nr2
+    else:
+        target, output_nr[0] = node.more[index - 3]
+    if output_nr[0] == LEAF:
+        target, output_nr[0] = accumulator_of(<TensorImpl?>target), 0
+        set_edge(node, index, target, 0)
+    return target
 
 
 cdef accumulate_function accumulate = NULL
@@ -211,7 +219,18 @@ cdef void forget_accumulator(PyObject* node) noexcept:
         (<AccumulateGrad>node).saved0.accumulator = NULL
 
 
-make_untracked(AccumulateGrad)
+cdef void inherit_destructor(type kind) noexcept:
+    """Give a kind of node that has no objects of its own the destructor of Node."""
+    cg_inherit_dealloc(kind)
+
+
+cdef void finish_node_type(type kind) noexcept:
+    """Set the type slots of a kind of node that has no objects of its own and is made untracked."""
+    make_untracked(kind)
+    cg_inherit_dealloc(kind)
+
+
+finish_node_type(AccumulateGrad)
 cg_prepend_dealloc(AccumulateGrad, forget_accumulator)
 cg_never_clear(AccumulateGrad)      # forget_accumulator() needs the leaf
 
@@ -240,30 +259,40 @@ cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker
                        "use the out-of-place form of what changed it, or clone() it before.")
 
 
-cdef Node gradient_edge(TensorImpl tensor, int* output_nr):
-    """Return the node that the gradient of a tensor goes to; None if it needs none. The one reader of `tensor.node`."""
+cdef AccumulateGrad accumulator_of(TensorImpl leaf):
+    """Return the accumulator of a leaf, made if it has none now."""
     cdef AccumulateGrad node
-    output_nr[0] = tensor.output_nr
-    if tensor.node is not None:
-        return tensor.node
-    if not tensor.flags & REQUIRES_GRAD:
-        return None
-    if tensor.accumulator is not NULL:
-        return <AccumulateGrad>tensor.accumulator
+    if leaf.accumulator is not NULL:
+        return <AccumulateGrad>leaf.accumulator
     node = AccumulateGrad.__new__(AccumulateGrad)
     init_node(node, 1)
-    node.saved0 = tensor
-    tensor.accumulator = <void*>node
-    if tensor.flags & TENSOR_TRACKED:
+    node.saved0 = leaf
+    node.flags = NODE_ACCUMULATES
+    leaf.accumulator = <void*>node
+    if leaf.flags & TENSOR_TRACKED:
         track_node(node)
     return node
 
 
+cdef Node gradient_edge(TensorImpl tensor, int* output_nr):
+    """Return the node that the gradient of a tensor goes to; None if it needs none."""
+    output_nr[0] = tensor.output_nr
+    if tensor.node is not None:
+        return tensor.node
+    return accumulator_of(tensor) if tensor.flags & REQUIRES_GRAD else None
+
+
 cdef int connect(Node node, int index, TensorImpl tensor) except -1:
-    """Make the edge from a node to where the gradient of its input `index` goes."""
-    cdef int output_nr = 0
-    cdef Node target = gradient_edge(tensor, &output_nr) if tensor is not None else None
-    return set_edge(node, index, target, output_nr)
+    """Make the edge from a node to where the gradient of its input `index` goes. With gradient_edge the readers of `tensor.node`."""
+    if tensor is None or not tensor.flags & REQUIRES_GRAD:
+        set_edge(node, index, None, 0)
+    elif tensor.node is None:
+        set_edge(node, index, tensor, LEAF)     # the accumulator can wait: most graphs of a leaf die without a backward
+    else:
+        if tensor.node.flags & NODE_TRACKED:
+            track_node(node)
+        set_edge(node, index, tensor.node, tensor.output_nr)
+    return 0
 
 
 cdef int attach(TensorImpl result, Node node, int output_nr) except -1:

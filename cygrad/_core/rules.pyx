@@ -4,9 +4,9 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
-from cygrad._core.node cimport (NODE_RELEASED, RESULT, Node, attach, connect, edge, grad_mode, init_node, released_error,
+from cygrad._core.node cimport (NODE_RELEASED, RESULT, Node, attach, connect, edge, finish_node_type, grad_mode, init_node, released_error,
                                 track_reachable)
-from cygrad._core.tensor cimport REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, make_untracked, shallow_copy
+from cygrad._core.tensor cimport REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, shallow_copy
 
 from cygrad.ops import RULES
 
@@ -86,7 +86,7 @@ cdef class RuleNode(Node):
         return 0
 
 
-make_untracked(RuleNode)
+finish_node_type(RuleNode)
 
 
 cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs=1) except -1:

@@ -24,6 +24,8 @@ cdef extern from "type_slots.h":
     object cg_new(type kind, tuple no_arguments)
     void cg_make_untracked(type kind) noexcept
     void cg_inherit_operators(type kind) noexcept
+    void cg_inherit_dealloc(type kind) noexcept
+    void cg_make_plain(type kind) noexcept
 
 
 class Size(tuple):
@@ -57,6 +59,8 @@ def set_tensor_type(type cls not None):
     tensor_type = cls
     cg_inherit_operators(cls)
     cg_make_untracked(cls)
+    cg_inherit_dealloc(cls.__base__)
+    cg_make_plain(cls)
 
 
 cdef void make_untracked(type kind) noexcept:

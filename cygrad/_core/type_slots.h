@@ -40,6 +40,21 @@ static inline void cg_prepend_dealloc(PyObject *type, void (*before)(PyObject *)
     ((PyTypeObject *)type)->tp_dealloc = cg_dealloc_both;
 }
 
+/* subtype_dealloc less what a class with empty __slots__ and no __del__ has not. */
+static void cg_dealloc_plain(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    PyTypeObject *base = type->tp_base;
+    while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
+    base->tp_dealloc(object);
+    Py_DECREF(type);
+}
+static inline void cg_make_plain(PyObject *type) { ((PyTypeObject *)type)->tp_dealloc = cg_dealloc_plain; }
+
+/* For a type without objects of its own: Cython's destructor would track and untrack once more, and has no trashcan. */
+static inline void cg_inherit_dealloc(PyObject *type) {
+    ((PyTypeObject *)type)->tp_dealloc = ((PyTypeObject *)type)->tp_base->tp_dealloc;
+}
+
 /* The fields of such an object stay until it is freed; a cycle through it is broken at another one. */
 static inline void cg_never_clear(PyObject *type) { ((PyTypeObject *)type)->tp_clear = NULL; }
 

@@ -1,0 +1,217 @@
+"""The derivatives of every row of the elementwise table: first and second, fused and read as tensor operations.
+
+The tests iterate the table. Gradients at kinks, ties, bounds and poles are torch's, written out in CONVENTIONS.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+import samples
+from cygrad.autograd import grad, gradcheck, gradgradcheck
+from samples import FLOATS, PARAMETERS, array_of, gradients, named, prepared, same_bits
+
+SMOOTH = samples.differentiable_rows()
+SMOOTH_CASES = [pytest.param(row, dtype, id=f"{row.name}-{dtype}") for row in SMOOTH for dtype in FLOATS]
+
+
+# ----- Against finite differences -----
+@pytest.mark.parametrize("layout", ["contiguous", "transposed", "stepped"])
+@pytest.mark.parametrize("row", named(SMOOTH))
+def test_first_and_second_derivatives(row, layout):
+    arrays = samples.operands(row, "float64", [(2, 3)] * len(row.operands))
+    tensors = [cg.tensor(array) if array.dtype == bool else samples.leaf(array, layout) for array in arrays]
+    assert gradcheck(samples.function(row), tensors)
+    assert gradgradcheck(samples.function(row), tensors, gen_non_contig_grad_outputs=layout == "stepped")
+
+
+@pytest.mark.parametrize(
+    "shapes", [((2, 3), (3,), ()), ((2, 1), (1, 3), (3,)), ((), (2,), (1,)), ((0, 2), (1, 2), (2,))], ids=str
+)
+@pytest.mark.parametrize("row", named(row for row in SMOOTH if len(row.operands) > 1))
+def test_derivatives_of_operands_that_broadcast(row, shapes):
+    for order in (shapes[: len(row.operands)], shapes[: len(row.operands)][::-1]):
+        arrays = samples.operands(row, "float64", order)
+        tensors = [cg.tensor(array) if array.dtype == bool else samples.leaf(array) for array in arrays]
+        assert gradcheck(samples.function(row), tensors)
+        assert gradgradcheck(samples.function(row), tensors)
+
+
+@pytest.mark.parametrize("row", named(SMOOTH))
+def test_derivatives_beside_numbers_and_of_repeated_elements(row):
+    arrays = samples.operands(row, "float64", [(3,)] * len(row.operands))
+    call = samples.function(row)
+    for position in range(len(row.operands)):
+        if row.operands[position] not in row.partials:
+            continue
+        others = [cg.tensor(array) if name in (*row.masks, "x") else array[0].item()
+                  for name, array in zip(row.operands, arrays, strict=True)]  # fmt: skip
+
+        def alone(x, position=position, others=others):
+            return call(*others[:position], x, *others[position + 1 :])
+
+        x = samples.leaf(arrays[position])
+        assert gradcheck(alone, x)
+        assert gradgradcheck(alone, x)
+        assert gradcheck(lambda x: alone(x.expand(2, 3)), x)  # noqa: B023
+        assert gradgradcheck(lambda x: alone(x[:1].expand(3)), x)  # noqa: B023
+
+
+@pytest.mark.parametrize("row", named(row for row in SMOOTH if row.in_place))
+def test_gradients_of_in_place_forms(row):
+    arrays = samples.operands(row, "float64", [(2, 3), (3,), (2, 1)])
+    weight = cg.tensor(np.arange(1.0, 7.0).reshape(2, 3))
+    plain, changed = ([samples.leaf(array) for array in arrays] for _ in range(2))
+    (samples.function(row)(*plain) * weight).sum().backward()
+    first = changed[0] * 1
+    result = getattr(first, row.name + "_")(*changed[1:], **PARAMETERS.get(row.name, {}))
+    assert result is first
+    (first * weight).sum().backward()
+    for a, b in zip(plain, changed, strict=True):
+        assert same_bits(array_of(a.grad), array_of(b.grad))
+
+
+# ----- Conventions -----
+INF, NAN = math.inf, math.nan
+# Torch's gradients at kinks, ties, bounds and poles: (call, operands, gradients of the sum).
+CONVENTIONS = {
+    "abs": (cg.abs, [[0, -0.0, 2, -2, INF, -INF]], [[0, 0, 1, -1, 1, -1]]),
+    "relu": (cg.relu, [[0, -0.0, 2, -2, NAN, INF, -INF]], [[0, 0, 1, 0, 1, 1, 0]]),
+    "sign": (cg.sign, [[0, 2, NAN]], [[0, 0, 0]]),
+    "maximum": (
+        cg.maximum,
+        [[1, 1, 2, NAN, 1, NAN], [1, 2, 1, 1, NAN, NAN]],
+        [[0.5, 0, 1, 1, 1, 1], [0.5, 1, 0, 1, 1, 1]],
+    ),
+    "minimum": (
+        cg.minimum,
+        [[1, 1, 2, NAN, 1, NAN], [1, 2, 1, 1, NAN, NAN]],
+        [[0.5, 1, 0, 1, 1, 1], [0.5, 0, 1, 1, 1, 1]],
+    ),
+    "clamp by numbers": (lambda x: x.clamp(0, 1), [[-1, 0, 0.5, 1, 2, NAN, INF, -INF]], [[0, 1, 1, 1, 0, 0, 0, 0]]),
+    "clamp from below": (lambda x: x.clamp(min=0.0), [[-1, 0, 0.5, NAN]], [[0, 1, 1, 0]]),
+    "clamp from above": (lambda x: x.clamp(max=0.0), [[-1, 0, 0.5, NAN]], [[1, 1, 0, 0]]),
+    "clamp by tensors": (
+        cg.clamp,
+        [[-1, 0, 0.5, 1, 2, 0.5, 0.5, 0.5, NAN], [0, 0, 0, 0, 0, 2, 1, 0.5, 0], [1, 1, 1, 1, 1, 1, 1, 0.5, 1]],
+        [[0, 1, 1, 1, 0, 0, 0, 1, 0], [1, 0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1, 0, 0, 0]],
+    ),
+    "clamp by a lower tensor": (
+        lambda x, low: cg.clamp(x, min=low),
+        [[-1, 0, 1, NAN, 0], [0, 0, 0, 0, NAN]],
+        [[0, 1, 1, 0, 0], [1, 0, 0, 0, 0]],
+    ),
+    "clamp by an upper tensor": (
+        lambda x, high: cg.clamp(x, max=high),
+        [[-1, 0, 1, NAN, 0], [0, 0, 0, 0, NAN]],
+        [[1, 1, 0, 0, 0], [0, 0, 1, 0, 0]],
+    ),
+    "sqrt": (cg.sqrt, [[0, -1, 4, INF]], [[INF, NAN, 0.25, 0]]),
+    "rsqrt": (cg.rsqrt, [[0, -1, 4]], [[-INF, NAN, -0.0625]]),
+    "log": (cg.log, [[0, -1, 2]], [[INF, -1, 0.5]]),
+    "log1p": (cg.log1p, [[-1, -2, 0]], [[INF, -1, 1]]),
+    "reciprocal": (cg.reciprocal, [[0, -0.0, 2]], [[-INF, -INF, -0.25]]),
+    "div": (cg.div, [[1, 0, 1], [0, 0, 2]], [[INF, INF, 0.5], [-INF, NAN, -0.25]]),
+    "pow 0": (lambda x: x**0, [[0, 2]], [[0, 0]]),
+    "pow 2": (lambda x: x**2, [[0, 2]], [[0, 4]]),
+    "pow 0.5": (lambda x: x**0.5, [[0, 4]], [[INF, 0.25]]),
+    "pow -1": (lambda x: x**-1, [[0, 2]], [[-INF, -0.25]]),
+    "pow of tensors": (
+        cg.pow,
+        [[0, 0, 0, 0, -1, -1, 0, 2], [0, 1, 2, -1, 2, 0.5, 0.5, 0]],
+        [[0, 1, 0, -INF, -2, NAN, INF, 0], [0, 0, 0, -INF, NAN, NAN, 0, math.log(2)]],
+    ),
+    "2 ** y": (lambda y: 2**y, [[0, 3]], [[math.log(2), 8 * math.log(2)]]),
+    "0 ** y": (lambda y: 0**y, [[0, 1, 2]], [[0, 0, 0]]),
+    "remainder": (cg.remainder, [[5, -5, 4], [3, 3, 2]], [[1, 1, 1], [-1, 2, -2]]),
+    "where": (lambda x: cg.where(x > 0, x.sqrt(), 0.0), [[-1, 4, 0]], [[NAN, 0.25, NAN]]),
+    "square": (cg.square, [[0, -3]], [[0, -6]]),
+    "softplus": (cg.softplus, [[0, 20, 21, -800, INF, -INF]], [[0.5, 1 / (1 + math.exp(-20)), 1, 0, 1, 0]]),
+    "sigmoid": (cg.sigmoid, [[0, INF, -INF]], [[0.25, 0, 0]]),
+    "gelu": (cg.gelu, [[0, INF, -INF, 30]], [[0.5, NAN, NAN, 1]]),
+    "silu": (cg.silu, [[0, INF, -INF, 800, -800]], [[0.5, NAN, NAN, 1, -0.0]]),
+    "tanh": (cg.tanh, [[0, INF, -INF]], [[1, 0, 0]]),
+    "erf": (cg.erf, [[0, INF, -INF]], [[2 / math.sqrt(math.pi), 0, 0]]),
+    "exp": (cg.exp, [[0, INF, -INF]], [[1, INF, 0]]),
+    "expm1": (cg.expm1, [[0, INF, -INF]], [[1, INF, 0]]),
+}
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize(("call", "values", "expected"), CONVENTIONS.values(), ids=CONVENTIONS)
+def test_gradients_at_kinks_and_poles_are_torchs(call, values, expected, create_graph):
+    tensors = [cg.tensor(column, dtype=cg.float64, requires_grad=True) for column in values]
+    gradients = grad(call(*tensors).sum(), tensors, create_graph=create_graph)
+    for gradient, column in zip(gradients, expected, strict=True):
+        assert np.allclose(array_of(gradient), column, rtol=1e-15, atol=0, equal_nan=True), gradient
+
+
+# ----- Two readings of one formula -----
+@pytest.mark.parametrize(("row", "dtype"), SMOOTH_CASES)
+def test_fused_backward_is_the_tensor_reading(row, dtype):
+    for arrays in (samples.operands(row, dtype, [(3, 17)] * len(row.operands)), samples.edge_operands(row, dtype)):
+        weight = cg.tensor(samples.draw(dtype, np.broadcast_shapes(*(a.shape for a in arrays)), 9))
+        fused = gradients(samples.function(row), prepared(arrays), weight)
+        read = gradients(samples.function(row), prepared(arrays), weight, create_graph=True)
+        for a, b in zip(fused, read, strict=True):
+            assert np.allclose(a, b, rtol=4 * np.finfo(dtype).eps, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("row", named(row for row in SMOOTH if len(row.operands) > 1))
+def test_gradients_of_mixed_dtypes(row):
+    """Each operand gets a gradient of its own dtype, computed in the common one."""
+    arrays = samples.operands(row, "float64", [(3, 17), (17,), (3, 1)])
+    mixed = prepared(
+        array if array.dtype == bool or k == 1 else array.astype("float32") for k, array in enumerate(arrays)
+    )
+    wide = prepared(array_of(tensor if tensor.dtype == cg.bool else tensor.double()) for tensor in mixed)
+    weight = cg.tensor(samples.draw("float64", (3, 17), 9))
+    (_, *found), (_, *expected) = (gradients(samples.function(row), tensors, weight) for tensors in (mixed, wide))
+    for tensor, a, b in zip((tensor for tensor in mixed if tensor.requires_grad), found, expected, strict=True):
+        assert same_bits(a, b.astype(tensor.dtype.name))
+
+
+# ----- What is recorded -----
+@pytest.mark.parametrize("row", named(samples.ELEMENTWISE.values()))
+def test_recorded_only_where_there_is_a_gradient(row):
+    dtype = samples.dtypes_of(row)[-1]
+    arrays = samples.operands(row, dtype, [(3,)] * len(row.operands))
+    call = samples.function(row)
+    assert not call(*map(cg.tensor, arrays)).requires_grad
+    for chosen, operand in enumerate(row.operands):
+        if arrays[chosen].dtype.kind != "f":
+            continue
+        tensors = [cg.tensor(array).requires_grad_(k == chosen) for k, array in enumerate(arrays)]
+        result = call(*tensors)
+        assert result.requires_grad == (operand in row.partials)
+        with cg.no_grad():
+            assert not call(*tensors).requires_grad
+        if operand in row.partials:
+            node = row.node or "".join(word.capitalize() for word in row.name.split("_"))
+            assert result.grad_fn.name() == node + "Backward0"
+            assert [source is not None for source, _ in result.grad_fn.next_functions] == [
+                k == chosen for k in range(len(arrays))
+            ]
+
+
+@pytest.mark.parametrize("row", named(SMOOTH))
+def test_changes_of_saved_values_are_errors(row):
+    """Changing in place what the wanted partial reads is refused; what it does not read may change."""
+    arrays = samples.operands(row, "float64", [(3,)] * len(row.operands))
+    for wanted, operand in enumerate(row.operands):
+        if operand not in row.partials:
+            continue
+        for changed in (*range(len(arrays)), "y"):
+            tensors = [cg.tensor(array).requires_grad_(k == wanted) for k, array in enumerate(arrays)]
+            result = samples.function(row)(*tensors)
+            expected = array_of(grad(result, tensors[wanted], cg.ones_like(result), retain_graph=True)[0])
+            with cg.no_grad():
+                (result if changed == "y" else tensors[changed]).zero_()
+            name = changed if changed == "y" else row.operands[changed]
+            if name in row.saved(operand):
+                with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
+                    grad(result, tensors[wanted], cg.ones_like(result))
+            else:
+                assert same_bits(array_of(grad(result, tensors[wanted], cg.ones_like(result))[0]), expected)

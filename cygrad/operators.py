@@ -11,8 +11,13 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from cygrad._core import dispatch, matmul as _matmul, operators as _factories, reduction as _reduction, views as _views
-from cygrad._core.dispatch import checked_out
+from cygrad._core import dispatch
+from cygrad._core import indexing as _indexing
+from cygrad._core import matmul as _matmul
+from cygrad._core import operators as _factories
+from cygrad._core import reduction as _reduction
+from cygrad._core import views as _views
+from cygrad._core.operands import checked_out
 from cygrad._core.node import _set_grad_enabled, is_grad_enabled
 from cygrad._core.rules import record_rule
 from cygrad._core.storage import get_default_dtype
@@ -108,8 +113,8 @@ def _from_rows() -> None:
 
 
 _from_rows()
-for _module, _names in ((_views, "reshape flatten squeeze unsqueeze permute transpose t narrow select unbind split cat clone"),
-                        (_matmul, "matmul mm bmm mv dot")):
+for _module, _names in ((_views, "reshape flatten squeeze unsqueeze permute transpose t cat clone"),
+                        (_indexing, "narrow select unbind split"), (_matmul, "matmul mm bmm mv dot")):
     for _name in _names.split():
         functions[_name] = getattr(_module, _name)
 functions["concatenate"] = functions["concat"] = functions["cat"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cygrad import creation
-from cygrad._core import views
+from cygrad._core import indexing, views
 from cygrad._core.dispatch import ops
 from cygrad._core.interop import to_array
 from cygrad._core.operators import TensorBase
@@ -175,11 +175,11 @@ class Tensor(TensorBase):
     expand = views.expand
     sum_to_size = views.sum_to_size
     contiguous = views.contiguous
-    copy_ = views.copy_
-    fill_ = views.fill_
-    zero_ = views.zero_
-    _scatter_key = views._scatter_key
-    _with_zeros_at = views._with_zeros_at
+    copy_ = indexing.copy_
+    fill_ = indexing.fill_
+    zero_ = indexing.zero_
+    _scatter_key = indexing._scatter_key
+    _with_zeros_at = indexing._with_zeros_at
     _cumsum = _cumsum
 
     def view_as(self, other: Tensor) -> Tensor:

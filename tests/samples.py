@@ -102,11 +102,10 @@ def leaf(array, layout="contiguous"):
 
 def same_bits(a, b):
     """Say whether arrays are equal to the bit, except that a NaN is a NaN."""
-    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
     if (a.dtype, a.shape) != (b.dtype, b.shape):
         return False
-    different = a.reshape(-1).view(f"u{a.itemsize}") != b.reshape(-1).view(f"u{a.itemsize}")
-    return not (different & ~((a != a) & (b != b)).reshape(-1)).any()
+    a, b = np.ravel(a), np.ravel(b)
+    return bool(((a.view(f"u{a.itemsize}") == b.view(f"u{b.itemsize}")) | (a != a) & (b != b)).all())
 
 
 # ----- Values -----

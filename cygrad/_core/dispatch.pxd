@@ -1,26 +1,19 @@
 """Elementwise operators: from a row of the table and operands to a result and, if needed, a node.
 
-`map_kernel` computes, `elementwise` promotes, computes and records. Values are tensors or Python scalars; a scalar is weak
-in promotion (NEP 50), a tensor is strong. The GIL is released for large work only. Needs the GIL.
+`map_kernel` computes, `elementwise` promotes, computes and records. A scalar is weak in promotion (NEP 50), a tensor is strong.
+The GIL is released for large work only. Needs the GIL.
 """
 from cpython.object cimport PyObject
-from libc.stdint cimport intptr_t
 
 from cygrad._core.node cimport Node
+from cygrad._core.operands cimport Value
 from cygrad._core.tensor cimport TensorImpl
-from cygrad._kernels.elementwise cimport Operand, cg_kernel
+from cygrad._kernels.elementwise cimport cg_kernel
 
 cdef enum:
     MAX_INPUTS = 5
     OPERANDS = 3        # of a row; RESULT is the place after them
     PARAMS = 3
-
-cdef struct Value:
-    PyObject* tensor    # borrowed; NULL for a scalar
-    char kind           # of a Python scalar: b, i, f
-    long long integer
-    double real
-    double number       # a scalar in the dtype of the loop (its bytes)
 
 cdef class Op:
     cdef readonly str name
@@ -51,17 +44,6 @@ cdef class ElementwiseNode(Node):
     cdef TensorImpl fused(self, Op op, int k, TensorImpl g)
     cdef TensorImpl differentiable(self, Op op, int k, TensorImpl g)
 
-cdef object to_value(object argument, Value* value)
-cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept
 cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, int masks, int count, Value* values,
                            const void* params, int cost, TensorImpl target)
 cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorImpl target, bint in_place)
-cdef TensorImpl copy_of(TensorImpl tensor, int dtype)
-cdef int copy_into(TensorImpl target, TensorImpl source) except -1
-cdef int check_writable(TensorImpl target) except -1
-cdef int check_in_place(TensorImpl target, bint recorded) except -1
-cdef int check_out(TensorImpl out, bint recorded) except -1
-cdef TensorImpl write_out(TensorImpl out, TensorImpl result, bint recorded)
-cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept
-cdef TensorImpl out_argument(str name, object out)
-cdef double number_of(const Value* value, int dtype) except? -1

@@ -1,22 +1,22 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Elementwise operators (see dispatch.pxd for the contract)."""
 cimport cython
-from cpython.bool cimport PyBool_Check
-from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_AsDouble, PyFloat_Check
-from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
+from cpython.float cimport PyFloat_AsDouble
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, intptr_t, uint8_t
+from libc.stdint cimport int64_t, intptr_t
 from libc.string cimport memcpy, memset
 
 from cygrad._core.node cimport (NODE_RELEASED, RESULT, Node, attach, connect, finish_node_type, grad_mode, init_node, released_error,
                                 track_reachable)
-from cygrad._core.storage cimport Storage, default_dtype, dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, empty, empty_like, empty_strided, shallow_copy,
-                                  sizes_tuple, tensor_type)
+from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_in_place, check_out, converted, copy_of, empty_for,
+                                    fill_operand, fits, number_of, out_argument, out_shape_error, overlaps, same_shape, shape_is,
+                                    to_value)
+from cygrad._core.storage cimport default_dtype, dtypes
+from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, empty, empty_like, shallow_copy,
+                                  sizes_tuple)
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize,
-                                          cg_kernel, cg_kind, cg_loop, cg_promotion, copy, kernel, run)
-from cygrad._kernels.threads cimport threads_for
+                                          cg_kernel, cg_kind, cg_promotion, kernel, run)
 
 from cygrad.ops import ELEMENTWISE, formula
 
@@ -24,316 +24,9 @@ cdef enum:
     NO_PARTIAL = 0
     KERNEL = 1          # g * partial, by a loop
     IDENTITY = 2        # the partial is 1: the gradient passes
-    RELEASE_GIL = 1 << 15   # elements from which other threads may run meanwhile
     SMALL_COUNT = 1 << 11   # elements up to which no kernel is worth a thread
 
-cdef extern from "Python.h":
-    bint PyObject_TypeCheck(object o, type t)
-
 functions = {}          # public functions by name: what the tensor readings of formulas call
-
-
-# ----- Values -----
-cdef object to_value(object argument, Value* value):
-    """Read an operand. Return the tensor that must be kept alive (None for a scalar), or NotImplemented."""
-    cdef int overflow = 0
-    value.tensor = NULL
-    if type(argument) is tensor_type or PyObject_TypeCheck(argument, TensorImpl):
-        value.tensor = <PyObject*>argument
-        return argument
-    if PyFloat_Check(argument):
-        value.kind, value.real = b"f", PyFloat_AS_DOUBLE(argument)
-        return None
-    if PyLong_Check(argument):
-        value.integer = PyLong_AsLongLongAndOverflow(argument, &overflow)
-        value.kind = b"b" if PyBool_Check(argument) else b"i"
-        if overflow:
-            raise OverflowError(f"Python integer {argument} is too large for int64")
-        value.real = <double>value.integer
-        return None
-    tensor = foreign_operand(argument)
-    if tensor is not NotImplemented:
-        value.tensor = <PyObject*>tensor
-    return tensor
-
-
-def foreign_operand(argument):
-    """Turn an operand of another package into a tensor; replaced by interop, which knows NumPy."""
-    return NotImplemented
-
-
-def set_foreign_operand(function):
-    """Set what turns NumPy arrays and scalars into tensors; the module above brings it."""
-    global foreign_operand
-    foreign_operand = function
-
-
-cdef double number_of(const Value* value, int dtype) except? -1:
-    """Return a scalar's bytes in a dtype; OverflowError where an integer does not fit."""
-    cdef double bytes = 0
-    cdef long long integer = value.integer
-    cdef int bits
-    if cg_kind[dtype] == b"f":
-        if dtype == CG_FLOAT64:
-            return value.real
-        (<float*>&bytes)[0] = <float>value.real
-    elif dtype == CG_BOOL:
-        (<uint8_t*>&bytes)[0] = integer != 0
-    else:
-        if dtype != CG_INT64:
-            bits = 8 * cg_itemsize[dtype]
-            if not fits(integer, dtype):
-                raise OverflowError(f"Python integer {integer} out of bounds for {dtypes[dtype].name}")
-        memcpy(&bytes, &integer, cg_itemsize[dtype])    # little-endian
-    return bytes
-
-
-cdef bint fits(long long integer, int dtype):
-    cdef int bits = 8 * cg_itemsize[dtype]
-    if bits == 64:
-        return True
-    if dtypes[dtype].is_signed:
-        return -(1LL << (bits - 1)) <= integer < (1LL << (bits - 1))
-    return 0 <= integer < (1LL << bits)
-
-
-cdef double converted(double number, int dtype) noexcept:
-    """Return the bytes of a parameter in a floating-point dtype."""
-    cdef double bytes = 0
-    if dtype == CG_FLOAT32:
-        (<float*>&bytes)[0] = <float>number
-        return bytes
-    if dtype == CG_FLOAT64:
-        return number
-    bytes = 0
-    (<int64_t*>&bytes)[0] = <int64_t>number
-    return bytes
-
-
-# ----- Geometry -----
-cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept:
-    cdef int d
-    if a.ndim != b.ndim:
-        return False
-    for d in range(a.ndim):
-        if a.sizes[d] != b.sizes[d]:
-            return False
-    return True
-
-
-cdef int broadcast(int count, const Value* values, intptr_t* shape) except -1:
-    """Write the common shape of the tensors and return its number of dims."""
-    cdef TensorImpl tensor
-    cdef int k, d, ndim = 0, offset
-    for k in range(count):
-        if values[k].tensor is not NULL:
-            ndim = max(ndim, (<TensorImpl>values[k].tensor).ndim)
-    for d in range(ndim):
-        shape[d] = 1
-    for k in range(count):
-        if values[k].tensor is NULL:
-            continue
-        tensor = <TensorImpl>values[k].tensor
-        offset = ndim - tensor.ndim
-        for d in range(tensor.ndim):
-            if shape[offset + d] == 1:
-                shape[offset + d] = tensor.sizes[d]
-            elif tensor.sizes[d] != 1 and tensor.sizes[d] != shape[offset + d]:
-                raise broadcast_error(count, values, ndim)
-    return ndim
-
-
-cdef object broadcast_error(int count, const Value* values, int ndim):
-    """Return the error for the last dim at which shapes do not fit."""
-    cdef list shapes = [sizes_tuple((<TensorImpl>values[j].tensor).ndim, (<TensorImpl>values[j].tensor).sizes)
-                        for j in range(count) if values[j].tensor is not NULL]
-    for d in range(1, ndim + 1):
-        sizes = [shape[-d] for shape in shapes if len(shape) >= d and shape[-d] != 1]
-        for size in sizes:
-            if size != sizes[0]:
-                return RuntimeError(f"The size of tensor a ({sizes[0]}) must match the size of tensor b ({size}) at non-singleton "
-                                    f"dimension {ndim - d}; the shapes {' and '.join(map(str, shapes))} do not broadcast: sizes, "
-                                    "aligned at the last dim, must be equal or 1")
-
-
-cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept:
-    """Describe a tensor broadcast to a shape to the drivers."""
-    cdef int d, offset = ndim - tensor.ndim, size = cg_itemsize[tensor.dtype_nr]
-    operand.data, operand.dtype, operand.loop_dtype = tensor.data, tensor.dtype_nr, loop_dtype
-    operand.padded = tensor.storage.padded
-    for d in range(offset):
-        operand.strides[d] = 0
-    for d in range(tensor.ndim):
-        operand.strides[offset + d] = 0 if tensor.sizes[d] == 1 else tensor.strides[d] * size
-
-
-cdef bint is_dense(TensorImpl tensor) noexcept:
-    """Say whether the elements fill a block of memory, each once, in some order of the dims."""
-    cdef intptr_t expected = 1
-    cdef int d, taken = 0, found
-    cdef bint used[MAX_DIMS]
-    if tensor.flags & CONTIGUOUS:
-        return True
-    for d in range(tensor.ndim):
-        used[d] = tensor.sizes[d] == 1
-        taken += used[d]
-    while taken < tensor.ndim:
-        found = -1
-        for d in range(tensor.ndim):
-            if not used[d] and tensor.strides[d] == expected:
-                found = d
-                break
-        if found < 0:
-            return False
-        used[found] = True
-        expected *= tensor.sizes[found]
-        taken += 1
-    return True
-
-
-cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
-    """Make the result: it follows the layout of the operands if they share one that is dense, else it is row-major."""
-    cdef TensorImpl first = None, tensor
-    cdef int k, d
-    for k in range(count):
-        if values[k].tensor is NULL:
-            continue
-        tensor = <TensorImpl>values[k].tensor
-        if tensor.ndim == 0:
-            continue
-        if tensor.flags & CONTIGUOUS or tensor.ndim != ndim:
-            return empty(dtype, ndim, shape)
-        for d in range(ndim):
-            if tensor.sizes[d] != shape[d] or first is not None and tensor.strides[d] != first.strides[d]:
-                return empty(dtype, ndim, shape)
-        first = tensor
-    if first is None or not is_dense(first):
-        return empty(dtype, ndim, shape)
-    return empty_strided(dtype, ndim, shape, first.strides)
-
-
-# ----- Memory that is written to -----
-cdef int check_writable(TensorImpl target) except -1:
-    """Refuse targets that are read-only or whose elements share memory."""
-    cdef int d
-    if target.storage.readonly:
-        raise ValueError("assignment destination is read-only: the tensor shares memory with a read-only buffer; use clone()")
-    if target.flags & CONTIGUOUS:
-        return 0
-    for d in range(target.ndim):
-        if target.sizes[d] > 1 and target.strides[d] == 0:
-            raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory "
-                               "location. Please clone() the tensor before performing the operation.")
-    return 0
-
-
-cdef int check_in_place(TensorImpl target, bint recorded) except -1:
-    """Refuse an in-place change that would make a gradient wrong."""
-    check_writable(target)
-    if not grad_mode()[0]:
-        return 0
-    if target.flags & REQUIRES_GRAD and target.node is None:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation. "
-                           "Change it inside `with cygrad.no_grad():`, or use the out-of-place form.")
-    if target.base is None:
-        return 0
-    if recorded and target.base.flags & REQUIRES_GRAD and target.base.node is None:
-        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation. "
-                           "Change it inside `with cygrad.no_grad():`, or use the out-of-place form.")
-    if recorded or target.base.node is not None:
-        raise RuntimeError("in-place operations on a view of a tensor with history are not supported in this version: its base "
-                           "would need a new history. Use the out-of-place form, or clone() the view first.")
-    return 0
-
-
-cdef int check_out(TensorImpl out, bint recorded) except -1:
-    """Refuse an `out=` that autograd would have to know of."""
-    check_writable(out)
-    if recorded or (grad_mode()[0] and out.flags & REQUIRES_GRAD):
-        raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-                           "requires grad; call the function inside `with cygrad.no_grad():`, or without out=.")
-    return 0
-
-
-cdef TensorImpl write_out(TensorImpl out, TensorImpl result, bint recorded):
-    """Write a result into a tensor given as out=, and return that."""
-    check_out(out, recorded)
-    if not same_shape(out, result):
-        raise out_shape_error(out, result.ndim, result.sizes)
-    if (cg_kind[result.dtype_nr] == b"f" and cg_kind[out.dtype_nr] != b"f"):
-        raise RuntimeError(f"result type {dtypes[result.dtype_nr].name} can't be cast to the desired output type {dtypes[out.dtype_nr].name}")
-    copy_into(out, result)
-    out.storage.version += 1
-    return out
-
-
-def checked_out(TensorImpl out not None, TensorImpl result not None):
-    """Write a result into a tensor given as out=, and return that."""
-    return write_out(out, result, result.flags & REQUIRES_GRAD != 0)
-
-
-cdef object out_shape_error(TensorImpl out, int ndim, const intptr_t* shape):
-    return RuntimeError(f"out= has shape {list(sizes_tuple(out.ndim, out.sizes))} but the result has shape "
-                        f"{list(sizes_tuple(ndim, shape))}; give an out of that shape")
-
-
-cdef bint overlaps(TensorImpl target, TensorImpl source) noexcept:
-    """Say whether two tensors share memory in another way than element by element."""
-    cdef char* target_end = target.data
-    cdef char* source_end = source.data
-    cdef bint same = target.data == source.data and target.dtype_nr == source.dtype_nr and target.ndim == source.ndim
-    cdef int d
-    if target.count == 0 or source.count == 0:
-        return False
-    for d in range(target.ndim):
-        target_end += (target.sizes[d] - 1) * target.strides[d] * cg_itemsize[target.dtype_nr]
-        same = same and target.sizes[d] == source.sizes[d] and (target.sizes[d] == 1 or target.strides[d] == source.strides[d])
-    for d in range(source.ndim):
-        source_end += (source.sizes[d] - 1) * source.strides[d] * cg_itemsize[source.dtype_nr]
-    return not same and (target.data < source_end + cg_itemsize[source.dtype_nr]
-                         and source.data < target_end + cg_itemsize[target.dtype_nr])
-
-
-cdef int copy_into(TensorImpl target, TensorImpl source) except -1:
-    """Copy with broadcasting and conversion, without recording."""
-    cdef Operand operands[2]
-    cdef Value values[2]
-    cdef intptr_t shape[MAX_DIMS]
-    cdef int ndim
-    values[0].tensor, values[1].tensor = <PyObject*>target, <PyObject*>source
-    ndim = broadcast(2, values, shape)
-    if ndim != target.ndim or not shape_is(target, ndim, shape):
-        raise RuntimeError(f"The expanded size of the tensor must match the existing size: cannot write a tensor of shape "
-                           f"{list(sizes_tuple(source.ndim, source.sizes))} into one of shape {list(sizes_tuple(target.ndim, target.sizes))}")
-    if overlaps(target, source):
-        source = copy_of(source, source.dtype_nr)
-    fill_operand(&operands[0], target, target.dtype_nr, ndim, shape)
-    fill_operand(&operands[1], source, source.dtype_nr, ndim, shape)
-    if target.count >= RELEASE_GIL:
-        with nogil:
-            copy(&operands[0], &operands[1], ndim, shape)
-    else:
-        copy(&operands[0], &operands[1], ndim, shape)
-    return 0
-
-
-cdef bint shape_is(TensorImpl tensor, int ndim, const intptr_t* shape) noexcept:
-    cdef int d
-    if tensor.ndim != ndim:
-        return False
-    for d in range(ndim):
-        if tensor.sizes[d] != shape[d]:
-            return False
-    return True
-
-
-cdef TensorImpl copy_of(TensorImpl tensor, int dtype):
-    """Return a new tensor of the same elements, without history; dense layouts are kept."""
-    cdef Value value
-    value.tensor = <PyObject*>tensor
-    cdef TensorImpl result = empty_for(dtype, tensor.ndim, tensor.sizes, 1, &value)
-    copy_into(result, tensor)
-    return result
 
 
 # ----- Computing -----
@@ -753,13 +446,6 @@ cdef class Op:
         for k in range(self.params):
             params[k] = PyFloat_AsDouble(given[self.arity + k])
         return elementwise(self, values, params, out_argument(self.name, out), in_place)
-
-
-cdef TensorImpl out_argument(str name, object out):
-    """Return the tensor given as out=, or None."""
-    if out is not None and not isinstance(out, TensorImpl):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    return out
 
 
 def operand_error(name, argument, position, value):

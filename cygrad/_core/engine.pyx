@@ -12,7 +12,8 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
-from cygrad._core.dispatch cimport Op, Value, copy_into, copy_of, elementwise, map_kernel, same_shape
+from cygrad._core.dispatch cimport Op, elementwise, map_kernel
+from cygrad._core.operands cimport Value, copy_into, copy_of, same_shape
 from cygrad._core.node cimport (AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, attach, check_version, connect, edge, gradient_edge,
                                 grad_mode, init_node, inherit_destructor, set_accumulate, track_reachable)
 from cygrad._core.storage cimport dtypes

@@ -9,7 +9,7 @@ from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
 import numpy
 
-from cygrad._core.dispatch import set_foreign_operand
+from cygrad._core.operands import set_foreign_operand
 from cygrad._core.storage import dtype_by_name
 
 numpy.import_array()

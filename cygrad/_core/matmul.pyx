@@ -15,7 +15,7 @@ from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
 import numpy
 
-from cygrad._core.dispatch import checked_out
+from cygrad._core.operands import checked_out
 from cygrad._core.interop import foreign_operand
 
 numpy.import_umath()

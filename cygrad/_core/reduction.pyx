@@ -4,7 +4,7 @@ cimport cython
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from cygrad._core.dispatch cimport fill_operand, write_out
+from cygrad._core.operands cimport fill_operand, write_out
 from cygrad._core.rules cimport RuleOp, record, rule_op, wanted
 from cygrad._core.storage cimport default_dtype, dtype_number, dtypes
 from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, normalize_dim, sizes_tuple

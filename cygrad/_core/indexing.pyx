@@ -1,0 +1,344 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Indexing: views of parts, look-up and assignment.
+
+Basic indices (int, slice, None, ...) give views; index arrays and masks are looked up by NumPy, which owns that algorithm.
+The functions are the methods of Tensor too: their first argument is the tensor.
+"""
+from cpython.bool cimport PyBool_Check
+from cpython.slice cimport PySlice_AdjustIndices, PySlice_Check, PySlice_Unpack
+from libc.stdint cimport intptr_t
+from libc.string cimport memcpy, memset
+
+from cygrad._core.interop cimport array_of, tensor_of_array
+from cygrad._core.operands cimport Value, check_in_place, copy_into, number_of, to_value
+from cygrad._core.rules cimport RuleOp, record, rule_op, wanted
+from cygrad._core.storage cimport dtypes
+from cygrad._core.tensor cimport TensorImpl, empty, normalize_dim, parse_sizes, sizes_tuple, view_of
+from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
+
+import numpy
+
+cdef extern from "Python.h":
+    Py_ssize_t PyNumber_AsSsize_t(object value, object exception) except? -1
+    bint PyIndex_Check(object value)
+
+
+# ----- Indexing -----
+cdef RuleOp SLICE = rule_op("slice"), SELECT = rule_op("select")
+
+
+cdef bint is_integer(object item):
+    """Say whether an index selects one place: ints and integer scalars do, bools and arrays do not."""
+    if type(item) is int:
+        return True
+    if isinstance(item, TensorImpl):
+        return (<TensorImpl>item).ndim == 0 and cg_kind[(<TensorImpl>item).dtype_nr] == b"i"
+    return PyIndex_Check(item) and not PyBool_Check(item) and not isinstance(item, numpy.ndarray)
+
+
+cdef TensorImpl basic_view(TensorImpl x, tuple key):
+    """Return the view of a basic index without recording; None if the key holds an index array or a mask."""
+    cdef intptr_t sizes[2 * MAX_DIMS]
+    cdef intptr_t strides[2 * MAX_DIMS]
+    cdef Py_ssize_t index, start, stop, step, length
+    cdef char* data = x.data
+    cdef int d = 0, ndim = 0, consumed = 0, ellipses = 0, itemsize = cg_itemsize[x.dtype_nr]
+    if len(key) > MAX_DIMS:
+        raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
+    for item in key:
+        if PySlice_Check(item):
+            consumed += 1
+        elif item is Ellipsis:
+            ellipses += 1
+        elif item is not None:
+            if not is_integer(item):
+                return None
+            consumed += 1
+    if consumed and x.ndim == 0:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor." if PySlice_Check(key[0]) else
+                         "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number")
+    if consumed > x.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
+    if ellipses > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    for item in key:
+        if PySlice_Check(item):
+            PySlice_Unpack(item, &start, &stop, &step)
+            if step <= 0:
+                raise ValueError("step must be greater than zero; use flip() for the reverse order")
+            length = PySlice_AdjustIndices(x.sizes[d], &start, &stop, step)
+            if length:
+                data += start * x.strides[d] * itemsize
+            sizes[ndim], strides[ndim] = length, x.strides[d] * step
+            ndim += 1
+            d += 1
+        elif item is None:
+            sizes[ndim], strides[ndim] = 1, 0
+            ndim += 1
+        elif item is Ellipsis:
+            for _ in range(x.ndim - consumed):
+                sizes[ndim], strides[ndim] = x.sizes[d], x.strides[d]
+                ndim += 1
+                d += 1
+        else:
+            index = PyNumber_AsSsize_t(item, IndexError)
+            if index < -x.sizes[d] or index >= x.sizes[d]:
+                raise IndexError(f"index {index} is out of bounds for dimension {d} with size {x.sizes[d]}")
+            data += (index + x.sizes[d] if index < 0 else index) * x.strides[d] * itemsize
+            d += 1
+    while d < x.ndim:
+        sizes[ndim], strides[ndim] = x.sizes[d], x.strides[d]
+        ndim += 1
+        d += 1
+    if ndim > MAX_DIMS:
+        raise IndexError(f"tensors have at most {MAX_DIMS} dimensions")
+    return view_of(x, data, ndim, sizes, strides)
+
+
+cdef object numpy_key(object key):
+    """Return an index with tensors replaced by the arrays they hold."""
+    if isinstance(key, tuple):
+        return tuple([numpy_key(item) for item in <tuple>key])
+    if isinstance(key, TensorImpl):
+        if cg_kind[(<TensorImpl>key).dtype_nr] == b"f":
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        # A copy, since backward uses the index again; uint8 is a mask, as in torch.
+        return array_of(key).astype(bool if (<object>key).dtype.name == "uint8" else (<object>key).dtype.name)
+    if isinstance(key, numpy.ndarray):
+        return key.copy()
+    return list(key) if isinstance(key, list) else key
+
+
+cdef object index_error(TensorImpl x, object key, object error):
+    """Say in torch's words what NumPy found wrong with an index."""
+    text = str(error)
+    shape = list(sizes_tuple(x.ndim, x.sizes))
+    if text.startswith("only integers"):
+        wrong = [item for item in (key if isinstance(key, tuple) else (key,))
+                 if not isinstance(item, (int, slice, numpy.ndarray, list)) and item not in (None, Ellipsis)]
+        return IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices"
+                          + (f" (got {type(wrong[0]).__name__})" if wrong else ""))
+    if text.startswith("shape mismatch"):
+        shapes = [list(numpy.shape(item)) for item in key if isinstance(item, (numpy.ndarray, list))]
+        return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {', '.join(map(str, shapes))}")
+    if text.startswith("boolean index"):
+        place = 0
+        for item in key if isinstance(key, tuple) else (key,):
+            mask = numpy.asarray(item) if isinstance(item, (numpy.ndarray, list)) else None
+            if mask is None or mask.dtype != bool:
+                place += item is not None
+                continue
+            for d in range(mask.ndim):
+                if place + d >= len(shape) or mask.shape[d] != shape[place + d]:
+                    return IndexError(f"The shape of the mask {list(mask.shape)} at index {d} does not match the shape of the indexed "
+                                      f"tensor {shape} at index {place + d}")
+            place += mask.ndim
+    return IndexError(text.replace("axis", "dimension").replace("array", "tensor"))
+
+
+cdef object get_item(TensorImpl x, object key):
+    cdef tuple items = key if type(key) is tuple else (key,)
+    cdef TensorImpl result = basic_view(x, items)
+    if result is not None:
+        if wanted(x, None):
+            last = items[len(items) - 1] if items else None
+            record(SLICE if PySlice_Check(last) or last is None or last is Ellipsis else SELECT, x, None, result,
+                   (sizes_tuple(x.ndim, x.sizes), items))
+        return result
+    lookup = numpy_key(key)
+    try:
+        array = array_of(x)[lookup]
+    except IndexError as error:
+        raise index_error(x, lookup, error) from None
+    result = tensor_of_array(array.copy() if array.base is not None else array)
+    if wanted(x, None):
+        record(rule_op("index"), x, None, result, (sizes_tuple(x.ndim, x.sizes), lookup))
+    return result
+
+
+cdef int set_item(TensorImpl x, object key, object value) except -1:
+    cdef tuple items = key if type(key) is tuple else (key,)
+    cdef TensorImpl source = value if isinstance(value, TensorImpl) else None, place
+    cdef bint recorded = cg_kind[x.dtype_nr] == b"f" and wanted(x, source)
+    check_in_place(x, recorded)
+    place = basic_view(x, items)
+    if source is None:
+        source = scalar_like(x, value)
+    if place is None:
+        lookup = items = (numpy_key(key),) if not isinstance(key, tuple) else numpy_key(key)
+        try:
+            array_of(x)[lookup] = array_of(source)
+        except IndexError as error:
+            raise index_error(x, lookup, error) from None
+        except ValueError as error:
+            raise RuntimeError(f"shape mismatch: {error}") from None
+    else:
+        # As NumPy and torch: leading dims of size 1 may be dropped from the value.
+        while source.ndim > place.ndim and source.sizes[0] == 1:
+            source = get_item(source, 0)
+        copy_into(place, source)
+    x.storage.version += 1
+    if recorded:
+        record(rule_op("copy_slices"), x, source, x, (items, sizes_tuple(source.ndim, source.sizes)))
+    return 0
+
+
+cdef TensorImpl scalar_like(TensorImpl x, object value):
+    """Return a number or an array as a tensor that can be written into x."""
+    cdef Value read
+    cdef TensorImpl result
+    alive = to_value(value, &read)
+    if alive is NotImplemented:
+        if isinstance(value, (list, tuple)):
+            from cygrad.creation import tensor
+            return tensor(value, dtype=dtypes[x.dtype_nr])
+        raise TypeError(f"can't assign a {type(value).__name__} to a cygrad.{dtypes[x.dtype_nr].name} tensor; assign a tensor or a number")
+    if read.tensor is not NULL:
+        return <TensorImpl>read.tensor
+    result = empty(x.dtype_nr, 0, NULL)
+    if read.kind == b"f" and cg_kind[x.dtype_nr] != b"f":
+        if not -9223372036854775808.0 <= read.real < 9223372036854775808.0:
+            raise RuntimeError(f"value cannot be converted to type {dtypes[x.dtype_nr].name} without overflow: {read.real}")
+        read.integer = <long long>read.real
+    number = number_of(&read, x.dtype_nr)
+    read.number = number
+    memcpy(result.data, &read.number, cg_itemsize[x.dtype_nr])
+    return result
+
+
+def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
+    """Return zeros of a shape with `input` at an index, summed there where the index repeats; the transpose of indexing."""
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef int ndim = parse_sizes(shape, sizes)
+    cdef TensorImpl result = empty(input.dtype_nr, ndim, sizes)
+    memset(result.data, 0, result.count * cg_itemsize[result.dtype_nr])
+    if accumulate:
+        numpy.add.at(array_of(result), key, array_of(input))
+    else:
+        copy_into(basic_view(result, key), input)
+    if wanted(input, None):
+        record(rule_op("scatter_key"), input, None, result, (key,))
+    return result
+
+
+def _with_zeros_at(TensorImpl input not None, key):
+    """Return a copy with zeros at an index."""
+    cdef TensorImpl result = (<object>input).clone()
+    set_item(result, key, 0)
+    return result
+
+
+def copy_(TensorImpl self not None, src, non_blocking=False):
+    """Copy the elements of `src`, broadcast and converted, into this tensor.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2).copy_(cygrad.tensor([1, 2]))
+    tensor([1., 2.])
+    """
+    set_item(self, Ellipsis, src)
+    return self
+
+
+def fill_(TensorImpl self not None, value):
+    """Set all elements to a number (or a 0-d tensor).
+
+    >>> import cygrad
+    >>> cygrad.zeros(2).fill_(3)
+    tensor([3., 3.])
+    """
+    if isinstance(value, TensorImpl) and (<TensorImpl>value).ndim:
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {(<TensorImpl>value).ndim} dimensions.")
+    set_item(self, Ellipsis, value)
+    return self
+
+
+def zero_(TensorImpl self not None):
+    """Set all elements to 0.
+
+    >>> import cygrad
+    >>> cygrad.ones(2).zero_()
+    tensor([0., 0.])
+    """
+    set_item(self, Ellipsis, 0)
+    return self
+
+
+# ----- Parts along a dim -----
+def narrow(TensorImpl input not None, dim, start, length):
+    """Return the view of `length` elements from `start` on along a dim.
+
+    >>> import cygrad
+    >>> cygrad.arange(5).narrow(0, 1, 3)
+    tensor([1, 2, 3])
+    """
+    cdef int d = normalize_dim(dim, input.ndim)
+    cdef Py_ssize_t first = PyNumber_AsSsize_t(start, IndexError), count = PyNumber_AsSsize_t(length, IndexError)
+    if input.ndim == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if count < 0:
+        raise RuntimeError(f"narrow(): length must be non-negative, got {count}.")
+    if first < -input.sizes[d] or first > input.sizes[d]:
+        raise IndexError(f"start out of range (expected to be in range of [{-input.sizes[d]}, {input.sizes[d]}], but got {first})")
+    first += input.sizes[d] if first < 0 else 0
+    if first + count > input.sizes[d]:
+        raise RuntimeError(f"start ({first}) + length ({count}) exceeds dimension size ({input.sizes[d]}).")
+    return get_item(input, (slice(None),) * d + (slice(first, first + count),))
+
+
+def select(TensorImpl input not None, dim, index):
+    """Return the view at one index of a dim, which is dropped.
+
+    >>> import cygrad
+    >>> cygrad.arange(6).reshape(2, 3).select(1, 2)
+    tensor([2, 5])
+    """
+    if input.ndim == 0:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    cdef int d = normalize_dim(dim, input.ndim)
+    cdef Py_ssize_t place = PyNumber_AsSsize_t(index, IndexError)
+    if place < -input.sizes[d] or place >= input.sizes[d]:
+        raise IndexError(f"select(): index {place} out of range for tensor of size {list(sizes_tuple(input.ndim, input.sizes))} at "
+                         f"dimension {dim}")
+    return get_item(input, (slice(None),) * d + (place,))
+
+
+def unbind(TensorImpl input not None, dim=0):
+    """Return the views at each index of a dim.
+
+    >>> import cygrad
+    >>> cygrad.arange(2).unbind()
+    (tensor(0), tensor(1))
+    """
+    if input.ndim == 0:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    cdef int d = normalize_dim(dim, input.ndim)
+    return tuple([select(input, d, index) for index in range(input.sizes[d])])
+
+
+def split(TensorImpl input not None, split_size_or_sections, dim=0):
+    """Return views of parts along a dim: of one size (the last may be smaller), or of the sizes listed.
+
+    >>> import cygrad
+    >>> cygrad.arange(5).split(2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    if input.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    cdef int d = normalize_dim(dim, input.ndim)
+    cdef intptr_t size = input.sizes[d], start = 0
+    if isinstance(split_size_or_sections, (tuple, list)):
+        sections = list(split_size_or_sections)
+        if sum(sections) != size or min(sections, default=0) < 0:
+            raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {d}), "
+                               f"but got split_sizes={sections}")
+    else:
+        if split_size_or_sections == 0 and size:
+            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}")
+        if split_size_or_sections < 0:
+            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size_or_sections}")
+        sections = [min(split_size_or_sections, size - first) for first in range(0, size, max(split_size_or_sections, 1))] or [0]
+    parts = []
+    for section in sections:
+        parts.append(narrow(input, d, start, section))
+        start += section
+    return tuple(parts)

@@ -169,9 +169,6 @@ def compare(
     time_of = {name: average(times) / per for name, times in rounds.times.items()}
     rows = []
     for peer in found:
-        if mean:
-            ratio = time_of["cygrad"] / time_of[peer]
-        else:
-            ratio = rounds.median(lambda ours, theirs: ours / theirs, "cygrad", peer)
+        ratio = time_of["cygrad"] / time_of[peer] if mean else rounds.median(lambda ours, theirs: ours / theirs, "cygrad", peer)
         rows.append(Row(work, time_of["cygrad"], limits[peer], peer, time_of[peer], ratio, doubtful=rounds.doubtful))
     return rows

@@ -12,7 +12,6 @@ from typing import Any as _Any
 
 import cygrad.tensor as _tensor
 from cygrad import autograd as autograd
-from cygrad import creation as _creation
 from cygrad._core.node import is_grad_enabled as is_grad_enabled
 from cygrad._core.storage import DType as dtype
 from cygrad._core.storage import OutOfMemoryError as OutOfMemoryError

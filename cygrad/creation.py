@@ -9,8 +9,8 @@ import numpy as np
 
 from cygrad._core.creation import arange_into, empty_tensor, fill_value
 from cygrad._core.interop import from_array
-from cygrad._core.storage import DType, resolve_dtype, dtype_by_name, get_default_dtype, set_default_dtype
-from cygrad._core.tensor import Size, TensorImpl
+from cygrad._core.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
+from cygrad._core.tensor import TensorImpl
 from cygrad.data import read_array
 from cygrad.device import device as Device
 from cygrad.device import resolve_device
@@ -32,8 +32,8 @@ def size_from_arguments(arguments: tuple[Any, ...], function: str = "size") -> t
         raise TypeError(f"{function}() received an invalid combination of arguments - got (), but expected (tuple of ints size)")
     for position, size in enumerate(sizes):
         if not hasattr(size, "__index__") or isinstance(size, bool):
-            raise TypeError(f"{function}(): argument 'size' (position 1) must be tuple of ints, but found element of type {type(size).__name__} at pos "
-                            f"{position}")
+            raise TypeError(f"{function}(): argument 'size' (position 1) must be tuple of ints, but found element of type "
+                            f"{type(size).__name__} at pos {position}")
     return tuple(size.__index__() for size in sizes)
 
 
@@ -224,7 +224,7 @@ def _constant(name: str, value: float | None, doc: str) -> Callable[..., Any]:
         return finished(result if value is None else fill_value(result, value), requires_grad)
 
     factory.__name__ = factory.__qualname__ = name
-    factory.__doc__ = (f"{doc}\n\nSizes as ints, or one tuple. RuntimeError for negative sizes, OutOfMemoryError where there is no memory.\n\n"
+    factory.__doc__ = (f"{doc}\n\nSizes as ints or a tuple. RuntimeError for negative sizes, OutOfMemoryError where memory is short.\n\n"
                        f">>> import cygrad\n>>> cygrad.{name}(2, 3).shape\ncygrad.Size([2, 3])\n")
     return factory
 

@@ -20,7 +20,8 @@ class device:
 
     def __init__(self, type: str | device, index: int | None = None) -> None:
         if isinstance(type, device):
-            type, index = type.type, type.index
+            self.type, self.index = type.type, type.index
+            return
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
         name, _, number = type.partition(":")

@@ -6,10 +6,8 @@ What has a rule in `ops/structural` is computed unrecorded and recorded as one n
 from __future__ import annotations
 
 import functools
-import inspect
-from collections import namedtuple
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from cygrad._core import dispatch
 from cygrad._core import indexing as _indexing
@@ -17,8 +15,8 @@ from cygrad._core import matmul as _matmul
 from cygrad._core import operators as _factories
 from cygrad._core import reduction as _reduction
 from cygrad._core import views as _views
-from cygrad._core.operands import checked_out
 from cygrad._core.node import _set_grad_enabled, is_grad_enabled
+from cygrad._core.operands import checked_out
 from cygrad._core.rules import record_rule
 from cygrad._core.storage import get_default_dtype
 from cygrad._core.tensor import TensorImpl
@@ -108,7 +106,7 @@ def _from_rows() -> None:
                 in_place_methods[alias + "_"] = method
     for name, reduction in REDUCTIONS.items():
         functions[name] = _named(_reduction.make_reduction(_reduction.ops[name]), name, (
-            f"{reduction.doc}\n\nOver all dims, or those in `dim` (`axis`); `keepdim` (`keepdims`) leaves them with size 1. `dtype` converts\n"
+            f"{reduction.doc}\n\nOver all dims, or those in `dim` (`axis`); `keepdim` (`keepdims`) keeps them as size 1. `dtype` converts\n"
             f"first, `out` takes the result.\n\n>>> import cygrad\n>>> cygrad.{name}(cygrad.ones(2, 3), dim=0).shape\ncygrad.Size([3])\n"))
 
 
@@ -156,7 +154,7 @@ def _dims(dim: Any, ndim: int) -> tuple[int, ...]:
 
 def _numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
     """Let a reduction take NumPy's `axis` and `keepdims` for `dim` and `keepdim`."""
-    parameters = list(inspect.signature(function).parameters)
+    parameters = function.__code__.co_varnames
 
     @functools.wraps(function)
     def renamed(*arguments: Any, **keywords: Any) -> Any:
@@ -308,8 +306,13 @@ def equal(input: Any, other: Any) -> bool:
 
 
 # ----- Reductions -----
-max_result = namedtuple("max", ("values", "indices"))
-min_result = namedtuple("min", ("values", "indices"))
+class _Extremum(NamedTuple):
+    values: Any
+    indices: Any
+
+
+max_result = type("max", (_Extremum,), {"__slots__": ()})
+min_result = type("min", (_Extremum,), {"__slots__": ()})
 
 
 def _extremum(name: str, elementwise_name: str, result_type: Any) -> Callable[..., Any]:

@@ -50,7 +50,7 @@ class Tensor(TensorBase):
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Change whether operations on this leaf are recorded."""
-        self.requires_grad = requires_grad
+        setattr(self, "requires_grad", requires_grad)  # noqa: B010 - a slot of the base, which mypy does not see
         return self
 
     def detach_(self) -> Tensor:
@@ -137,7 +137,7 @@ class Tensor(TensorBase):
     def __contains__(self, element: Any) -> bool:
         if not isinstance(element, Tensor | int | float):
             raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
-        return bool((self == element).any())
+        return bool(functions["eq"](self, element).any())
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         from cygrad.printing import tensor_repr

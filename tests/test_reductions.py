@@ -403,7 +403,12 @@ def test_instruction_sets_agree(level, tmp_path):
         samples.at_level(level, "test_reductions", "results_of_all_reductions", tmp_path / "a.npz"),
     )
     assert set(there) == set(here)
-    assert [key for key in here if not same_bits(here[key], there[key])] == []
+    for key, array in here.items():
+        if key.split()[0] in ("logsumexp", "softmax", "log_softmax"):   # exp and log use fused multiply-adds where there are any
+            eps = np.finfo(array.dtype).eps
+            assert np.allclose(array, there[key], rtol=16 * eps, atol=16 * eps), key
+        else:
+            assert same_bits(array, there[key]), key
 
 
 # ----- Gradients -----

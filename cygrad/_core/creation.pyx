@@ -6,7 +6,7 @@ from libc.string cimport memset
 from cygrad._core.operands cimport Value, copy_into, number_of, to_value
 from cygrad._core.storage cimport dtype_number
 from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, parse_sizes
-from cygrad._kernels.elementwise cimport CG_BOOL, CG_INT64, MAX_DIMS, cg_itemsize, cg_kind
+from cygrad._kernels.elementwise cimport CG_INT64, MAX_DIMS, cg_itemsize, cg_kind
 
 
 def empty_tensor(sizes, dtype, TensorImpl like=None):

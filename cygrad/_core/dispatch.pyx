@@ -16,9 +16,11 @@ from cygrad._core.storage cimport default_dtype, dtypes
 from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, empty, empty_like, shallow_copy,
                                   sizes_tuple)
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize,
-                                          cg_kernel, cg_kind, cg_promotion, kernel, run)
+                                          cg_kernel, cg_kind, cg_promotion)
+from cygrad._kernels.elementwise cimport kernel as find_kernel
+from cygrad._kernels.elementwise cimport run as run_kernel
 
-from cygrad.ops import ELEMENTWISE, formula
+from cygrad.ops import ELEMENTWISE
 
 cdef enum:
     NO_PARTIAL = 0
@@ -86,9 +88,9 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     fill_operand(&operands[count], target, out_dtype, ndim, shape)
     if target.count >= RELEASE_GIL:
         with nogil:
-            run(kernel, dtype, count + 1, operands, ndim, shape, params, cost, fresh)
+            run_kernel(kernel, dtype, count + 1, operands, ndim, shape, params, cost, fresh)
     else:
-        run(kernel, dtype, count + 1, operands, ndim, shape, params, cost, fresh)
+        run_kernel(kernel, dtype, count + 1, operands, ndim, shape, params, cost, fresh)
     return target
 
 
@@ -135,7 +137,7 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
     cdef bint recorded = False
     cdef double converted_params[PARAMS]
     cdef const void* loop_params = NULL
-    cdef TensorImpl result, tensor, kept = None, temporary = None
+    cdef TensorImpl result, tensor, kept
     cdef intptr_t shape[MAX_DIMS]
     cdef list copies
     # The common case first: tensors of one dtype that the row computes in, and results of their own.
@@ -169,7 +171,8 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
     if op.params:
         for k in range(op.params):
             if cg_kind[dtype] != b"f" and params[k] != <double><int64_t>params[k]:
-                raise RuntimeError(f"For integral input tensors, argument {op.arguments[op.arity + k]} must not be a floating point number.")
+                raise RuntimeError(f"For integral input tensors, argument {op.arguments[op.arity + k]} must not be a floating point "
+                                   "number.")
         pack_params(op, params, dtype, converted_params)
         loop_params = converted_params
     if target is None:
@@ -378,7 +381,7 @@ cdef class Op:
         cdef int k
         self.row, self.name = row, row.name
         self.node_name = (row.node or "".join(word.capitalize() for word in row.name.split("_"))) + "Backward0"
-        self.kernel = kernel(row.name)
+        self.kernel = find_kernel(row.name)
         self.arity, self.params, self.cost = len(row.operands), len(row.params), row.cost
         self.bools, self.integers, self.floats = "b" in row.kinds, "i" in row.kinds, "f" in row.kinds
         self.bool_result, self.checks_integers = row.result == "bool", row.integers is not None
@@ -396,7 +399,7 @@ cdef class Op:
             if operand not in row.partials:
                 continue
             self.partial_form[k] = IDENTITY if row.partials[operand] == "1" else KERNEL
-            self.partial_kernel[k] = kernel(f"{row.name}_d{operand}")
+            self.partial_kernel[k] = find_kernel(f"{row.name}_d{operand}")
             saved = row.saved(operand)
             for j, name in enumerate(row.operands):
                 self.partial_reads[k] |= (name in saved) << j
@@ -405,6 +408,7 @@ cdef class Op:
     cdef object reading(self, int k):
         """Return the tensor reading of `g * partial`, compiled at its first use."""
         if self.partial_readings[k] is None:
+            from cygrad.ops import formula
             row, operand = self.row, self.row.operands[k]
             saved = row.saved(operand)
             arguments = ["g", *(name for name in (*row.operands, "y") if name in saved), *row.params]
@@ -428,7 +432,8 @@ cdef class Op:
         cdef list given = list(arguments), alive = []
         cdef int k
         if len(given) > len(self.arguments):
-            raise TypeError(f"{self.name}() takes {len(self.arguments)} arguments ({', '.join(self.arguments)}) but {len(given)} were given")
+            raise TypeError(f"{self.name}() takes {len(self.arguments)} arguments ({', '.join(self.arguments)}) but {len(given)} were "
+                            "given")
         for k in range(<int>len(given), <int>len(self.arguments)):
             name = self.arguments[k]
             if name in keywords:
@@ -438,7 +443,8 @@ cdef class Op:
             else:
                 given.append(self.defaults[k - self.arity])
         if keywords:
-            raise TypeError(f"{self.name}() got an unexpected keyword argument '{next(iter(keywords))}'; it takes {', '.join(self.arguments)}")
+            raise TypeError(f"{self.name}() got an unexpected keyword argument '{next(iter(keywords))}'; "
+                            f"it takes {', '.join(self.arguments)}")
         for k in range(self.arity):
             alive.append(to_value(given[k], &values[k]))
             if alive[k] is NotImplemented:

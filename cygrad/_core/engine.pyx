@@ -4,7 +4,6 @@
 Iterative; its state is per run (a hash map keyed by node), so runs may nest and meet in several threads. The GIL is the lock:
 accumulation into `.grad` never lets it go. Hooks run in torch's order. Signals are answered between nodes.
 """
-cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_DECREF
@@ -17,7 +16,7 @@ from cygrad._core.operands cimport Value, copy_into, copy_of, same_shape
 from cygrad._core.node cimport (AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, attach, check_version, connect, edge, gradient_edge,
                                 grad_mode, init_node, inherit_destructor, set_accumulate, track_reachable)
 from cygrad._core.storage cimport dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, RETAINS_GRAD, TensorImpl, empty, empty_strided, shallow_copy, sizes_tuple)
+from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, RETAINS_GRAD, TensorImpl, shallow_copy, sizes_tuple)
 
 from cygrad._core.dispatch import ops
 
@@ -242,7 +241,8 @@ cdef int collect(PyObject** place, PyObject* grad) except -1:
         place[0] = grad
         return 0
     try:
-        if not grad_mode()[0] and same_shape(<TensorImpl>old, <TensorImpl>grad) and (<TensorImpl>old).dtype_nr == (<TensorImpl>grad).dtype_nr:
+        if (not grad_mode()[0] and same_shape(<TensorImpl>old, <TensorImpl>grad)
+                and (<TensorImpl>old).dtype_nr == (<TensorImpl>grad).dtype_nr):
             if is_unique(old):
                 sum_of(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>old)
                 return 0
@@ -275,8 +275,9 @@ cdef int accumulate(TensorImpl variable, TensorImpl grad) except -1:
     cdef TensorImpl copy
     cdef bint create_graph = grad_mode()[0]
     if not same_shape(variable, grad) or variable.dtype_nr != grad.dtype_nr:
-        raise RuntimeError(f"a gradient of shape {list(sizes_tuple(grad.ndim, grad.sizes))} and dtype {dtypes[grad.dtype_nr].name} arrived at a "
-                           f"leaf of shape {list(sizes_tuple(variable.ndim, variable.sizes))} and dtype {dtypes[variable.dtype_nr].name}")
+        raise RuntimeError(f"a gradient of shape {list(sizes_tuple(grad.ndim, grad.sizes))} and dtype {dtypes[grad.dtype_nr].name} arrived "
+                           f"at a leaf of shape {list(sizes_tuple(variable.ndim, variable.sizes))} and dtype "
+                           f"{dtypes[variable.dtype_nr].name}")
     if variable.gradient is None:
         if create_graph:
             variable.gradient = (<object>grad).clone()

@@ -169,7 +169,8 @@ cdef object with_dims(str name, int dims_a, int dims_b, object a, object b, obje
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {left.ndim}, {right.ndim}")
     for argument, tensor, dims in ((first, left, dims_a), (second, right, dims_b)):
         if (<TensorImpl>tensor).ndim != dims:
-            raise RuntimeError(f"{argument} must be a {kinds[dims]}: {name}() got a {(<TensorImpl>tensor).ndim}D tensor; matmul() takes any")
+            raise RuntimeError(f"{argument} must be a {kinds[dims]}: {name}() got a {(<TensorImpl>tensor).ndim}D tensor; "
+                               "matmul() takes any")
     result = multiply(left, right)
     return result if out is None else checked_out(out, result)
 

@@ -2,7 +2,7 @@
 """Vertices of the graph (see node.pxd for the contract)."""
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_XDECREF
 from libc.stdlib cimport free, realloc
 
 from cygrad._core.storage cimport dtypes
@@ -358,7 +358,8 @@ cdef inline bint is_untracked_vertex(PyObject* object) noexcept:
 
 cdef inline bint is_container(PyObject* object) noexcept:
     """Say whether an object may stand between two vertices: what nodes keep their edges, parameters and hooks in."""
-    return type(<object>object) is tuple or type(<object>object) is list or type(<object>object) is dict or isinstance(<object>object, Hooks)
+    cdef type kind = type(<object>object)
+    return kind is tuple or kind is list or kind is dict or kind is Hooks
 
 
 cdef int track_reachable(object start) except -1:

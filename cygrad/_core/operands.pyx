@@ -55,7 +55,6 @@ cdef double number_of(const Value* value, int dtype) except? -1:
     """Return a scalar's bytes in a dtype; OverflowError where an integer does not fit."""
     cdef double bytes = 0
     cdef long long integer = value.integer
-    cdef int bits
     if cg_kind[dtype] == b"f":
         if dtype == CG_FLOAT64:
             return value.real
@@ -64,7 +63,6 @@ cdef double number_of(const Value* value, int dtype) except? -1:
         (<uint8_t*>&bytes)[0] = integer != 0
     else:
         if dtype != CG_INT64:
-            bits = 8 * cg_itemsize[dtype]
             if not fits(integer, dtype):
                 raise OverflowError(f"Python integer {integer} out of bounds for {dtypes[dtype].name}")
         memcpy(&bytes, &integer, cg_itemsize[dtype])    # little-endian
@@ -244,7 +242,8 @@ cdef TensorImpl write_out(TensorImpl out, TensorImpl result, bint recorded):
     if not same_shape(out, result):
         raise out_shape_error(out, result.ndim, result.sizes)
     if (cg_kind[result.dtype_nr] == b"f" and cg_kind[out.dtype_nr] != b"f"):
-        raise RuntimeError(f"result type {dtypes[result.dtype_nr].name} can't be cast to the desired output type {dtypes[out.dtype_nr].name}")
+        raise RuntimeError(f"result type {dtypes[result.dtype_nr].name} can't be cast to the desired output type "
+                           f"{dtypes[out.dtype_nr].name}")
     copy_into(out, result)
     out.storage.version += 1
     return out
@@ -286,8 +285,9 @@ cdef int copy_into(TensorImpl target, TensorImpl source) except -1:
     values[0].tensor, values[1].tensor = <PyObject*>target, <PyObject*>source
     ndim = broadcast(2, values, shape)
     if ndim != target.ndim or not shape_is(target, ndim, shape):
-        raise RuntimeError(f"The expanded size of the tensor must match the existing size: cannot write a tensor of shape "
-                           f"{list(sizes_tuple(source.ndim, source.sizes))} into one of shape {list(sizes_tuple(target.ndim, target.sizes))}")
+        raise RuntimeError("The expanded size of the tensor must match the existing size: cannot write a tensor of shape "
+                           f"{list(sizes_tuple(source.ndim, source.sizes))} into one of shape "
+                           f"{list(sizes_tuple(target.ndim, target.sizes))}")
     if overlaps(target, source):
         source = copy_of(source, source.dtype_nr)
     fill_operand(&operands[0], target, target.dtype_nr, ndim, shape)

@@ -3,16 +3,14 @@
 
 TensorBase has the operators as C slots; the factories make functions that bind as methods and cost no Python frame.
 """
-from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
+from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
 
 from cygrad._core.dispatch cimport Op, elementwise
 from cygrad._core.operands cimport Value, out_argument, to_value
 from cygrad._core.interop cimport array_of
-from cygrad._core.tensor cimport REQUIRES_GRAD, TensorImpl
+from cygrad._core.tensor cimport TensorImpl
 from cygrad._core.indexing cimport get_item, set_item
 from cygrad._kernels.elementwise cimport cg_kind
-
-import operator
 
 from cygrad._core.dispatch import operand_error, ops
 from cygrad._core.interop import foreign_operand

@@ -5,10 +5,10 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
 from cygrad._core.operands cimport fill_operand, write_out
-from cygrad._core.rules cimport RuleOp, record, rule_op, wanted
-from cygrad._core.storage cimport default_dtype, dtype_number, dtypes
+from cygrad._core.rules cimport RuleOp, record, wanted
+from cygrad._core.storage cimport dtype_number, dtypes
 from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, normalize_dim, sizes_tuple
-from cygrad._kernels.elementwise cimport CG_BOOL, CG_INT64, MAX_DIMS, Operand, cg_itemsize, cg_kind
+from cygrad._kernels.elementwise cimport CG_INT64, MAX_DIMS, Operand, cg_kind
 from cygrad._kernels.reduction cimport BLOCK, cg_reduction, find, reduction, run, run_small, scan
 
 from cygrad.ops import REDUCTIONS

@@ -5,7 +5,7 @@ from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_ND, PyBUF_ST
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdlib cimport free, malloc
 
-from cygrad._core.node cimport Node, gradient_edge, hooks_of, track_reachable
+from cygrad._core.node cimport gradient_edge, hooks_of, track_reachable
 from cygrad._core.storage cimport DType, Storage, borrow, dtypes, new_storage
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
 
@@ -109,17 +109,14 @@ cdef tuple sizes_tuple(int ndim, const intptr_t* sizes):
 
 cdef inline bint is_dense_row_major(int ndim, const intptr_t* shape, const intptr_t* strides) noexcept nogil:
     cdef intptr_t expected = 1
+    cdef bint dense = True
     cdef int d
     for d in range(ndim - 1, -1, -1):
         if shape[d] == 0:
             return True
-        if shape[d] != 1 and strides[d] != expected:
-            for d in range(ndim):
-                if shape[d] == 0:
-                    return True
-            return False
+        dense = dense and (shape[d] == 1 or strides[d] == expected)
         expected *= shape[d]
-    return True
+    return dense
 
 
 cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
@@ -366,8 +363,8 @@ cdef class TensorImpl:
             raise RuntimeError(f"assigned grad has data of a different type: {dtypes[gradient.dtype_nr]!r}, "
                                f"the tensor has {dtypes[self.dtype_nr]!r}")
         if sizes_tuple(gradient.ndim, gradient.sizes) != sizes_tuple(self.ndim, self.sizes):
-            raise RuntimeError(f"attempting to assign a gradient of size '{list(sizes_tuple(gradient.ndim, gradient.sizes))}' to a tensor of "
-                               f"size '{list(sizes_tuple(self.ndim, self.sizes))}'. Please ensure that the gradient and the tensor are "
+            raise RuntimeError(f"attempting to assign a gradient of size '{list(sizes_tuple(gradient.ndim, gradient.sizes))}' to a tensor "
+                               f"of size '{list(sizes_tuple(self.ndim, self.sizes))}'. Please ensure that the gradient and the tensor are "
                                "the same size")
         self.gradient = gradient
         if gradient.node is not None:

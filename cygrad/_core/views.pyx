@@ -138,7 +138,6 @@ def flatten(TensorImpl input not None, start_dim=0, end_dim=-1):
     """
     cdef intptr_t sizes[MAX_DIMS]
     cdef int first = normalize_dim(start_dim, input.ndim), last = normalize_dim(end_dim, input.ndim), d, ndim = 0
-    cdef intptr_t joined = 1
     if first > last:
         raise RuntimeError(f"flatten() has invalid args: start_dim cannot come after end_dim, got {start_dim} and {end_dim}")
     if input.ndim == 1:

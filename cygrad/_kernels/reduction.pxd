@@ -23,4 +23,5 @@ cdef int run(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t
 cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, intptr_t n, char* output) noexcept nogil
 # The same iteration along one dim: running folds, and the first index that holds the value in `values`.
 cdef void scan(const cg_reduction* reduction, Operand* x, Operand* y, int ndim, const intptr_t* shape, int dim, bint reverse) noexcept nogil
-cdef void find(const cg_reduction* reduction, Operand* x, Operand* values, Operand* indices, int ndim, const intptr_t* shape, int dim) noexcept nogil
+cdef void find(const cg_reduction* reduction, Operand* x, Operand* values, Operand* indices, int ndim, const intptr_t* shape,
+               int dim) noexcept nogil

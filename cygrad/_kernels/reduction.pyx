@@ -214,7 +214,8 @@ cdef void lines(const Operand* x, int ndim, const intptr_t* shape, int dim, Dims
             dims.ndim += 1
 
 
-cdef void scan(const cg_reduction* reduction, Operand* x, Operand* y, int ndim, const intptr_t* shape, int dim, bint reverse) noexcept nogil:
+cdef void scan(const cg_reduction* reduction, Operand* x, Operand* y, int ndim, const intptr_t* shape, int dim,
+               bint reverse) noexcept nogil:
     cdef Dims from_lines, to_lines
     cdef intptr_t n = shape[dim] if ndim else 1, line, x_stride, y_stride
     cdef char* source
@@ -227,8 +228,8 @@ cdef void scan(const cg_reduction* reduction, Operand* x, Operand* y, int ndim, 
                        use_threads_if=threads_for(from_lines.size * n, 1) > 1 and from_lines.size > 1):
         source = x.data + offset_of(&from_lines, line) + (x_stride * (n - 1) if reverse else 0)
         target = y.data + offset_of(&to_lines, line) + (y_stride * (n - 1) if reverse else 0)
-        (<const Row*>reduction).scan[x.dtype](source, -x_stride if reverse else x_stride, target,
-                                               -y_stride if reverse else y_stride, n)
+        (<const Row*>reduction).scan[x.dtype](
+            source, -x_stride if reverse else x_stride, target, -y_stride if reverse else y_stride, n)
 
 
 cdef void find(const cg_reduction* reduction, Operand* x, Operand* values, Operand* indices, int ndim, const intptr_t* shape,

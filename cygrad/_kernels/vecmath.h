@@ -1,13 +1,15 @@
 /* Vector mathematics: branch-free functions F_float64 and F_float32 that GCC vectorises inside `omp simd` loops.
  *
- * No FMA, table or fast-math, no call but libmvec's sin, cos and pow: the same bits at every position and, these aside,
- * on every instruction set. All arguments: inf, NaN, -0, denormals in and out. "1.3, 1.4 ulp" are the largest errors
- * measured, float64 and float32. Rounding must be to nearest. Pure functions, so thread-safe.
+ * No table, no fast-math, no call but libmvec's sin, cos and pow: the same bits at every position. Products are fused
+ * with sums where there is FMA, so between levels with and without it bits differ by a few ulp, exact functions'
+ * excepted. All arguments: inf, NaN, -0, denormals in and out. "1.3, 1.4 ulp" are the largest errors measured on any
+ * level, float64 and float32. Rounding must be to nearest. Pure functions, so thread-safe.
  * The file includes itself once per type: first what differs between the types, then the functions, written once.
  */
 #ifndef CG_VECMATH_H
 #define CG_VECMATH_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -27,56 +29,61 @@ extern float powf(float, float) CG_LIBMVEC;
 
 #define CG_INLINE static inline __attribute__((always_inline))
 
+/* a b + c, rounded once where the instruction set can. */
+#ifdef __FMA__
+#define CG_MULTIPLY_ADD(a, b, c) _Generic((a), double: fma, float: fmaf)(a, b, c)
+#else
+#define CG_MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
+#endif
+
 CG_INLINE uint64_t bits_float64(double x) { uint64_t b; memcpy(&b, &x, sizeof b); return b; }
 CG_INLINE uint32_t bits_float32(float x) { uint32_t b; memcpy(&b, &x, sizeof b); return b; }
 CG_INLINE double real_float64(uint64_t b) { double x; memcpy(&x, &b, sizeof x); return x; }
 CG_INLINE float real_float32(uint32_t b) { float x; memcpy(&x, &b, sizeof x); return x; }
 
-/* Estrin's scheme, lowest coefficient first: short chains of operations. z = x^2, w = z^2. */
-#define CG_POLY2(x, c0, c1) ((c0) + (x) * (c1))
-#define CG_POLY3(x, z, c0, c1, c2) (CG_POLY2(x, c0, c1) + (z) * (c2))
-#define CG_POLY4(x, z, c0, c1, c2, c3) (CG_POLY2(x, c0, c1) + (z) * CG_POLY2(x, c2, c3))
-#define CG_POLY7(x, z, w, c0, c1, c2, c3, ...) (CG_POLY4(x, z, c0, c1, c2, c3) + (w) * CG_POLY3(x, z, __VA_ARGS__))
-#define CG_POLY8(x, z, w, c0, c1, c2, c3, ...) (CG_POLY4(x, z, c0, c1, c2, c3) + (w) * CG_POLY4(x, z, __VA_ARGS__))
+/* Lowest coefficient first: Horner's scheme, of fewest operations, and Estrin's, of short chains; z = x^2, w = z^2. */
+#define CG_HORNER2(x, c0, c1) CG_MULTIPLY_ADD(x, c1, c0)
+#define CG_HORNER3(x, c0, ...) CG_MULTIPLY_ADD(x, CG_HORNER2(x, __VA_ARGS__), c0)
+#define CG_HORNER4(x, c0, ...) CG_MULTIPLY_ADD(x, CG_HORNER3(x, __VA_ARGS__), c0)
+#define CG_HORNER5(x, c0, ...) CG_MULTIPLY_ADD(x, CG_HORNER4(x, __VA_ARGS__), c0)
+#define CG_HORNER6(x, c0, ...) CG_MULTIPLY_ADD(x, CG_HORNER5(x, __VA_ARGS__), c0)
+#define CG_HORNER7(x, c0, ...) CG_MULTIPLY_ADD(x, CG_HORNER6(x, __VA_ARGS__), c0)
+#define CG_HORNER8(x, c0, ...) CG_MULTIPLY_ADD(x, CG_HORNER7(x, __VA_ARGS__), c0)
+#define CG_POLY3(x, z, c0, c1, c2) CG_MULTIPLY_ADD(z, c2, CG_HORNER2(x, c0, c1))
+#define CG_POLY4(x, z, c0, c1, c2, c3) CG_MULTIPLY_ADD(z, CG_HORNER2(x, c2, c3), CG_HORNER2(x, c0, c1))
+#define CG_POLY8(x, z, w, a, b, c, d, ...) CG_MULTIPLY_ADD(w, CG_POLY4(x, z, __VA_ARGS__), CG_POLY4(x, z, a, b, c, d))
 
 /* ---- float64: minimax polynomials by Remez' algorithm, relative error of what they serve below 2^-54 ---- */
 
 /* r coth(r/2) - 2 in z = r^2, |r| <= log(2)/2. */
 CG_INLINE double coth_tail_float64(double z)
 {
-    double w = z * z;
-    return z * CG_POLY2(z, 0x1.5555555555543p-3, -0x1.6c16c16bedd77p-9) +
-           (z * w) * CG_POLY3(z, w, 0x1.1566aaefcc794p-14, -0x1.bbd405ac07c1dp-20, 0x1.63677e537ba56p-25);
+    return z * CG_HORNER5(z, 0x1.5555555555543p-3, -0x1.6c16c16bedd77p-9, 0x1.1566aaefcc794p-14, -0x1.bbd405ac07c1dp-20,
+        0x1.63677e537ba56p-25);
 }
 
 /* (log((1 + s) / (1 - s)) - 2 s) / s^3 in z = s^2, |s| <= 0.1716. */
 CG_INLINE double log_tail_float64(double z)
 {
-    double w = z * z;
-    return CG_POLY7(z, w, w * w, 0x1.555555555557cp-1, 0x1.9999999984716p-2, 0x1.2492493fbb83ep-2, 0x1.c71c52b1765dcp-3,
+    return CG_HORNER7(z, 0x1.555555555557cp-1, 0x1.9999999984716p-2, 0x1.2492493fbb83ep-2, 0x1.c71c52b1765dcp-3,
         0x1.74664ac740c28p-3, 0x1.399cd9486fc7dp-3, 0x1.2f54411dbb429p-3);
 }
 
-/* -log(erfc(x)) / x - x - 1 in t = x / (x + 3), 0 <= x <= 6. */
-CG_INLINE double erf_tail_float64(double t)
+/* -log(erfc(x)) / x - x - 1, 0 <= x <= 5.95. */
+CG_INLINE double erf_tail_float64(double x)
 {
-    double z = t * t, w = z * z;
-    double low = CG_POLY8(t, z, w, 0x1.06eba8214db69p-3, -0x1.171375b5153edp+0, -0x1.524db1d0aef67p-3,
-        0x1.f2464718c97e8p-3, 0x1.e4d8a199e212fp-4, -0x1.286bd844ead2ep-3, -0x1.59b61669566fap-3, 0x1.03568dff66d6fp-5);
-    double high = CG_POLY8(t, z, w, 0x1.41f318a222e13p-3, 0x1.763a5f932f48ep-5, -0x1.1f61d1461c6a9p-3,
-        -0x1.eacdd632186b9p-5, -0x1.2bd3706338c57p-3, 0x1.2aeba94323893p-1, -0x1.0a57d36af4b7cp-1,
-        0x1.2732dd458143ap-3);
-    return low + (w * w) * high;
+    return CG_HORNER8(x, 0x1.06eba8214db67p-3, -0x1.f81c7ba15e5a2p-5, -0x1.e27b82eb5fb9ep-2, -0x1.b0b9bed7cdad2p-2,
+        -0x1.8ca9a408e0bf0p-3, -0x1.871df349eb304p-5, -0x1.8304cc38c7d4ep-8, -0x1.9b2123662bb45p-13) /
+           CG_HORNER8(x, 1, 0x1.2cf3a3ae3a997p+1, 0x1.17995fada6065p+1, 0x1.2872f841e3b67p+0, 0x1.7d4c4fe790968p-2,
+        0x1.23656c3927282p-4, 0x1.c4f3bf6fc1908p-8, 0x1.9fec70ab80fd3p-13);
 }
 
 /* erf(x) / x - 1 in z = x^2, |x| <= 0.7. */
 CG_INLINE double erf_small_float64(double z)
 {
-    double w = z * z, v = w * w;
-    double low = CG_POLY8(z, w, v, 0x1.06eba8214db62p-3, -0x1.812746b0377eap-2, 0x1.ce2f21a02cc21p-4,
-        -0x1.b82ce30b8ee41p-6, 0x1.565bcbd6aeff0p-8, -0x1.c02d727e0c7b9p-11, 0x1.f99a811277424p-14,
-        -0x1.f4190f48bb1dbp-17);
-    return low + (v * v) * CG_POLY2(z, 0x1.b05054e8a4920p-20, -0x1.16e74960ef0a1p-23);
+    return CG_HORNER8(z, 0x1.06eba8214db68p-3, -0x1.812746b037962p-2, 0x1.ce2f21a039f1cp-4, -0x1.b82ce30eed1b9p-6,
+        0x1.565bcc4df3486p-8, -0x1.c02d85df0c10ep-11, 0x1.f99c68346e2efp-14,
+        CG_HORNER3(z, -0x1.f4357bb4c5498p-17, 0x1.b1387fcb3de16p-20, -0x1.1a05b54521b9ep-23));
 }
 
 /* (x + 2.5) exp(x^2) erfc(x) in t = (x - 2.5) / (x + 2.5), 0 <= x <= 27.4; Horner's scheme rounds less. */
@@ -89,10 +96,10 @@ CG_INLINE double erfcx_float64(double t)
     double middle = CG_POLY8(t, z, w, -0x1.47b0604940a39p-16, 0x1.3219bd628e81fp-16, 0x1.c52329a974a55p-18,
         -0x1.39533975a02a5p-19, -0x1.06ab924944383p-19, -0x1.1d31b75a4367dp-30, 0x1.d6c2453934a14p-22,
         0x1.183225db72a70p-23);
-    double high = CG_POLY4(t, z, -0x1.01320444aeee6p-24, -0x1.84846beebc82ep-25, -0x1.0d7206d46fb15p-30,
-        0x1.c9eaa31daa934p-28) + w * 0x1.c8ceeb2072759p-30;
-    double tail = low + v * (middle + v * high);
-    return 0x1.0dd50785280a5p+0 + t * (-0x1.9bfb53c4039d7p-1 + t * (0x1.d0cedcb8c902ap-2 + t * tail));
+    double high = CG_MULTIPLY_ADD(w, 0x1.c8ceeb2072759p-30, CG_POLY4(t, z, -0x1.01320444aeee6p-24,
+        -0x1.84846beebc82ep-25, -0x1.0d7206d46fb15p-30, 0x1.c9eaa31daa934p-28));
+    double tail = CG_MULTIPLY_ADD(v, CG_MULTIPLY_ADD(v, high, middle), low);
+    return CG_HORNER4(t, 0x1.0dd50785280a5p+0, -0x1.9bfb53c4039d7p-1, 0x1.d0cedcb8c902ap-2, tail);
 }
 
 /* n / d, or -d / n if k is odd: the tangent of r + k pi/2 from n / d = tan(r). */
@@ -117,29 +124,23 @@ CG_INLINE double tan_near_float64(double x)
 
 /* ---- float32: the same, relative error below 2^-27 ---- */
 
-CG_INLINE float coth_tail_float32(float z)
-{
-    return z * CG_POLY2(z, 0x1.555516p-3f, -0x1.6a87ecp-9f);
-}
+CG_INLINE float coth_tail_float32(float z) { return z * CG_HORNER2(z, 0x1.555516p-3f, -0x1.6a87ecp-9f); }
 
 CG_INLINE float log_tail_float32(float z)
 {
-    return CG_POLY4(z, z * z, 0x1.555556p-1f, 0x1.999a7ep-2f, 0x1.24357ep-2f, 0x1.e3b192p-3f);
+    return CG_HORNER4(z, 0x1.555556p-1f, 0x1.999a7ep-2f, 0x1.24357ep-2f, 0x1.e3b192p-3f);
 }
 
-/* 0 <= x <= 4. */
-CG_INLINE float erf_tail_float32(float t)
+/* 0 <= x <= 3.95. */
+CG_INLINE float erf_tail_float32(float x)
 {
-    float z = t * t;
-    return CG_POLY8(t, z, z * z, 0x1.06eba8p-3f, -0x1.171376p+0f, -0x1.524cdcp-3f, 0x1.f246ecp-3f, 0x1.e27604p-4f,
-        -0x1.17cb38p-3f, -0x1.bcf382p-3f, 0x1.5db5d4p-3f);
+    return CG_HORNER4(x, 0x1.06eba8p-3f, -0x1.0f3d88p-2f, -0x1.21620cp-3f, -0x1.16922p-5f) /
+           CG_HORNER4(x, 1, 0x1.88d314p-1f, 0x1.14fc00p-2f, 0x1.23385ep-5f);
 }
 
 CG_INLINE float erf_small_float32(float z)
 {
-    float w = z * z;
-    return CG_POLY4(z, w, 0x1.06eba8p-3f, -0x1.812736p-2f, 0x1.ce2ae4p-4f, -0x1.b7b46ep-6f) +
-           (w * w) * CG_POLY2(z, 0x1.4fcfc0p-8f, -0x1.66f0cap-11f);
+    return CG_HORNER6(z, 0x1.06eba8p-3f, -0x1.81274p-2f, 0x1.ce2cap-4f, -0x1.b7d58p-6f, 0x1.50ddfp-8f, -0x1.6d374p-11f);
 }
 
 /* 0 <= x <= 10.3. */
@@ -148,7 +149,7 @@ CG_INLINE float erfcx_float32(float t)
     float z = t * t;
     float tail = CG_POLY8(t, z, z * z, -0x1.5eb944p-3f, 0x1.d0a16ep-6f, 0x1.1336d6p-7f, -0x1.3a9d3ap-8f,
         -0x1.de7ae8p-12f, 0x1.53fc9ep-11f, 0x1.1bb97ap-14f, -0x1.835d0cp-15f);
-    return 0x1.0dd508p+0f + t * (-0x1.9bfb54p-1f + t * (0x1.d0cee8p-2f + t * tail));
+    return CG_HORNER4(t, 0x1.0dd508p+0f, -0x1.9bfb54p-1f, 0x1.d0cee8p-2f, tail);
 }
 
 /* Below 2^20: in double arithmetic. */
@@ -256,18 +257,13 @@ CG_INLINE double modulus_float64(double x, double y)
 #define CG_NAME(f) CG_JOIN(f##_, CG_TYPE)
 
 /* 2^k, for k of a normal number. */
-CG_INLINE CG_REAL CG_NAME(power_of_two)(CG_BITS k)
-{
-    return CG_NAME(real)((k + CG_BIAS) << CG_DIGITS);
-}
+CG_INLINE CG_REAL CG_NAME(power_of_two)(CG_BITS k) { return CG_NAME(real)((k + CG_BIAS) << CG_DIGITS); }
 
 /* condition ? b : 0, in arithmetic: two selections on one condition make GCC compute what lies between them twice. */
-CG_INLINE CG_BITS CG_NAME(bits_if)(int condition, CG_BITS b)
-{
-    return -(CG_BITS)condition & b;
-}
+CG_INLINE CG_BITS CG_NAME(bits_if)(int condition, CG_BITS b) { return -(CG_BITS)condition & b; }
 
 #define CG_ONE ((CG_BITS)CG_BIAS << CG_DIGITS) /* the bits of 1 */
+#define CG_EXPONENT_MASK ((CG_BITS)(2 * CG_BIAS + 1) << CG_DIGITS)
 
 /* ---- exact functions ---- */
 
@@ -296,47 +292,37 @@ typedef struct {
 } CG_NAME(exp_parts);
 
 /* Adding it rounds to an integer, left in the low bits: below AVX-512 there is no other way from float64 to int64. */
-#define CG_SHIFTER ((CG_REAL)((CG_BITS)3 << (CG_DIGITS - 1)))
+#define CG_SHIFTER ((CG_REAL)(((CG_BITS)3 << (CG_DIGITS - 1)) + 2 * CG_BIAS)) /* the bias saves scale() a sum */
 
-/* Parts of x + low, by Cody and Waite's reduction. */
-CG_INLINE CG_NAME(exp_parts) CG_NAME(exp_split)(CG_REAL x, CG_REAL low)
+/* By Cody and Waite's reduction. */
+CG_INLINE CG_NAME(exp_parts) CG_NAME(exp_split)(CG_REAL x)
 {
-    CG_REAL shifted = x * CG_C(0x1.71547652b82fep+0) + CG_SHIFTER, k = shifted - CG_SHIFTER;
-    CG_REAL exact = x - k * CG_LN2_HI, rest = k * CG_LN2_LO - low, r = exact - rest, z = r * r;
-    CG_NAME(exp_parts) p = {r, (exact - r) - rest, CG_NAME(coth_tail)(z), k, CG_NAME(bits)(shifted)};
+    CG_REAL shifted = CG_MULTIPLY_ADD(x, CG_C(0x1.71547652b82fep+0), CG_SHIFTER), k = shifted - CG_SHIFTER;
+    CG_REAL exact = CG_MULTIPLY_ADD(k, -CG_LN2_HI, x), r = CG_MULTIPLY_ADD(k, -CG_LN2_LO, exact), z = r * r;
+    CG_REAL low = CG_MULTIPLY_ADD(k, -CG_LN2_LO, exact - r);
+    CG_NAME(exp_parts) p = {r, low, CG_NAME(coth_tail)(z), k, CG_NAME(bits)(shifted) - 2 * CG_BIAS};
     return p;
 }
 
-/* exp(r). */
-CG_INLINE CG_REAL CG_NAME(exp_of_r)(CG_REAL r, CG_REAL h)
-{
-    return 1 + (r + r) / ((2 - r) + h);
-}
+/* exp(r) - 1. */
+CG_INLINE CG_REAL CG_NAME(expm1_of_r)(CG_REAL r, CG_REAL h) { return (r + r) / ((2 - r) + h); }
 
 /* exp(r) - 1 - r, and what r lacks; where the results near 0 need it. */
-CG_INLINE CG_REAL CG_NAME(exp_curve)(CG_NAME(exp_parts) p)
-{
-    return p.r * (p.r - p.h) / ((2 - p.r) + p.h) + p.low;
-}
+CG_INLINE CG_REAL CG_NAME(exp_curve)(CG_NAME(exp_parts) p) { return p.r * (p.r - p.h) / ((2 - p.r) + p.h) + p.low; }
 
-/* c (exp(r) - 1) + d, exact to the last rounding also where the sum cancels. */
-CG_INLINE CG_REAL CG_NAME(scaled_expm1)(CG_NAME(exp_parts) p, CG_REAL c, CG_REAL d)
+/* y (1 + rest) 2^k, by two powers of about k/2, since 2^k may not be a number; a denormal result is rounded once. */
+CG_INLINE CG_REAL CG_NAME(scale)(CG_REAL y, CG_REAL rest, CG_BITS k_bits)
 {
-    return (d + c * p.r) + c * CG_NAME(exp_curve)(p);
-}
-
-/* y 2^k, 2^-30 < y < 2: added to the exponent; a denormal result is rounded once, by a product. */
-CG_INLINE CG_REAL CG_NAME(scale)(CG_REAL y, CG_REAL k, CG_BITS k_bits)
-{
-    CG_BITS lift = CG_NAME(bits_if)(k < 30 - CG_BIAS, (CG_BITS)100 << CG_DIGITS);
-    return CG_NAME(real)(CG_NAME(bits)(y) + ((k_bits << CG_DIGITS) + lift)) * CG_NAME(real)(CG_ONE - lift);
+    CG_BITS biased = k_bits + 2 * CG_BIAS, half = (biased << (CG_DIGITS - 1)) & CG_EXPONENT_MASK;
+    CG_REAL half_power = CG_NAME(real)(half), other_power = CG_NAME(real)((biased << CG_DIGITS) - half);
+    return CG_MULTIPLY_ADD(y * half_power, rest, y * half_power) * other_power;
 }
 
 /* Polynomial and quotient as in fdlibm's e_exp.c; 1.3, 1.4 ulp. */
 CG_INLINE CG_REAL CG_NAME(exp)(CG_REAL x)
 {
-    CG_NAME(exp_parts) p = CG_NAME(exp_split)(x, 0);
-    CG_REAL y = CG_NAME(scale)(CG_NAME(exp_of_r)(p.r, p.h), p.k, p.k_bits);
+    CG_NAME(exp_parts) p = CG_NAME(exp_split)(x);
+    CG_REAL y = CG_NAME(scale)(1, CG_NAME(expm1_of_r)(p.r, p.h), p.k_bits);
     y = x < CG_EXP_MIN ? 0 : y;
     return x <= CG_EXP_MAX ? y : x + CG_LIBM(inf)(); /* inf or NaN */
 }
@@ -344,8 +330,9 @@ CG_INLINE CG_REAL CG_NAME(exp)(CG_REAL x)
 /* As exp, exact for integers; 1.3, 1.4 ulp. */
 CG_INLINE CG_REAL CG_NAME(exp2)(CG_REAL x)
 {
-    CG_REAL shifted = x + CG_SHIFTER, k = shifted - CG_SHIFTER, r = (x - k) * CG_C(0x1.62e42fefa39efp-1), z = r * r;
-    CG_REAL y = CG_NAME(scale)(CG_NAME(exp_of_r)(r, CG_NAME(coth_tail)(z)), k, CG_NAME(bits)(shifted));
+    CG_REAL shifted = x + CG_SHIFTER, k = shifted - CG_SHIFTER, r = (x - k) * CG_C(0x1.62e42fefa39efp-1);
+    CG_REAL y = CG_NAME(scale)(1, CG_NAME(expm1_of_r)(r, CG_NAME(coth_tail)(r * r)),
+                               CG_NAME(bits)(shifted) - 2 * CG_BIAS);
     y = x < -(CG_BIAS + CG_DIGITS + 4) ? 0 : y;
     return x <= CG_BIAS + 1 ? y : x + CG_LIBM(inf)();
 }
@@ -353,24 +340,26 @@ CG_INLINE CG_REAL CG_NAME(exp2)(CG_REAL x)
 /* (2^k - 1 + 2^k r) + 2^k (exp(r) - 1 - r), halved against overflow; near 0, r + (exp(r) - 1 - r); 1.2, 1.3 ulp. */
 CG_INLINE CG_REAL CG_NAME(expm1)(CG_REAL x)
 {
-    CG_NAME(exp_parts) p = CG_NAME(exp_split)(x, 0);
-    CG_REAL half = CG_NAME(power_of_two)(p.k_bits - 1), y = 2 * CG_NAME(scaled_expm1)(p, half, half - CG_C(0.5));
-    y = CG_LIBM(fabs)(x) < CG_C(0.3) ? p.r + CG_NAME(exp_curve)(p) : y;
+    CG_NAME(exp_parts) p = CG_NAME(exp_split)(x);
+    CG_REAL half = CG_NAME(power_of_two)(p.k_bits - 1), curve = CG_NAME(exp_curve)(p);
+    CG_REAL y = 2 * CG_MULTIPLY_ADD(half, curve, CG_MULTIPLY_ADD(half, p.r, half - CG_C(0.5)));
+    y = CG_LIBM(fabs)(x) < CG_C(0.3) ? p.r + curve : y;
     y = x < CG_C(-45.0) ? -1 : y;
     y = x > CG_EXP_MAX ? CG_LIBM(inf)() : y;
     return CG_LIBM(copysign)(y, x);
 }
 
 /* For 2|x| = k log(2) + r, u = 2^-k, c = 2 + h: n / d = (c + r - u (c - r)) / (c + r + u (c - r)), towards 1 as
- * 1 - 2 u (c - r) / d; 2.1, 2.8 ulp.
+ * 1 - 2 u (c - r) / d; 2.4, 3.0 ulp.
  */
 CG_INLINE CG_REAL CG_NAME(tanh)(CG_REAL x)
 {
     CG_REAL magnitude = CG_LIBM(fabs)(x);
-    CG_NAME(exp_parts) p = CG_NAME(exp_split)(magnitude + magnitude, 0);
+    CG_NAME(exp_parts) p = CG_NAME(exp_split)(magnitude + magnitude);
     CG_REAL u = CG_NAME(power_of_two)(-p.k_bits), sum = 1 + u, difference = 1 - u;
-    CG_REAL n = (difference + difference) + (sum * p.r + (difference * p.h + (p.low + p.low)));
-    CG_REAL d = (sum + sum) + (difference * p.r + sum * p.h), near_one = (u + u) * ((p.r - p.h) - 2);
+    CG_REAL n = (difference + difference) + CG_MULTIPLY_ADD(sum, p.r, CG_MULTIPLY_ADD(difference, p.h, p.low + p.low));
+    CG_REAL d = CG_MULTIPLY_ADD(difference, p.r, CG_MULTIPLY_ADD(sum, p.h, sum + sum));
+    CG_REAL near_one = (u + u) * ((p.r - p.h) - 2);
     CG_BITS large = CG_NAME(bits_if)(p.k >= 3, -(CG_BITS)1);
     CG_REAL quotient = CG_NAME(real)((CG_NAME(bits)(near_one) & large) | (CG_NAME(bits)(n) & ~large)) / d;
     CG_REAL y = CG_NAME(real)(CG_ONE & large) + quotient;
@@ -385,12 +374,13 @@ typedef struct {
 /* For the addition theorem of k log(2) + r; sinh(r), cosh(r) are rational in r and h. */
 CG_INLINE CG_NAME(hyperbolic_parts) CG_NAME(hyperbolic_split)(CG_REAL magnitude)
 {
-    CG_NAME(exp_parts) p = CG_NAME(exp_split)(magnitude, 0);
-    CG_REAL z = p.r * p.r, inverse = 1 / (4 + (4 * p.h + p.h * p.h - z)); /* of (2 + h)^2 - r^2 */
+    CG_NAME(exp_parts) p = CG_NAME(exp_split)(magnitude);
+    CG_REAL z = p.r * p.r, inverse = 1 / (4 + CG_MULTIPLY_ADD(p.h, p.h, 4 * p.h - z)); /* of (2 + h)^2 - r^2 */
     CG_REAL growing = CG_NAME(power_of_two)(p.k_bits - 2);
     CG_REAL decaying = magnitude < CG_C(40.0) ? CG_NAME(power_of_two)(-2 - p.k_bits) : 0;
+    CG_REAL curve = p.r * CG_MULTIPLY_ADD(-p.h, p.h, z - (p.h + p.h));
     CG_NAME(hyperbolic_parts) q = {growing + decaying, growing - decaying, p.r,
-                                   p.r * (z - (p.h + p.h) - p.h * p.h) * inverse + p.low, (z + z) * inverse};
+                                   CG_MULTIPLY_ADD(curve, inverse, p.low), (z + z) * inverse};
     return q;
 }
 
@@ -399,7 +389,7 @@ CG_INLINE CG_REAL CG_NAME(cosh)(CG_REAL x)
 {
     CG_REAL magnitude = CG_LIBM(fabs)(x);
     CG_NAME(hyperbolic_parts) q = CG_NAME(hyperbolic_split)(magnitude);
-    CG_REAL y = 2 * (q.sum + (q.sum * q.cosh_r_minus_1 + q.difference * (q.r + q.r_curve)));
+    CG_REAL y = 2 * (q.sum + CG_MULTIPLY_ADD(q.sum, q.cosh_r_minus_1, q.difference * (q.r + q.r_curve)));
     return magnitude > CG_SINH_MAX ? CG_LIBM(inf)() : y;
 }
 
@@ -408,31 +398,45 @@ CG_INLINE CG_REAL CG_NAME(sinh)(CG_REAL x)
 {
     CG_REAL magnitude = CG_LIBM(fabs)(x);
     CG_NAME(hyperbolic_parts) q = CG_NAME(hyperbolic_split)(magnitude);
-    CG_REAL y = 2 * ((q.difference + q.sum * q.r) + (q.difference * q.cosh_r_minus_1 + q.sum * q.r_curve));
+    CG_REAL head = CG_MULTIPLY_ADD(q.sum, q.r, q.difference);
+    CG_REAL y = 2 * (head + CG_MULTIPLY_ADD(q.difference, q.cosh_r_minus_1, q.sum * q.r_curve));
     y = magnitude < CG_C(0.3) ? q.r + q.r_curve : y;
     return CG_LIBM(copysign)(magnitude > CG_SINH_MAX ? CG_LIBM(inf)() : y, x);
 }
 
-/* 1 - exp(log(erfc|x|)), the logarithm being -m - m^2 - m P(m / (m + 3)) for m = |x|; 2.5, 2.7 ulp. */
+/* 1 - exp(log(erfc|x|)), the logarithm being -m - m^2 - m R(m) for m = |x|, R rational; 2.9, 3.2 ulp. */
 CG_INLINE CG_REAL CG_NAME(erf)(CG_REAL x)
 {
-    CG_REAL magnitude = CG_LIBM(fabs)(x), tail = CG_NAME(erf_tail)(magnitude / (magnitude + 3));
-    CG_NAME(exp_parts) p = CG_NAME(exp_split)(-(magnitude + magnitude * (magnitude + tail)), 0);
+    CG_REAL magnitude = CG_LIBM(fabs)(x), slope = magnitude + CG_NAME(erf_tail)(magnitude);
+    CG_NAME(exp_parts) p = CG_NAME(exp_split)(-CG_MULTIPLY_ADD(magnitude, slope, magnitude));
     CG_REAL power = CG_NAME(power_of_two)(p.k_bits);
-    CG_REAL y = power * ((p.r + p.r) / (2 - (p.r - p.h))) + (power - 1);
+    CG_REAL y = CG_MULTIPLY_ADD(power, CG_NAME(expm1_of_r)(p.r, p.h), power - 1);
     return CG_LIBM(copysign)(magnitude > CG_ERF_MAX ? 1 : y, x);
 }
 
-/* exp(-x^2) P((m - 2.5) / (m + 2.5)) / (m + 2.5), m = |x|, the square in two parts; below 0.7 1 - erf; 3.3, 4.0 ulp. */
+/* square - x^2 for the rounded square. */
+CG_INLINE CG_REAL CG_NAME(square_error)(CG_REAL x, CG_REAL square)
+{
+#ifdef __FMA__
+    return CG_MULTIPLY_ADD(-x, x, square);
+#else
+    CG_REAL head = CG_NAME(real)(CG_NAME(bits)(x) & CG_HALF_DIGITS_MASK), tail = x - head;
+    return ((square - head * head) - (head + head) * tail) - tail * tail;
+#endif
+}
+
+/* exp(-x^2) P((m - 2.5) / (m + 2.5)) / (m + 2.5), m = |x|, the square in two parts; below 0.7 1 - erf; 3.1, 3.0 ulp. */
 CG_INLINE CG_REAL CG_NAME(erfc)(CG_REAL x)
 {
     CG_REAL magnitude = CG_LIBM(fabs)(x), sum = magnitude + CG_C(2.5);
-    CG_REAL head = CG_NAME(real)(CG_NAME(bits)(magnitude) & CG_HALF_DIGITS_MASK);
-    CG_NAME(exp_parts) p = CG_NAME(exp_split)(-(head * head), (head - magnitude) * (head + magnitude));
+    CG_REAL square = x * x, square_error = CG_NAME(square_error)(x, square);
+    CG_NAME(exp_parts) p = CG_NAME(exp_split)(-square);
     CG_REAL t = (magnitude - CG_C(2.5)) / sum, y = CG_NAME(erfcx)(t) / sum;
-    CG_REAL error = (magnitude - (sum - CG_C(2.5))) * (CG_C(0.2) - CG_C(0.2) * t); /* of sum, relative */
-    y = CG_NAME(scale)(y + y * (p.r + (CG_NAME(exp_curve)(p) - error)), p.k, p.k_bits);
-    y = magnitude < CG_C(0.7) ? 1 - (magnitude + magnitude * CG_NAME(erf_small)(x * x)) : y;
+    CG_REAL sum_error = (magnitude - (sum - CG_C(2.5))) * CG_MULTIPLY_ADD(CG_C(-0.2), t, CG_C(0.2)); /* relative */
+    CG_REAL error = square_error - sum_error, curve = CG_NAME(exp_curve)(p);
+    CG_REAL rest = p.r + CG_MULTIPLY_ADD(error, p.r + curve, curve + error);
+    y = CG_NAME(scale)(y, rest, p.k_bits);
+    y = magnitude < CG_C(0.7) ? 1 - CG_MULTIPLY_ADD(magnitude, CG_NAME(erf_small)(square), magnitude) : y;
     y = magnitude <= CG_ERFC_MAX ? y : 0;
     y = x < 0 ? 2 - y : y;
     return x == x ? y : x;
@@ -461,23 +465,26 @@ CG_INLINE CG_NAME(log_parts) CG_NAME(log_split)(CG_REAL x, CG_BITS lift)
 /* x > 0; denormals are scaled first. */
 CG_INLINE CG_NAME(log_parts) CG_NAME(log_split_any)(CG_REAL x)
 {
-    CG_BITS lift = CG_NAME(bits_if)(x < CG_NAME(power_of_two)(1 - CG_BIAS), (CG_BITS)CG_DIGITS << CG_DIGITS);
-    return CG_NAME(log_split)(x * CG_NAME(real)(CG_ONE + lift), lift);
+    const CG_REAL smallest = CG_NAME(power_of_two)(1 - CG_BIAS);
+    CG_BITS lift = CG_NAME(bits_if)(x < smallest, (CG_BITS)CG_DIGITS << CG_DIGITS);
+    return CG_NAME(log_split)(x < smallest ? x * CG_NAME(power_of_two)(CG_DIGITS) : x, lift);
 }
 
 /* The special cases: inf and NaN themselves, -inf at 0, NaN below. */
 CG_INLINE CG_REAL CG_NAME(log_special)(CG_REAL x, CG_REAL y)
 {
-    y = x < CG_LIBM(inf)() ? y : x;
-    return x > 0 ? y : x == 0 ? -CG_LIBM(inf)() : CG_LIBM(nan)("");
+    y = x < CG_LIBM(inf)() ? y : x + x;
+    y = x < 0 ? CG_LIBM(nan)("") : y;
+    return x == 0 ? -CG_LIBM(inf)() : y;
 }
 
 /* k log(2) + f - s (f - R(s^2)), s = f / (2 + f), as in fdlibm's e_log.c; 1.5, 1.6 ulp. */
 CG_INLINE CG_REAL CG_NAME(log)(CG_REAL x)
 {
     CG_NAME(log_parts) p = CG_NAME(log_split_any)(x);
-    CG_REAL s = p.f / (2 + p.f), z = s * s, tail = s * (p.f - z * CG_NAME(log_tail)(z)) - p.k * CG_LN2_LO;
-    return CG_NAME(log_special)(x, (p.k * CG_LN2_HI + p.f) - tail);
+    CG_REAL s = p.f / (2 + p.f), z = s * s, curve = CG_MULTIPLY_ADD(-z, CG_NAME(log_tail)(z), p.f);
+    CG_REAL tail = CG_MULTIPLY_ADD(-s, curve, p.k * CG_LN2_LO);
+    return CG_NAME(log_special)(x, CG_MULTIPLY_ADD(p.k, CG_LN2_HI, p.f) + tail);
 }
 
 /* log(u) + e/u for 1 + x = u + e, exactly (Knuth), with 1 / (1 + f) = (1 - s) / (1 + s) = 1 - 2 s + 2 s^2 ...;
@@ -489,9 +496,9 @@ CG_INLINE CG_REAL CG_NAME(log1p)(CG_REAL x)
     CG_NAME(log_parts) p = CG_NAME(log_split)(u, 0);
     CG_REAL s = p.f / (2 + p.f), z = s * s;
     CG_REAL twice_power = CG_NAME(real)((2 * CG_BIAS + 1 + CG_EXTRA - p.k_bits) << CG_DIGITS); /* 2^(1-k), finite */
-    CG_REAL e_over_u = e * twice_power * (CG_C(0.5) - (s - z));
-    CG_REAL tail = s * (p.f - z * CG_NAME(log_tail)(z)) - (p.k * CG_LN2_LO + e_over_u);
-    CG_REAL y = CG_NAME(log_special)(u, (p.k * CG_LN2_HI + p.f) - tail);
+    CG_REAL low = CG_MULTIPLY_ADD(e * twice_power, CG_C(0.5) - (s - z), p.k * CG_LN2_LO);
+    CG_REAL tail = CG_MULTIPLY_ADD(-s, CG_MULTIPLY_ADD(-z, CG_NAME(log_tail)(z), p.f), low);
+    CG_REAL y = CG_NAME(log_special)(u, CG_MULTIPLY_ADD(p.k, CG_LN2_HI, p.f) + tail);
     return CG_LIBM(copysign)(y, x);
 }
 
@@ -501,10 +508,11 @@ CG_INLINE CG_REAL CG_NAME(log_base)(CG_REAL x, CG_REAL factor_hi, CG_REAL factor
     CG_NAME(log_parts) p = CG_NAME(log_split_any)(x);
     CG_REAL s = p.f / (2 + p.f), z = s * s, half_square = CG_C(0.5) * p.f * p.f;
     CG_REAL head = CG_NAME(real)(CG_NAME(bits)(p.f - half_square) & CG_HALF_DIGITS_MASK);
-    CG_REAL tail = ((p.f - head) - half_square) + s * (half_square + z * CG_NAME(log_tail)(z));
+    CG_REAL curve = CG_MULTIPLY_ADD(z, CG_NAME(log_tail)(z), half_square);
+    CG_REAL tail = CG_MULTIPLY_ADD(s, curve, (p.f - head) - half_square);
     CG_REAL y = p.k * two_hi, high = head * factor_hi, sum = y + high;
-    CG_REAL low = (tail + head) * factor_lo + tail * factor_hi + p.k * two_lo + ((y - sum) + high);
-    return CG_NAME(log_special)(x, sum + low);
+    CG_REAL low = CG_MULTIPLY_ADD(tail, factor_hi, CG_MULTIPLY_ADD(p.k, two_lo, (y - sum) + high));
+    return CG_NAME(log_special)(x, sum + CG_MULTIPLY_ADD(tail + head, factor_lo, low));
 }
 
 /* Exact for powers of two; 1.1, 0.8 ulp. */
@@ -586,5 +594,6 @@ CG_INLINE CG_REAL CG_NAME(floor_divide)(CG_REAL x, CG_REAL y)
 #undef CG_NAME
 #undef CG_SHIFTER
 #undef CG_ONE
+#undef CG_EXPONENT_MASK
 #undef CG_EXTRA
 #endif

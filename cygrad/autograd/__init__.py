@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from cygrad._core.engine import run_backward
-from cygrad._core.node import is_grad_enabled
+from cygrad._core.node import is_grad_enabled as is_grad_enabled
 from cygrad._core.tensor import TensorImpl
+
 
 def _tuple_of(value: Any) -> tuple[Any, ...]:
     items = (value,) if isinstance(value, TensorImpl) else tuple(value.values() if isinstance(value, dict) else value)

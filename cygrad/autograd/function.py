@@ -19,6 +19,18 @@ class FunctionCtx(FunctionNode):
 
     _function: type[Function]
 
+    def __init__(self, function: type[Function], needs_input_grad: tuple[bool, ...]) -> None:
+        self._function, self.needs_input_grad = function, needs_input_grad
+        self._to_save: tuple[Tensor | None, ...] = ()
+        self._saved: tuple[Any, ...] = ()
+        self._non_differentiable: set[int] = set()
+        self._materialize = True
+        self._freed = False
+        self._outputs: tuple[Any, ...] = ()
+        self._differentiable: tuple[bool, ...] = ()
+        self._input_count = len(needs_input_grad)
+        self._inputs: tuple[Any, ...] = ()
+
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `backward`, which reads them as `saved_tensors`; call it once, in `forward`."""
         for number, tensor in enumerate(tensors):
@@ -53,18 +65,6 @@ class FunctionCtx(FunctionNode):
     def __repr__(self) -> str:
         return f"<{self.name()}>"
 
-    def __init__(self, function: type[Function], needs_input_grad: tuple[bool, ...]) -> None:
-        self._function, self.needs_input_grad = function, needs_input_grad
-        self._to_save: tuple[Tensor | None, ...] = ()
-        self._saved: tuple[Any, ...] = ()
-        self._non_differentiable: set[int] = set()
-        self._materialize = True
-        self._freed = False
-        self._outputs: tuple[Any, ...] = ()
-        self._differentiable: tuple[bool, ...] = ()
-        self._input_count = len(needs_input_grad)
-        self._inputs: tuple[Any, ...] = ()
-
     def _differentiable_output(self, number: int) -> bool:
         return self._differentiable[number]
 
@@ -87,7 +87,7 @@ class FunctionCtx(FunctionNode):
             if part is not None and described is None:
                 raise RuntimeError(f"function {self.name()} returned a gradient different than None at position {position}, but the "
                                    "corresponding forward input was not a Variable")
-        return [self._checked(part, *described, position) for position, (part, described)
+        return [self._checked(part, described[0], described[1], position) for position, (part, described)
                 in enumerate(zip(parts, self._inputs, strict=False), 1) if described is not None]
 
     def _checked(self, part: Any, shape: tuple[int, ...], dtype: Any, position: int) -> Tensor | None:

@@ -4,13 +4,12 @@ Partial results of fixed blocks are combined in a fixed order, so the bits do no
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 from .structural import keep_dims, product_of_others, rule, shared_among
 
 
-@dataclass(frozen=True)
-class Reduction:
+class Reduction(SimpleNamespace):
     """One reduction.
 
     ``step`` folds element ``x`` into the accumulator ``acc``; ``combine`` (default: the step) folds a partial result;
@@ -40,7 +39,10 @@ REDUCTIONS: dict[str, Reduction] = {}
 
 def reduction(name: str, *, dx: Callable | None = None, **fields) -> None:
     """Add a row; `dx` is the rule of its gradient (see `structural`)."""
-    REDUCTIONS[name] = Reduction(name, **fields)
+    unknown = set(fields) - set(Reduction.__annotations__)
+    if unknown:
+        raise TypeError(f"reduction({name!r}): no such fields: {', '.join(unknown)}")
+    REDUCTIONS[name] = Reduction(name=name, **fields)
     if dx is not None:
         rule(name, dx=dx, linear=name in ("sum", "mean"))
 

@@ -5,13 +5,11 @@ What it names is what the node saves. Rules use methods of tensors only, so that
 `linear` means linear in each single input, `bilinear` in each of two.
 """
 
-import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """One structural operator: its inputs and the gradient of each (None: not differentiable).
 
     ``each`` serves an operator of any number of inputs: it returns the gradients of all of them.
@@ -36,7 +34,7 @@ def rule(name: str, *, each: Callable | None = None, linear=False, bilinear=Fals
     """Add a rule; `dx=`, `da=`, ... are the gradients by the input's name, in the order of the inputs."""
     inputs = tuple(argument[1:] for argument in gradients)
     functions = {argument[1:]: function for argument, function in gradients.items()} | ({"each": each} if each else {})
-    names = {key: tuple(inspect.signature(function).parameters) for key, function in functions.items()}
+    names = {key: function.__code__.co_varnames[:function.__code__.co_argcount] for key, function in functions.items()}
     given = {"g", "y", *inputs}
     params = tuple(dict.fromkeys(word for words in names.values() for word in words if word not in given))
     camel_case = "".join(word.capitalize() for word in name.split("_"))

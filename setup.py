@@ -8,6 +8,8 @@ import importlib.util
 import os
 import shlex
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -51,32 +53,51 @@ class Build(build_ext):
 
     def build_extensions(self):
         macros = self.macros()
-        clang, gcc = "__clang__" in macros, int(macros.get("__GNUC__", 0))
-        levelled = "__x86_64__" in macros and not clang
-        if levelled and gcc < 12:
-            raise CompileError(f"cygrad needs GCC 12 or newer, or Clang, and {self.command()[0]!r} is GCC {gcc}: "
-                               "name a newer one in CC")
-        compile_flags = [*FLAGS, *([] if clang else ["-fcx-fortran-rules"]), self.openmp_flag()]
-        link_flags = ["-Wl,--as-needed", "-lmvec", "-lm"] if levelled and "__GLIBC__" in macros else ["-lm"]
-        link_flags += ["-fopenmp"] if "-fopenmp" in compile_flags else []
-        compile_flags += shlex.split(os.environ.get("CFLAGS", ""))
+        levelled = "__x86_64__" in macros and "__clang__" not in macros
+        compile_flags, link_flags = self.flags(macros)
+        if levelled and int(macros["__GNUC__"]) < 12:
+            raise CompileError(f"cygrad needs GCC 12 or newer, or Clang, and {self.command()[0]!r} is GCC "
+                               f"{macros['__GNUC__']}: name a newer one in CC")
 
         generator = load_generator()
         loops = generator.generate(("v2", "v3", "v4") if levelled else ("baseline",))
         # Other flags are a reason to compile again: a file that says them is what every module depends on.
-        flags = f"{shlex.join([*self.command(), *compile_flags])}\n{shlex.join(link_flags)}\n"
-        generator.write(generator.OUTPUT / "flags", flags)
-        headers = [str(path) for path in (*Path("cygrad").glob("**/*.h"), generator.OUTPUT / "flags")]
+        lines = shlex.join([*self.command(), *compile_flags]), shlex.join(link_flags)
+        generator.write(generator.OUTPUT / "flags", "\n".join(lines))
+        common = [str(path) for path in (*Path("cygrad").glob("**/*.h"), generator.OUTPUT / "flags")]
 
         directives = {"language_level": 3, "embedsignature": False, "freethreading_compatible": False}
-        translated = cythonize(self.extensions, compiler_directives=directives)
-        for extension, module in zip(self.extensions, translated, strict=True):
-            family = extension.name.removeprefix("cygrad._kernels.")
-            extension.sources = [*module.sources, *loops.get(family, [])]
-            extension.depends = [*module.depends, *headers]
-            extension.extra_compile_args, extension.extra_link_args = compile_flags, link_flags
-        self.extensions.sort(key=lambda extension: -len(extension.sources))  # the longest first, for even loads
+        modules = cythonize([module(path) for path in PYX], compiler_directives=directives)
+        native, = self.extensions
+        native.sources = [*chain(*loops.values()), *(source for translated in modules for source in translated.sources)]
+        native.depends = common
+        native.extra_compile_args, native.extra_link_args = compile_flags, link_flags
+        self.compile_in_parallel()
         super().build_extensions()
+
+    def compile_in_parallel(self):
+        """Have the sources of one library compiled side by side, and only those that are not up to date."""
+        compile_one = self.compiler.compile
+
+        def compile_all(sources, output_dir=None, depends=(), **options):
+            def outdated(source):
+                made, = self.compiler.object_filenames([source], output_dir=output_dir)
+                return not os.path.exists(made) or any(os.path.getmtime(path) > os.path.getmtime(made) for path in (source, *depends))
+
+            with ThreadPoolExecutor(self.parallel) as pool:
+                list(pool.map(lambda source: compile_one([source], output_dir=output_dir, **options), filter(outdated, sources)))
+            return self.compiler.object_filenames(sources, output_dir=output_dir)
+
+        self.compiler.compile = compile_all
+
+    def flags(self, macros):
+        """Return the flags for compiling and for linking that suit the compiler; the user's come last."""
+        openmp = self.openmp_flag()
+        compile_flags = [*FLAGS, openmp, *([] if "__clang__" in macros else ["-fcx-fortran-rules"])]
+        link_flags = [openmp] if openmp == "-fopenmp" else []
+        if "__x86_64__" in macros and "__GLIBC__" in macros and "__clang__" not in macros:
+            link_flags += ["-Wl,--as-needed", "-lmvec"]  # before libm, which it needs
+        return [*compile_flags, *shlex.split(os.environ.get("CFLAGS", ""))], [*link_flags, "-lm"]
 
     def command(self):
         """Return the compiler and its first arguments; CC is already in it."""
@@ -117,12 +138,13 @@ class Build(build_ext):
         return "-fopenmp"
 
 
-def extension(path):
-    """Return the module of a .pyx file; `Build` adds what depends on the compiler."""
-    return Extension(".".join(path.with_suffix("").parts), [str(path)],
-                     include_dirs=[str(CORE), str(KERNELS), numpy.get_include()],
-                     define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")])
+def module(path):
+    """Return one compiled module; all of them are linked into one library, which `cygrad/_compiled.py` finds them in."""
+    return Extension(".".join(path.with_suffix("").parts), [str(path)], include_dirs=INCLUDES)
 
 
-modules = sorted([*CORE.glob("*.pyx"), *KERNELS.glob("*.pyx")])
-setup(ext_modules=[extension(path) for path in modules], cmdclass={"build_ext": Build})
+PYX = sorted([*CORE.glob("*.pyx"), *KERNELS.glob("*.pyx")])
+INCLUDES = [str(CORE), str(KERNELS), numpy.get_include()]
+NATIVE = Extension("cygrad._native", [str(path) for path in PYX], include_dirs=INCLUDES,
+                   define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")])
+setup(ext_modules=[NATIVE], cmdclass={"build_ext": Build})

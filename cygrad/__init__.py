@@ -10,7 +10,11 @@ tensor([0.4200, 0.0707, 0.0099])
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-import cygrad.tensor as _tensor
+from cygrad import _compiled
+
+_compiled.install()
+
+import cygrad.tensor as _tensor  # noqa: E402
 from cygrad import autograd as autograd
 from cygrad._core.node import is_grad_enabled as is_grad_enabled
 from cygrad._core.storage import DType as dtype
@@ -42,6 +46,7 @@ _LAZY = {name: module for module, names in {
     "cygrad.config": "show_config",
     "cygrad.printing": "set_printoptions",
 }.items() for name in names.split()}
+_compiled.remove()
 _LAZY_MODULES = ("config", "random", "printing")
 
 

@@ -13,7 +13,7 @@ from cygrad._core import dispatch
 from cygrad._core import indexing as _indexing
 from cygrad._core import matmul as _matmul
 from cygrad._core import operators as _factories
-from cygrad._core import reduction as _reduction
+from cygrad._core import reductions as _reduction
 from cygrad._core import views as _views
 from cygrad._core.node import _set_grad_enabled, is_grad_enabled
 from cygrad._core.operands import checked_out
@@ -438,7 +438,7 @@ def _softmax_function(name: str, sentence: str, finish: Callable[[Any, Any], Any
     @_numpy_names
     def function(input: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
         _check_tensor(name, input)
-        if not isinstance(dim, int):
+        if not hasattr(dim, "__index__"):
             raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
         x = input if dtype is None else input.to(dtype)
         _check_floating(name, x)

@@ -1,8 +1,7 @@
 """Random tensors and the generators behind them: NumPy's bit generators filling a tensor's own memory.
 
 The bit generator is PCG64. `numpy.random.default_rng` takes it too, so a seed gives the same numbers there and here; it
-can jump ahead, so that blocks of one stream can be drawn apart; and it fills as fast as SFC64, which cannot, within a
-quarter. `numpy.random` is imported with the first generator. Threads may share a generator: NumPy locks it for each
+can jump ahead, so that blocks of one stream can be drawn apart; and it fills as fast as SFC64, which cannot, within about 30 %. `numpy.random` is imported with the first generator. Threads may share a generator: NumPy locks it for each
 draw. A forked child continues a copy of its parent's stream.
 """
 
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad.autograd.grad_mode import is_grad_enabled
+from cygrad._core.node import is_grad_enabled
 from cygrad.creation import empty, empty_like, from_numpy, int64, resolve_device, size_from_arguments
 from cygrad.tensor import Tensor
 

@@ -190,8 +190,7 @@ cdef TensorImpl scalar_like(TensorImpl x, object value):
     alive = to_value(value, &read)
     if alive is NotImplemented:
         if isinstance(value, (list, tuple)):
-            from cygrad.creation import tensor
-            return tensor(value, dtype=dtypes[x.dtype_nr])
+            return tensor_of_array(numpy.array(value, dtype=dtypes[x.dtype_nr].name))
         raise TypeError(f"can't assign a {type(value).__name__} to a cygrad.{dtypes[x.dtype_nr].name} tensor; assign a tensor or a number")
     if read.tensor is not NULL:
         return <TensorImpl>read.tensor

@@ -8,6 +8,10 @@ from libc.stdint cimport intptr_t
 cdef enum:
     SMALL = 64      # data of up to this many bytes lies in the Storage object itself
 
+cdef extern from "type_slots.h":
+    ctypedef struct cg_small:
+        char* bytes
+
 cdef class DType:
     cdef readonly str name
     cdef readonly int number
@@ -23,7 +27,7 @@ cdef class Storage:
     cdef bint padded        # owned, hence followed by padding
     cdef readonly bint readonly
     cdef object owner       # a memoryview (foreign memory), another Storage (borrowed), or None
-    cdef char small[128]
+    cdef cg_small small     # SMALL bytes and the padding
 
 cdef list dtypes            # DType by number
 cdef int dtype_number(object dtype) except -1

@@ -120,7 +120,7 @@ cdef class Storage:
 cdef void release_memory(PyObject* object) noexcept:
     """Give back what a dying Storage owns."""
     if (<Storage>object).padded:
-        if (<Storage>object).data == (<Storage>object).small:
+        if (<Storage>object).data == (<Storage>object).small.bytes:
             count_live(-<Py_ssize_t>(<Storage>object).nbytes)
         else:
             release((<Storage>object).data, (<Storage>object).nbytes)
@@ -135,7 +135,7 @@ cdef Storage new_storage(size_t nbytes):
     if nbytes <= SMALL:
         if allocation_should_fail():
             raise out_of_memory(nbytes)
-        storage.data = storage.small
+        storage.data = storage.small.bytes
         count_live(<Py_ssize_t>nbytes)
     else:
         storage.data = <char*>allocate(nbytes)

@@ -280,9 +280,11 @@ cdef void copy(Operand* target, Operand* source, int ndim, const intptr_t* shape
     operands[0].loop_dtype = operands[1].loop_dtype = target.dtype
     ndim = merge(2, operands, ndim, shape, merged)
     threads = threads_for(total, 0)
+    if threads <= 1:
+        copy_range(&operands[1], &operands[0], ndim, merged, 0, total)
+        return
     chunk = (total + threads - 1) // threads
     chunks = (total + chunk - 1) // chunk
-    for c in prange(chunks, schedule="static", chunksize=1, num_threads=thread_limit(), use_threads_if=threads > 1):
-        if threads > 1:
-            note_threads(cg_team_size())
+    for c in prange(chunks, schedule="static", chunksize=1, num_threads=thread_limit()):
+        note_threads(cg_team_size())
         copy_range(&operands[1], &operands[0], ndim, merged, c * chunk, min(total, (c + 1) * chunk))

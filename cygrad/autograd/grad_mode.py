@@ -30,6 +30,7 @@ class _GradMode:
         _set_grad_enabled(self.previous.pop())
 
     def clone(self) -> _GradMode:
+        """Return another of the same mode."""
         return type(self)()
 
     def __call__(self, function: _Function) -> _Function:
@@ -136,6 +137,7 @@ class set_grad_enabled(_GradMode):
         return super().__call__(function)
 
     def clone(self) -> _GradMode:
+        """Return another of the same mode."""
         return set_grad_enabled(self.mode)
 
     def __repr__(self) -> str:

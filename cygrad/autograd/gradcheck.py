@@ -196,7 +196,7 @@ def _check_inputs(arguments: Sequence[Any]) -> None:
                 f"This check will likely fail: it has dtype {argument.dtype}, make it float64.",
                 stacklevel=3,
             )
-        if any(stride == 0 and size > 1 for stride, size in zip(argument.stride(), argument.shape, strict=True)):
+        if argument.numel() and any(stride == 0 and size > 1 for stride, size in zip(argument.stride(), argument.shape, strict=True)):
             raise RuntimeError(
                 f"The {position}th input has a dimension with stride 0. gradcheck only supports inputs that are "
                 "non-overlapping, since it moves one element at a time. Call .contiguous() on the input first."

@@ -1,0 +1,11 @@
+"""Types of the compiled module."""
+
+from typing import Any
+
+import numpy as np
+
+from cygrad.tensor import Tensor
+
+def from_array(array: np.ndarray) -> Tensor: ...
+def to_array(tensor: Tensor) -> np.ndarray: ...
+def foreign_operand(argument: Any) -> Any: ...

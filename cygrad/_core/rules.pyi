@@ -1,0 +1,22 @@
+"""Types of the compiled module."""
+
+from typing import Any, final
+
+from cygrad._core.node import Node
+from cygrad.ops import Rule
+from cygrad.tensor import Tensor
+
+@final
+class RuleOp:
+    name: str
+    node_name: str
+    rule: Rule
+    params: tuple[str, ...]
+
+class RuleNode(Node): ...
+
+rules: dict[str, RuleOp]
+
+def record_rule(
+    name: str, inputs: tuple[Tensor, ...], result: Tensor, params: tuple[Any, ...], outputs: int = 1
+) -> Tensor: ...

@@ -1,0 +1,34 @@
+"""Types of the compiled module."""
+
+from typing import Any, Literal, final
+
+import numpy as np
+
+@final
+class DType:
+    name: str
+    number: int
+    itemsize: int
+    kind: Literal["b", "i", "f"]
+    is_signed: bool
+    @property
+    def is_floating_point(self) -> bool: ...
+    @property
+    def is_complex(self) -> bool: ...
+
+# What `dtype=` takes: cygrad's, or what Python and NumPy name so.
+_DTypeLike = DType | type[bool] | type[int] | type[float] | type[np.generic] | np.dtype[Any]
+
+class OutOfMemoryError(MemoryError, RuntimeError): ...
+
+@final
+class Storage:
+    nbytes: int
+    version: int
+    readonly: bool
+
+dtype_by_name: dict[str, DType]
+
+def get_default_dtype() -> DType: ...
+def set_default_dtype(dtype: DType) -> None: ...
+def resolve_dtype(dtype: _DTypeLike) -> DType: ...

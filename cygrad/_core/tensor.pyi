@@ -1,0 +1,12 @@
+"""Types of the compiled module. Every instance of TensorImpl is a Tensor, so for types the two are one."""
+
+from cygrad.tensor import Tensor
+
+TensorImpl = Tensor
+
+class Size(tuple[int, ...]):
+    def numel(self) -> int: ...
+
+class ManyDims: ...
+
+def set_tensor_type(cls: type[Tensor]) -> None: ...

@@ -1,0 +1,140 @@
+"""Write the generated part of the type stubs: `python -m cygrad.ops.stubs` after a change of a table or of a stub.
+
+`cygrad/__init__.pyi` gets the functions and dtypes of the tables, `cygrad/_core/operators.pyi` all the methods. What
+stands above the line that says "From the tables" is written by hand; a name that is declared there is left out below.
+"""
+
+import ast
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from . import ELEMENTWISE, REDUCTIONS, Elementwise
+from .dtypes import DTYPES
+
+PACKAGE = Path(__file__).resolve().parent.parent
+FUNCTIONS, METHODS = PACKAGE / "__init__.pyi", PACKAGE / "_core" / "operators.pyi"
+GENERATED = "# ----- From the tables"            # the line below which everything is written here
+SHARED = "# ----- Functions that are methods too"
+COMPILED = ("indexing", "matmul", "views")      # modules of the core whose public functions are methods too
+NO_METHODS = {"cat"}                            # of those
+KEYWORDS = {"dtype": "_DTypeLike | None", "axis": "_Dims", "keepdims": "_bool | None"}
+WIDTH = 120
+
+
+def keyword_of(row: Elementwise) -> list[str]:
+    """Return the keyword-only parameter that selects another row, with the type of its values."""
+    if not row.select:
+        return []
+    name, rows = row.select
+    default = next(value for value, chosen in rows.items() if chosen == row.name)
+    values = [repr(value) for value in rows if value is not None]
+    kind = "_float" if ... in rows else f"Literal[{', '.join(values)}]{' | None' if None in rows else ''}"
+    return [f"{name}: {kind} = {default!r}"]
+
+
+def parameters_of(row: Elementwise) -> list[str]:
+    """Return the operands and parameters of a row; of two operands either may be a number."""
+    kind = "Tensor" if len(row.operands) == 1 else "_Operand"
+    names = {"x": "input", "a": "input", "b": "other"}
+    return [*(f"{names.get(operand, operand)}: {kind}" for operand in row.operands),
+            *(f"{name}: _float = {value!r}" for name, value in row.params.items())]
+
+
+def declaration(name: str, positional: list[str], keywords: list[str]) -> str:
+    return f"def {name}({', '.join([*positional, *(['*', *keywords] if keywords else [])])}) -> Tensor: ..."
+
+
+def functions() -> Iterator[tuple[str, str]]:
+    """Yield (name, declaration) of the functions of the tables."""
+    out = "out: Tensor | None = None"
+    for row in ELEMENTWISE.values():
+        for name in (row.name, *row.aliases):
+            yield name, declaration(name, parameters_of(row), [*keyword_of(row), out])
+    for name in REDUCTIONS:
+        keywords = [*(f"{key}: {kind} = None" for key, kind in KEYWORDS.items()), out]
+        yield name, declaration(name, ["input: Tensor", "dim: _Dims = None", "keepdim: _bool = False"], keywords)
+
+
+def methods() -> Iterator[tuple[str, str]]:
+    """Yield (name, declaration) of the methods of the tables: their functions, in-place forms and conversions."""
+    for row in ELEMENTWISE.values():
+        for name in (row.name, *row.aliases):
+            if row.method:
+                out = [*keyword_of(row), "out: Tensor | None = None"]
+                yield name, declaration(name, ["self", *parameters_of(row)[1:]], out)
+            if row.in_place:
+                yield f"{name}_", declaration(f"{name}_", ["self", *parameters_of(row)[1:]], keyword_of(row))
+    for name, text in functions():
+        if name in REDUCTIONS:
+            yield name, text.replace("input: Tensor", "self")
+    for dtype in DTYPES:
+        for name in (dtype.name, *dtype.aliases):
+            yield name, declaration(name, ["self"], [])
+
+
+def shared_functions() -> Iterator[str]:
+    """Yield the declarations by hand of functions that are methods too, with `self` as the first parameter."""
+    text = by_hand(FUNCTIONS)
+    exported = {alias.name for node in ast.parse(text).body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    compiled = [ast.parse((PACKAGE / "_core" / f"{module}.pyi").read_text()) for module in COMPILED]
+    found = [node for tree in compiled for node in tree.body if isinstance(node, ast.FunctionDef)
+             and node.name in exported - NO_METHODS]
+    for node in [*found, *ast.parse(text[text.index(SHARED):]).body]:
+        if isinstance(node, ast.FunctionDef):
+            node.args.args[0] = ast.arg("self")
+            yield ast.unparse(node)
+
+
+def by_hand(path: Path) -> str:
+    """Return a stub down to the line that says what follows is generated, that line included."""
+    text = path.read_text()
+    start = text.index(GENERATED)
+    return text[:text.index("\n", start) + 1]
+
+
+def declared(path: Path) -> set[str]:
+    """Return the names that the part written by hand declares, at the top or (of the methods) in the last class."""
+    body = ast.parse(by_hand(path)).body
+    body = body[-1].body if path == METHODS and isinstance(body[-1], ast.ClassDef) else body
+    return {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+
+
+def parameters(arguments: ast.arguments) -> Iterator[str]:
+    """Yield the parameters of a function, as PEP 8 spaces them."""
+    required = [None] * (len(arguments.args) - len(arguments.defaults))
+    for parameter, default in zip(arguments.args, [*required, *arguments.defaults], strict=True):
+        yield ast.unparse(parameter) + (f" = {ast.unparse(default)}" if default else "")
+    if arguments.vararg or arguments.kwonlyargs:
+        yield f"*{ast.unparse(arguments.vararg) if arguments.vararg else ''}"
+    for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        yield ast.unparse(parameter) + (f" = {ast.unparse(default)}" if default else "")
+
+
+def formatted(declaration: str, indent: str) -> str:
+    """Return a declaration and its decorators on one line each, broken between parameters where it is too long."""
+    node = ast.parse(declaration).body[0]
+    assert isinstance(node, ast.FunctionDef) and node.returns
+    decorators = "".join(f"{indent}@{ast.unparse(decorator)}\n" for decorator in node.decorator_list)
+    words, end = list(parameters(node.args)), f") -> {ast.unparse(node.returns)}: ..."
+    line = f"{indent}def {node.name}({', '.join(words)}{end}"
+    if len(line) > WIDTH:
+        unbroken = ", ".join(word.replace(" ", "\0") for word in words)
+        inside = textwrap.fill(unbroken, WIDTH - 1, initial_indent=f"{indent}    ", subsequent_indent=f"{indent}    ")
+        line = f"{indent}def {node.name}(\n{inside},\n{indent}{end}".replace("\0", " ")
+    return f"{decorators}{line}\n"
+
+
+def stub(path: Path) -> str:
+    """Return the text of a stub as it has to be."""
+    known = declared(FUNCTIONS) | declared(path)
+    if path == METHODS:
+        table = (text for name, text in methods() if name not in known)
+        return by_hand(path) + "".join(formatted(text, "    ") for text in (*shared_functions(), *table))
+    dtypes = "".join(f"{name}: dtype\n" for row in DTYPES for name in (row.name, *row.aliases))
+    return by_hand(path) + "".join(formatted(text, "") for name, text in functions() if name not in known) + dtypes
+
+
+if __name__ == "__main__":
+    for path in (FUNCTIONS, METHODS):
+        path.write_text(stub(path))

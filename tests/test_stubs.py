@@ -1,0 +1,204 @@
+"""Type stubs: as the tables have them, of the names and signatures that are there at run time, and of use to mypy."""
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import cygrad
+import typing_sample
+
+PACKAGE = Path(cygrad.__file__).parent
+stubs = importlib.import_module("cygrad.ops.stubs")
+needs_mypy = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
+
+
+def is_public(name):
+    return not name.startswith("_") or name.startswith("__")
+
+
+# ----- Up to date -----
+@pytest.mark.parametrize("path", [stubs.FUNCTIONS, stubs.METHODS], ids=lambda path: path.name)
+def test_stubs_are_what_the_tables_say(path):
+    assert path.read_text() == stubs.stub(path), "run `python -m cygrad.ops.stubs`"
+
+
+def test_package_says_that_it_is_typed():
+    assert (PACKAGE / "py.typed").exists()
+
+
+# ----- Names -----
+def names(body):
+    """Return the names that statements of a stub or a class define; an import counts if it is renamed, to whatever."""
+    found = set()
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.AnnAssign):
+            found.add(node.target.id)
+        elif isinstance(node, ast.Assign):
+            found |= {target.id for target in node.targets}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {alias.asname for alias in node.names if alias.asname}
+    return found
+
+
+def class_named(path, name):
+    return next(node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef) and node.name == name)
+
+
+def test_functions_are_those_of_the_package():
+    stub = {name for name in names(ast.parse(stubs.FUNCTIONS.read_text()).body) if not name.startswith("_")}
+    package = {name for name in dir(cygrad) if not name.startswith("_")}
+    modules = {name for name in package if isinstance(getattr(cygrad, name), ModuleType)}
+    assert package - modules - stub == set()
+    assert stub - package == set()
+
+
+def test_methods_are_those_of_tensor():
+    stub = names(class_named(stubs.METHODS, "TensorBase").body) | names(class_named(PACKAGE / "tensor.py", "Tensor").body)
+    tensor = set(dir(cygrad.Tensor))
+    assert {name for name in tensor - stub if not name.startswith("_")} == set()
+    assert {name for name in stub - tensor if is_public(name)} <= {"__buffer__"}        # Python's from 3.12 on
+
+
+COMPILED = sorted(path for folder in ("_core", "_kernels") for path in (PACKAGE / folder).glob("*.pyi"))
+
+
+def test_every_compiled_module_has_a_stub():
+    modules = {f"{folder}/{module.name}" for folder in ("_core", "_kernels")
+               for module in pkgutil.iter_modules([str(PACKAGE / folder)])}
+    assert modules - {f"{path.parent.name}/{path.stem}" for path in COMPILED} <= {"_kernels/generate"}
+
+
+@pytest.mark.parametrize("path", COMPILED, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_stubs_of_compiled_modules_name_what_is_there(path):
+    module = importlib.import_module(f"cygrad.{path.parent.name}.{path.stem}")
+    body = ast.parse(path.read_text()).body
+    present = {name for name in names(body) if is_public(name)}
+    assert {name for name in present if not hasattr(module, name)} == set()
+
+    own = {name for name, thing in vars(module).items() if getattr(thing, "__module__", None) == module.__name__}
+    assert {name for name in own if not name.startswith("_")} <= present
+    for node in body:
+        if isinstance(node, ast.ClassDef) and hasattr(module, node.name) and node.name != "TensorBase":
+            missing = {name for name in names(node.body) if not hasattr(getattr(module, node.name), name)}
+            assert missing == set(), node.name
+
+
+# ----- Signatures -----
+def parameters(function):
+    """Return {name: (kind, has default)}; catch-alls and another spelling of a parameter, which wrappers take, excepted."""
+    catch_all = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {parameter.name: (parameter.kind, parameter.default is not parameter.empty)
+            for parameter in inspect.signature(function).parameters.values() if parameter.kind not in catch_all}
+
+
+def by_hand():
+    """Return [(qualified name, function, its declaration)] of what stubs declare by hand, without overloads."""
+    pairs = [(cygrad, stubs.FUNCTIONS)]
+    pairs += [(importlib.import_module(f"cygrad.{path.parent.name}.{path.stem}"), path) for path in COMPILED]
+    found = []
+    for module, path in pairs:
+        text = stubs.by_hand(path) if path in (stubs.FUNCTIONS, stubs.METHODS) else path.read_text()
+        found += [(f"{module.__name__}.{node.name}", getattr(module, node.name), node) for node in ast.parse(text).body
+                  if isinstance(node, ast.FunctionDef) and not node.decorator_list]
+    return found
+
+
+BY_HAND = by_hand()
+
+
+@pytest.mark.parametrize("function, node", [entry[1:] for entry in BY_HAND], ids=[entry[0] for entry in BY_HAND])
+def test_signatures_by_hand_are_those_of_the_functions(function, node):
+    node.returns, node.decorator_list = None, []
+    for argument in (*node.args.args, *node.args.kwonlyargs, *filter(None, [node.args.vararg])):
+        argument.annotation = None
+    namespace = {}
+    exec(ast.unparse(node), namespace)
+    declared, actual = parameters(namespace[node.name]), parameters(function)
+    for theirs in ("axis", "keepdims"):
+        if theirs not in actual and {"axis": "dim", "keepdims": "keepdim"}[theirs] in actual:
+            declared.pop(theirs, None)
+    keywords = any(parameter.kind is parameter.VAR_KEYWORD for parameter in inspect.signature(function).parameters.values())
+    assert {name: kind for name, kind in declared.items() if name in actual or not keywords} == actual
+
+
+@pytest.mark.parametrize("name", sorted(stubs.ELEMENTWISE))
+def test_signatures_of_rows_have_the_names_of_their_operators(name):
+    from cygrad._core.dispatch import ops
+    declared = [parameter.partition(":")[0] for parameter in stubs.parameters_of(stubs.ELEMENTWISE[name])]
+    assert tuple(declared) == ops[name].arguments
+
+
+# ----- mypy -----
+@pytest.fixture(scope="module")
+def mypy(tmp_path_factory):
+    """Return what runs mypy as strictly as it can be on a file, and returns its report."""
+    cache = tmp_path_factory.mktemp("mypy")
+    options = ["--strict", "--allow-untyped-decorators", "--follow-imports=silent", "--config-file=", f"--cache-dir={cache}"]
+
+    def run(path):
+        command = [sys.executable, "-m", "mypy", *options, str(path)]
+        result = subprocess.run(command, cwd=PACKAGE.parent, capture_output=True, text=True)
+        assert not result.stderr, result.stderr
+        return result.stdout
+
+    return run
+
+
+@needs_mypy
+def test_mypy_accepts_training_code(mypy):
+    report = mypy(typing_sample.__file__)
+    assert report.startswith("Success"), report
+
+
+WRONG = """\
+import cygrad
+x = cygrad.zeros(2, 3, requires_grad=True)
+cygrad.exp("text")  # arg-type
+cygrad.zeros("text")  # call-overload, arg-type
+cygrad.tensor([1.0], dtype="float32")  # arg-type
+cygrad.no_such_function(x)  # attr-defined
+x.no_such_method()  # attr-defined
+x.exp(1)  # call-arg, arg-type, misc
+x.add_("text")  # arg-type
+x.div(2, rounding_mode="up")  # arg-type
+x.sum(dim="rows")  # arg-type
+x["column"]  # index
+x + "text"  # operator
+x.grad + 1  # operator
+x.shape = (3, 2)  # misc, assignment
+size: str = x.size(0)  # assignment
+values, indices = x.max()
+value, place, more = x.max(dim=0)  # misc
+x.matmul(x.t()).backward("text")  # arg-type
+cygrad.softplus(x, beta="text")  # arg-type
+cygrad.stack(x, dim=None)  # arg-type
+"""
+
+
+@needs_mypy
+def test_mypy_rejects_wrong_code(mypy, tmp_path):
+    """Each line of WRONG with a comment is reported, by an error the comment names."""
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(WRONG)
+    report = mypy(wrong)
+    reported = {int(number): code for number, code in re.findall(r"wrong\.py:(\d+): error.*\[([\w-]+)\]", report)}
+    expected = {number: line.partition("# ")[2] for number, line in enumerate(WRONG.splitlines(), 1) if "# " in line}
+    assert reported.keys() == expected.keys(), report
+    assert {number: code for number, code in reported.items() if code not in expected[number].split(", ")} == {}
+
+
+def test_the_sample_runs():
+    assert typing_sample.train() > 0
+    assert typing_sample.shapes(cygrad.rand(3, 4)) == (2, 1, 1, 2, 2)
+    assert len(typing_sample.second_derivative()) == 3

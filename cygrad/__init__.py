@@ -14,7 +14,7 @@ from cygrad import _compiled
 
 _compiled.install()
 
-import cygrad.tensor as _tensor  # noqa: E402
+import cygrad.tensor as _tensor
 from cygrad import autograd as autograd
 from cygrad._core.node import is_grad_enabled as is_grad_enabled
 from cygrad._core.storage import DType as dtype

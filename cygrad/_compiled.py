@@ -3,13 +3,12 @@
 `import cygrad` loads every one of them, so the finder stays in `sys.meta_path` only as long as that takes.
 """
 
+import os
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
-from importlib.util import spec_from_loader
-from pathlib import Path
 
-_FOLDER = Path(__file__).parent
-_LIBRARY = next((str(path) for suffix in EXTENSION_SUFFIXES if (path := _FOLDER / f"_native{suffix}").exists()), None)
+_PLACES = [os.path.join(os.path.dirname(__file__), f"_native{suffix}") for suffix in EXTENSION_SUFFIXES]
+_LIBRARY = next(filter(os.path.exists, _PLACES), None)
 
 
 class _Finder:
@@ -18,13 +17,15 @@ class _Finder:
         package, _, module = name.rpartition(".")
         if _LIBRARY is None or package not in ("cygrad._core", "cygrad._kernels") or not module:
             return None
-        return spec_from_loader(name, ExtensionFileLoader(name, _LIBRARY), origin=_LIBRARY)
+        spec = ModuleSpec(name, ExtensionFileLoader(name, _LIBRARY), origin=_LIBRARY)
+        spec.has_location = True
+        return spec
 
 
 def install() -> None:
     """Let compiled modules be found; last in the line, so that a module in a file of its own comes first."""
     if _LIBRARY is None:
-        raise ImportError(f"cygrad is not built: there is no {_FOLDER / ('_native' + EXTENSION_SUFFIXES[0])}; run `pip install .`")
+        raise ImportError(f"cygrad is not built: there is no {_PLACES[0]}; run `pip install .`")
     sys.meta_path.append(_Finder)
 
 

@@ -1,8 +1,9 @@
 """Random tensors and the generators behind them: NumPy's bit generators filling a tensor's own memory.
 
 The bit generator is PCG64. `numpy.random.default_rng` takes it too, so a seed gives the same numbers there and here; it
-can jump ahead, so that blocks of one stream can be drawn apart; and it fills as fast as SFC64, which cannot, within about 30 %. `numpy.random` is imported with the first generator. Threads may share a generator: NumPy locks it for each
-draw. A forked child continues a copy of its parent's stream.
+can jump ahead, so that blocks of one stream can be drawn apart; and it fills as fast as SFC64, which cannot, within about
+30 %. `numpy.random` is imported with the first generator. Threads may share a generator: NumPy locks it for each draw.
+A forked child continues a copy of its parent's stream.
 """
 
 from __future__ import annotations

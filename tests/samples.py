@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cygrad._kernels.threads import thread_report
 
 import cygrad as cg
+from cygrad._kernels.threads import thread_report
 from cygrad._testing import threads_used
 from cygrad.ops import ELEMENTWISE, formula
 

@@ -10,11 +10,11 @@ import math
 
 import numpy as np
 import pytest
-from cygrad._core.dispatch import ops
-from cygrad._kernels.elementwise import available_isas, isa
 
 import cygrad as cg
 import samples
+from cygrad._core.dispatch import ops
+from cygrad._kernels.elementwise import available_isas, isa
 from cygrad.ops import ELEMENTWISE, formula
 from samples import BROADCASTS, DTYPES, FLOATS, KINDS, LAYOUTS, PARAMETERS, SHAPES, WRITABLE, array_of, same_bits
 

@@ -9,10 +9,10 @@ import math
 
 import numpy as np
 import pytest
-from cygrad._kernels.elementwise import available_isas
 
 import cygrad as cg
 import samples
+from cygrad._kernels.elementwise import available_isas
 from cygrad.autograd import grad, gradcheck, gradgradcheck
 from cygrad.ops import REDUCTIONS
 from samples import DTYPES, FLOATS, KINDS, LAYOUTS, WRITABLE, array_of, same_bits

@@ -22,6 +22,9 @@ from cygrad._kernels.elementwise cimport run as run_kernel
 
 from cygrad.ops import ELEMENTWISE
 
+cdef extern from "type_slots.h":
+    void cg_recycle(type kind) noexcept
+
 cdef enum:
     NO_PARTIAL = 0
     KERNEL = 1          # g * partial, by a loop
@@ -367,6 +370,7 @@ cdef class ElementwiseNode(Node):
 
 
 finish_node_type(ElementwiseNode)
+cg_recycle(ElementwiseNode)
 
 
 # ----- Operators -----

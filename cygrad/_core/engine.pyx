@@ -12,7 +12,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
 from cygrad._core.dispatch cimport Op, elementwise, map_kernel
-from cygrad._core.operands cimport Value, copy_into, copy_of, same_shape
+from cygrad._core.operands cimport Value, copy_into, empty_for, same_shape
 from cygrad._core.node cimport (AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, attach, check_version, connect, edge, gradient_edge,
                                 grad_mode, init_node, inherit_destructor, set_accumulate, track_reachable)
 from cygrad._core.storage cimport dtypes
@@ -273,6 +273,7 @@ cdef bint has_layout_of(TensorImpl grad, TensorImpl variable) noexcept:
 cdef int accumulate(TensorImpl variable, TensorImpl grad) except -1:
     """Add to `.grad`: in place, or by a new tensor where a graph of the gradient is made."""
     cdef TensorImpl copy
+    cdef Value value
     cdef bint create_graph = grad_mode()[0]
     if not same_shape(variable, grad) or variable.dtype_nr != grad.dtype_nr:
         raise RuntimeError(f"a gradient of shape {list(sizes_tuple(grad.ndim, grad.sizes))} and dtype {dtypes[grad.dtype_nr].name} arrived "
@@ -286,7 +287,8 @@ cdef int accumulate(TensorImpl variable, TensorImpl grad) except -1:
             variable.gradient = grad
         else:
             # A dense parameter gives its strides; anything else means row-major.
-            copy = copy_of(variable, variable.dtype_nr) if variable.storage.data is not NULL else None
+            value.tensor = <PyObject*>variable
+            copy = empty_for(variable.dtype_nr, variable.ndim, variable.sizes, 1, &value)
             copy_into(copy, grad)
             variable.gradient = copy
     elif create_graph or variable.gradient.flags & REQUIRES_GRAD:

@@ -112,7 +112,7 @@ def resolve_dtype(dtype):
 
 @cython.final
 @cython.no_gc
-@cython.freelist(64)
+@cython.freelist(16384)
 cdef class Storage:
     """The memory behind one or more tensors."""
 

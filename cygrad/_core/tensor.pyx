@@ -23,6 +23,7 @@ cdef extern from *:
 cdef extern from "type_slots.h":
     object cg_new(type kind, tuple no_arguments)
     void cg_make_untracked(type kind) noexcept
+    void cg_recycle(type kind) noexcept
     void cg_inherit_operators(type kind) noexcept
     void cg_inherit_dealloc(type kind) noexcept
     void cg_make_plain(type kind) noexcept
@@ -58,7 +59,7 @@ def set_tensor_type(type cls not None):
     global tensor_type
     tensor_type = cls
     cg_inherit_operators(cls)
-    cg_make_untracked(cls)
+    cg_recycle(cls)
     cg_inherit_dealloc(cls.__base__)
     cg_make_plain(cls)
 

@@ -131,7 +131,7 @@ elementwise("erf", y="erf(x)", dx="1.1283791670955126 * exp(-x * x)", cost=1,
 elementwise("sigmoid", y="1 / (1 + exp(-x))", dx="y * (1 - y)", cost=1, doc="Logistic function, 1 / (1 + exp(-x)).")
 elementwise("softplus", y="x if x * beta > threshold else log1p(exp(x * beta)) / beta",
             dx="1 if x * beta > threshold else 1 / (1 + exp(-x * beta))", params={"beta": 1.0, "threshold": 20.0}, cost=2,
-            method=False, doc="Smooth rectifier, log(1 + exp(beta * x)) / beta; linear where beta * x exceeds `threshold`.")
+            doc="Smooth rectifier, log(1 + exp(beta * x)) / beta; linear where beta * x exceeds `threshold`.")
 elementwise("relu", y="maximum(x, 0)", dx="0 if y <= 0 else 1", kinds="if", edges=(0.0,), doc="Rectifier, max(x, 0).")
 elementwise("gelu", y="0.5 * x * (1 + erf(x * 0.7071067811865476))",
             dx="0.5 * (1 + erf(x * 0.7071067811865476)) + x * 0.3989422804014327 * exp(-0.5 * x * x)", cost=2, method=False,
@@ -140,7 +140,7 @@ elementwise("gelu", y="0.5 * x * (1 + erf(x * 0.7071067811865476))",
 elementwise("gelu_tanh", y="0.5 * x * (1 + s)", let={"s": "tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))"},
             dx="0.5 * (1 + s) + 0.5 * x * (1 - s * s) * 0.7978845608028654 * (1 + 0.134145 * x * x)", node="Gelu", cost=2,
             method=False, doc="Gaussian error linear unit, in its approximation by tanh.")
-elementwise("silu", y="x * s", dx="s * (1 + x * (1 - s))", let={"s": "1 / (1 + exp(-x))"}, cost=1, method=False,
+elementwise("silu", y="x * s", dx="s * (1 + x * (1 - s))", let={"s": "1 / (1 + exp(-x))"}, cost=1,
             doc="Sigmoid linear unit, x * sigmoid(x).")
 
 # ----- Maximum, minimum and selection -----

@@ -65,7 +65,9 @@ class Build(build_ext):
         # Other flags are a reason to compile again: a file that says them is what every module depends on.
         lines = shlex.join([*self.command(), *compile_flags]), shlex.join(link_flags)
         generator.write(generator.OUTPUT / "flags", "\n".join(lines))
-        common = [str(path) for path in (*Path("cygrad").glob("**/*.h"), generator.OUTPUT / "flags")]
+        # The generated loops are what only the generated files depend on.
+        headers = [path for path in Path("cygrad").glob("**/*.h") if not path.name.endswith("_loops.h")]
+        common = [str(path) for path in (*headers, generator.OUTPUT / "flags")]
 
         directives = {"language_level": 3, "embedsignature": False, "freethreading_compatible": False}
         modules = cythonize([module(path) for path in PYX], compiler_directives=directives)
@@ -83,7 +85,8 @@ class Build(build_ext):
         def compile_all(sources, output_dir=None, depends=(), **options):
             def outdated(source):
                 made, = self.compiler.object_filenames([source], output_dir=output_dir)
-                return not os.path.exists(made) or any(os.path.getmtime(path) > os.path.getmtime(made) for path in (source, *depends))
+                own = Path(source).parent.glob("*_loops.h")
+                return not os.path.exists(made) or any(os.path.getmtime(path) > os.path.getmtime(made) for path in (source, *own, *depends))
 
             with ThreadPoolExecutor(self.parallel) as pool:
                 list(pool.map(lambda source: compile_one([source], output_dir=output_dir, **options), filter(outdated, sources)))

@@ -22,8 +22,8 @@ from cygrad.creation import empty, empty_like, from_numpy, int64, resolve_device
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
-    from cygrad import device as Device
-    from cygrad import dtype as DType
+    from cygrad._core.storage import DType
+    from cygrad.device import device as Device
 
     Sample = Callable[[np.random.Generator, np.ndarray], None]  # fills a C-contiguous array
     Rng = int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator

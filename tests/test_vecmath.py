@@ -11,10 +11,10 @@ from itertools import pairwise
 import mpmath
 import numpy as np
 import pytest
-from cygrad._kernels.elementwise import available_isas
 
 import cygrad as cg
 import samples
+from cygrad._kernels.elementwise import available_isas
 from cygrad.ops.elementwise import ELEMENTWISE
 from cygrad.ops.formula import VECTOR_FUNCTIONS
 

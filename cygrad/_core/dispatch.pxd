@@ -1,7 +1,7 @@
 """Elementwise operators: from a row of the table and operands to a result and, if needed, a node.
 
 `map_kernel` computes, `elementwise` promotes, computes and records. A scalar is weak in promotion (NEP 50), a tensor is strong.
-The GIL is released for large work only. Needs the GIL.
+The GIL is released for large results of their own only. Needs the GIL.
 """
 from cpython.object cimport PyObject
 

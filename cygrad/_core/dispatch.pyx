@@ -89,7 +89,8 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
             operands[k].dtype = operands[k].loop_dtype = CG_BOOL if masks >> k & 1 else dtype
             memset(operands[k].strides, 0, ndim * sizeof(intptr_t))
     fill_operand(&operands[count], target, out_dtype, ndim, shape)
-    if target.count >= RELEASE_GIL:
+    # Others may see a target, so it is written with the GIL held: that is the lock of `.grad`.
+    if fresh and target.count >= RELEASE_GIL:
         with nogil:
             run_kernel(kernel, dtype, count + 1, operands, ndim, shape, params, cost, fresh)
     else:
@@ -315,22 +316,19 @@ cdef class ElementwiseNode(Node):
 
     cdef TensorImpl differentiable(self, Op op, int k, TensorImpl g):
         """Return g * partial for operand k as operations on tensors, which are recorded."""
-        cdef Value value
         cdef TensorImpl tensor
         cdef int j, reads = op.partial_reads[k]
         cdef list arguments = [g]
         for j in range(RESULT + 1):
             if not reads >> j & 1:
                 continue
-            self.read_saved(j, &value)
-            if value.tensor is NULL:
+            tensor = self.unpack(j)
+            if tensor is None:
                 tensor = empty(CG_BOOL if op.masks >> j & 1 else self.dtype, 0, NULL)
-                memcpy(tensor.data, &value.number, cg_itemsize[tensor.dtype_nr])
+                memcpy(tensor.data, &self.scalars[j], cg_itemsize[tensor.dtype_nr])
             elif j == RESULT:
-                tensor = shallow_copy(self.result)
+                tensor = shallow_copy(tensor)
                 attach(tensor, self, 0)
-            else:
-                tensor = <TensorImpl>value.tensor
             arguments.append(tensor)
         for j in range(op.params):
             arguments.append((<float*>self.constants)[j] if self.dtype == CG_FLOAT32 else self.constants[j])

@@ -272,18 +272,24 @@ cdef bint has_layout_of(TensorImpl grad, TensorImpl variable) noexcept:
 
 cdef int accumulate(TensorImpl variable, TensorImpl grad) except -1:
     """Add to `.grad`: in place, or by a new tensor where a graph of the gradient is made."""
-    cdef TensorImpl copy
+    cdef TensorImpl copy, old, made
     cdef Value value
     cdef bint create_graph = grad_mode()[0]
     if not same_shape(variable, grad) or variable.dtype_nr != grad.dtype_nr:
         raise RuntimeError(f"a gradient of shape {list(sizes_tuple(grad.ndim, grad.sizes))} and dtype {dtypes[grad.dtype_nr].name} arrived "
                            f"at a leaf of shape {list(sizes_tuple(variable.ndim, variable.sizes))} and dtype "
                            f"{dtypes[variable.dtype_nr].name}")
-    if variable.gradient is None:
-        if create_graph:
-            variable.gradient = (<object>grad).clone()
-            track_reachable(variable)
-        elif is_unique(<PyObject*>grad) and has_layout_of(grad, variable):
+    if create_graph or variable.gradient is not None and variable.gradient.flags & REQUIRES_GRAD:
+        # A new tensor, made with the GIL released: where another thread was quicker, again.
+        while True:
+            old = variable.gradient
+            made = (<object>grad).clone() if old is None else sum_of(old, grad, None)
+            if variable.gradient is old:
+                break
+        variable.gradient = made
+        track_reachable(variable)
+    elif variable.gradient is None:
+        if is_unique(<PyObject*>grad) and has_layout_of(grad, variable):
             variable.gradient = grad
         else:
             # A dense parameter gives its strides; anything else means row-major.
@@ -291,9 +297,6 @@ cdef int accumulate(TensorImpl variable, TensorImpl grad) except -1:
             copy = empty_for(variable.dtype_nr, variable.ndim, variable.sizes, 1, &value)
             copy_into(copy, grad)
             variable.gradient = copy
-    elif create_graph or variable.gradient.flags & REQUIRES_GRAD:
-        variable.gradient = sum_of(variable.gradient, grad, None)
-        track_reachable(variable)
     else:
         sum_of(variable.gradient, grad, variable.gradient)
     return 0

@@ -35,6 +35,7 @@ cdef class Node:
     cdef str node_name(self)
     cdef int save(self, int place, TensorImpl tensor) except -1
     cdef TensorImpl unpack(self, int place)
+    cdef TensorImpl as_saved(self, int place, TensorImpl tensor)
 
 cdef class AccumulateGrad(Node):
     """Its leaf is `saved0`."""

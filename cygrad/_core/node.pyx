@@ -93,7 +93,22 @@ cdef class Node:
             tensor, version = self.result, self.result_version
         if tensor is not None and tensor.storage.version != version:
             check_version(tensor, version, self if place == RESULT else tensor.node, self.node_name())
-        return tensor
+        return tensor if place == RESULT or tensor is None or not cg_grad_mode_address()[0] else self.as_saved(place, tensor)
+
+    cdef TensorImpl as_saved(self, int place, TensorImpl tensor):
+        """Return a saved operand with the history that it had then: detach_() may have taken it since."""
+        cdef object target = self.next0 if place == 0 else self.next1 if place == 1 else self.next2
+        cdef int output_nr = self.nr0 if place == 0 else self.nr1 if place == 1 else self.nr2
+        cdef TensorImpl copy
+        if target is None and not tensor.flags & REQUIRES_GRAD:
+            return tensor
+        if target is not None and (target is tensor.node and output_nr == tensor.output_nr or
+                                   tensor.node is None and (output_nr == LEAF or (<Node>target).flags & NODE_ACCUMULATES)):
+            return tensor
+        copy = shallow_copy(tensor)
+        if target is not None:
+            attach(copy, edge(self, place, &output_nr), output_nr)
+        return copy
 
     cdef str node_name(self):
         return type(self).__name__

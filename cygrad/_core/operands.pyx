@@ -277,7 +277,11 @@ cdef bint overlaps(TensorImpl target, TensorImpl source) noexcept:
 
 
 cdef int copy_into(TensorImpl target, TensorImpl source) except -1:
-    """Copy with broadcasting and conversion, without recording."""
+    """Copy with broadcasting and conversion, without recording. Keeps the GIL, which guards what others can see."""
+    return copy_elements(target, source, False)
+
+
+cdef int copy_elements(TensorImpl target, TensorImpl source, bint release_gil) except -1:
     cdef Operand operands[2]
     cdef Value values[2]
     cdef intptr_t shape[MAX_DIMS]
@@ -292,7 +296,7 @@ cdef int copy_into(TensorImpl target, TensorImpl source) except -1:
         source = copy_of(source, source.dtype_nr)
     fill_operand(&operands[0], target, target.dtype_nr, ndim, shape)
     fill_operand(&operands[1], source, source.dtype_nr, ndim, shape)
-    if target.count >= RELEASE_GIL:
+    if release_gil and target.count >= RELEASE_GIL:
         with nogil:
             copy(&operands[0], &operands[1], ndim, shape)
     else:
@@ -315,7 +319,7 @@ cdef TensorImpl copy_of(TensorImpl tensor, int dtype):
     cdef Value value
     value.tensor = <PyObject*>tensor
     cdef TensorImpl result = empty_for(dtype, tensor.ndim, tensor.sizes, 1, &value)
-    copy_into(result, tensor)
+    copy_elements(result, tensor, True)
     return result
 
 

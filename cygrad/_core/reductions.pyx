@@ -42,10 +42,11 @@ ops = {name: ReductionOp(row) for name, row in REDUCTIONS.items()}
 cdef int fill_mask(object dim, int ndim, char* mask) except -1:
     """Mark the dims to fold: None or an empty tuple means all of them."""
     cdef int d
-    memset(mask, 0, MAX_DIMS)
     if dim is None or isinstance(dim, (tuple, list)) and len(dim) == 0:
         memset(mask, 1, ndim)
         return 0
+    for d in range(max(ndim, 1)):
+        mask[d] = False
     if not isinstance(dim, (tuple, list)):
         d = normalize_dim(dim, ndim)
         mask[d] = ndim > 0
@@ -67,7 +68,7 @@ cdef tuple params_of(RuleOp rule, TensorImpl x, object dim, intptr_t count):
 
 
 cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint keepdim, object dtype, TensorImpl out):
-    cdef char mask[MAX_DIMS]
+    cdef char mask[MAX_DIMS]    # set for the dims there are
     cdef intptr_t shape[MAX_DIMS]
     cdef intptr_t count = 1
     cdef int d, ndim = 0, failed, out_dtype

@@ -4,7 +4,7 @@
 #include "kernels.h"
 #include <string.h>
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__clang__)
 CG_DECLARE_TABLES(v2)
 CG_DECLARE_TABLES(v3)
 CG_DECLARE_TABLES(v4)

@@ -18,8 +18,12 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError
+from setuptools.modified import newer_group
 
 CORE, KERNELS = Path("cygrad/_core"), Path("cygrad/_kernels")
+PYX = sorted([*CORE.glob("*.pyx"), *KERNELS.glob("*.pyx")])
+INCLUDES = [str(CORE), str(KERNELS), numpy.get_include()]
+MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
 
 # Never -ffast-math: it deletes NaN checks and links a start-up object that turns denormals off for the whole process.
 # -fno-builtin-memset: gcc clears objects of 200 bytes by `rep stos`, which takes 20 ns to start.
@@ -62,37 +66,30 @@ class Build(build_ext):
 
         generator = load_generator()
         loops = generator.generate(("v2", "v3", "v4") if levelled else ("baseline",))
-        # Other flags are a reason to compile again: a file that says them is what every module depends on.
+        # Other flags are a reason to compile again: a file that says them is what every object depends on.
         lines = shlex.join([*self.command(), *compile_flags]), shlex.join(link_flags)
         generator.write(generator.OUTPUT / "flags", "\n".join(lines))
-        # The generated loops are what only the generated files depend on.
-        headers = [path for path in Path("cygrad").glob("**/*.h") if not path.name.endswith("_loops.h")]
-        common = [str(path) for path in (*headers, generator.OUTPUT / "flags")]
+        headers = [str(path) for path in (*Path("cygrad").glob("**/*.h"), generator.OUTPUT / "flags")]
 
         directives = {"language_level": 3, "embedsignature": False, "freethreading_compatible": False}
         modules = cythonize([module(path) for path in PYX], compiler_directives=directives)
-        native, = self.extensions
-        native.sources = [*chain(*loops.values()), *(source for translated in modules for source in translated.sources)]
-        native.depends = common
-        native.extra_compile_args, native.extra_link_args = compile_flags, link_flags
-        self.compile_in_parallel()
+        sources = [*chain(*loops.values()), *(source for translated in modules for source in translated.sources)]
+        (native,) = self.extensions
+        native.sources, native.extra_link_args = [], link_flags
+        native.depends = native.extra_objects = self.compile_objects(sources, headers, compile_flags)
         super().build_extensions()
 
-    def compile_in_parallel(self):
-        """Have the sources of one library compiled side by side, and only those that are not up to date."""
-        compile_one = self.compiler.compile
+    def compile_objects(self, sources, headers, flags):
+        """Compile what is not up to date, side by side, and return the object files."""
 
-        def compile_all(sources, output_dir=None, depends=(), **options):
-            def outdated(source):
-                made, = self.compiler.object_filenames([source], output_dir=output_dir)
-                own = Path(source).parent.glob("*_loops.h")
-                return not os.path.exists(made) or any(os.path.getmtime(path) > os.path.getmtime(made) for path in (source, *own, *depends))
+        def compile_one(source):
+            (target,) = self.compiler.object_filenames([source], output_dir=self.build_temp)
+            if self.force or newer_group([source, *headers], target, "newer"):
+                self.compiler.compile([source], output_dir=self.build_temp, include_dirs=INCLUDES, macros=MACROS, extra_postargs=flags)
+            return target
 
-            with ThreadPoolExecutor(self.parallel) as pool:
-                list(pool.map(lambda source: compile_one([source], output_dir=output_dir, **options), filter(outdated, sources)))
-            return self.compiler.object_filenames(sources, output_dir=output_dir)
-
-        self.compiler.compile = compile_all
+        with ThreadPoolExecutor(self.parallel) as pool:
+            return list(pool.map(compile_one, sources))
 
     def flags(self, macros):
         """Return the flags for compiling and for linking that suit the compiler; the user's come last."""
@@ -143,12 +140,8 @@ class Build(build_ext):
 
 
 def module(path):
-    """Return one compiled module; all of them are linked into one library, which `cygrad/_compiled.py` finds them in."""
-    return Extension(".".join(path.with_suffix("").parts), [str(path)], include_dirs=INCLUDES)
+    return Extension(".".join(path.with_suffix("").parts), [str(path)])
 
 
-PYX = sorted([*CORE.glob("*.pyx"), *KERNELS.glob("*.pyx")])
-INCLUDES = [str(CORE), str(KERNELS), numpy.get_include()]
-NATIVE = Extension("cygrad._native", [str(path) for path in PYX], include_dirs=INCLUDES,
-                   define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")])
-setup(ext_modules=[NATIVE], cmdclass={"build_ext": Build})
+# All modules are linked into one library; `cygrad/_compiled.py` finds them in it.
+setup(ext_modules=[Extension("cygrad._native", list(map(str, PYX)))], cmdclass={"build_ext": Build})

@@ -171,6 +171,7 @@ def test_the_garbage_collector_walks_and_frees_a_deep_graph():
 
 INTERRUPTED = """
 import os, signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)    # a job in the background inherits that it is ignored
 import cygrad as cg
 from cygrad import autograd
 
@@ -223,7 +224,9 @@ def test_ctrl_c_reaches_a_long_backward(name):
 
 def test_ctrl_c_ends_an_uncaught_backward():
     program = textwrap.dedent("""
+        import signal
         import cygrad as cg
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         x = cg.ones(1, requires_grad=True)
         y = x
         for _ in range(200_000):

@@ -520,6 +520,8 @@ cdef class SavedTensor:
     def unpack(self, FunctionNode node not None):
         """Return the tensor; RuntimeError if it was changed in place."""
         cdef TensorImpl tensor = self.tensor
+        if tensor is None:
+            raise RuntimeError("this saved tensor was never filled")
         check_version(tensor, self.version, node if self.is_output else tensor.node, node.node_name())
         if self.is_output:
             tensor = shallow_copy(tensor)

@@ -25,6 +25,7 @@ cdef extern from "type_slots.h":
     void cg_prepend_dealloc(type kind, void (*before)(PyObject*) noexcept) noexcept
     void cg_inherit_dealloc(type kind) noexcept
     void cg_never_clear(type kind) noexcept
+    void cg_refuse_new(type kind) noexcept
 
 cdef unsigned long long last_sequence_nr = 0
 
@@ -52,10 +53,6 @@ cdef class Hooks:
 @cython.trashcan(True)
 cdef class Node:
     """A vertex of the graph: what `grad_fn` gives."""
-
-    def __init__(self):
-        if self.sequence_nr == 0:
-            raise TypeError("nodes are made by recorded operations")
 
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         raise NotImplementedError
@@ -243,6 +240,7 @@ cdef void finish_node_type(type kind) noexcept:
     """Set the type slots of a kind of node that has no objects of its own and is made untracked."""
     make_untracked(kind)
     cg_inherit_dealloc(kind)
+    cg_refuse_new(kind)
 
 
 finish_node_type(AccumulateGrad)

@@ -14,6 +14,7 @@ cdef extern from "Python.h":
 
 cdef extern from "type_slots.h":
     void cg_prepend_dealloc(type kind, void (*before)(PyObject*) noexcept) noexcept
+    void cg_refuse_new(type kind) noexcept
 
 
 class OutOfMemoryError(MemoryError, RuntimeError):
@@ -23,9 +24,6 @@ class OutOfMemoryError(MemoryError, RuntimeError):
 @cython.final
 cdef class DType:
     """The type of a tensor's elements, such as `cygrad.float32`."""
-
-    def __init__(self):
-        raise TypeError("dtypes are not created: use cygrad.float32 and the others")
 
     @property
     def is_floating_point(self):
@@ -127,6 +125,8 @@ cdef void release_memory(PyObject* object) noexcept:
 
 
 cg_prepend_dealloc(Storage, release_memory)
+cg_refuse_new(Storage)
+cg_refuse_new(DType)
 
 
 cdef Storage new_storage(size_t nbytes):

@@ -24,6 +24,7 @@ cdef extern from "type_slots.h":
     object cg_new(type kind, tuple no_arguments)
     void cg_make_untracked(type kind) noexcept
     void cg_recycle(type kind) noexcept
+    void cg_keep_new(type kind) noexcept
     void cg_inherit_operators(type kind) noexcept
     void cg_inherit_dealloc(type kind) noexcept
     void cg_make_plain(type kind) noexcept
@@ -59,6 +60,7 @@ def set_tensor_type(type cls not None):
     global tensor_type
     tensor_type = cls
     cg_inherit_operators(cls)
+    cg_keep_new(cls)
     cg_recycle(cls)
     cg_inherit_dealloc(cls.__base__)
     cg_make_plain(cls)
@@ -206,10 +208,6 @@ cdef class ManyDims:
 
 cdef class TensorImpl:
     """The memory, geometry and autograd state of a tensor: the base of `cygrad.Tensor`."""
-
-    def __init__(self, *arguments, **keywords):
-        if self.storage is None:
-            raise TypeError("tensors are not made by their class: use cygrad.tensor(), cygrad.zeros() and the other factories")
 
     # ----- Geometry -----
     @property

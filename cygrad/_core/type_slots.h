@@ -10,9 +10,39 @@
 /* Small data inside a Storage: the object is aligned to 16 bytes, and so are they. */
 typedef struct { char bytes[128]; } __attribute__((aligned(16))) cg_small;
 
-/* The inherited tp_new itself: the way through type.__new__ costs 40 ns. */
+/* Objects without their C fields would crash, so calling a class and __new__ are refused; the core calls Cython's function itself. */
+static int cg_refuse(PyTypeObject *type) {
+    PyErr_Format(PyExc_TypeError, "cannot create '%s' objects by their class: tensors come from cygrad.tensor(), cygrad.zeros() and the "
+                 "other factories, nodes from recorded operations", type->tp_name);
+    return -1;
+}
+static PyObject *cg_refused_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+    (void)arguments; (void)keywords; (void)cg_refuse(type);
+    return NULL;
+}
+static int cg_refused_init(PyObject *object, PyObject *arguments, PyObject *keywords) {
+    (void)arguments; (void)keywords;
+    return cg_refuse(Py_TYPE(object));
+}
+/* tp_new stays, since Cython's subclasses call it. */
+static inline void cg_refuse_new(PyObject *type) {
+    PyTypeObject *kind = (PyTypeObject *)type;
+    if (PyDict_DelItemString(kind->tp_dict, "__new__") < 0) PyErr_Clear();
+    kind->tp_vectorcall = NULL;
+    kind->tp_init = cg_refused_init;
+    PyType_Modified(kind);
+}
+
+/* The tp_new that a class in Python inherited: the way through type.__new__ costs 40 ns. */
+static newfunc cg_inherited_new;
 static inline PyObject *cg_new(PyObject *type, PyObject *no_arguments) {
-    return ((PyTypeObject *)type)->tp_new((PyTypeObject *)type, no_arguments, NULL);
+    return cg_inherited_new((PyTypeObject *)type, no_arguments, NULL);
+}
+static inline void cg_keep_new(PyObject *type) {
+    PyTypeObject *kind = (PyTypeObject *)type;
+    cg_inherited_new = kind->tp_new;
+    kind->tp_new = cg_refused_new;
+    for (; kind != &PyBaseObject_Type; kind = kind->tp_base) cg_refuse_new((PyObject *)kind);
 }
 
 /* Objects are made untracked by the garbage collector; track_reachable() hands them over. Subclasses in Python are tracked. */

@@ -5,6 +5,7 @@ The loop sets floating-point status flags and leaves them; its output must not o
 Bits may depend on BLAS's own threads (OpenBLAS: from n = 300).
 """
 cimport numpy
+from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
 from cygrad._core.rules cimport record, rule_op, wanted
@@ -20,6 +21,14 @@ from cygrad._core.interop import foreign_operand
 
 numpy.import_umath()
 
+cdef extern from "numpy/ufuncobject.h":
+    # Declared here since NumPy 2.5's own declaration has no `types`: Cython would read Python's attribute of that name.
+    ctypedef struct UfuncFields "PyUFuncObject":
+        int ntypes
+        void** functions
+        void** data
+        char* types
+
 cdef enum:
     RELEASE_GIL = 1 << 16   # multiplications from which other threads may run meanwhile
 
@@ -32,7 +41,7 @@ cdef (void*)[8] loop_data
 
 cdef void find_loops():
     """Look up the loop of each dtype in the ufunc's public table of types."""
-    cdef numpy.ufunc ufunc = numpy.matmul
+    cdef UfuncFields* ufunc = <UfuncFields*><PyObject*>numpy.matmul
     cdef int k, number
     for number in range(len(dtypes)):
         code = numpy.dtype(dtypes[number].name).num

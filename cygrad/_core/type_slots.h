@@ -25,8 +25,8 @@ static int cg_refused_init(PyObject *object, PyObject *arguments, PyObject *keyw
     return cg_refuse(Py_TYPE(object));
 }
 /* tp_new stays, since Cython's subclasses call it. */
-static inline void cg_refuse_new(PyObject *type) {
-    PyTypeObject *kind = (PyTypeObject *)type;
+static inline void cg_refuse_new(PyTypeObject *type) {
+    PyTypeObject *kind = type;
     if (PyDict_DelItemString(kind->tp_dict, "__new__") < 0) PyErr_Clear();
     kind->tp_vectorcall = NULL;
     kind->tp_init = cg_refused_init;
@@ -35,14 +35,14 @@ static inline void cg_refuse_new(PyObject *type) {
 
 /* The tp_new that a class in Python inherited: the way through type.__new__ costs 40 ns. */
 static newfunc cg_inherited_new;
-static inline PyObject *cg_new(PyObject *type, PyObject *no_arguments) {
-    return cg_inherited_new((PyTypeObject *)type, no_arguments, NULL);
+static inline PyObject *cg_new(PyTypeObject *type, PyObject *no_arguments) {
+    return cg_inherited_new(type, no_arguments, NULL);
 }
-static inline void cg_keep_new(PyObject *type) {
-    PyTypeObject *kind = (PyTypeObject *)type;
+static inline void cg_keep_new(PyTypeObject *type) {
+    PyTypeObject *kind = type;
     cg_inherited_new = kind->tp_new;
     kind->tp_new = cg_refused_new;
-    for (; kind != &PyBaseObject_Type; kind = kind->tp_base) cg_refuse_new((PyObject *)kind);
+    for (; kind != &PyBaseObject_Type; kind = kind->tp_base) cg_refuse_new(kind);
 }
 
 /* Objects are made untracked by the garbage collector; track_reachable() hands them over. Subclasses in Python are tracked. */
@@ -52,7 +52,7 @@ static PyObject *cg_alloc_untracked(PyTypeObject *type, Py_ssize_t items) {
     if (object) memset(object + 1, 0, type->tp_basicsize - sizeof(PyObject));
     return object;
 }
-static inline void cg_make_untracked(PyObject *type) { ((PyTypeObject *)type)->tp_alloc = cg_alloc_untracked; }
+static inline void cg_make_untracked(PyTypeObject *type) { type->tp_alloc = cg_alloc_untracked; }
 
 /* Dead objects of one type of a module are kept for the next ones: a graph of some thousand nodes that is made again and
    again would otherwise have Python give its pages back and fault them in each time (100 ns a node). */
@@ -77,16 +77,16 @@ static void cg_free_recycled(void *object) {
     cg_recycled = object;
     cg_recycled_count++;
 }
-static inline void cg_recycle(PyObject *type) {
-    cg_recycled_type = (PyTypeObject *)type;
+static inline void cg_recycle(PyTypeObject *type) {
+    cg_recycled_type = type;
     cg_recycled_type->tp_alloc = cg_alloc_recycled;
     cg_recycled_type->tp_free = cg_free_recycled;
 }
 
 /* Cython's operators are methods too, so a class in Python gets slots that look them up by name: 60 ns an operator. */
-static inline void cg_inherit_operators(PyObject *type) {
-    PyTypeObject *base = ((PyTypeObject *)type)->tp_base;
-    if (base->tp_as_number) *((PyTypeObject *)type)->tp_as_number = *base->tp_as_number;
+static inline void cg_inherit_operators(PyTypeObject *type) {
+    PyTypeObject *base = type->tp_base;
+    if (base->tp_as_number) *type->tp_as_number = *base->tp_as_number;
 }
 
 /* What has to be done before tp_dealloc, for one type of a module: __dealloc__ would save and restore exceptions (10 ns). */
@@ -96,10 +96,10 @@ static void cg_dealloc_both(PyObject *object) {
     cg_before_dealloc(object);
     cg_dealloc(object);
 }
-static inline void cg_prepend_dealloc(PyObject *type, void (*before)(PyObject *)) {
+static inline void cg_prepend_dealloc(PyTypeObject *type, void (*before)(PyObject *)) {
     cg_before_dealloc = before;
-    cg_dealloc = ((PyTypeObject *)type)->tp_dealloc;
-    ((PyTypeObject *)type)->tp_dealloc = cg_dealloc_both;
+    cg_dealloc = type->tp_dealloc;
+    type->tp_dealloc = cg_dealloc_both;
 }
 
 /* subtype_dealloc less what a class with empty __slots__ and no __del__ has not. */
@@ -110,15 +110,15 @@ static void cg_dealloc_plain(PyObject *object) {
     base->tp_dealloc(object);
     Py_DECREF(type);
 }
-static inline void cg_make_plain(PyObject *type) { ((PyTypeObject *)type)->tp_dealloc = cg_dealloc_plain; }
+static inline void cg_make_plain(PyTypeObject *type) { type->tp_dealloc = cg_dealloc_plain; }
 
 /* For a type without objects of its own: Cython's destructor would track and untrack once more, and has no trashcan. */
-static inline void cg_inherit_dealloc(PyObject *type) {
-    ((PyTypeObject *)type)->tp_dealloc = ((PyTypeObject *)type)->tp_base->tp_dealloc;
+static inline void cg_inherit_dealloc(PyTypeObject *type) {
+    type->tp_dealloc = type->tp_base->tp_dealloc;
 }
 
 /* The fields of such an object stay until it is freed; a cycle through it is broken at another one. */
-static inline void cg_never_clear(PyObject *type) { ((PyTypeObject *)type)->tp_clear = NULL; }
+static inline void cg_never_clear(PyTypeObject *type) { type->tp_clear = NULL; }
 
 static inline int cg_traverse(PyObject *object, visitproc visit, void *argument) {
     return Py_TYPE(object)->tp_traverse(object, visit, argument);

@@ -1,7 +1,7 @@
 """Elementwise operators: from a row of the table and operands to a result and, if needed, a node.
 
 `map_kernel` computes, `elementwise` promotes, computes and records. A scalar is weak in promotion (NEP 50), a tensor is strong.
-The GIL is released for large results of their own only. Needs the GIL.
+The GIL is released for large results only that no other thread can see. Needs the GIL.
 """
 from cpython.object cimport PyObject
 
@@ -41,9 +41,9 @@ cdef class ElementwiseNode(Node):
     cdef double scalars[OPERANDS]       # in the bytes of `dtype`
     cdef double constants[PARAMS]       # parameters of the row, likewise
     cdef int read_saved(self, int k, Value* value) except -1
-    cdef TensorImpl fused(self, Op op, int k, TensorImpl g)
+    cdef TensorImpl fused(self, Op op, int k, TensorImpl g, TensorImpl target)
     cdef TensorImpl differentiable(self, Op op, int k, TensorImpl g)
 
 cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, int masks, int count, Value* values,
-                           const void* params, int cost, TensorImpl target)
+                           const void* params, int cost, TensorImpl target, bint private=*)
 cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorImpl target, bint in_place)

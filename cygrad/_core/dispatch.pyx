@@ -13,8 +13,8 @@ from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_in_plac
                                     fill_operand, fits, number_of, out_argument, out_shape_error, overlaps, same_shape, shape_is,
                                     to_value)
 from cygrad._core.storage cimport default_dtype, dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, empty, empty_like, shallow_copy,
-                                  sizes_tuple)
+from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, empty, empty_like, is_unique,
+                                  shallow_copy, sizes_tuple)
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize,
                                           cg_kernel, cg_kind, cg_promotion)
 from cygrad._kernels.elementwise cimport kernel as find_kernel
@@ -69,8 +69,11 @@ cdef inline TensorImpl map_simple(const cg_kernel* kernel, int dtype, int out_dt
 
 
 cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, int masks, int count, Value* values,
-                           const void* params, int cost, TensorImpl target):
-    """Run a kernel over operands that broadcast; scalars are in the dtype of the loop. `masks` are read as bool (bits)."""
+                           const void* params, int cost, TensorImpl target, bint private=False):
+    """Run a kernel over operands that broadcast; scalars are in the dtype of the loop. `masks` are read as bool (bits).
+
+    Others may see a target that is not `private`, so it is written with the GIL held: that is the lock of `.grad`.
+    """
     cdef Operand operands[MAX_INPUTS + 1]
     cdef intptr_t shape[MAX_DIMS]
     cdef int ndim, k
@@ -89,8 +92,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
             operands[k].dtype = operands[k].loop_dtype = CG_BOOL if masks >> k & 1 else dtype
             memset(operands[k].strides, 0, ndim * sizeof(intptr_t))
     fill_operand(&operands[count], target, out_dtype, ndim, shape)
-    # Others may see a target, so it is written with the GIL held: that is the lock of `.grad`.
-    if fresh and target.count >= RELEASE_GIL:
+    if (fresh or private) and target.count >= RELEASE_GIL:
         with nogil:
             run_kernel(kernel, dtype, count + 1, operands, ndim, shape, params, cost, fresh)
     else:
@@ -301,8 +303,8 @@ cdef class ElementwiseNode(Node):
             value.tensor = <PyObject*>tensor     # the node keeps it
         return 0
 
-    cdef TensorImpl fused(self, Op op, int k, TensorImpl g):
-        """Return g * partial for operand k, in one pass."""
+    cdef TensorImpl fused(self, Op op, int k, TensorImpl g, TensorImpl target):
+        """Return g * partial for operand k, in one pass; into `target`, which may be g itself, if given."""
         cdef Value values[MAX_INPUTS]
         cdef int j, count = 1, reads = op.partial_reads[k], masks = 0
         values[0].tensor = <PyObject*>g
@@ -312,7 +314,7 @@ cdef class ElementwiseNode(Node):
                 masks |= (op.masks >> j & 1) << count
                 count += 1
         return map_kernel(op.partial_kernel[k], self.dtype, self.dtype, masks, count, values, self.constants if op.params else NULL,
-                          op.cost, None)
+                          op.cost, target, True)
 
     cdef TensorImpl differentiable(self, Op op, int k, TensorImpl g):
         """Return g * partial for operand k as operations on tensors, which are recorded."""
@@ -342,12 +344,19 @@ cdef class ElementwiseNode(Node):
 
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         cdef Op op = <Op>self.op
-        cdef TensorImpl g, part
-        cdef int k
+        cdef TensorImpl g, part, target = None
+        cdef int k, last = -1
         if self.flags & NODE_RELEASED:
             raise released_error()
         if grads[0] is NULL:
             return 0
+        # The last partial may be written over the gradient where nobody else holds that: it is in the cache already.
+        if ((<TensorImpl>grads[0]).count >= SMALL_COUNT and is_unique(grads[0]) and self.params is None
+                and (<TensorImpl>grads[0]).dtype_nr == self.dtype):
+            target = <TensorImpl>grads[0]
+            for k in range(op.arity):
+                if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is not None:
+                    last = k if op.partial_form[k] == KERNEL else -1
         g = <TensorImpl>grads[0]
         for k in range(op.arity):
             if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is None:
@@ -357,7 +366,7 @@ cdef class ElementwiseNode(Node):
             elif grad_mode()[0]:
                 part = self.differentiable(op, k, g)
             else:
-                part = self.fused(op, k, g)
+                part = self.fused(op, k, g, target if k == last else None)
             if self.params is not None:
                 part = (<object>part).sum_to_size(self.params[k])
             if self.input_dtypes[k] != part.dtype_nr:

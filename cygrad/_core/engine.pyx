@@ -16,7 +16,7 @@ from cygrad._core.operands cimport Value, copy_into, empty_for, same_shape
 from cygrad._core.node cimport (AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, attach, check_version, connect, edge, gradient_edge,
                                 grad_mode, init_node, inherit_destructor, set_accumulate, track_reachable)
 from cygrad._core.storage cimport dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, RETAINS_GRAD, TensorImpl, shallow_copy, sizes_tuple)
+from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, RETAINS_GRAD, TensorImpl, is_unique, shallow_copy, sizes_tuple)
 
 from cygrad._core.dispatch import ops
 
@@ -38,6 +38,7 @@ cdef struct State:
     bint visited
     bint needed             # leads to what is asked for
     bint captured           # some output is asked for
+    bint deferred           # an accumulation that waits for the other readers of its gradient
 
 
 cdef struct Run:
@@ -216,18 +217,11 @@ cdef int walk(Run* run, Py_ssize_t root, bint everything) except -1:
 
 
 # ----- Gradients -----
-cdef bint is_unique(PyObject* object) noexcept:
-    """Say whether the caller's reference to a tensor is the only one, and the tensor's to its memory; hides what a
-    free-threaded interpreter would have to do otherwise."""
-    return (Py_REFCNT(object) == 1 and (<TensorImpl>object).base is None and (<TensorImpl>object).storage.padded
-            and Py_REFCNT(<PyObject*>(<TensorImpl>object).storage) == 1)
-
-
-cdef TensorImpl sum_of(TensorImpl a, TensorImpl b, TensorImpl target):
+cdef TensorImpl sum_of(TensorImpl a, TensorImpl b, TensorImpl target, bint private=False):
     cdef Value values[2]
     values[0].tensor, values[1].tensor = <PyObject*>a, <PyObject*>b
     if target is not None:
-        map_kernel(add.kernel, a.dtype_nr, a.dtype_nr, 0, 2, values, NULL, 0, target)
+        map_kernel(add.kernel, a.dtype_nr, a.dtype_nr, 0, 2, values, NULL, 0, target, private)
         target.storage.version += 1
         return target
     return elementwise(add, values, NULL, None, False)
@@ -244,10 +238,10 @@ cdef int collect(PyObject** place, PyObject* grad) except -1:
         if (not grad_mode()[0] and same_shape(<TensorImpl>old, <TensorImpl>grad)
                 and (<TensorImpl>old).dtype_nr == (<TensorImpl>grad).dtype_nr):
             if is_unique(old):
-                sum_of(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>old)
+                sum_of(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>old, True)
                 return 0
             if is_unique(grad):
-                result = sum_of(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>grad)
+                result = sum_of(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>grad, True)
             else:
                 result = sum_of(<TensorImpl>old, <TensorImpl>grad, None)
         else:
@@ -270,9 +264,10 @@ cdef bint has_layout_of(TensorImpl grad, TensorImpl variable) noexcept:
     return True
 
 
-cdef int accumulate(TensorImpl variable, TensorImpl grad) except -1:
+cdef int accumulate(TensorImpl variable, PyObject* arrived) except -1:
     """Add to `.grad`: in place, or by a new tensor where a graph of the gradient is made."""
-    cdef TensorImpl copy, old, made
+    cdef bint unique = is_unique(arrived)
+    cdef TensorImpl grad = <TensorImpl>arrived, copy, old, made
     cdef Value value
     cdef bint create_graph = grad_mode()[0]
     if not same_shape(variable, grad) or variable.dtype_nr != grad.dtype_nr:
@@ -289,7 +284,7 @@ cdef int accumulate(TensorImpl variable, TensorImpl grad) except -1:
         variable.gradient = made
         track_reachable(variable)
     elif variable.gradient is None:
-        if is_unique(<PyObject*>grad) and has_layout_of(grad, variable):
+        if unique and has_layout_of(grad, variable):
             variable.gradient = grad
         else:
             # A dense parameter gives its strides; anything else means row-major.
@@ -383,6 +378,24 @@ cdef int replace_grads(object replacement, PyObject** grads, int count) except -
 
 
 # ----- The run -----
+cdef bint defer(Run* run, Py_ssize_t index) except -1:
+    """Put an accumulation behind all else if its gradient has other readers: they are done then, and it need not copy.
+
+    Not where hooks could see the order.
+    """
+    cdef State* state = &run.states[index]
+    cdef AccumulateGrad node
+    if state.deferred or not (<Node>state.node).flags & NODE_ACCUMULATES or state.single is NULL or Py_REFCNT(state.single) == 1:
+        return False
+    node = <AccumulateGrad>state.node
+    if (node.hooks is not None or node.saved0.extra is not None or node.saved0.gradient is not None
+            or (<TensorImpl>state.single).base is not None):
+        return False
+    state.deferred, state.priority = True, 0
+    push_ready(run, index)
+    return True
+
+
 cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, list captured) except -1:
     """Run one node and hand its gradients to the next ones."""
     cdef Node node = <Node>run.states[index].node, target
@@ -393,6 +406,7 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
     cdef Py_ssize_t next
     cdef PyObject* grad
     cdef bint asked_for
+    cdef list held = None
     cdef Hooks hooks = node.hooks if node.hooks is not None else None
     if hooks is not None or node.flags & NODE_ACCUMULATES:
         tensor_hooks(node, grads)
@@ -413,10 +427,12 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
         if hooks is not None and hooks.pre is not None:
             for hook in list((<dict>hooks.pre).values()):
                 replace_grads(hook(tuple(grads_list(grads, outputs))), grads, outputs)
+        if hooks is not None and hooks.post is not None:
+            held = grads_list(grads, outputs)   # which also keeps them from being overwritten
         node.apply(grads, results)
         if hooks is not None and hooks.post is not None:
             for hook in list((<dict>hooks.post).values()):
-                replace_grads(hook(tuple(grads_list(results, edges)), tuple(grads_list(grads, outputs))), results, edges)
+                replace_grads(hook(tuple(grads_list(results, edges)), tuple(held)), results, edges)
         for k in range(outputs):
             Py_XDECREF(grads[k])
             grads[k] = NULL
@@ -493,6 +509,8 @@ def run_backward(tuple tensors, tuple grads, bint keep_graph, bint create_graph,
         grad_mode()[0] = create_graph
         while run.ready:
             index = pop_ready(&run)
+            if defer(&run, index):
+                continue
             PyErr_CheckSignals()
             run_node(&run, index, keep_graph, captures, captured)
     finally:

@@ -1,6 +1,7 @@
 """Vertices of the graph: edges, sequence number, hooks, and `apply`, which turns gradients of outputs into those of inputs.
 
-`apply` takes borrowed gradients (one for each output, NULL: undefined) and gives new references (one for each edge).
+`apply` takes borrowed gradients (one for each output, NULL: undefined) and gives new references (one for each edge);
+a gradient that nobody but the caller's array holds may be overwritten.
 Nodes are not tracked by the garbage collector unless they may be part of a cycle (flag TRACKED). Needs the GIL.
 """
 from cpython.object cimport PyObject
@@ -47,7 +48,7 @@ cdef class Hooks:
     cdef public dict tensor         # output number -> dict of hooks on that gradient
     cdef public dict retained       # output number -> weak reference of the tensor that keeps its gradient
 
-ctypedef int (*accumulate_function)(TensorImpl variable, TensorImpl grad) except -1
+ctypedef int (*accumulate_function)(TensorImpl variable, PyObject* arrived) except -1
 
 cdef void set_accumulate(accumulate_function function) noexcept
 cdef unsigned long long last_sequence_nr    # one count for all threads: the GIL is held

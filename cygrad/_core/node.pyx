@@ -221,7 +221,7 @@ cdef class AccumulateGrad(Node):
 
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         if grads[0] is not NULL:
-            accumulate(self.saved0, <TensorImpl>grads[0])
+            accumulate(self.saved0, grads[0])
         return 0
 
 

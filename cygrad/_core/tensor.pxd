@@ -3,6 +3,7 @@
 Strides count elements. Up to eight dims are stored inline. Nothing here computes: operators are in the modules above.
 Plain tensors are not tracked by the garbage collector unless they may be part of a cycle (flag TENSOR_TRACKED).
 """
+from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
 from cygrad._core.node cimport Node
@@ -49,6 +50,7 @@ cdef TensorImpl shallow_copy(TensorImpl tensor)
 cdef intptr_t checked_numel(int ndim, const intptr_t* shape, intptr_t itemsize) except -1
 cdef int parse_sizes(object sizes, intptr_t* shape) except -1
 cdef tuple sizes_tuple(int ndim, const intptr_t* sizes)
+cdef bint is_unique(PyObject* object) noexcept
 cdef intptr_t offset_of(TensorImpl tensor) noexcept
 cdef void track(TensorImpl tensor)
 cdef int normalize_dim(object dim, int ndim) except -1

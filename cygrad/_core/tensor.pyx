@@ -3,6 +3,7 @@
 cimport cython
 from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE, Py_buffer
 from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.object cimport PyObject
 from libc.stdlib cimport free, malloc
 
 from cygrad._core.node cimport gradient_edge, hooks_of, track_reachable
@@ -15,6 +16,7 @@ import weakref
 from cygrad._core.storage import OutOfMemoryError
 
 cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* object)
     Py_ssize_t PyIndex_AsSsize "PyNumber_AsSsize_t"(object value, object exception) except? -1
 
 cdef extern from *:
@@ -189,6 +191,13 @@ cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* s
 cdef TensorImpl shallow_copy(TensorImpl tensor):
     """Make a tensor of the same memory, geometry and version without history."""
     return new_tensor(tensor.storage, tensor.data, tensor.dtype_nr, tensor.ndim, tensor.sizes, tensor.strides)
+
+
+cdef bint is_unique(PyObject* object) noexcept:
+    """Say whether the caller's reference to a tensor is the only one, and the tensor's to its memory; hides what a
+    free-threaded interpreter would have to do otherwise."""
+    return (Py_REFCNT(object) == 1 and (<TensorImpl>object).base is None and (<TensorImpl>object).storage.padded
+            and Py_REFCNT(<PyObject*>(<TensorImpl>object).storage) == 1)
 
 
 cdef intptr_t offset_of(TensorImpl tensor) noexcept:

@@ -22,6 +22,7 @@ cdef extern from "kernels.h" nogil:
         int inputs
         int blocked
         cg_loop loops[8]
+        cg_loop streams[8]
 
 cdef enum:
     MAX_DIMS = 64       # as in torch and NumPy 2

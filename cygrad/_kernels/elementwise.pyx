@@ -12,6 +12,7 @@ cdef enum:
     CHUNK = 1024        # threads get multiples of this, hence of whole vectors
     PADDING = 64        # bytes that a blocked loop may run over the end
     LARGEST = 8         # largest item size
+    STREAM_BYTES = 1 << 22      # of an output that no cache will hold until it is read
 
 cdef extern from "tables.h" nogil:
     const cg_kernel* cg_find_kernel(int level, const char* name)
@@ -155,7 +156,7 @@ cdef void call(const cg_kernel* kernel, cg_loop loop, int count, char** pointers
 
 
 cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand* operands, int ndim, const intptr_t* shape,
-                    const void* params, bint overrun, intptr_t start, intptr_t stop) noexcept nogil:
+                    const void* params, bint overrun, bint stream, intptr_t start, intptr_t stop) noexcept nogil:
     """Run the elements from start to stop of the merged iteration."""
     cdef char scratch[MAX_OPERANDS][BLOCK * LARGEST + PADDING]
     cdef char* pointers[MAX_OPERANDS]
@@ -186,6 +187,7 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
             scalar[k] = True
         simple = simple and (direct[k] or scalar[k])
     overrun = overrun and ndim <= 1
+    stream = stream and ndim <= 1 and kernel.streams[dtype] is not NULL and direct[output] and <size_t>operands[output].data % _vector_bytes == 0
     while index < stop:
         n = stop - index
         for k in range(count):
@@ -206,7 +208,11 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
                 pointers[k] = scratch[k]
                 if k != output:
                     gather(&operands[k], ndim, shape, index, n, scratch[k])
-        call(kernel, loop, count, pointers, strides, sizes, lanes, n, params, overrun)
+        if stream and n >= lanes:
+            n -= n % lanes
+            kernel.streams[dtype](pointers, strides, n, params)
+        else:
+            call(kernel, loop, count, pointers, strides, sizes, lanes, n, params, overrun)
         if not direct[output]:
             walk(&operands[output], ndim, shape, index, n, scratch[output],
                  cast(operands[output].loop_dtype, operands[output].dtype), True)
@@ -219,7 +225,7 @@ cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, 
     cdef intptr_t merged[MAX_DIMS]
     cdef intptr_t total = 1, chunk, chunks, c
     cdef int d, k, threads
-    cdef bint overrun = fresh
+    cdef bint overrun = fresh, stream
     for d in range(ndim):
         total *= shape[d]
     if total == 0:
@@ -228,15 +234,16 @@ cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, 
         overrun = overrun and operands[k].padded
     ndim = merge(count, operands, ndim, shape, merged)
     threads = threads_for(total, cost)
+    stream = fresh and total * cg_itemsize[operands[count - 1].dtype] >= STREAM_BYTES
     if threads <= 1:
-        run_range(kernel, dtype, count, operands, ndim, merged, params, overrun, 0, total)
+        run_range(kernel, dtype, count, operands, ndim, merged, params, overrun, stream, 0, total)
         return
     chunk = (total + threads - 1) // threads
     chunk = (chunk + CHUNK - 1) // CHUNK * CHUNK
     chunks = (total + chunk - 1) // chunk
     for c in prange(chunks, schedule="static", chunksize=1, num_threads=thread_limit()):
         note_threads(cg_team_size())
-        run_range(kernel, dtype, count, operands, ndim, merged, params, overrun, c * chunk, min(total, (c + 1) * chunk))
+        run_range(kernel, dtype, count, operands, ndim, merged, params, overrun, stream, c * chunk, min(total, (c + 1) * chunk))
 
 
 cdef void copy_range(const Operand* target, const Operand* source, int ndim, const intptr_t* shape, intptr_t start,

@@ -35,14 +35,18 @@ def line_directives(filename: str, call: str) -> dict[str, str]:
     return {match[1]: f'#line {number} "cygrad/ops/{filename}"' for match, number in found if match}
 
 
-def elementwise_loop(name, directive, row, tree, inputs, dtype, out_type):
-    """Return the C functions of one kernel for one dtype; two inputs have bodies for a scalar on either side."""
+def elementwise_loop(name, directive, row, tree, inputs, dtype, out_type, stream=False):
+    """Return the C function of one kernel for one dtype; two inputs have bodies for a scalar on either side."""
     types = {operand: "uint8_t" if operand in row.masks else dtype.c_type for operand in inputs}
     expression = FORMULA.to_c(tree, dtype.name, {*inputs, *row.params})
     expression = f"({expression}) != 0" if out_type == "uint8_t" and dtype.name == "bool" else expression
     blocked = FORMULA.uses_vector_mathematics(tree)
-    loop, at = ("CG_BLOCKS", "const intptr_t i = b + k; ") if blocked else ("CG_LOOP", "")
-    body = [f"static void loop_{name}_{dtype.name}(char *const *p, const intptr_t *s, intptr_t n, const void *c) {{",
+    start = "CG_LOOP(T, n) {" if not blocked else "CG_BLOCKS(T, n) { const intptr_t i = b + k;"
+    store, end = f"out[i] = {expression}; }}", ""
+    if stream:
+        start = "CG_VECTORS(T, n) { CG_VECTOR(T); CG_LANE(T) { const intptr_t i = b + k;"
+        store, end = f"vector[k] = {expression}; }} cg_stream(out + b, vector); }}", "CG_STREAM_END(); "
+    body = [f"static void {'stream' if stream else 'loop'}_{name}_{dtype.name}(char *const *p, const intptr_t *s, intptr_t n, const void *c) {{",
             f"    typedef {dtype.c_type} T CG_UNUSED; {out_type} *out = ({out_type} *)p[{len(inputs)}]; (void)s; (void)c;"]
     body += [f"    const {types[operand]} *p_{operand} = (const {types[operand]} *)p[{k}];" for k, operand in enumerate(inputs)]
     body += [f"    const T {param} = ((const T *)c)[{k}]; (void){param};" for k, param in enumerate(row.params)]
@@ -51,12 +55,12 @@ def elementwise_loop(name, directive, row, tree, inputs, dtype, out_type):
     for condition, constant in [*scalars, ("", ())]:
         before = "".join(f"const {types[operand]} {operand} CG_UNUSED = *p_{operand}; " for operand in constant)
         inside = "".join(f"const {types[operand]} {operand} CG_UNUSED = p_{operand}[i]; " for operand in inputs if operand not in constant)
-        body += [f"    {condition}{{ {before}{loop}(T, n) {{ {at}{inside}", directive, f"        out[i] = {expression}; }} return; }}"]
+        body += [f"    {condition}{{ {before}{start} {inside}", directive, f"        {store} {end}return; }}"]
     return "\n".join([*body, "}"])
 
 
 def elementwise_kernels():
-    """Yield (kernel name, inputs, blocked, {dtype number: function}, code) for every row and every partial."""
+    """Yield (kernel name, inputs, blocked, {dtype number: loop}, {dtype number: stream}, code) for every row and every partial."""
     directives = line_directives("elementwise.py", "elementwise")
     for row in OPS.ELEMENTWISE.values():
         readings = [(row.name, row.tree(row.y), list(row.operands))]
@@ -66,10 +70,13 @@ def elementwise_kernels():
         for name, tree, inputs in readings:
             kinds, result = (row.kinds, row.result) if name == row.name else ("f", "same")
             dtypes = [dtype for dtype in DTYPES.DTYPES if dtype.kind in kinds]
+            streamed = [dtype for dtype in dtypes if dtype.kind == "f" and result == "same"]
             code = [elementwise_loop(name, directives[row.name], row, tree, inputs, dtype,
                                      "uint8_t" if result == "bool" else dtype.c_type) for dtype in dtypes]
-            functions = {DTYPES.NUMBER[dtype.name]: f"loop_{name}_{dtype.name}" for dtype in dtypes}
-            yield name, len(inputs), FORMULA.uses_vector_mathematics(tree), functions, "\n".join(code)
+            code += [elementwise_loop(name, directives[row.name], row, tree, inputs, dtype, dtype.c_type, stream=True) for dtype in streamed]
+            loops = {DTYPES.NUMBER[dtype.name]: f"loop_{name}_{dtype.name}" for dtype in dtypes}
+            streams = {DTYPES.NUMBER[dtype.name]: f"stream_{name}_{dtype.name}" for dtype in streamed}
+            yield name, len(inputs), FORMULA.uses_vector_mathematics(tree), loops, streams, "\n".join(code)
 
 
 def reduction_kernels():
@@ -115,9 +122,9 @@ HEADER = "/* Generated from cygrad/ops by generate.py: change the tables, not th
 def elementwise_text() -> str:
     """Return the elementwise loops and casts that every instruction-set level compiles."""
     parts, rows = [HEADER], []
-    for name, inputs, blocked, functions, code in elementwise_kernels():
+    for name, inputs, blocked, loops, streams, code in elementwise_kernels():
         parts.append(code)
-        rows.append(f'    {{"{name}", {inputs}, {int(blocked)}, {table(functions)}}},')
+        rows.append(f'    {{"{name}", {inputs}, {int(blocked)}, {table(loops)}, {table(streams)}}},')
     parts += ["const cg_kernel CG_TABLE(cg_kernels)[] = {", *rows, "    {0}\n};"]
     parts += [code for _, _, code in cast_kernels()]
     names = [d.name for d in DTYPES.DTYPES]

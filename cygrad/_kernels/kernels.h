@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include "generated/dtypes.h"
 
+#define CG_REDUCTION_BLOCK 4096 /* elements of a dense block of a reduction */
+
 typedef void (*cg_loop)(char *const *pointers, const intptr_t *strides, intptr_t n, const void *params);
 typedef void (*cg_cast)(char *target, intptr_t target_stride, const char *source, intptr_t source_stride, intptr_t n);
 
@@ -16,6 +18,7 @@ typedef struct {
     int inputs;
     int blocked; /* runs over the end in whole vectors */
     cg_loop loops[CG_DTYPES];
+    cg_loop streams[CG_DTYPES]; /* whole vectors only, the output aligned to one: written past the caches */
 } cg_kernel;
 
 typedef struct {

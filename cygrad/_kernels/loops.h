@@ -1,7 +1,8 @@
-/* What every generated loop file includes: types of the tables, the two loop forms, the cast.
+/* What every generated loop file includes: types of the tables, the loop forms, the cast.
  *
  * CG_LOOP is for exact formulas: a scalar tail has the same bits as the vector body. CG_BLOCKS is for vector mathematics:
  * whole vectors only, running over the end of the arrays by less than 64 bytes (the drivers see to it that they may).
+ * Streams are for large outputs.
  * Input and output are the same memory or disjoint, hence `omp simd`; no `restrict`, since they may be the same.
  */
 #ifndef CG_LOOPS_H
@@ -18,12 +19,34 @@
 #define CG_LOOP(T, n) _Pragma("omp simd") for (intptr_t i = 0; i < (n); i++)
 /* k counts from 0 since b + VL may wrap (-fwrapv), which would make gcc add scalar paths. */
 #define CG_VL(T) (CG_VECTOR_BYTES / (intptr_t)sizeof(T))
-#define CG_BLOCKS(T, n)                              \
-    for (intptr_t b = 0; b < (n); b += CG_VL(T))     \
-        _Pragma("omp simd") for (intptr_t k = 0; k < CG_VL(T); k++)
+#define CG_VECTORS(T, n) for (intptr_t b = 0; b < (n); b += CG_VL(T))
+#define CG_LANE(T) _Pragma("omp simd") for (intptr_t k = 0; k < CG_VL(T); k++)
+#define CG_BLOCKS(T, n) CG_VECTORS(T, n) CG_LANE(T)
+
+/* A vector of an output that no cache holds is written past the caches: memory is not read first to be written whole. */
+#define CG_VECTOR(T) T CG_ALIGNED vector[CG_VL(T)]
+#define CG_ALIGNED __attribute__((aligned(CG_VECTOR_BYTES)))
+#if defined(__x86_64__)
+#include <immintrin.h>
+static inline void cg_stream(void *out, const void *block) {
+#if CG_VECTOR_BYTES == 64
+    _mm512_stream_si512((__m512i *)out, _mm512_load_si512(block));
+#elif CG_VECTOR_BYTES == 32
+    _mm256_stream_si256((__m256i *)out, _mm256_load_si256((const __m256i *)block));
+#else
+    _mm_stream_si128((__m128i *)out, _mm_load_si128((const __m128i *)block));
+#endif
+}
+#define CG_STREAM_END() _mm_sfence()
+#else
+static inline void cg_stream(void *out, const void *block) { memcpy(out, block, CG_VECTOR_BYTES); }
+#define CG_STREAM_END()
+#endif
 
 /* Lanes of a dense reduction: the same number on every instruction set, for the same bits. */
 #define CG_LANES 64
+/* Bytes to fetch ahead in a whole block, which is one of many: hardware prefetchers stop at the end of a page. */
+#define CG_AHEAD 16384
 
 #define lowest_float32 (-INFINITY)
 #define lowest_float64 ((double)-INFINITY)

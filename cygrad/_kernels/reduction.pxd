@@ -6,10 +6,9 @@ from libc.stdint cimport intptr_t
 
 from cygrad._kernels.elementwise cimport Operand
 
-cdef enum:
-    BLOCK = 4096        # elements of a dense block
-
 cdef extern from "kernels.h" nogil:
+    enum:
+        BLOCK "CG_REDUCTION_BLOCK"
     ctypedef struct cg_reduction:
         const char* name
         signed char acc_dtype[8]

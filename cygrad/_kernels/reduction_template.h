@@ -25,11 +25,12 @@ static void CG_FN(across)(char *p, const char *q, intptr_t n) {
     CG_LOOP(T, n) { const T acc = a[i]; const T x = CG_ELEMENT(b[i]); a[i] = STEP; }
 }
 
-static inline __attribute__((always_inline)) void CG_FN(lanes)(const X *v, intptr_t n, T *out, const int lanes) {
+static inline __attribute__((always_inline)) void CG_FN(lanes)(const X *v, intptr_t n, T *out, const int lanes, const int ahead) {
     T a[CG_LANES];
     intptr_t start = 0;
     for (int k = 0; k < lanes; k++) a[k] = START;
     for (; start + lanes <= n; start += lanes) {
+        for (int line = 0; ahead && line < lanes * (int)sizeof(X); line += 64) __builtin_prefetch((const char *)(v + start) + ahead + line);
         _Pragma("omp simd") for (int k = 0; k < lanes; k++) { const T acc = a[k]; const T x = CG_ELEMENT(v[start + k]); a[k] = STEP; }
     }
     for (int k = 0; start + k < n; k++) { const T acc = a[k]; const T x = CG_ELEMENT(v[start + k]); a[k] = STEP; }
@@ -40,8 +41,9 @@ static inline __attribute__((always_inline)) void CG_FN(lanes)(const X *v, intpt
 }
 
 static void CG_FN(dense)(const char *p, intptr_t n, char *out) {
-    if (n < 2 * CG_LANES) CG_FN(lanes)((const X *)p, n, (T *)out, 4);
-    else CG_FN(lanes)((const X *)p, n, (T *)out, CG_LANES);
+    if (n < 2 * CG_LANES) CG_FN(lanes)((const X *)p, n, (T *)out, 4, 0);
+    else if (n < CG_REDUCTION_BLOCK) CG_FN(lanes)((const X *)p, n, (T *)out, CG_LANES, 0);
+    else CG_FN(lanes)((const X *)p, n, (T *)out, CG_LANES, CG_AHEAD);
 }
 
 static void CG_FN(finish)(const char *p, char *q, intptr_t length, double count) {

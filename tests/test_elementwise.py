@@ -94,6 +94,25 @@ def test_values_of_operands_that_broadcast(row, dtype):
             check_values(row, call(*tensors), [array_of(tensor) for tensor in tensors], dtype)
 
 
+@pytest.mark.parametrize(("row", "dtype"), [case for case in FLOAT_CASES if case.values[0].result == "same"])
+def test_results_too_large_for_the_cache_have_the_same_bits(row, dtype):
+    """Such results, and gradients, are written by loops of their own: past the caches."""
+    length, times, call = 1001, 1050, samples.function(row)
+    arrays = samples.operands(row, dtype, [(length,)] * len(row.operands))
+    for scalar in (None, 0, 1) if len(arrays) == 2 else (None,):
+        results = []
+        for repeat in (1, times):
+            operands = [array[:1] if k == scalar else np.tile(array, repeat) for k, array in enumerate(arrays)]
+            leaves = [cg.tensor(array, requires_grad=name in row.partials) for name, array in zip(row.operands, operands, strict=True)]
+            result = call(*leaves)
+            differentiable = [leaf for leaf in leaves if leaf.requires_grad and leaf.numel() > 1]
+            parts = cg.autograd.grad(result, differentiable, cg.ones_like(result)) if differentiable else ()
+            results.append([result.detach(), *parts])
+        assert results[1][0].nbytes >= 1 << 22
+        for small, big in zip(*results, strict=True):
+            assert same_bits(array_of(big), np.tile(array_of(small), times))
+
+
 @pytest.mark.parametrize(("row", "dtype"), CASES)
 def test_values_at_the_edges(row, dtype):
     arrays = samples.edge_operands(row, dtype)

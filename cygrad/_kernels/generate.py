@@ -41,12 +41,13 @@ def elementwise_loop(name, directive, row, tree, inputs, dtype, out_type, stream
     expression = FORMULA.to_c(tree, dtype.name, {*inputs, *row.params})
     expression = f"({expression}) != 0" if out_type == "uint8_t" and dtype.name == "bool" else expression
     blocked = FORMULA.uses_vector_mathematics(tree)
-    start = "CG_LOOP(T, n) {" if not blocked else "CG_BLOCKS(T, n) { const intptr_t i = b + k;"
+    start = "CG_LOOP(T, n) {" if not blocked else "CG_BLOCKS(T, n) { const intptr_t i = first + k;"
     store, end = f"out[i] = {expression}; }}", ""
     if stream:
-        start = "CG_VECTORS(T, n) { CG_VECTOR(T); CG_LANE(T) { const intptr_t i = b + k;"
-        store, end = f"vector[k] = {expression}; }} cg_stream(out + b, vector); }}", "CG_STREAM_END(); "
-    body = [f"static void {'stream' if stream else 'loop'}_{name}_{dtype.name}(char *const *p, const intptr_t *s, intptr_t n, const void *c) {{",
+        start = "CG_VECTORS(T, n) { CG_VECTOR(T); CG_LANE(T) { const intptr_t i = first + k;"
+        store, end = f"vector[k] = {expression}; }} cg_stream(out + first, vector); }}", "CG_STREAM_END(); "
+    form = "stream" if stream else "loop"
+    body = [f"static void {form}_{name}_{dtype.name}(char *const *p, const intptr_t *s, intptr_t n, const void *c) {{",
             f"    typedef {dtype.c_type} T CG_UNUSED; {out_type} *out = ({out_type} *)p[{len(inputs)}]; (void)s; (void)c;"]
     body += [f"    const {types[operand]} *p_{operand} = (const {types[operand]} *)p[{k}];" for k, operand in enumerate(inputs)]
     body += [f"    const T {param} = ((const T *)c)[{k}]; (void){param};" for k, param in enumerate(row.params)]
@@ -73,7 +74,8 @@ def elementwise_kernels():
             streamed = [dtype for dtype in dtypes if dtype.kind == "f" and result == "same"]
             code = [elementwise_loop(name, directives[row.name], row, tree, inputs, dtype,
                                      "uint8_t" if result == "bool" else dtype.c_type) for dtype in dtypes]
-            code += [elementwise_loop(name, directives[row.name], row, tree, inputs, dtype, dtype.c_type, stream=True) for dtype in streamed]
+            code += [elementwise_loop(name, directives[row.name], row, tree, inputs, dtype, dtype.c_type, stream=True)
+                     for dtype in streamed]
             loops = {DTYPES.NUMBER[dtype.name]: f"loop_{name}_{dtype.name}" for dtype in dtypes}
             streams = {DTYPES.NUMBER[dtype.name]: f"stream_{name}_{dtype.name}" for dtype in streamed}
             yield name, len(inputs), FORMULA.uses_vector_mathematics(tree), loops, streams, "\n".join(code)

@@ -17,9 +17,9 @@
 
 #define CG_UNUSED __attribute__((unused))
 #define CG_LOOP(T, n) _Pragma("omp simd") for (intptr_t i = 0; i < (n); i++)
-/* k counts from 0 since b + VL may wrap (-fwrapv), which would make gcc add scalar paths. */
+/* k counts from 0 since first + VL may wrap (-fwrapv), which would make gcc add scalar paths. */
 #define CG_VL(T) (CG_VECTOR_BYTES / (intptr_t)sizeof(T))
-#define CG_VECTORS(T, n) for (intptr_t b = 0; b < (n); b += CG_VL(T))
+#define CG_VECTORS(T, n) for (intptr_t first = 0; first < (n); first += CG_VL(T))
 #define CG_LANE(T) _Pragma("omp simd") for (intptr_t k = 0; k < CG_VL(T); k++)
 #define CG_BLOCKS(T, n) CG_VECTORS(T, n) CG_LANE(T)
 

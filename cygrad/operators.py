@@ -14,6 +14,7 @@ from cygrad._core import indexing as _indexing
 from cygrad._core import matmul as _matmul
 from cygrad._core import operators as _factories
 from cygrad._core import reductions as _reduction
+from cygrad._core import strided as _strided
 from cygrad._core import views as _views
 from cygrad._core.node import _set_grad_enabled, is_grad_enabled
 from cygrad._core.operands import checked_out
@@ -112,7 +113,8 @@ def _from_rows() -> None:
 
 _from_rows()
 for _module, _names in ((_views, "reshape flatten squeeze unsqueeze permute transpose t cat clone"),
-                        (_indexing, "narrow select unbind split"), (_matmul, "matmul mm bmm mv dot")):
+                        (_indexing, "narrow select unbind split split_with_sizes chunk"), (_strided, "as_strided as_strided_scatter"),
+                        (_matmul, "matmul mm bmm mv dot")):
     for _name in _names.split():
         functions[_name] = getattr(_module, _name)
 functions["concatenate"] = functions["concat"] = functions["cat"]

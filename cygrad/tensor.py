@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cygrad import creation
-from cygrad._core import indexing, views
+from cygrad._core import indexing, strided, views
 from cygrad._core.dispatch import ops
 from cygrad._core.interop import to_array
 from cygrad._core.operators import TensorBase
@@ -180,6 +180,10 @@ class Tensor(TensorBase):
     zero_ = indexing.zero_
     _scatter_key = indexing._scatter_key
     _with_zeros_at = indexing._with_zeros_at
+    _gather_view = strided._gather_view
+    _scatter_view = strided._scatter_view
+    _put_view = strided._put_view
+    _cat = staticmethod(views.cat)
     _cumsum = _cumsum
 
     def view_as(self, other: Tensor) -> Tensor:

@@ -49,7 +49,7 @@ def test_every_rule_is_reached_by_a_sample(rule):
     assert rule in samples.RULE_SAMPLES, "give samples in samples.py"
     for call, *shapes in samples.RULE_SAMPLES[rule]:
         results = samples.as_tuple(call(*[samples.leaf(array) for array in samples.rule_operands(shapes)]))
-        assert RULES[rule].node + "Backward0" in samples.graph_names([r for r in results if r.requires_grad])
+        assert RULES[rule].node in samples.graph_names([r for r in results if r.requires_grad])
 
 
 def test_no_sample_without_a_rule():
@@ -95,7 +95,6 @@ VIEWS = [
     ("unbind", lambda t: cg.unbind(t, 1)[2], lambda a: a[:, 2]),
     ("split", lambda t: t.split(3, -1)[1], lambda a: a[..., 3:]),
     ("split sizes", lambda t: cg.split(t, [1, 0, 2], dim=1)[2], lambda a: a[:, 1:]),
-    ("detach", lambda t: t.detach(), lambda a: a),
     ("sum_to_size", lambda t: t.sum_to_size(2, 3, 4), lambda a: a),
 ]
 NAMED_VIEWS = [pytest.param(view, expected, id=name) for name, view, expected in VIEWS]

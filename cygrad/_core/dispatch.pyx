@@ -7,14 +7,15 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, intptr_t
 from libc.string cimport memcpy, memset
 
+from cygrad._core.inplace cimport check_in_place, cut_history, rebase, take_history
 from cygrad._core.node cimport (NODE_RELEASED, RESULT, Node, attach, connect, finish_node_type, grad_mode, init_node, released_error,
                                 track_reachable)
-from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_in_place, check_out, converted, copy_of, empty_for,
+from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_out, converted, copy_of, empty_for,
                                     fill_operand, fits, number_of, out_argument, out_shape_error, overlaps, same_shape, shape_is,
                                     to_value)
 from cygrad._core.storage cimport default_dtype, dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, empty, empty_like, is_unique,
-                                  shallow_copy, sizes_tuple)
+from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, VIEW, TensorImpl, empty, empty_like, is_unique,
+                                  needs_grad, shallow_copy, sizes_tuple)
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize,
                                           cg_kernel, cg_kind, cg_promotion)
 from cygrad._kernels.elementwise cimport kernel as find_kernel
@@ -157,8 +158,8 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
             flags = (<TensorImpl>values[0].tensor).flags
             if op.arity == 2 and values[1].tensor is not NULL:
                 flags |= (<TensorImpl>values[1].tensor).flags
-            if flags & REQUIRES_GRAD and op.differentiable and grad_mode()[0]:
-                record(op, dtype, values, result, NULL, True)
+            if flags & (REQUIRES_GRAD | VIEW) and op.differentiable and grad_mode()[0] and any_needs_grad(op.arity, values):
+                attach(result, node_of(op, dtype, values, result, NULL, True), 0)
             return result
     for k in range(op.arity):
         if values[k].tensor is not NULL and not op.masks >> k & 1:
@@ -168,10 +169,10 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
         if values[k].tensor is NULL:
             values[k].number = number_of(&values[k], CG_BOOL if op.masks >> k & 1 else dtype)
     out_dtype = CG_BOOL if op.bool_result else dtype
-    if flags & REQUIRES_GRAD and grad_mode()[0] and cg_kind[dtype] == b"f":
+    if flags & (REQUIRES_GRAD | VIEW) and grad_mode()[0] and cg_kind[dtype] == b"f":
         for k in range(op.arity):
             recorded = recorded or (op.partial_form[k] != NO_PARTIAL and values[k].tensor is not NULL
-                                    and (<TensorImpl>values[k].tensor).flags & REQUIRES_GRAD != 0)
+                                    and needs_grad(<TensorImpl>values[k].tensor))
     if op.checks_integers and cg_kind[dtype] == b"i":
         check_integers(op, &values[1])
     if op.params:
@@ -184,7 +185,7 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
     if target is None:
         result = map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, None)
         if recorded:
-            record(op, dtype, values, result, converted_params if op.params else NULL, False)
+            attach(result, node_of(op, dtype, values, result, converted_params if op.params else NULL, False), 0)
         return result
 
     # Into a target: in place, or out=.
@@ -210,13 +211,23 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
             kept = copy_of(tensor, tensor.dtype_nr)
             copies.append(kept)
             if recorded and tensor is target:
-                kept.node, kept.output_nr, kept.flags = target.node, target.output_nr, kept.flags | target.flags & REQUIRES_GRAD
+                take_history(kept, target)
             values[k].tensor = <PyObject*>kept
     map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, target)
     target.storage.version += 1
     if recorded:
-        record(op, dtype, values, target, converted_params if op.params else NULL, False)
+        rebase(target, node_of(op, dtype, values, target, converted_params if op.params else NULL, False))
+    elif in_place and grad_mode()[0] and needs_grad(target):
+        cut_history(target)
     return target
+
+
+cdef bint any_needs_grad(int count, const Value* values) noexcept:
+    cdef int k
+    for k in range(count):
+        if values[k].tensor is not NULL and needs_grad(<TensorImpl>values[k].tensor):
+            return True
+    return False
 
 
 cdef bint reads_operand(Op op, int operand) noexcept:
@@ -247,8 +258,8 @@ cdef int check_integers(Op op, const Value* second) except -1:
 
 
 # ----- Recording -----
-cdef int record(Op op, int dtype, Value* values, TensorImpl result, const double* params, bint one_shape) except -1:
-    """Make the node of a result: edges to the operands, and what the partials read. `one_shape`: nothing was broadcast."""
+cdef ElementwiseNode node_of(Op op, int dtype, Value* values, TensorImpl result, const double* params, bint one_shape):
+    """Return the node of a result: edges to the operands, and what the partials read. `one_shape`: nothing was broadcast."""
     cdef ElementwiseNode node = ElementwiseNode.__new__(ElementwiseNode)
     cdef PyObject* tensor
     cdef int k, reads = 0
@@ -264,7 +275,7 @@ cdef int record(Op op, int dtype, Value* values, TensorImpl result, const double
             node.scalars[k] = values[k].number
             continue
         flags |= (<TensorImpl>tensor).flags
-        if (<TensorImpl>tensor).flags & REQUIRES_GRAD and op.partial_form[k] != NO_PARTIAL:
+        if needs_grad(<TensorImpl>tensor) and op.partial_form[k] != NO_PARTIAL:
             connect(node, k, <TensorImpl>tensor)
             node.input_dtypes[k] = (<TensorImpl>tensor).dtype_nr
             if op.partial_form[k] == KERNEL:
@@ -280,7 +291,7 @@ cdef int record(Op op, int dtype, Value* values, TensorImpl result, const double
         track_reachable(node)
     if broadcast_input:
         node.params = shapes_of(op.arity, values)
-    return attach(result, node, 0)
+    return node
 
 
 cdef tuple shapes_of(int count, const Value* values):

@@ -9,11 +9,12 @@ from cpython.slice cimport PySlice_AdjustIndices, PySlice_Check, PySlice_Unpack
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
+from cygrad._core.inplace cimport check_in_place, cut_history, record_copy, record_in_place
 from cygrad._core.interop cimport array_of, tensor_of_array
-from cygrad._core.operands cimport Value, check_in_place, copy_into, number_of, to_value
-from cygrad._core.rules cimport RuleOp, record, rule_op, wanted
+from cygrad._core.operands cimport Value, copy_into, number_of, to_value
+from cygrad._core.rules cimport RuleOp, record, record_outputs, rule_op, wanted
 from cygrad._core.storage cimport dtypes
-from cygrad._core.tensor cimport TensorImpl, empty, normalize_dim, parse_sizes, sizes_tuple, view_of
+from cygrad._core.tensor cimport CREATED, CREATED_MULTIPLE, TensorImpl, empty, needs_grad, normalize_dim, parse_sizes, sizes_tuple, view_of
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
 
 import numpy
@@ -24,7 +25,8 @@ cdef extern from "Python.h":
 
 
 # ----- Indexing -----
-cdef RuleOp SLICE = rule_op("slice"), SELECT = rule_op("select")
+cdef RuleOp SLICE = rule_op("slice"), SELECT = rule_op("select"), INDEX_PUT = rule_op("index_put")
+cdef RuleOp UNBIND = rule_op("unbind"), SPLIT = rule_op("split"), SPLIT_WITH_SIZES = rule_op("split_with_sizes")
 
 
 cdef bint is_integer(object item):
@@ -141,9 +143,7 @@ cdef object get_item(TensorImpl x, object key):
     cdef TensorImpl result = basic_view(x, items)
     if result is not None:
         if wanted(x, None):
-            last = items[len(items) - 1] if items else None
-            record(SLICE if PySlice_Check(last) or last is None or last is Ellipsis else SELECT, x, None, result,
-                   (sizes_tuple(x.ndim, x.sizes), items))
+            record_part(x, result, items)
         return result
     lookup = numpy_key(key)
     try:
@@ -159,9 +159,11 @@ cdef object get_item(TensorImpl x, object key):
 cdef int set_item(TensorImpl x, object key, object value) except -1:
     cdef tuple items = key if type(key) is tuple else (key,)
     cdef TensorImpl source = value if isinstance(value, TensorImpl) else None, place
-    cdef bint recorded = cg_kind[x.dtype_nr] == b"f" and wanted(x, source)
-    check_in_place(x, recorded)
-    place = basic_view(x, items)
+    cdef bint recorded = cg_kind[x.dtype_nr] == b"f" and wanted(x, source), whole = len(items) == 1 and items[0] is Ellipsis
+    place = x if whole else basic_view(x, items)
+    check_in_place(x if place is None else place, recorded)
+    if recorded and place is not None and not whole and needs_grad(x):
+        record_part(x, place, items)
     if source is None:
         source = scalar_like(x, value)
     if place is None:
@@ -178,9 +180,18 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
             source = get_item(source, 0)
         copy_into(place, source)
     x.storage.version += 1
-    if recorded:
-        record(rule_op("copy_slices"), x, source, x, (items, sizes_tuple(source.ndim, source.sizes)))
-    return 0
+    if not recorded:
+        return 0
+    if place is None:
+        return record_in_place(INDEX_PUT, x, source, (items, sizes_tuple(source.ndim, source.sizes), dtypes[source.dtype_nr]))
+    return record_copy(place, source) if needs_grad(source) else cut_history(place)
+
+
+cdef int record_part(TensorImpl x, TensorImpl part, tuple items) except -1:
+    """Record a view of a basic index."""
+    last = items[len(items) - 1] if items else None
+    return record(SLICE if PySlice_Check(last) or last is None or last is Ellipsis else SELECT, x, None, part,
+                  (sizes_tuple(x.ndim, x.sizes), items))
 
 
 cdef TensorImpl scalar_like(TensorImpl x, object value):
@@ -301,6 +312,19 @@ def select(TensorImpl input not None, dim, index):
     return get_item(input, (slice(None),) * d + (place,))
 
 
+cdef tuple several_views(TensorImpl x, RuleOp op, list views, tuple params):
+    """Record views that were made at once: none of them may be changed in place, since each knows the others."""
+    cdef TensorImpl view
+    if not views:
+        return ()
+    if wanted(x, None):
+        record_outputs(op, x, views, params)
+    for view in views:
+        if not view.flags & CREATED:
+            view.flags |= CREATED_MULTIPLE
+    return tuple(views)
+
+
 def unbind(TensorImpl input not None, dim=0):
     """Return the views at each index of a dim.
 
@@ -311,7 +335,22 @@ def unbind(TensorImpl input not None, dim=0):
     if input.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     cdef int d = normalize_dim(dim, input.ndim)
-    return tuple([select(input, d, index) for index in range(input.sizes[d])])
+    cdef tuple before = (slice(None),) * d
+    cdef list shape = list(sizes_tuple(input.ndim, input.sizes))
+    shape[d] = 1
+    return several_views(input, UNBIND, [basic_view(input, before + (index,)) for index in range(input.sizes[d])], (shape, d))
+
+
+cdef tuple split_at(TensorImpl x, RuleOp op, list sections, int d):
+    """Return the views of consecutive parts along a dim."""
+    cdef tuple before = (slice(None),) * d
+    cdef list views = [], shapes = []
+    cdef Py_ssize_t start = 0
+    for section in sections:
+        views.append(basic_view(x, before + (slice(start, start + section),)))
+        shapes.append((<object>views[len(views) - 1]).shape)
+        start += section
+    return several_views(x, op, views, (shapes, d))
 
 
 def split(TensorImpl input not None, split_size_or_sections, dim=0):
@@ -321,23 +360,52 @@ def split(TensorImpl input not None, split_size_or_sections, dim=0):
     >>> cygrad.arange(5).split(2)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
+    cdef Py_ssize_t part
+    if isinstance(split_size_or_sections, (tuple, list)):
+        return split_with_sizes(input, split_size_or_sections, dim)
     if input.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     cdef int d = normalize_dim(dim, input.ndim)
-    cdef intptr_t size = input.sizes[d], start = 0
-    if isinstance(split_size_or_sections, (tuple, list)):
-        sections = list(split_size_or_sections)
-        if sum(sections) != size or min(sections, default=0) < 0:
-            raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {d}), "
-                               f"but got split_sizes={sections}")
-    else:
-        if split_size_or_sections == 0 and size:
-            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}")
-        if split_size_or_sections < 0:
-            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size_or_sections}")
-        sections = [min(split_size_or_sections, size - first) for first in range(0, size, max(split_size_or_sections, 1))] or [0]
-    parts = []
-    for section in sections:
-        parts.append(narrow(input, d, start, section))
-        start += section
-    return tuple(parts)
+    cdef Py_ssize_t size = input.sizes[d]
+    part = PyNumber_AsSsize_t(split_size_or_sections, OverflowError)
+    if part == 0 and size:
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}")
+    if part < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={part}")
+    return split_at(input, SPLIT, [min(part, size - first) for first in range(0, size, max(part, 1))] or [0], d)
+
+
+def split_with_sizes(TensorImpl input not None, split_sizes, dim=0):
+    """Return views of consecutive parts of the sizes listed.
+
+    >>> import cygrad
+    >>> cygrad.arange(3).split_with_sizes([1, 2])
+    (tensor([0]), tensor([1, 2]))
+    """
+    if input.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    cdef int d = normalize_dim(dim, input.ndim)
+    cdef list sections = [PyNumber_AsSsize_t(section, OverflowError) for section in tuple(split_sizes)]
+    if sum(sections) != input.sizes[d] or min(sections, default=0) < 0:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.sizes[d]} (input tensor's size at dimension "
+                           f"{d}), but got split_sizes={sections}")
+    return split_at(input, SPLIT_WITH_SIZES, sections, d)
+
+
+def chunk(TensorImpl input not None, chunks, dim=0):
+    """Return at most `chunks` views of parts of equal size along a dim; the last may be smaller.
+
+    >>> import cygrad
+    >>> cygrad.arange(5).chunk(2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    cdef Py_ssize_t count = PyNumber_AsSsize_t(chunks, OverflowError)
+    if input.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if count <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {count}")
+    cdef int d = normalize_dim(dim, input.ndim)
+    cdef Py_ssize_t size = input.sizes[d]
+    if size == 0:
+        return split_at(input, SPLIT_WITH_SIZES, [0] * count, d)
+    return split(input, (size + count - 1) // count, d)

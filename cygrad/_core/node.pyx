@@ -6,7 +6,8 @@ from cpython.ref cimport Py_XDECREF
 from libc.stdlib cimport free, realloc
 
 from cygrad._core.storage cimport dtypes
-from cygrad._core.tensor cimport REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, make_untracked, shallow_copy, sizes_tuple
+from cygrad._core.tensor cimport (INFERENCE, REQUIRES_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, make_untracked, shallow_copy,
+                                  sizes_tuple)
 
 cdef extern from "Python.h":
     void PyObject_GC_Track(void* object)
@@ -15,8 +16,11 @@ cdef extern from "Python.h":
 cdef extern from *:
     """
     static __thread int cg_grad_mode = 1;
+    static __thread int cg_inference_mode = 0;
     static int *cg_grad_mode_address(void) { return &cg_grad_mode; }
+    static int *cg_inference_mode_address(void) { return &cg_inference_mode; }
     """
+    int* cg_inference_mode_address() noexcept nogil
     int* cg_grad_mode_address() noexcept nogil
 
 
@@ -33,6 +37,31 @@ cdef unsigned long long last_sequence_nr = 0
 cdef int* grad_mode() noexcept nogil:
     """Return the address of this thread's grad mode (1: operations are recorded)."""
     return cg_grad_mode_address()
+
+
+cdef int inference_threads = 0      # threads in inference mode: while there are none, nobody asks for his own mode
+
+
+cdef bint is_inference_mode() noexcept:
+    """Say whether this thread is in inference mode."""
+    return inference_threads > 0 and cg_inference_mode_address()[0] != 0
+
+
+def is_inference_mode_enabled():
+    """Say whether this thread makes inference tensors.
+
+    >>> import cygrad
+    >>> cygrad.is_inference_mode_enabled()
+    False
+    """
+    return is_inference_mode()
+
+
+def _set_inference_mode(bint mode):
+    """Set whether this thread makes inference tensors; `inference_mode` is the public form."""
+    global inference_threads
+    inference_threads += mode - cg_inference_mode_address()[0]
+    cg_inference_mode_address()[0] = mode
 
 
 def is_grad_enabled():
@@ -66,6 +95,13 @@ cdef class Node:
     cdef int save(self, int place, TensorImpl tensor) except -1:
         """Keep an operand, or (place RESULT) the result, with its version."""
         cdef unsigned long long version = tensor.storage.version
+        if tensor.flags & INFERENCE:
+            raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+                               "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+                               "it in autograd, or use `cygrad.no_grad()` instead of `cygrad.inference_mode()`.")
+        tensor.flags |= SAVED
+        if tensor.base is not None:
+            tensor.base.flags |= SAVED
         if place == 0:
             self.saved0, self.version0 = tensor, version
         elif place == 1:
@@ -287,8 +323,25 @@ cdef AccumulateGrad accumulator_of(TensorImpl leaf):
     return node
 
 
+cdef regenerate_function regenerate = NULL
+
+
+cdef void set_regenerate(regenerate_function function) noexcept:
+    """Set what gives a view a new node; the module of in-place changes, a layer above, brings it."""
+    global regenerate
+    regenerate = function
+
+
+cdef int refresh(TensorImpl tensor) except -1:
+    """Bring the node of a view up to date with what was done to its base in place."""
+    if tensor.flags & VIEW and tensor.view_version != tensor.storage.version and tensor.base.flags & REQUIRES_GRAD:
+        return regenerate(tensor)
+    return 0
+
+
 cdef Node gradient_edge(TensorImpl tensor, int* output_nr):
     """Return the node that the gradient of a tensor goes to; None if it needs none."""
+    refresh(tensor)
     output_nr[0] = tensor.output_nr
     if tensor.node is not None:
         return tensor.node
@@ -297,6 +350,8 @@ cdef Node gradient_edge(TensorImpl tensor, int* output_nr):
 
 cdef int connect(Node node, int index, TensorImpl tensor) except -1:
     """Make the edge from a node to where the gradient of its input `index` goes. With gradient_edge the readers of `tensor.node`."""
+    if tensor is not None:
+        refresh(tensor)
     if tensor is None or not tensor.flags & REQUIRES_GRAD:
         set_edge(node, index, None, 0)
     elif tensor.node is None:
@@ -312,6 +367,7 @@ cdef int attach(TensorImpl result, Node node, int output_nr) except -1:
     """Make a tensor the output of a node."""
     result.node, result.output_nr = node, output_nr
     result.flags |= REQUIRES_GRAD
+    result.view_version = result.storage.version
     if node.flags & NODE_TRACKED:
         track_tensor(result)
     return 0

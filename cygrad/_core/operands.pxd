@@ -1,6 +1,6 @@
 """Operands: values that are tensors or Python scalars, their common shape, and the memory that results go to.
 
-Whoever writes into a tensor asks check_writable, check_in_place or check_out first. Nothing here is recorded. Needs the GIL.
+Whoever writes into a tensor asks check_in_place (of `inplace`) or check_out first. Nothing here is recorded. Needs the GIL.
 """
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
@@ -23,7 +23,6 @@ cdef double number_of(const Value* value, int dtype) except? -1
 cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept
 cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept
 cdef int check_writable(TensorImpl target) except -1
-cdef int check_in_place(TensorImpl target, bint recorded) except -1
 cdef int check_out(TensorImpl out, bint recorded) except -1
 cdef TensorImpl write_out(TensorImpl out, TensorImpl result, bint recorded)
 cdef int copy_into(TensorImpl target, TensorImpl source) except -1
@@ -36,3 +35,4 @@ cdef bint shape_is(TensorImpl tensor, int ndim, const intptr_t* shape) noexcept
 cdef object out_shape_error(TensorImpl out, int ndim, const intptr_t* shape)
 cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values)
 cdef bint fits(long long integer, int dtype)
+cdef bint is_dense(TensorImpl tensor) noexcept

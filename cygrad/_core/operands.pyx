@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 
 from cygrad._core.node cimport grad_mode
 from cygrad._core.storage cimport dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TensorImpl, empty, empty_strided, sizes_tuple, tensor_type)
+from cygrad._core.tensor cimport (CONTIGUOUS, TensorImpl, empty, empty_strided, needs_grad, sizes_tuple, tensor_type)
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize, cg_kind, copy)
 
 cdef extern from "Python.h":
@@ -208,29 +208,10 @@ cdef int check_writable(TensorImpl target) except -1:
     return 0
 
 
-cdef int check_in_place(TensorImpl target, bint recorded) except -1:
-    """Refuse an in-place change that would make a gradient wrong."""
-    check_writable(target)
-    if not grad_mode()[0]:
-        return 0
-    if target.flags & REQUIRES_GRAD and target.node is None:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation. "
-                           "Change it inside `with cygrad.no_grad():`, or use the out-of-place form.")
-    if target.base is None:
-        return 0
-    if recorded and target.base.flags & REQUIRES_GRAD and target.base.node is None:
-        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation. "
-                           "Change it inside `with cygrad.no_grad():`, or use the out-of-place form.")
-    if recorded or target.base.node is not None:
-        raise RuntimeError("in-place operations on a view of a tensor with history are not supported in this version: its base "
-                           "would need a new history. Use the out-of-place form, or clone() the view first.")
-    return 0
-
-
 cdef int check_out(TensorImpl out, bint recorded) except -1:
     """Refuse an `out=` that autograd would have to know of."""
     check_writable(out)
-    if recorded or (grad_mode()[0] and out.flags & REQUIRES_GRAD):
+    if recorded or (grad_mode()[0] and needs_grad(out)):
         raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                            "requires grad; call the function inside `with cygrad.no_grad():`, or without out=.")
     return 0
@@ -251,7 +232,7 @@ cdef TensorImpl write_out(TensorImpl out, TensorImpl result, bint recorded):
 
 def checked_out(TensorImpl out not None, TensorImpl result not None):
     """Write a result into a tensor given as out=, and return that."""
-    return write_out(out, result, result.flags & REQUIRES_GRAD != 0)
+    return write_out(out, result, needs_grad(result))
 
 
 cdef object out_shape_error(TensorImpl out, int ndim, const intptr_t* shape):

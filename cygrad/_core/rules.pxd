@@ -16,10 +16,14 @@ cdef class RuleOp:
     cdef tuple plans                    # where the arguments of each function come from
     cdef tuple reads                    # bit k: input k, bit RESULT: the result
     cdef bint each
+    cdef bint gathers                   # reads the gradients of several outputs
 
 cdef class RuleNode(Node):
-    cdef object call(self, RuleOp op, int function, TensorImpl g)
+    cdef object call(self, RuleOp op, int function, PyObject** grads)
 
 cdef RuleOp rule_op(str name)
 cdef bint wanted(TensorImpl a, TensorImpl b)
+cdef RuleNode node_of(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs)
 cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs=*) except -1
+cdef int record_view(TensorImpl base, TensorImpl view, tuple geometry) except -1
+cdef int record_outputs(RuleOp op, TensorImpl a, list results, tuple params) except -1

@@ -6,12 +6,13 @@ from cpython.ref cimport Py_INCREF
 
 from cygrad._core.node cimport (NODE_RELEASED, RESULT, Node, attach, connect, edge, finish_node_type, grad_mode, init_node, released_error,
                                 track_reachable)
-from cygrad._core.tensor cimport REQUIRES_GRAD, TENSOR_TRACKED, TensorImpl, shallow_copy
+from cygrad._core.tensor cimport TENSOR_TRACKED, TensorImpl, needs_grad, shallow_copy
 
 from cygrad.ops import RULES
 
 cdef enum:
     GRADIENT = -1
+    GRADIENTS = -2              # of all outputs, as a list
     FIRST_PARAM = RESULT + 1    # below are inputs and the result
 
 
@@ -21,14 +22,15 @@ cdef class RuleOp:
 
     def __cinit__(self, rule):
         self.rule, self.name, self.params = rule, rule.name, rule.params
-        self.node_name = rule.node + "Backward0"
+        self.node_name = rule.node
         self.each = rule.each is not None
-        sources = {"g": GRADIENT, "y": RESULT}
+        sources = {"g": GRADIENT, "gs": GRADIENTS, "y": RESULT}
         sources |= {name: k for k, name in enumerate(rule.inputs)}
         sources |= {name: FIRST_PARAM + k for k, name in enumerate(rule.params)}
         keys = ["each"] if self.each else rule.inputs
         self.functions = (rule.each,) if self.each else tuple([rule.gradients[name] for name in rule.inputs])
         self.plans = tuple([tuple([sources[name] for name in rule.names[key]]) for key in keys])
+        self.gathers = any([GRADIENTS in plan for plan in self.plans])
         self.reads = tuple([sum([1 << source for source in plan if 0 <= source <= RESULT]) for plan in self.plans])
 
 
@@ -41,7 +43,7 @@ cdef RuleOp rule_op(str name):
 
 cdef bint wanted(TensorImpl a, TensorImpl b):
     """Say whether an operator on these inputs (b may be None) is to be recorded."""
-    return grad_mode()[0] != 0 and (a.flags & REQUIRES_GRAD != 0 or b is not None and b.flags & REQUIRES_GRAD != 0)
+    return grad_mode()[0] != 0 and (needs_grad(a) or b is not None and needs_grad(b))
 
 
 cdef class RuleNode(Node):
@@ -50,14 +52,16 @@ cdef class RuleNode(Node):
     cdef str node_name(self):
         return (<RuleOp>self.op).node_name
 
-    cdef object call(self, RuleOp op, int function, TensorImpl g):
+    cdef object call(self, RuleOp op, int function, PyObject** grads):
         """Call a function of the rule with what it names."""
         cdef TensorImpl tensor
         cdef list arguments = []
-        cdef int source
+        cdef int source, k
         for source in op.plans[function]:
             if source == GRADIENT:
-                arguments.append(g)
+                arguments.append(<object>grads[0])
+            elif source == GRADIENTS:
+                arguments.append([<object>grads[k] if grads[k] is not NULL else None for k in range(self.outputs)])
             elif source >= FIRST_PARAM:
                 arguments.append(self.params[source - FIRST_PARAM])
             else:
@@ -74,13 +78,16 @@ cdef class RuleNode(Node):
         cdef int k, output_nr
         if self.flags & NODE_RELEASED:
             raise released_error()
-        if grads[0] is NULL:
+        for k in range(self.outputs if op.gathers else 1):
+            if grads[k] is not NULL:
+                break
+        else:
             return 0
-        parts = self.call(op, 0, <TensorImpl>grads[0]) if op.each else None
+        parts = self.call(op, 0, grads) if op.each else None
         for k in range(self.edges):
             if edge(self, k, &output_nr) is None:
                 continue
-            part = <TensorImpl?>(parts[k] if op.each else self.call(op, k, <TensorImpl>grads[0]))
+            part = <TensorImpl?>(parts[k] if op.each else self.call(op, k, grads))
             Py_INCREF(part)
             results[k] = <PyObject*>part
         return 0
@@ -89,18 +96,18 @@ cdef class RuleNode(Node):
 finish_node_type(RuleNode)
 
 
-cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs=1) except -1:
-    """Make the node of a result with one or two inputs (b may be None); `params` in the order of the rule."""
+cdef RuleNode node_of(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs):
+    """Return the node of a result with one or two inputs (b may be None); `params` in the order of the rule."""
     cdef RuleNode node = RuleNode.__new__(RuleNode)
     cdef int reads = 0
     init_node(node, outputs)
     node.op, node.params = op, params
     connect(node, 0, a)
-    if a.flags & REQUIRES_GRAD:
+    if needs_grad(a):
         reads = op.reads[0]
     if b is not None:
         connect(node, 1, b)
-        if b.flags & REQUIRES_GRAD:
+        if needs_grad(b):
             reads |= <int>op.reads[1]
     if reads & 1:
         node.save(0, a)
@@ -110,7 +117,26 @@ cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple 
         node.save(RESULT, result)
     if a.flags & TENSOR_TRACKED or b is not None and b.flags & TENSOR_TRACKED:
         track_reachable(node)
-    return attach(result, node, 0)
+    return node
+
+
+cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs=1) except -1:
+    """Make the node of a result."""
+    return attach(result, node_of(op, a, b, result, params, outputs), 0)
+
+
+cdef int record_outputs(RuleOp op, TensorImpl a, list results, tuple params) except -1:
+    """Make the node of several results of one input; the rule reads neither of them."""
+    cdef Py_ssize_t k
+    record(op, a, None, results[0], params, <int>len(results))
+    for k in range(1, len(results)):
+        attach(results[k], (<TensorImpl>results[0]).node, <int>k)
+    return 0
+
+
+cdef int record_view(TensorImpl base, TensorImpl view, tuple geometry) except -1:
+    """Make the node of a view that is a given part of its base, in place of the one it has."""
+    return record(rules["as_strided"], base, None, view, (geometry,))
 
 
 def record_rule(str name, tuple inputs, TensorImpl result not None, tuple params, int outputs=1):
@@ -123,7 +149,7 @@ def record_rule(str name, tuple inputs, TensorImpl result not None, tuple params
         if wanted(inputs[0], inputs[1] if len(inputs) == 2 else None):
             record(op, inputs[0], inputs[1] if len(inputs) == 2 else None, result, params, outputs)
         return result
-    if not grad_mode()[0] or not any([(<TensorImpl?>tensor).flags & REQUIRES_GRAD for tensor in inputs]):
+    if not grad_mode()[0] or not any([needs_grad(<TensorImpl?>tensor) for tensor in inputs]):
         return result
     node = RuleNode.__new__(RuleNode)
     init_node(node, outputs)

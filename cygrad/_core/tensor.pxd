@@ -14,6 +14,15 @@ cdef enum:
     CONTIGUOUS = 2          # dense, row-major
     TENSOR_TRACKED = 4
     RETAINS_GRAD = 8
+    VIEW = 16
+    SAVED = 32              # itself, or a view of it, was saved by a node
+    INFERENCE = 64          # made in inference mode
+    # How a view was made, where that forbids changing it in place while changes are recorded.
+    CREATED_WITHOUT_GRAD = 256
+    CREATED_IN_INFERENCE = 512
+    CREATED_MULTIPLE = 1024         # one of several views that a function returned
+    CREATED_BY_FUNCTION = 2048      # a user's
+    CREATED = 256 | 512 | 1024 | 2048
     INLINE_DIMS = 8
 
 cdef class ManyDims:
@@ -37,7 +46,12 @@ cdef class TensorImpl:
     cdef object extra               # hooks of a leaf, or None
     cdef void* accumulator          # weak: the AccumulateGrad clears it when it dies
     cdef object __weakref__
+    cdef unsigned long long view_version    # of the memory when a view got its node
     cdef intptr_t inline_dims[16]
+
+cdef inline bint needs_grad(TensorImpl tensor) noexcept:
+    """Say whether operations on a tensor are recorded: its own flag, or a view's base's."""
+    return tensor.flags & REQUIRES_GRAD or tensor.flags & VIEW and tensor.base.flags & REQUIRES_GRAD
 
 cdef type tensor_type
 cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)

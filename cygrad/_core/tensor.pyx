@@ -6,7 +6,7 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, malloc
 
-from cygrad._core.node cimport gradient_edge, hooks_of, track_reachable
+from cygrad._core.node cimport grad_mode, gradient_edge, hooks_of, is_inference_mode, refresh, track_reachable
 from cygrad._core.storage cimport DType, Storage, borrow, dtypes, new_storage
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
 
@@ -150,6 +150,8 @@ cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, con
     tensor.count = 1
     for d in range(ndim):
         tensor.count *= shape[d]
+    if is_inference_mode():
+        tensor.flags |= INFERENCE
     return tensor
 
 
@@ -183,6 +185,10 @@ cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* s
     """Make a tensor over the memory of another."""
     cdef TensorImpl view = new_tensor(base.storage, data, base.dtype_nr, ndim, shape, strides)
     view.base = base if base.base is None else base.base
+    view.view_version = base.storage.version
+    view.flags = (view.flags & ~<unsigned>INFERENCE) | VIEW | base.flags & (CREATED | INFERENCE)
+    if not grad_mode()[0]:
+        view.flags = (view.flags & ~<unsigned>CREATED) | (CREATED_IN_INFERENCE if is_inference_mode() else CREATED_WITHOUT_GRAD)
     if view.base.flags & TENSOR_TRACKED:
         track(view)
     return view
@@ -190,7 +196,9 @@ cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* s
 
 cdef TensorImpl shallow_copy(TensorImpl tensor):
     """Make a tensor of the same memory, geometry and version without history."""
-    return new_tensor(tensor.storage, tensor.data, tensor.dtype_nr, tensor.ndim, tensor.sizes, tensor.strides)
+    cdef TensorImpl copy = new_tensor(tensor.storage, tensor.data, tensor.dtype_nr, tensor.ndim, tensor.sizes, tensor.strides)
+    copy.flags = (copy.flags & ~<unsigned>INFERENCE) | tensor.flags & INFERENCE
+    return copy
 
 
 cdef bint is_unique(PyObject* object) noexcept:
@@ -292,7 +300,7 @@ cdef class TensorImpl:
     def __getbuffer__(self, Py_buffer* buffer, int flags):
         cdef int d, itemsize = cg_itemsize[self.dtype_nr]
         cdef Py_ssize_t* strides
-        if self.flags & REQUIRES_GRAD:
+        if needs_grad(self):
             raise BufferError("a Tensor that requires grad gives no buffer: its history would be lost. Use tensor.detach().")
         if self.storage.readonly and flags & PyBUF_WRITABLE:
             raise BufferError("the tensor's memory is read-only")
@@ -319,12 +327,13 @@ cdef class TensorImpl:
     @property
     def requires_grad(self):
         """Whether operations on this tensor are recorded."""
-        return bool(self.flags & REQUIRES_GRAD)
+        return needs_grad(self)
 
     @requires_grad.setter
     def requires_grad(self, value):
         if not isinstance(value, bool):
             raise RuntimeError(f"requires_grad must be a bool, got {type(value).__name__}")
+        refresh(self)
         if not value and self.node is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
                                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
@@ -339,13 +348,14 @@ cdef class TensorImpl:
     @property
     def is_leaf(self):
         """Whether the tensor was made by the user, not by a recorded operation."""
+        refresh(self)
         return self.node is None
 
     @property
     def grad_fn(self):
         """The node of the graph that made this tensor, or None."""
-        cdef int output_nr
-        return gradient_edge(self, &output_nr) if self.node is not None else None
+        refresh(self)
+        return self.node
 
     @property
     def grad(self):
@@ -390,6 +400,7 @@ cdef class TensorImpl:
     def retain_grad(self):
         """Keep the gradient of this non-leaf in `.grad`; a leaf does so anyway."""
         cdef int output_nr
+        refresh(self)
         if not self.flags & REQUIRES_GRAD:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if self.node is not None and not self.flags & RETAINS_GRAD:
@@ -404,6 +415,7 @@ cdef class TensorImpl:
     def _hook_table(self):
         """Return the dict of hooks on this tensor's gradient: a leaf's own, or its place at the node that made it."""
         cdef int output_nr
+        refresh(self)
         if not self.flags & REQUIRES_GRAD:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         track_reachable(self)
@@ -416,6 +428,8 @@ cdef class TensorImpl:
     @property
     def _version(self):
         """How often the memory was changed in place."""
+        if self.flags & INFERENCE:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return self.storage.version
 
     @property
@@ -433,8 +447,8 @@ cdef class TensorImpl:
         return new_tensor(borrow(self.storage), self.data, self.dtype_nr, self.ndim, self.sizes, self.strides)
 
     def detach(self):
-        """Return a view of the same memory, and the same version counter, that needs no gradient."""
-        return view_of(self, self.data, self.ndim, self.sizes, self.strides)
+        """Return a tensor of the same memory, and the same version counter, that needs no gradient."""
+        return shallow_copy(self)
 
 
 cdef int normalize_dim(object dim, int ndim) except -1:

@@ -35,11 +35,11 @@ def rule(name: str, *, each: Callable | None = None, linear=False, bilinear=Fals
     inputs = tuple(argument[1:] for argument in gradients)
     functions = {argument[1:]: function for argument, function in gradients.items()} | ({"each": each} if each else {})
     names = {key: function.__code__.co_varnames[:function.__code__.co_argcount] for key, function in functions.items()}
-    given = {"g", "y", *inputs}
+    given = {"g", "gs", "y", *inputs}
     params = tuple(dict.fromkeys(word for words in names.values() for word in words if word not in given))
     camel_case = "".join(word.capitalize() for word in name.split("_"))
     functions.pop("each", None)
-    RULES[name] = Rule(name, inputs, functions, each, names, params, linear, bilinear, node or camel_case)
+    RULES[name] = Rule(name, inputs, functions, each, names, params, linear, bilinear, node or camel_case + "Backward0")
 
 
 def keep_dims(g, shape, dim):
@@ -52,6 +52,12 @@ def parts_of(g, sizes, dim):
     """Cut the gradient of joined tensors; size None stands for an empty vector that was left out."""
     parts = iter(g.split([size for size in sizes if size is not None], dim))
     return [g.new_zeros(0) if size is None else next(parts) for size in sizes]
+
+
+def joined(gs, shapes, dim):
+    """Join the gradients of the parts of a tensor; those that are undefined are zero."""
+    some = next(g for g in gs if g is not None)
+    return some._cat([some.new_zeros(shape) if g is None else g for g, shape in zip(gs, shapes, strict=True)], dim)
 
 
 def one_hot_mask(indices, shape, dim):
@@ -94,11 +100,23 @@ for _view in ("slice", "select"):
     rule(_view, dx=lambda g, shape, key: g._scatter_key(shape, key, False), linear=True)
 rule("index", dx=lambda g, shape, key: g._scatter_key(shape, key, True), linear=True)
 rule("scatter_key", dx=lambda g, key: g[key], linear=True)
+for _view in ("split", "split_with_sizes"):
+    rule(_view, dx=lambda gs, shapes, dim: joined(gs, shapes, dim), linear=True)
+rule("unbind", dx=lambda gs, shape, dim: joined([None if g is None else g.unsqueeze(dim) for g in gs], [shape] * len(gs), dim), linear=True)
+rule("as_strided", dx=lambda g, geometry: g._scatter_view(geometry), linear=True)
+rule("scatter_view", dx=lambda g, geometry: g._gather_view(geometry), linear=True)
+rule("gather_view", dx=lambda g, geometry: g._scatter_view(geometry), linear=True)
+
+# ----- In-place changes: the gradient of what was there before, then of what was written -----
+rule("fill", dx=lambda g: g.new_zeros(g.shape), linear=True)
+rule("copy", dx=lambda g: g.new_zeros(g.shape), dsrc=lambda g, shape, dtype: g.sum_to_size(shape).to(dtype), linear=True, node="CopyBackwards")
+rule("index_put", dx=lambda g, key: g._with_zeros_at(key), dvalue=lambda g, key, shape, dtype: g[key].sum_to_size(shape).to(dtype))
+rule("as_strided_scatter", dx=lambda g, geometry: g._put_view(g.new_zeros(geometry[2]), geometry),
+     dsrc=lambda g, geometry: g._gather_view(geometry))
 
 # ----- Copies -----
 rule("clone", dx=lambda g: g, linear=True)
 rule("to_copy", dx=lambda g, dtype: g.to(dtype), linear=True)
-rule("copy_slices", dx=lambda g, key: g._with_zeros_at(key), dvalue=lambda g, key, value_shape: g[key].sum_to_size(value_shape))
 rule("cat", each=parts_of, linear=True)
 rule("stack", each=lambda g, dim: g.unbind(dim), linear=True)
 
@@ -115,5 +133,5 @@ rule("cumsum", dx=lambda g, dim, reverse: g._cumsum(dim, not reverse), linear=Tr
 
 # ----- Products -----
 rule("matmul", da=lambda g, b, a_shape: (g @ b.mT).sum_to_size(a_shape), db=lambda g, a, b_shape: (a.mT @ g).sum_to_size(b_shape),
-     bilinear=True, node="Mm")
+     bilinear=True, node="MmBackward0")
 rule("dot", da=lambda g, b: g * b, db=lambda g, a: g * a, bilinear=True)

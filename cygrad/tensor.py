@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cygrad import creation
-from cygrad._core import indexing, strided, views
+from cygrad._core import indexing, memory, strided, views
 from cygrad._core.dispatch import ops
 from cygrad._core.interop import to_array
 from cygrad._core.operators import TensorBase
@@ -178,6 +178,9 @@ class Tensor(TensorBase):
     copy_ = indexing.copy_
     fill_ = indexing.fill_
     zero_ = indexing.zero_
+    resize_ = memory.resize_
+    resize_as_ = memory.resize_as_
+    set_ = memory.set_
     _scatter_key = indexing._scatter_key
     _with_zeros_at = indexing._with_zeros_at
     _gather_view = strided._gather_view

@@ -456,15 +456,6 @@ def test_integer_outputs_are_not_differentiable(x):
     assert not c.requires_grad
 
 
-def test_mark_dirty_is_refused_in_this_version(x):
-    def forward(ctx, a):
-        ctx.mark_dirty(a)
-        return a
-
-    with pytest.raises(NotImplementedError, match="mark_dirty"):
-        function(forward, lambda ctx, g: g).apply(x * 1)
-
-
 # ----- Second derivatives -----
 
 

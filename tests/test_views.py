@@ -103,6 +103,8 @@ def test_names_of_what_writes(x):
     assert y.grad_fn.name() == "CopyBackwards"
     assert [node.name() for node, _ in y.grad_fn.next_functions] == ["MulBackward0", "AccumulateGrad"]
     y.zero_()
+    assert y.grad_fn.name() == "ZeroBackward0"
+    y.fill_(1)
     assert y.grad_fn.name() == "FillBackward0"
     y[cg.tensor([0, 1])] = 5.0
     assert y.grad_fn.name() == "IndexPutBackward0"

@@ -94,6 +94,8 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
             memset(operands[k].strides, 0, ndim * sizeof(intptr_t))
     fill_operand(&operands[count], target, out_dtype, ndim, shape)
     if (fresh or private) and target.count >= RELEASE_GIL:
+        # Other threads may give an operand other memory meanwhile.
+        held = [(<TensorImpl>values[k].tensor).storage for k in range(count) if values[k].tensor is not NULL]
         with nogil:
             run_kernel(kernel, dtype, count + 1, operands, ndim, shape, params, cost, fresh)
     else:

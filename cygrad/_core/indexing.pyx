@@ -269,7 +269,11 @@ def zero_(TensorImpl self not None):
     >>> cygrad.ones(2).zero_()
     tensor([0., 0.])
     """
-    set_item(self, Ellipsis, 0)
+    check_in_place(self, False)
+    copy_into(self, scalar_like(self, 0))
+    self.storage.version += 1
+    if wanted(self, None):
+        cut_history(self, True)
     return self
 
 

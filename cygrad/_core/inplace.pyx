@@ -4,18 +4,18 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
 
-from cygrad._core.node cimport (Node, attach, connect, edge, finish_node_type, grad_mode, hooks_of, init_node, is_inference_mode, refresh,
+from cygrad._core.node cimport (Node, attach, connect, edge, finish_node_type, grad_mode, hooks_of, init_node, refresh,
                                 set_edge, set_regenerate, track_reachable)
 from cygrad._core.operands cimport check_writable, copy_into, copy_of, same_shape
 from cygrad._core.rules cimport RuleOp, node_of, record_view, rule_op
 from cygrad._core.storage cimport dtypes
 from cygrad._core.strided cimport laid_out, lies_within, overlaps_itself, part_of
-from cygrad._core.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD, INFERENCE,
+from cygrad._core.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
                                   REQUIRES_GRAD, RETAINS_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, is_unique, needs_grad, offset_of,
-                                  sizes_tuple)
+                                  sizes_tuple, view_of)
 from cygrad._kernels.elementwise cimport cg_promotion
 
-cdef RuleOp COPY = rule_op("copy"), FILL = rule_op("fill")
+cdef RuleOp COPY = rule_op("copy"), FILL = rule_op("fill"), ZERO = rule_op("zero")
 
 
 # ----- Checks -----
@@ -23,8 +23,9 @@ cdef object creation_error(TensorImpl view, bint indirect):
     """Return the error for a change of, or under, a view that autograd cannot follow."""
     changed = "its base or another view of its base has been" if indirect else "is being"
     if view.flags & (CREATED_IN_INFERENCE | CREATED_WITHOUT_GRAD) or view.node is None:
-        mode = "inference mode" if view.flags & CREATED_IN_INFERENCE else "no_grad mode"
-        text = f"A view was created in {mode} and {changed} modified inplace with grad mode enabled."
+        text = (f"A view was created in inference mode and {changed} modified inplace in normal mode."
+                if view.flags & CREATED_IN_INFERENCE else
+                f"A view was created in no_grad mode and {changed} modified inplace with grad mode enabled.")
     else:
         text = f"Output {view.output_nr} of {view.node.name().partition("Backward")[0]} is a view and {changed} modified inplace."
     if view.flags & CREATED_MULTIPLE:
@@ -44,14 +45,14 @@ cdef object creation_error(TensorImpl view, bint indirect):
 cdef int check_in_place(TensorImpl target, bint recorded) except -1:
     """Refuse an in-place change that would make a gradient wrong; `recorded`: another operand brings a history."""
     check_writable(target)
-    if target.flags & INFERENCE and not is_inference_mode():
-        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
-                           "tensor before doing inplace update.")
     if not grad_mode()[0] or not recorded and not needs_grad(target):
         return 0
     if target.flags & VIEW:
         if target.flags & CREATED:
             raise creation_error(target, False)
+        if target.storage is not target.base.storage:
+            raise RuntimeError("the base of the written-to view was given other memory since (by set_(), resize_() or .data). "
+                               "Please clone() the view before performing the operation.")
         if needs_grad(target) and target.base.node is None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation. "
                                "Change it inside `with cygrad.no_grad():`, or use the out-of-place form.")
@@ -87,12 +88,12 @@ cdef int regenerate(TensorImpl view) except -1:
 set_regenerate(regenerate)
 
 
-cdef int rebase(TensorImpl target, Node node, int view_edge=0) except -1:
+cdef int rebase(TensorImpl target, Node node, int view_edge=0, int output_nr=0) except -1:
     """Make a node, whose edge `view_edge` is the target's history so far, the history of a target changed in place."""
     cdef TensorImpl base = target.base
     cdef Node before = target.node, after = node
     cdef CopySlices slices
-    cdef int k, output_nr = 0, number = target.output_nr
+    cdef int k, edge_nr = 0, number = target.output_nr
     if target.flags & VIEW:
         slices = CopySlices.__new__(CopySlices)
         slices.op, slices.params, slices.view_edge = node, geometry_of(base, target), view_edge
@@ -100,7 +101,7 @@ cdef int rebase(TensorImpl target, Node node, int view_edge=0) except -1:
             if k == view_edge:
                 connect(slices, k, base)
             else:
-                set_edge(slices, k, edge(node, k, &output_nr), output_nr)
+                set_edge(slices, k, edge(node, k, &edge_nr), edge_nr)
         init_node(slices, 1)
         if node.flags or target.flags & TENSOR_TRACKED or base.flags & TENSOR_TRACKED:
             track_reachable(slices)
@@ -108,7 +109,7 @@ cdef int rebase(TensorImpl target, Node node, int view_edge=0) except -1:
         record_view(base, target, slices.params)
         after = target.node
     else:
-        attach(target, node, 0)
+        attach(target, node, output_nr)
     if target.flags & RETAINS_GRAD and before is not None and before.hooks is not None:
         hooks_of(after).retained[target.output_nr] = hooks_of(before).retained.pop(number)
     # A node that saved the target, or a view of its memory, may be an ancestor now: a cycle.
@@ -171,9 +172,34 @@ cdef int record_copy(TensorImpl target, TensorImpl source) except -1:
     return record_in_place(COPY, target, source, (sizes_tuple(source.ndim, source.sizes), dtypes[source.dtype_nr]))
 
 
-cdef int cut_history(TensorImpl target) except -1:
+cdef int cut_history(TensorImpl target, bint zero=False) except -1:
     """Record that a target was overwritten with what has no gradient."""
-    return record_in_place(FILL, target, None, ())
+    return record_in_place(ZERO if zero else FILL, target, None, ())
+
+
+# ----- Outputs of user functions -----
+def check_dirty(TensorImpl tensor not None):
+    """Refuse an input that a user function has changed in place although autograd could not follow."""
+    if needs_grad(tensor) and tensor.node is None and not tensor.flags & VIEW:
+        raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+    check_in_place(tensor, True)
+
+
+def record_dirty(TensorImpl tensor not None, Node node not None, int edge_nr, int output_nr):
+    """Make a user function's node, whose edge `edge_nr` is the tensor's history so far, the history of an input it has changed."""
+    if tensor.flags & VIEW and node.outputs > 1:
+        raise RuntimeError("Functions which modify views in-place must return a single Variable")
+    rebase(tensor, node, edge_nr, output_nr)
+
+
+def view_as_itself(TensorImpl tensor not None):
+    """Return a view of all of a tensor, so that a user function may return an input as it is."""
+    return view_of(tensor, tensor.data, tensor.ndim, tensor.sizes, tensor.strides)
+
+
+def guard_view(TensorImpl view not None, bint several):
+    """Forbid changing a view in place that a user function has returned: that would go around its backward."""
+    view.flags = (view.flags & ~<unsigned>CREATED) | (CREATED_MULTIPLE if several else CREATED_BY_FUNCTION)
 
 
 # ----- Gradient -----

@@ -334,7 +334,8 @@ cdef void set_regenerate(regenerate_function function) noexcept:
 
 cdef int refresh(TensorImpl tensor) except -1:
     """Bring the node of a view up to date with what was done to its base in place."""
-    if tensor.flags & VIEW and tensor.view_version != tensor.storage.version and tensor.base.flags & REQUIRES_GRAD:
+    if (tensor.flags & VIEW and tensor.view_version != tensor.storage.version and tensor.base.flags & REQUIRES_GRAD
+            and tensor.storage is tensor.base.storage):
         return regenerate(tensor)
     return 0
 

@@ -7,9 +7,9 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, intptr_t, uint8_t
 from libc.string cimport memcpy
 
-from cygrad._core.node cimport grad_mode
+from cygrad._core.node cimport grad_mode, is_inference_mode
 from cygrad._core.storage cimport dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, TensorImpl, empty, empty_strided, needs_grad, sizes_tuple, tensor_type)
+from cygrad._core.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, empty, empty_strided, needs_grad, sizes_tuple, tensor_type)
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize, cg_kind, copy)
 
 cdef extern from "Python.h":
@@ -195,10 +195,13 @@ cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count,
 
 # ----- Memory that is written to -----
 cdef int check_writable(TensorImpl target) except -1:
-    """Refuse targets that are read-only or whose elements share memory."""
+    """Refuse targets that are read-only, made in inference mode or whose elements share memory."""
     cdef int d
     if target.storage.readonly:
         raise ValueError("assignment destination is read-only: the tensor shares memory with a read-only buffer; use clone()")
+    if target.flags & INFERENCE and not is_inference_mode():
+        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+                           "tensor before doing inplace update.")
     if target.flags & CONTIGUOUS:
         return 0
     for d in range(target.ndim):
@@ -278,6 +281,7 @@ cdef int copy_elements(TensorImpl target, TensorImpl source, bint release_gil) e
     fill_operand(&operands[0], target, target.dtype_nr, ndim, shape)
     fill_operand(&operands[1], source, source.dtype_nr, ndim, shape)
     if release_gil and target.count >= RELEASE_GIL:
+        held = source.storage       # other threads may give the source other memory meanwhile
         with nogil:
             copy(&operands[0], &operands[1], ndim, shape)
     else:

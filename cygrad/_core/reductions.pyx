@@ -7,7 +7,7 @@ from libc.string cimport memset
 from cygrad._core.operands cimport fill_operand, write_out
 from cygrad._core.rules cimport RuleOp, record, wanted
 from cygrad._core.storage cimport dtype_number, dtypes
-from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, normalize_dim, sizes_tuple
+from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, normalize_dim, shallow_copy, sizes_tuple
 from cygrad._kernels.elementwise cimport CG_INT64, MAX_DIMS, Operand, cg_kind
 from cygrad._kernels.reduction cimport BLOCK, cg_reduction, find, reduction, run, run_small, scan
 
@@ -73,7 +73,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     cdef intptr_t count = 1
     cdef int d, ndim = 0, failed, out_dtype
     cdef Operand operand
-    cdef TensorImpl result
+    cdef TensorImpl result, kept
     cdef bint recorded
     if dtype is not None and dtype_number(dtype) != x.dtype_nr:
         x = (<object>x).to(dtype)
@@ -98,9 +98,10 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         run_small(op.kernel, x.dtype_nr, x.data, count, result.data)
         failed = 0
     elif x.count >= RELEASE_GIL:
-        fill_operand(&operand, x, x.dtype_nr, x.ndim, x.sizes)
+        kept = shallow_copy(x)      # other threads may give the tensor other memory meanwhile
+        fill_operand(&operand, kept, kept.dtype_nr, kept.ndim, kept.sizes)
         with nogil:
-            failed = run(op.kernel, &operand, x.ndim, x.sizes, mask, result.data)
+            failed = run(op.kernel, &operand, kept.ndim, kept.sizes, mask, result.data)
     else:
         fill_operand(&operand, x, x.dtype_nr, x.ndim, x.sizes)
         failed = run(op.kernel, &operand, x.ndim, x.sizes, mask, result.data)
@@ -136,7 +137,7 @@ def make_reduction(ReductionOp op not None):
 def cumulate(str name, TensorImpl input not None, dim, bint reverse=False):
     """Return the running fold along a dim, from the end if `reverse`; not recorded."""
     cdef ReductionOp op = ops[name]
-    cdef TensorImpl x = input, result
+    cdef TensorImpl x = shallow_copy(input), result
     cdef Operand source, target
     cdef int d = normalize_dim(dim, x.ndim)
     result = empty(op.kernel.out_dtype[x.dtype_nr], x.ndim, x.sizes)
@@ -157,11 +158,11 @@ def extremum(str name, TensorImpl input not None, dim, bint keepdim=False, str c
         raise IndexError(f"{caller or name}(): Expected reduction dim {d} to have non-zero size.")
     values = reduce_tensor(op, detached, d, True, None, None)
     indices = empty(CG_INT64, values.ndim, values.sizes)
-    fill_operand(&source, input, input.dtype_nr, input.ndim, input.sizes)
+    fill_operand(&source, detached, detached.dtype_nr, detached.ndim, detached.sizes)
     fill_operand(&from_values, values, values.dtype_nr, values.ndim, values.sizes)
     fill_operand(&to_indices, indices, CG_INT64, values.ndim, values.sizes)
     with nogil:
-        find(op.kernel, &source, &from_values, &to_indices, input.ndim, input.sizes, d)
+        find(op.kernel, &source, &from_values, &to_indices, detached.ndim, detached.sizes, d)
     if not keepdim and input.ndim:
         shape = tuple((<object>values).shape)[:d] + tuple((<object>values).shape)[d + 1:]
         return (<object>values).reshape(shape), (<object>indices).reshape(shape)

@@ -127,6 +127,15 @@ cdef inline bint is_dense_row_major(int ndim, const intptr_t* shape, const intpt
 cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
     """Make a tensor over a storage; `strides` NULL means row-major."""
     cdef TensorImpl tensor = <TensorImpl>cg_new(tensor_type, no_arguments)
+    set_memory(tensor, storage, data, dtype, ndim, shape, strides)
+    if is_inference_mode():
+        tensor.flags |= INFERENCE
+    return tensor
+
+
+cdef inline void set_memory(TensorImpl tensor, Storage storage, char* data, int dtype, int ndim, const intptr_t* shape,
+                            const intptr_t* strides):
+    """Lay a tensor over a storage; `strides` NULL means row-major."""
     cdef intptr_t stride = 1
     cdef int d
     tensor.storage, tensor.data, tensor.dtype_nr, tensor.ndim = storage, data, dtype, ndim
@@ -140,19 +149,16 @@ cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, con
             tensor.sizes[d] = shape[d]
             tensor.strides[d] = stride
             stride *= shape[d] if shape[d] > 0 else 1
-        tensor.flags = CONTIGUOUS
+        tensor.flags |= CONTIGUOUS
     else:
         for d in range(ndim):
             tensor.sizes[d] = shape[d]
             tensor.strides[d] = strides[d]
         if is_dense_row_major(ndim, shape, strides):
-            tensor.flags = CONTIGUOUS
+            tensor.flags |= CONTIGUOUS
     tensor.count = 1
     for d in range(ndim):
         tensor.count *= shape[d]
-    if is_inference_mode():
-        tensor.flags |= INFERENCE
-    return tensor
 
 
 cdef TensorImpl empty(int dtype, int ndim, const intptr_t* shape):
@@ -206,6 +212,13 @@ cdef bint is_unique(PyObject* object) noexcept:
     free-threaded interpreter would have to do otherwise."""
     return (Py_REFCNT(object) == 1 and (<TensorImpl>object).base is None and (<TensorImpl>object).storage.padded
             and Py_REFCNT(<PyObject*>(<TensorImpl>object).storage) == 1)
+
+
+cdef void replace_memory(TensorImpl tensor, TensorImpl source, Storage storage, unsigned long long version):
+    """Lay a tensor over other memory, as `source` is; what was saved of it counts as changed."""
+    storage.version = max(storage.version, version)
+    tensor.flags = (tensor.flags & ~<unsigned>(CONTIGUOUS | INFERENCE)) | source.flags & INFERENCE
+    set_memory(tensor, storage, source.data, source.dtype_nr, source.ndim, source.sizes, source.strides)
 
 
 cdef intptr_t offset_of(TensorImpl tensor) noexcept:
@@ -340,6 +353,8 @@ cdef class TensorImpl:
         if value and cg_kind[self.dtype_nr] != b"f":
             raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {dtypes[self.dtype_nr]!r}; "
                                "convert it first, e.g. with .float()")
+        if value and self.flags & INFERENCE and not is_inference_mode():
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if value:
             self.flags |= REQUIRES_GRAD
         else:
@@ -432,6 +447,19 @@ cdef class TensorImpl:
             raise RuntimeError("Inference tensors do not track version counter.")
         return self.storage.version
 
+    def _increment_version(self):
+        """Count a change that was made to the memory by other means."""
+        self.storage.version += 1
+
+    def is_inference(self):
+        """Say whether the tensor was made in inference mode.
+
+        >>> import cygrad
+        >>> cygrad.ones(2).is_inference()
+        False
+        """
+        return bool(self.flags & INFERENCE)
+
     @property
     def _base(self):
         """The tensor that this one is a view of, or None."""
@@ -444,7 +472,18 @@ cdef class TensorImpl:
     @property
     def data(self):
         """The same memory without history and with a version counter of its own."""
-        return new_tensor(borrow(self.storage), self.data, self.dtype_nr, self.ndim, self.sizes, self.strides)
+        cdef TensorImpl alias = new_tensor(borrow(self.storage), self.data, self.dtype_nr, self.ndim, self.sizes, self.strides)
+        alias.flags = (alias.flags & ~<unsigned>INFERENCE) | self.flags & INFERENCE
+        return alias
+
+    @data.setter
+    def data(self, value):
+        if not isinstance(value, TensorImpl):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if (<TensorImpl>value).dtype_nr != self.dtype_nr:
+            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type: "
+                               f"{dtypes[self.dtype_nr]!r} and {(<object>value).dtype!r}")
+        replace_memory(self, value, borrow((<TensorImpl>value).storage), self.storage.version + 1)
 
     def detach(self):
         """Return a tensor of the same memory, and the same version counter, that needs no gradient."""

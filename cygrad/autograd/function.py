@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from cygrad._core.engine import FunctionNode, SavedTensor
+from cygrad._core.inplace import check_dirty, guard_view, record_dirty, view_as_itself
 from cygrad._core.node import is_grad_enabled, released_error_of
 from cygrad.autograd.grad_mode import no_grad, set_grad_enabled
 from cygrad.tensor import Tensor
@@ -24,6 +27,7 @@ class FunctionCtx(FunctionNode):
         self._to_save: tuple[Tensor | None, ...] = ()
         self._saved: tuple[Any, ...] = ()
         self._non_differentiable: set[int] = set()
+        self._dirty: dict[int, Tensor] = {}
         self._materialize = True
         self._freed = False
         self._outputs: tuple[Any, ...] = ()
@@ -39,13 +43,24 @@ class FunctionCtx(FunctionNode):
                                 "keep other objects as attributes of ctx")
         self._to_save = tensors
 
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for `jvp`."""
+        for number, tensor in enumerate(tensors):
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise TypeError(f"save_for_forward can only save tensors, but argument {number} is of type {type(tensor).__name__}; "
+                                "keep other objects as attributes of ctx")
+        self.saved_for_forward = tensors
+
     def mark_non_differentiable(self, *outputs: Tensor) -> None:
         """Declare outputs that have no gradient; `backward` still gets a zero gradient for each."""
         self._non_differentiable = {id(output) for output in outputs}
 
     def mark_dirty(self, *inputs: Tensor) -> None:
-        """Declare inputs that `forward` changes in place."""
-        raise NotImplementedError("mark_dirty() is not supported in this version: return a new tensor from forward instead")
+        """Declare inputs that `forward` has changed in place; each has to be returned, and takes on the history of this call."""
+        for number, tensor in enumerate(inputs):
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"mark_dirty() received a {type(tensor).__name__} as argument {number}; expected Tensor")
+        self._dirty = {id(tensor): tensor for tensor in inputs}
 
     def set_materialize_grads(self, value: bool) -> None:
         """Choose whether `backward` gets zeros (the default) or None for outputs without a gradient."""
@@ -164,8 +179,15 @@ class Function:
         return self.apply(*arguments)
 
     @classmethod
-    def apply(cls, *arguments: Any) -> Any:
-        """Call the operator on its arguments and record it."""
+    def apply(cls, *arguments: Any, **keywords: Any) -> Any:
+        """Call the operator on its arguments and record it; keywords only with `setup_context`."""
+        if cls.setup_context is not Function.setup_context:
+            bound = inspect.signature(cls.forward).bind(*arguments, **keywords)
+            bound.apply_defaults()
+            arguments = bound.args
+        elif keywords:
+            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, got {', '.join(keywords)}: pass them by position, or "
+                            "define setup_context()")
         tensors = [argument if isinstance(argument, Tensor) else None for argument in arguments]
         recorded = is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
         ctx = cls._context(cls, tuple(tensor is not None and tensor.requires_grad for tensor in tensors))
@@ -175,26 +197,58 @@ class Function:
                 cls.setup_context(ctx, arguments, result)
             else:
                 result = cls.forward(ctx, *arguments)
-        return _record(ctx, tensors, result) if recorded else result
+        return _finished(ctx, tensors, result, recorded)
 
 
-def _record(ctx: FunctionCtx, inputs: list[Tensor | None], result: Any) -> Any:
-    """Make the context the node of the outputs of `forward`."""
+def _finished(ctx: FunctionCtx, inputs: list[Tensor | None], result: Any, recorded: bool) -> Any:
+    """Return the outputs of `forward`, made outputs of the context's node where the call is recorded."""
     outputs = result if isinstance(result, tuple) else (result,)
-    given = {id(tensor) for tensor in inputs if tensor is not None}
-    # An output that is an input comes back as a view of it, so that the input keeps its own history.
-    fresh = tuple(output.detach() if isinstance(output, Tensor) and id(output) in given else output for output in outputs)
-    differentiable = tuple(isinstance(output, Tensor) and output.is_floating_point() and id(old) not in ctx._non_differentiable
-                           for output, old in zip(fresh, outputs, strict=True))
-    ctx._differentiable = differentiable
-    ctx._outputs = tuple((output.shape, output.dtype) if isinstance(output, Tensor) else ((), None) for output in fresh)
-    ctx._inputs = tuple(None if tensor is None else (tensor.shape, tensor.dtype) for tensor in inputs)
-    ctx._connect(tuple(tensor for tensor in inputs if tensor is not None),
-                 tuple(output if use else None for output, use in zip(fresh, differentiable, strict=True)))
-    saved_outputs = {id(output) for output in fresh}
-    ctx._saved = tuple(None if tensor is None else SavedTensor(tensor, id(tensor) in saved_outputs) for tensor in ctx._to_save)
-    ctx._to_save = ()
+    edges = {id(tensor): edge for edge, tensor in enumerate(tensor for tensor in inputs if tensor is not None)}
+    _check_dirty(ctx, outputs, edges, recorded)
+    differentiable = tuple(recorded and isinstance(output, Tensor) and output.is_floating_point()
+                           and id(output) not in ctx._non_differentiable for output in outputs)
+    dirty = tuple(use and id(output) in ctx._dirty and id(output) in edges for output, use in zip(outputs, differentiable, strict=True))
+    fresh = tuple(output if changed else _unshared(output, id(output) in edges, use) if isinstance(output, Tensor) else output
+                  for output, use, changed in zip(outputs, differentiable, dirty, strict=True))
+    if recorded:
+        ctx._differentiable = differentiable
+        ctx._outputs = tuple((output.shape, output.dtype) if isinstance(output, Tensor) else ((), None) for output in fresh)
+        ctx._inputs = tuple(None if tensor is None else (tensor.shape, tensor.dtype) for tensor in inputs)
+        ctx._connect(tuple(tensor for tensor in inputs if tensor is not None), tuple(
+            output if use and not changed else None for output, use, changed in zip(fresh, differentiable, dirty, strict=True)))
+        for number, (output, use, changed) in enumerate(zip(fresh, differentiable, dirty, strict=True)):
+            if changed:
+                record_dirty(output, ctx, edges[id(output)], number)
+            elif use and output._is_view():
+                guard_view(output, sum(differentiable) > 1)
+        own = {id(output) for output, use in zip(fresh, differentiable, strict=True) if use and output.grad_fn is ctx}
+        ctx._saved = tuple(None if tensor is None else SavedTensor(tensor, id(tensor) in own) for tensor in ctx._to_save)
+    ctx._to_save, ctx._dirty = (), {}
     return fresh if isinstance(result, tuple) else fresh[0]
+
+
+def _check_dirty(ctx: FunctionCtx, outputs: tuple[Any, ...], edges: dict[int, int], recorded: bool) -> None:
+    """Check what was marked as changed in place, and count the change."""
+    returned = {id(output): output for output in outputs}
+    if not ctx._dirty.keys() <= returned.keys():
+        raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+                           "modified inplace must all be outputs of the Function.")
+    for identifier, tensor in ctx._dirty.items():
+        if identifier not in edges:
+            warnings.warn("ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be "
+                          "passed to ctx.mark_dirty().", UserWarning, stacklevel=4)
+        elif recorded:
+            check_dirty(tensor)
+        tensor._increment_version()
+
+
+def _unshared(output: Tensor, is_input: bool, use: bool) -> Tensor:
+    """Return an output that may get a history, or lose it, without touching an input that it is."""
+    if use:
+        return view_as_itself(output) if is_input else output
+    if not output.requires_grad:
+        return output
+    return output.detach() if is_input else output if output._is_view() else output.detach_()
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

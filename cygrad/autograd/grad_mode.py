@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from cygrad._core.node import _set_grad_enabled, is_grad_enabled
+from cygrad._core.node import _set_grad_enabled, _set_inference_mode, is_grad_enabled, is_inference_mode_enabled
 
-__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -142,3 +142,41 @@ class set_grad_enabled(_GradMode):
 
     def __repr__(self) -> str:
         return f"set_grad_enabled(mode={self.mode})"
+
+
+class inference_mode(_GradMode):
+    """Make tensors that autograd will never record: no history, no version.
+
+    Such inference tensors cannot be saved for a backward nor changed in place outside the block. Views of other tensors, and
+    changes of them, are possible. `inference_mode(False)` ends the mode, and enables gradients, for a block inside.
+    A context manager and a decorator; thread-local.
+
+    >>> import cygrad
+    >>> x = cygrad.ones(2, requires_grad=True)
+    >>> with cygrad.inference_mode():
+    ...     y = x * 2
+    >>> y.requires_grad, y.is_inference()
+    (False, True)
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__()
+        self.mode = mode
+        self.before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self.before.append(is_inference_mode_enabled())
+        self.previous.append(is_grad_enabled())
+        _set_inference_mode(self.mode)
+        _set_grad_enabled(not self.mode)
+
+    def __exit__(self, *exception: object) -> None:
+        _set_inference_mode(self.before.pop())
+        _set_grad_enabled(self.previous.pop())
+
+    def clone(self) -> _GradMode:
+        """Return another of the same mode."""
+        return inference_mode(self.mode)

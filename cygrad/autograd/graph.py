@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any
 
 from cygrad._core.node import Node
+from cygrad.tensor import Tensor
 
-__all__ = ["Node", "RemovableHandle"]
+__all__ = ["Node", "RemovableHandle", "increment_version"]
 
 _identifiers = count()
 
@@ -41,3 +42,18 @@ def register(table: dict[int, Any], hook: Callable[..., Any]) -> RemovableHandle
     handle = RemovableHandle(table)
     table[handle.id] = hook
     return handle
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Count a change of a tensor, or of several, that was made by other means than in-place operators.
+
+    What was saved of the same memory counts as changed then.
+
+    >>> import cygrad
+    >>> x = cygrad.ones(2)
+    >>> cygrad.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
+    for item in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        item._increment_version()

@@ -108,8 +108,10 @@ rule("scatter_view", dx=lambda g, geometry: g._gather_view(geometry), linear=Tru
 rule("gather_view", dx=lambda g, geometry: g._scatter_view(geometry), linear=True)
 
 # ----- In-place changes: the gradient of what was there before, then of what was written -----
-rule("fill", dx=lambda g: g.new_zeros(g.shape), linear=True)
-rule("copy", dx=lambda g: g.new_zeros(g.shape), dsrc=lambda g, shape, dtype: g.sum_to_size(shape).to(dtype), linear=True, node="CopyBackwards")
+for _constant in ("fill", "zero"):
+    rule(_constant, dx=lambda g: g.new_zeros(g.shape), linear=True)
+rule("copy", dx=lambda g: g.new_zeros(g.shape), dsrc=lambda g, shape, dtype: g.sum_to_size(shape).to(dtype), linear=True,
+     node="CopyBackwards")
 rule("index_put", dx=lambda g, key: g._with_zeros_at(key), dvalue=lambda g, key, shape, dtype: g[key].sum_to_size(shape).to(dtype))
 rule("as_strided_scatter", dx=lambda g, geometry: g._put_view(g.new_zeros(geometry[2]), geometry),
      dsrc=lambda g, geometry: g._gather_view(geometry))

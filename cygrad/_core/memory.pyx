@@ -1,0 +1,84 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Tensors that are given other memory or another size in place.
+
+Other tensors over the old memory keep it: nothing that was handed out moves or dies. The version grows, so that what a node
+has saved of the tensor counts as changed.
+"""
+from libc.stdint cimport intptr_t
+from libc.string cimport memcpy
+
+from cygrad._core.inplace cimport check_in_place
+from cygrad._core.tensor cimport (TensorImpl, checked_numel, empty, needs_grad, new_tensor, parse_sizes, replace_memory, sizes_tuple)
+from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
+
+
+def resize_(TensorImpl self not None, *size, memory_format=None):
+    """Give the tensor another shape in place; elements keep their order, and new ones are undefined.
+
+    Where the memory is too small, the tensor gets other memory; tensors and arrays that shared it keep the old one. (In torch
+    they would see the new one.) RuntimeError for a tensor that requires grad.
+
+    >>> import cygrad
+    >>> cygrad.arange(4).resize_(2, 2)
+    tensor([[0, 1],
+            [2, 3]])
+    """
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef int ndim = parse_sizes(size[0] if len(size) == 1 and not hasattr(size[0], "__index__") else size, sizes)
+    cdef intptr_t itemsize = cg_itemsize[self.dtype_nr], count = checked_numel(ndim, sizes, itemsize), available
+    cdef TensorImpl source
+    if needs_grad(self):
+        raise RuntimeError("cannot resize variables that require grad; resize tensor.detach() or make a new tensor")
+    check_in_place(self, False)
+    available = self.storage.nbytes - (self.data - self.storage.data)
+    if count * itemsize <= available:
+        source = new_tensor(self.storage, self.data, self.dtype_nr, ndim, sizes, NULL)
+    else:
+        source = empty(self.dtype_nr, ndim, sizes)
+        memcpy(source.data, self.data, available)
+    replace_memory(self, source, source.storage, self.storage.version + 1)
+    return self
+
+
+def resize_as_(TensorImpl self not None, TensorImpl other not None, memory_format=None):
+    """Give the tensor the shape of another in place; see `resize_`."""
+    return resize_(self, sizes_tuple(other.ndim, other.sizes))
+
+
+def set_(TensorImpl self not None, source=None, storage_offset=None, size=None, stride=None):
+    """Lay the tensor over the memory of `source`: all of it as it is laid out there, or by offset, sizes and strides.
+
+    Both share memory and version from then on. Without a source the tensor becomes an empty vector.
+
+    >>> import cygrad
+    >>> cygrad.ones(2).set_(cygrad.zeros(3))
+    tensor([0., 0., 0.])
+    """
+    cdef TensorImpl given
+    cdef intptr_t nothing = 0
+    if source is None:
+        given = empty(self.dtype_nr, 1, &nothing)
+    elif isinstance(source, TensorImpl):
+        given = source
+    else:
+        raise TypeError(f"set_(): argument 'source' must be Tensor, not {type(source).__name__}")
+    if given.dtype_nr != self.dtype_nr:
+        raise RuntimeError(f"Could not set tensor of type {(<object>given).dtype!r} to a tensor of type {(<object>self).dtype!r}")
+    if needs_grad(self) or needs_grad(given):
+        raise RuntimeError("set_() is not differentiable, and a tensor requires grad: use detach()ed tensors, or assign to .data")
+    check_in_place(self, False)
+    if size is not None:
+        offset = 0 if storage_offset is None else storage_offset
+        given = (<object>given).detach().as_strided(size, row_major(size) if stride is None else stride, offset)
+    replace_memory(self, given, given.storage, self.storage.version + 1)
+    return self
+
+
+cdef tuple row_major(size):
+    """Return the strides of a dense tensor."""
+    cdef list strides = []
+    step = 1
+    for length in reversed(tuple(size)):
+        strides.append(step)
+        step *= max(length, 1)
+    return tuple(reversed(strides))

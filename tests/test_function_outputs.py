@@ -1,0 +1,235 @@
+"""User functions whose outputs are inputs, views, or inputs changed in place."""
+
+import pytest
+
+import cygrad as cg
+from cygrad import autograd
+
+
+class Double(autograd.Function):
+    """Doubles its input in place."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2
+
+
+class Same(autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 3
+
+
+class Halves(autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x[:2], x[2:]
+
+    @staticmethod
+    def backward(ctx, first, second):
+        return cg.cat([first, second])
+
+
+class Viewed(autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view(2, 2)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.view(4)
+
+
+@pytest.fixture
+def four():
+    return cg.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+
+
+def test_a_dirty_input_takes_on_the_history(four):
+    y = four * 1
+    before = y.grad_fn
+    out = Double.apply(y)
+    assert out is y
+    assert y.grad_fn.name() == "DoubleBackward"
+    assert y.grad_fn.next_functions == ((before, 0),)
+    assert y._version == 2  # the change, and its mark
+    y.sum().backward()
+    assert four.grad.tolist() == [2, 2, 2, 2]
+
+
+def test_a_dirty_view_rebases_its_base(four):
+    y = four * 1
+    view = y[:2]
+    assert Double.apply(view) is view
+    assert view.grad_fn.name() == "AsStridedBackward0"
+    assert y.grad_fn.name() == "CopySlices"
+    y.sum().backward()
+    assert four.grad.tolist() == [2, 2, 1, 1]
+
+
+def test_a_dirty_input_beside_others(four):
+    class Scaled(autograd.Function):
+        @staticmethod
+        def forward(ctx, w, x):
+            ctx.mark_dirty(x)
+            ctx.save_for_backward(w, x.clone())
+            return x.mul_(w), w * 1
+
+        @staticmethod
+        def backward(ctx, gradient, other):
+            w, x = ctx.saved_tensors
+            return gradient * x + other, gradient * w
+
+    w = cg.tensor([2.0, 3.0, 4.0, 5.0], requires_grad=True)
+    y = four * 1
+    out, _ = Scaled.apply(w, y)
+    assert out is y
+    y.sum().backward()
+    assert four.grad.tolist() == [2, 3, 4, 5]
+    assert w.grad.tolist() == [1, 2, 3, 4]
+    with pytest.raises(RuntimeError, match="Functions which modify views in-place must return a single Variable"):
+        Scaled.apply(w, (four * 1)[:])
+
+
+def test_a_dirty_view_that_is_not_the_first_input(four):
+    class Scaled(autograd.Function):
+        @staticmethod
+        def forward(ctx, w, x):
+            ctx.mark_dirty(x)
+            ctx.save_for_backward(w, x.clone())
+            return x.mul_(w)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            w, x = ctx.saved_tensors
+            return gradient * x, gradient * w
+
+    w = cg.tensor([2.0, 3.0], requires_grad=True)
+    y = four * 1
+    Scaled.apply(w, y[1:3])
+    y.sum().backward()
+    assert four.grad.tolist() == [1, 2, 3, 1]
+    assert w.grad.tolist() == [2, 3]
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda x: Double.apply(x), "a leaf Variable that requires grad has been used in an in-place operation."),
+    (lambda x: Double.apply(x[:2]), "a view of a leaf Variable that requires grad is being used in an in-place operation."),
+    (lambda x: Double.apply((x * 1).split(2)[0]), "Output 0 of Split is a view and is being modified inplace."),
+    (lambda x: Viewed.apply(x * 1).mul_(2), "Output 0 of Viewed is a view and is being modified inplace. This view was created inside a "
+     "custom Function (or because an input was returned as-is)"),
+    (lambda x: Same.apply(x * 1).mul_(2), "Output 0 of Same is a view and is being modified inplace. This view was created inside"),
+    (lambda x: Halves.apply(x * 1)[0].mul_(2), "Output 0 of Halves is a view and is being modified inplace. This view is the output of a "
+     "function that returns multiple views"),
+])
+def test_in_place_changes_that_are_refused(four, call, message):
+    with pytest.raises(RuntimeError) as error:
+        call(four)
+    assert str(error.value).startswith(message)
+
+
+def test_a_dirty_input_has_to_be_returned(four):
+    class Lost(Double):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2).clone()
+
+    with pytest.raises(RuntimeError, match="Some elements marked as dirty during the forward method were not returned as output"):
+        Lost.apply(four * 1)
+    with pytest.raises(TypeError, match=r"mark_dirty\(\) received a int"):
+        autograd.function.FunctionCtx.mark_dirty(None, 3)
+
+
+def test_what_is_no_input_need_not_be_marked(four):
+    class Needless(Double):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2
+            ctx.mark_dirty(y)
+            return y
+
+    with pytest.warns(UserWarning, match="received a tensor that was not an input"):
+        y = Needless.apply(four)
+    y.sum().backward()
+    assert four.grad.tolist() == [2, 2, 2, 2]
+
+
+def test_an_input_as_output_comes_back_as_a_view(four):
+    y = four * 1
+    out = Same.apply(y)
+    assert out is not y
+    assert (out._is_view(), out._base is y) == (True, True)
+    assert y.grad_fn.name() == "MulBackward0"
+    out.sum().backward()
+    assert four.grad.tolist() == [3, 3, 3, 3]
+    with cg.no_grad():
+        assert not Same.apply(four).requires_grad
+        plain = cg.ones(2)
+        assert Same.apply(plain) is plain
+
+
+def test_views_as_outputs(four):
+    first, second = Halves.apply(four * 1)
+    (first * 2 + second * 5).sum().backward()
+    assert four.grad.tolist() == [2, 2, 5, 5]
+
+
+def test_a_dirty_input_without_gradient():
+    x = cg.ones(2)
+    assert Double.apply(x) is x
+    assert (x.tolist(), x._version, x.requires_grad) == ([2, 2], 2, False)
+
+
+def test_keywords_with_setup_context(four):
+    class Scale(autograd.Function):
+        @staticmethod
+        def forward(x, factor=2.0):
+            return x * factor
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.factor = inputs[1]
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * ctx.factor, None
+
+    Scale.apply(four).sum().backward()
+    assert four.grad.tolist() == [2, 2, 2, 2]
+    Scale.apply(four, factor=3.0).sum().backward()
+    assert four.grad.tolist() == [5, 5, 5, 5]
+    with pytest.raises(TypeError):
+        Same.apply(x=four)
+
+
+def test_double_backward_through_a_dirty_input():
+    x = cg.tensor([0.5, -1.5], dtype=cg.float64, requires_grad=True)
+
+    class Square(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x.clone())
+            ctx.mark_dirty(x)
+            return x.mul_(x)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            (x,) = ctx.saved_tensors
+            return 2 * gradient * x
+
+    def run(x):
+        y = x * 1.5
+        Square.apply(y)
+        return y.sin()
+
+    assert autograd.gradcheck(run, (x,))

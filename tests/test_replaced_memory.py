@@ -1,0 +1,112 @@
+"""Tensors that are given other memory or another size: `.data =`, set_, resize_."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+
+CHANGED = "modified by an inplace operation"
+
+
+def test_data_is_assigned_with_any_shape_and_shares_memory():
+    x = cg.ones(2, requires_grad=True)
+    new = cg.zeros(3)
+    x.data = new
+    assert x.tolist() == [0, 0, 0]
+    assert (x.requires_grad, x.is_leaf) == (True, True)
+    new[0] = 5
+    assert x.tolist() == [5, 0, 0]
+    assert new._version == 1
+    x.sum().backward()
+    assert x.grad.tolist() == [1, 1, 1]
+
+
+def test_what_was_saved_before_counts_as_changed():
+    for change in (lambda t: setattr(t, "data", cg.zeros(2)), lambda t: t.detach().resize_(2)):
+        x = cg.ones(2, requires_grad=True)
+        y = (x * x).sum()
+        change(x)
+        if x._version:
+            with pytest.raises(RuntimeError, match=CHANGED):
+                y.backward()
+
+
+@pytest.mark.parametrize(("value", "error"), [(3, TypeError), (cg.ones(2, dtype=cg.float64), RuntimeError), (None, TypeError)])
+def test_data_of_another_kind_is_refused(value, error):
+    x = cg.ones(2)
+    with pytest.raises(error):
+        x.data = value
+    assert x.tolist() == [1, 1]
+
+
+def test_resize():
+    x = cg.arange(6)
+    assert x.resize_(2, 2) is x
+    assert x.tolist() == [[0, 1], [2, 3]]
+    assert x.resize_((6,)).tolist() == [0, 1, 2, 3, 4, 5]
+    assert x.resize_(10)[:6].tolist() == [0, 1, 2, 3, 4, 5]
+    assert x.resize_(0).shape == (0,)
+    assert x.resize_as_(cg.ones(2, 3)).shape == (2, 3)
+    assert cg.ones(2).resize_(*[1] * 12).ndim == 12
+
+
+def test_a_resized_tensor_leaves_others_their_memory():
+    array = np.arange(4.0)
+    x = cg.from_numpy(array)
+    view, alias = x[1:], x.detach()
+    x.resize_(1000)
+    x.fill_(7)
+    assert array.tolist() == view._base.numpy()[:0].tolist() + [0, 1, 2, 3]
+    assert view.tolist() == [1, 2, 3]
+    assert alias.tolist() == [0, 1, 2, 3]
+    with pytest.raises(RuntimeError, match="was given other memory since"):
+        view.mul_(cg.ones(3, requires_grad=True))
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: x.resize_(3), lambda x: (x * 1).resize_(3), lambda x: x.set_(cg.ones(2)), lambda x: cg.ones(2).set_(x),
+    lambda x: cg.ones(2).set_(cg.ones(2, dtype=cg.int64)), lambda x: cg.ones(2).resize_(-1), lambda x: cg.ones(2).resize_(2**40, 2**40),
+    lambda x: cg.ones(2).set_(cg.ones(4), 3, (2,)), lambda x: cg.ones(2).set_(cg.ones(4), 0, (2,), (-1,)),
+])
+def test_refused(call):
+    x = cg.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError):
+        call(x)
+    assert x.tolist() == [1, 1]
+
+
+def test_set_shares_memory_and_version():
+    x, source = cg.ones(2), cg.arange(6.0)
+    assert x.set_(source, 1, (2, 2), (3, 1)) is x
+    assert x.tolist() == [[1, 2], [4, 5]]
+    x[0, 0] = 9
+    assert source[1].item() == 9
+    assert x._version == source._version
+    assert x.set_(source, 0, (3,)).tolist() == [0, 9, 2]
+    assert x.set_().shape == (0,)
+    with pytest.raises(TypeError):
+        x.set_(3)
+
+
+def test_memory_is_replaced_while_another_thread_reads_it():
+    x, total = cg.ones(400_000), []
+    stop = threading.Event()
+
+    def replace():
+        while not stop.is_set():
+            x.data = cg.ones(400_000)
+            x.resize_(300_000)
+
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        for _ in range(100):
+            total.append(float((x.detach() * 2).max()))
+            x.sum()
+            x.clone()
+    finally:
+        stop.set()
+        thread.join()
+    assert set(total) == {2.0}

@@ -47,7 +47,7 @@ _LAZY = {name: module for module, names in {
     "cygrad.printing": "set_printoptions",
 }.items() for name in names.split()}
 _compiled.remove()
-_LAZY_MODULES = ("config", "random", "printing")
+_LAZY_MODULES = ("checkpoint", "config", "random", "printing")
 
 
 def __getattr__(name: str) -> _Any:

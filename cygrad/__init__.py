@@ -24,9 +24,9 @@ from cygrad._core.tensor import Size as Size
 from cygrad._kernels.threads import get_num_threads as get_num_threads
 from cygrad._kernels.threads import set_num_threads as set_num_threads
 from cygrad.autograd import enable_grad as enable_grad
-from cygrad.autograd import no_grad as no_grad
 from cygrad.autograd import inference_mode as inference_mode
 from cygrad.autograd import is_inference_mode_enabled as is_inference_mode_enabled
+from cygrad.autograd import no_grad as no_grad
 from cygrad.autograd import set_grad_enabled as set_grad_enabled
 from cygrad.creation import *  # noqa: F403
 from cygrad.device import device as device
@@ -49,7 +49,7 @@ _LAZY = {name: module for module, names in {
     "cygrad.printing": "set_printoptions",
 }.items() for name in names.split()}
 _compiled.remove()
-_LAZY_MODULES = ("config", "random", "printing")
+_LAZY_MODULES = ("checkpoint", "config", "random", "printing")
 
 
 def __getattr__(name: str) -> _Any:

@@ -43,9 +43,9 @@ from cygrad._core.views import unsqueeze as unsqueeze
 from cygrad._kernels.threads import get_num_threads as get_num_threads
 from cygrad._kernels.threads import set_num_threads as set_num_threads
 from cygrad.autograd import enable_grad as enable_grad
-from cygrad.autograd import no_grad as no_grad
 from cygrad.autograd import inference_mode as inference_mode
 from cygrad.autograd import is_inference_mode_enabled as is_inference_mode_enabled
+from cygrad.autograd import no_grad as no_grad
 from cygrad.autograd import set_grad_enabled as set_grad_enabled
 from cygrad.config import show_config as show_config
 from cygrad.device import device as _device

@@ -40,9 +40,10 @@ cdef class ElementwiseNode(Node):
     cdef int input_dtypes[OPERANDS]
     cdef double scalars[OPERANDS]       # in the bytes of `dtype`
     cdef double constants[PARAMS]       # parameters of the row, likewise
-    cdef int read_saved(self, int k, Value* value) except -1
-    cdef TensorImpl fused(self, Op op, int k, TensorImpl g, TensorImpl target)
-    cdef TensorImpl differentiable(self, Op op, int k, TensorImpl g)
+    cdef int read_saved(self, int k, Value* value, list unpacked) except -1
+    cdef TensorImpl scalar_tensor(self, int place)
+    cdef TensorImpl fused(self, Op op, int k, TensorImpl g, TensorImpl target, list unpacked)
+    cdef TensorImpl differentiable(self, Op op, int k, TensorImpl g, list unpacked)
 
 cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, int masks, int count, Value* values,
                            const void* params, int cost, TensorImpl target, bint private=*)

@@ -8,14 +8,14 @@ from libc.stdint cimport int64_t, intptr_t
 from libc.string cimport memcpy, memset
 
 from cygrad._core.inplace cimport check_in_place, cut_history, rebase, take_history
-from cygrad._core.node cimport (NODE_RELEASED, RESULT, Node, attach, connect, finish_node_type, grad_mode, init_node, released_error,
-                                track_reachable)
+from cygrad._core.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach, connect, finish_node_type, grad_mode, init_node,
+                                released_error, saved_name, track_reachable, with_own_history)
 from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_out, converted, copy_of, empty_for,
                                     fill_operand, fits, number_of, out_argument, out_shape_error, overlaps, same_shape, shape_is,
                                     to_value)
 from cygrad._core.storage cimport default_dtype, dtypes
 from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, VIEW, TensorImpl, empty, empty_like, is_unique,
-                                  needs_grad, shallow_copy, sizes_tuple)
+                                  needs_grad, sizes_tuple)
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize,
                                           cg_kernel, cg_kind, cg_promotion)
 from cygrad._kernels.elementwise cimport kernel as find_kernel
@@ -307,29 +307,60 @@ cdef class ElementwiseNode(Node):
     cdef str node_name(self):
         return (<Op>self.op).node_name
 
-    cdef int read_saved(self, int k, Value* value) except -1:
+    cdef dict saved_places(self):
+        cdef Op op = <Op>self.op
+        cdef int j, k, reads = 0
+        for k in range(op.arity):
+            reads |= op.partial_reads[k]
+        names = [saved_name(name) for name in op.arguments[:op.arity]] + ["result"]
+        return {name: j if j < op.arity else RESULT for j, name in enumerate(names) if reads >> (j if j < op.arity else RESULT) & 1}
+
+    cdef dict saved_params(self):
+        cdef Op op = <Op>self.op
+        cdef int k
+        return {op.arguments[op.arity + k]: (<float*>self.constants)[k] if self.dtype == CG_FLOAT32 else self.constants[k]
+                for k in range(op.params)}
+
+    cdef object scalar(self, int place):
+        cdef Op op = <Op>self.op
+        cdef int k
+        for k in range(op.arity):
+            if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is not None and op.partial_reads[k] >> place & 1:
+                return self.scalar_tensor(place)
+        return None
+
+    cdef TensorImpl scalar_tensor(self, int place):
+        """Return an operand that was a number as a tensor."""
+        cdef TensorImpl tensor = empty(CG_BOOL if (<Op>self.op).masks >> place & 1 else self.dtype, 0, NULL)
+        memcpy(tensor.data, &self.scalars[place], cg_itemsize[tensor.dtype_nr])
+        return tensor
+
+    def __getattr__(self, str name):
+        return self.saved_attribute(name)
+
+    cdef int read_saved(self, int k, Value* value, list unpacked) except -1:
         """Give operand k, or the result (k = RESULT), as a value of the fused kernel."""
-        cdef TensorImpl tensor = self.unpack(k)
+        cdef TensorImpl tensor = self.unpack(k) if unpacked is None else unpacked[k]
         if tensor is None:
             value.tensor, value.number = NULL, self.scalars[k]
         else:
-            value.tensor = <PyObject*>tensor     # the node keeps it
+            value.tensor = <PyObject*>tensor     # the node keeps it, or `unpacked`
         return 0
 
-    cdef TensorImpl fused(self, Op op, int k, TensorImpl g, TensorImpl target):
+    cdef TensorImpl fused(self, Op op, int k, TensorImpl g, TensorImpl target, list unpacked):
         """Return g * partial for operand k, in one pass; into `target`, which may be g itself, if given."""
         cdef Value values[MAX_INPUTS]
         cdef int j, count = 1, reads = op.partial_reads[k], masks = 0
         values[0].tensor = <PyObject*>g
         for j in range(RESULT + 1):
             if reads >> j & 1:
-                self.read_saved(j, &values[count])
+                self.read_saved(j, &values[count], unpacked)
                 masks |= (op.masks >> j & 1) << count
                 count += 1
         return map_kernel(op.partial_kernel[k], self.dtype, self.dtype, masks, count, values, self.constants if op.params else NULL,
                           op.cost, target, True)
 
-    cdef TensorImpl differentiable(self, Op op, int k, TensorImpl g):
+    cdef TensorImpl differentiable(self, Op op, int k, TensorImpl g, list unpacked):
         """Return g * partial for operand k as operations on tensors, which are recorded."""
         cdef TensorImpl tensor
         cdef int j, reads = op.partial_reads[k]
@@ -337,16 +368,13 @@ cdef class ElementwiseNode(Node):
         for j in range(RESULT + 1):
             if not reads >> j & 1:
                 continue
-            tensor = self.unpack(j)
+            tensor = self.unpack(j) if unpacked is None else unpacked[j]
             if tensor is None:
-                tensor = empty(CG_BOOL if op.masks >> j & 1 else self.dtype, 0, NULL)
-                memcpy(tensor.data, &self.scalars[j], cg_itemsize[tensor.dtype_nr])
+                tensor = self.scalar_tensor(j)
             elif j == RESULT:
-                tensor = shallow_copy(tensor)
-                attach(tensor, self, 0)
+                tensor = with_own_history(tensor, self, 0)
             arguments.append(tensor)
-        for j in range(op.params):
-            arguments.append((<float*>self.constants)[j] if self.dtype == CG_FLOAT32 else self.constants[j])
+        arguments.extend(self.saved_params().values())
         result = op.reading(k)(*arguments)
         if isinstance(result, TensorImpl):
             return result
@@ -358,6 +386,7 @@ cdef class ElementwiseNode(Node):
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         cdef Op op = <Op>self.op
         cdef TensorImpl g, part, target = None
+        cdef list unpacked = None
         cdef int k, last = -1
         if self.flags & NODE_RELEASED:
             raise released_error()
@@ -370,6 +399,8 @@ cdef class ElementwiseNode(Node):
             for k in range(op.arity):
                 if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is not None:
                     last = k if op.partial_form[k] == KERNEL else -1
+        if self.flags & NODE_PACKED:
+            unpacked = self.unpack_all()
         g = <TensorImpl>grads[0]
         for k in range(op.arity):
             if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is None:
@@ -377,9 +408,9 @@ cdef class ElementwiseNode(Node):
             if op.partial_form[k] == IDENTITY:
                 part = g
             elif grad_mode()[0]:
-                part = self.differentiable(op, k, g)
+                part = self.differentiable(op, k, g, unpacked)
             else:
-                part = self.fused(op, k, g, target if k == last else None)
+                part = self.fused(op, k, g, target if k == last else None, unpacked)
             if self.params is not None:
                 part = (<object>part).sum_to_size(self.params[k])
             if self.input_dtypes[k] != part.dtype_nr:

@@ -5,13 +5,10 @@ from collections.abc import Sequence
 from cygrad._core.node import Node
 from cygrad.tensor import Tensor
 
-class SavedTensor:
-    def __init__(self, tensor: Tensor, is_output: bool) -> None: ...
-    def unpack(self, node: FunctionNode) -> Tensor: ...
-
 class FunctionNode(Node):
     def _connect(self, inputs: tuple[Tensor, ...], outputs: tuple[Tensor | None, ...]) -> None: ...
 
+def current_run() -> tuple[int, bool]: ...
 def run_backward(
     tensors: tuple[Tensor, ...],
     grads: tuple[Tensor, ...],

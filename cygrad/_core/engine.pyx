@@ -13,17 +13,26 @@ from libc.string cimport memset
 
 from cygrad._core.dispatch cimport Op, elementwise, map_kernel
 from cygrad._core.operands cimport Value, copy_into, empty_for, same_shape
-from cygrad._core.node cimport (AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, attach, check_version, connect, edge, gradient_edge,
-                                grad_mode, init_node, inherit_destructor, set_accumulate, track_reachable)
+from cygrad._core.node cimport (AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, attach, connect, edge, gradient_edge,
+                                grad_mode, init_node, inherit_destructor, leaf_of, set_accumulate, track_reachable)
 from cygrad._core.storage cimport dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, RETAINS_GRAD, TensorImpl, is_unique, shallow_copy, sizes_tuple)
+from cygrad._core.tensor cimport CONTIGUOUS, REQUIRES_GRAD, RETAINS_GRAD, TensorImpl, is_unique, sizes_tuple
 
 from cygrad._core.dispatch import ops
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
 
+cdef extern from *:
+    """
+    static __thread unsigned long long cg_run;      /* number of the innermost run in this thread; 0: none */
+    static __thread int cg_run_whole = 1;           /* it and those around it gather the gradients of all leaves */
+    """
+    unsigned long long cg_run
+    int cg_run_whole
+
 cdef Op add = ops["add"]
+cdef unsigned long long runs = 0
 
 
 # ----- State of a run -----
@@ -328,7 +337,7 @@ cdef int tensor_hooks(Node node, PyObject** grads) except -1:
     cdef Hooks hooks
     cdef TensorImpl tensor
     if node.flags & NODE_ACCUMULATES:
-        tensor = (<AccumulateGrad>node).saved0
+        tensor = leaf_of(node)
         if tensor.extra is not None and grads[0] is not NULL:
             call_hooks(tensor.extra, grads)
         return 0
@@ -388,7 +397,7 @@ cdef bint defer(Run* run, Py_ssize_t index) except -1:
     if state.deferred or not (<Node>state.node).flags & NODE_ACCUMULATES or state.single is NULL or Py_REFCNT(state.single) == 1:
         return False
     node = <AccumulateGrad>state.node
-    if (node.hooks is not None or node.saved0.extra is not None or node.saved0.gradient is not None
+    if (node.hooks is not None or leaf_of(node).extra is not None or leaf_of(node).gradient is not None
             or (<TensorImpl>state.single).base is not None):
         return False
     state.deferred, state.priority = True, 0
@@ -459,6 +468,11 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
     return 0
 
 
+def current_run():
+    """Return the number of the innermost backward that runs in this thread (0: none), and whether all around are for all leaves."""
+    return cg_run, cg_run_whole != 0
+
+
 def run_backward(tuple tensors, tuple grads, bint keep_graph, bint create_graph, inputs, bint accumulate_grad):
     """Differentiate `tensors`, weighted with `grads`: into the leaves, or as a list of the gradients of `inputs`.
 
@@ -469,11 +483,15 @@ def run_backward(tuple tensors, tuple grads, bint keep_graph, bint create_graph,
     cdef Node node
     cdef TensorImpl tensor
     cdef Py_ssize_t index
-    cdef int output_nr, mode = grad_mode()[0]
+    cdef int output_nr, mode = grad_mode()[0], whole = cg_run_whole
+    cdef unsigned long long outer = cg_run
     cdef bint everything = inputs is None
     cdef dict captures = {}
     cdef list captured = [], roots = [], targets = []
+    global cg_run, cg_run_whole, runs
     memset(&run, 0, sizeof(Run))
+    runs += 1
+    cg_run, cg_run_whole = runs, whole and everything
     try:
         grow(&run)
         for tensor in inputs or ():
@@ -514,7 +532,7 @@ def run_backward(tuple tensors, tuple grads, bint keep_graph, bint create_graph,
             PyErr_CheckSignals()
             run_node(&run, index, keep_graph, captures, captured)
     finally:
-        grad_mode()[0] = mode
+        grad_mode()[0], cg_run, cg_run_whole = mode, outer, whole
         free_run(&run)
     for k, (node, number) in enumerate(targets):
         captured[k] = captured[captures.get((<size_t><PyObject*>node, number), k)]
@@ -524,30 +542,6 @@ def run_backward(tuple tensors, tuple grads, bint keep_graph, bint create_graph,
 
 
 # ----- User functions -----
-cdef class SavedTensor:
-    """A tensor kept for the backward of a user Function, with the version it had; an output is kept without its history."""
-    cdef TensorImpl tensor
-    cdef unsigned long long version
-    cdef int output_nr
-    cdef bint is_output
-
-    def __init__(self, TensorImpl tensor not None, bint is_output):
-        self.tensor = shallow_copy(tensor) if is_output else tensor
-        self.version, self.is_output, self.output_nr = tensor.storage.version, is_output, tensor.output_nr
-
-    def unpack(self, FunctionNode node not None):
-        """Return the tensor; RuntimeError if it was changed in place."""
-        cdef TensorImpl tensor = self.tensor
-        if tensor is None:
-            raise RuntimeError("this saved tensor was never filled")
-        check_version(tensor, self.version, node if self.is_output else tensor.node, node.node_name())
-        if self.is_output:
-            tensor = shallow_copy(tensor)
-            if node.sequence_nr and (<object>node)._differentiable_output(self.output_nr):
-                attach(tensor, node, self.output_nr)
-        return tensor
-
-
 cdef class FunctionNode(Node):
     """The node of a user Function; the Python layer subclasses it and gives it `_run_backward(*grads)`."""
 

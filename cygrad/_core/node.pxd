@@ -6,6 +6,7 @@ Nodes are not tracked by the garbage collector unless they may be part of a cycl
 """
 from cpython.object cimport PyObject
 
+from cygrad._core.saved cimport SavedTensor
 from cygrad._core.tensor cimport TensorImpl
 
 cdef enum:
@@ -14,6 +15,7 @@ cdef enum:
     NODE_TRACKED = 1
     NODE_RELEASED = 2       # saved values were freed by a backward
     NODE_ACCUMULATES = 4    # an AccumulateGrad
+    NODE_PACKED = 8         # some saved value is a SavedTensor
 
 cdef class Node:
     # All Python objects of all kinds of nodes are here: a subclass with its own would be tracked and untracked once more.
@@ -23,8 +25,8 @@ cdef class Node:
     cdef object hooks       # Hooks, or None
     cdef object op          # the row's Op or RuleOp
     cdef tuple params       # of a rule; shapes of broadcast operands
-    cdef TensorImpl saved0, saved1, saved2      # operands that the backward reads
-    cdef TensorImpl result                      # likewise, without its history
+    cdef object saved0, saved1, saved2          # operands that the backward reads: TensorImpl, SavedTensor or None
+    cdef object result                          # likewise, without its history
     cdef unsigned long long version0, version1, version2, result_version
     cdef unsigned long long sequence_nr
     cdef int nr0, nr1, nr2
@@ -36,7 +38,16 @@ cdef class Node:
     cdef str node_name(self)
     cdef int save(self, int place, TensorImpl tensor) except -1
     cdef TensorImpl unpack(self, int place)
-    cdef TensorImpl as_saved(self, int place, TensorImpl tensor)
+    cdef list unpack_all(self)
+    cdef int pack(self, int place, TensorImpl tensor) except -1
+    cdef int keep(self, int place, object saved, unsigned long long version) except -1
+    cdef object kept(self, int place)
+    cdef object origin(self, int place, int* output_nr)
+    cdef dict saved_places(self)
+    cdef dict saved_params(self)
+    cdef object scalar(self, int place)
+    cdef SavedTensor handle(self, int place)
+    cdef object saved_attribute(self, str name)
 
 cdef class AccumulateGrad(Node):
     """Its leaf is `saved0`."""
@@ -52,12 +63,16 @@ ctypedef int (*accumulate_function)(TensorImpl variable, PyObject* arrived) exce
 
 cdef void set_accumulate(accumulate_function function) noexcept
 cdef unsigned long long last_sequence_nr    # one count for all threads: the GIL is held
+cdef int hook_pairs                         # pairs of saved-tensor hooks that are active, in all threads
 
 cdef inline void init_node(Node node, int outputs) noexcept:
     """Give a new node its place in the order of nodes."""
     global last_sequence_nr
     last_sequence_nr += 1
     node.sequence_nr, node.outputs = last_sequence_nr, outputs
+
+cdef inline TensorImpl leaf_of(Node accumulator):
+    return <TensorImpl>accumulator.saved0
 
 cdef Node general_edge(Node node, int index, int* output_nr)
 
@@ -82,7 +97,11 @@ cdef int connect(Node node, int index, TensorImpl tensor) except -1
 cdef int attach(TensorImpl result, Node node, int output_nr) except -1
 cdef int* grad_mode() noexcept nogil
 cdef object released_error()
-cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, str reader) except -1
+cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, Node reader) except -1
+cdef str saved_name(str argument)
+cdef int check_savable(TensorImpl tensor) except -1
+cdef TensorImpl with_origin(TensorImpl tensor, object origin, int output_nr)
+cdef TensorImpl with_own_history(TensorImpl tensor, Node node, int output_nr)
 cdef Hooks hooks_of(Node node)
 cdef void inherit_destructor(type kind) noexcept
 cdef void finish_node_type(type kind) noexcept

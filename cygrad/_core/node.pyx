@@ -5,6 +5,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.stdlib cimport free, realloc
 
+from cygrad._core.saved cimport SavedTensor, packed_by_default, packs_by_default, saved_operand, saved_result
 from cygrad._core.storage cimport dtypes
 from cygrad._core.tensor cimport (INFERENCE, REQUIRES_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, make_untracked, shallow_copy,
                                   sizes_tuple)
@@ -32,6 +33,7 @@ cdef extern from "type_slots.h":
     void cg_refuse_new(type kind) noexcept
 
 cdef unsigned long long last_sequence_nr = 0
+cdef int hook_pairs = 0
 
 
 cdef int* grad_mode() noexcept nogil:
@@ -64,6 +66,11 @@ def _set_inference_mode(bint mode):
     cg_inference_mode_address()[0] = mode
 
 
+def last_number():
+    """Return the sequence number of the newest node."""
+    return last_sequence_nr
+
+
 def is_grad_enabled():
     """Say whether operations are recorded in this thread."""
     return bool(cg_grad_mode_address()[0])
@@ -89,59 +96,144 @@ cdef class Node:
     cdef void release(self):
         """Free the saved values."""
         if self.saved0 is not None or self.saved1 is not None or self.saved2 is not None or self.result is not None:
+            if self.flags & NODE_PACKED:
+                for saved in (self.saved0, self.saved1, self.saved2, self.result):
+                    if isinstance(saved, SavedTensor):
+                        (<SavedTensor>saved).free()
             self.flags |= NODE_RELEASED
             self.saved0 = self.saved1 = self.saved2 = self.result = None
 
     cdef int save(self, int place, TensorImpl tensor) except -1:
-        """Keep an operand, or (place RESULT) the result, with its version."""
-        cdef unsigned long long version = tensor.storage.version
-        if tensor.flags & INFERENCE:
-            raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-                               "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
-                               "it in autograd, or use `cygrad.no_grad()` instead of `cygrad.inference_mode()`.")
+        """Keep an operand, or (place RESULT) the result, with its version, or what the hooks of this thread make of it."""
+        check_savable(tensor)
         tensor.flags |= SAVED
         if tensor.base is not None:
             tensor.base.flags |= SAVED
+        if hook_pairs and packs_by_default():
+            return self.pack(place, tensor)
+        return self.keep(place, shallow_copy(tensor) if place == RESULT else tensor, tensor.storage.version)
+
+    cdef int pack(self, int place, TensorImpl tensor) except -1:
+        """Keep what the hooks of this thread make of a tensor; they see a result with its history."""
+        if place == RESULT and (tensor.node is not None or tensor.flags & VIEW):
+            tensor = with_own_history(tensor, self, 0)      # changed in place: it has its former history still
+        elif place == RESULT:
+            attach(tensor, self, 0)
+        self.flags |= NODE_PACKED
+        self.keep(place, packed_by_default(tensor, place == RESULT), 0)
+        track_reachable(self)       # hooks may have closed a cycle
+        return track_reachable(tensor)
+
+    cdef int keep(self, int place, object saved, unsigned long long version) except -1:
         if place == 0:
-            self.saved0, self.version0 = tensor, version
+            self.saved0, self.version0 = saved, version
         elif place == 1:
-            self.saved1, self.version1 = tensor, version
+            self.saved1, self.version1 = saved, version
         elif place == 2:
-            self.saved2, self.version2 = tensor, version
+            self.saved2, self.version2 = saved, version
         else:
-            self.result, self.result_version = shallow_copy(tensor), version
+            self.result, self.result_version = saved, version
         return 0
 
+    cdef object kept(self, int place):
+        return self.saved0 if place == 0 else self.saved1 if place == 1 else self.saved2 if place == 2 else self.result
+
+    cdef object origin(self, int place, int* output_nr):
+        """Return where an operand came from: the edge as it is, possibly to a leaf."""
+        output_nr[0] = self.nr0 if place == 0 else self.nr1 if place == 1 else self.nr2
+        return self.next0 if place == 0 else self.next1 if place == 1 else self.next2
+
     cdef TensorImpl unpack(self, int place):
-        """Return a saved tensor (None if there is none); RuntimeError if it was changed in place."""
+        """Return a saved tensor (None if there is none), an operand with its history in grad mode; RuntimeError if it was changed
+        in place."""
+        cdef object saved, origin
         cdef TensorImpl tensor
         cdef unsigned long long version
+        cdef int output_nr
         if place == 0:
-            tensor, version = self.saved0, self.version0
+            saved, version = self.saved0, self.version0
         elif place == 1:
-            tensor, version = self.saved1, self.version1
+            saved, version = self.saved1, self.version1
         elif place == 2:
-            tensor, version = self.saved2, self.version2
+            saved, version = self.saved2, self.version2
         else:
-            tensor, version = self.result, self.result_version
-        if tensor is not None and tensor.storage.version != version:
-            check_version(tensor, version, self if place == RESULT else tensor.node, self.node_name())
-        return tensor if place == RESULT or tensor is None or not cg_grad_mode_address()[0] else self.as_saved(place, tensor)
+            saved, version = self.result, self.result_version
+        if saved is None:
+            return None
+        if self.flags & NODE_PACKED and isinstance(saved, SavedTensor):
+            return (<SavedTensor>saved).value(self, cg_grad_mode_address()[0])
+        tensor = <TensorImpl>saved
+        if tensor.storage.version != version:
+            check_version(tensor, version, self if place == RESULT else tensor.node, self)
+        if place == RESULT or not cg_grad_mode_address()[0]:
+            return tensor
+        origin = self.origin(place, &output_nr)
+        return with_origin(tensor, origin, output_nr)
 
-    cdef TensorImpl as_saved(self, int place, TensorImpl tensor):
-        """Return a saved operand with the history that it had then: detach_() may have taken it since."""
-        cdef object target = self.next0 if place == 0 else self.next1 if place == 1 else self.next2
-        cdef int output_nr = self.nr0 if place == 0 else self.nr1 if place == 1 else self.nr2
-        cdef TensorImpl copy
-        if target is None and not tensor.flags & REQUIRES_GRAD:
-            return tensor
-        if target is not None and (target is tensor.node and output_nr == tensor.output_nr or
-                                   tensor.node is None and (output_nr == LEAF or (<Node>target).flags & NODE_ACCUMULATES)):
-            return tensor
-        copy = shallow_copy(tensor)
-        if target is not None:
-            attach(copy, edge(self, place, &output_nr), output_nr)
-        return copy
+    cdef list unpack_all(self):
+        """Return what `unpack` gives for each place, so that hooks run once for each saved tensor."""
+        return [self.unpack(place) for place in range(RESULT + 1)]
+
+    # ----- What was saved, by name -----
+    cdef dict saved_places(self):
+        """Return the places of saved tensors by the names of operands that torch has: self, other, result, ..."""
+        return {}
+
+    cdef dict saved_params(self):
+        """Return the parameters by name."""
+        return {}
+
+    cdef object scalar(self, int place):
+        """Return an operand that was no tensor; None if it was one, which nothing reads."""
+
+    cdef SavedTensor handle(self, int place):
+        """Return a saved tensor as an object that takes hooks, and keep it as such."""
+        cdef object origin
+        cdef SavedTensor saved
+        cdef int output_nr
+        if isinstance(self.kept(place), SavedTensor):
+            return self.kept(place)
+        if place == RESULT:
+            saved = saved_result(self.result, self.result_version, 0)
+        else:
+            origin = self.origin(place, &output_nr)
+            saved = saved_operand(self.kept(place), self.version0 if place == 0 else self.version1 if place == 1 else self.version2,
+                                  origin, output_nr)
+        if self.kept(place) is not None:
+            self.flags |= NODE_PACKED
+            self.keep(place, saved, 0)
+            track_reachable(self)
+        saved.freed = self.flags & NODE_RELEASED != 0
+        return saved
+
+    cdef object saved_attribute(self, str name):
+        """Return `_saved_x`, or `_raw_saved_x`, which takes hooks."""
+        cdef str field = name.removeprefix("_raw").removeprefix("_saved_")
+        cdef dict places, params
+        cdef int place, mode
+        if name in ("_saved_" + field, "_raw_saved_" + field):
+            places, params = self.saved_places(), self.saved_params()
+            if field in places:
+                place = places[field]
+                if name.startswith("_raw"):
+                    return self.handle(place)
+                if self.flags & NODE_RELEASED:
+                    raise released_error()
+                if self.kept(place) is None:
+                    return self.scalar(place)
+                mode = cg_grad_mode_address()[0]
+                cg_grad_mode_address()[0] = True
+                try:
+                    return with_own_history(self.unpack(place), self, 0) if place == RESULT else self.unpack(place)
+                finally:
+                    cg_grad_mode_address()[0] = mode
+            if field in params and not name.startswith("_raw"):
+                return params[field]
+        raise AttributeError(f"'{self.node_name()}' object has no attribute '{name}'")
+
+    def __dir__(self):
+        names = [f"_{raw}saved_{name}" for name in self.saved_places() for raw in ("", "raw_")]
+        return sorted([*object.__dir__(self), *names, *(f"_saved_{name}" for name in self.saved_params())])
 
     cdef str node_name(self):
         return type(self).__name__
@@ -257,14 +349,14 @@ cdef class AccumulateGrad(Node):
 
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         if grads[0] is not NULL:
-            accumulate(self.saved0, grads[0])
+            accumulate(leaf_of(self), grads[0])
         return 0
 
 
 cdef void forget_accumulator(PyObject* node) noexcept:
     """Tell the leaf that its accumulator dies."""
-    if (<AccumulateGrad>node).saved0 is not None:
-        (<AccumulateGrad>node).saved0.accumulator = NULL
+    if leaf_of(<Node>node) is not None:
+        leaf_of(<Node>node).accumulator = NULL
 
 
 cdef void inherit_destructor(type kind) noexcept:
@@ -297,15 +389,51 @@ def released_error_of():
     return released_error()
 
 
-cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, str reader) except -1:
-    """Refuse a saved tensor that was changed in place."""
+cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, Node reader) except -1:
+    """Refuse a saved tensor that was changed in place; `maker` gave it as an output, `reader` saved it (either may be None)."""
     if tensor.storage.version == version:
         return 0
     source = f"which is output {tensor.output_nr} of {maker.node_name()}, " if maker is not None else ""
     raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: "
                        f"[cygrad {dtypes[tensor.dtype_nr].name} {list(sizes_tuple(tensor.ndim, tensor.sizes))}], {source}"
-                       f"is at version {tensor.storage.version}; expected version {version} instead. It was saved by {reader}: "
+                       f"is at version {tensor.storage.version}; expected version {version} instead. It was saved "
+                       f"by {reader.node_name() if reader is not None else 'an operation'}: "
                        "use the out-of-place form of what changed it, or clone() it before.")
+
+
+cdef str saved_name(str argument):
+    """Return how torch names an argument of a row or rule among the saved values of a node."""
+    return {"x": "self", "a": "self", "input": "self", "b": "other"}.get(argument, argument)
+
+
+cdef int check_savable(TensorImpl tensor) except -1:
+    """Refuse to save an inference tensor: its changes are not counted."""
+    if tensor.flags & INFERENCE:
+        raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+                           "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+                           "it in autograd, or use `cygrad.no_grad()` instead of `cygrad.inference_mode()`.")
+    return 0
+
+
+cdef TensorImpl with_origin(TensorImpl tensor, object origin, int output_nr):
+    """Return a tensor with the history it had when it was saved: detach_() may have taken it since, or hooks."""
+    cdef TensorImpl copy
+    if origin is None and not tensor.flags & REQUIRES_GRAD:
+        return tensor
+    if origin is not None and (origin is tensor or origin is tensor.node and output_nr == tensor.output_nr
+                               or tensor.node is None and <void*>origin == tensor.accumulator):
+        return tensor
+    copy = shallow_copy(tensor)
+    if origin is not None:
+        attach(copy, accumulator_of(origin) if output_nr == LEAF else origin, 0 if output_nr == LEAF else output_nr)
+    return copy
+
+
+cdef TensorImpl with_own_history(TensorImpl tensor, Node node, int output_nr):
+    """Return a saved result as an output of its node, which keeps it without that."""
+    cdef TensorImpl copy = shallow_copy(tensor)
+    attach(copy, node, output_nr)
+    return copy
 
 
 cdef AccumulateGrad accumulator_of(TensorImpl leaf):
@@ -429,7 +557,7 @@ cdef inline bint is_untracked_vertex(PyObject* object) noexcept:
 cdef inline bint is_container(PyObject* object) noexcept:
     """Say whether an object may stand between two vertices: what nodes keep their edges, parameters and hooks in."""
     cdef type kind = type(<object>object)
-    return kind is tuple or kind is list or kind is dict or kind is Hooks
+    return kind is tuple or kind is list or kind is dict or kind is Hooks or kind is SavedTensor
 
 
 cdef int track_reachable(object start) except -1:

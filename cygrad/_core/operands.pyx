@@ -194,9 +194,20 @@ cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count,
 
 
 # ----- Memory that is written to -----
+cdef object write_guard = None
+
+
+def set_write_guard(guard):
+    """Have a function called with each tensor that an operator is about to write into (None: no function)."""
+    global write_guard
+    write_guard = guard
+
+
 cdef int check_writable(TensorImpl target) except -1:
     """Refuse targets that are read-only, made in inference mode or whose elements share memory."""
     cdef int d
+    if write_guard is not None:
+        write_guard(target)
     if target.storage.readonly:
         raise ValueError("assignment destination is read-only: the tensor shares memory with a read-only buffer; use clone()")
     if target.flags & INFERENCE and not is_inference_mode():

@@ -19,7 +19,7 @@ cdef class RuleOp:
     cdef bint gathers                   # reads the gradients of several outputs
 
 cdef class RuleNode(Node):
-    cdef object call(self, RuleOp op, int function, PyObject** grads)
+    cdef object call(self, RuleOp op, int function, PyObject** grads, list unpacked)
 
 cdef RuleOp rule_op(str name)
 cdef bint wanted(TensorImpl a, TensorImpl b)

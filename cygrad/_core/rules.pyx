@@ -4,9 +4,9 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
-from cygrad._core.node cimport (NODE_RELEASED, RESULT, Node, attach, connect, edge, finish_node_type, grad_mode, init_node, released_error,
-                                track_reachable)
-from cygrad._core.tensor cimport TENSOR_TRACKED, TensorImpl, needs_grad, shallow_copy
+from cygrad._core.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach, connect, edge, finish_node_type, grad_mode, init_node,
+                                released_error, saved_name, track_reachable, with_own_history)
+from cygrad._core.tensor cimport TENSOR_TRACKED, TensorImpl, needs_grad
 
 from cygrad.ops import RULES
 
@@ -52,7 +52,21 @@ cdef class RuleNode(Node):
     cdef str node_name(self):
         return (<RuleOp>self.op).node_name
 
-    cdef object call(self, RuleOp op, int function, PyObject** grads):
+    cdef dict saved_places(self):
+        cdef RuleOp op = <RuleOp>self.op
+        cdef int k, reads = 0
+        for k in range(0 if op.each else <int>len(op.reads)):
+            reads |= <int>op.reads[k]
+        places = {saved_name(name): k for k, name in enumerate(op.rule.inputs) if reads >> k & 1}
+        return places | {"result": RESULT} if reads >> RESULT & 1 else places
+
+    cdef dict saved_params(self):
+        return dict(zip((<RuleOp>self.op).params, self.params))
+
+    def __getattr__(self, str name):
+        return self.saved_attribute(name)
+
+    cdef object call(self, RuleOp op, int function, PyObject** grads, list unpacked):
         """Call a function of the rule with what it names."""
         cdef TensorImpl tensor
         cdef list arguments = []
@@ -65,16 +79,14 @@ cdef class RuleNode(Node):
             elif source >= FIRST_PARAM:
                 arguments.append(self.params[source - FIRST_PARAM])
             else:
-                tensor = self.unpack(source)
-                if source == RESULT and grad_mode()[0]:
-                    tensor = shallow_copy(tensor)
-                    attach(tensor, self, 0)
-                arguments.append(tensor)
+                tensor = self.unpack(source) if unpacked is None else unpacked[source]
+                arguments.append(with_own_history(tensor, self, 0) if source == RESULT and grad_mode()[0] else tensor)
         return op.functions[function](*arguments)
 
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         cdef RuleOp op = <RuleOp>self.op
         cdef TensorImpl part
+        cdef list unpacked = None
         cdef int k, output_nr
         if self.flags & NODE_RELEASED:
             raise released_error()
@@ -83,11 +95,13 @@ cdef class RuleNode(Node):
                 break
         else:
             return 0
-        parts = self.call(op, 0, grads) if op.each else None
+        if self.flags & NODE_PACKED:
+            unpacked = self.unpack_all()
+        parts = self.call(op, 0, grads, unpacked) if op.each else None
         for k in range(self.edges):
             if edge(self, k, &output_nr) is None:
                 continue
-            part = <TensorImpl?>(parts[k] if op.each else self.call(op, k, grads))
+            part = <TensorImpl?>(parts[k] if op.each else self.call(op, k, grads, unpacked))
             Py_INCREF(part)
             results[k] = <PyObject*>part
         return 0

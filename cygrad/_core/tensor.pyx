@@ -6,7 +6,8 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, malloc
 
-from cygrad._core.node cimport grad_mode, gradient_edge, hooks_of, is_inference_mode, refresh, track_reachable
+from cygrad._core.node cimport (NODE_ACCUMULATES, grad_mode, gradient_edge, hooks_of, is_inference_mode, refresh,
+                                track_reachable)
 from cygrad._core.storage cimport DType, Storage, borrow, dtypes, new_storage
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
 
@@ -364,13 +365,13 @@ cdef class TensorImpl:
     def is_leaf(self):
         """Whether the tensor was made by the user, not by a recorded operation."""
         refresh(self)
-        return self.node is None
+        return self.node is None or self.node.flags & NODE_ACCUMULATES != 0
 
     @property
     def grad_fn(self):
         """The node of the graph that made this tensor, or None."""
         refresh(self)
-        return self.node
+        return None if self.node is None or self.node.flags & NODE_ACCUMULATES else self.node
 
     @property
     def grad(self):
@@ -439,6 +440,11 @@ cdef class TensorImpl:
                 self.extra = {}
             return self.extra
         return hooks_of(gradient_edge(self, &output_nr)).tensor.setdefault(self.output_nr, {})
+
+    def _exchange_hooks(self, hooks):
+        """Give a leaf other hooks, or None, and return those it had."""
+        before, self.extra = self.extra, hooks
+        return before
 
     @property
     def _version(self):

@@ -130,9 +130,9 @@ def _batched(outputs: tuple[Any, ...], inputs: Sequence[Any], weights: Any, reta
 from cygrad.autograd import graph as graph  # noqa: E402
 from cygrad.autograd.function import Function as Function  # noqa: E402
 from cygrad.autograd.grad_mode import enable_grad as enable_grad  # noqa: E402
-from cygrad.autograd.grad_mode import no_grad as no_grad  # noqa: E402
 from cygrad.autograd.grad_mode import inference_mode as inference_mode  # noqa: E402
 from cygrad.autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled  # noqa: E402
+from cygrad.autograd.grad_mode import no_grad as no_grad  # noqa: E402
 from cygrad.autograd.grad_mode import set_grad_enabled as set_grad_enabled  # noqa: E402
 from cygrad.autograd.gradcheck import gradcheck as gradcheck  # noqa: E402
 from cygrad.autograd.gradcheck import gradgradcheck as gradgradcheck  # noqa: E402

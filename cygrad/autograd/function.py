@@ -8,9 +8,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from cygrad._core.engine import FunctionNode, SavedTensor
+from cygrad._core.engine import FunctionNode
 from cygrad._core.inplace import check_dirty, guard_view, record_dirty, view_as_itself
 from cygrad._core.node import is_grad_enabled, released_error_of
+from cygrad._core.saved import SavedTensor, save_for
 from cygrad.autograd.grad_mode import no_grad, set_grad_enabled
 from cygrad.tensor import Tensor
 
@@ -25,7 +26,7 @@ class FunctionCtx(FunctionNode):
     def __init__(self, function: type[Function], needs_input_grad: tuple[bool, ...]) -> None:
         self._function, self.needs_input_grad = function, needs_input_grad
         self._to_save: tuple[Tensor | None, ...] = ()
-        self._saved: tuple[Any, ...] = ()
+        self._saved: tuple[SavedTensor, ...] = ()
         self._non_differentiable: set[int] = set()
         self._dirty: dict[int, Tensor] = {}
         self._materialize = True
@@ -69,9 +70,14 @@ class FunctionCtx(FunctionNode):
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """What `save_for_backward` kept; RuntimeError if it was changed in place or freed by a backward."""
+        return tuple(saved.unpack(self) for saved in self._raw_saved_tensors)
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
+        """What `save_for_backward` kept, as objects that take hooks; RuntimeError if it was freed by a backward."""
         if self._freed:
             raise released_error_of()
-        return tuple(None if saved is None else saved.unpack(self) for saved in self._saved)
+        return self._saved
 
     def name(self) -> str:
         """Return the name, such as `ExpBackward`."""
@@ -85,6 +91,8 @@ class FunctionCtx(FunctionNode):
 
     def _release(self) -> None:
         if self._saved:
+            for saved in self._saved:
+                saved.free()
             self._saved, self._freed = (), True
 
     def _run_backward(self, *grads: Tensor | None) -> list[Tensor | None]:
@@ -221,8 +229,7 @@ def _finished(ctx: FunctionCtx, inputs: list[Tensor | None], result: Any, record
                 record_dirty(output, ctx, edges[id(output)], number)
             elif use and output._is_view():
                 guard_view(output, sum(differentiable) > 1)
-        own = {id(output) for output, use in zip(fresh, differentiable, strict=True) if use and output.grad_fn is ctx}
-        ctx._saved = tuple(None if tensor is None else SavedTensor(tensor, id(tensor) in own) for tensor in ctx._to_save)
+        ctx._saved = tuple(save_for(ctx, tensor) for tensor in ctx._to_save)
     ctx._to_save, ctx._dirty = (), {}
     return fresh if isinstance(result, tuple) else fresh[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from itertools import count
 from typing import Any
 
@@ -11,7 +12,19 @@ from cygrad.tensor import Tensor
 
 __all__ = ["Node", "RemovableHandle", "increment_version"]
 
+_LAZY = ("allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "save_on_cpu", "save_on_disk", "saved_tensors_hooks")
+
 _identifiers = count()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'cygrad.autograd.graph' has no attribute {name!r}")
+    return globals().setdefault(name, getattr(import_module("cygrad.autograd.saved_tensors"), name))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
 
 
 class RemovableHandle:

@@ -1,0 +1,193 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Saved-tensor hooks, and saved tensors as objects (see saved.pxd for the contract)."""
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+
+cimport cygrad._core.node as graph
+from cygrad._core.node cimport (LEAF, Node, check_savable, check_version, grad_mode, refresh, released_error, track_reachable, with_origin,
+                                with_own_history)
+from cygrad._core.tensor cimport REQUIRES_GRAD, TensorImpl, shallow_copy
+
+cdef extern from *:
+    """
+    static __thread PyObject *cg_pair;          /* (pack, unpack, the pair outside or None), or NULL */
+    static __thread PyObject *cg_refusal;       /* the message where hooks are disabled, or NULL */
+    """
+    PyObject* cg_pair
+    PyObject* cg_refusal
+
+
+# ----- Pairs of hooks of this thread -----
+cdef inline object get(PyObject* place):
+    return <object>place if place is not NULL else None
+
+
+cdef void set_to(PyObject** place, object value):
+    """Give a thread-local its value; None is NULL."""
+    cdef PyObject* old = place[0]
+    if value is not None:
+        Py_INCREF(value)
+    place[0] = <PyObject*>value if value is not None else NULL
+    Py_XDECREF(old)
+
+
+def push_hooks(pack, unpack):
+    """Have what is saved in this thread packed by a pair of hooks; `saved_tensors_hooks` is the public form."""
+    check_hooks("saved_tensors_hooks", pack, unpack)
+    if cg_refusal is not NULL:
+        raise RuntimeError(get(cg_refusal))
+    set_to(&cg_pair, (pack, unpack, get(cg_pair)))
+    graph.hook_pairs += 1
+
+
+def pop_hooks():
+    """Make the pair outside the innermost one active again."""
+    if cg_pair is NULL:
+        raise RuntimeError("saved_tensors_hooks: no pair of hooks is active in this thread, so there is none to leave")
+    set_to(&cg_pair, (<tuple>get(cg_pair))[2])
+    graph.hook_pairs -= 1
+
+
+def disable_hooks(message):
+    """Refuse pairs of hooks in this thread with a message (None: allow them again); return the message before."""
+    before = get(cg_refusal)
+    if message is not None and cg_pair is not NULL:
+        raise RuntimeError(message)
+    set_to(&cg_refusal, message)
+    return before
+
+
+cdef int check_hooks(str caller, pack, unpack) except -1:
+    if not callable(pack) or not callable(unpack):
+        raise TypeError(f"{caller}(): incompatible function arguments: pack_hook and unpack_hook must be callable, got "
+                        f"{type(pack).__name__} and {type(unpack).__name__}")
+    return 0
+
+
+# ----- Saved tensors -----
+cdef class SavedTensor:
+    """A tensor that a node keeps for its backward; `register_hooks` has it packed."""
+
+    def __init__(self):
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
+
+    cdef int pack(self, TensorImpl tensor, object packer, object unpacker) except -1:
+        """Keep what a hook makes of a tensor in place of the tensor."""
+        cdef unsigned long long version = tensor.storage.version
+        cdef int mode = grad_mode()[0]
+        grad_mode()[0] = False
+        try:
+            packed = packer(tensor)
+        finally:
+            grad_mode()[0] = mode
+        if tensor.storage.version != version:
+            raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be "
+                               "modified by in-place operations as this can lead to unexpected side-effects. Change a clone() of it.")
+        # What is still the saved memory is still checked for changes; what became of a copy is the hook's affair.
+        self.shares_memory = isinstance(packed, TensorImpl) and (<TensorImpl>packed).storage is tensor.storage
+        self.packed, self.unpacker, self.tensor = packed, unpacker, None
+        return 0
+
+    cdef TensorImpl value(self, Node reader, bint with_history):
+        """Return the tensor (None if nothing was saved); an output, and any without `with_history`, as it was packed."""
+        cdef TensorImpl tensor = self.tensor
+        if self.freed:
+            raise released_error()
+        if tensor is not None or self.shares_memory:
+            check_version(self.packed if tensor is None else tensor, self.version,
+                          reader if self.is_output else None if self.output_nr == LEAF else self.origin, reader)
+        if self.unpacker is not None:
+            unpacked = self.unpacker(self.packed)
+            if not isinstance(unpacked, TensorImpl):
+                raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                                f"{type(unpacked).__name__}")
+            tensor = unpacked
+        if tensor is None or self.is_output or not with_history:
+            return tensor
+        return with_origin(tensor, self.origin, self.output_nr)
+
+    cpdef void free(self) noexcept:
+        """Forget the tensor: a backward is done with it."""
+        if self.tensor is not None or self.unpacker is not None:
+            self.tensor = self.packed = self.unpacker = self.origin = None
+            self.shares_memory, self.freed = False, True
+
+    def unpack(self, Node reader=None):
+        """Return the tensor with its history, for the node that saved it; RuntimeError if it was changed in place or freed."""
+        cdef TensorImpl tensor = self.value(reader, True)
+        return tensor if reader is None or not self.is_output else with_own_history(tensor, reader, self.output_nr)
+
+    def register_hooks(self, pack_hook, unpack_hook):
+        """Keep `pack_hook(tensor)` instead of the tensor; `unpack_hook` of that gives the tensor back when it is read.
+
+        RuntimeError where there are hooks already, nothing was saved, it was freed, or changed in place since.
+        """
+        check_hooks("register_hooks", pack_hook, unpack_hook)
+        if self.unpacker is not None:
+            raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks "
+                               "is allowed at a time.")
+        if self.freed:
+            raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph "
+                               "are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
+                               "through the graph a second time or if you need to access saved variables after calling backward.")
+        if self.tensor is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        check_version(self.tensor, self.version, None, None)
+        self.pack(self.tensor if self.is_output else (<object>self.tensor).detach(), pack_hook, unpack_hook)
+        track_reachable(self)
+
+    @property
+    def data(self):
+        """What is kept: the tensor, or what the pack hook returned."""
+        return self.tensor if self.unpacker is None else self.packed
+
+    @property
+    def unpack_hook(self):
+        """The hook that gives the tensor back, or None."""
+        return self.unpacker
+
+
+cdef SavedTensor saved_operand(TensorImpl tensor, unsigned long long version, object origin, int output_nr):
+    """Make the handle of a tensor (or None) that a node keeps as it is."""
+    cdef SavedTensor saved = SavedTensor.__new__(SavedTensor)
+    saved.tensor, saved.version, saved.origin, saved.output_nr = tensor, version, origin, output_nr
+    return saved
+
+
+cdef SavedTensor saved_result(TensorImpl copy, unsigned long long version, int output_nr):
+    """Make the handle of a result, given as a copy without history."""
+    cdef SavedTensor saved = saved_operand(copy, version, None, output_nr)
+    saved.is_output = True
+    return saved
+
+
+cdef bint packs_by_default() noexcept:
+    """Say whether a pair of hooks is active in this thread."""
+    return cg_pair is not NULL
+
+
+cdef SavedTensor packed_by_default(TensorImpl tensor, bint is_output):
+    """Have the hooks of this thread, which are active, pack a tensor."""
+    cdef SavedTensor saved = saved_tensor(tensor, is_output)
+    pair = get(cg_pair)
+    saved.pack(tensor, (<tuple>pair)[0], (<tuple>pair)[1])
+    return saved
+
+
+cdef SavedTensor saved_tensor(TensorImpl tensor, bint is_output):
+    cdef unsigned long long version = tensor.storage.version
+    check_savable(tensor)
+    refresh(tensor)
+    if is_output:
+        return saved_result(shallow_copy(tensor), version, tensor.output_nr)
+    if tensor.node is not None:
+        return saved_operand(tensor, version, tensor.node, tensor.output_nr)
+    return saved_operand(tensor, version, tensor if tensor.flags & REQUIRES_GRAD else None, LEAF)
+
+
+def save_for(Node node, TensorImpl tensor):
+    """Return what a node, or (None) something else that recomputes, keeps of a tensor or None for a backward."""
+    cdef bint is_output = tensor is not None and node is not None and tensor.node is node
+    if tensor is None:
+        return saved_operand(None, 0, None, LEAF)
+    return packed_by_default(tensor, is_output) if packs_by_default() else saved_tensor(tensor, is_output)

@@ -55,6 +55,7 @@ cdef inline bint needs_grad(TensorImpl tensor) noexcept:
 
 cdef type tensor_type
 cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
+cdef TensorImpl new_instance(type cls, TensorImpl source, bint view)
 cdef TensorImpl empty(int dtype, int ndim, const intptr_t* shape)
 cdef TensorImpl empty_like(TensorImpl tensor, int dtype)
 cdef void make_untracked(type kind) noexcept

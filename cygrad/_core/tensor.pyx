@@ -124,9 +124,9 @@ cdef inline bint is_dense_row_major(int ndim, const intptr_t* shape, const intpt
     return dense
 
 
-cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
-    """Make a tensor over a storage; `strides` NULL means row-major."""
-    cdef TensorImpl tensor = <TensorImpl>cg_new(tensor_type, no_arguments)
+cdef inline int lay_out(TensorImpl tensor, Storage storage, char* data, int dtype, int ndim, const intptr_t* shape,
+                        const intptr_t* strides) except -1:
+    """Give a new object its memory and geometry; `strides` NULL means row-major."""
     cdef intptr_t stride = 1
     cdef int d
     tensor.storage, tensor.data, tensor.dtype_nr, tensor.ndim = storage, data, dtype, ndim
@@ -152,6 +152,28 @@ cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, con
         tensor.count *= shape[d]
     if is_inference_mode():
         tensor.flags |= INFERENCE
+    return 0
+
+
+cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
+    """Make a tensor over a storage; `strides` NULL means row-major."""
+    cdef TensorImpl tensor = <TensorImpl>cg_new(tensor_type, no_arguments)
+    lay_out(tensor, storage, data, dtype, ndim, shape, strides)
+    return tensor
+
+
+cdef TensorImpl new_instance(type cls, TensorImpl source, bint view):
+    """Make an instance of a subclass of Tensor in Python over the memory of another tensor; a view of it if `view`.
+
+    Its attributes may close a cycle, so it counts as tracked and what is made from it is tracked too.
+    """
+    cdef TensorImpl tensor = <TensorImpl>cg_new(cls, no_arguments)
+    lay_out(tensor, source.storage, source.data, source.dtype_nr, source.ndim, source.sizes, source.strides)
+    tensor.flags = (tensor.flags & ~<unsigned>INFERENCE) | source.flags & INFERENCE
+    if view:
+        become_view(tensor, source)
+    if cls is not tensor_type:
+        tensor.flags |= TENSOR_TRACKED
     return tensor
 
 
@@ -184,6 +206,12 @@ cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const 
 cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* shape, const intptr_t* strides):
     """Make a tensor over the memory of another."""
     cdef TensorImpl view = new_tensor(base.storage, data, base.dtype_nr, ndim, shape, strides)
+    become_view(view, base)
+    return view
+
+
+cdef inline int become_view(TensorImpl view, TensorImpl base) except -1:
+    """Make a new tensor over the memory of another a view of it."""
     view.base = base if base.base is None else base.base
     view.view_version = base.storage.version
     view.flags = (view.flags & ~<unsigned>INFERENCE) | VIEW | base.flags & (CREATED | INFERENCE)
@@ -191,7 +219,7 @@ cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* s
         view.flags = (view.flags & ~<unsigned>CREATED) | (CREATED_IN_INFERENCE if is_inference_mode() else CREATED_WITHOUT_GRAD)
     if view.base.flags & TENSOR_TRACKED:
         track(view)
-    return view
+    return 0
 
 
 cdef TensorImpl shallow_copy(TensorImpl tensor):

@@ -15,6 +15,7 @@ from cygrad import autograd as autograd
 from cygrad import config as config
 from cygrad import printing as printing
 from cygrad import random as random
+from cygrad import serialization as serialization
 from cygrad._core.indexing import narrow as narrow
 from cygrad._core.indexing import select as select
 from cygrad._core.indexing import split as split
@@ -65,6 +66,8 @@ from cygrad.random import randn_like as randn_like
 from cygrad.random import randperm as randperm
 from cygrad.random import seed as seed
 from cygrad.random import set_rng_state as set_rng_state
+from cygrad.serialization import load as load
+from cygrad.serialization import save as save
 from cygrad.tensor import Tensor as Tensor
 
 dtype = DType

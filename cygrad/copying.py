@@ -24,8 +24,9 @@ from cygrad.tensor import Tensor
 T = TypeVar("T", bound=Tensor)
 
 
-def _refuse_history(tensor: Tensor, what: str) -> None:
-    if not tensor.is_leaf:
+def refuse_history(tensor: Tensor, what: str) -> None:
+    """Raise torch's RuntimeError of deepcopy for a tensor that is no leaf."""
+    if tensor.grad_fn is not None:
         raise RuntimeError(f"Only Tensors created explicitly by the user (graph leaves) support {what} at the moment: this one is the "
                            f"result of {tensor.grad_fn.name()}, and its history would be lost. detach() it first.")
 
@@ -33,13 +34,13 @@ def _refuse_history(tensor: Tensor, what: str) -> None:
 # ----- copy and deepcopy -----
 def shallow_copy(tensor: T) -> T:
     """Return another tensor object over the same memory, with the same attributes."""
-    _refuse_history(tensor, "copy.copy()")
+    refuse_history(tensor, "copy.copy()")
     return _with_state(as_instance(tensor, type(tensor)), tensor.requires_grad, tensor.__getstate__())
 
 
 def deep_copy(tensor: T, memo: dict[int, Any]) -> T:
     """Return a copy with memory of its own; tensors that share memory share it in the copy, too."""
-    _refuse_history(tensor, "the deepcopy protocol")
+    refuse_history(tensor, "the deepcopy protocol")
     if id(tensor) in memo:
         return memo[id(tensor)]
     memory = _copied_memory(tensor, memo)
@@ -66,7 +67,7 @@ def _copied_memory(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
 # ----- pickle -----
 def reduce(tensor: Tensor, protocol: int) -> tuple[Any, ...]:
     """Return what `__reduce_ex__` has to: from protocol 5 on, the elements may be passed out of band."""
-    _refuse_history(tensor, "pickle")
+    refuse_history(tensor, "pickle")
     elements, strides = compact(tensor)
     data = pickle.PickleBuffer(elements) if protocol >= 5 else elements.numpy().tobytes()
     arguments = type(tensor), data, tensor.dtype, tuple(tensor.shape), strides, tensor.requires_grad
@@ -83,7 +84,7 @@ def compact(tensor: Tensor) -> tuple[Tensor, tuple[int, ...]]:
     for d, stride in enumerate(tensor.stride()):
         if stride == 0 and tensor.shape[d] > 1:
             part = part.narrow(d, 0, 1)
-    order = sorted(range(part.ndim), key=lambda d: -part.stride(d))
+    order = sorted(range(part.ndim), key=part.stride().__getitem__, reverse=True)
     strides, step = [0] * part.ndim, 1
     for d in reversed(order):
         strides[d] = step if part.shape[d] == tensor.shape[d] else 0

@@ -26,7 +26,7 @@ from cygrad._core.aliases import byte_offset, extent, storage_bytes, storages, s
 from cygrad._core.interop import from_array
 from cygrad._core.storage import DType, dtype_by_name
 from cygrad._core.tensor import Size
-from cygrad.copying import compact
+from cygrad.copying import compact, refuse_history
 from cygrad.creation import empty_tensor
 from cygrad.device import device as Device
 from cygrad.device import resolve_device
@@ -110,9 +110,7 @@ class _Record:
         if kind is bytes:
             return {"bytes": self.numbered(obj, self.blobs)}
         if kind is Tensor:
-            if not obj.is_leaf:
-                raise RuntimeError(f"Only Tensors created explicitly by the user (graph leaves) can be saved: {place} is the result of "
-                                   f"{obj.grad_fn.name()}, and its history would be lost. detach() it first.")
+            refuse_history(obj, f"cygrad.save ({place})")
             return {"tensor": self.numbered(obj, self.tensors)}
         if kind not in (list, tuple, dict):
             ways = {Tensor: ".as_subclass(cygrad.Tensor)", np.ndarray: "cygrad.from_numpy()", np.generic: ".item()", dict: "dict()",
@@ -160,7 +158,7 @@ class _Record:
             for k, start, strides in zip(group, starts, every_strides, strict=True):
                 tensor = self.tensors[k]
                 described[k] = [len(segments), start, tensor.dtype.name, list(tensor.shape), list(strides), tensor.requires_grad]
-            segments.append(memoryview(memory.view(np.uint8)))
+            segments.append(memoryview(memory.view(np.uint8)))  # type: ignore[arg-type]
         return described, segments
 
     def write(self, tree: Any, file: Any) -> None:

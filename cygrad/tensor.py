@@ -20,6 +20,7 @@ from cygrad.device import CPU, resolve_device
 from cygrad.operators import _cumsum, functions, in_place_methods
 
 _T = TypeVar("_T", bound="Tensor")
+_Class = type[_T]
 
 
 class Tensor(TensorBase):
@@ -189,7 +190,7 @@ class Tensor(TensorBase):
         return reduce(self, protocol)
 
     # ----- Subclasses -----
-    def as_subclass(self, cls: type[_T]) -> _T:
+    def as_subclass(self, cls: _Class[_T]) -> _T:
         """Return a view of all elements that is an instance of a subclass.
 
         Results of operators are plain tensors, whatever the class of the operands. TypeError for any other class.
@@ -201,10 +202,12 @@ class Tensor(TensorBase):
         >>> cygrad.tensor([1., 3.]).as_subclass(Field).peak()
         3.0
         """
-        return record_rule("alias", (self,), as_instance(self, cls, view=True), ())
+        instance = as_instance(self, cls, view=True)
+        record_rule("alias", (self,), instance, ())
+        return instance
 
     @staticmethod
-    def _make_subclass(cls: type[_T], data: Tensor, require_grad: bool = False) -> _T:
+    def _make_subclass(cls: _Class[_T], data: Tensor, require_grad: bool = False) -> _T:
         from cygrad.copying import make_subclass
         return make_subclass(cls, data, require_grad)
 
@@ -308,4 +311,4 @@ _attach_methods()
 set_tensor_type(Tensor)
 # Calling the class. Set only now: the core keeps the way in which it makes tensors, which is not this one.
 Tensor.__new__ = new  # type: ignore[method-assign, assignment]
-Tensor.__init__ = lambda self, *_, **__: None  # type: ignore[method-assign, misc]
+Tensor.__init__ = lambda self, *_, **__: None  # type: ignore[method-assign]

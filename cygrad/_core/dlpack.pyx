@@ -89,7 +89,6 @@ cdef void delete_versioned(DLManagedTensorVersioned* managed) noexcept nogil:
 
 cdef void delete_unconsumed(object capsule) noexcept:
     """Free what a capsule holds, unless a consumer has taken it and renamed the capsule."""
-    cdef Exported* exported
     if PyCapsule_IsValid(capsule, LEGACY):
         free_exported(<Exported*>(<DLManagedTensor*>PyCapsule_GetPointer(capsule, LEGACY)).manager_ctx)
     elif PyCapsule_IsValid(capsule, VERSIONED):
@@ -165,7 +164,7 @@ cdef Managed consume(object capsule):
     name = PyCapsule_GetName(capsule)
     if name is NULL or strcmp(name, LEGACY) and strcmp(name, VERSIONED):
         raise RuntimeError("from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might "
-                           f"have already constructed a tensor from it once. Its name is {None if name is NULL else (<bytes>name).decode()}.")
+                           f"have already constructed a tensor from it once. Its name is {None if name is NULL else <bytes>name}.")
     pointer = PyCapsule_GetPointer(capsule, name)
     if strcmp(name, VERSIONED):
         PyCapsule_SetName(capsule, USED_LEGACY)

@@ -48,16 +48,15 @@ def extent(itemsize, shape, strides):
     """Return the bytes from the first element of a layout to the end of its last one; ValueError where it is none."""
     if len(shape) != len(strides) or len(shape) > MAX_DIMS:
         raise ValueError(f"a tensor of shape {list(shape)} cannot have the strides {list(strides)}")
-    elements, last = itemsize, 0
+    elements, last, widest = itemsize, 0, 0
     for size, stride in zip(shape, strides):
         if type(size) is not int or type(stride) is not int or size < 0 or stride < 0:
             raise ValueError(f"sizes and strides must be integers of at least 0, got {list(shape)} and {list(strides)}")
-        if stride >= ADDRESSES:
-            raise ValueError(f"the stride {stride} is out of bounds")
         elements *= max(size, 1)
         last += max(size - 1, 0) * stride
-    if elements >= ADDRESSES:
-        raise ValueError(f"the shape {list(shape)} has more elements than there are addresses")
+        widest = max(widest, stride)
+    if max(elements, (last + 1) * itemsize, widest) >= ADDRESSES:
+        raise ValueError(f"the shape {list(shape)} with strides {list(strides)} needs more than all addresses there are")
     return 0 if 0 in shape else (last + 1) * itemsize
 
 

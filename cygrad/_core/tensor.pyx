@@ -251,6 +251,7 @@ cdef class ManyDims:
     """Sizes and strides of a tensor of more than eight dims."""
 
 
+@cython.auto_pickle(False)
 cdef class TensorImpl:
     """The memory, geometry and autograd state of a tensor: the base of `cygrad.Tensor`."""
 

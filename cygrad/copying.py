@@ -65,8 +65,10 @@ def _copied_memory(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 # ----- pickle -----
-def reduce(tensor: Tensor, protocol: int) -> tuple[Any, ...]:
+def reduce(tensor: Tensor, protocol: int) -> Any:
     """Return what `__reduce_ex__` has to: from protocol 5 on, the elements may be passed out of band."""
+    if type(tensor).__reduce__ is not object.__reduce__:
+        return tensor.__reduce__()
     refuse_history(tensor, "pickle")
     elements, strides = compact(tensor)
     data = pickle.PickleBuffer(elements) if protocol >= 5 else elements.numpy().tobytes()

@@ -141,6 +141,8 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | Device | None = None, 
         shared = from_array(obj)
     elif not isinstance(obj, list | tuple | str | np.generic) and _has_buffer(obj):
         shared = from_array(np.asarray(obj))
+    elif hasattr(obj, "__dlpack__"):
+        shared = from_dlpack(obj)
     else:
         if copy is False:
             raise ValueError(f"can't alias the memory of a {type(obj).__name__}; leave copy=False out")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,9 @@ class Tensor(TensorBase):
 
     __slots__ = ()
     __array_priority__ = 1000
+
+    if TYPE_CHECKING:
+        def __new__(cls, *data: Any, device: Any = None) -> Self: ...
 
     # ----- Gradients -----
     def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -310,5 +313,5 @@ def _new_like(name: str, factory: Callable[..., Tensor]) -> Callable[..., Tensor
 _attach_methods()
 set_tensor_type(Tensor)
 # Calling the class. Set only now: the core keeps the way in which it makes tensors, which is not this one.
-Tensor.__new__ = new  # type: ignore[method-assign, assignment]
+Tensor.__new__ = new  # type: ignore[method-assign]
 Tensor.__init__ = lambda self, *_, **__: None  # type: ignore[method-assign]

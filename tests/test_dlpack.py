@@ -201,6 +201,12 @@ def test_the_array_outlives_its_name():
     assert gone() is None
 
 
+def test_asarray_takes_what_knows_dlpack_only():
+    a = np.arange(3.0)
+    assert cg.asarray(Producer(a.__dlpack__)).data_ptr() == a.ctypes.data
+    assert cg.asarray(Producer(a.__dlpack__), copy=True).data_ptr() != a.ctypes.data
+
+
 def test_a_capsule_is_consumed_once():
     capsule = np.arange(3.0).__dlpack__()
     assert cg.from_dlpack(capsule).tolist() == [0, 1, 2]
@@ -290,6 +296,34 @@ class Handmade:
     def delete(self, managed):
         assert managed == ctypes.addressof(self.managed)
         self.deleted += 1
+
+
+get_pointer, set_name = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_SetName
+get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+set_name.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+@pytest.mark.usefixtures("no_leak")
+@pytest.mark.parametrize("name", [b"dltensor", b"dltensor_versioned"], ids=repr)
+def test_our_deleter_needs_no_gil_and_no_python(name):
+    """A consumer in C reads the struct and calls the deleter from a thread of its own."""
+    kind = Versioned if name.endswith(b"versioned") else Legacy
+    t = cg.arange(6.0).reshape(2, 3).T
+    capsule = t.__dlpack__(max_version=(1, 0) if kind is Versioned else None)
+    managed = kind.from_address(get_pointer(capsule, name))
+    used = b"used_" + name
+    set_name(capsule, used)
+    told = managed.tensor
+    assert (told.data, told.device, told.ndim, told.code, told.bits, told.lanes) == (t.data_ptr(), 1, 2, 2, 32, 1)
+    assert (told.shape[:2], told.strides[:2], told.byte_offset) == ([3, 2], [1, 3], 0)
+    if kind is Versioned:
+        assert (managed.major, managed.flags) == (1, 0)
+    address = t.data_ptr()
+    del t, capsule
+    assert (ctypes.c_float * 6).from_address(address)[:] == [0, 1, 2, 3, 4, 5]
+    thread = threading.Thread(target=managed.deleter, args=(ctypes.addressof(managed),))    # ctypes gives up the GIL
+    thread.start()
+    thread.join()
 
 
 ROWS = np.arange(16).reshape(4, 4)

@@ -55,12 +55,10 @@ def deep_copy(tensor: T, memo: dict[int, Any]) -> T:
 def _copied_memory(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     """Return the copy of a tensor's whole memory, made once for all tensors over it."""
     storage, root = storages(tensor)
-    if id(root) not in memo:
+    if id(root) not in memo:        # deepcopy keeps every tensor alive until it ends, so the ids stay theirs
         memo[id(root)] = storage_bytes(tensor).clone()
-        memo.setdefault(id(memo), []).extend((storage, root))   # an id means something as long as its object lives
     if id(storage) not in memo:
         memo[id(storage)] = memo[id(root)].data
-        memo[id(memo)].append(storage)
     return memo[id(storage)]
 
 

@@ -47,9 +47,10 @@ _LAZY = {name: module for module, names in {
     "cygrad.limits": "finfo iinfo",
     "cygrad.config": "show_config",
     "cygrad.printing": "set_printoptions",
+    "cygrad.serialization": "load save",
 }.items() for name in names.split()}
 _compiled.remove()
-_LAZY_MODULES = ("checkpoint", "config", "random", "printing")
+_LAZY_MODULES = ("checkpoint", "config", "random", "printing", "serialization")
 
 
 def __getattr__(name: str) -> _Any:

@@ -15,6 +15,7 @@ from cygrad import autograd as autograd
 from cygrad import config as config
 from cygrad import printing as printing
 from cygrad import random as random
+from cygrad import serialization as serialization
 from cygrad._core.indexing import narrow as narrow
 from cygrad._core.indexing import select as select
 from cygrad._core.indexing import split as split
@@ -67,6 +68,8 @@ from cygrad.random import randn_like as randn_like
 from cygrad.random import randperm as randperm
 from cygrad.random import seed as seed
 from cygrad.random import set_rng_state as set_rng_state
+from cygrad.serialization import load as load
+from cygrad.serialization import save as save
 from cygrad.tensor import Tensor as Tensor
 
 dtype = DType
@@ -103,6 +106,7 @@ def asarray(
     obj: Any, *, dtype: _DTypeLike | None = None, device: _Device = None, copy: _bool | None = None,
     requires_grad: _bool = False,
 ) -> Tensor: ...
+def from_dlpack(ext_tensor: Any, *, device: _Device = None, copy: _bool | None = None) -> Tensor: ...
 def from_numpy(ndarray: np.ndarray) -> Tensor: ...
 def frombuffer(
     buffer: Any, *, dtype: _DTypeLike, count: _int = -1, offset: _int = 0, requires_grad: _bool = False

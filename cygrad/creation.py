@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cygrad._core import dlpack
 from cygrad._core.creation import arange_into, empty_tensor, fill_value
 from cygrad._core.interop import from_array
 from cygrad._core.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
@@ -14,8 +15,8 @@ from cygrad._core.tensor import TensorImpl
 from cygrad.device import device as Device
 from cygrad.device import resolve_device
 
-__all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "eye", "frombuffer", "from_numpy", "full", "full_like",
-           "get_default_dtype", "linspace", "ones", "ones_like", "set_default_dtype", "tensor", "zeros", "zeros_like"]
+__all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "eye", "from_dlpack", "frombuffer", "from_numpy", "full",
+           "full_like", "get_default_dtype", "linspace", "ones", "ones_like", "set_default_dtype", "tensor", "zeros", "zeros_like"]
 
 int64 = dtype_by_name["int64"]
 
@@ -140,6 +141,8 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | Device | None = None, 
         shared = from_array(obj)
     elif not isinstance(obj, list | tuple | str | np.generic) and _has_buffer(obj):
         shared = from_array(np.asarray(obj))
+    elif hasattr(obj, "__dlpack__"):
+        shared = from_dlpack(obj)
     else:
         if copy is False:
             raise ValueError(f"can't alias the memory of a {type(obj).__name__}; leave copy=False out")
@@ -170,6 +173,36 @@ def from_numpy(ndarray: np.ndarray) -> Any:
     tensor([0., 1., 2.], dtype=cygrad.float64)
     """
     return from_array(ndarray)
+
+
+def from_dlpack(ext_tensor: Any, *, device: str | Device | None = None, copy: bool | None = None) -> Any:
+    """Return a tensor over the memory of another library's array, or of a DLPack capsule; read-only where that says so.
+
+    `copy=True` copies, `copy=False` refuses to. BufferError for other devices and for dtypes without a counterpart.
+
+    >>> import cygrad, numpy
+    >>> cygrad.from_dlpack(numpy.arange(3.0))
+    tensor([0., 1., 2.], dtype=cygrad.float64)
+    """
+    resolve_device(device)
+    if isinstance(ext_tensor, TensorImpl) and not ext_tensor.requires_grad:
+        return ext_tensor.clone() if copy else ext_tensor.detach()      # with its version counter
+    if not hasattr(ext_tensor, "__dlpack__"):
+        result, copied = dlpack.from_capsule(ext_tensor)
+    else:
+        kind, _ = ext_tensor.__dlpack_device__()
+        if kind != dlpack.CPU_DEVICE[0]:
+            raise BufferError(f"cygrad computes on the CPU only, got a {type(ext_tensor).__name__} on DLPack device type {int(kind)}; "
+                              "copy it to the CPU first")
+        asked = {} if copy is None else {"copy": copy}
+        try:
+            capsule = ext_tensor.__dlpack__(max_version=dlpack.NEWEST, **asked)
+        except TypeError:       # a producer from before DLPack 1.0 has no keywords
+            capsule = ext_tensor.__dlpack__()
+        result, copied = dlpack.from_capsule(capsule)
+    if copied and copy is False:
+        raise ValueError(f"cannot share the memory of a {type(ext_tensor).__name__}: it gave a copy; leave copy=False out")
+    return result.clone() if copy and not copied else result
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:

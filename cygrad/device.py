@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 _KNOWN = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan",
           "mps", "meta", "hpu", "mtia", "privateuseone")
 
@@ -37,6 +39,9 @@ class device:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, (self.type, self.index)
 
     def __hash__(self) -> int:
         return hash((self.type, self.index))

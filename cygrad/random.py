@@ -101,6 +101,12 @@ class Generator:
         self._seed, self._stream = seed, stream
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Generator, (), self.get_state()
+
+    def __setstate__(self, state: Tensor) -> None:
+        self.set_state(state)
+
 
 _default: Generator | None = None
 _default_lock = threading.Lock()

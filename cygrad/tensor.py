@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
 from cygrad import creation
-from cygrad._core import indexing, memory, strided, views
+from cygrad._core import dlpack, indexing, memory, strided, views
+from cygrad._core.aliases import as_instance
 from cygrad._core.dispatch import ops
 from cygrad._core.interop import to_array
 from cygrad._core.operators import TensorBase
+from cygrad._core.rules import record_rule
 from cygrad._core.storage import DType, dtype_by_name, resolve_dtype
 from cygrad._core.tensor import set_tensor_type
 from cygrad.device import CPU, resolve_device
 from cygrad.operators import _cumsum, functions, in_place_methods
+
+_T = TypeVar("_T", bound="Tensor")
+_Class = type[_T]
 
 
 class Tensor(TensorBase):
@@ -32,6 +37,9 @@ class Tensor(TensorBase):
 
     __slots__ = ()
     __array_priority__ = 1000
+
+    if TYPE_CHECKING:
+        def __new__(cls, *data: Any, device: Any = None) -> Self: ...
 
     # ----- Gradients -----
     def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -128,15 +136,37 @@ class Tensor(TensorBase):
         from cygrad.numpy_functions import call
         return call(ufunc, method, inputs, keywords)
 
+    # ----- DLPack -----
+    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None,
+                   copy: bool | None = None) -> Any:
+        if stream is not None and not isinstance(stream, int):
+            raise TypeError(f"stream must be ``int`` or ``none``, got {type(stream).__name__}")
+        if stream not in (None, -1):
+            raise AssertionError(f"stream should be None on cpu, got {stream}")
+        for name, pair in ("max_version", max_version), ("dl_device", dl_device):
+            if pair is not None and not (isinstance(pair, tuple) and len(pair) == 2):
+                raise TypeError(f"__dlpack__(): argument {name!r} must be a tuple of two ints, not {pair!r}")
+        if dl_device is not None and dl_device != dlpack.CPU_DEVICE:
+            raise BufferError(f"unsupported device requested: tensors are on the CPU, {dlpack.CPU_DEVICE}, got {dl_device}")
+        return dlpack.export(self.clone() if copy else self, max_version is not None and max_version[0] >= 1, bool(copy))
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.CPU_DEVICE
+
     # ----- Python -----
     def __iter__(self) -> Iterator[Tensor]:
         if self.ndim == 0:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
+    def __reversed__(self) -> Tensor:
+        return self[creation.arange(len(self) - 1, -1, -1)] if self.ndim else self
+
     def __contains__(self, element: Any) -> bool:
-        if not isinstance(element, Tensor | int | float):
+        if not isinstance(element, Tensor | int | float | complex | np.number | np.bool_):
             raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+        if isinstance(element, complex):
+            return element.imag == 0 and element.real in self
         return bool(functions["eq"](self, element).any())
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
@@ -150,23 +180,39 @@ class Tensor(TensorBase):
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__()})
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if not self.is_leaf:
-            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
-                               "If you were attempting to deepcopy a module, this may be because of tensors with history in it: "
-                               "detach() them first.")
-        if id(self) not in memo:
-            copied = self.detach().clone()
-            copied.requires_grad = self.requires_grad
-            memo[id(self)] = copied
-            if self.grad is not None:
-                copied.grad = self.grad.__deepcopy__(memo)
-        return memo[id(self)]
+    def __copy__(self) -> Self:
+        from cygrad.copying import shallow_copy
+        return shallow_copy(self)
 
-    def __reduce__(self) -> Any:
-        if not self.is_leaf:
-            raise RuntimeError("only leaves can be pickled: this tensor has a history, which pickle would lose; detach() it first")
-        return _rebuild, (self.detach().contiguous().numpy().copy(), self.requires_grad)
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        from cygrad.copying import deep_copy
+        return deep_copy(self, memo)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from cygrad.copying import reduce
+        return reduce(self, protocol)
+
+    # ----- Subclasses -----
+    def as_subclass(self, cls: _Class[_T]) -> _T:
+        """Return a view of all elements that is an instance of a subclass.
+
+        Results of operators are plain tensors, whatever the class of the operands. TypeError for any other class.
+
+        >>> import cygrad
+        >>> class Field(cygrad.Tensor):
+        ...     def peak(self):
+        ...         return self.max().item()
+        >>> cygrad.tensor([1., 3.]).as_subclass(Field).peak()
+        3.0
+        """
+        instance = as_instance(self, cls, view=True)
+        record_rule("alias", (self,), instance, ())
+        return instance
+
+    @staticmethod
+    def _make_subclass(cls: _Class[_T], data: Tensor, require_grad: bool = False) -> _T:
+        from cygrad.copying import make_subclass
+        return make_subclass(cls, data, require_grad)
 
     # ----- Shapes -----
     T = property(views.reverse_dims, doc="The tensor with its dims in reverse order.")
@@ -234,9 +280,9 @@ class Tensor(TensorBase):
         return creation.full(size, fill_value, **{"dtype": self.dtype, **keywords})
 
 
-def _rebuild(array: np.ndarray, requires_grad: bool) -> Tensor:
-    """Make an unpickled tensor."""
-    return creation.finished(creation.tensor(array), requires_grad)
+def new(cls: type[_T], *data: Any, device: Any = None) -> _T:
+    from cygrad.copying import construct
+    return construct(cls, data, device)
 
 
 def _attach_methods() -> None:
@@ -248,7 +294,7 @@ def _attach_methods() -> None:
     for name, dtype in dtype_by_name.items():
         setattr(Tensor, name, _conversion(name, dtype))
     for name in ("empty", "zeros", "ones"):
-        setattr(Tensor, "new_" + name, _new(name, getattr(creation, name)))
+        setattr(Tensor, "new_" + name, _new_like(name, getattr(creation, name)))
 
 
 def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
@@ -259,7 +305,7 @@ def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
     return method
 
 
-def _new(name: str, factory: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _new_like(name: str, factory: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def method(self: Tensor, *size: Any, **keywords: Any) -> Tensor:
         return factory(*size, **{"dtype": self.dtype, **keywords})
 
@@ -269,3 +315,6 @@ def _new(name: str, factory: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 _attach_methods()
 set_tensor_type(Tensor)
+# Calling the class. Set only now: the core keeps the way in which it makes tensors, which is not this one.
+Tensor.__new__ = new  # type: ignore[method-assign]
+Tensor.__init__ = lambda self, *_, **__: None  # type: ignore[method-assign]

@@ -3,6 +3,7 @@
 
 TensorBase has the operators as C slots; the factories make functions that bind as methods and cost no Python frame.
 """
+cimport cython
 from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
 
 from cygrad._core.dispatch cimport Op, elementwise
@@ -71,6 +72,7 @@ cdef inline object as_tensor(object operand):
     return operand if isinstance(operand, TensorImpl) else foreign_operand(operand)
 
 
+@cython.auto_pickle(False)
 cdef class TensorBase(TensorImpl):
     """A tensor with Python's operators.
 

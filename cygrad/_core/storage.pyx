@@ -37,7 +37,14 @@ cdef class DType:
         return f"cygrad.{self.name}"
 
     def __reduce__(self):
-        return f"{self.name}"
+        return dtype_named, (self.name,)
+
+
+def dtype_named(str name not None):
+    """Return the dtype of a name: what a pickled one is made from."""
+    if name not in dtype_by_name:
+        raise ValueError(f"there is no dtype {name!r}; choose one of {', '.join(dtype_by_name)}")
+    return dtype_by_name[name]
 
 
 cdef DType new_dtype(int number, row):

@@ -134,8 +134,8 @@ cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, con
     return tensor
 
 
-cdef inline void set_memory(TensorImpl tensor, Storage storage, char* data, int dtype, int ndim, const intptr_t* shape,
-                            const intptr_t* strides):
+cdef inline int set_memory(TensorImpl tensor, Storage storage, char* data, int dtype, int ndim, const intptr_t* shape,
+                           const intptr_t* strides) except -1:
     """Lay a tensor over a storage; `strides` NULL means row-major."""
     cdef intptr_t stride = 1
     cdef int d
@@ -160,6 +160,22 @@ cdef inline void set_memory(TensorImpl tensor, Storage storage, char* data, int 
     tensor.count = 1
     for d in range(ndim):
         tensor.count *= shape[d]
+    return 0
+
+
+cdef TensorImpl new_instance(type cls, TensorImpl source, bint view):
+    """Make an instance of a subclass of Tensor in Python over the memory of another tensor; a view of it if `view`.
+
+    Its attributes may close a cycle, so it counts as tracked and what is made from it is tracked too.
+    """
+    cdef TensorImpl tensor = <TensorImpl>cg_new(cls, no_arguments)
+    set_memory(tensor, source.storage, source.data, source.dtype_nr, source.ndim, source.sizes, source.strides)
+    tensor.flags = (tensor.flags & ~<unsigned>INFERENCE) | source.flags & INFERENCE
+    if view:
+        become_view(tensor, source)
+    if cls is not tensor_type:
+        tensor.flags |= TENSOR_TRACKED
+    return tensor
 
 
 cdef TensorImpl empty(int dtype, int ndim, const intptr_t* shape):
@@ -191,6 +207,12 @@ cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const 
 cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* shape, const intptr_t* strides):
     """Make a tensor over the memory of another."""
     cdef TensorImpl view = new_tensor(base.storage, data, base.dtype_nr, ndim, shape, strides)
+    become_view(view, base)
+    return view
+
+
+cdef inline int become_view(TensorImpl view, TensorImpl base) except -1:
+    """Make a new tensor over the memory of another a view of it."""
     view.base = base if base.base is None else base.base
     view.view_version = base.storage.version
     view.flags = (view.flags & ~<unsigned>INFERENCE) | VIEW | base.flags & (CREATED | INFERENCE)
@@ -198,7 +220,7 @@ cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* s
         view.flags = (view.flags & ~<unsigned>CREATED) | (CREATED_IN_INFERENCE if is_inference_mode() else CREATED_WITHOUT_GRAD)
     if view.base.flags & TENSOR_TRACKED:
         track(view)
-    return view
+    return 0
 
 
 cdef TensorImpl shallow_copy(TensorImpl tensor):
@@ -215,11 +237,11 @@ cdef bint is_unique(PyObject* object) noexcept:
             and Py_REFCNT(<PyObject*>(<TensorImpl>object).storage) == 1)
 
 
-cdef void replace_memory(TensorImpl tensor, TensorImpl source, Storage storage, unsigned long long version):
+cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage, unsigned long long version) except -1:
     """Lay a tensor over other memory, as `source` is; what was saved of it counts as changed."""
     storage.version = max(storage.version, version)
     tensor.flags = (tensor.flags & ~<unsigned>(CONTIGUOUS | INFERENCE)) | source.flags & INFERENCE
-    set_memory(tensor, storage, source.data, source.dtype_nr, source.ndim, source.sizes, source.strides)
+    return set_memory(tensor, storage, source.data, source.dtype_nr, source.ndim, source.sizes, source.strides)
 
 
 cdef intptr_t offset_of(TensorImpl tensor) noexcept:
@@ -237,6 +259,7 @@ cdef class ManyDims:
     """Sizes and strides of a tensor of more than eight dims."""
 
 
+@cython.auto_pickle(False)
 cdef class TensorImpl:
     """The memory, geometry and autograd state of a tensor: the base of `cygrad.Tensor`."""
 

@@ -1,0 +1,15 @@
+"""Types of the compiled module."""
+
+from typing import Any, final
+
+from cygrad.tensor import Tensor
+
+NEWEST: tuple[int, int]
+CPU_DEVICE: tuple[int, int]
+CODES: dict[str, int]
+
+@final
+class Managed: ...
+
+def export(tensor: Tensor, versioned: bool, copied: bool) -> Any: ...
+def from_capsule(capsule: Any) -> tuple[Tensor, bool]: ...

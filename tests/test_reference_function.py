@@ -95,12 +95,15 @@ def test_forward_called_directly_records_nothing(x):
 # ----- forward and backward -----
 
 
-@pytest.mark.parametrize(("method", "message"), [("forward", "must implement the forward"), ("backward", "must implement either the backward")])
-def test_forward_and_backward_must_be_overridden(x, method, message):
+MISSING = {"forward": "must implement the forward", "backward": "must implement either the backward"}
+
+
+@pytest.mark.parametrize("method", MISSING)
+def test_forward_and_backward_must_be_overridden(x, method):
     methods = {"forward": staticmethod(lambda ctx, x: x * 2), "backward": staticmethod(lambda ctx, gradient: gradient)}
     del methods[method]
     incomplete = type("Incomplete", (Function,), methods)
-    with pytest.raises(NotImplementedError, match=message):
+    with pytest.raises(NotImplementedError, match=MISSING[method]):
         incomplete.apply(x).sum().backward()
 
 
@@ -200,6 +203,20 @@ def test_a_dirty_input_that_was_saved_before_is_found(x):
         root.sum().backward()
 
 
+def test_the_last_mark_dirty_counts(x):
+    def forward(ctx, first, second):
+        ctx.mark_dirty(first)
+        ctx.mark_dirty(second)
+        return second.mul_(3)
+
+    first, second = x * 1, x * 2
+    result = function(forward, lambda ctx, gradient: (None, gradient * 3)).apply(first, second)
+    assert result is second
+    assert first.grad_fn.name() == "MulBackward0"
+    second.sum().backward()
+    assert x.grad.tolist() == [6, 6]
+
+
 def marking(mark, result):
     def forward(ctx, tensor):
         ctx.mark_dirty(mark(tensor))
@@ -208,14 +225,15 @@ def marking(mark, result):
     return function(forward).apply
 
 
+NOT_RETURNED = "Some elements marked as dirty during the forward method were not returned as output"
 DIRTY_REFUSED = {
     "a leaf": (lambda x: marking(lambda t: t, lambda t: t)(x), "a leaf Variable that requires grad has been used in an in-place operation"),
     "a view of a leaf": (
         lambda x: marking(lambda t: t, lambda t: t)(x[0]),
         "a view of a leaf Variable that requires grad is being used in an in-place operation",
     ),
-    "no input": (lambda x: marking(lambda t: cg.ones(2), lambda t: t)(x * 1), "Some elements marked as dirty during the forward method were not"),
-    "no output": (lambda x: marking(lambda t: t, lambda t: t * 2)(x * 1), "Some elements marked as dirty during the forward method were not"),
+    "no input": (lambda x: marking(lambda t: cg.ones(2), lambda t: t)(x * 1), NOT_RETURNED),
+    "no output": (lambda x: marking(lambda t: t, lambda t: t * 2)(x * 1), NOT_RETURNED),
     "no tensor": (lambda x: marking(lambda t: 3, lambda t: t)(x * 1), "mark_dirty can only accept variables, but argument"),
 }
 

@@ -79,10 +79,10 @@ def test_variable_gives_a_tensor():
     assert isinstance(tensor, autograd.Variable)
 
 
-@pytest.mark.parametrize("make", [lambda tensor: autograd.Variable(tensor, True), lambda tensor: autograd.Variable(tensor, requires_grad=True)])
-def test_variable_with_requires_grad_is_a_leaf_on_the_same_memory(make):
+@pytest.mark.parametrize(("arguments", "keywords"), [((True,), {}), ((), {"requires_grad": True})])
+def test_variable_with_requires_grad_is_a_leaf_on_the_same_memory(arguments, keywords):
     tensor = cg.ones(2)
-    variable = make(tensor)
+    variable = autograd.Variable(tensor, *arguments, **keywords)
     assert variable.requires_grad
     assert variable.is_leaf
     assert not tensor.requires_grad

@@ -34,5 +34,6 @@ cdef bint overlaps(TensorImpl target, TensorImpl source) noexcept
 cdef bint shape_is(TensorImpl tensor, int ndim, const intptr_t* shape) noexcept
 cdef object out_shape_error(TensorImpl out, int ndim, const intptr_t* shape)
 cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values)
+cdef bint is_dense(TensorImpl tensor) noexcept
 cdef bint fits(long long integer, int dtype)
 cdef bint is_dense(TensorImpl tensor) noexcept

@@ -5,7 +5,7 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, intptr_t, uint8_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from cygrad._core.node cimport grad_mode
 from cygrad._core.storage cimport dtypes
@@ -172,25 +172,62 @@ cdef bint is_dense(TensorImpl tensor) noexcept:
     return True
 
 
-cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
-    """Make the result: it follows the layout of the operands if they share one that is dense, else it is row-major."""
-    cdef TensorImpl first = None, tensor
-    cdef int k, d
+cdef int compare_dims(int a, int b, int ndim, const intptr_t* shape, int count, const Value* values) noexcept:
+    """Say whether dim a lies inside (-1) or outside (1) dim b in the first operand that is repeated along neither, or 0."""
+    cdef int k, offset
+    cdef intptr_t inner, outer
+    cdef TensorImpl tensor
     for k in range(count):
         if values[k].tensor is NULL:
             continue
         tensor = <TensorImpl>values[k].tensor
-        if tensor.ndim == 0:
+        offset = ndim - tensor.ndim
+        if a < offset or b < offset or tensor.sizes[a - offset] != shape[a] or tensor.sizes[b - offset] != shape[b]:
             continue
-        if tensor.flags & CONTIGUOUS or tensor.ndim != ndim:
-            return empty(dtype, ndim, shape)
-        for d in range(ndim):
-            if tensor.sizes[d] != shape[d] or first is not None and tensor.strides[d] != first.strides[d]:
-                return empty(dtype, ndim, shape)
-        first = tensor
-    if first is None or not is_dense(first):
+        inner, outer = tensor.strides[a - offset], tensor.strides[b - offset]
+        if inner == 0 or outer == 0:
+            continue
+        if inner != outer:
+            return -1 if inner < outer else 1
+        if shape[a] > shape[b]:
+            return 1
+    return 0
+
+
+cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
+    """Make the result: dense, its dims in the order of the operands' strides, as in torch."""
+    cdef TensorImpl first = None, tensor
+    cdef bint contiguous = True, alike = True
+    cdef int d, k, place, compared
+    cdef int order[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef intptr_t expected = 1
+    for k in range(count):
+        contiguous = contiguous and (values[k].tensor is NULL or (<TensorImpl>values[k].tensor).flags & CONTIGUOUS != 0)
+    if contiguous or ndim < 2:
         return empty(dtype, ndim, shape)
-    return empty_strided(dtype, ndim, shape, first.strides)
+    for k in range(count):
+        if values[k].tensor is not NULL:
+            tensor = <TensorImpl>values[k].tensor
+            first = tensor if first is None else first
+            alike = alike and shape_is(tensor, ndim, shape) and not memcmp(tensor.strides, first.strides, ndim * sizeof(intptr_t))
+    if alike and is_dense(first):
+        return empty_strided(dtype, ndim, shape, first.strides)
+    # Innermost first. Dims that no operand tells apart stay as in row-major memory: insertion that stops only where one lies inside.
+    for d in range(ndim):
+        order[d] = ndim - 1 - d
+        place = d
+        for k in range(d - 1, -1, -1):
+            compared = compare_dims(order[k], order[place], ndim, shape, count, values)
+            if compared < 0:
+                break
+            if compared > 0:
+                order[k], order[place] = order[place], order[k]
+                place = k
+    for k in range(ndim):
+        strides[order[k]] = expected
+        expected *= max(shape[order[k]], 1)
+    return empty_strided(dtype, ndim, shape, strides)
 
 
 # ----- Memory that is written to -----

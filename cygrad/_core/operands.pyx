@@ -5,7 +5,7 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, intptr_t, uint8_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcpy
 
 from cygrad._core.node cimport grad_mode
 from cygrad._core.storage cimport dtypes
@@ -172,6 +172,14 @@ cdef bint is_dense(TensorImpl tensor) noexcept:
     return True
 
 
+cdef bint same_strides(TensorImpl a, TensorImpl b) noexcept:
+    cdef int d
+    for d in range(a.ndim):
+        if a.strides[d] != b.strides[d]:
+            return False
+    return True
+
+
 cdef int compare_dims(int a, int b, int ndim, const intptr_t* shape, int count, const Value* values) noexcept:
     """Say whether dim a lies inside (-1) or outside (1) dim b in the first operand that is repeated along neither, or 0."""
     cdef int k, offset
@@ -194,25 +202,12 @@ cdef int compare_dims(int a, int b, int ndim, const intptr_t* shape, int count, 
     return 0
 
 
-cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
-    """Make the result: dense, its dims in the order of the operands' strides, as in torch."""
-    cdef TensorImpl first = None, tensor
-    cdef bint contiguous = True, alike = True
-    cdef int d, k, place, compared
+cdef TensorImpl empty_in_order(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
+    """Make a dense tensor whose dims lie in the order of the operands' strides."""
     cdef int order[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
     cdef intptr_t expected = 1
-    for k in range(count):
-        contiguous = contiguous and (values[k].tensor is NULL or (<TensorImpl>values[k].tensor).flags & CONTIGUOUS != 0)
-    if contiguous or ndim < 2:
-        return empty(dtype, ndim, shape)
-    for k in range(count):
-        if values[k].tensor is not NULL:
-            tensor = <TensorImpl>values[k].tensor
-            first = tensor if first is None else first
-            alike = alike and shape_is(tensor, ndim, shape) and not memcmp(tensor.strides, first.strides, ndim * sizeof(intptr_t))
-    if alike and is_dense(first):
-        return empty_strided(dtype, ndim, shape, first.strides)
+    cdef int d, k, place, compared
     # Innermost first. Dims that no operand tells apart stay as in row-major memory: insertion that stops only where one lies inside.
     for d in range(ndim):
         order[d] = ndim - 1 - d
@@ -228,6 +223,26 @@ cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count,
         strides[order[k]] = expected
         expected *= max(shape[order[k]], 1)
     return empty_strided(dtype, ndim, shape, strides)
+
+
+cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
+    """Make the result: row-major if all operands are, else dense in the order of their strides, as in torch."""
+    cdef TensorImpl first
+    cdef int k, strided = -1
+    for k in range(count):
+        if values[k].tensor is not NULL and not (<TensorImpl>values[k].tensor).flags & CONTIGUOUS:
+            strided = k
+            break
+    if strided < 0 or ndim < 2:
+        return empty(dtype, ndim, shape)
+    first = <TensorImpl>values[strided].tensor
+    for k in range(count):
+        if values[k].tensor is not NULL and not (shape_is(<TensorImpl>values[k].tensor, ndim, shape)
+                                                 and same_strides(<TensorImpl>values[k].tensor, first)):
+            return empty_in_order(dtype, ndim, shape, count, values)
+    if is_dense(first):
+        return empty_strided(dtype, ndim, shape, first.strides)
+    return empty_in_order(dtype, ndim, shape, count, values)
 
 
 # ----- Memory that is written to -----

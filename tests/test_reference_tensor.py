@@ -79,7 +79,7 @@ def test_variable_gives_a_tensor():
     assert isinstance(tensor, autograd.Variable)
 
 
-@pytest.mark.parametrize(("arguments", "keywords"), [((True,), {}), ((), {"requires_grad": True})])
+@pytest.mark.parametrize(("arguments", "keywords"), [((True,), {}), ((), {"requires_grad": True})], ids=["positional", "keyword"])
 def test_variable_with_requires_grad_is_a_leaf_on_the_same_memory(arguments, keywords):
     tensor = cg.ones(2)
     variable = autograd.Variable(tensor, *arguments, **keywords)
@@ -155,11 +155,20 @@ def test_detach_shares_memory_both_ways(x):
     assert detached.tolist() == [7, 9]
 
 
-@pytest.mark.parametrize("change", [lambda y: y.detach().add_(1), lambda y: y.detach().zero_(), lambda y: y.detach()[0].fill_(3)])
-def test_a_change_through_detach_is_found_by_backward(x, change):
+DETACHED_CHANGES = {
+    "add_": lambda detached: detached.add_(1),
+    "zero_": lambda detached: detached.zero_(),
+    "copy_": lambda detached: detached.copy_(cg.ones(2)),
+    "of an element": lambda detached: detached[0].fill_(3),
+    "assignment": lambda detached: detached.__setitem__(0, 3),
+}
+
+
+@pytest.mark.parametrize("name", DETACHED_CHANGES)
+def test_a_change_through_detach_is_found_by_backward(x, name):
     y = x * 2
     root = (y * y).sum()
-    change(y)
+    DETACHED_CHANGES[name](y.detach())
     with pytest.raises(RuntimeError, match=MODIFIED):
         root.backward()
     assert x.grad is None

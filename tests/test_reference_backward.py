@@ -275,11 +275,16 @@ def with_gaps():
     return cg.ones(6, 2)[::2]
 
 
+def transposed_with_gaps():
+    return cg.ones(2, 6).T[::2]
+
+
 def overlapping():
     return cg.ones(1, 2).expand(3, 2)
 
 
-LAYOUTS = [(dense, (2, 1)), (transposed, (1, 3)), (permuted, (1, 12, 4)), (with_gaps, (2, 1)), (overlapping, (2, 1))]
+LAYOUTS = [(dense, (2, 1)), (transposed, (1, 3)), (permuted, (1, 12, 4)), (with_gaps, (2, 1)),
+           (transposed_with_gaps, (2, 1)), (overlapping, (2, 1))]
 
 
 @pytest.mark.parametrize(("make", "strides"), LAYOUTS)

@@ -25,6 +25,16 @@ RIGHT = {
     "a constant that takes a history": lambda x: change(x.detach() * 0, lambda y: y[1:].add_(x[:1] * x[1:])),
     "accumulated": lambda x: accumulated(x),
     "swapped": lambda x: change(x * x, lambda y: y.copy_(y.flip(0))),
+    "by a view of itself, used afterwards": lambda x: [y := x * 2, w := y[:], y.sub_(w, alpha=3)][1] * 5 + y,
+    "a view by another view of it": lambda x: [y := x * 2, w := y[:], y.view(2).add_(w)][1] * 5 + y,
+    "a part by another part": lambda x: [y := x * 2, w := y[:1], y[1:].add_(w)][0] + w * 3,
+}
+# Torch refuses an operand that shares a part of its memory with the target; here a copy of it is read.
+OVERLAPPING = {
+    "multiplied by a part of itself": lambda x: change(x * 2, lambda y: y.mul_(y[1:])),
+    "the part used afterwards": lambda x: [y := x * 2, w := y[1:], y.add_(w)][1] * 5,
+    "moved by one": lambda x: [y := cg.cat([x, x * x]), w := y[:-1], y.__setitem__(slice(1, None), w)][0].sum() + (w * w).sum(),
+    "moved by indices": lambda x: [y := cg.cat([x, x * x]), y.__setitem__(cg.tensor([1, 2]), y[:2])][0] * 3,
 }
 REFUSED = {
     "operand of a product": lambda x: [y := x * 2, y * y, y.add_(1)][1],
@@ -74,6 +84,49 @@ def test_an_in_place_program_that_is_not_refused_has_the_right_gradient(name):
     x = cg.tensor(point, dtype=cg.float64, requires_grad=True)
     RIGHT[name](x).sum().backward()
     assert x.grad.tolist() == pytest.approx(slopes(RIGHT[name], point), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", OVERLAPPING)
+def test_a_change_by_memory_that_overlaps_is_right_or_refused(name):
+    point = [1.5, 2.25]
+    x = cg.tensor(point, dtype=cg.float64, requires_grad=True)
+    try:
+        OVERLAPPING[name](x).sum().backward()
+    except RuntimeError as error:
+        assert "unsupported operation: some elements of the input tensor and the written-to tensor" in str(error)
+    else:
+        assert x.grad.tolist() == pytest.approx(slopes(OVERLAPPING[name], point), rel=1e-6)
+
+
+BY_THE_ORIGINAL = {
+    "add_": (lambda detached, original: detached.add_(original), [1, 1]),
+    "mul_": (lambda detached, original: detached.mul_(original), [1.5, 2.25]),
+    "copy_": (lambda detached, original: detached.copy_(original), [1, 1]),
+    "assignment": (lambda detached, original: detached.__setitem__(0, original[0]), [1, 0]),
+}
+
+
+@pytest.mark.parametrize("name", BY_THE_ORIGINAL)
+@pytest.mark.parametrize("make", [lambda x: x, lambda x: x * 1, lambda x: x.view(2)], ids=["leaf", "result", "view"])
+def test_a_detached_tensor_changed_by_the_original_takes_its_history(make, name):
+    change, expected = BY_THE_ORIGINAL[name]
+    x = cg.tensor([1.5, 2.25], requires_grad=True)
+    original = make(x)
+    detached = original.detach()
+    change(detached, original)
+    detached.sum().backward()
+    assert x.grad.tolist() == expected
+
+
+def test_a_view_made_without_grad_is_a_constant_operand_of_a_change_of_its_base():
+    x = cg.tensor([1.5, 2.25], requires_grad=True)
+    y = x * 1
+    with cg.no_grad():
+        view = y[:]
+    y.add_(view)
+    y.sum().backward()
+    assert y.tolist() == [3, 4.5]
+    assert x.grad.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -150,11 +150,30 @@ def test_other_dtypes_are_converted_or_refused(row):
 
 
 @pytest.mark.parametrize("row", samples.named(ROWS))
-def test_results_keep_a_dense_layout(row):
-    dtype = samples.dtypes_of(row)[-1]
-    tensors = [LAYOUTS["transposed"](array) for array in samples.operands(row, dtype, [(2, 3, 4)] * len(row.operands))]
-    assert samples.function(row)(*tensors).stride() == (1, 2, 6)
-    assert samples.function(row)(*[tensor[:, ::2] for tensor in tensors]).is_contiguous()
+def test_results_are_dense_in_the_order_of_dims_of_their_operands(row):
+    arrays = samples.operands(row, samples.dtypes_of(row)[-1], [(2, 3, 4)] * len(row.operands))
+    transposed, row_major = ([LAYOUTS[layout](array) for array in arrays] for layout in ("transposed", "contiguous"))
+    assert samples.function(row)(*transposed).stride() == (1, 2, 6)
+    assert samples.function(row)(*[tensor[:, ::2] for tensor in transposed]).stride() == (1, 2, 4)
+    assert samples.function(row)(transposed[0], *row_major[1:]).stride() == (1, 2, 6)
+    assert samples.function(row)(row_major[0], *transposed[1:]).is_contiguous()
+
+
+STRIDES_OF_SUMS = [
+    (lambda: (cg.ones(2, 3).T, cg.ones(2)), (1, 3)),
+    (lambda: (cg.ones(2), cg.ones(2, 3).T), (1, 3)),
+    (lambda: (cg.ones(3, 1), cg.ones(1, 2)), (2, 1)),
+    (lambda: (cg.ones(3, 1).expand(3, 2), cg.ones(2, 3).T), (1, 3)),
+    (lambda: (cg.ones(1, 2).expand(3, 2), cg.ones(1)), (2, 1)),
+    (lambda: (cg.ones(2, 3, 4).permute(2, 0, 1), cg.ones(4, 2, 3)), (1, 12, 4)),
+    (lambda: (cg.ones(2, 3).T, cg.ones(())), (1, 3)),
+]
+
+
+@pytest.mark.parametrize(("make", "strides"), STRIDES_OF_SUMS)
+def test_repeated_dims_do_not_count_for_the_layout_of_the_result(make, strides):
+    a, b = make()
+    assert (a + b).stride() == strides
 
 
 # ----- Forms -----

@@ -1,38 +1,22 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """New tensors: memory of a shape, and its first values."""
+from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from cygrad._core.operands cimport Value, copy_into, number_of, to_value
+from cygrad._core.operands cimport Value, copy_into, empty_for, number_of, to_value
 from cygrad._core.storage cimport dtype_number
-from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, parse_sizes
+from cygrad._core.tensor cimport TensorImpl, empty, parse_sizes
 from cygrad._kernels.elementwise cimport CG_INT64, MAX_DIMS, cg_itemsize, cg_kind
 
 
 def empty_tensor(sizes, dtype, TensorImpl like=None):
     """Return an unset tensor; dense, in the order of dims of `like` if that is given."""
     cdef intptr_t shape[MAX_DIMS]
-    cdef intptr_t strides[MAX_DIMS]
-    cdef intptr_t expected = 1
-    cdef int ndim = parse_sizes(sizes, shape), number = dtype_number(dtype), d, k, place
-    cdef int order[MAX_DIMS]
-    if like is None or like.flags & CONTIGUOUS or like.count == 0:
-        return empty(number, ndim, shape)
-    # Dims by rising stride of `like`, stable; a repeated dim (stride 0) is passed over and stays where it stands, as in torch.
-    for d in range(ndim):
-        order[d] = ndim - 1 - d
-        place = d
-        for k in range(d - 1, -1, -1):
-            if like.strides[order[k]] == 0 or like.strides[order[place]] == 0:
-                continue
-            if like.strides[order[k]] <= like.strides[order[place]]:
-                break
-            order[k], order[place] = order[place], order[k]
-            place = k
-    for k in range(ndim):
-        strides[order[k]] = expected
-        expected *= shape[order[k]]
-    return empty_strided(number, ndim, shape, strides)
+    cdef int ndim = parse_sizes(sizes, shape)
+    cdef Value value
+    value.tensor = <PyObject*>like
+    return empty_for(dtype_number(dtype), ndim, shape, like is not None, &value)
 
 
 def fill_value(TensorImpl tensor not None, value):

@@ -7,7 +7,7 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, intptr_t
 from libc.string cimport memcpy, memset
 
-from cygrad._core.inplace cimport check_in_place, cut_history, rebase, take_history
+from cygrad._core.inplace cimport as_before, check_in_place, cut_history, rebase, take_history
 from cygrad._core.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach, connect, finish_node_type, grad_mode, init_node,
                                 released_error, saved_name, track_reachable, with_own_history)
 from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_out, converted, copy_of, empty_for,
@@ -211,10 +211,14 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
         tensor = <TensorImpl>values[k].tensor
         if overlaps(target, tensor) or recorded and in_place and tensor.data == target.data and reads_operand(op, k):
             kept = copy_of(tensor, tensor.dtype_nr)
-            copies.append(kept)
-            if recorded and tensor is target:
-                take_history(kept, target)
-            values[k].tensor = <PyObject*>kept
+            if recorded:
+                take_history(kept, tensor)
+        elif recorded and tensor is not target:
+            kept = as_before(tensor, target)
+        else:
+            continue
+        copies.append(kept)
+        values[k].tensor = <PyObject*>kept
     map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, target)
     target.storage.version += 1
     if recorded:

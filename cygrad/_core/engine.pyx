@@ -12,11 +12,11 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
 from cygrad._core.dispatch cimport Op, elementwise, map_kernel
-from cygrad._core.operands cimport Value, copy_into, empty_for, same_shape
+from cygrad._core.operands cimport Value, copy_into, is_dense, same_shape
 from cygrad._core.node cimport (AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, attach, connect, edge, gradient_edge,
                                 grad_mode, init_node, inherit_destructor, leaf_of, set_accumulate, track_reachable)
 from cygrad._core.storage cimport dtypes
-from cygrad._core.tensor cimport CONTIGUOUS, REQUIRES_GRAD, RETAINS_GRAD, TensorImpl, is_unique, sizes_tuple
+from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, RETAINS_GRAD, TensorImpl, empty, empty_strided, is_unique, sizes_tuple)
 
 from cygrad._core.dispatch import ops
 
@@ -277,7 +277,6 @@ cdef int accumulate(TensorImpl variable, PyObject* arrived) except -1:
     """Add to `.grad`: in place, or by a new tensor where a graph of the gradient is made."""
     cdef bint unique = is_unique(arrived)
     cdef TensorImpl grad = <TensorImpl>arrived, copy, old, made
-    cdef Value value
     cdef bint create_graph = grad_mode()[0]
     if not same_shape(variable, grad) or variable.dtype_nr != grad.dtype_nr:
         raise RuntimeError(f"a gradient of shape {list(sizes_tuple(grad.ndim, grad.sizes))} and dtype {dtypes[grad.dtype_nr].name} arrived "
@@ -297,8 +296,8 @@ cdef int accumulate(TensorImpl variable, PyObject* arrived) except -1:
             variable.gradient = grad
         else:
             # A dense parameter gives its strides; anything else means row-major.
-            value.tensor = <PyObject*>variable
-            copy = empty_for(variable.dtype_nr, variable.ndim, variable.sizes, 1, &value)
+            copy = (empty_strided(variable.dtype_nr, variable.ndim, variable.sizes, variable.strides) if is_dense(variable)
+                    else empty(variable.dtype_nr, variable.ndim, variable.sizes))
             copy_into(copy, grad)
             variable.gradient = copy
     else:

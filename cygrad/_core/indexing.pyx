@@ -9,7 +9,7 @@ from cpython.slice cimport PySlice_AdjustIndices, PySlice_Check, PySlice_Unpack
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
-from cygrad._core.inplace cimport check_in_place, cut_history, record_copy, record_in_place
+from cygrad._core.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place
 from cygrad._core.interop cimport array_of, tensor_of_array
 from cygrad._core.operands cimport Value, copy_into, number_of, to_value
 from cygrad._core.rules cimport RuleOp, record, record_outputs, rule_op, wanted
@@ -166,6 +166,8 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
         record_part(x, place, items)
     if source is None:
         source = scalar_like(x, value)
+    elif recorded:
+        source = as_before(source, x)
     if place is None:
         lookup = items = (numpy_key(key),) if not isinstance(key, tuple) else numpy_key(key)
         try:

@@ -17,7 +17,8 @@ cdef class CopySlices(Node):
 cdef int check_in_place(TensorImpl target, bint recorded) except -1
 cdef int rebase(TensorImpl target, Node node, int view_edge=*, int output_nr=*) except -1
 cdef int record_in_place(RuleOp op, TensorImpl target, TensorImpl source, tuple params) except -1
-cdef void take_history(TensorImpl copy, TensorImpl target)
+cdef int take_history(TensorImpl copy, TensorImpl tensor) except -1
+cdef TensorImpl as_before(TensorImpl operand, TensorImpl target)
 cdef int record_copy(TensorImpl target, TensorImpl source) except -1
 cdef int cut_history(TensorImpl target, bint zero=*) except -1
 cdef tuple geometry_of(TensorImpl base, TensorImpl view)

@@ -4,7 +4,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
 
-from cygrad._core.node cimport (Node, attach, connect, edge, finish_node_type, grad_mode, hooks_of, init_node, refresh,
+from cygrad._core.node cimport (Node, attach, connect, edge, finish_node_type, grad_mode, gradient_edge, hooks_of, init_node, refresh,
                                 set_edge, set_regenerate, track_reachable)
 from cygrad._core.operands cimport check_writable, copy_into, copy_of, same_shape
 from cygrad._core.rules cimport RuleOp, node_of, record_view, rule_op
@@ -12,7 +12,7 @@ from cygrad._core.storage cimport dtypes
 from cygrad._core.strided cimport laid_out, lies_within, overlaps_itself, part_of
 from cygrad._core.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
                                   REQUIRES_GRAD, RETAINS_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, is_unique, needs_grad, offset_of,
-                                  sizes_tuple, view_of)
+                                  shallow_copy, sizes_tuple, view_of)
 from cygrad._kernels.elementwise cimport cg_promotion
 
 cdef RuleOp COPY = rule_op("copy"), FILL = rule_op("fill"), ZERO = rule_op("zero")
@@ -123,10 +123,22 @@ cdef int record_in_place(RuleOp op, TensorImpl target, TensorImpl source, tuple 
     return rebase(target, node_of(op, target, source, target, params, 1))
 
 
-cdef void take_history(TensorImpl copy, TensorImpl target):
-    """Let a copy of a target's elements stand for the target as it was."""
-    copy.node, copy.output_nr = target.node, target.output_nr
-    copy.flags |= target.flags & REQUIRES_GRAD
+cdef int take_history(TensorImpl copy, TensorImpl tensor) except -1:
+    """Let a copy stand for a tensor as it is now; for a leaf, its accumulator."""
+    copy.node = gradient_edge(tensor, &copy.output_nr)
+    if copy.node is not None:
+        copy.flags |= REQUIRES_GRAD
+    return 0
+
+
+cdef TensorImpl as_before(TensorImpl operand, TensorImpl target):
+    """Return what stands for an operand while a target is changed: a view of the same memory takes its node from the changed base."""
+    cdef TensorImpl now
+    if not operand.flags & VIEW or operand.storage is not target.storage or not needs_grad(operand):
+        return operand
+    now = shallow_copy(operand)
+    take_history(now, operand)
+    return now
 
 
 # ----- Operators without a kernel that writes in place -----

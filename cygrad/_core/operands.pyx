@@ -172,25 +172,77 @@ cdef bint is_dense(TensorImpl tensor) noexcept:
     return True
 
 
-cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
-    """Make the result: it follows the layout of the operands if they share one that is dense, else it is row-major."""
-    cdef TensorImpl first = None, tensor
-    cdef int k, d
+cdef bint same_strides(TensorImpl a, TensorImpl b) noexcept:
+    cdef int d
+    for d in range(a.ndim):
+        if a.strides[d] != b.strides[d]:
+            return False
+    return True
+
+
+cdef int compare_dims(int a, int b, int ndim, const intptr_t* shape, int count, const Value* values) noexcept:
+    """Say whether dim a lies inside (-1) or outside (1) dim b in the first operand that is repeated along neither, or 0."""
+    cdef int k, offset
+    cdef intptr_t inner, outer
+    cdef TensorImpl tensor
     for k in range(count):
         if values[k].tensor is NULL:
             continue
         tensor = <TensorImpl>values[k].tensor
-        if tensor.ndim == 0:
+        offset = ndim - tensor.ndim
+        if a < offset or b < offset or tensor.sizes[a - offset] != shape[a] or tensor.sizes[b - offset] != shape[b]:
             continue
-        if tensor.flags & CONTIGUOUS or tensor.ndim != ndim:
-            return empty(dtype, ndim, shape)
-        for d in range(ndim):
-            if tensor.sizes[d] != shape[d] or first is not None and tensor.strides[d] != first.strides[d]:
-                return empty(dtype, ndim, shape)
-        first = tensor
-    if first is None or not is_dense(first):
+        inner, outer = tensor.strides[a - offset], tensor.strides[b - offset]
+        if inner == 0 or outer == 0:
+            continue
+        if inner != outer:
+            return -1 if inner < outer else 1
+        if shape[a] > shape[b]:
+            return 1
+    return 0
+
+
+cdef TensorImpl empty_in_order(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
+    """Make a dense tensor whose dims lie in the order of the operands' strides."""
+    cdef int order[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef intptr_t expected = 1
+    cdef int d, k, place, compared
+    # Innermost first. Dims that no operand tells apart stay as in row-major memory: insertion that stops only where one lies inside.
+    for d in range(ndim):
+        order[d] = ndim - 1 - d
+        place = d
+        for k in range(d - 1, -1, -1):
+            compared = compare_dims(order[k], order[place], ndim, shape, count, values)
+            if compared < 0:
+                break
+            if compared > 0:
+                order[k], order[place] = order[place], order[k]
+                place = k
+    for k in range(ndim):
+        strides[order[k]] = expected
+        expected *= max(shape[order[k]], 1)
+    return empty_strided(dtype, ndim, shape, strides)
+
+
+cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
+    """Make the result: row-major if all operands are, else dense in the order of their strides, as in torch."""
+    cdef TensorImpl first
+    cdef int k, strided = -1
+    for k in range(count):
+        if values[k].tensor is not NULL and not (<TensorImpl>values[k].tensor).flags & CONTIGUOUS:
+            strided = k
+            break
+    if strided < 0 or ndim < 2:
         return empty(dtype, ndim, shape)
-    return empty_strided(dtype, ndim, shape, first.strides)
+    first = <TensorImpl>values[strided].tensor
+    for k in range(count):
+        if values[k].tensor is not NULL and not (shape_is(<TensorImpl>values[k].tensor, ndim, shape)
+                                                 and same_strides(<TensorImpl>values[k].tensor, first)):
+            return empty_in_order(dtype, ndim, shape, count, values)
+    if is_dense(first):
+        return empty_strided(dtype, ndim, shape, first.strides)
+    return empty_in_order(dtype, ndim, shape, count, values)
 
 
 # ----- Memory that is written to -----

@@ -1,0 +1,174 @@
+"""The reference documents' printed examples: what they print, once the import is changed; lines that need CUDA are left out."""
+
+import warnings
+
+import pytest
+
+import cygrad as flow
+import cygrad as torch
+from cygrad import autograd
+from cygrad.autograd import Function
+
+
+def test_no_grad():
+    x = torch.tensor([1.0], requires_grad=True)
+    with torch.no_grad():
+        y = x * 2
+    assert y.requires_grad is False
+
+    @torch.no_grad()
+    def doubler(x):
+        return x * 2
+
+    z = doubler(x)
+    assert z.requires_grad is False
+
+
+def test_enable_grad():
+    x = torch.tensor([1.0], requires_grad=True)
+    with torch.no_grad(), torch.enable_grad():
+        y = x * 2
+    assert y.requires_grad is True
+    y.backward()
+    assert repr(x.grad) == "tensor([2.])"
+
+    @torch.enable_grad()
+    def doubler(x):
+        return x * 2
+
+    with torch.no_grad():
+        z = doubler(x)
+    assert z.requires_grad is True
+
+
+def test_set_grad_enabled():
+    x = torch.tensor([1.0], requires_grad=True)
+    is_train = False
+    with torch.set_grad_enabled(is_train):
+        y = x * 2
+    assert y.requires_grad is False
+    try:
+        torch.set_grad_enabled(True)
+        y = x * 2
+        assert y.requires_grad is True
+        torch.set_grad_enabled(False)
+        y = x * 2
+        assert y.requires_grad is False
+    finally:
+        torch.set_grad_enabled(True)
+
+
+def test_the_leaf_of_the_grad_mode_examples_must_be_floating():
+    """They make it of integers, which 2.13 refuses."""
+    with pytest.raises(RuntimeError, match="Only Tensors of floating point .* can require gradients"):
+        torch.tensor([1], requires_grad=True)
+
+
+def test_clearing_gradients_by_none_before_each_accumulation():
+    parameters = [torch.ones(2, 3).T.requires_grad_(), torch.ones(2, requires_grad=True)]
+    for _ in range(3):
+        loss = (parameters[0] @ parameters[1]).sum()
+        for param in parameters:
+            param.grad = None
+        loss.backward()
+        assert [param.grad.tolist() for param in parameters] == [[[1, 1]] * 3, [3, 3]]
+        assert [param.grad.stride() for param in parameters] == [param.stride() for param in parameters]
+
+
+def test_factory():
+    autograd_tensor = torch.randn((2, 3, 4), requires_grad=True)
+    assert autograd_tensor.requires_grad
+    assert autograd_tensor.shape == (2, 3, 4)
+
+
+def test_is_leaf():
+    a = torch.rand(10, requires_grad=True)
+    assert a.is_leaf is True
+    c = torch.rand(10, requires_grad=True) + 2
+    assert c.is_leaf is False
+    d = torch.rand(10)
+    assert d.is_leaf is True
+    e = torch.rand(10).requires_grad_()
+    assert e.is_leaf is True
+    f = torch.rand(10, requires_grad=True, device="cpu")
+    assert f.is_leaf is True
+
+
+def test_register_hook():
+    v = torch.tensor([0.0, 0.0, 0.0], requires_grad=True)
+    h = v.register_hook(lambda grad: grad * 2)
+    v.backward(torch.tensor([1.0, 2.0, 3.0]))
+    assert repr(v.grad) == "tensor([2., 4., 6.])"
+    h.remove()
+    v.backward(torch.tensor([1.0, 2.0, 3.0]))
+    assert repr(v.grad) == "tensor([3., 6., 9.])"
+
+
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, i):
+        result = i.exp()
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (result,) = ctx.saved_tensors
+        return grad_output * result
+
+
+class PlainExp(Function):
+    def forward(ctx, i):
+        result = i.exp()
+        ctx.save_for_backward(result)
+        return result
+
+    def backward(ctx, grad_output):
+        (result,) = ctx.saved_tensors
+        return grad_output * result
+
+
+@pytest.mark.parametrize("call", [Exp.apply, lambda input: Exp()(input), PlainExp.apply, lambda input: PlainExp()(input)])
+def test_exp(call):
+    input = flow.tensor([0.0, 1.0], requires_grad=True)
+    output = call(input)
+    assert output.tolist() == input.exp().tolist()
+    assert output.grad_fn.name() in ("ExpBackward", "PlainExpBackward")
+    output.sum().backward()
+    assert input.grad.tolist() == output.tolist()
+
+
+def test_detect_anomaly():
+    class MyFunc(autograd.Function):
+        @staticmethod
+        def forward(ctx, inp):
+            return inp.clone()
+
+        @staticmethod
+        def backward(ctx, gO):
+            # Error during the backward pass
+            raise RuntimeError("Some error in backward")
+            return gO.clone()
+
+    def run_fn(a):
+        out = MyFunc.apply(a)
+        return out.sum()
+
+    inp = torch.rand(10, 10, requires_grad=True)
+    out = run_fn(inp)
+    with pytest.raises(RuntimeError, match="^Some error in backward$"):
+        out.backward()
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises(RuntimeError, match="^Some error in backward$"), autograd.detect_anomaly():
+            inp = torch.rand(10, 10, requires_grad=True)
+            out = run_fn(inp)
+            out.backward()
+    (trace,) = (str(warning.message) for warning in caught if "Error detected in MyFuncBackward" in str(warning.message))
+    printed = [line for line in trace.splitlines() if line.strip()]
+    assert printed[0].endswith("Traceback of forward call that caused the error:")
+    outer = next(number for number, line in enumerate(printed) if line.strip() == "out = run_fn(inp)")
+    inner = next(number for number, line in enumerate(printed) if line.strip() == "out = MyFunc.apply(a)")
+    assert printed[inner - 1].endswith("in run_fn")
+    assert outer < inner

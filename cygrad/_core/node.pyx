@@ -1,6 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Vertices of the graph (see node.pxd for the contract)."""
-cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.stdlib cimport free, realloc
@@ -29,6 +28,7 @@ cdef extern from "type_slots.h":
     int cg_traverse(PyObject* object, int (*visit)(PyObject*, void*) noexcept, void* argument) noexcept
     void cg_prepend_dealloc(type kind, void (*before)(PyObject*) noexcept) noexcept
     void cg_inherit_dealloc(type kind) noexcept
+    void cg_bound_dealloc(type kind, Py_ssize_t link_offset) noexcept
     void cg_never_clear(type kind) noexcept
     void cg_refuse_new(type kind) noexcept
 
@@ -86,7 +86,6 @@ cdef class Hooks:
         self.tensor, self.retained = {}, {}
 
 
-@cython.trashcan(True)
 cdef class Node:
     """A vertex of the graph: what `grad_fn` gives."""
 
@@ -291,6 +290,14 @@ cdef class Node:
             if buffers != stack:
                 free(buffers)
         return result[0] if len(result) == 1 else tuple(result)
+
+
+cdef void bound_destructor(Node node) noexcept:
+    """Have chains of nodes destroyed in constant stack; a dead node waits linked by its sequence number."""
+    cg_bound_dealloc(Node, <char*>&node.sequence_nr - <char*><PyObject*>node)
+
+
+bound_destructor(Node.__new__(Node))
 
 
 cdef int set_edge(Node node, int index, object target, int output_nr) except -1:

@@ -48,6 +48,7 @@ _LAZY = {name: module for module, names in {
     "cygrad.config": "show_config",
     "cygrad.printing": "set_printoptions",
     "cygrad.serialization": "load save",
+    "cygrad.autograd.anomaly_mode": "is_anomaly_enabled is_anomaly_check_nan_enabled set_anomaly_enabled",
 }.items() for name in names.split()}
 _compiled.remove()
 _LAZY_MODULES = ("checkpoint", "config", "random", "printing", "serialization")

@@ -48,6 +48,9 @@ from cygrad.autograd import inference_mode as inference_mode
 from cygrad.autograd import is_inference_mode_enabled as is_inference_mode_enabled
 from cygrad.autograd import no_grad as no_grad
 from cygrad.autograd import set_grad_enabled as set_grad_enabled
+from cygrad.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from cygrad.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
+from cygrad.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
 from cygrad.config import show_config as show_config
 from cygrad.device import device as _device
 from cygrad.limits import finfo as finfo

@@ -11,7 +11,9 @@ from cygrad import creation
 from cygrad._core import dlpack, indexing, memory, strided, views
 from cygrad._core.aliases import as_instance
 from cygrad._core.dispatch import ops
+from cygrad._core.hooks import RemovableHandle, register
 from cygrad._core.interop import to_array
+from cygrad._core.node import HookTable
 from cygrad._core.operators import TensorBase
 from cygrad._core.rules import record_rule
 from cygrad._core.storage import DType, dtype_by_name, resolve_dtype
@@ -48,13 +50,31 @@ class Tensor(TensorBase):
         from cygrad.autograd import backward
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
-    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call `hook(grad)` whenever this tensor's gradient is computed; a tensor it returns takes the gradient's place.
 
         Returns a handle with `remove()`.
         """
-        from cygrad.autograd.graph import register
-        return register(self._hook_table(), hook)
+        hooks, output_nr = self._hooks()
+        return register(hooks.tensor.setdefault(output_nr, HookTable()), hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Call `hook(tensor)` each time after this leaf's `.grad` was added to.
+
+        Returns a handle with `remove()`. RuntimeError for a tensor that is no leaf or requires no gradient.
+
+        >>> import cygrad
+        >>> x = cygrad.ones(2, requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
+        >>> (x * 3).sum().backward()
+        tensor([3., 3.])
+        """
+        hooks, _ = self._hooks()
+        if self.grad_fn is not None:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        if hooks.accumulated is None:
+            hooks.accumulated = HookTable()
+        return register(hooks.accumulated, hook)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Change whether operations on this leaf are recorded."""

@@ -162,6 +162,63 @@ def test_retain_grad_keeps_what_the_last_hook_left(x, registered_first):
     assert x.grad.tolist() == [20, 20]
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_retain_grad_keeps_the_gradient_of_a_non_leaf(x, times):
+    y = x * 2
+    for _ in range(times):
+        y.retain_grad()
+    given = cg.ones(2)
+    y.backward(given, retain_graph=True)
+    first = y.grad
+    assert (y.retains_grad, first.tolist()) == (True, [1, 1])
+    assert first is not given
+    y.backward(given)
+    assert (first.tolist(), y.grad.tolist()) == ([1, 1], [2, 2])
+
+
+def test_a_retained_gradient_is_dense_and_its_own(x):
+    y = x * 2
+    y.retain_grad()
+    y.sum().backward()
+    assert y.grad.stride() == (1,)
+    y.grad.zero_()
+    assert x.grad.tolist() == [2, 2]
+
+
+def test_retain_grad_of_a_leaf_changes_nothing(x):
+    x.retain_grad()
+    x.sum().backward()
+    assert (x.retains_grad, x.grad.tolist()) == (False, [1, 1])
+    with pytest.raises(RuntimeError, match="can't retain_grad on Tensor that has requires_grad=False"):
+        cg.ones(2).retain_grad()
+
+
+def test_a_retained_gradient_has_a_history_with_create_graph(x):
+    y = x * x
+    y.retain_grad()
+    autograd.grad((y * y).sum(), x, create_graph=True)
+    assert autograd.grad(y.grad.sum(), x)[0].tolist() == [4, 8]
+
+
+def test_hooks_stay_with_what_the_tensor_was_and_retain_grad_goes_along(x):
+    y = x * 2
+    seen = []
+    y.register_hook(lambda gradient: seen.append(("before", gradient.tolist())))
+    y.retain_grad()
+    y.mul_(5)
+    y.register_hook(lambda gradient: seen.append(("after", gradient.tolist())))
+    y.sum().backward()
+    assert seen == [("after", [1, 1]), ("before", [5, 5])]
+    assert (y.retains_grad, y.grad.tolist(), x.grad.tolist()) == (True, [1, 1], [10, 10])
+
+
+def test_grad_of_a_tensor_between_is_that_before_its_hooks(x):
+    """As torch: where the node has to run, what was asked for is taken first."""
+    y = x * 2
+    y.register_hook(lambda gradient: gradient * 10)
+    assert [g.tolist() for g in autograd.grad((y * 3).sum(), [y, x])] == [[3, 3], [60, 60]]
+
+
 def test_grad_returns_what_the_hooks_left(x):
     y = x * 2
     x.register_hook(lambda gradient: gradient + 1)
@@ -266,10 +323,34 @@ def test_hooks_die_with_the_graph(x):
     assert dead() is None
 
 
+def test_a_hook_may_remove_a_later_one_and_register_another(x):
+    seen = []
+
+    def first(gradient):
+        seen.append("first")
+        later.remove()
+        x.register_hook(lambda gradient: seen.append("new"))
+
+    x.register_hook(first)
+    later = x.register_hook(lambda gradient: seen.append("later"))
+    x.sum().backward()
+    assert seen == ["first", "later"]
+    x.sum().backward()
+    assert seen == ["first", "later", "first", "new"]
+
+
+def test_a_hook_must_be_callable(x):
+    for tensor in (x, x * 2):
+        with pytest.raises(TypeError, match="a hook must be callable, got int"):
+            tensor.register_hook(5)
+
+
 REFUSED = [
     (lambda gradient: cg.ones(3), RuntimeError, "has changed the size of value"),
-    (lambda gradient: gradient.double(), RuntimeError, "has changed the type of value"),
+    (lambda gradient: gradient.double(), RuntimeError, r"has changed the type of value \(was float32 got float64\)"),
+    (lambda gradient: cg.ones(3, dtype=cg.float64), RuntimeError, "has changed the type of value"),
     (lambda gradient: 5, TypeError, "expected Variable, but hook returned 'int'"),
+    (lambda gradient: (gradient,), TypeError, "expected Variable, but hook returned 'tuple'"),
     (lambda: None, TypeError, "positional argument"),
 ]
 

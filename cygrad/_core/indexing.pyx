@@ -161,9 +161,9 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
     cdef TensorImpl source = value if isinstance(value, TensorImpl) else None, place
     cdef bint recorded = cg_kind[x.dtype_nr] == b"f" and wanted(x, source), whole = len(items) == 1 and items[0] is Ellipsis
     place = x if whole else basic_view(x, items)
-    check_in_place(x if place is None else place, recorded)
     if recorded and place is not None and not whole and needs_grad(x):
         record_part(x, place, items)
+    check_in_place(x if place is None else place, recorded)
     if source is None:
         source = scalar_like(x, value)
     elif recorded:

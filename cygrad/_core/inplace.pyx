@@ -4,14 +4,14 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
 
-from cygrad._core.node cimport (Node, attach, connect, edge, finish_node_type, grad_mode, gradient_edge, hooks_of, init_node, refresh,
+from cygrad._core.node cimport (Node, attach, connect, edge, finish_node_type, grad_mode, gradient_edge, init_node, refresh,
                                 set_edge, set_regenerate, track_reachable)
 from cygrad._core.operands cimport check_writable, copy_into, copy_of, same_shape
 from cygrad._core.rules cimport RuleOp, node_of, record_view, rule_op
 from cygrad._core.storage cimport dtypes
 from cygrad._core.strided cimport laid_out, lies_within, overlaps_itself, part_of
 from cygrad._core.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
-                                  REQUIRES_GRAD, RETAINS_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, is_unique, needs_grad, offset_of,
+                                  REQUIRES_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, is_unique, needs_grad, offset_of,
                                   shallow_copy, sizes_tuple, view_of)
 from cygrad._kernels.elementwise cimport cg_promotion
 
@@ -91,9 +91,8 @@ set_regenerate(regenerate)
 cdef int rebase(TensorImpl target, Node node, int view_edge=0, int output_nr=0) except -1:
     """Make a node, whose edge `view_edge` is the target's history so far, the history of a target changed in place."""
     cdef TensorImpl base = target.base
-    cdef Node before = target.node, after = node
     cdef CopySlices slices
-    cdef int k, edge_nr = 0, number = target.output_nr
+    cdef int k, edge_nr = 0
     if target.flags & VIEW:
         slices = CopySlices.__new__(CopySlices)
         slices.op, slices.params, slices.view_edge = node, geometry_of(base, target), view_edge
@@ -107,11 +106,8 @@ cdef int rebase(TensorImpl target, Node node, int view_edge=0, int output_nr=0) 
             track_reachable(slices)
         attach(base, slices, 0)
         record_view(base, target, slices.params)
-        after = target.node
     else:
         attach(target, node, output_nr)
-    if target.flags & RETAINS_GRAD and before is not None and before.hooks is not None:
-        hooks_of(after).retained[target.output_nr] = hooks_of(before).retained.pop(number)
     # A node that saved the target, or a view of its memory, may be an ancestor now: a cycle.
     if target.flags & SAVED or base is not None and base.flags & SAVED:
         track_reachable(node)

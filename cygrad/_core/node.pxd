@@ -53,23 +53,35 @@ cdef class AccumulateGrad(Node):
     """Its leaf is `saved0`."""
 
 cdef class Hooks:
-    """Registered hooks: dicts from handle id to callable, or None."""
-    cdef public object pre          # of the node, called with all gradients of outputs
-    cdef public object post         # of the node, called with (gradients of inputs, gradients of outputs)
-    cdef public dict tensor         # output number -> dict of hooks on that gradient
+    """What hangs on a node or on a leaf: tables of hooks (dicts from handle id to callable, or None), and what is noted of a node."""
+    cdef public object pre          # of a node, called with the gradients of all outputs
+    cdef public object post         # of a node, called with (gradients of inputs, gradients of outputs)
+    cdef public object accumulated  # of a leaf, called with the leaf after its gradient was added to
+    cdef public dict tensor         # output number -> table of hooks on that gradient
     cdef public dict retained       # output number -> weak reference of the tensor that keeps its gradient
+    cdef public dict metadata       # whatever is noted on a node; anomaly mode keeps tracebacks there
+    cdef public dict outputs        # output number -> (shape, dtype), where a GradientEdge was asked for
 
 ctypedef int (*accumulate_function)(TensorImpl variable, PyObject* arrived) except -1
 
 cdef void set_accumulate(accumulate_function function) noexcept
 cdef unsigned long long last_sequence_nr    # one count for all threads: the GIL is held
 cdef int hook_pairs                         # pairs of saved-tensor hooks that are active, in all threads
+cdef int anomaly_mode                       # 0, or the sum of the two below; of all threads, as in torch
+cdef enum:
+    ANOMALY_DETECTED = 1        # tracebacks are kept with new nodes and shown when they fail
+    ANOMALY_CHECKS_NAN = 2
+cdef int note_creation(Node node) except -1
+cdef int note_failure(Node node) except -1
 
-cdef inline void init_node(Node node, int outputs) noexcept:
+cdef inline int init_node(Node node, int outputs) except -1:
     """Give a new node its place in the order of nodes."""
     global last_sequence_nr
     last_sequence_nr += 1
     node.sequence_nr, node.outputs = last_sequence_nr, outputs
+    if anomaly_mode:
+        note_creation(node)
+    return 0
 
 cdef inline TensorImpl leaf_of(Node accumulator):
     return <TensorImpl>accumulator.saved0

@@ -1,14 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Vertices of the graph (see node.pxd for the contract)."""
-cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.stdlib cimport free, realloc
 
 from cygrad._core.saved cimport SavedTensor, packed_by_default, packs_by_default, saved_operand, saved_result
 from cygrad._core.storage cimport dtypes
-from cygrad._core.tensor cimport (INFERENCE, REQUIRES_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, make_untracked, shallow_copy,
-                                  sizes_tuple)
+from cygrad._core.tensor cimport (INFERENCE, REQUIRES_GRAD, RETAINS_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, make_untracked,
+                                  shallow_copy, sizes_tuple)
+
+import weakref
 
 cdef extern from "Python.h":
     void PyObject_GC_Track(void* object)
@@ -29,11 +30,15 @@ cdef extern from "type_slots.h":
     int cg_traverse(PyObject* object, int (*visit)(PyObject*, void*) noexcept, void* argument) noexcept
     void cg_prepend_dealloc(type kind, void (*before)(PyObject*) noexcept) noexcept
     void cg_inherit_dealloc(type kind) noexcept
+    void cg_bound_dealloc(type kind, Py_ssize_t link_offset) noexcept
     void cg_never_clear(type kind) noexcept
     void cg_refuse_new(type kind) noexcept
 
 cdef unsigned long long last_sequence_nr = 0
 cdef int hook_pairs = 0
+cdef int anomaly_mode = 0
+cdef object node_created = None     # what anomaly mode does with a new node,
+cdef object node_failed = None      # and with one whose backward raised an error
 
 
 cdef int* grad_mode() noexcept nogil:
@@ -81,12 +86,38 @@ def _set_grad_enabled(bint mode):
     cg_grad_mode_address()[0] = mode
 
 
+def set_anomaly_mode(int flags, created, failed):
+    """Set anomaly mode (node.pxd) and what is called while it is on: created(node) and failed(node)."""
+    global anomaly_mode, node_created, node_failed
+    node_created, node_failed, anomaly_mode = created, failed, flags
+
+
+def get_anomaly_mode():
+    """Return the flags of anomaly mode."""
+    return anomaly_mode
+
+
+cdef int note_creation(Node node) except -1:
+    node_created(node)
+    return 0
+
+
+cdef int note_failure(Node node) except -1:
+    node_failed(node)
+    return 0
+
+
+class HookTable(dict):
+    """Hooks by the id of their handle, which has a weak reference to this."""
+
+    __slots__ = ("__weakref__",)
+
+
 cdef class Hooks:
     def __cinit__(self):
         self.tensor, self.retained = {}, {}
 
 
-@cython.trashcan(True)
 cdef class Node:
     """A vertex of the graph: what `grad_fn` gives."""
 
@@ -260,9 +291,45 @@ cdef class Node:
         return self.sequence_nr
 
     def _hooks(self):
-        """Return the table of hooks, made if there is none."""
+        """Return what hangs on the node, made if there is nothing; hooks may close a cycle, so the node is tracked."""
         track_reachable(self)
         return hooks_of(self)
+
+    @property
+    def metadata(self):
+        """A dict of the user's, and of anomaly mode, that lives as long as the node."""
+        cdef Hooks hooks = self._hooks()
+        if hooks.metadata is None:
+            hooks.metadata = {}
+        return hooks.metadata
+
+    @property
+    def _input_metadata(self):
+        """(Shape, dtype) of each output, as far as known: of leaves, and where a GradientEdge was asked for; else None."""
+        known = {} if self.hooks is None else (<Hooks>self.hooks).outputs or {}
+        return tuple([known.get(k) for k in range(self.outputs)])
+
+    def register_hook(self, fn):
+        """Call `fn(grad_inputs, grad_outputs)` each time after this node has computed; a tuple it returns replaces `grad_inputs`.
+
+        Returns a handle with `remove()`.
+        """
+        from cygrad._core.hooks import register
+        hooks = self._hooks()
+        if hooks.post is None:
+            hooks.post = HookTable()
+        return register(hooks.post, fn)
+
+    def register_prehook(self, fn):
+        """Call `fn(grad_outputs)` each time before this node computes; a tuple it returns replaces `grad_outputs`.
+
+        Returns a handle with `remove()`.
+        """
+        from cygrad._core.hooks import register
+        hooks = self._hooks()
+        if hooks.pre is None:
+            hooks.pre = HookTable()
+        return register(hooks.pre, fn)
 
     def __call__(self, *grads):
         """Turn gradients of the outputs into those of the inputs, without the engine."""
@@ -291,6 +358,15 @@ cdef class Node:
             if buffers != stack:
                 free(buffers)
         return result[0] if len(result) == 1 else tuple(result)
+
+
+cdef void bound_destructor(Node node) noexcept:
+    """Have chains of nodes destroyed in constant stack; a dead node waits linked by its sequence number."""
+    cg_bound_dealloc(Node, <char*>&node.sequence_nr - <char*><PyObject*>node)
+
+
+bound_destructor(Node.__new__(Node))
+cg_refuse_new(Node)
 
 
 cdef int set_edge(Node node, int index, object target, int output_nr) except -1:
@@ -344,11 +420,15 @@ cdef class AccumulateGrad(Node):
         """The leaf."""
         return self.saved0
 
+    @property
+    def _input_metadata(self):
+        return ((<object>self.saved0).shape, (<object>self.saved0).dtype),
+
     cdef void release(self):
         """Keep the leaf: it is no saved value."""
 
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
-        if grads[0] is not NULL:
+        if grads[0] is not NULL and leaf_of(self).flags & REQUIRES_GRAD:
             accumulate(leaf_of(self), grads[0])
         return 0
 
@@ -442,9 +522,11 @@ cdef AccumulateGrad accumulator_of(TensorImpl leaf):
     if leaf.accumulator is not NULL:
         return <AccumulateGrad>leaf.accumulator
     node = AccumulateGrad.__new__(AccumulateGrad)
-    init_node(node, 1)
+    if leaf.accumulator is not NULL:        # made in another thread, while the collector ran in this one
+        return <AccumulateGrad>leaf.accumulator
+    # The last in the order of nodes: it runs as soon as it can, since that frees gradients soonest.
+    node.sequence_nr, node.outputs, node.flags = <unsigned long long>-1, 1, NODE_ACCUMULATES
     node.saved0 = leaf
-    node.flags = NODE_ACCUMULATES
     leaf.accumulator = <void*>node
     if leaf.flags & TENSOR_TRACKED:
         track_node(node)
@@ -494,11 +576,22 @@ cdef int connect(Node node, int index, TensorImpl tensor) except -1:
 
 cdef int attach(TensorImpl result, Node node, int output_nr) except -1:
     """Make a tensor the output of a node."""
+    if result.flags & RETAINS_GRAD:
+        move_retained(result, node, output_nr)
     result.node, result.output_nr = node, output_nr
     result.flags |= REQUIRES_GRAD
     result.view_version = result.storage.version
     if node.flags & NODE_TRACKED:
         track_tensor(result)
+    return 0
+
+
+cdef int move_retained(TensorImpl tensor, Node node, int output_nr) except -1:
+    """Have a tensor that was changed in place keep the gradient of what it is now; its hooks stay with what it was."""
+    cdef Hooks old = None if tensor.node is None else tensor.node.hooks
+    if old is not None and tensor.output_nr in old.retained and old.retained[tensor.output_nr]() is tensor:
+        del old.retained[tensor.output_nr]
+    hooks_of(node).retained[output_nr] = weakref.ref(tensor)
     return 0
 
 
@@ -557,7 +650,7 @@ cdef inline bint is_untracked_vertex(PyObject* object) noexcept:
 cdef inline bint is_container(PyObject* object) noexcept:
     """Say whether an object may stand between two vertices: what nodes keep their edges, parameters and hooks in."""
     cdef type kind = type(<object>object)
-    return kind is tuple or kind is list or kind is dict or kind is Hooks or kind is SavedTensor
+    return kind is tuple or kind is list or kind is dict or kind is Hooks or kind is HookTable or kind is SavedTensor
 
 
 cdef int track_reachable(object start) except -1:

@@ -6,7 +6,7 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, malloc
 
-from cygrad._core.node cimport (NODE_ACCUMULATES, grad_mode, gradient_edge, hooks_of, is_inference_mode, refresh,
+from cygrad._core.node cimport (Hooks, NODE_ACCUMULATES, grad_mode, gradient_edge, hooks_of, is_inference_mode, refresh,
                                 track_reachable)
 from cygrad._core.storage cimport DType, Storage, borrow, dtypes, new_storage
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
@@ -412,13 +412,13 @@ cdef class TensorImpl:
             self.gradient = None
             return
         if not isinstance(value, TensorImpl):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(value).__name__}")
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
         gradient = value
         if gradient is self:
             raise RuntimeError("can't assign Variable as its own grad")
         if gradient.dtype_nr != self.dtype_nr:
-            raise RuntimeError(f"assigned grad has data of a different type: {dtypes[gradient.dtype_nr]!r}, "
-                               f"the tensor has {dtypes[self.dtype_nr]!r}")
+            raise RuntimeError(f"attempting to assign a gradient with dtype '{dtypes[gradient.dtype_nr].name}' to a tensor with grad_dtype "
+                               f"'{dtypes[self.dtype_nr].name}'. The gradient must match the tensor's dtype: convert it with .to()")
         if sizes_tuple(gradient.ndim, gradient.sizes) != sizes_tuple(self.ndim, self.sizes):
             raise RuntimeError(f"attempting to assign a gradient of size '{list(sizes_tuple(gradient.ndim, gradient.sizes))}' to a tensor "
                                f"of size '{list(sizes_tuple(self.ndim, self.sizes))}'. Please ensure that the gradient and the tensor are "
@@ -451,8 +451,8 @@ cdef class TensorImpl:
         self.node, self.output_nr = None, 0
         self.flags &= ~<unsigned>(REQUIRES_GRAD | RETAINS_GRAD)
 
-    def _hook_table(self):
-        """Return the dict of hooks on this tensor's gradient: a leaf's own, or its place at the node that made it."""
+    def _hooks(self):
+        """Return the hooks that a hook on this tensor's gradient belongs to, and the output number under which."""
         cdef int output_nr
         refresh(self)
         if not self.flags & REQUIRES_GRAD:
@@ -460,9 +460,22 @@ cdef class TensorImpl:
         track_reachable(self)
         if self.node is None:
             if self.extra is None:
-                self.extra = {}
-            return self.extra
-        return hooks_of(gradient_edge(self, &output_nr)).tensor.setdefault(self.output_nr, {})
+                self.extra = Hooks()
+            return self.extra, 0
+        node = gradient_edge(self, &output_nr)
+        return hooks_of(node), output_nr
+
+    def _gradient_edge(self):
+        """Return the node and output number that the gradient goes to; the node notes the shape, for a backward that starts there."""
+        cdef int output_nr
+        cdef Hooks hooks
+        node = gradient_edge(self, &output_nr)
+        if self.node is not None:
+            hooks = hooks_of(node)
+            if hooks.outputs is None:
+                hooks.outputs = {}
+            hooks.outputs[output_nr] = (self.shape, self.dtype)
+        return node, 0 if self.node is None else output_nr
 
     def _exchange_hooks(self, hooks):
         """Give a leaf other hooks, or None, and return those it had."""

@@ -3,50 +3,96 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from cygrad._core.engine import run_backward
+from cygrad._core.engine import run_address, run_backward, run_depth
 from cygrad._core.node import is_grad_enabled as is_grad_enabled
 from cygrad._core.tensor import TensorImpl
+from cygrad.autograd.graph import GradientEdge as _GradientEdge
+
+_DEEPEST = 20   # backwards one inside the other on one stack: about 10 KiB each
 
 
-def _tuple_of(value: Any) -> tuple[Any, ...]:
-    items = (value,) if isinstance(value, TensorImpl) else tuple(value.values() if isinstance(value, dict) else value)
+# ----- Arguments -----
+def _items(value: Any) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, TensorImpl | _GradientEdge) else tuple(value)
+
+
+def _inputs(value: Any, function: str) -> tuple[Any, ...]:
+    """Return what gradients are asked for of."""
+    if isinstance(value, Mapping) and type(value) is not dict:
+        raise TypeError(f"`inputs` argument to `{function}()` must be a dict, not {type(value).__name__}. Other Mapping types are not "
+                        "supported.")
+    items = _items(value.values() if isinstance(value, dict) else value)
+    if not items:
+        raise RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
     for item in items:
-        if not isinstance(item, TensorImpl):
-            raise RuntimeError(f"all inputs have to be Tensors, but got {type(item).__name__}")
+        if not isinstance(item, TensorImpl | _GradientEdge):
+            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(item).__name__}")
     return items
 
 
-def _gradients(outputs: tuple[Any, ...], gradients: Any, create_graph: bool) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Check the weights of outputs and make up the implicit ones; outputs that need no gradient fall away with theirs."""
-    if gradients is None:
-        gradients = (None,) * len(outputs)
-    elif isinstance(gradients, TensorImpl):
-        gradients = (gradients,)
-    gradients = tuple(gradients)
-    if len(gradients) != len(outputs):
-        raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
-    kept, weights = [], []
-    for number, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
-        if not output.requires_grad:
-            raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
+def _described(output: Any) -> tuple[Any, Any]:
+    """Return shape and dtype of an output; None where an edge does not know them."""
+    if isinstance(output, TensorImpl):
+        return output.shape, output.dtype
+    if not isinstance(output, _GradientEdge):
+        raise AssertionError(f"Expected output to be a Tensor or GradientEdge, got {type(output).__name__}")
+    known = getattr(output.node, "_input_metadata", ())
+    return (known[output.output_nr] if output.output_nr < len(known) else None) or (None, None)
+
+
+def _weights(outputs: tuple[Any, ...], gradients: Any, batched: bool = False) -> tuple[Any, ...]:
+    """Check the weights of the outputs and make up those of scalars that have none."""
+    gradients = (None,) * len(outputs) if gradients is None else _items(gradients)
+    weights: list[Any] = []
+    for number, (output, gradient) in enumerate(zip(outputs, gradients, strict=False)):
+        shape, dtype = _described(output)
         if gradient is None:
-            if output.numel() != 1:
-                raise RuntimeError(f"grad can be implicitly created only for scalar outputs; this one has shape {list(output.shape)}: "
-                                   "give a gradient of that shape, or reduce it first, e.g. with .sum()")
-            gradient = output.detach().new_ones(output.shape)
+            if isinstance(output, TensorImpl) and not output.requires_grad:
+                weights.append(None)    # which the engine refuses
+                continue
+            if shape is None or shape.numel() != 1:
+                given = "of an unknown shape" if shape is None else f"of shape {list(shape)}"
+                raise RuntimeError(f"grad can be implicitly created only for scalar outputs; this one is {given}: give a gradient of "
+                                   "that shape, or reduce it first, e.g. with .sum()")
+            gradient = _ones(shape, dtype)
         elif not isinstance(gradient, TensorImpl):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
-        elif gradient.shape != output.shape:
-            raise RuntimeError(f"Mismatch in shape: grad_output[{number}] has a shape of {gradient.shape} and output[{number}] has a shape "
-                               f"of {output.shape}.")
-        if gradient.dtype != output.dtype:
-            gradient = gradient.to(output.dtype)
-        kept.append(output)
-        weights.append(gradient if create_graph else gradient.detach() if gradient.requires_grad else gradient)
-    return tuple(kept), tuple(weights)
+        else:
+            _check_shape(number, gradient[0] if batched else gradient, shape, batched)
+            if dtype is not None and gradient.dtype != dtype:
+                gradient = gradient.to(dtype)
+        weights.append(gradient)
+    if len(gradients) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
+    return tuple(weights)
+
+
+def _ones(shape: Any, dtype: Any) -> Any:
+    from cygrad.creation import ones
+    return ones(shape, dtype=dtype)
+
+
+def _check_shape(number: int, gradient: Any, shape: Any, batched: bool) -> None:
+    if shape is None or gradient.shape == shape:
+        return
+    mismatch = f"grad_output[{number}] has a shape of {gradient.shape} and output[{number}] has a shape of {shape}."
+    if batched:
+        raise RuntimeError("If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
+                           "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
+                           f"detected: {mismatch} If you only want some tensors in `grad_output` to be considered batched, loop over them.")
+    raise RuntimeError(f"Mismatch in shape: {mismatch}")
+
+
+# ----- The two functions -----
+def _run(*arguments: Any) -> list[Any]:
+    """Run the engine: here, or where this is nested so deep that the stack could end, in a thread of its own."""
+    if run_depth() < _DEEPEST:
+        return run_backward(*arguments)
+    from cygrad.autograd.reentry import in_new_thread
+    return in_new_thread(run_backward, *arguments, run_address())
 
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -54,8 +100,9 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     """Add the gradients of `tensors`, weighted with `grad_tensors`, to the `.grad` of the leaves they were computed from.
 
     Scalars need no weight. `retain_graph` (default: the value of `create_graph`) keeps the graph for another run;
-    `create_graph` makes the gradients differentiable. `inputs`: the only tensors whose `.grad` is changed.
-    RuntimeError for tensors that need no gradient, for shapes that differ, and for a graph that was freed.
+    `create_graph` makes the gradients differentiable. `inputs`: the only tensors whose `.grad` is changed, also as a dict.
+    A GradientEdge may take the place of any tensor. RuntimeError for tensors that need no gradient, for shapes that differ, and for
+    a graph that was freed.
 
     >>> import cygrad
     >>> x = cygrad.ones(2, requires_grad=True)
@@ -69,11 +116,18 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. "
                                "Please only use `grad_tensors`.")
         grad_tensors = grad_variables
-    chosen = None if inputs is None else _tuple_of(inputs)
-    if chosen is not None and not chosen:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    outputs, weights = _gradients(_tuple_of(tensors), grad_tensors, create_graph)
-    run_backward(outputs, weights, create_graph if retain_graph is None else retain_graph, create_graph, chosen, True)
+    chosen = None if inputs is None else _inputs(inputs, "backward")
+    outputs = _items(tensors)
+    weights = _weights(outputs, grad_tensors)
+    for item in chosen or ():
+        if isinstance(item, TensorImpl):
+            item.retain_grad()
+    if create_graph:
+        warnings.warn("Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which "
+                      "can cause a memory leak: until the garbage collector runs, here. We recommend using autograd.grad when creating "
+                      "the graph to avoid this, or resetting the .grad fields of your parameters to None after use.",
+                      UserWarning, stacklevel=2)
+    _run(outputs, weights, create_graph if retain_graph is None else retain_graph, create_graph, chosen, True)
 
 
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -82,7 +136,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     """Return the gradients of `outputs`, weighted with `grad_outputs`, with respect to `inputs`; `.grad` stays as it is.
 
     `allow_unused`: None instead of an error for inputs the outputs do not depend on; `materialize_grads`: zeros for them.
-    A dict of inputs gives a dict of gradients. With `is_grads_batched` the weights have one more leading dim, and so have the gradients.
+    A dict of inputs gives a dict of gradients; a GradientEdge may take the place of any tensor. With `is_grads_batched` the weights
+    have one more leading dim, and so have the gradients.
 
     >>> import cygrad
     >>> x = cygrad.tensor(3., requires_grad=True)
@@ -91,42 +146,55 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     """
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    targets = _items(outputs)
+    chosen = _inputs(inputs, "grad")
     if not only_inputs:
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of "
                       "the graph, please use backward.", FutureWarning, stacklevel=2)
-    chosen: Sequence[Any] = _tuple_of(inputs)
-    targets = _tuple_of(outputs)
-    if not chosen:
-        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    if isinstance(inputs, dict):
-        return dict(zip(inputs, grad(outputs, chosen, grad_outputs, retain_graph, create_graph, allow_unused=allow_unused,
-                                     is_grads_batched=is_grads_batched, materialize_grads=materialize_grads), strict=True))
+    weights = _weights(targets, grad_outputs, is_grads_batched)
+    keep_graph = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
-        return _batched(targets, chosen, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
-    kept, weights = _gradients(targets, grad_outputs, create_graph)
-    result = run_backward(kept, weights, create_graph if retain_graph is None else retain_graph, create_graph, tuple(chosen), False)
+        result = _batched(targets, weights, keep_graph, create_graph, chosen)
+    else:
+        result = _run(targets, weights, keep_graph, create_graph, chosen, False)
     for number, gradient in enumerate(result):
-        if gradient is None and materialize_grads:
-            result[number] = chosen[number].detach().new_zeros(chosen[number].shape)
-        elif gradient is None and not allow_unused:
+        if gradient is not None:
+            continue
+        if materialize_grads:
+            if not isinstance(chosen[number], TensorImpl):
+                raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+            result[number] = chosen[number].detach().new_zeros(chosen[number].shape, requires_grad=create_graph)
+        elif not allow_unused:
             raise RuntimeError(f"The differentiated Tensor at index {number} appears to not have been used in the graph. "
                                "Set allow_unused=True if this is the desired behavior.")
-    return tuple(result)
+    return dict(zip(inputs, result, strict=True)) if isinstance(inputs, dict) else tuple(result)
 
 
-def _batched(outputs: tuple[Any, ...], inputs: Sequence[Any], weights: Any, retain_graph: bool | None, create_graph: bool,
-             allow_unused: bool | None, materialize_grads: bool) -> tuple[Any, ...]:
-    """Run `grad` once for each row of the weights and stack the gradients."""
+def _batched(outputs: tuple[Any, ...], weights: tuple[Any, ...], keep_graph: bool, create_graph: bool,
+             chosen: tuple[Any, ...]) -> list[Any]:
+    """Run once for each row of the weights and stack the gradients; a gradient that only some rows have is zero in the others."""
     from cygrad.operators import functions
-    rows = (weights,) if isinstance(weights, TensorImpl) else tuple(weights)
-    count = next(len(row) for row in rows if row is not None)
-    keep_last = create_graph if retain_graph is None else retain_graph
-    runs = [grad(outputs, inputs, [None if row is None else row[number] for row in rows], keep_last or number < count - 1, create_graph,
-                 allow_unused=allow_unused, materialize_grads=materialize_grads) for number in range(count)]
-    return tuple(None if parts[0] is None else functions["stack"](parts) for parts in zip(*runs, strict=True))
+    if any(weight is None or weight.dim() == 0 for weight in weights):
+        raise ValueError("vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is a Tensor of dimensionality 0 "
+                         "so expected in_dim to satisfy 0 <= in_dim < 0: each output needs a batch of weights.")
+    sizes = [len(weight) for weight in weights]
+    if len(set(sizes)) > 1:
+        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
+                         "dimension")
+    count = sizes[0] if sizes else 0
+    runs = [_run(outputs, tuple(weight[row] for weight in weights), keep_graph or row < count - 1, create_graph, chosen, False)
+            for row in range(count)]
+    result: list[Any] = []
+    for parts in zip(*runs, strict=True):
+        known = next((part for part in parts if part is not None), None)
+        result.append(None if known is None else functions["stack"]([known.new_zeros(known.shape) if part is None else part
+                                                                     for part in parts]))
+    return result or [None] * len(chosen)
 
 
 # Below, since they build on the two above. `gradcheck` is a function and the module it lives in: bound last, the function wins.
+from cygrad.autograd import function as function  # noqa: E402
+from cygrad.autograd import grad_mode as grad_mode  # noqa: E402
 from cygrad.autograd import graph as graph  # noqa: E402
 from cygrad.autograd.function import Function as Function  # noqa: E402
 from cygrad.autograd.grad_mode import enable_grad as enable_grad  # noqa: E402
@@ -136,3 +204,21 @@ from cygrad.autograd.grad_mode import no_grad as no_grad  # noqa: E402
 from cygrad.autograd.grad_mode import set_grad_enabled as set_grad_enabled  # noqa: E402
 from cygrad.autograd.gradcheck import gradcheck as gradcheck  # noqa: E402
 from cygrad.autograd.gradcheck import gradgradcheck as gradgradcheck  # noqa: E402
+
+# Loaded at first use: importing cygrad stays quick and opens few files.
+_LAZY = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode", "Variable": "variable"}
+_LAZY_MODULES = ("anomaly_mode", "variable")
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+    if name in _LAZY:
+        globals()[name] = value = getattr(import_module(f"cygrad.autograd.{_LAZY[name]}"), name)
+        return value
+    if name in _LAZY_MODULES:
+        return import_module(f"cygrad.autograd.{name}")
+    raise AttributeError(f"module 'cygrad.autograd' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *_LAZY_MODULES})

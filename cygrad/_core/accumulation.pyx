@@ -1,0 +1,123 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Sums of gradients (see accumulation.pxd for the contract)."""
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+
+from cygrad._core.dispatch cimport Op, elementwise, map_kernel
+from cygrad._core.node cimport grad_mode, set_accumulate, track_reachable
+from cygrad._core.operands cimport Value, check_writable, copy_into, is_dense, same_shape
+from cygrad._core.storage cimport dtypes
+from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, is_unique, sizes_tuple
+
+from cygrad._core.dispatch import ops
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* object)
+
+cdef Op add = ops["add"]
+
+
+cdef TensorImpl sum_of(TensorImpl a, TensorImpl b, TensorImpl target, bint private=False):
+    cdef Value values[2]
+    values[0].tensor, values[1].tensor = <PyObject*>a, <PyObject*>b
+    if target is not None:
+        map_kernel(add.kernel, a.dtype_nr, a.dtype_nr, 0, 2, values, NULL, 0, target, private)
+        target.storage.version += 1
+        return target
+    return elementwise(add, values, NULL, None, False)
+
+
+cdef int add_in_place(TensorImpl total, TensorImpl grad) except -1:
+    """Add to a tensor that users can see."""
+    cdef Value values[2]
+    check_writable(total)
+    if total.base is None and total.storage.padded and Py_REFCNT(<PyObject*>total.storage) == 1:
+        sum_of(total, grad, total)      # the memory is its own
+    else:
+        values[0].tensor, values[1].tensor = <PyObject*>total, <PyObject*>grad
+        elementwise(add, values, NULL, total, True)
+    return 0
+
+
+cdef int collect(PyObject** place, PyObject* grad) except -1:
+    """Add a gradient to a buffer; takes over the reference to it."""
+    cdef TensorImpl result
+    cdef PyObject* old = place[0]
+    if old is NULL:
+        place[0] = grad
+        return 0
+    try:
+        if (not grad_mode()[0] and same_shape(<TensorImpl>old, <TensorImpl>grad)
+                and (<TensorImpl>old).dtype_nr == (<TensorImpl>grad).dtype_nr):
+            if is_unique(old):
+                sum_of(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>old, True)
+                return 0
+            if is_unique(grad):
+                result = sum_of(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>grad, True)
+            else:
+                result = sum_of(<TensorImpl>old, <TensorImpl>grad, None)
+        else:
+            result = sum_of(<TensorImpl>old, <TensorImpl>grad, None)
+        Py_INCREF(result)
+        place[0] = <PyObject*>result
+        Py_DECREF(<object>old)
+    finally:
+        Py_DECREF(<object>grad)
+    return 0
+
+
+cdef bint has_layout_of(TensorImpl grad, TensorImpl variable) noexcept:
+    cdef int d
+    if grad.flags & variable.flags & CONTIGUOUS:
+        return True
+    for d in range(grad.ndim):
+        if grad.strides[d] != variable.strides[d] and grad.sizes[d] != 1:
+            return False
+    return True
+
+
+cdef TensorImpl laid_out_as(TensorImpl variable, TensorImpl grad):
+    """Return a copy of a gradient with the strides of a dense parameter; anything else means row-major."""
+    cdef TensorImpl copy = (empty_strided(variable.dtype_nr, variable.ndim, variable.sizes, variable.strides) if is_dense(variable)
+                            else empty(variable.dtype_nr, variable.ndim, variable.sizes))
+    if grad_mode()[0]:
+        return (<object>copy).copy_(grad)
+    copy_into(copy, grad)
+    return copy
+
+
+cdef int check_arrival(TensorImpl variable, TensorImpl grad) except -1:
+    """Refuse a gradient that does not suit its leaf: a weight of a GradientEdge may have had any shape."""
+    if not same_shape(variable, grad) or variable.dtype_nr != grad.dtype_nr:
+        raise RuntimeError(f"a gradient of shape {list(sizes_tuple(grad.ndim, grad.sizes))} and dtype {dtypes[grad.dtype_nr].name} arrived "
+                           f"at a leaf of shape {list(sizes_tuple(variable.ndim, variable.sizes))} and dtype "
+                           f"{dtypes[variable.dtype_nr].name}")
+    return 0
+
+
+cdef int accumulate(TensorImpl variable, PyObject* arrived) except -1:
+    """Add to `.grad`: in place, or by a new tensor where a graph of the gradient is made."""
+    cdef bint unique = is_unique(arrived)
+    cdef bint create_graph = grad_mode()[0]
+    cdef TensorImpl grad = <TensorImpl>arrived, old, made
+    check_arrival(variable, grad)
+    # A new tensor takes time, in which another thread may be quicker: then again.
+    while True:
+        old = variable.gradient
+        if old is not None and not create_graph:
+            return add_in_place(old, grad)
+        if old is not None:
+            made = sum_of(old, grad, None)
+        elif unique and not create_graph and has_layout_of(grad, variable):
+            made = grad
+        else:
+            made = laid_out_as(variable, grad)
+        if variable.gradient is old:
+            break
+    variable.gradient = made
+    if made.node is not None:
+        track_reachable(variable)
+    return 0
+
+
+set_accumulate(accumulate)

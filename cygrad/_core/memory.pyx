@@ -8,6 +8,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
 from cygrad._core.inplace cimport check_in_place
+from cygrad._core.node cimport attach
 from cygrad._core.tensor cimport (TensorImpl, checked_numel, empty, needs_grad, new_tensor, parse_sizes, replace_memory, sizes_tuple)
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
@@ -71,6 +72,22 @@ def set_(TensorImpl self not None, source=None, storage_offset=None, size=None, 
         offset = 0 if storage_offset is None else storage_offset
         given = (<object>given).detach().as_strided(size, row_major(size) if stride is None else stride, offset)
     replace_memory(self, given, given.storage, self.storage.version + 1)
+    return self
+
+
+def rearrange_in_place(function, TensorImpl self not None, *arguments, **keywords):
+    """Give the tensor the sizes and strides of a view, `function(self, ...)`, and its history."""
+    cdef TensorImpl view
+    check_in_place(self, False)
+    view = <TensorImpl?>function(self, *arguments, **keywords)
+    if view is self:
+        return self
+    if view.storage is not self.storage:
+        raise RuntimeError(f"{getattr(function, '__name__', 'this')}_() would have to copy: the tensor cannot be seen in that shape; use the "
+                           "out-of-place form")
+    replace_memory(self, view, self.storage, self.storage.version + 1)
+    if view.node is not None:
+        attach(self, view.node, view.output_nr)
     return self
 
 

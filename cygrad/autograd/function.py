@@ -54,13 +54,17 @@ class FunctionCtx(FunctionNode):
 
     def mark_non_differentiable(self, *outputs: Tensor) -> None:
         """Declare outputs that have no gradient; `backward` still gets a zero gradient for each."""
+        for number, output in enumerate(outputs):
+            if not isinstance(output, Tensor):
+                raise TypeError(f"mark_non_differentiable only accepts variable arguments, but got {type(output).__name__} as argument "
+                                f"{number}")
         self._non_differentiable = {id(output) for output in outputs}
 
     def mark_dirty(self, *inputs: Tensor) -> None:
         """Declare inputs that `forward` has changed in place; each has to be returned, and takes on the history of this call."""
         for number, tensor in enumerate(inputs):
             if not isinstance(tensor, Tensor):
-                raise TypeError(f"mark_dirty() received a {type(tensor).__name__} as argument {number}; expected Tensor")
+                raise TypeError(f"mark_dirty can only accept variables, but argument {number} is of type {type(tensor).__name__}")
         self._dirty = {id(tensor): tensor for tensor in inputs}
 
     def set_materialize_grads(self, value: bool) -> None:

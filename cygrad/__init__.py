@@ -30,6 +30,7 @@ from cygrad.autograd import is_inference_mode_enabled as is_inference_mode_enabl
 from cygrad.autograd import set_grad_enabled as set_grad_enabled
 from cygrad.creation import *  # noqa: F403
 from cygrad.device import device as device
+from cygrad.operators import LATE as _LATE
 from cygrad.operators import functions as _functions
 
 Tensor = _tensor.Tensor
@@ -47,6 +48,7 @@ _LAZY = {name: module for module, names in {
     "cygrad.limits": "finfo iinfo",
     "cygrad.config": "show_config",
     "cygrad.printing": "set_printoptions",
+    **{module: f"{methods_too} {others}" for module, (methods_too, others, _) in _LATE.items()},
 }.items() for name in names.split()}
 _compiled.remove()
 _LAZY_MODULES = ("config", "random", "printing")

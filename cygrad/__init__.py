@@ -30,6 +30,7 @@ from cygrad.autograd import no_grad as no_grad
 from cygrad.autograd import set_grad_enabled as set_grad_enabled
 from cygrad.creation import *  # noqa: F403
 from cygrad.device import device as device
+from cygrad.operators import LATE as _LATE
 from cygrad.operators import functions as _functions
 
 Tensor = _tensor.Tensor
@@ -49,6 +50,7 @@ _LAZY = {name: module for module, names in {
     "cygrad.printing": "set_printoptions",
     "cygrad.serialization": "load save",
     "cygrad.autograd.anomaly_mode": "is_anomaly_enabled is_anomaly_check_nan_enabled set_anomaly_enabled",
+    **{module: f"{methods_too} {others}" for module, (methods_too, others, _) in _LATE.items()},
 }.items() for name in names.split()}
 _compiled.remove()
 _LAZY_MODULES = ("checkpoint", "config", "random", "printing", "serialization")

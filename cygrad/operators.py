@@ -16,10 +16,11 @@ from cygrad._core import operators as _factories
 from cygrad._core import reductions as _reduction
 from cygrad._core import strided as _strided
 from cygrad._core import views as _views
+from cygrad._core import windows as _windows
+from cygrad._core.inplace import apply_in_place
 from cygrad._core.node import _set_grad_enabled, is_grad_enabled
 from cygrad._core.operands import checked_out
 from cygrad._core.rules import record_rule
-from cygrad._core.storage import get_default_dtype
 from cygrad._core.tensor import TensorImpl
 from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
 
@@ -40,7 +41,7 @@ def _documentation(row: Elementwise, arguments: tuple[str, ...]) -> str:
             f">>> import cygrad\n>>> cygrad.{row.name}({values}).shape\ncygrad.Size([2])\n")
 
 
-def _named(function: Any, name: str, doc: str) -> Any:
+def named(function: Any, name: str, doc: str) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__module__ = "cygrad"
     function.__doc__ = doc
@@ -84,7 +85,7 @@ def _from_rows() -> None:
     simple = {1: (_factories.make_unary, _factories.make_unary_in_place), 2: (_factories.make_binary, _factories.make_binary_in_place)}
     for name, row in ELEMENTWISE.items():
         op = dispatch.ops[name]
-        make, make_in_place = simple.get(len(op.arguments), (_general, _general_in_place))
+        make, make_in_place = simple.get(len(op.arguments) if not row.params else 0, (_general, _general_in_place))
         functions[name] = make(op)
         if row.in_place:
             in_place_methods[name + "_"] = make_in_place(op)
@@ -97,16 +98,16 @@ def _from_rows() -> None:
                 value: in_place_methods[chosen + "_"] for value, chosen in names.items()}, keyword)
     for name, row in ELEMENTWISE.items():
         documentation = _documentation(row, dispatch.ops[name].arguments)
-        _named(functions[name], name, documentation)
+        named(functions[name], name, documentation)
         for alias in row.aliases:
             functions[alias] = functions[name]
         if row.in_place:
             method = in_place_methods[name + "_"]
-            _named(method, name + "_", f"{row.doc} In place.")
+            named(method, name + "_", f"{row.doc} In place.")
             for alias in row.aliases:
                 in_place_methods[alias + "_"] = method
     for name, reduction in REDUCTIONS.items():
-        functions[name] = _named(_reduction.make_reduction(_reduction.ops[name]), name, (
+        functions[name] = named(_reduction.make_reduction(_reduction.ops[name]), name, (
             f"{reduction.doc}\n\nOver all dims, or those in `dim` (`axis`); `keepdim` (`keepdims`) keeps them as size 1. `dtype` converts\n"
             f"first, `out` takes the result.\n\n>>> import cygrad\n>>> cygrad.{name}(cygrad.ones(2, 3), dim=0).shape\ncygrad.Size([3])\n"))
 
@@ -114,7 +115,7 @@ def _from_rows() -> None:
 _from_rows()
 for _module, _names in ((_views, "reshape flatten squeeze unsqueeze permute transpose t cat clone"),
                         (_indexing, "narrow select unbind split split_with_sizes chunk"), (_strided, "as_strided as_strided_scatter"),
-                        (_matmul, "matmul mm bmm mv dot")):
+                        (_windows, "diagonal"), (_matmul, "matmul mm bmm mv dot")):
     for _name in _names.split():
         functions[_name] = getattr(_module, _name)
 functions["concatenate"] = functions["concat"] = functions["cat"]
@@ -125,7 +126,7 @@ def _public(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _unrecorded(compute: Callable[[], Any]) -> Any:
+def unrecorded(compute: Callable[[], Any]) -> Any:
     """Compute without recording."""
     before = is_grad_enabled()
     _set_grad_enabled(False)
@@ -135,26 +136,28 @@ def _unrecorded(compute: Callable[[], Any]) -> Any:
         _set_grad_enabled(before)
 
 
-def _check_tensor(name: str, value: Any) -> None:
+def checked_tensor(name: str, value: Any) -> Any:
+    """Return the first argument of a function; TypeError if it is no tensor."""
     if not isinstance(value, TensorImpl):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(value).__name__}")
+    return value
 
 
-def _check_floating(name: str, value: Any) -> None:
-    _check_tensor(name, value)
+def check_floating(name: str, value: Any) -> None:
+    checked_tensor(name, value)
     if not value.is_floating_point():
         raise NotImplementedError(f"\"{name}\" not implemented for '{value.dtype.name}': it takes floating-point tensors; convert it "
                                   "first, e.g. with .float()")
 
 
-def _dims(dim: Any, ndim: int) -> tuple[int, ...]:
+def normalized_dims(dim: Any, ndim: int) -> tuple[int, ...]:
     """Return dims as a tuple of non-negative numbers; None means all."""
     if dim is None or (isinstance(dim, tuple | list) and not dim):
         return tuple(range(ndim))
     return tuple(_views.normalized_dim(d, ndim) for d in (dim if isinstance(dim, tuple | list) else (dim,)))
 
 
-def _numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
+def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
     """Let a reduction take NumPy's `axis` and `keepdims` for `dim` and `keepdim`."""
     parameters = function.__code__.co_varnames
 
@@ -170,8 +173,19 @@ def _numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
     return renamed
 
 
-def _delivered(result: Any, out: Any) -> Any:
+def delivered(result: Any, out: Any) -> Any:
+    """Return a result, written into `out` if that is given."""
     return result if out is None else checked_out(out, result)
+
+
+def overwriting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the in-place method of a function."""
+
+    def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        return apply_in_place(function, self, *arguments, **keywords)
+
+    name = function.__name__
+    return named(method, name + "_", f"Do as `{name}` does, in place.")
 
 
 # ----- Selection and comparison -----
@@ -218,7 +232,7 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     >>> cygrad.clamp(cygrad.tensor([-1., 0.5, 2.]), 0, 1)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    _check_tensor("clamp", input)
+    checked_tensor("clamp", input)
     op, bounds = _clamp_row(min, max)
     return op(input, *bounds, out=out)
 
@@ -248,22 +262,81 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     return dispatch.ops["pow"](input, exponent, out=out)
 
 
+def _non_finite(input: Any, nan: float | None, posinf: float | None, neginf: float | None) -> tuple[float, float, float]:
+    """Return what NaN and the infinities become; other dtypes have none."""
+    dtype = checked_tensor("nan_to_num", input).dtype
+    if dtype.kind != "f":
+        return 0.0, 0.0, 0.0
+    from cygrad.limits import finfo
+    return 0.0 if nan is None else nan, finfo(dtype).max if posinf is None else posinf, finfo(dtype).min if neginf is None else neginf
+
+
 @_public
-def masked_fill(input: Any, mask: Any, value: Any) -> Any:
-    """A copy with `value` (a number or a 0-d tensor) where the bool tensor `mask` holds.
+def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Any = None) -> Any:
+    """Elements with NaN replaced by `nan` (0) and the infinities by `posinf` and `neginf` (the ends of the dtype).
 
     >>> import cygrad
-    >>> cygrad.masked_fill(cygrad.ones(2), cygrad.tensor([True, False]), 0)
+    >>> cygrad.nan_to_num(cygrad.tensor([cygrad.nan, 1.]))
     tensor([0., 1.])
     """
-    if mask.dtype.kind != "b":
-        raise RuntimeError(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}")
-    if isinstance(value, TensorImpl) and value.ndim:
-        raise RuntimeError(f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
-    if not isinstance(value, TensorImpl):
-        from cygrad.creation import tensor
-        value = tensor(value, dtype=input.dtype)
-    return _where(mask, value, input)
+    return dispatch.ops["nan_to_num"](input, *_non_finite(input, nan, posinf, neginf), out=out)
+
+
+def nan_to_num_(self: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
+    """Replace NaN and infinities, in place; see `nan_to_num`."""
+    return dispatch.ops["nan_to_num"].in_place(self, *_non_finite(self, nan, posinf, neginf))
+
+
+def round_(self: Any, *, decimals: int = 0) -> Any:
+    """Round to the nearest integers, in place; see `round`."""
+    return apply_in_place(round, self, decimals=decimals)
+
+
+in_place_methods.update(nan_to_num_=nan_to_num_, round_=round_)
+_round, _logit = functions["round"], functions["logit"]
+
+
+@_public
+def round(input: Any, *, decimals: int = 0, out: Any = None) -> Any:
+    """Nearest integers, halves to even; `decimals` is the number of digits kept behind the point (negative: set to 0 before it).
+
+    >>> import cygrad
+    >>> cygrad.round(cygrad.tensor([0.5, 1.5, 2.567]), decimals=1)
+    tensor([0.5000, 1.5000, 2.6000])
+    """
+    if decimals == 0:
+        return _round(input, out=out)
+    check_floating("round", input)
+    scale = 10.0 ** (decimals if decimals > 0 else -decimals)
+    return delivered(_round(input * scale) / scale if decimals > 0 else _round(input / scale) * scale, out)
+
+
+@_public
+def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
+    """Logarithm of the odds, log(x / (1 - x)); with `eps`, of elements limited to the range from `eps` to 1 - `eps`.
+
+    >>> import cygrad
+    >>> cygrad.logit(cygrad.tensor([0.5]))
+    tensor([0.])
+    """
+    return _logit(checked_tensor("logit", input) if eps is None else input.clamp(eps, 1 - eps), out=out)
+
+
+@_public
+def prelu(input: Any, weight: Any) -> Any:
+    """Rectifier with a learnt slope below 0: one number, or one for each channel (dim 1).
+
+    >>> import cygrad
+    >>> cygrad.prelu(cygrad.tensor([-2., 3.]), cygrad.tensor(0.25))
+    tensor([-0.5000,  3.0000])
+    """
+    channels = checked_tensor("prelu", input).shape[1] if input.ndim > 1 else 1
+    if weight.ndim > 1 or weight.numel() not in (1, channels):
+        raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel "
+                           f"size = {channels}.")
+    if weight.numel() > 1:
+        weight = weight.reshape([-1 if d == 1 else 1 for d in range(input.ndim)])
+    return _where(input > 0, input, weight * input)
 
 
 @_public
@@ -274,7 +347,7 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
     >>> cygrad.isclose(cygrad.tensor([1., 2.]), cygrad.tensor([1., 2.1]))
     tensor([ True, False])
     """
-    _check_tensor("isclose", input)
+    checked_tensor("isclose", input)
     if not isinstance(other, TensorImpl):
         raise TypeError(f"isclose(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if input.dtype != other.dtype:
@@ -303,24 +376,36 @@ def equal(input: Any, other: Any) -> bool:
     >>> cygrad.equal(cygrad.ones(2), cygrad.ones(3))
     False
     """
-    _check_tensor("equal", input)
+    checked_tensor("equal", input)
     return input.shape == other.shape and bool((input == other).all())
 
 
 # ----- Reductions -----
-class _Extremum(NamedTuple):
+class ValuesAndIndices(NamedTuple):
+    """What operators return that find elements along a dim."""
+
     values: Any
     indices: Any
 
+    def __repr__(self) -> str:
+        return f"cygrad.return_types.{type(self).__name__}(\nvalues={self.values!r},\nindices={self.indices!r})"
 
-max_result = type("max", (_Extremum,), {"__slots__": ()})
-min_result = type("min", (_Extremum,), {"__slots__": ()})
+
+def delivered_pair(result_type: Any, values: Any, indices: Any, out: Any) -> Any:
+    """Return values and indices, written into the two tensors of `out` if that is given."""
+    if out is not None:
+        values, indices = checked_out(out[0], values), checked_out(out[1], indices)
+    return result_type(values, indices)
+
+
+max_result = type("max", (ValuesAndIndices,), {"__slots__": ()})
+min_result = type("min", (ValuesAndIndices,), {"__slots__": ()})
 
 
 def _extremum(name: str, elementwise_name: str, result_type: Any) -> Callable[..., Any]:
-    @_numpy_names
+    @numpy_names
     def function(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
-        _check_tensor(name, input)
+        checked_tensor(name, input)
         other = dim if isinstance(dim, TensorImpl) else other
         if other is not None:
             return functions[elementwise_name](input, other, out=out)
@@ -332,15 +417,13 @@ def _extremum(name: str, elementwise_name: str, result_type: Any) -> Callable[..
                 raise TypeError(f"{name}() takes keepdim together with dim only; a{name}() reduces all dims with keepdim")
             return functions["a" + name](input, out=out)
         values, indices = _reduction.extremum("a" + name, input, dim, keepdim, name)
-        dim, = _dims(dim, input.ndim)
+        dim, = normalized_dims(dim, input.ndim)
         kept = indices if keepdim or not input.ndim else indices.unsqueeze(dim)
         record_rule(name, (input,), values, (kept, tuple(input.shape), dim), 2)
-        if out is not None:
-            return result_type(checked_out(out[0], values), checked_out(out[1], indices))
-        return result_type(values, indices)
+        return delivered_pair(result_type, values, indices, out)
 
     adjective = {"max": "Largest", "min": "Smallest"}[name]
-    return _named(function, name, (
+    return named(function, name, (
         f"{adjective} element of all; (values, indices) along `dim`, of the first such; or the {elementwise_name} of two tensors.\n\n"
         f"The gradient goes to the element at the index; of all, it is shared at ties.\n\n>>> import cygrad\n"
         f">>> cygrad.{name}(cygrad.tensor([[2., 2.]]), dim=1).indices\ntensor([0])\n"))
@@ -351,17 +434,17 @@ functions["min"] = _extremum("min", "minimum", min_result)
 
 
 def _place_of(name: str, fold: str) -> Callable[..., Any]:
-    @_numpy_names
+    @numpy_names
     def function(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
-        _check_tensor(name, input)
+        checked_tensor(name, input)
         if dim is None:
             if input.numel() == 0:
                 raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
             indices = _reduction.extremum(fold, input.detach().contiguous().view(-1), 0)[1]
-            return _delivered(indices.reshape([1] * input.ndim) if keepdim else indices, out)
-        return _delivered(_reduction.extremum(fold, input, dim, keepdim, name)[1], out)
+            return delivered(indices.reshape([1] * input.ndim) if keepdim else indices, out)
+        return delivered(_reduction.extremum(fold, input, dim, keepdim, name)[1], out)
 
-    return _named(function, name, f"Index of the first {'largest' if fold == 'amax' else 'smallest'} element along `dim`, or in all.\n\n"
+    return named(function, name, f"Index of the first {'largest' if fold == 'amax' else 'smallest'} element along `dim`, or in all.\n\n"
                   f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([1., 3., 2.])).dtype\ncygrad.int64\n")
 
 
@@ -369,124 +452,9 @@ functions["argmax"] = _place_of("argmax", "amax")
 functions["argmin"] = _place_of("argmin", "amin")
 
 
-def _variance(name: str, input: Any, dim: Any, correction: float, keepdim: bool) -> Any:
-    """Compute var or std by two passes: the mean, then the squares of the differences from it."""
-    _check_tensor(name, input)
-    if not input.is_floating_point():
-        raise RuntimeError(f"std and var only support floating point and complex dtypes, got {input.dtype}; convert it first, "
-                           "e.g. with .float()")
-    dims = _dims(dim, input.ndim)
-    count = 1
-    for d in dims:
-        count *= input.shape[d] if input.ndim else 1
-    degrees = max(count - correction, 0)
-
-    def compute() -> Any:
-        x = input.detach()
-        difference = x - x.mean(dims, keepdim=True)
-        total = difference.square_().sum(dims, keepdim=keepdim)
-        variance = total / degrees if degrees else total / 0.0
-        return variance.sqrt_() if name == "std" else variance
-
-    return record_rule(name, (input,), _unrecorded(compute), (dims, 1 / degrees if degrees else float("nan")))
-
-
-def _variance_function(name: str, root: str) -> Callable[..., Any]:
-    @_numpy_names
-    def function(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None,
-                 out: Any = None, ddof: float | None = None) -> Any:
-        if isinstance(dim, bool):
-            dim, unbiased = None, dim
-        given = correction if ddof is None else ddof
-        if given is None:
-            given = 1 if unbiased is None else int(unbiased)
-        return _delivered(_variance(name, input, dim, given, keepdim), out)
-
-    return _named(function, name, f"{root} of the elements, over all dims or those in `dim`, divided by n - `correction` (default 1).\n\n"
-                  f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([1., 2., 3.]))\ntensor(1.)\n")
-
-
-functions["var"] = _variance_function("var", "Variance")
-functions["std"] = _variance_function("std", "Standard deviation")
-
-
-@_public
-@_numpy_names
-def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
-    """log(sum(exp(x))) over dims, without overflow.
-
-    >>> import cygrad
-    >>> cygrad.logsumexp(cygrad.zeros(2), 0)
-    tensor(0.6931)
-    """
-    _check_tensor("logsumexp", input)
-    if not input.is_floating_point():
-        input = input.to(get_default_dtype())
-    dims = _dims(dim, input.ndim)
-
-    def compute() -> Any:
-        x = input.detach()
-        if x.numel() == 0:
-            return x.exp().sum(dims, keepdim=keepdim).log_()
-        largest = x.amax(dims, keepdim=True)
-        shift = largest.masked_fill(largest.abs() == float("inf"), 0)
-        total = (x - shift).exp_().sum(dims, keepdim=True).log_() + shift
-        return total if keepdim else total.squeeze(dims)
-
-    return _delivered(record_rule("logsumexp", (input,), _unrecorded(compute), (dims,)), out)
-
-
-def _softmax_function(name: str, sentence: str, finish: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    @_numpy_names
-    def function(input: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
-        _check_tensor(name, input)
-        if not hasattr(dim, "__index__"):
-            raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
-        x = input if dtype is None else input.to(dtype)
-        _check_floating(name, x)
-        d, = _dims(dim, x.ndim)
-
-        def compute() -> Any:
-            shifted = x.detach() - x.detach().amax(d, keepdim=True) if x.numel() else x.detach().clone()
-            return finish(shifted, d)
-
-        return _delivered(record_rule(name, (x,), _unrecorded(compute), (d,)), out)
-
-    return _named(function, name, f"{sentence}\n\n>>> import cygrad\n>>> cygrad.{name}(cygrad.zeros(2), dim=0).shape\ncygrad.Size([2])\n")
-
-
-def _normalized(shifted: Any, dim: int) -> Any:
-    exponential = shifted.exp_()
-    return exponential.div_(exponential.sum(dim, keepdim=True))
-
-
-functions["softmax"] = _softmax_function("softmax", "exp(x) divided by its sum along `dim`, without overflow.", _normalized)
-functions["log_softmax"] = _softmax_function("log_softmax", "Logarithm of softmax along `dim`, accurate also where softmax is tiny.",
-                                             lambda shifted, d: shifted.sub_(shifted.exp().sum(d, keepdim=True).log_()))
-
-
-def _cumsum(input: Any, dim: int, reverse: bool) -> Any:
-    """Return the running sum along a dim, from its end if `reverse`; recorded."""
-    return record_rule("cumsum", (input,), _reduction.cumulate("sum", input, dim, reverse), (dim, reverse))
-
-
-@_public
-@_numpy_names
-def cumsum(input: Any, dim: int, *, dtype: Any = None, out: Any = None) -> Any:
-    """Running sum along `dim`; integers become int64.
-
-    >>> import cygrad
-    >>> cygrad.cumsum(cygrad.tensor([1, 2, 3]), 0)
-    tensor([1, 3, 6])
-    """
-    _check_tensor("cumsum", input)
-    result = _cumsum(input if dtype is None else input.to(dtype), dim, False)
-    return _delivered(result if dtype is None else result.to(dtype), out)
-
-
 # ----- Joining -----
 @_public
-@_numpy_names
+@numpy_names
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     """Join tensors of one shape along a new dim.
 
@@ -498,13 +466,36 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     if not parts:
         raise RuntimeError("stack expects a non-empty TensorList")
     for number, part in enumerate(parts):
-        _check_tensor("stack", part)
+        checked_tensor("stack", part)
         if part.shape != parts[0].shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(parts[0].shape)} at entry 0 and "
                                f"{list(part.shape)} at entry {number}")
     place = _views.normalized_dim(dim, parts[0].ndim + 1)
-    joined = _unrecorded(lambda: functions["cat"]([part.detach().unsqueeze(place) for part in parts], place))
-    return _delivered(record_rule("stack", parts, joined, (place,)), out)
+    joined = unrecorded(lambda: functions["cat"]([part.detach().unsqueeze(place) for part in parts], place))
+    return delivered(record_rule("stack", parts, joined, (place,)), out)
 
 
 dispatch.functions.update(functions)
+
+# ----- Loaded at first use -----
+# Module: functions that are methods too; other functions; other methods. Importing cygrad stays quick and opens few files.
+LATE: dict[str, tuple[str, str, str]] = {
+    "cygrad.scattering": (
+        "gather scatter scatter_add scatter_reduce index_select index_add index_copy index_fill", "",
+        "scatter_ scatter_add_ scatter_reduce_ index_add_ index_copy_ index_fill_"),
+    "cygrad.selection": (
+        "masked_fill masked_select masked_scatter index_put take put take_along_dim nonzero argwhere", "",
+        "masked_fill_ masked_scatter_ index_put_ put_"),
+    "cygrad.folds": (
+        "var std logsumexp softmax log_softmax cumsum cumprod cummax cummin logcumsumexp diff count_nonzero nanmean", "",
+        "cumsum_ cumprod_ _cumsum _cumprod_gradient"),
+    "cygrad.ordering": ("sort argsort msort topk kthvalue median nanmedian", "", ""),
+    "cygrad.products": (
+        "outer ger inner addmm addmv addr baddbmm addbmm trace vdot kron cross norm dist", "tensordot einsum",
+        "addmm_ addmv_ addr_ baddbmm_ addbmm_"),
+    "cygrad.arrangement": (
+        "movedim moveaxis swapaxes swapdims adjoint unflatten ravel broadcast_to tensor_split hsplit vsplit dsplit tile repeat_interleave "
+        "flip fliplr flipud roll tril triu diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+        "broadcast_tensors atleast_1d atleast_2d atleast_3d hstack vstack dstack column_stack row_stack meshgrid",
+        "repeat tril_ triu_ _fold"),
+}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
 from cygrad import creation
-from cygrad._core import dlpack, indexing, memory, strided, views
+from cygrad._core import dlpack, indexing, memory, strided, views, windows
 from cygrad._core.aliases import as_instance
 from cygrad._core.dispatch import ops
 from cygrad._core.hooks import RemovableHandle, register
@@ -19,7 +20,19 @@ from cygrad._core.rules import record_rule
 from cygrad._core.storage import DType, dtype_by_name, resolve_dtype
 from cygrad._core.tensor import set_tensor_type
 from cygrad.device import CPU, resolve_device
-from cygrad.operators import _cumsum, functions, in_place_methods
+from cygrad.operators import LATE, functions, in_place_methods
+
+
+class _LateMethod:
+    """A method whose module is imported when it is first asked for."""
+
+    def __init__(self, name: str, module: str) -> None:
+        self.name, self.module = name, module
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        function = getattr(import_module(self.module), self.name)
+        setattr(Tensor, self.name, function)
+        return getattr(owner if instance is None else instance, self.name)
 
 _T = TypeVar("_T", bound="Tensor")
 _Class = type[_T]
@@ -239,6 +252,7 @@ class Tensor(TensorBase):
     mT = property(views.matrix_transpose, doc="The tensor with its last two dims exchanged.")
     view = views.view
     expand = views.expand
+    unfold = windows.unfold
     sum_to_size = views.sum_to_size
     contiguous = views.contiguous
     copy_ = indexing.copy_
@@ -253,7 +267,6 @@ class Tensor(TensorBase):
     _scatter_view = strided._scatter_view
     _put_view = strided._put_view
     _cat = staticmethod(views.cat)
-    _cumsum = _cumsum
 
     def view_as(self, other: Tensor) -> Tensor:
         """Return a view of the shape of another tensor."""
@@ -280,11 +293,6 @@ class Tensor(TensorBase):
         if self.dtype.name == "bool" and not (isinstance(condition, Tensor) and condition.dtype.name == "bool"):
             return functions["where"](self, condition, other)
         return functions["where"](condition, self, other)
-
-    def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
-        """Set the elements where the bool tensor `mask` holds, in place."""
-        self[mask.expand(self.shape)] = value
-        return self
 
     # ----- New tensors of this dtype -----
     def new_tensor(self, data: Any, **keywords: Any) -> Tensor:
@@ -313,6 +321,9 @@ def _attach_methods() -> None:
             setattr(Tensor, name, function)
     for name, dtype in dtype_by_name.items():
         setattr(Tensor, name, _conversion(name, dtype))
+    for module, (functions_too, _, others) in LATE.items():
+        for name in f"{functions_too} {others}".split():
+            setattr(Tensor, name, _LateMethod(name, module))
     for name in ("empty", "zeros", "ones"):
         setattr(Tensor, "new_" + name, _new_like(name, getattr(creation, name)))
 

@@ -159,6 +159,16 @@ PARAMETERS = {
     "add_scaled": {"alpha": 3},
     "sub_scaled": {"alpha": 3},
     "softplus": {"beta": 1.5, "threshold": 2.0},
+    "addcmul": {"value": 3},
+    "addcdiv": {"value": 2},
+    "elu": {"alpha": 1.5},
+    "celu": {"alpha": 1.5},
+    "leaky_relu": {"negative_slope": 0.125},
+    "hardtanh": {"min_val": -0.75, "max_val": 1.5},
+    "softshrink": {"lambd": 0.75},
+    "hardshrink": {"lambd": 0.75},
+    "threshold": {"threshold": 1, "value": 7},
+    "nan_to_num": {"nan": 1.0, "posinf": 2.0, "neginf": -2.0},
     "isclose": {"rtol": 0.25, "atol": 0.125, "equal_nan": True},
 }
 
@@ -220,6 +230,9 @@ def write(key):
     return written
 
 
+INDEX = cg.tensor([[2, 0], [0, 0], [2, 0]])     # for scatter_reduce: places that are hit once, several times and never
+SOURCE = cg.zeros(5, 2, dtype=cg.float64, requires_grad=True)
+
 RULE_SAMPLES = {
     "view": [
         (lambda x: x.view(2, 1, -1), (2, 3)),
@@ -258,6 +271,130 @@ RULE_SAMPLES = {
         (lambda x: x[x > 0], (2, 3)),
     ],
     "scatter_key": [(scatter, (4, 2))],
+    "diagonal": [
+        (lambda x: x.diagonal(), (2, 3)),
+        (lambda x: x.diagonal(-1, -1, 0), (3, 2, 3)),
+        (lambda x: x.diagonal(7), (2, 2)),
+    ],
+    "unfold": [
+        (lambda x: x.unfold(1, 3, 2), (2, 6)),
+        (lambda x: x.unfold(0, 2, 1), (4, 2)),
+        (lambda x: x.unfold(0, 1, 1), ()),
+    ],
+    "fold": [(lambda x: cg.autograd.grad(SOURCE.unfold(0, 3, 1), SOURCE, x, create_graph=True)[0], (3, 2, 3))],
+    "diag_embed": [(lambda x: x.diag_embed(-1, 0, 2), (2, 3)), (lambda x: x.diag(1), (3,))],
+    "diagonal_scatter": [(lambda x, s: x.diagonal_scatter(s, 1, 0, 2), (2, 3, 4), (3, 2))],
+    "select_scatter": [(lambda x, s: x.select_scatter(s, 1, -2), (2, 3), (2,))],
+    "slice_scatter": [(lambda x, s: x.slice_scatter(s, 1, 0, 5, 2), (2, 4), (2, 2))],
+    "repeat": [
+        (lambda x: x.repeat(2, 3, 2), (1, 2)),
+        (lambda x: x.tile(2), (2, 3)),
+        (lambda x: x.repeat(0, 2), (2,)),
+        (lambda x: x.repeat(2), ()),
+    ],
+    "flip": [(lambda x: x.flip(0, -1), (2, 1, 3)), (lambda x: x.flip([]), (2,))],
+    "roll": [(lambda x: x.roll((1, -1), (0, 1)), (2, 3)), (lambda x: x.roll(2), (2, 2))],
+    "tril": [(lambda x: x.tril(), (3, 3)), (lambda x: x.tril(-1), (2, 3, 2)), (lambda x: (x * 1).tril_(1), (2, 3))],
+    "triu": [(lambda x: x.triu(1), (3, 3)), (lambda x: (x * 1).triu_(), (2, 3))],
+    "gather": [
+        (lambda x: x.gather(0, cg.tensor([[2, 0], [2, 1]])), (3, 2)),
+        (lambda x: x.gather(1, cg.tensor([[1, 1, 0]])), (3, 2)),
+        (lambda x: x.gather(0, cg.tensor([0, 0])), ()),
+    ],
+    "scatter": [
+        (lambda x, s: x.scatter(0, cg.tensor([[2, 0], [1, 1]]), s), (3, 2), (2, 2)),
+        (lambda x, s: x.scatter(1, cg.tensor([[2, 0]]), s), (3, 3), (4, 2)),
+        (lambda x: x.scatter(1, cg.tensor([[0], [2]]), 7.0), (2, 3)),
+        (lambda x, s: (x * x).scatter_(1, cg.tensor([[2, 0]]), s), (3, 3), (1, 2)),
+    ],
+    "scatter_add": [
+        (lambda x, s: x.scatter_add(0, cg.tensor([[2, 0], [2, 1]]), s), (3, 2), (2, 2)),
+        (lambda x, s: x.scatter_add(1, cg.tensor([[0, 0, 1]]), s), (2, 2), (2, 3)),
+        (lambda x, s: x.scatter(0, cg.tensor([0, 0]), s, reduce="add"), (2,), (2,)),
+    ],
+    **{
+        f"scatter_{rule}": [
+            (lambda x, s, r=reduce, k=kept: x.scatter_reduce(0, INDEX, s, r, include_self=k), (3, 2), (4, 2))
+            for reduce in reduces
+            for kept in (True, False)
+        ]
+        + [
+            (lambda x, s, r=reduces[0], k=kept: (x * 1).scatter_reduce_(0, INDEX, s, r, include_self=k), (3, 2), (4, 2))
+            for kept in (True, False)
+        ]
+        for rule, reduces in {"sum": ["sum"], "mean": ["mean"], "prod": ["prod"], "extremum": ["amax", "amin"]}.items()
+    },
+    "index_select": [
+        (lambda x: x.index_select(1, cg.tensor([2, 0, 2])), (2, 3)),
+        (lambda x: x.index_select(0, cg.tensor([0])), ()),
+        (lambda x: x.repeat_interleave(2, 1), (2, 2)),
+    ],
+    "index_add": [
+        (lambda x, s: x.index_add(1, cg.tensor([2, 0, 2]), s, alpha=2.5), (2, 3), (2, 3)),
+        (lambda x, s: (x * 1).index_add_(0, cg.tensor([1, 1]), s), (2, 3), (2, 3)),
+    ],
+    "index_copy": [
+        (lambda x, s: x.index_copy(1, cg.tensor([2, 0]), s), (2, 3), (2, 2)),
+        (lambda x, s: (x * 1).index_copy_(0, cg.tensor([2]), s), (3,), ()),
+    ],
+    "index_fill": [
+        (lambda x, v: x.index_fill(1, cg.tensor([2, -3, 2]), v), (2, 3), ()),
+        (lambda x: (x * 1).index_fill_(0, cg.tensor([1]), 5), (2, 3)),
+    ],
+    "index_put": [
+        (lambda x, v: x.index_put((cg.tensor([2, 0]), cg.tensor([0, 1])), v), (3, 2), (2,)),
+        (lambda x, v: x.index_put((cg.tensor([1, 1]),), v, accumulate=True), (3, 2), (1, 2)),
+        (lambda x, v: (x * 1).index_put_((cg.tensor([True, False]),), v), (2, 3), ()),
+    ],
+    "masked_fill": [
+        (lambda x, v: x.masked_fill(cg.tensor([True, False, True]), v), (2, 3), ()),
+        (lambda x, v: x.masked_fill(cg.tensor([[True], [False]]), v), (3,), ()),
+        (lambda x: (x * 1).masked_fill_(cg.tensor([True, False, True]), 2), (2, 3)),
+    ],
+    "masked_select": [(lambda x: x.masked_select(cg.tensor([True, False, True])), (2, 3))],
+    "masked_scatter": [
+        (lambda x, s: x.masked_scatter(cg.tensor([True, False, True]), s), (2, 3), (3, 2)),
+        (lambda x, s: (x * 1).masked_scatter_(cg.tensor([True, False, True]), s), (2, 3), (4,)),
+    ],
+    "take": [(lambda x: x.take(cg.tensor([[5, -1], [0, 5]])), (2, 3)), (lambda x: x.take(cg.tensor(0)), ())],
+    "put": [
+        (lambda x, s: x.put(cg.tensor([[5, 0]]), s), (2, 3), (2,)),
+        (lambda x, s: (x * 1).put_(cg.tensor([5, -1]), s, accumulate=True), (2, 3), (2, 1)),
+    ],
+    "sort": [
+        (lambda x: x.sort(0, descending=True), (3, 2)),
+        (lambda x: x.sort(), ()),
+        (lambda x: x.msort(), (4,)),
+    ],
+    "topk": [(lambda x: x.topk(2, 1), (2, 4)), (lambda x: x.topk(2, largest=False), (4,))],
+    "kthvalue": [(lambda x: x.kthvalue(2), (2, 3)), (lambda x: x.kthvalue(1, 0, keepdim=True), (3, 2))],
+    "median": [(lambda x: x.median(1), (2, 4)), (lambda x: x.median(0, keepdim=True), (3,)), (lambda x: x.median(0), ())],
+    "nanmedian": [(lambda x: x.nanmedian(-1), (2, 4))],
+    "median_of_all": [(lambda x: x.median(), (2, 3)), (lambda x: x.nanmedian(), (3,))],
+    "cummax": [(lambda x: x.cummax(1), (2, 4)), (lambda x: x.cummax(0), ())],
+    "cummin": [(lambda x: x.cummin(0), (4, 2))],
+    "cumprod": [
+        (lambda x: x.cumprod(1), (2, 3)),
+        (lambda x: (x * cg.tensor([1.0, 0.0, 1.0, 1.0])).cumprod(-1), (2, 4)),
+        (lambda x: (x * 1).cumprod_(0), (3,)),
+        (lambda x: x.cumprod(0), ()),
+    ],
+    "logcumsumexp": [(lambda x: x.logcumsumexp(1), (2, 4)), (lambda x: x.logcumsumexp(0), ())],
+    "norm": [
+        *((lambda x, p=p: x.norm(p), (2, 3)) for p in ("fro", 0, 0.5, 1, 1.5, 2, 3, math.inf, -math.inf, -2)),
+        (lambda x: x.norm(3, (0, -1), keepdim=True), (2, 2, 2)),
+        (lambda x: cg.norm(x, dim=1), (2, 3)),
+        (lambda x: x.norm(), ()),
+        (lambda x, y: x.dist(y, 3), (2, 3), (3,)),
+    ],
+    "addmm": [
+        (lambda x, a, b: x.addmm(a, b), (2, 3), (2, 4), (4, 3)),
+        (lambda x, a, b: x.addmm(a, b, beta=0.5, alpha=3), (3,), (2, 1), (1, 3)),
+        (lambda x, a, b: (x * 1).addmm_(a, b), (2, 3), (2, 4), (4, 3)),
+    ],
+    "baddbmm": [(lambda x, a, b: x.baddbmm(a, b, beta=2), (2, 1, 3), (2, 2, 2), (2, 2, 3))],
+    "cross": [(lambda a, b: a.cross(b), (2, 3), (2, 3)), (lambda a, b: cg.cross(a, b, dim=0), (3, 2), (3, 1))],
+    "nansum": [(lambda x: x.nansum(), (2, 3)), (lambda x: x.nansum(1, keepdim=True), (2, 3)), (lambda x: x.nanmean(0), (2, 3))],
     "clone": [(lambda x: x.clone(), (2, 3)), (lambda x: x.T.contiguous(), (2, 3))],
     "to_copy": [(lambda x: x.to(cg.float32).to(cg.float64), (2, 3))],
     "copy": [(write(...), (2, 3), ()), (write(...), (2, 3), (3,))],

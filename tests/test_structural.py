@@ -95,6 +95,32 @@ VIEWS = [
     ("unbind", lambda t: cg.unbind(t, 1)[2], lambda a: a[:, 2]),
     ("split", lambda t: t.split(3, -1)[1], lambda a: a[..., 3:]),
     ("split sizes", lambda t: cg.split(t, [1, 0, 2], dim=1)[2], lambda a: a[:, 1:]),
+    ("diagonal", lambda t: t.diagonal(), lambda a: a.diagonal()),
+    ("diagonal of others", lambda t: cg.diagonal(t, 1, -1, 0), lambda a: a.diagonal(1, -1, 0)),
+    ("diagonal below", lambda t: t.diagonal(offset=-1, dim1=1, dim2=2), lambda a: a.diagonal(-1, 1, 2)),
+    ("unfold", lambda t: t.unfold(2, 3, 1), lambda a: np.lib.stride_tricks.sliding_window_view(a, 3, 2)),
+    ("unfold steps", lambda t: t.unfold(-2, 1, 2), lambda a: a[:, ::2, :, None]),
+    ("movedim", lambda t: t.movedim(0, -1), lambda a: np.moveaxis(a, 0, -1)),
+    ("moveaxis", lambda t: cg.moveaxis(t, (2, 0), (0, 1)), lambda a: np.moveaxis(a, (2, 0), (0, 1))),
+    ("swapaxes", lambda t: cg.swapaxes(t, axis0=0, axis1=-1), lambda a: a.swapaxes(0, 2)),
+    ("swapdims", lambda t: t.swapdims(dim0=1, dim1=2), lambda a: a.swapaxes(1, 2)),
+    ("adjoint", lambda t: t.adjoint(), lambda a: a.mT),
+    ("view unflatten", lambda t: t.unflatten(-1, (2, -1)), lambda a: a.reshape(2, 3, 2, 2)),
+    ("view ravel", lambda t: t.ravel(), lambda a: a.ravel()),
+    ("broadcast_to", lambda t: cg.broadcast_to(t[:, :1], (2, 5, 4)), lambda a: np.broadcast_to(a[:, :1], (2, 5, 4))),
+    ("broadcast_tensors", lambda t: cg.broadcast_tensors(t[0, 0], t)[0], lambda a: np.broadcast_to(a[0, 0], (2, 3, 4))),
+    ("tensor_split", lambda t: t.tensor_split(3, -1)[0], lambda a: np.array_split(a, 3, -1)[0]),
+    ("tensor_split at", lambda t: t.tensor_split((1, 3), 2)[1], lambda a: np.split(a, (1, 3), 2)[1]),
+    ("tensor_split negative", lambda t: t.tensor_split(cg.tensor([-1]), 1)[0], lambda a: a[:, :-1]),
+    ("hsplit", lambda t: t.hsplit(3)[1], lambda a: np.hsplit(a, 3)[1]),
+    ("vsplit", lambda t: cg.vsplit(t, 2)[1], lambda a: np.vsplit(a, 2)[1]),
+    ("dsplit", lambda t: t.dsplit([1])[1], lambda a: np.dsplit(a, [1])[1]),
+    ("atleast_2d", lambda t: cg.atleast_2d(t[0, 0]), lambda a: a[:1, 0]),
+    ("atleast_3d", lambda t: cg.atleast_3d(t[0], t)[0], lambda a: a[0, ..., None]),
+    ("atleast_3d of a vector", lambda t: cg.atleast_3d(t[0, 0]), lambda a: a[0, 0][None, :, None]),
+    ("atleast_1d", lambda t: cg.atleast_1d(t[0, 0, 0]), lambda a: a[0, 0, :1]),
+    ("meshgrid", lambda t: cg.meshgrid(t[0, 0], t[0, :, 0])[0], lambda a: np.broadcast_to(a[0, 0][:, None], (4, 3))),
+    ("meshgrid xy", lambda t: cg.meshgrid(t[0, 0], t[0, :, 0], indexing="xy")[0], lambda a: np.broadcast_to(a[0, 0], (3, 4))),
     ("sum_to_size", lambda t: t.sum_to_size(2, 3, 4), lambda a: a),
 ]
 NAMED_VIEWS = [pytest.param(view, expected, id=name) for name, view, expected in VIEWS]
@@ -142,6 +168,14 @@ def test_reshape_is_a_view_where_strides_allow(layout, shape):
             assert tensor.view(shape).data_ptr() == tensor.reshape(shape).data_ptr() == tensor.data_ptr()
             assert same_bits(array_of(tensor.view(shape)), viewed)
         assert same_bits(array_of(tensor.reshape(shape)), array.reshape(shape))
+
+
+def test_windows_and_diagonals_of_little():
+    assert cg.tensor(5.0).unfold(0, 1, 1).tolist() == [5]
+    assert cg.tensor(5.0).unfold(0, 0, 1).shape == (0,)
+    assert cg.zeros(2, 3).unfold(1, 0, 1).shape == (2, 4, 0)
+    assert cg.zeros(2, 3).diagonal(5).shape == cg.zeros(0, 3).diagonal().shape == (0,)
+    assert cg.zeros(2, 3).diagonal(-1).shape == (1,)
 
 
 def test_shapes_without_elements():
@@ -382,6 +416,11 @@ REFUSED = [
     (lambda: cg.ones(2, 3).permute(0, -2), RuntimeError, r"permute\(\): duplicate dims are not allowed"),
     (lambda: cg.ones(2, 3).transpose(0, 2), IndexError, "Dimension out of range"),
     (lambda: cg.ones(2, 3, 4).t(), RuntimeError, r"t\(\) expects a tensor with <= 2 dimensions, but self is 3D"),
+    (lambda: cg.ones(2, 3).diagonal(0, 0, -2), RuntimeError, "diagonal dimensions cannot be identical 0, -2"),
+    (lambda: cg.ones(3).diagonal(), IndexError, "Dimension out of range"),
+    (lambda: cg.ones(2, 3).unfold(0, 3, 1), RuntimeError, "maximum size for tensor at dimension 0 is 2 but size is 3"),
+    (lambda: cg.ones(2, 3).unfold(1, 2, 0), RuntimeError, "step is 0 but must be > 0"),
+    (lambda: cg.ones(2, 3).unfold(1, -1, 1), RuntimeError, "size is -1 but must be >= 0"),
     (lambda: cg.tensor(1.0).unbind(), IndexError, "Dimension specified as 0 but tensor has no dimensions"),
     (lambda: cg.tensor(1.0).split(1), RuntimeError, "split expects at least a 1-dimensional tensor"),
     (lambda: cg.tensor(1.0).narrow(0, 0, 1), RuntimeError, r"narrow\(\) cannot be applied to a 0-dim tensor"),

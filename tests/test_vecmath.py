@@ -21,12 +21,12 @@ from cygrad.ops.formula import VECTOR_FUNCTIONS
 LIMIT = 4
 DTYPES = {"float32": (np.float32, 24, -149, 128), "float64": (np.float64, 53, -1074, 1024)}
 FUNCTIONS = [name for name, row in ELEMENTWISE.items() if name in VECTOR_FUNCTIONS and row.y == f"{name}(x)"]
-ODD = [name for name in FUNCTIONS if name in ("erf", "expm1", "log1p", "sin", "tan", "tanh")]
+ODD = [name for name in FUNCTIONS if name in ("asin", "atan", "erf", "expm1", "log1p", "sin", "sinh", "tan", "tanh")]
 TRUE = {
     "exp2": lambda x: mpmath.power(2, x),
     "log2": lambda x: mpmath.log(x) / mpmath.log(2),
     **{name: getattr(mpmath, name) for name in ("cos", "erf", "erfc", "exp", "expm1", "log", "log10", "log1p")},
-    **{name: getattr(mpmath, name) for name in ("sin", "tan", "tanh")},
+    **{name: getattr(mpmath, name) for name in ("acos", "asin", "atan", "cosh", "sin", "sinh", "tan", "tanh")},
 }
 
 
@@ -104,15 +104,16 @@ def reference(function, dtype):
 def reference_of_float32(function, *arguments):
     if function in ("erf", "erfc"):
         return np.fromiter(map(getattr(math, function), arguments[0].tolist()), np.float64, len(arguments[0]))
-    return getattr(np, {"pow": "power"}.get(function, function))(*arguments)
+    return getattr(np, {"pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}.get(function, function))(*arguments)
 
 
 def true_value(function, x, *exponent):
-    outside = x <= {"pow": 0, "log": 0, "log2": 0, "log10": 0, "log1p": -1}.get(function, -math.inf)
+    outside = (x <= {"pow": 0, "log": 0, "log2": 0, "log10": 0, "log1p": -1}.get(function, -math.inf)
+               or function in ("asin", "acos") and abs(x) > 1)
     if outside or not all(map(math.isfinite, (x, *exponent))):
         with np.errstate(all="ignore"):
             return mpmath.mpf(reference_of_float32(function, np.array([x]), *(np.array([e]) for e in exponent))[0])
-    if function not in ("log", "log2", "log10", "log1p", "pow", "sin", "cos", "tan"):
+    if function not in ("log", "log2", "log10", "log1p", "pow", "sin", "cos", "tan", "atan"):
         x = max(-1e4, min(x, 1e4))  # further out nothing changes, but mpmath would write down exp(1e308)
     with mpmath.workdps(350 if 0 < abs(x) < 1e-15 or abs(x) > 1e15 else 40):
         return +(mpmath.power(x, *exponent) if exponent else TRUE[function](mpmath.mpf(x)))

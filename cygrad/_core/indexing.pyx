@@ -138,6 +138,15 @@ cdef object index_error(TensorImpl x, object key, object error):
     return IndexError(text.replace("axis", "dimension").replace("array", "tensor"))
 
 
+def array_key(TensorImpl x not None, key):
+    """Return an index with copies of the arrays that its tensors hold, and the shape it gives; IndexError where it does not fit x."""
+    lookup = numpy_key(key)
+    try:
+        return lookup, array_of(x)[lookup].shape
+    except IndexError as error:
+        raise index_error(x, lookup, error) from None
+
+
 cdef object get_item(TensorImpl x, object key):
     cdef tuple items = key if type(key) is tuple else (key,)
     cdef TensorImpl result = basic_view(x, items)
@@ -185,7 +194,8 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
     if not recorded:
         return 0
     if place is None:
-        return record_in_place(INDEX_PUT, x, source, (items, sizes_tuple(source.ndim, source.sizes), dtypes[source.dtype_nr]))
+        return record_in_place(INDEX_PUT, x, source, (items, False, sizes_tuple(source.ndim, source.sizes),
+                                                      dtypes[source.dtype_nr]))
     return record_copy(place, source) if needs_grad(source) else cut_history(place)
 
 

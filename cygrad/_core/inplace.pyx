@@ -6,8 +6,9 @@ from libc.stdlib cimport calloc, free
 
 from cygrad._core.node cimport (Node, attach, connect, edge, finish_node_type, grad_mode, gradient_edge, init_node, refresh,
                                 set_edge, set_regenerate, track_reachable)
-from cygrad._core.operands cimport check_writable, copy_into, copy_of, same_shape
-from cygrad._core.rules cimport RuleOp, node_of, record_view, rule_op
+from cygrad._core.interop cimport array_of
+from cygrad._core.operands cimport check_writable, copy_into, copy_of, overlaps, same_shape
+from cygrad._core.rules cimport RuleOp, any_wanted, node_of, node_of_inputs, record_view, rule_op
 from cygrad._core.storage cimport dtypes
 from cygrad._core.strided cimport laid_out, lies_within, overlaps_itself, part_of
 from cygrad._core.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
@@ -163,6 +164,32 @@ def apply_in_place(function, TensorImpl target not None, *arguments, **keywords)
         rebase(target, result.node, k)
     else:
         record_copy(target, result)
+    return target
+
+
+def check_disjoint(TensorImpl target not None, tuple others):
+    """Refuse operands that share memory with the tensor to be written to; a 0-d one has been read before it can change."""
+    cdef TensorImpl other
+    for other in others:
+        if other is not None and other.ndim and (overlaps(target, other) or target.data == other.data and target.count and other.count):
+            raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                               "memory location. Please clone() the tensor before performing the operation.")
+
+
+def write_in_place(str name, tuple inputs not None, tuple params, write):
+    """Let `write` change the array of the first input, and record that under the rule `name`; its other inputs may be None."""
+    cdef RuleOp op = rule_op(name)
+    cdef TensorImpl target = inputs[0], before
+    cdef bint recorded = any_wanted(inputs)
+    check_in_place(target, any_wanted(inputs[1:]))
+    if recorded and op.reads_input(0):
+        before = copy_of(target, target.dtype_nr)
+        take_history(before, target)
+        inputs = (before,) + inputs[1:]
+    write(array_of(target))
+    target.storage.version += 1
+    if recorded:
+        rebase(target, node_of_inputs(op, inputs, target, params, 1))
     return target
 
 

@@ -20,6 +20,7 @@ from cygrad._core.matmul import matmul
 cdef Op ADD = ops["add"], SUB = ops["sub"], MUL = ops["mul"], DIV = ops["div"], FLOOR_DIVIDE = ops["floor_divide"]
 cdef Op REMAINDER = ops["remainder"], POW = ops["pow"], NEG = ops["neg"], ABS = ops["abs"]
 cdef Op AND = ops["bitwise_and"], OR = ops["bitwise_or"], XOR = ops["bitwise_xor"], NOT = ops["bitwise_not"]
+cdef Op LEFT_SHIFT = ops["bitwise_left_shift"], RIGHT_SHIFT = ops["bitwise_right_shift"]
 cdef Op LT = ops["lt"], LE = ops["le"], EQ = ops["eq"], NE = ops["ne"], GT = ops["gt"], GE = ops["ge"]
 
 
@@ -90,6 +91,8 @@ cdef class TensorBase(TensorImpl):
     def __and__(left, right): return binary(AND, left, right)
     def __or__(left, right): return binary(OR, left, right)
     def __xor__(left, right): return binary(XOR, left, right)
+    def __lshift__(left, right): return binary(LEFT_SHIFT, left, right)
+    def __rshift__(left, right): return binary(RIGHT_SHIFT, left, right)
     def __neg__(self): return unary(NEG, self, None)
     def __abs__(self): return unary(ABS, self, None)
     def __invert__(self): return unary(NOT, self, None)
@@ -105,6 +108,8 @@ cdef class TensorBase(TensorImpl):
     def __iand__(self, other): return in_place(AND, self, other)
     def __ior__(self, other): return in_place(OR, self, other)
     def __ixor__(self, other): return in_place(XOR, self, other)
+    def __ilshift__(self, other): return in_place(LEFT_SHIFT, self, other)
+    def __irshift__(self, other): return in_place(RIGHT_SHIFT, self, other)
 
     def __matmul__(left, right):
         left, right = as_tensor(left), as_tensor(right)

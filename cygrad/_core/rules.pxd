@@ -17,6 +17,7 @@ cdef class RuleOp:
     cdef tuple reads                    # bit k: input k, bit RESULT: the result
     cdef bint each
     cdef bint gathers                   # reads the gradients of several outputs
+    cdef bint reads_input(self, int k)
 
 cdef class RuleNode(Node):
     cdef object call(self, RuleOp op, int function, PyObject** grads, list unpacked)
@@ -24,6 +25,8 @@ cdef class RuleNode(Node):
 cdef RuleOp rule_op(str name)
 cdef bint wanted(TensorImpl a, TensorImpl b)
 cdef RuleNode node_of(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs)
+cdef RuleNode node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple params, int outputs)
+cdef bint any_wanted(tuple inputs)
 cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs=*) except -1
 cdef int record_view(TensorImpl base, TensorImpl view, tuple geometry) except -1
 cdef int record_outputs(RuleOp op, TensorImpl a, list results, tuple params) except -1

@@ -18,5 +18,5 @@ class RuleNode(Node): ...
 rules: dict[str, RuleOp]
 
 def record_rule(
-    name: str, inputs: tuple[Tensor, ...], result: Tensor, params: tuple[Any, ...], outputs: int = 1
+    name: str, inputs: tuple[Tensor | None, ...], result: Tensor, params: tuple[Any, ...], outputs: int = 1
 ) -> Tensor: ...

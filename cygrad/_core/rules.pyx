@@ -29,9 +29,13 @@ cdef class RuleOp:
         sources |= {name: FIRST_PARAM + k for k, name in enumerate(rule.params)}
         keys = ["each"] if self.each else rule.inputs
         self.functions = (rule.each,) if self.each else tuple([rule.gradients[name] for name in rule.inputs])
-        self.plans = tuple([tuple([sources[name] for name in rule.names[key]]) for key in keys])
+        self.plans = tuple([tuple([sources[name] for name in rule.names.get(key, ())]) for key in keys])
         self.gathers = any([GRADIENTS in plan for plan in self.plans])
         self.reads = tuple([sum([1 << source for source in plan if 0 <= source <= RESULT]) for plan in self.plans])
+
+    cdef bint reads_input(self, int k):
+        """Say whether a gradient reads input k."""
+        return any([read >> k & 1 for read in self.reads])
 
 
 rules = {name: RuleOp(rule) for name, rule in RULES.items()}
@@ -153,24 +157,44 @@ cdef int record_view(TensorImpl base, TensorImpl view, tuple geometry) except -1
     return record(rules["as_strided"], base, None, view, (geometry,))
 
 
-def record_rule(str name, tuple inputs, TensorImpl result not None, tuple params, int outputs=1):
-    """Record a structural operator that was computed without recording; for operators written in Python."""
-    cdef RuleOp op = rules[name]
-    cdef RuleNode node
+cdef RuleNode node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple params, int outputs):
+    """Return the node of a result with any number of inputs, which may be None; of a rule without `each` up to three are saved."""
+    cdef RuleNode node = RuleNode.__new__(RuleNode)
     cdef TensorImpl tensor
-    cdef int k
-    if not op.each:
-        if wanted(inputs[0], inputs[1] if len(inputs) == 2 else None):
-            record(op, inputs[0], inputs[1] if len(inputs) == 2 else None, result, params, outputs)
-        return result
-    if not grad_mode()[0] or not any([needs_grad(<TensorImpl?>tensor) for tensor in inputs]):
-        return result
-    node = RuleNode.__new__(RuleNode)
+    cdef bint tracked = False
+    cdef int k, reads = 0
     init_node(node, outputs)
     node.op, node.params = op, params
     for k, tensor in enumerate(inputs):
-        connect(node, k, tensor)
-        if tensor.flags & TENSOR_TRACKED:
-            track_reachable(node)
-    attach(result, node, 0)
+        if op.each or op.functions[k] is not None:
+            connect(node, k, tensor)
+        if tensor is not None:
+            tracked = tracked or tensor.flags & TENSOR_TRACKED != 0
+            if not op.each and needs_grad(tensor):
+                reads |= <int>op.reads[k]
+    for k in range(RESULT):
+        if reads >> k & 1:
+            node.save(k, inputs[k])
+    if reads >> RESULT & 1:
+        node.save(RESULT, result)
+    if tracked:
+        track_reachable(node)
+    return node
+
+
+cdef bint any_wanted(tuple inputs):
+    """Say whether an operator on these inputs, which may be None, is to be recorded."""
+    cdef TensorImpl tensor
+    if not grad_mode()[0]:
+        return False
+    for tensor in inputs:
+        if tensor is not None and needs_grad(tensor):
+            return True
+    return False
+
+
+def record_rule(str name, tuple inputs, TensorImpl result not None, tuple params, int outputs=1):
+    """Record a structural operator that was computed without recording; for operators written in Python. An input may be None."""
+    if any_wanted(inputs):
+        attach(result, node_of_inputs(rules[name], inputs, result, params, outputs), 0)
     return result

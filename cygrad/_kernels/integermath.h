@@ -20,6 +20,18 @@
         const T q = trunc_divide_##D(a, b);                                                                 \
         return (T)(q - ((T)(q * b) != a && (a < 0) != (b < 0) && b != 0));                                  \
     }                                                                                                       \
+    static inline T fmod_##D(T a, T b) { return (T)(a - (T)(trunc_divide_##D(a, b) * b)); }                 \
+    static inline T ceil_##D(T x) { return x; }                                                             \
+    static inline T floor_##D(T x) { return x; }                                                            \
+    static inline T round_##D(T x) { return x; }                                                            \
+    static inline T trunc_##D(T x) { return x; }                                                            \
+    /* A shift by more than there is, or by less than 0, leaves only the sign (NumPy, torch). */            \
+    static inline T left_shift_##D(T a, T b) {                                                              \
+        return (T)(b < 0 || (uint64_t)b >= 8 * sizeof(T) ? 0 : (T)((uint64_t)a << (b & 63)));               \
+    }                                                                                                       \
+    static inline T right_shift_##D(T a, T b) {                                                             \
+        return (T)(b >= 0 && (uint64_t)b < 8 * sizeof(T) ? a >> b : a < 0 ? -1 : 0);                        \
+    }                                                                                                       \
     static inline T remainder_##D(T a, T b) { return (T)(a - (T)(floor_divide_##D(a, b) * b)); }            \
     /* By squaring; a negative exponent leaves only 1 and -1 (torch). */                                    \
     static inline T pow_##D(T a, T b) {                                                                     \

@@ -13,6 +13,7 @@
 #include <string.h>
 #include "kernels.h"
 #include "vecmath.h"
+#include "inversemath.h"
 #include "integermath.h"
 
 #define CG_UNUSED __attribute__((unused))

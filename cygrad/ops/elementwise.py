@@ -99,6 +99,8 @@ elementwise("trunc_divide", y="trunc_divide(a, b)", da="0", db="0", kinds="if", 
             doc="Quotient rounded towards zero.")
 elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", kinds="if", numpy="remainder", domain=(0.3, 2),
             integers="divisor", doc="Remainder of the floored division, with the sign of the divisor.")
+elementwise("fmod", y="fmod(a, b)", da="1", db="-trunc_divide(a, b)", kinds="if", numpy="fmod", domain=(0.3, 2), integers="divisor",
+            doc="Remainder of the division rounded towards zero, with the sign of the dividend.")
 elementwise("pow", y="pow(a, b)", da="b * pow(a, b - 1 if b != 0 else 0)", db="y * log(a if a != 0 or b < 0 else 1)", kinds="if",
             numpy="power", domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent", cost=2, doc="`input` raised to the power `exponent`.")
 elementwise("neg", y="-x", dx="-1", kinds="if", numpy="negative", aliases=("negative",),
@@ -107,25 +109,80 @@ elementwise("neg", y="-x", dx="-1", kinds="if", numpy="negative", aliases=("nega
             doc="Negative of each element.")
 elementwise("abs", y="abs(x)", dx="sign(x)", kinds="if", numpy="absolute", aliases=("absolute",), edges=(0.0,),
             doc="Absolute value of each element.")
-elementwise("sign", y="sign(x)", dx="0", kinds="bif", numpy="sign", edges=(0.0,), doc="Sign of each element: -1, 0 or 1.")
+elementwise("sign", y="sign(x)", dx="0", kinds="bif", numpy="sign", aliases=("sgn",), edges=(0.0,), doc="Sign of each element: -1, 0 or 1.")
 elementwise("reciprocal", y="1 / x", dx="-y * y", numpy="reciprocal", domain=(0.3, 2), doc="One divided by each element.")
 elementwise("square", y="x * x", dx="2 * x", kinds="if", numpy="square", node="Pow", doc="Square of each element.")
 elementwise("sqrt", y="sqrt(x)", dx="0.5 / y", numpy="sqrt", domain=(0.1, 3), doc="Square root of each element.")
 elementwise("rsqrt", y="1 / sqrt(x)", dx="-0.5 * y * y * y", domain=(0.1, 3),
             doc="One divided by the square root of each element.")
+elementwise("hypot", y="hypot(a, b)", da="a / y", db="b / y", numpy="hypot", domain=(0.3, 2), cost=1,
+            doc="Square root of the sum of two squares, which do not overflow.")
+elementwise("lerp", operands=("x", "end", "weight"), y="x + weight * (end - x) if abs(weight) < 0.5 else end - (end - x) * (1 - weight)",
+            dx="1 - weight", dend="weight", dweight="end - x", doc="Linear interpolation, `input + weight * (end - input)`.")
+elementwise("addcmul", operands=("x", "tensor1", "tensor2"), y="x + value * tensor1 * tensor2", dx="1", dtensor1="value * tensor2",
+            dtensor2="value * tensor1", params={"value": 1}, kinds="if", doc="Sum with a product, `input + value * tensor1 * tensor2`.")
+elementwise("addcdiv", operands=("x", "tensor1", "tensor2"), y="x + value * (tensor1 / tensor2)", dx="1", dtensor1="value / tensor2",
+            dtensor2="-value * tensor1 / (tensor2 * tensor2)", params={"value": 1}, domain=(0.3, 2),
+            doc="Sum with a quotient, `input + value * tensor1 / tensor2`.")
+
+# ----- Rounding -----
+elementwise("floor", y="floor(x)", dx="0", kinds="if", numpy="floor", doc="Largest integer not above each element.")
+elementwise("ceil", y="ceil(x)", dx="0", kinds="if", numpy="ceil", doc="Smallest integer not below each element.")
+elementwise("trunc", y="trunc(x)", dx="0", kinds="if", numpy="trunc", aliases=("fix",), doc="Integer part of each element.")
+elementwise("round", y="round(x)", dx="0", kinds="if", numpy="rint", edges=(0.5, 1.5, 2.5),
+            doc="Nearest integer, halves to even; with `decimals` so many digits behind the point.")
+elementwise("frac", y="x - trunc(x)", dx="1", doc="Fractional part of each element, with its sign.")
 
 # ----- Exponential, logarithmic and trigonometric -----
 elementwise("exp", y="exp(x)", dx="y", numpy="exp", cost=1, doc="Exponential of each element.")
 elementwise("expm1", y="expm1(x)", dx="y + 1", numpy="expm1", cost=1, doc="exp(x) - 1, accurate for small x.")
+elementwise("exp2", y="exp2(x)", dx="y * 0.6931471805599453", numpy="exp2", cost=1, doc="Two to the power of each element.")
 elementwise("log", y="log(x)", dx="1 / x", numpy="log", domain=(0.1, 3), cost=1, doc="Natural logarithm of each element.")
 elementwise("log1p", y="log1p(x)", dx="1 / (1 + x)", numpy="log1p", domain=(-0.5, 3), cost=1,
             doc="log(1 + x), accurate for small x.")
+elementwise("log2", y="log2(x)", dx="1 / (x * 0.6931471805599453)", numpy="log2", domain=(0.1, 3), cost=1,
+            doc="Logarithm to base 2 of each element.")
+elementwise("log10", y="log10(x)", dx="1 / (x * 2.302585092994046)", numpy="log10", domain=(0.1, 3), cost=1,
+            doc="Logarithm to base 10 of each element.")
+elementwise("logaddexp", y="maximum(a, b) + log1p(exp(0 if a == b else -abs(a - b)))", da="1 / (1 + exp(b - a))",
+            db="1 / (1 + exp(a - b))", numpy="logaddexp", cost=2, doc="Logarithm of the sum of exponentials, log(exp(a) + exp(b)).")
+elementwise("logaddexp2", y="maximum(a, b) + 1.4426950408889634 * log1p(exp2(0 if a == b else -abs(a - b)))",
+            da="1 / (1 + exp2(b - a))", db="1 / (1 + exp2(a - b))", numpy="logaddexp2", cost=2,
+            doc="Logarithm to base 2 of the sum of powers of 2.")
+elementwise("xlogy", y="b if isnan(b) else 0 if a == 0 else a * log(b)", da="log(1 if a == 0 and b <= 0 else b)", db="a / b",
+            domain=(0.3, 2), cost=1, doc="a * log(b); 0 where a is 0.")
+elementwise("logit", y="log(x) - log1p(-x)", dx="1 / (x * (1 - x))", domain=(0.1, 0.9), cost=1,
+            doc="Logarithm of the odds, log(x / (1 - x)); with `eps`, of elements limited to the range from `eps` to 1 - `eps`.")
 elementwise("sin", y="sin(x)", dx="cos(x)", numpy="sin", cost=1, doc="Sine of each element, in radians.")
 elementwise("cos", y="cos(x)", dx="-sin(x)", numpy="cos", cost=1, doc="Cosine of each element, in radians.")
 elementwise("tan", y="tan(x)", dx="1 + y * y", numpy="tan", domain=(-1, 1), cost=1, doc="Tangent of each element, in radians.")
+elementwise("asin", y="asin(x)", dx="1 / sqrt(1 - x * x)", numpy="arcsin", domain=(-0.9, 0.9), cost=1, aliases=("arcsin",),
+            doc="Inverse sine of each element.")
+elementwise("acos", y="acos(x)", dx="-1 / sqrt(1 - x * x)", numpy="arccos", domain=(-0.9, 0.9), cost=1, aliases=("arccos",),
+            doc="Inverse cosine of each element.")
+elementwise("atan", y="atan(x)", dx="1 / (1 + x * x)", numpy="arctan", cost=1, aliases=("arctan",), doc="Inverse tangent of each element.")
+elementwise("atan2", y="atan2(a, b)", da="b / (a * a + b * b)", db="-a / (a * a + b * b)", numpy="arctan2", domain=(0.3, 2), cost=1,
+            aliases=("arctan2",), doc="Angle of the point (b, a), from -pi to pi.")
+elementwise("sinh", y="sinh(x)", dx="cosh(x)", numpy="sinh", cost=1, doc="Hyperbolic sine of each element.")
+elementwise("cosh", y="cosh(x)", dx="sinh(x)", numpy="cosh", cost=1, doc="Hyperbolic cosine of each element.")
+elementwise("asinh", y="copysign(log1p(m + m * m / (1 + sqrt(1 + m * m))) if m < 10000 else log(m) + 0.6931471805599453, x)",
+            let={"m": "abs(x)"}, dx="1 / sqrt(x * x + 1)", numpy="arcsinh", cost=1, aliases=("arcsinh",),
+            doc="Inverse hyperbolic sine of each element.")
+elementwise("acosh", y="log1p(m + sqrt(m) * sqrt(m + 2)) if x < 10000 else log(x) + 0.6931471805599453", let={"m": "x - 1"},
+            dx="1 / sqrt((x - 1) * (x + 1))", numpy="arccosh", domain=(1.1, 3), cost=1, aliases=("arccosh",),
+            doc="Inverse hyperbolic cosine of each element.")
+elementwise("atanh", y="copysign(0.5 * log1p(2 * m / (1 - m)), x)", let={"m": "abs(x)"}, dx="1 / (1 - x * x)", numpy="arctanh",
+            domain=(-0.9, 0.9), cost=1, aliases=("arctanh",), doc="Inverse hyperbolic tangent of each element.")
+elementwise("sinc", y="1 if x == 0 else 0 if abs(x) > 9007199254740992 and abs(x) < inf else sin(p) / p", cost=2,
+            let={"p": "3.141592653589793 * (x if x != 0 else 1)"},
+            dx="0 if x == 0 else (cos(p) - sin(p) / p) / (x if x != 0 else 1)", doc="sin(pi * x) / (pi * x) of each element.")
+elementwise("deg2rad", y="x * 0.017453292519943295", dx="0.017453292519943295", doc="Angles in degrees as radians.")
+elementwise("rad2deg", y="x * 57.29577951308232", dx="57.29577951308232", doc="Angles in radians as degrees.")
 elementwise("tanh", y="tanh(x)", dx="1 - y * y", numpy="tanh", cost=1, doc="Hyperbolic tangent of each element.")
 elementwise("erf", y="erf(x)", dx="1.1283791670955126 * exp(-x * x)", cost=1,
             doc="Error function of each element (Abramowitz and Stegun 7.1.1).")
+elementwise("erfc", y="erfc(x)", dx="-1.1283791670955126 * exp(-x * x)", cost=1,
+            doc="One minus the error function of each element, accurate where it is tiny.")
 
 # ----- Activations -----
 elementwise("sigmoid", y="1 / (1 + exp(-x))", dx="y * (1 - y)", cost=1, doc="Logistic function, 1 / (1 + exp(-x)).")
@@ -142,12 +199,50 @@ elementwise("gelu_tanh", y="0.5 * x * (1 + s)", let={"s": "tanh(0.79788456080286
             method=False, doc="Gaussian error linear unit, in its approximation by tanh.")
 elementwise("silu", y="x * s", dx="s * (1 + x * (1 - s))", let={"s": "1 / (1 + exp(-x))"}, cost=1,
             doc="Sigmoid linear unit, x * sigmoid(x).")
+elementwise("logsigmoid", y="minimum(x, 0) - log1p(exp(-abs(x)))", dx="1 / (1 + exp(x))", cost=1, method=False,
+            doc="Logarithm of the sigmoid, without underflow.")
+elementwise("elu", y="x if x > 0 else alpha * expm1(x)", dx="1 if x > 0 else alpha * exp(x if x <= 0 else 0)", params={"alpha": 1.0},
+            cost=1, method=False, doc="Exponential linear unit: x, or alpha * (exp(x) - 1) below 0.")
+elementwise("selu", y="1.0507009873554805 * x if x > 0 else 1.7580993408473766 * expm1(x)", cost=1, method=False,
+            dx="1.0507009873554805 if x > 0 else 1.7580993408473766 * exp(x if x <= 0 else 0)",
+            doc="Scaled exponential linear unit (Klambauer et al. 2017).")
+elementwise("celu", y="x if x > 0 else alpha * expm1(x / alpha)", dx="1 if x > 0 else exp((x if x <= 0 else 0) / alpha)",
+            params={"alpha": 1.0}, cost=1, method=False, doc="Continuously differentiable exponential linear unit.")
+elementwise("leaky_relu", y="x if x > 0 else x * negative_slope", dx="1 if x > 0 else negative_slope", params={"negative_slope": 0.01},
+            edges=(0.0,), method=False, doc="Rectifier with a slope below 0.")
+elementwise("hardtanh", y="minimum(maximum(x, min_val), max_val)", dx="1 if x > min_val and x < max_val else 0", edges=(-1.0, 1.0),
+            params={"min_val": -1.0, "max_val": 1.0}, method=False, doc="Elements limited to a range; the gradient is 0 at its bounds.")
+elementwise("relu6", y="minimum(maximum(x, 0), 6)", dx="1 if x > 0 and x < 6 else 0", edges=(0.0, 6.0), method=False,
+            doc="Rectifier limited to 6.")
+elementwise("softsign", y="x / (1 + abs(x))", dx="1 / ((1 + abs(x)) * (1 + abs(x)))", method=False, doc="x / (1 + abs(x)).")
+elementwise("mish", y="x * t", let={"t": "tanh(x if x > 20 else log1p(exp(x)))"}, dx="t + x * (1 - t * t) / (1 + exp(-x))", cost=2,
+            method=False, doc="x * tanh(softplus(x)) (Misra 2019).")
+elementwise("hardsigmoid", y="minimum(maximum(x + 3, 0), 6) / 6", dx="0.16666666666666666 if x > -3 and x < 3 else 0", method=False,
+            edges=(-3.0, 3.0), doc="Sigmoid in three straight pieces.")
+elementwise("hardswish", y="x * minimum(maximum(x + 3, 0), 6) / 6", dx="0 if x <= -3 else x / 3 + 0.5 if x < 3 else 1", method=False,
+            edges=(-3.0, 3.0), doc="x times its hardsigmoid.")
+elementwise("softshrink", y="x - lambd if x > lambd else x + lambd if x < -lambd else x * 0", dx="0 if x >= -lambd and x <= lambd else 1",
+            params={"lambd": 0.5}, edges=(-0.5, 0.5), method=False, doc="Elements moved towards 0 by `lambd`, those nearer to it set to 0.")
+elementwise("hardshrink", y="0 if x >= -lambd and x <= lambd else x", dx="0 if x >= -lambd and x <= lambd else 1", params={"lambd": 0.5},
+            edges=(-0.5, 0.5), doc="Elements with those not farther from 0 than `lambd` set to 0.")
+elementwise("tanhshrink", y="x - tanh(x)", dx="tanh(x) * tanh(x)", cost=1, method=False, doc="x - tanh(x).")
+elementwise("threshold", y="value if x <= threshold else x", dx="0 if x <= threshold else 1", params={"threshold": 0, "value": 0},
+            kinds="if", edges=(0.0,), method=False, doc="Elements above a threshold, and `value` for the others.")
 
 # ----- Maximum, minimum and selection -----
 elementwise("maximum", y="maximum(a, b)", da="0.5 if a == b else 0 if a < b else 1", db="0.5 if a == b else 0 if b < a else 1",
             kinds="bif", numpy="maximum", doc="Larger of two elements; NaN if either is.")
 elementwise("minimum", y="minimum(a, b)", da="0.5 if a == b else 0 if a > b else 1", db="0.5 if a == b else 0 if b > a else 1",
             kinds="bif", numpy="minimum", doc="Smaller of two elements; NaN if either is.")
+elementwise("fmax", y="b if isnan(a) or a < b else a", da="1 if a >= b or isnan(b) else 0", db="0 if a >= b or isnan(b) else 1",
+            kinds="bif", numpy="fmax", doc="Larger of two elements; the other one where one is NaN.")
+elementwise("fmin", y="b if isnan(a) or b < a else a", da="1 if a <= b or isnan(b) else 0", db="0 if a <= b or isnan(b) else 1",
+            kinds="bif", numpy="fmin", doc="Smaller of two elements; the other one where one is NaN.")
+elementwise("copysign", y="copysign(a, b)", da="0 if a == 0 else y / (a if a != 0 else 1)", db="0", numpy="copysign",
+            doc="Magnitude of `input` with the sign of `other`.")
+elementwise("nan_to_num", y="nan if isnan(x) else (posinf if x > 0 else neginf) if isinf(x) else x", dx="1 if isfinite(x) else 0",
+            kinds="bif", params={"nan": 0.0, "posinf": 0.0, "neginf": 0.0},
+            doc="Elements with NaN and infinities replaced, by 0 and the largest numbers.")
 elementwise("clamp", operands=("x", "min", "max"), y="minimum(maximum(x, min), max)",
             dx="1 if x >= min and x <= max else 0", dmin="1 if x < min and min < max else 0",
             dmax="1 if x > max or max < min else 0", kinds="if", method=False,
@@ -181,12 +276,21 @@ elementwise("bitwise_and", y="a & b", kinds="bi", numpy="bitwise_and", doc="Bitw
 elementwise("bitwise_or", y="a | b", kinds="bi", numpy="bitwise_or", doc="Bitwise or; logical or of bools.")
 elementwise("bitwise_xor", y="a ^ b", kinds="bi", numpy="bitwise_xor", doc="Bitwise exclusive or; of bools, where they differ.")
 elementwise("bitwise_not", y="~x", kinds="bi", numpy="bitwise_not", doc="Bitwise complement; logical not of bools.")
+elementwise("bitwise_left_shift", y="left_shift(a, b)", kinds="i", numpy="left_shift", doc="Bits of `input` shifted left by `other`.")
+elementwise("bitwise_right_shift", y="right_shift(a, b)", kinds="i", numpy="right_shift",
+            doc="Bits of `input` shifted right by `other`; the sign is kept.")
 elementwise("isnan", y="isnan(x)", kinds="bif", result="bool", numpy="isnan", in_place=False, edges=(float("nan"),),
             doc="Where elements are NaN.")
 elementwise("isinf", y="isinf(x)", kinds="bif", result="bool", numpy="isinf", in_place=False, edges=(float("inf"),),
             doc="Where elements are infinite.")
 elementwise("isfinite", y="isfinite(x)", kinds="bif", result="bool", numpy="isfinite", in_place=False,
             edges=(float("nan"), float("inf")), doc="Where elements are neither infinite nor NaN.")
+elementwise("isposinf", y="x == inf", result="bool", in_place=False, edges=(float("inf"),),
+            doc="Where elements are plus infinity.")
+elementwise("isneginf", y="x == -inf", result="bool", in_place=False, edges=(float("-inf"),),
+            doc="Where elements are minus infinity.")
+elementwise("signbit", y="copysign(1, x) < 0", result="bool", numpy="signbit", in_place=False, edges=(-0.0,),
+            doc="Where the sign is minus, also that of zeros.")
 elementwise("isclose", params={"rtol": 1e-5, "atol": 1e-8, "equal_nan": 0}, result="bool", in_place=False,
             y="a == b or abs(a - b) <= atol + rtol * abs(b) and isfinite(a - b) or equal_nan != 0 and isnan(a) and isnan(b)",
             doc="Where `abs(input - other) <= atol + rtol * abs(other)`.")

@@ -8,11 +8,12 @@ import ast
 from collections.abc import Mapping
 
 FUNCTIONS = frozenset(
-    "abs ceil copysign cos erf erfc exp exp2 expm1 floor floor_divide isfinite isinf isnan log log10 log1p log2 maximum minimum"
-    " pow remainder round sign sin sqrt tan tanh trunc trunc_divide".split()
+    "abs acos asin atan atan2 ceil copysign cos cosh erf erfc exp exp2 expm1 floor floor_divide fmod hypot isfinite isinf isnan left_shift"
+    " log log10 log1p log2 maximum minimum pow remainder right_shift round sign sin sinh sqrt tan tanh trunc trunc_divide".split()
 )
 # Those evaluated in vector blocks: their rows have no scalar tail (see DESIGN "No tails").
-VECTOR_FUNCTIONS = frozenset("cos erf erfc exp exp2 expm1 log log10 log1p log2 pow sin tan tanh".split())
+VECTOR_FUNCTIONS = frozenset(
+    "acos asin atan atan2 cos cosh erf erfc exp exp2 expm1 hypot log log10 log1p log2 pow sin sinh tan tanh".split())
 CONSTANTS = {"inf": "(T)INFINITY", "nan": "(T)NAN", "lowest": "lowest_{}", "highest": "highest_{}"}
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
@@ -72,10 +73,10 @@ def to_c(tree: ast.expr, dtype: str, known: set[str]) -> str:
 
     def walk(node: ast.expr) -> str:
         match node:
-            case ast.Name(id=name) if name in CONSTANTS:
-                return CONSTANTS[name].format(dtype)
             case ast.Name(id=name) if name in known:
                 return name
+            case ast.Name(id=name) if name in CONSTANTS:
+                return CONSTANTS[name].format(dtype)
             case ast.Constant(value=bool() | int() | float() as value):
                 return f"(T){value!r}"
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:

@@ -50,6 +50,8 @@ def reduction(name: str, *, dx: Callable | None = None, **fields) -> None:
 reduction("sum", start="0", step="acc + x", wide=True, result="widest", numpy="sum", scan="cumsum",
           dx=lambda g, shape, dim: keep_dims(g, shape, dim).expand(shape),
           doc="Sum of the elements.")
+reduction("nansum", start="0", step="acc + (0 if isnan(x) else x)", combine="acc + x", wide=True, result="widest", numpy="nansum",
+          dx=lambda g, x, dim: (x == x).where(keep_dims(g, x.shape, dim), 0.0), doc="Sum of the elements that are not NaN.")
 reduction("mean", start="0", step="acc + x", y="acc / n", wide=True, kinds="f", numpy="mean",
           dx=lambda g, shape, dim, count: keep_dims(g / count, shape, dim).expand(shape),
           refusal="mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype.",

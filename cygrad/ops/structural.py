@@ -6,11 +6,12 @@ What it names is what the node saves. Rules use methods of tensors only, so that
 """
 
 from collections.abc import Callable, Mapping
+from math import prod
 from typing import NamedTuple
 
 
 class Rule(NamedTuple):
-    """One structural operator: its inputs and the gradient of each (None: not differentiable).
+    """One structural operator: its inputs and the gradient of each (None: only read by others, and behind those that have one).
 
     ``each`` serves an operator of any number of inputs: it returns the gradients of all of them.
     ``names`` are the arguments of each function, ``params`` the parameters that any of them reads.
@@ -18,7 +19,7 @@ class Rule(NamedTuple):
 
     name: str
     inputs: tuple[str, ...]
-    gradients: Mapping[str, Callable]
+    gradients: Mapping[str, Callable | None]
     each: Callable | None
     names: Mapping[str, tuple[str, ...]]
     params: tuple[str, ...]
@@ -30,15 +31,15 @@ class Rule(NamedTuple):
 RULES: dict[str, Rule] = {}
 
 
-def rule(name: str, *, each: Callable | None = None, linear=False, bilinear=False, node: str = "", **gradients: Callable) -> None:
+def rule(name: str, *, each: Callable | None = None, linear=False, bilinear=False, node: str = "", **gradients: Callable | None) -> None:
     """Add a rule; `dx=`, `da=`, ... are the gradients by the input's name, in the order of the inputs."""
-    inputs = tuple(argument[1:] for argument in gradients)
-    functions = {argument[1:]: function for argument, function in gradients.items()} | ({"each": each} if each else {})
-    names = {key: function.__code__.co_varnames[:function.__code__.co_argcount] for key, function in functions.items()}
+    functions = {argument[1:]: function for argument, function in gradients.items()}
+    inputs = tuple(sorted(functions, key=lambda word: functions[word] is None))
+    names = {key: function.__code__.co_varnames[:function.__code__.co_argcount]
+             for key, function in {**functions, "each": each}.items() if function}
     given = {"g", "gs", "y", *inputs}
     params = tuple(dict.fromkeys(word for words in names.values() for word in words if word not in given))
     camel_case = "".join(word.capitalize() for word in name.split("_"))
-    functions.pop("each", None)
     RULES[name] = Rule(name, inputs, functions, each, names, params, linear, bilinear, node or camel_case + "Backward0")
 
 
@@ -73,20 +74,89 @@ def shared_among(g, x, y, dim):
     return mask * (keep_dims(g, x.shape, dim) / mask.sum(dim, keepdim=True))
 
 
-def product_of_others(g, x, dim):
-    """Gradient of a product: each element meets the product of the others, right also where elements are zero.
+def shared(g, attained):
+    """Share a gradient evenly among the elements marked."""
+    mask = attained.to(g.dtype)
+    return mask * (g / mask.sum())
+
+
+def norm_gradient(g, x, y, dim, p):
+    """Gradient of a norm in terms of x / y, which neither overflows nor vanishes; 0 where the norm is 0."""
+    g, y = keep_dims(g, x.shape, dim), keep_dims(y, x.shape, dim)
+    if p == 0:
+        return g.new_zeros(x.shape)
+    if p == 1:
+        return x.sign() * g
+    if abs(p) == float("inf"):
+        attained = (x.abs() == y).to(g.dtype)
+        return x.sign() * (attained * (g / attained.sum(dim, keepdim=True)))
+    ratio = x / y.masked_fill(y == 0, 1)
+    if p == 2:
+        return g * ratio
+    zero = ratio == 0
+    return g * ratio.sign() * ratio.abs().masked_fill(zero, 1).pow(p - 1).masked_fill(zero, 0)
+
+
+def log_cumulative_gradient(g, x, y, dim):
+    """Gradient of logcumsumexp: the positive and the negative parts of g are summed by their logarithms."""
+    parts = [(part > 0).where(part.masked_fill(part <= 0, 1).log(), -1e300 if g.dtype.itemsize == 8 else -1e38) for part in (g, -g)]
+    positive, negative = (((part - y).flip(dim).logcumsumexp(dim).flip(dim) + x).exp() for part in parts)
+    return positive - negative
+
+
+def product_without(value, product, zeros, zero_value):
+    """Product of a group's elements without `value`, from that of the nonzero ones, the number of zeros and their (vanishing) sum.
 
     The zeros are taken out of the product and multiplied back in, so that second derivatives through them are kept.
     """
+    zero = value == 0
+    others = zeros - zero
+    factor = (others == 0).where(1.0, (others == 1).where(zero_value - zero.where(value, 0.0), 0.0))
+    return product / value.masked_fill(zero, 1) * factor
+
+
+def product_of_others(g, x, dim):
+    """Gradient of a product: each element meets the product of the others, right also where elements are zero."""
     zero = x == 0
-    nonzero = x.masked_fill(zero, 1)
-    product = keep_dims(nonzero.prod(dim), x.shape, dim)
-    zeros = zero.to(x.dtype)
-    other_zeros = zeros.sum(dim, keepdim=True) - zeros
-    zero_values = x * zeros
-    other_value = zero_values.sum(dim, keepdim=True) - zero_values
-    factor = (other_zeros == 0).where(1.0, (other_zeros == 1).where(other_value, 0.0))
-    return keep_dims(g, x.shape, dim) * (product / nonzero) * factor
+    product = keep_dims(x.masked_fill(zero, 1).prod(dim), x.shape, dim)
+    zeros, zero_value = zero.to(x.dtype).sum(dim, keepdim=True), zero.where(x, 0.0).sum(dim, keepdim=True)
+    return keep_dims(g, x.shape, dim) * product_without(x, product, zeros, zero_value)
+
+
+def padded(part, shape):
+    """Return the gradient of an operand of which only the leading part in each dim was read."""
+    return part if tuple(part.shape) == shape else part._scatter_key(shape, tuple(slice(size) for size in part.shape), False)
+
+
+def leading_part(x, shape):
+    """Return what `padded` is the gradient of."""
+    return x if tuple(x.shape) == tuple(shape) else x[tuple(slice(size) for size in shape)]
+
+
+def scattered_product(g, x, src, index, dim):
+    """Return the gradients of `x.scatter_reduce(dim, index, src, "prod")` for x and what was read of src."""
+    part = leading_part(src, index.shape)
+    zero, zero_part = x == 0, part == 0
+    groups = (x.masked_fill(zero, 1).scatter_reduce(dim, index, part.masked_fill(zero_part, 1), "prod"),
+              zero.to(g.dtype).scatter_add(dim, index, zero_part.to(g.dtype)),
+              zero.where(x, 0.0).scatter_add(dim, index, zero_part.where(part, 0.0)))
+    return (g * product_without(x, *groups),
+            g.gather(dim, index) * product_without(part, *(group.gather(dim, index) for group in groups)))
+
+
+def scattered_extremum(g, x, src, index, y, dim):
+    """Return the gradients of "amax" or "amin", shared evenly among the elements that attain it, for x and what was read of src."""
+    attained = (x == y).to(g.dtype)
+    attained_part = (leading_part(src, index.shape) == y.gather(dim, index)).to(g.dtype)
+    share = g / attained.scatter_add(dim, index, attained_part)
+    return attained * share, attained_part * share.gather(dim, index)
+
+
+def sum_of_repeats(g, shape, repeats):
+    """Sum the gradient over the copies that `repeat` made."""
+    shape = (1,) * (len(repeats) - len(shape)) + tuple(shape)
+    split = g.reshape([size for pair in zip(repeats, shape, strict=True) for size in pair])
+    return split.sum(tuple(range(0, split.ndim, 2))) if repeats else g
 
 
 # ----- Views: the gradient has the shape of the input -----
@@ -107,13 +177,15 @@ rule("unbind", dx=lambda gs, shape, dim: joined([None if g is None else g.unsque
 rule("as_strided", dx=lambda g, geometry: g._scatter_view(geometry), linear=True)
 rule("scatter_view", dx=lambda g, geometry: g._gather_view(geometry), linear=True)
 rule("gather_view", dx=lambda g, geometry: g._scatter_view(geometry), linear=True)
+rule("diagonal", dx=lambda g, shape, offset, dim1, dim2: g.new_zeros(shape).diagonal_scatter(g, offset, dim1, dim2), linear=True)
+rule("unfold", dx=lambda g, shape, dim, size, step: g._fold(shape, dim, size, step), linear=True)
+rule("fold", dx=lambda g, dim, size, step: g.unfold(dim, size, step), linear=True)
 
 # ----- In-place changes: the gradient of what was there before, then of what was written -----
 for _constant in ("fill", "zero"):
     rule(_constant, dx=lambda g: g.new_zeros(g.shape), linear=True)
 rule("copy", dx=lambda g: g.new_zeros(g.shape), dsrc=lambda g, shape, dtype: g.sum_to_size(shape).to(dtype), linear=True,
      node="CopyBackwards")
-rule("index_put", dx=lambda g, key: g._with_zeros_at(key), dvalue=lambda g, key, shape, dtype: g[key].sum_to_size(shape).to(dtype))
 rule("as_strided_scatter", dx=lambda g, geometry: g._put_view(g.new_zeros(geometry[2]), geometry),
      dsrc=lambda g, geometry: g._gather_view(geometry))
 
@@ -122,6 +194,45 @@ rule("clone", dx=lambda g: g, linear=True)
 rule("to_copy", dx=lambda g, dtype: g.to(dtype), linear=True)
 rule("cat", each=parts_of, linear=True)
 rule("stack", each=lambda g, dim: g.unbind(dim), linear=True)
+rule("repeat", dx=lambda g, shape, repeats: sum_of_repeats(g, shape, repeats).reshape(shape), linear=True)
+rule("flip", dx=lambda g, dims: g.flip(dims), linear=True)
+rule("roll", dx=lambda g, shifts, dims: g.roll([-shift for shift in shifts], dims), linear=True)
+rule("tril", dx=lambda g, diagonal: g.tril(diagonal), linear=True)
+rule("triu", dx=lambda g, diagonal: g.triu(diagonal), linear=True)
+rule("diag_embed", dx=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2), linear=True)
+rule("diagonal_scatter", dx=lambda g, shape, offset, dim1, dim2: g.diagonal_scatter(g.new_zeros(shape), offset, dim1, dim2),
+     dsrc=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2), linear=True)
+for _part in ("select", "slice"):
+    rule(_part + "_scatter", dx=lambda g, key: g._with_zeros_at(key), dsrc=lambda g, key: g[key], linear=True)
+
+# ----- Look-up and scatter: `index` and `mask` are only read -----
+rule("gather", dx=lambda g, shape, dim, index: g.new_zeros(shape).scatter_add(dim, index, g), dindex=None, linear=True)
+rule("scatter", dx=lambda g, dim, index: g.scatter(dim, index, 0),
+     dsrc=lambda g, dim, index, shape: padded(g.gather(dim, index), shape), dindex=None, linear=True)
+for _sum, _node in (("scatter_add", ""), ("scatter_sum", "ScatterReduceBackward0")):
+    rule(_sum, dx=lambda g: g, dsrc=lambda g, dim, index, shape: padded(g.gather(dim, index), shape), dindex=None, linear=True, node=_node)
+rule("scatter_mean", dx=lambda g, count: g / count, node="ScatterReduceBackward0", linear=True,
+     dsrc=lambda g, count, dim, index, shape: padded((g / count).gather(dim, index), shape), dindex=None)
+rule("scatter_prod", dx=lambda g, x, src, index, dim: scattered_product(g, x, src, index, dim)[0], node="ScatterReduceBackward0",
+     dsrc=lambda g, x, src, index, dim, shape: padded(scattered_product(g, x, src, index, dim)[1], shape), dindex=None)
+rule("scatter_extremum", dx=lambda g, x, src, index, y, dim: scattered_extremum(g, x, src, index, y, dim)[0], node="ScatterReduceBackward0",
+     dsrc=lambda g, x, src, index, y, dim, shape: padded(scattered_extremum(g, x, src, index, y, dim)[1], shape), dindex=None)
+rule("index_select", dx=lambda g, shape, dim, index: g.new_zeros(shape).index_add(dim, index, g), dindex=None, linear=True)
+rule("index_add", dx=lambda g: g, dindex=None, linear=True,
+     dsource=lambda g, dim, index, shape, alpha: g.index_select(dim, index).reshape(shape) * alpha)
+rule("index_copy", dx=lambda g, dim, index: g.index_fill(dim, index, 0),
+     dsource=lambda g, dim, index, shape: g.index_select(dim, index).reshape(shape), dindex=None, linear=True)
+rule("index_fill", dx=lambda g, dim, index: g.index_fill(dim, index, 0), dindex=None,
+     dvalue=lambda g, dim, index: (g - g.index_fill(dim, index, 0)).sum(), linear=True)
+rule("index_put", dx=lambda g, key, accumulate: g if accumulate else g._with_zeros_at(key),
+     dvalues=lambda g, key, shape, dtype: g[key].sum_to_size(shape).to(dtype), linear=True)
+rule("masked_fill", dx=lambda g, mask: g.masked_fill(mask, 0), dvalue=lambda g, mask: mask.where(g, 0.0).sum(), dmask=None, linear=True)
+rule("masked_select", dx=lambda g, shape, mask: g.new_zeros(shape).masked_scatter(mask, g), dmask=None, linear=True)
+rule("masked_scatter", dx=lambda g, mask: g.masked_fill(mask, 0), dmask=None, linear=True,
+     dsource=lambda g, mask, shape: padded(g.masked_select(mask), (prod(shape),)).reshape(shape))
+rule("take", dx=lambda g, shape, index: g.new_zeros(shape).put(index, g, True), dindex=None, linear=True)
+rule("put", dx=lambda g, index, accumulate: g if accumulate else g.put(index, g.new_zeros(index.shape)),
+     dsource=lambda g, index, shape: g.take(index).reshape(shape), dindex=None, linear=True)
 
 # ----- Reductions that are more than a fold -----
 for _extremum in ("max", "min"):
@@ -132,9 +243,22 @@ rule("log_softmax", dx=lambda g, y, dim: g - y.exp() * g.sum(dim, keepdim=True))
 rule("var", dx=lambda g, x, dim, scale: keep_dims(g, x.shape, dim) * (2 * scale) * (x - x.mean(dim, keepdim=True)))
 rule("std", dx=lambda g, x, y, dim, scale: keep_dims((g / y).masked_fill(y == 0, 0) * scale, x.shape, dim)
      * (x - x.mean(dim, keepdim=True)))
+for _order in ("sort", "topk", "kthvalue", "median", "nanmedian"):
+    rule(_order, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter(dim, indices, g.reshape(indices.shape)), dindices=None,
+         linear=True)
+rule("median_of_all", dx=lambda g, x, y: shared(g, (x == y) | (x != x) & (y != y)), node="MedianBackward0")
+for _extremum in ("cummax", "cummin"):
+    rule(_extremum, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter_add(dim, indices, g), dindices=None, linear=True)
+rule("cumprod", dx=lambda g, x, y, dim: x._cumprod_gradient(g, y, dim))
+rule("logcumsumexp", dx=log_cumulative_gradient)
+rule("norm", dx=norm_gradient, node="LinalgVectorNormBackward0")
 rule("cumsum", dx=lambda g, dim, reverse: g._cumsum(dim, not reverse), linear=True)
 
 # ----- Products -----
 rule("matmul", da=lambda g, b, a_shape: (g @ b.mT).sum_to_size(a_shape), db=lambda g, a, b_shape: (a.mT @ g).sum_to_size(b_shape),
      bilinear=True, node="MmBackward0")
+for _product in ("addmm", "baddbmm"):
+    rule(_product, dx=lambda g, beta, shape: (g * beta).sum_to_size(shape), da=lambda g, b, alpha: g @ b.mT * alpha,
+         db=lambda g, a, alpha: a.mT @ g * alpha, linear=True)
+rule("cross", da=lambda g, b, dim: b.cross(g, dim), db=lambda g, a, dim: g.cross(a, dim), bilinear=True, node="LinalgCrossBackward0")
 rule("dot", da=lambda g, b: g * b, db=lambda g, a: g * a, bilinear=True)

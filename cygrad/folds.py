@@ -1,0 +1,272 @@
+"""Reductions and running folds that are more than a row of the tables: each is computed unrecorded and recorded as one node.
+
+Loaded at first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cygrad._core import reductions as _reduction
+from cygrad._core.interop import from_array, to_array
+from cygrad._core.rules import record_rule
+from cygrad._core.storage import get_default_dtype
+from cygrad._core.views import normalized_dim
+from cygrad.operators import (
+    ValuesAndIndices,
+    check_floating,
+    checked_tensor,
+    delivered,
+    delivered_pair,
+    functions,
+    named,
+    normalized_dims,
+    numpy_names,
+    overwriting,
+    unrecorded,
+)
+
+
+# ----- Variance and exponentials -----
+def _variance(name: str, input: Any, dim: Any, correction: float, keepdim: bool) -> Any:
+    """Compute var or std by two passes: the mean, then the squares of the differences from it."""
+    checked_tensor(name, input)
+    if not input.is_floating_point():
+        raise RuntimeError(f"std and var only support floating point and complex dtypes, got {input.dtype}; convert it first, "
+                           "e.g. with .float()")
+    dims = normalized_dims(dim, input.ndim)
+    count = 1
+    for d in dims:
+        count *= input.shape[d] if input.ndim else 1
+    degrees = max(count - correction, 0)
+
+    def compute() -> Any:
+        x = input.detach()
+        difference = x - x.mean(dims, keepdim=True)
+        total = difference.square_().sum(dims, keepdim=keepdim)
+        variance = total / degrees if degrees else total / 0.0
+        return variance.sqrt_() if name == "std" else variance
+
+    return record_rule(name, (input,), unrecorded(compute), (dims, 1 / degrees if degrees else float("nan")))
+
+
+def _variance_function(name: str, root: str) -> Callable[..., Any]:
+    @numpy_names
+    def function(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None,
+                 out: Any = None, ddof: float | None = None) -> Any:
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        given = correction if ddof is None else ddof
+        if given is None:
+            given = 1 if unbiased is None else int(unbiased)
+        return delivered(_variance(name, input, dim, given, keepdim), out)
+
+    return named(function, name, f"{root} of the elements, over all dims or those in `dim`, divided by n - `correction` (default 1).\n\n"
+                  f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([1., 2., 3.]))\ntensor(1.)\n")
+
+
+var = _variance_function("var", "Variance")
+std = _variance_function("std", "Standard deviation")
+
+
+@numpy_names
+def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
+    """log(sum(exp(x))) over dims, without overflow.
+
+    >>> import cygrad
+    >>> cygrad.logsumexp(cygrad.zeros(2), 0)
+    tensor(0.6931)
+    """
+    checked_tensor("logsumexp", input)
+    if not input.is_floating_point():
+        input = input.to(get_default_dtype())
+    dims = normalized_dims(dim, input.ndim)
+
+    def compute() -> Any:
+        x = input.detach()
+        if x.numel() == 0:
+            return x.exp().sum(dims, keepdim=keepdim).log_()
+        largest = x.amax(dims, keepdim=True)
+        shift = largest.masked_fill(largest.abs() == float("inf"), 0)
+        total = (x - shift).exp_().sum(dims, keepdim=True).log_() + shift
+        return total if keepdim else total.squeeze(dims)
+
+    return delivered(record_rule("logsumexp", (input,), unrecorded(compute), (dims,)), out)
+
+
+def _softmax_function(name: str, sentence: str, finish: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    @numpy_names
+    def function(input: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
+        checked_tensor(name, input)
+        if not hasattr(dim, "__index__"):
+            raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
+        x = input if dtype is None else input.to(dtype)
+        check_floating(name, x)
+        d, = normalized_dims(dim, x.ndim)
+
+        def compute() -> Any:
+            shifted = x.detach() - x.detach().amax(d, keepdim=True) if x.numel() else x.detach().clone()
+            return finish(shifted, d)
+
+        return delivered(record_rule(name, (x,), unrecorded(compute), (d,)), out)
+
+    return named(function, name, f"{sentence}\n\n>>> import cygrad\n>>> cygrad.{name}(cygrad.zeros(2), dim=0).shape\ncygrad.Size([2])\n")
+
+
+def _normalized(shifted: Any, dim: int) -> Any:
+    exponential = shifted.exp_()
+    return exponential.div_(exponential.sum(dim, keepdim=True))
+
+
+softmax = _softmax_function("softmax", "exp(x) divided by its sum along `dim`, without overflow.", _normalized)
+log_softmax = _softmax_function("log_softmax", "Logarithm of softmax along `dim`, accurate also where softmax is tiny.",
+                                lambda shifted, d: shifted.sub_(shifted.exp().sum(d, keepdim=True).log_()))
+
+
+def _cumsum(input: Any, dim: int, reverse: bool) -> Any:
+    """Return the running sum along a dim, from its end if `reverse`; recorded."""
+    return record_rule("cumsum", (input,), _reduction.cumulate("sum", input, dim, reverse), (dim, reverse))
+
+
+@numpy_names
+def cumsum(input: Any, dim: int, *, dtype: Any = None, out: Any = None) -> Any:
+    """Running sum along `dim`; integers become int64.
+
+    >>> import cygrad
+    >>> cygrad.cumsum(cygrad.tensor([1, 2, 3]), 0)
+    tensor([1, 3, 6])
+    """
+    checked_tensor("cumsum", input)
+    result = _cumsum(input if dtype is None else input.to(dtype), dim, False)
+    return delivered(result if dtype is None else result.to(dtype), out)
+
+
+cumsum_ = overwriting(cumsum)
+
+
+# ----- Running folds -----
+def _cumprod(input: Any, dim: int) -> Any:
+    return record_rule("cumprod", (input,), _reduction.cumulate("prod", input, dim), (normalized_dim(dim, input.ndim),))
+
+
+@numpy_names
+def cumprod(input: Any, dim: int, *, dtype: Any = None, out: Any = None) -> Any:
+    """Running product along `dim`; integers become int64. The gradient is right also where elements are zero.
+
+    >>> import cygrad
+    >>> cygrad.cumprod(cygrad.tensor([1, 2, 3]), 0)
+    tensor([1, 2, 6])
+    """
+    checked_tensor("cumprod", input)
+    result = _cumprod(input if dtype is None else input.to(dtype), dim)
+    return delivered(result if dtype is None else result.to(dtype), out)
+
+
+cumprod_ = overwriting(cumprod)
+
+
+def _cumprod_gradient(x: Any, g: Any, y: Any, dim: int) -> Any:
+    """Return the gradient of a running product: each element meets what is before it and all products behind it."""
+    if not x.shape or not x.shape[dim]:
+        return g
+    if not bool((x == 0).any()):
+        return (g * y)._cumsum(dim, True) / x
+    size = x.shape[dim]
+    behind = [g.select(dim, size - 1)]
+    for place in range(size - 2, -1, -1):
+        behind.append(g.select(dim, place) + x.select(dim, place + 1) * behind[-1])
+    before = functions["cat"]([functions["stack"]([(g == g).to(g.dtype).select(dim, 0)], dim), y.narrow(dim, 0, size - 1)], dim)
+    return before * functions["stack"](behind[::-1], dim)
+
+
+def _running_extremum(name: str, fold: np.ufunc, adjective: str) -> Callable[..., Any]:
+    result_type = type(name, (ValuesAndIndices,), {"__slots__": ()})
+
+    @numpy_names
+    def function(input: Any, dim: int, *, out: Any = None) -> Any:
+        d = normalized_dim(dim, checked_tensor(name, input).ndim)
+        array = np.atleast_1d(to_array(input))
+        values = fold.accumulate(array, d)
+        # The last place at which the running extremum was attained; NaN, once met, is never left.
+        shape = [-1 if k == d else 1 for k in range(array.ndim)]
+        attained = (array == values) | (array != array) & (values != values)
+        indices = np.maximum.accumulate(np.where(attained, np.arange(array.shape[d]).reshape(shape), 0), d)
+        results = [from_array(part.reshape(tuple(input.shape))) for part in (values, indices)]
+        record_rule(name, (input, results[1]), results[0], (tuple(input.shape), d), 2)
+        return delivered_pair(result_type, *results, out)
+
+    return named(function, name, f"{adjective} element up to each along `dim`, with the place of the last such: (values, indices).\n\n"
+                 f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([2., 2.]), 0).indices\ntensor([0, 1])\n")
+
+
+cummax = _running_extremum("cummax", np.maximum, "Largest")
+cummin = _running_extremum("cummin", np.minimum, "Smallest")
+
+
+@numpy_names
+def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
+    """log(cumsum(exp(x))) along `dim`, without overflow.
+
+    >>> import cygrad
+    >>> cygrad.logcumsumexp(cygrad.zeros(2), 0)
+    tensor([0.0000, 0.6931])
+    """
+    check_floating("logcumsumexp", checked_tensor("logcumsumexp", input))
+    d = normalized_dim(dim, input.ndim)
+    array = np.atleast_1d(to_array(input))
+    result = from_array(np.logaddexp.accumulate(array, d).reshape(tuple(input.shape)))
+    return delivered(record_rule("logcumsumexp", (input,), result, (d,)), out)
+
+
+# ----- Differences, counts and means -----
+@numpy_names
+def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
+    """Difference of each element and the one before it along `dim`, `n` times; `prepend` and `append` are joined to the ends first.
+
+    >>> import cygrad
+    >>> cygrad.diff(cygrad.tensor([1., 3., 6.]))
+    tensor([2., 3.])
+    """
+    checked_tensor("diff", input)
+    if input.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional, it is 0-d")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    d = normalized_dim(dim, input.ndim)
+    ends = [end for end in (prepend, append) if end is not None]
+    if any(end.ndim != input.ndim for end in ends):
+        raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    result = functions["cat"]([part for part in (prepend, input, append) if part is not None], d) if ends else input
+    for _ in range(n):
+        size = max(result.shape[d], 1)
+        later, earlier = result.narrow(d, min(1, result.shape[d]), size - 1), result.narrow(d, 0, size - 1)
+        result = later != earlier if result.dtype.kind == "b" else later - earlier
+    return delivered(result.clone() if n == 0 else result, out)
+
+
+@numpy_names
+def count_nonzero(input: Any, dim: Any = None) -> Any:
+    """Number of elements that are not 0, over all dims or those in `dim`.
+
+    >>> import cygrad
+    >>> cygrad.count_nonzero(cygrad.tensor([0, 5]))
+    tensor(1)
+    """
+    return (checked_tensor("count_nonzero", input) != 0).sum(dim)
+
+
+@numpy_names
+def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+    """Mean of the elements that are not NaN; NaN where there are none.
+
+    >>> import cygrad
+    >>> cygrad.nanmean(cygrad.tensor([1., cygrad.nan, 3.]))
+    tensor(2.)
+    """
+    x = checked_tensor("nanmean", input) if dtype is None else input.to(dtype)
+    if not x.is_floating_point():
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {x.dtype}; convert it first")
+    return delivered(x.nansum(dim, keepdim=keepdim) / (x == x).sum(dim, keepdim=keepdim), out)

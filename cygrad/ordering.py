@@ -1,0 +1,145 @@
+"""Sorting and the elements at a rank; the gradient goes to the elements chosen. NumPy's stable sort puts NaN last.
+
+Loaded at first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cygrad._core.interop import from_array, to_array
+from cygrad._core.rules import record_rule
+from cygrad._core.views import normalized_dim
+from cygrad.operators import ValuesAndIndices, checked_tensor, delivered, delivered_pair, named, numpy_names
+
+
+def _result_type(name: str) -> Any:
+    return type(name, (ValuesAndIndices,), {"__slots__": ()})
+
+
+def _ranked(array: np.ndarray, dim: int, descending: bool = False) -> np.ndarray:
+    """Return the places along a dim in the order of their elements, equal ones as they stand."""
+    if not descending:
+        return np.argsort(array, dim, kind="stable")
+    # Backwards twice, so that equal elements keep their order.
+    return array.shape[dim] - 1 - np.flip(np.argsort(np.flip(array, dim), dim, kind="stable"), dim)
+
+
+def _chosen(name: str, result_type: Any, input: Any, dim: int, indices: np.ndarray, drop: bool, out: Any) -> Any:
+    """Return the elements at the places along a dim, and the places; `drop` the dim, which has one."""
+    array = np.atleast_1d(to_array(input))
+    shape = indices.shape if input.ndim else ()
+    values = from_array(np.take_along_axis(array, indices, dim).reshape(shape))
+    kept = from_array(indices.reshape(shape))
+    result, places = values, kept
+    if drop and input.ndim:
+        result, places = (from_array(to_array(part).squeeze(dim).copy()) for part in (values, kept))
+    record_rule(name, (input, kept), result, (tuple(input.shape), dim), 2)
+    return delivered_pair(result_type, result, places, out)
+
+
+_sorted, _top, _kth = _result_type("sort"), _result_type("topk"), _result_type("kthvalue")
+
+
+@numpy_names
+def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Any = None) -> Any:
+    """Elements in order along `dim`, with the places they had: (values, indices). Equal ones keep their order; NaN is the largest.
+
+    >>> import cygrad
+    >>> cygrad.sort(cygrad.tensor([3., 1., 2.])).indices
+    tensor([1, 2, 0])
+    """
+    d = normalized_dim(dim, checked_tensor("sort", input).ndim)
+    return _chosen("sort", _sorted, input, d, _ranked(np.atleast_1d(to_array(input)), d, descending), False, out)
+
+
+@numpy_names
+def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """Places of the elements along `dim` in their order; see `sort`.
+
+    >>> import cygrad
+    >>> cygrad.argsort(cygrad.tensor([3., 1., 2.]))
+    tensor([1, 2, 0])
+    """
+    return sort(checked_tensor("argsort", input).detach(), dim, descending).indices
+
+
+def msort(input: Any, *, out: Any = None) -> Any:
+    """Elements in order along the first dim.
+
+    >>> import cygrad
+    >>> cygrad.msort(cygrad.tensor([3., 1., 2.]))
+    tensor([1., 2., 3.])
+    """
+    return delivered(sort(checked_tensor("msort", input), 0).values, out)
+
+
+@numpy_names
+def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
+    """The `k` largest elements along `dim` (or smallest), in order, with their places: (values, indices).
+
+    >>> import cygrad
+    >>> cygrad.topk(cygrad.tensor([3., 1., 2.]), 2).values
+    tensor([3., 2.])
+    """
+    d = normalized_dim(dim, checked_tensor("topk", input).ndim)
+    array = np.atleast_1d(to_array(input))
+    if not 0 <= k <= array.shape[d]:
+        raise RuntimeError(f"selected index k out of range: k is {k}, dimension {d} has size {array.shape[d]}")
+    places = _ranked(array, d, largest)[(slice(None),) * d + (slice(k),)]
+    if not input.ndim and not k:
+        raise RuntimeError("selected index k out of range: a 0-d tensor has one element, which k=0 leaves out")
+    return _chosen("topk", _top, input, d, places, False, out)
+
+
+@numpy_names
+def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The `k`-th smallest element along `dim`, counted from 1, with its place: (values, indices).
+
+    >>> import cygrad
+    >>> cygrad.kthvalue(cygrad.tensor([3., 1., 2.]), 2).values
+    tensor(2.)
+    """
+    d = normalized_dim(dim, checked_tensor("kthvalue", input).ndim)
+    array = np.atleast_1d(to_array(input))
+    if not 1 <= k <= array.shape[d]:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}: k is {k}, the size {array.shape[d]}")
+    places = _ranked(array, d)[(slice(None),) * d + (slice(k - 1, k),)]
+    return _chosen("kthvalue", _kth, input, d, places, not keepdim, out)
+
+
+def _median_function(name: str, skips_nan: bool, sentence: str) -> Callable[..., Any]:
+    result_type = _result_type(name)
+
+    def place(array: np.ndarray, dim: int) -> np.ndarray:
+        """Return the place of the lower median along a dim, kept."""
+        missing = array != array
+        count = array.shape[dim] - missing.sum(dim, keepdims=True) * skips_nan
+        found = np.take_along_axis(_ranked(array, dim), np.maximum(count - 1, 0) // 2, dim)
+        return found if skips_nan else np.where(missing.any(dim, keepdims=True), missing.argmax(dim, keepdims=True), found)
+
+    @numpy_names
+    def function(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+        checked_tensor(name, input)
+        if dim is None:
+            array = to_array(input).reshape(-1)
+            if not array.size and array.dtype.kind != "f":
+                raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+            value = array[place(array, 0)[0]] if array.size else np.nan
+            result = from_array(np.array(value, array.dtype))
+            return delivered(record_rule("median_of_all", (input,), result, ()) if array.size else result, out)
+        d = normalized_dim(dim, input.ndim)
+        array = np.atleast_1d(to_array(input))
+        if not array.shape[d]:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+        return _chosen(name, result_type, input, d, place(array, d), not keepdim, out)
+
+    return named(function, name, f"{sentence}\n\nWith `dim` also its place: (values, indices). Of all, equal ones share the gradient.\n\n"
+                 f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([3., 1., 2., 4.]))\ntensor(2.)\n")
+
+
+median = _median_function("median", False, "Lower median of all elements, or along `dim`; NaN if there is one.")
+nanmedian = _median_function("nanmedian", True, "Lower median of the elements that are not NaN.")

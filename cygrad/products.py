@@ -1,0 +1,448 @@
+"""Products and norms composed of matmul and elementwise operators: outer, tensordot, einsum, addmm and their kin.
+
+Loaded at first use.
+"""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cygrad._core.interop import from_array
+from cygrad._core.rules import record_rule
+from cygrad._core.tensor import TensorImpl
+from cygrad._core.views import normalized_dim
+from cygrad._core.windows import broadcast_shape
+from cygrad.operators import checked_tensor, delivered, functions, named, normalized_dims, numpy_names, overwriting, unrecorded
+
+
+def _check_dims(message: str, tensor: Any, ndim: int) -> None:
+    if not isinstance(tensor, TensorImpl):
+        raise TypeError(f"{message.partition(' ')[0]} must be Tensor, not {type(tensor).__name__}")
+    if tensor.ndim != ndim:
+        raise RuntimeError(message.format(tensor.ndim))
+
+
+# ----- Vectors -----
+def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
+    """Matrix of the products of the elements of two vectors.
+
+    >>> import cygrad
+    >>> cygrad.outer(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
+    _check_dims("outer: Expected 1-D argument self, but got {}-D", checked_tensor("outer", input), 1)
+    _check_dims("outer: Expected 1-D argument vec2, but got {}-D", vec2, 1)
+    return delivered(input.unsqueeze(1) * vec2, out)
+
+
+ger = outer
+
+
+def inner(input: Any, other: Any, *, out: Any = None) -> Any:
+    """Sum of products over the last dims of two tensors; their product where one is 0-d.
+
+    >>> import cygrad
+    >>> cygrad.inner(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
+    tensor(11.)
+    """
+    if checked_tensor("inner", input).ndim == 0 or other.ndim == 0:
+        return delivered(input * other, out)
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError("inner() the last dimension must match on both input tensors but got shapes "
+                           f"{list(input.shape)} and {list(other.shape)}")
+    return delivered(tensordot(input, other, ([-1], [-1])), out)
+
+
+def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
+    """Inner product of two vectors (of real numbers: the same as `dot`).
+
+    >>> import cygrad
+    >>> cygrad.vdot(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
+    tensor(11.)
+    """
+    return functions["dot"](checked_tensor("vdot", input), other, out=out)
+
+
+@numpy_names
+def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
+    """Cross products of the vectors along `dim` (default: the first of size 3).
+
+    >>> import cygrad
+    >>> cygrad.cross(cygrad.tensor([1., 0., 0.]), cygrad.tensor([0., 1., 0.]))
+    tensor([0., 0., 1.])
+    """
+    if checked_tensor("cross", input).ndim != checked_tensor("cross", other).ndim:
+        raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions. Got {input.ndim} and {other.ndim}")
+    if dim is None:
+        if 3 not in input.shape:
+            raise RuntimeError(f"no dimension of size 3 in input: {list(input.shape)}")
+        dim = tuple(input.shape).index(3)
+    d = normalized_dim(dim, input.ndim)
+    if input.ndim == 0 or input.shape[d] != 3 or other.shape[d] != 3:
+        sizes = (tensor.shape[d] if tensor.ndim else 1 for tensor in (input, other))
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {' and '.join(map(str, sizes))}")
+    shape = broadcast_shape(input, other)
+    a, b = (tensor if tensor.shape == shape else tensor.expand(shape) for tensor in (input, other))
+
+    def compute() -> Any:
+        (x, y, z), (u, v, w) = a.detach().unbind(d), b.detach().unbind(d)
+        return functions["stack"]([y * w - z * v, z * u - x * w, x * v - y * u], d)
+
+    return delivered(record_rule("cross", (a, b), unrecorded(compute), (d,)), out)
+
+
+# ----- Matrices -----
+def trace(input: Any) -> Any:
+    """Sum of the diagonal of a matrix.
+
+    >>> import cygrad
+    >>> cygrad.trace(cygrad.eye(3))
+    tensor(3.)
+    """
+    _check_dims("trace: expected a matrix, but got tensor with dim {}", checked_tensor("trace", input), 2)
+    return input.diagonal().sum()
+
+
+def _plus(input: Any, beta: Any, product: Any, alpha: Any) -> Any:
+    """Return beta * input + alpha * product without recording; what beta is 0 for is not looked at."""
+    if alpha != 1:
+        product = product * alpha
+    if beta == 0:
+        return product
+    input = input.detach().expand(product.shape)
+    return product + (input if beta == 1 else input * beta)
+
+
+def _adding_matrices(name: str, ndim: int, product: str, words: tuple[str, str], sentence: str) -> Callable[..., Any]:
+    def function(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+        checked_tensor(name, input)
+        for word, matrix in zip(words, (mat1, mat2), strict=True):
+            _check_dims(f"{word} must be a {'matrix' if ndim == 2 else '3D tensor'}, got {{}}-D tensor", matrix, ndim)
+        if ndim == 3 and tuple(mat2.shape[:2]) != (mat1.shape[0], mat1.shape[2]):
+            raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{mat1.shape[0]}, {mat1.shape[2]}] but "
+                               f"got: {list(mat2.shape[:2])}.")
+        result = unrecorded(lambda: _plus(input, beta, functions[product](mat1.detach(), mat2.detach()), alpha))
+        return delivered(record_rule(name, (input, mat1, mat2), result, (beta, tuple(input.shape), alpha)), out)
+
+    return named(function, name, f"{sentence}, `beta * input + alpha * (mat1 @ mat2)`; the input broadcasts.\n\n"
+                 f">>> import cygrad\n>>> x = cygrad.ones({', '.join(['1'] * ndim)})\n>>> cygrad.{name}(x, x, x).item()\n2.0\n")
+
+
+addmm = _adding_matrices("addmm", 2, "mm", ("mat1", "mat2"), "Sum with a product of matrices")
+baddbmm = _adding_matrices("baddbmm", 3, "bmm", ("batch1", "batch2"), "Sum with products of two batches of matrices")
+
+
+def _sum_with(input: Any, beta: Any, product: Any, alpha: Any) -> Any:
+    """Return beta * input + alpha * product; elements that beta is 0 for may be NaN, and get a gradient of 0."""
+    kept = functions["where"](from_array(np.array(False)), input, 0) if beta == 0 else input if beta == 1 else input * beta
+    return kept.expand(product.shape) + (product if alpha == 1 else product * alpha)
+
+
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """Sum with a product of a matrix and a vector, `beta * input + alpha * (mat @ vec)`.
+
+    >>> import cygrad
+    >>> cygrad.addmv(cygrad.zeros(2), cygrad.eye(2), cygrad.ones(2))
+    tensor([1., 1.])
+    """
+    return delivered(_sum_with(checked_tensor("addmv", input), beta, functions["mv"](mat, vec), alpha), out)
+
+
+def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """Sum with an outer product, `beta * input + alpha * outer(vec1, vec2)`.
+
+    >>> import cygrad
+    >>> cygrad.addr(cygrad.zeros(1, 2), cygrad.ones(1), cygrad.ones(2))
+    tensor([[1., 1.]])
+    """
+    _check_dims("addr: Expected 1-D argument vec1, but got {}-D", vec1, 1)
+    _check_dims("addr: Expected 1-D argument vec2, but got {}-D", vec2, 1)
+    return delivered(_sum_with(checked_tensor("addr", input), beta, outer(vec1, vec2), alpha), out)
+
+
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """Sum with all products of two batches of matrices, `beta * input + alpha * sum(batch1 @ batch2)`.
+
+    >>> import cygrad
+    >>> cygrad.addbmm(cygrad.zeros(1, 1), cygrad.ones(3, 1, 1), cygrad.ones(3, 1, 1))
+    tensor([[3.]])
+    """
+    return delivered(_sum_with(checked_tensor("addbmm", input), beta, functions["bmm"](batch1, batch2).sum(0), alpha), out)
+
+
+addmm_, baddbmm_, addmv_, addr_, addbmm_ = map(overwriting, (addmm, baddbmm, addmv, addr, addbmm))
+
+
+def kron(input: Any, other: Any, *, out: Any = None) -> Any:
+    """Kronecker product: each element of `input` times all of `other`.
+
+    >>> import cygrad
+    >>> cygrad.kron(cygrad.tensor([1, 10]), cygrad.tensor([1, 2]))
+    tensor([ 1,  2, 10, 20])
+    """
+    ndim = max(checked_tensor("kron", input).ndim, checked_tensor("kron", other).ndim)
+    a, b = ((1,) * (ndim - tensor.ndim) + tuple(tensor.shape) for tensor in (input, other))
+    left = input.reshape([part for size in a for part in (size, 1)])
+    right = other.reshape([part for size in b for part in (1, size)])
+    return delivered((left * right).reshape([m * n for m, n in zip(a, b, strict=True)]), out)
+
+
+# ----- Contractions -----
+def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
+    """Sum of products over the last `dims` dims of `a` and the first of `b`, or over those in two lists.
+
+    >>> import cygrad
+    >>> cygrad.tensordot(cygrad.ones(2, 3), cygrad.ones(3, 4), 1).shape
+    cygrad.Size([2, 4])
+    """
+    checked_tensor("tensordot", a)
+    if isinstance(dims, int):
+        if dims < 0 or dims > min(a.ndim, b.ndim):
+            raise RuntimeError(f"tensordot expects dims {'>= 0' if dims < 0 else '< ndim_a or ndim_b'}, but got dims={dims}")
+        dims = (range(a.ndim - dims, a.ndim), range(dims))
+    of_a, of_b = ([normalized_dim(dim, tensor.ndim) for dim in ((item,) if isinstance(item, int) else item)]
+                  for item, tensor in zip(dims, (a, b), strict=True))
+    if len(of_a) != len(of_b):
+        raise RuntimeError(f"both dimension lists should have same length: {len(of_a)} and {len(of_b)}")
+    for first, second in zip(of_a, of_b, strict=True):
+        if a.shape[first] != b.shape[second] and 1 not in (a.shape[first], b.shape[second]):
+            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[first]} in dim {first} and second has "
+                               f"size {b.shape[second]} in dim {second}")
+    labels_a, labels_b = list(range(a.ndim)), list(range(a.ndim, a.ndim + b.ndim))
+    for first, second in zip(of_a, of_b, strict=True):
+        labels_b[second] = first
+    kept = [label for label in labels_a if label not in of_a] + [label for label in labels_b if label not in of_a]
+    return delivered(_contracted(a, labels_a, b, labels_b, kept), out)
+
+
+def _sized(tensor: Any, labels: list[int], sizes: dict[int, int]) -> Any:
+    """Repeat dims of size 1 without a copy where a label has another size."""
+    shape = [sizes[label] for label in labels]
+    return tensor if list(tensor.shape) == shape else tensor.expand(shape)
+
+
+def _summed(tensor: Any, labels: list[int], kept: Any) -> tuple[Any, list[int]]:
+    """Sum over the dims whose labels are not kept."""
+    gone = tuple(d for d, label in enumerate(labels) if label not in kept)
+    return (tensor.sum(gone) if gone else tensor), [label for label in labels if label in kept]
+
+
+def _contracted(a: Any, labels_a: list[int], b: Any, labels_b: list[int], kept: list[int]) -> Any:
+    """Return the sum of products of two tensors over the labels that are not kept, with the dims in the order of `kept`; by matmul."""
+    a, labels_a = _summed(a, labels_a, {*labels_b, *kept})
+    b, labels_b = _summed(b, labels_b, {*labels_a, *kept})
+    sizes: dict[int, int] = {}
+    for tensor, labels in ((a, labels_a), (b, labels_b)):
+        for label, size in zip(labels, tensor.shape, strict=True):
+            sizes[label] = size if sizes.get(label, 1) == 1 else sizes[label]
+    common = [label for label in labels_a if label in labels_b]
+    batch, shared = ([label for label in common if (label in kept) == there] for there in (True, False))
+    only_a, only_b = ([label for label in labels if label not in common] for labels in (labels_a, labels_b))
+    left = _sized(a, labels_a, sizes).permute([labels_a.index(label) for label in batch + only_a + shared])
+    right = _sized(b, labels_b, sizes).permute([labels_b.index(label) for label in batch + shared + only_b])
+    many, rows, inside, columns = (math.prod(sizes[label] for label in group) for group in (batch, only_a, shared, only_b))
+    if shared:
+        shape = [many] if batch else []
+        product = left.reshape(*shape, rows, inside) @ right.reshape(*shape, inside, columns)
+    else:
+        product = left.reshape(many, rows, 1) * right.reshape(many, 1, columns)
+    labels = batch + only_a + only_b
+    return product.reshape([sizes[label] for label in labels]).permute([labels.index(label) for label in kept])
+
+
+def _subscripts(text: str, operand: int, at: int) -> list[str]:
+    """Return the labels of one operand; an ellipsis is one of them."""
+    found = []
+    while text:
+        if text.startswith("..."):
+            found.append("...")
+            text, at = text[3:], at + 3
+        elif text[0] in string.ascii_letters:
+            found.append(text[0])
+            text, at = text[1:], at + 1
+        else:
+            raise RuntimeError(f"einsum(): invalid subscript given at index {at} in the equation string, subscripts must be in [a-zA-Z]")
+    if found.count("...") > 1:
+        raise RuntimeError(f"einsum(): found '...' for operand {operand} for which an ellipsis was already found")
+    return found
+
+
+def _parsed(arguments: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | None, list[Any]]:
+    """Return the labels of the operands, those of the result if given, and the operands."""
+    if not arguments:
+        raise ValueError("einsum(): must specify the equation string and at least one operand")
+    if isinstance(arguments[0], str):
+        equation, operands = arguments[0].replace(" ", ""), arguments[1:]
+        if len(operands) == 1 and isinstance(operands[0], tuple | list):
+            operands = tuple(operands[0])
+        text, arrow, result = equation.partition("->")
+        terms = text.split(",")
+        starts = [sum(len(term) + 1 for term in terms[:k]) for k in range(len(terms))]
+        labels: list[list[Any]] = [list(_subscripts(term, k, start)) for k, (term, start) in enumerate(zip(terms, starts, strict=True))]
+        output = list(_subscripts(result, len(terms), len(text) + 2)) if arrow else None
+    else:
+        operands = arguments[0:len(arguments) // 2 * 2:2]
+        labels = [["..." if item is ... else item for item in term] for term in arguments[1::2]]
+        output = ["..." if item is ... else item for item in arguments[-1]] if len(arguments) % 2 else None
+    if not operands:
+        raise ValueError("einsum(): must specify the equation string and at least one operand")
+    if len(labels) != len(operands):
+        fewer = "fewer" if len(operands) < len(labels) else "more"
+        raise RuntimeError(f"einsum(): {fewer} operands were provided than specified in the equation: {len(operands)} for {len(labels)} terms")
+    return labels, output, list(operands)
+
+
+def _without_repeats(tensor: Any, labels: list[Any], operand: int) -> tuple[Any, list[Any]]:
+    """Replace dims of one label by their diagonal."""
+    for label in [label for k, label in enumerate(labels) if label in labels[:k]]:
+        first, second = [d for d, other in enumerate(labels) if other == label][:2]
+        if tensor.shape[first] != tensor.shape[second]:
+            raise RuntimeError(f"einsum(): subscript {label} is repeated for operand {operand} but the sizes don't match, "
+                               f"{tensor.shape[second]} != {tensor.shape[first]}")
+        tensor = tensor.diagonal(0, first, second)
+        labels = [other for d, other in enumerate(labels) if d not in (first, second)] + [label]
+    return tensor, labels
+
+
+def einsum(*arguments: Any) -> Any:
+    """Sum of products of tensors by Einstein's convention: `einsum("ij,jk->ik", a, b)`, or `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
+
+    Labels that the result lacks are summed over; without "->" it has those that occur once, in order. "..." stands for dims that
+    broadcast; a label twice on one operand takes its diagonal. Pairs are contracted by matrix products, in a good order.
+
+    >>> import cygrad
+    >>> cygrad.einsum("ij,ij->i", cygrad.ones(2, 3), cygrad.ones(2, 3))
+    tensor([3., 3.])
+    """
+    terms, output, operands = _parsed(arguments)
+    widest = 0
+    for k, (labels, tensor) in enumerate(zip(terms, operands, strict=True)):
+        checked_tensor("einsum", tensor)
+        named_dims, ellipsis = len(labels) - ("..." in labels), "..." in labels
+        if named_dims > tensor.ndim or not ellipsis and named_dims != tensor.ndim:
+            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named_dims}) "
+                               f"{'is more than' if ellipsis else 'does not match'} the number of dimensions ({tensor.ndim}) for operand {k}"
+                               f"{'' if ellipsis else ' and no ellipsis was given'}")
+        if ellipsis:
+            widest = max(widest, tensor.ndim - named_dims)
+    spread = [("...", place) for place in range(widest)]     # the dims of the ellipsis, aligned at the last
+
+    def filled(labels: list[Any], ndim: int) -> list[Any]:
+        if "..." not in labels:
+            return labels
+        place = labels.index("...")
+        return labels[:place] + spread[widest - (ndim - len(labels) + 1):] + labels[place + 1:]
+
+    terms = [filled(labels, tensor.ndim) for labels, tensor in zip(terms, operands, strict=True)]
+    every = [label for labels in terms for label in labels]
+    if output is None:
+        once = sorted((label for label in set(every) if label not in spread and every.count(label) == 1), key=str)
+        output = [*spread, *once]
+    else:
+        output = filled(output, widest + len(output) - 1)
+    for place, label in enumerate(output):
+        if label in output[:place]:
+            raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output")
+        if label not in every:
+            raise RuntimeError(f"einsum(): output subscript {label} does not appear in the equation for any input operand")
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(every))}
+    prepared, sizes = [], dict[Any, int]()
+    for k, (tensor, labels) in enumerate(zip(operands, terms, strict=True)):
+        tensor, labels = _without_repeats(tensor, labels, k)
+        for label, size in zip(labels, tensor.shape, strict=True):
+            if size != 1 and sizes.setdefault(label, size) != size:
+                raise RuntimeError(f"einsum(): subscript {label} has size {size} for operand {k} which does not broadcast with previously seen "
+                                   f"size {sizes[label]}")
+        prepared.append((tensor, [numbers[label] for label in labels]))
+    return _reduced(prepared, [numbers[label] for label in output])
+
+
+def _reduced(operands: list[tuple[Any, list[int]]], output: list[int]) -> Any:
+    """Contract operands pair by pair, and bring the dims of the last into the order of the result."""
+    for pair in _order(operands, output):
+        chosen = [operands.pop(place) for place in sorted(pair, reverse=True)][::-1]
+        if len(chosen) == 1:
+            operands.append(chosen[0])
+            continue
+        (a, labels_a), (b, labels_b) = chosen
+        others = {label for _, labels in operands for label in labels}.union(output)
+        kept = [label for label in dict.fromkeys(labels_a + labels_b) if label in others]
+        operands.append((_contracted(a, labels_a, b, labels_b, kept), kept))
+    (tensor, labels), = operands
+    tensor, labels = _summed(tensor, labels, set(output))
+    return tensor.permute([labels.index(label) for label in output])
+
+
+def _order(operands: list[tuple[Any, list[int]]], output: list[int]) -> list[tuple[int, ...]]:
+    """Return which operands to contract in turn: NumPy's greedy order where there are several and letters suffice."""
+    used = {label for _, labels in operands for label in labels}
+    if len(operands) < 3 or len(used) > len(string.ascii_letters):
+        return [(0, 1)] * (len(operands) - 1)
+    letters = dict(zip(sorted(used), string.ascii_letters, strict=False))
+    terms = ",".join("".join(letters[label] for label in labels) for _, labels in operands)
+    shapes = [np.broadcast_to(np.empty(()), tuple(tensor.shape)) for tensor, _ in operands]
+    path = np.einsum_path(f"{terms}->{''.join(letters[label] for label in output)}", *shapes, optimize="greedy")[0][1:]
+    return [pair for pair in path if len(pair) == 2] if all(len(pair) <= 2 for pair in path) else [(0, 1)] * (len(operands) - 1)
+
+
+# ----- Norms -----
+@numpy_names
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
+    """Norm of the elements as a vector, over all dims or those in `dim`: (sum of |x|^p)^(1/p), "fro" being 2.
+
+    `p` may be 0 (the count of elements that are not 0), inf or -inf. Large and small elements are scaled first, so that no power
+    overflows. The gradient is 0 where the norm is 0.
+
+    >>> import cygrad
+    >>> cygrad.norm(cygrad.tensor([3., 4.]))
+    tensor(5.)
+    """
+    x = checked_tensor("norm", input) if dtype is None else input.to(dtype)
+    if p == "nuc":
+        raise NotImplementedError("norm(): p='nuc' is the sum of singular values, which this version does not compute; use numpy.linalg.norm")
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    if not x.is_floating_point():
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype}; convert it first")
+    order = 2.0 if p is None or p == "fro" else float(p)
+    dims = normalized_dims(dim, x.ndim)
+    if x.numel() == 0 and (order < 0 or order == math.inf):
+        empty = "on an empty tensor" if dim is None else f"on the dimension {dims[0]} because this dimension is empty and"
+        if dim is None or any(x.shape[d] == 0 for d in dims):
+            raise RuntimeError(f"linalg.vector_norm cannot compute the {order} norm {empty} because the operation does not have an identity")
+    result = unrecorded(lambda: _norm(x.detach(), order, dims, keepdim))
+    return delivered(record_rule("norm", (x,), result, (dims, order)), out)
+
+
+def _norm(x: Any, p: float, dims: tuple[int, ...], keepdim: bool) -> Any:
+    size = x.abs()
+    if p == 0:
+        return (x != 0).sum(dims, keepdim=keepdim).to(x.dtype)
+    if p == 1 or not x.numel():
+        return size.sum(dims, keepdim=keepdim)
+    if p == math.inf:
+        return size.amax(dims, keepdim=keepdim)
+    if p == -math.inf:
+        return size.amin(dims, keepdim=keepdim)
+    largest = size.amax(dims, keepdim=True)
+    scale = largest.masked_fill((largest == 0) | (largest == math.inf), 1)
+    size = size / scale
+    total = (size * size).sum(dims, keepdim=True).sqrt() if p == 2 else size.pow(p).sum(dims, keepdim=True).pow(1 / p)
+    result = total * scale
+    return result if keepdim else result.squeeze(dims)
+
+
+def dist(input: Any, other: Any, p: float = 2) -> Any:
+    """Norm of the difference of two tensors, which broadcast.
+
+    >>> import cygrad
+    >>> cygrad.dist(cygrad.tensor([3., 4.]), cygrad.zeros(2))
+    tensor(5.)
+    """
+    return norm(checked_tensor("dist", input) - other, p)

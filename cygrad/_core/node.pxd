@@ -40,7 +40,6 @@ cdef class Node:
     cdef TensorImpl unpack(self, int place)
     cdef list unpack_all(self)
     cdef int pack(self, int place, TensorImpl tensor) except -1
-    cdef int keep(self, int place, object saved, unsigned long long version) except -1
     cdef object kept(self, int place)
     cdef object origin(self, int place, int* output_nr)
     cdef dict saved_places(self)

@@ -86,6 +86,19 @@ cdef class Hooks:
         self.tensor, self.retained = {}, {}
 
 
+cdef inline int keep(Node node, int place, object saved, unsigned long long version) except -1:
+    """Put a saved value into its place."""
+    if place == 0:
+        node.saved0, node.version0 = saved, version
+    elif place == 1:
+        node.saved1, node.version1 = saved, version
+    elif place == 2:
+        node.saved2, node.version2 = saved, version
+    else:
+        node.result, node.result_version = saved, version
+    return 0
+
+
 @cython.trashcan(True)
 cdef class Node:
     """A vertex of the graph: what `grad_fn` gives."""
@@ -111,7 +124,7 @@ cdef class Node:
             tensor.base.flags |= SAVED
         if hook_pairs and packs_by_default():
             return self.pack(place, tensor)
-        return self.keep(place, shallow_copy(tensor) if place == RESULT else tensor, tensor.storage.version)
+        return keep(self, place, shallow_copy(tensor) if place == RESULT else tensor, tensor.storage.version)
 
     cdef int pack(self, int place, TensorImpl tensor) except -1:
         """Keep what the hooks of this thread make of a tensor; they see a result with its history."""
@@ -120,20 +133,9 @@ cdef class Node:
         elif place == RESULT:
             attach(tensor, self, 0)
         self.flags |= NODE_PACKED
-        self.keep(place, packed_by_default(tensor, place == RESULT), 0)
+        keep(self, place, packed_by_default(tensor, place == RESULT), 0)
         track_reachable(self)       # hooks may have closed a cycle
         return track_reachable(tensor)
-
-    cdef int keep(self, int place, object saved, unsigned long long version) except -1:
-        if place == 0:
-            self.saved0, self.version0 = saved, version
-        elif place == 1:
-            self.saved1, self.version1 = saved, version
-        elif place == 2:
-            self.saved2, self.version2 = saved, version
-        else:
-            self.result, self.result_version = saved, version
-        return 0
 
     cdef object kept(self, int place):
         return self.saved0 if place == 0 else self.saved1 if place == 1 else self.saved2 if place == 2 else self.result
@@ -201,7 +203,7 @@ cdef class Node:
                                   origin, output_nr)
         if self.kept(place) is not None:
             self.flags |= NODE_PACKED
-            self.keep(place, saved, 0)
+            keep(self, place, saved, 0)
             track_reachable(self)
         saved.freed = self.flags & NODE_RELEASED != 0
         return saved

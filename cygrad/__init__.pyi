@@ -16,9 +16,11 @@ from cygrad import config as config
 from cygrad import printing as printing
 from cygrad import random as random
 from cygrad import serialization as serialization
+from cygrad._core.indexing import chunk as chunk
 from cygrad._core.indexing import narrow as narrow
 from cygrad._core.indexing import select as select
 from cygrad._core.indexing import split as split
+from cygrad._core.indexing import split_with_sizes as split_with_sizes
 from cygrad._core.indexing import unbind as unbind
 from cygrad._core.matmul import bmm as bmm
 from cygrad._core.matmul import dot as dot
@@ -31,6 +33,8 @@ from cygrad._core.storage import DType, _DTypeLike
 from cygrad._core.storage import OutOfMemoryError as OutOfMemoryError
 from cygrad._core.storage import get_default_dtype as get_default_dtype
 from cygrad._core.storage import set_default_dtype as set_default_dtype
+from cygrad._core.strided import as_strided as as_strided
+from cygrad._core.strided import as_strided_scatter as as_strided_scatter
 from cygrad._core.tensor import Size as Size
 from cygrad._core.views import cat as cat
 from cygrad._core.views import clone as clone

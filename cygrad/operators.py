@@ -18,6 +18,7 @@ from cygrad._core import strided as _strided
 from cygrad._core import views as _views
 from cygrad._core import windows as _windows
 from cygrad._core.inplace import apply_in_place
+from cygrad._core.memory import rearrange_in_place
 from cygrad._core.node import _set_grad_enabled, is_grad_enabled
 from cygrad._core.operands import checked_out
 from cygrad._core.rules import record_rule
@@ -186,6 +187,21 @@ def overwriting(function: Callable[..., Any]) -> Callable[..., Any]:
 
     name = function.__name__
     return named(method, name + "_", f"Do as `{name}` does, in place.")
+
+
+def _rearranging(name: str) -> Callable[..., Any]:
+    """Return the in-place method of a view."""
+    function = functions[name]
+
+    def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        return rearrange_in_place(function, self, *arguments, **keywords)
+
+    return named(method, name + "_", f"Do as `{name}` does, in place: the tensor takes on the view's sizes, strides and history.")
+
+
+for _name in ("transpose", "t", "squeeze", "unsqueeze", "as_strided"):
+    in_place_methods[_name + "_"] = _rearranging(_name)
+in_place_methods["swapaxes_"] = in_place_methods["swapdims_"] = in_place_methods["transpose_"]
 
 
 # ----- Selection and comparison -----

@@ -345,6 +345,8 @@ RULE_SAMPLES = {
         (lambda x, v: x.index_put((cg.tensor([2, 0]), cg.tensor([0, 1])), v), (3, 2), (2,)),
         (lambda x, v: x.index_put((cg.tensor([1, 1]),), v, accumulate=True), (3, 2), (1, 2)),
         (lambda x, v: (x * 1).index_put_((cg.tensor([True, False]),), v), (2, 3), ()),
+        (write([2, 0]), (3, 2), (2, 2)),
+        (write(([0, 1], slice(None))), (3, 2), (2,)),
     ],
     "masked_fill": [
         (lambda x, v: x.masked_fill(cg.tensor([True, False, True]), v), (2, 3), ()),
@@ -398,7 +400,6 @@ RULE_SAMPLES = {
     "clone": [(lambda x: x.clone(), (2, 3)), (lambda x: x.T.contiguous(), (2, 3))],
     "to_copy": [(lambda x: x.to(cg.float32).to(cg.float64), (2, 3))],
     "copy": [(write(...), (2, 3), ()), (write(...), (2, 3), (3,))],
-    "index_put": [(write([2, 0]), (3, 2), (2, 2)), (write(([0, 1], slice(None))), (3, 2), (2,))],
     "cat": [(lambda a, b: cg.cat([a, b, a], 1), (2, 1), (2, 3)), (lambda a, b: cg.cat([a, b], -1), (2,), (0,))],
     "stack": [(lambda a, b: cg.stack([a, b, a], 1), (2, 3), (2, 3)), (lambda a, b: cg.stack([a, b], -1), (), ())],
     "max": [(lambda x: x.max(1), (2, 4)), (lambda x: x.max(0, keepdim=True), (3,)), (lambda x: x.max(0), ())],

@@ -4,7 +4,8 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from cygrad._core.dispatch cimport Op, elementwise, map_kernel
-from cygrad._core.node cimport grad_mode, set_accumulate, track_reachable
+from cygrad._core.node cimport grad_mode, set_accumulate
+from cygrad._core.tracking cimport track_reachable
 from cygrad._core.operands cimport Value, check_writable, copy_into, is_dense, same_shape
 from cygrad._core.storage cimport dtypes
 from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, is_unique, sizes_tuple

@@ -9,7 +9,9 @@ from libc.string cimport memcpy, memset
 
 from cygrad._core.inplace cimport as_before, check_in_place, cut_history, rebase, take_history
 from cygrad._core.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach, connect, finish_node_type, grad_mode, init_node,
-                                released_error, saved_name, track_reachable, with_own_history)
+                                with_own_history)
+from cygrad._core.saved cimport released_error, saved_name
+from cygrad._core.tracking cimport track_reachable
 from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_out, converted, copy_of, empty_for,
                                     fill_operand, fits, number_of, out_argument, out_shape_error, overlaps, same_shape, shape_is,
                                     to_value)

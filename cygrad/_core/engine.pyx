@@ -13,8 +13,9 @@ from libc.string cimport memset
 
 from cygrad._core.accumulation cimport check_arrival, collect
 from cygrad._core.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks, grads_list
-from cygrad._core.node cimport (ANOMALY_CHECKS_NAN, AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, anomaly_mode, attach, connect, edge,
-                                gradient_edge, grad_mode, init_node, inherit_destructor, leaf_of, note_failure, track_reachable)
+from cygrad._core.node cimport (ANOMALY_CHECKS_NAN, AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, anomaly_mode, attach, connect,
+                                edge, gradient_edge, grad_mode, init_node, inherit_destructor, leaf_of, note_failure)
+from cygrad._core.tracking cimport track_reachable
 from cygrad._core.run cimport Run, State, find_state, free_run, grads_of, grow, pop_ready, push_ready, state_of, walk
 from cygrad._core.tensor cimport TensorImpl
 

@@ -3,7 +3,8 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
-from cygrad._core.node cimport AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, leaf_of, track_reachable
+from cygrad._core.node cimport AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, leaf_of
+from cygrad._core.tracking cimport track_reachable
 from cygrad._core.operands cimport same_shape
 from cygrad._core.tensor cimport TensorImpl, sizes_tuple
 from cygrad._core.storage cimport dtypes

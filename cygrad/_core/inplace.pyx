@@ -5,7 +5,8 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
 
 from cygrad._core.node cimport (Node, attach, connect, edge, finish_node_type, grad_mode, gradient_edge, init_node, refresh,
-                                set_edge, set_regenerate, track_reachable)
+                                set_edge, set_regenerate)
+from cygrad._core.tracking cimport track_reachable
 from cygrad._core.interop cimport array_of
 from cygrad._core.operands cimport check_writable, copy_into, copy_of, overlaps, same_shape
 from cygrad._core.rules cimport RuleOp, any_wanted, node_of, node_of_inputs, record_view, rule_op

@@ -40,7 +40,6 @@ cdef class Node:
     cdef TensorImpl unpack(self, int place)
     cdef list unpack_all(self)
     cdef int pack(self, int place, TensorImpl tensor) except -1
-    cdef int keep(self, int place, object saved, unsigned long long version) except -1
     cdef object kept(self, int place)
     cdef object origin(self, int place, int* output_nr)
     cdef dict saved_places(self)
@@ -108,13 +107,8 @@ cdef Node gradient_edge(TensorImpl tensor, int* output_nr)
 cdef int connect(Node node, int index, TensorImpl tensor) except -1
 cdef int attach(TensorImpl result, Node node, int output_nr) except -1
 cdef int* grad_mode() noexcept nogil
-cdef object released_error()
-cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, Node reader) except -1
-cdef str saved_name(str argument)
-cdef int check_savable(TensorImpl tensor) except -1
 cdef TensorImpl with_origin(TensorImpl tensor, object origin, int output_nr)
 cdef TensorImpl with_own_history(TensorImpl tensor, Node node, int output_nr)
 cdef Hooks hooks_of(Node node)
 cdef void inherit_destructor(type kind) noexcept
 cdef void finish_node_type(type kind) noexcept
-cdef int track_reachable(object start) except -1

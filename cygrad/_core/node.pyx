@@ -4,16 +4,14 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.stdlib cimport free, realloc
 
-from cygrad._core.saved cimport SavedTensor, packed_by_default, packs_by_default, saved_operand, saved_result
+from cygrad._core.saved cimport (SavedTensor, check_savable, check_version, packed_by_default, packs_by_default, released_error,
+                                 saved_operand, saved_result)
 from cygrad._core.storage cimport dtypes
-from cygrad._core.tensor cimport (INFERENCE, REQUIRES_GRAD, RETAINS_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, make_untracked,
+from cygrad._core.tracking cimport track_node, track_reachable, track_tensor
+from cygrad._core.tensor cimport (REQUIRES_GRAD, RETAINS_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, make_untracked,
                                   shallow_copy, sizes_tuple)
 
 import weakref
-
-cdef extern from "Python.h":
-    void PyObject_GC_Track(void* object)
-    int PyObject_GC_IsTracked(PyObject* object)
 
 cdef extern from *:
     """
@@ -27,7 +25,6 @@ cdef extern from *:
 
 
 cdef extern from "type_slots.h":
-    int cg_traverse(PyObject* object, int (*visit)(PyObject*, void*) noexcept, void* argument) noexcept
     void cg_prepend_dealloc(type kind, void (*before)(PyObject*) noexcept) noexcept
     void cg_inherit_dealloc(type kind) noexcept
     void cg_bound_dealloc(type kind, Py_ssize_t link_offset) noexcept
@@ -118,6 +115,19 @@ cdef class Hooks:
         self.tensor, self.retained = {}, {}
 
 
+cdef inline int keep(Node node, int place, object saved, unsigned long long version) except -1:
+    """Put a saved value into its place."""
+    if place == 0:
+        node.saved0, node.version0 = saved, version
+    elif place == 1:
+        node.saved1, node.version1 = saved, version
+    elif place == 2:
+        node.saved2, node.version2 = saved, version
+    else:
+        node.result, node.result_version = saved, version
+    return 0
+
+
 cdef class Node:
     """A vertex of the graph: what `grad_fn` gives."""
 
@@ -142,7 +152,7 @@ cdef class Node:
             tensor.base.flags |= SAVED
         if hook_pairs and packs_by_default():
             return self.pack(place, tensor)
-        return self.keep(place, shallow_copy(tensor) if place == RESULT else tensor, tensor.storage.version)
+        return keep(self, place, shallow_copy(tensor) if place == RESULT else tensor, tensor.storage.version)
 
     cdef int pack(self, int place, TensorImpl tensor) except -1:
         """Keep what the hooks of this thread make of a tensor; they see a result with its history."""
@@ -151,20 +161,9 @@ cdef class Node:
         elif place == RESULT:
             attach(tensor, self, 0)
         self.flags |= NODE_PACKED
-        self.keep(place, packed_by_default(tensor, place == RESULT), 0)
+        keep(self, place, packed_by_default(tensor, place == RESULT), 0)
         track_reachable(self)       # hooks may have closed a cycle
         return track_reachable(tensor)
-
-    cdef int keep(self, int place, object saved, unsigned long long version) except -1:
-        if place == 0:
-            self.saved0, self.version0 = saved, version
-        elif place == 1:
-            self.saved1, self.version1 = saved, version
-        elif place == 2:
-            self.saved2, self.version2 = saved, version
-        else:
-            self.result, self.result_version = saved, version
-        return 0
 
     cdef object kept(self, int place):
         return self.saved0 if place == 0 else self.saved1 if place == 1 else self.saved2 if place == 2 else self.result
@@ -232,7 +231,7 @@ cdef class Node:
                                   origin, output_nr)
         if self.kept(place) is not None:
             self.flags |= NODE_PACKED
-            self.keep(place, saved, 0)
+            keep(self, place, saved, 0)
             track_reachable(self)
         saved.freed = self.flags & NODE_RELEASED != 0
         return saved
@@ -456,45 +455,7 @@ cg_prepend_dealloc(AccumulateGrad, forget_accumulator)
 cg_never_clear(AccumulateGrad)      # forget_accumulator() needs the leaf
 
 
-# ----- Errors of saved values -----
-cdef object released_error():
-    return RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-                        "been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-                        "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
-                        "you need to access saved tensors after calling backward.")
-
-
-def released_error_of():
-    """Return the error for saved values that were freed."""
-    return released_error()
-
-
-cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, Node reader) except -1:
-    """Refuse a saved tensor that was changed in place; `maker` gave it as an output, `reader` saved it (either may be None)."""
-    if tensor.storage.version == version:
-        return 0
-    source = f"which is output {tensor.output_nr} of {maker.node_name()}, " if maker is not None else ""
-    raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: "
-                       f"[cygrad {dtypes[tensor.dtype_nr].name} {list(sizes_tuple(tensor.ndim, tensor.sizes))}], {source}"
-                       f"is at version {tensor.storage.version}; expected version {version} instead. It was saved "
-                       f"by {reader.node_name() if reader is not None else 'an operation'}: "
-                       "use the out-of-place form of what changed it, or clone() it before.")
-
-
-cdef str saved_name(str argument):
-    """Return how torch names an argument of a row or rule among the saved values of a node."""
-    return {"x": "self", "a": "self", "input": "self", "b": "other"}.get(argument, argument)
-
-
-cdef int check_savable(TensorImpl tensor) except -1:
-    """Refuse to save an inference tensor: its changes are not counted."""
-    if tensor.flags & INFERENCE:
-        raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-                           "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
-                           "it in autograd, or use `cygrad.no_grad()` instead of `cygrad.inference_mode()`.")
-    return 0
-
-
+# ----- Saved values -----
 cdef TensorImpl with_origin(TensorImpl tensor, object origin, int output_nr):
     """Return a tensor with the history it had when it was saved: detach_() may have taken it since, or hooks."""
     cdef TensorImpl copy
@@ -599,85 +560,3 @@ cdef Hooks hooks_of(Node node):
     if node.hooks is None:
         node.hooks = Hooks()
     return node.hooks
-
-
-# ----- Garbage collection -----
-# Tensors and nodes are created untracked: a tracked survivor counts towards full collections, which makes graphs of some
-# thousand nodes several times slower. Whatever closes a cycle tracks what it reaches; what is made from it is tracked too.
-
-cdef void track_node(Node node) noexcept:
-    if not node.flags & NODE_TRACKED:
-        node.flags |= NODE_TRACKED
-        if not PyObject_GC_IsTracked(<PyObject*>node):
-            PyObject_GC_Track(<void*>node)
-
-
-cdef void track_tensor(TensorImpl tensor) noexcept:
-    if not tensor.flags & TENSOR_TRACKED:
-        tensor.flags |= TENSOR_TRACKED
-        if not PyObject_GC_IsTracked(<PyObject*>tensor):
-            PyObject_GC_Track(<void*>tensor)
-
-
-cdef struct Stack:
-    PyObject** items        # borrowed: everything here is held by what was walked before
-    Py_ssize_t size, capacity
-
-
-cdef int push(PyObject* object, void* argument) noexcept:
-    cdef Stack* stack = <Stack*>argument
-    cdef PyObject** items
-    if not is_untracked_vertex(object) and not is_container(object):
-        return 0
-    if stack.size == stack.capacity:
-        items = <PyObject**>realloc(stack.items, (2 * stack.capacity + 64) * sizeof(PyObject*))
-        if items is NULL:
-            return -1
-        stack.items, stack.capacity = items, 2 * stack.capacity + 64
-    stack.items[stack.size] = object
-    stack.size += 1
-    return 0
-
-
-cdef inline bint is_untracked_vertex(PyObject* object) noexcept:
-    if isinstance(<object>object, TensorImpl):
-        return not (<TensorImpl>object).flags & TENSOR_TRACKED
-    if isinstance(<object>object, Node):
-        return not (<Node>object).flags & NODE_TRACKED
-    return False
-
-
-cdef inline bint is_container(PyObject* object) noexcept:
-    """Say whether an object may stand between two vertices: what nodes keep their edges, parameters and hooks in."""
-    cdef type kind = type(<object>object)
-    return kind is tuple or kind is list or kind is dict or kind is Hooks or kind is HookTable or kind is SavedTensor
-
-
-cdef int track_reachable(object start) except -1:
-    """Hand an object and all untracked tensors and nodes it reaches to the garbage collector; iterative."""
-    cdef Stack stack
-    cdef PyObject* object
-    cdef int failed = 0
-    cdef set seen = set()       # containers have no flag of their own
-    stack.items, stack.size, stack.capacity = NULL, 0, 0
-    failed = push(<PyObject*>start, &stack)
-    while stack.size and not failed:
-        stack.size -= 1
-        object = stack.items[stack.size]
-        if isinstance(<object>object, TensorImpl):
-            if (<TensorImpl>object).flags & TENSOR_TRACKED:
-                continue
-            track_tensor(<TensorImpl>object)
-        elif isinstance(<object>object, Node):
-            if (<Node>object).flags & NODE_TRACKED:
-                continue
-            track_node(<Node>object)
-        elif <size_t>object in seen:
-            continue
-        else:
-            seen.add(<size_t>object)
-        failed = cg_traverse(object, push, &stack)
-    free(stack.items)
-    if failed:
-        raise MemoryError()
-    return 0

@@ -4,8 +4,10 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
-from cygrad._core.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach, connect, edge, finish_node_type, grad_mode, init_node,
-                                released_error, saved_name, track_reachable, with_own_history)
+from cygrad._core.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach, connect, edge, finish_node_type, grad_mode,
+                                init_node, with_own_history)
+from cygrad._core.saved cimport released_error, saved_name
+from cygrad._core.tracking cimport track_reachable
 from cygrad._core.tensor cimport TENSOR_TRACKED, TensorImpl, needs_grad
 
 from cygrad.ops import RULES

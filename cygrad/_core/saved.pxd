@@ -23,3 +23,7 @@ cdef SavedTensor saved_operand(TensorImpl tensor, unsigned long long version, ob
 cdef SavedTensor saved_result(TensorImpl copy, unsigned long long version, int output_nr)
 cdef bint packs_by_default() noexcept
 cdef SavedTensor packed_by_default(TensorImpl tensor, bint is_output)
+cdef object released_error()
+cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, Node reader) except -1
+cdef str saved_name(str argument)
+cdef int check_savable(TensorImpl tensor) except -1

@@ -4,9 +4,10 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 cimport cygrad._core.node as graph
-from cygrad._core.node cimport (LEAF, Node, check_savable, check_version, grad_mode, refresh, released_error, track_reachable, with_origin,
-                                with_own_history)
-from cygrad._core.tensor cimport REQUIRES_GRAD, TensorImpl, shallow_copy
+from cygrad._core.node cimport LEAF, Node, grad_mode, refresh, with_origin, with_own_history
+from cygrad._core.storage cimport dtypes
+from cygrad._core.tensor cimport INFERENCE, REQUIRES_GRAD, TensorImpl, shallow_copy, sizes_tuple
+from cygrad._core.tracking cimport track_reachable
 
 cdef extern from *:
     """
@@ -191,3 +192,42 @@ def save_for(Node node, TensorImpl tensor):
     if tensor is None:
         return saved_operand(None, 0, None, LEAF)
     return packed_by_default(tensor, is_output) if packs_by_default() else saved_tensor(tensor, is_output)
+
+
+# ----- Errors of saved values -----
+cdef object released_error():
+    return RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+                        "been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+                        "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+                        "you need to access saved tensors after calling backward.")
+
+
+def released_error_of():
+    """Return the error for saved values that were freed."""
+    return released_error()
+
+
+cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, Node reader) except -1:
+    """Refuse a saved tensor that was changed in place; `maker` gave it as an output, `reader` saved it (either may be None)."""
+    if tensor.storage.version == version:
+        return 0
+    source = f"which is output {tensor.output_nr} of {maker.node_name()}, " if maker is not None else ""
+    raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: "
+                       f"[cygrad {dtypes[tensor.dtype_nr].name} {list(sizes_tuple(tensor.ndim, tensor.sizes))}], {source}"
+                       f"is at version {tensor.storage.version}; expected version {version} instead. It was saved "
+                       f"by {reader.node_name() if reader is not None else 'an operation'}: "
+                       "use the out-of-place form of what changed it, or clone() it before.")
+
+
+cdef str saved_name(str argument):
+    """Return how torch names an argument of a row or rule among the saved values of a node."""
+    return {"x": "self", "a": "self", "input": "self", "b": "other"}.get(argument, argument)
+
+
+cdef int check_savable(TensorImpl tensor) except -1:
+    """Refuse to save an inference tensor: its changes are not counted."""
+    if tensor.flags & INFERENCE:
+        raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+                           "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+                           "it in autograd, or use `cygrad.no_grad()` instead of `cygrad.inference_mode()`.")
+    return 0

@@ -6,8 +6,8 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, malloc
 
-from cygrad._core.node cimport (Hooks, NODE_ACCUMULATES, grad_mode, gradient_edge, hooks_of, is_inference_mode, refresh,
-                                track_reachable)
+from cygrad._core.node cimport Hooks, NODE_ACCUMULATES, grad_mode, gradient_edge, hooks_of, is_inference_mode, refresh
+from cygrad._core.tracking cimport track_reachable
 from cygrad._core.storage cimport DType, Storage, borrow, dtypes, new_storage
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
 

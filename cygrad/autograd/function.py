@@ -10,8 +10,8 @@ from typing import Any
 
 from cygrad._core.engine import FunctionNode
 from cygrad._core.inplace import check_dirty, guard_view, record_dirty, view_as_itself
-from cygrad._core.node import is_grad_enabled, released_error_of
-from cygrad._core.saved import SavedTensor, save_for
+from cygrad._core.node import is_grad_enabled
+from cygrad._core.saved import SavedTensor, released_error_of, save_for
 from cygrad.autograd.grad_mode import no_grad, set_grad_enabled
 from cygrad.tensor import Tensor
 

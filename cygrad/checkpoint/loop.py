@@ -52,11 +52,11 @@ class _Loop:
     def __init__(self, step: Step, state: State, steps: int, snapshots: int, parameters: tuple[Any, ...], preserve_rng_state: bool) -> None:
         self.step, self.steps, self.limit, self.preserve_rng_state = step, steps, snapshots, preserve_rng_state
         self.single = isinstance(state, Tensor)
-        initial = (state,) if isinstance(state, Tensor) else state
-        self.first_needs_grad = tuple(tensor.requires_grad for tensor in initial)
+        self.initial = (state,) if isinstance(state, Tensor) else state
+        self.first_needs_grad = tuple(tensor.requires_grad for tensor in self.initial)
         self.parameters = tuple(value.detach() if isinstance(value, Tensor) else value for value in parameters)
         self.parameters_need_grad = tuple(isinstance(value, Tensor) and value.requires_grad for value in parameters)
-        self.snapshots = [_Snapshot(0, initial, preserve_rng_state)]
+        self.snapshots: list[_Snapshot] = []
         self.captured: tuple[Tensor, ...] = ()
         self.last: tuple[Any, Any] | None = None        # inputs and outputs of the last step, recorded in the forward pass
         self.running = threading.Lock()                 # snapshots come and go during backward: one at a time
@@ -133,6 +133,8 @@ class _Loop:
 
     def forward(self) -> tuple[Tensor, ...]:
         """Return the last state; its step stays recorded for backward."""
+        self.snapshots.append(_Snapshot(0, self.initial, self.preserve_rng_state))
+        self.initial = ()       # with its history: the loop is not to hold that
         self.last = self.record(self.steps - 1)
         return tuple(output.detach() for output in self.last[1])
 

@@ -285,6 +285,6 @@ def checkpoint_sequential(functions: Sequence[Callable[..., Any]], segments: int
 
 
 def _warn_of_default(name: str) -> None:
-    warnings.warn(f"cygrad.checkpoint.{name}: the use_reentrant parameter should be passed explicitly. use_reentrant=False is recommended"
-                  ", but if you need the default behavior, you can pass use_reentrant=True. Refer to docs for more details on the differences "
-                  "between the two variants.", stacklevel=3)
+    warnings.warn(f"cygrad.checkpoint.{name}: the use_reentrant parameter should be passed explicitly. use_reentrant=False is recommended, "
+                  "but if you need the default behavior, you can pass use_reentrant=True. Refer to docs for more details on the "
+                  "differences between the two variants.", stacklevel=3)

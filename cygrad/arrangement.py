@@ -198,6 +198,8 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[An
     else:
         if cuts <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {cuts}")
+        if cuts > 2**31:
+            raise OutOfMemoryError(f"tensor_split(): {cuts} views are more than memory holds; ask for fewer sections")
         least, more = divmod(size, cuts)
         bounds = [number * least + min(number, more) for number in range(cuts + 1)]
         parts = [slice(start, stop) for start, stop in itertools.pairwise(bounds)]

@@ -181,6 +181,28 @@ def test_a_saved_tensor_that_was_changed_by_any_route_is_an_error(x, change):
         z.backward()
 
 
+@pytest.mark.parametrize("change", [lambda y: y.data.mul_(2), lambda y: y.data[1:].zero_(), lambda y: y.data.data.add_(1),
+                                    lambda y: y.detach().data.mul_(2), lambda y: setattr(y, "data", cg.zeros(4))])
+def test_a_change_through_data_is_found_too(x, change):
+    """Torch would give a wrong gradient in silence."""
+    y = x * 1
+    data, before = y.data, y._version
+    z = y.exp().sum() + (y * y).sum()
+    change(y)
+    assert data._version == 0
+    assert y._version in (before, before + 1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+
+
+def test_a_saved_alias_notices_changes_of_what_it_aliases(x):
+    y = cg.ones(4)
+    z = (x * y.data).sum()
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+
+
 # ----- What is refused -----
 LEAF = "a leaf Variable that requires grad is being used in an in-place operation"
 VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation"

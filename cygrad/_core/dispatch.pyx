@@ -15,7 +15,7 @@ from cygrad._core.tracking cimport track_reachable
 from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_out, converted, copy_of, empty_for,
                                     fill_operand, fits, number_of, out_argument, out_shape_error, overlaps, same_shape, shape_is,
                                     to_value)
-from cygrad._core.storage cimport default_dtype, dtypes
+from cygrad._core.storage cimport count_change, default_dtype, dtypes
 from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, VIEW, TensorImpl, empty, empty_like, is_unique,
                                   needs_grad, sizes_tuple)
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize,
@@ -97,7 +97,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     fill_operand(&operands[count], target, out_dtype, ndim, shape)
     if (fresh or private) and target.count >= RELEASE_GIL:
         # Other threads may give an operand other memory meanwhile.
-        held = [(<TensorImpl>values[k].tensor).storage for k in range(count) if values[k].tensor is not NULL]
+        _held = [(<TensorImpl>values[k].tensor).storage for k in range(count) if values[k].tensor is not NULL]
         with nogil:
             run_kernel(kernel, dtype, count + 1, operands, ndim, shape, params, cost, fresh)
     else:
@@ -222,7 +222,7 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
         copies.append(kept)
         values[k].tensor = <PyObject*>kept
     map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, target)
-    target.storage.version += 1
+    count_change(target.storage)
     if recorded:
         rebase(target, node_of(op, dtype, values, target, converted_params if op.params else NULL, False))
     elif in_place and grad_mode()[0] and needs_grad(target):

@@ -13,7 +13,7 @@ from cygrad._core.inplace cimport as_before, check_in_place, cut_history, record
 from cygrad._core.interop cimport array_of, tensor_of_array
 from cygrad._core.operands cimport Value, copy_into, number_of, to_value
 from cygrad._core.rules cimport RuleOp, record, record_outputs, rule_op, wanted
-from cygrad._core.storage cimport dtypes
+from cygrad._core.storage cimport count_change, dtypes
 from cygrad._core.tensor cimport CREATED, CREATED_MULTIPLE, TensorImpl, empty, needs_grad, normalize_dim, parse_sizes, sizes_tuple, view_of
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
 
@@ -190,7 +190,7 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
         while source.ndim > place.ndim and source.sizes[0] == 1:
             source = get_item(source, 0)
         copy_into(place, source)
-    x.storage.version += 1
+    count_change(x.storage)
     if not recorded:
         return 0
     if place is None:
@@ -283,7 +283,7 @@ def zero_(TensorImpl self not None):
     """
     check_in_place(self, False)
     copy_into(self, scalar_like(self, 0))
-    self.storage.version += 1
+    count_change(self.storage)
     if wanted(self, None):
         cut_history(self, True)
     return self

@@ -111,7 +111,7 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
     strides[5], strides[6] = b.strides[b.ndim - 2] * size, b.strides[b.ndim - 1] * size
     strides[7], strides[8] = out.strides[ndim - 2] * size, out.strides[ndim - 1] * size
     place = 0
-    held = a.storage, b.storage     # other threads may give an operand other memory while the GIL is released
+    _held = a.storage, b.storage     # other threads may give an operand other memory while the GIL is released
     while place >= 0:
         advanced[0], advanced[1], advanced[2] = arguments[0], arguments[1], arguments[2]
         if n * m * inner * dims[0] >= RELEASE_GIL:

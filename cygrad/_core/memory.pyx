@@ -83,8 +83,8 @@ def rearrange_in_place(function, TensorImpl self not None, *arguments, **keyword
     if view is self:
         return self
     if view.storage is not self.storage:
-        raise RuntimeError(f"{getattr(function, '__name__', 'this')}_() would have to copy: the tensor cannot be seen in that shape; use the "
-                           "out-of-place form")
+        raise RuntimeError(f"{getattr(function, '__name__', 'this')}_() would have to copy: the tensor cannot be seen in that shape; "
+                           "use the out-of-place form")
     replace_memory(self, view, self.storage, self.storage.version + 1)
     if view.node is not None:
         attach(self, view.node, view.output_nr)

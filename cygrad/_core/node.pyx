@@ -6,10 +6,10 @@ from libc.stdlib cimport free, realloc
 
 from cygrad._core.saved cimport (SavedTensor, check_savable, check_version, packed_by_default, packs_by_default, released_error,
                                  saved_operand, saved_result)
-from cygrad._core.storage cimport dtypes
+from cygrad._core.storage cimport version_of
 from cygrad._core.tracking cimport track_node, track_reachable, track_tensor
 from cygrad._core.tensor cimport (REQUIRES_GRAD, RETAINS_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, make_untracked,
-                                  shallow_copy, sizes_tuple)
+                                  shallow_copy)
 
 import weakref
 
@@ -152,7 +152,7 @@ cdef class Node:
             tensor.base.flags |= SAVED
         if hook_pairs and packs_by_default():
             return self.pack(place, tensor)
-        return keep(self, place, shallow_copy(tensor) if place == RESULT else tensor, tensor.storage.version)
+        return keep(self, place, shallow_copy(tensor) if place == RESULT else tensor, version_of(tensor.storage))
 
     cdef int pack(self, int place, TensorImpl tensor) except -1:
         """Keep what the hooks of this thread make of a tensor; they see a result with its history."""
@@ -193,7 +193,7 @@ cdef class Node:
         if self.flags & NODE_PACKED and isinstance(saved, SavedTensor):
             return (<SavedTensor>saved).value(self, cg_grad_mode_address()[0])
         tensor = <TensorImpl>saved
-        if tensor.storage.version != version:
+        if version_of(tensor.storage) != version:
             check_version(tensor, version, self if place == RESULT else tensor.node, self)
         if place == RESULT or not cg_grad_mode_address()[0]:
             return tensor

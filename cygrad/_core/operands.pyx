@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t, intptr_t, uint8_t
 from libc.string cimport memcpy
 
 from cygrad._core.node cimport grad_mode, is_inference_mode
-from cygrad._core.storage cimport dtypes
+from cygrad._core.storage cimport count_change, dtypes
 from cygrad._core.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, empty, empty_strided, needs_grad, sizes_tuple, tensor_type)
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize, cg_kind, copy)
 
@@ -292,7 +292,7 @@ cdef TensorImpl write_out(TensorImpl out, TensorImpl result, bint recorded):
         raise RuntimeError(f"result type {dtypes[result.dtype_nr].name} can't be cast to the desired output type "
                            f"{dtypes[out.dtype_nr].name}")
     copy_into(out, result)
-    out.storage.version += 1
+    count_change(out.storage)
     return out
 
 
@@ -344,7 +344,7 @@ cdef int copy_elements(TensorImpl target, TensorImpl source, bint release_gil) e
     fill_operand(&operands[0], target, target.dtype_nr, ndim, shape)
     fill_operand(&operands[1], source, source.dtype_nr, ndim, shape)
     if release_gil and target.count >= RELEASE_GIL:
-        held = source.storage       # other threads may give the source other memory meanwhile
+        _held = source.storage       # other threads may give the source other memory meanwhile
         with nogil:
             copy(&operands[0], &operands[1], ndim, shape)
     else:

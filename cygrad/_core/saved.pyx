@@ -5,7 +5,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 cimport cygrad._core.node as graph
 from cygrad._core.node cimport LEAF, Node, grad_mode, refresh, with_origin, with_own_history
-from cygrad._core.storage cimport dtypes
+from cygrad._core.storage cimport dtypes, version_of, visible_version
 from cygrad._core.tensor cimport INFERENCE, REQUIRES_GRAD, TensorImpl, shallow_copy, sizes_tuple
 from cygrad._core.tracking cimport track_reachable
 
@@ -74,14 +74,14 @@ cdef class SavedTensor:
 
     cdef int pack(self, TensorImpl tensor, object packer, object unpacker) except -1:
         """Keep what a hook makes of a tensor in place of the tensor."""
-        cdef unsigned long long version = tensor.storage.version
+        cdef unsigned long long version = version_of(tensor.storage)
         cdef int mode = grad_mode()[0]
         grad_mode()[0] = False
         try:
             packed = packer(tensor)
         finally:
             grad_mode()[0] = mode
-        if tensor.storage.version != version:
+        if version_of(tensor.storage) != version:
             raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be "
                                "modified by in-place operations as this can lead to unexpected side-effects. Change a clone() of it.")
         # What is still the saved memory is still checked for changes; what became of a copy is the hook's affair.
@@ -176,7 +176,7 @@ cdef SavedTensor packed_by_default(TensorImpl tensor, bint is_output):
 
 
 cdef SavedTensor saved_tensor(TensorImpl tensor, bint is_output):
-    cdef unsigned long long version = tensor.storage.version
+    cdef unsigned long long version = version_of(tensor.storage)
     check_savable(tensor)
     refresh(tensor)
     if is_output:
@@ -209,12 +209,14 @@ def released_error_of():
 
 cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, Node reader) except -1:
     """Refuse a saved tensor that was changed in place; `maker` gave it as an output, `reader` saved it (either may be None)."""
-    if tensor.storage.version == version:
+    if version_of(tensor.storage) == version:
         return 0
+    now = visible_version(version_of(tensor.storage))
+    route = " (it was changed through .data)" if now == visible_version(version) else ""
     source = f"which is output {tensor.output_nr} of {maker.node_name()}, " if maker is not None else ""
     raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: "
                        f"[cygrad {dtypes[tensor.dtype_nr].name} {list(sizes_tuple(tensor.ndim, tensor.sizes))}], {source}"
-                       f"is at version {tensor.storage.version}; expected version {version} instead. It was saved "
+                       f"is at version {now}; expected version {visible_version(version)} instead{route}. It was saved "
                        f"by {reader.node_name() if reader is not None else 'an operation'}: "
                        "use the out-of-place form of what changed it, or clone() it before.")
 

@@ -1,7 +1,8 @@
 """Element types and the memory of tensors.
 
 A Storage owns its bytes (inside itself when small), or holds a buffer export, or borrows from another Storage.
-64 readable and writable bytes follow owned data. The version counts in-place changes, shared by all views. Needs the GIL.
+64 readable and writable bytes follow owned data. The version counts in-place changes, shared by all views; changes through `.data`,
+which borrows with a counter of its own, are counted in its high bits, which users do not see. Needs the GIL.
 """
 from libc.stdint cimport intptr_t
 
@@ -23,8 +24,9 @@ cdef class DType:
 cdef class Storage:
     cdef char* data
     cdef readonly size_t nbytes
-    cdef readonly unsigned long long version
+    cdef unsigned long long version
     cdef bint padded        # owned, hence followed by padding
+    cdef bint borrowed      # from another Storage
     cdef readonly bint readonly
     cdef object owner       # a memoryview (foreign memory), another Storage (borrowed), or None
     cdef cg_small small     # SMALL bytes and the padding
@@ -35,3 +37,19 @@ cdef int default_dtype() noexcept
 cdef Storage new_storage(size_t nbytes)
 cdef Storage storage_of_buffer(object view)
 cdef Storage borrow(Storage parent)
+
+cdef enum:
+    VISIBLE_BITS = 48       # of a version: those above count changes through `.data`
+
+cdef inline unsigned long long version_of(Storage storage) noexcept:
+    """Return the number that every change of the memory makes larger; comparing two of them finds each change in between."""
+    return storage.version if not storage.borrowed else storage.version + (<Storage>storage.owner).version
+
+cdef inline unsigned long long visible_version(unsigned long long version) noexcept:
+    return version & ((1ULL << VISIBLE_BITS) - 1)
+
+cdef inline void count_change(Storage storage) noexcept:
+    """Count an in-place change."""
+    storage.version += 1
+    if storage.borrowed:
+        (<Storage>storage.owner).version += 1ULL << VISIBLE_BITS

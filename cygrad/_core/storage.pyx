@@ -171,5 +171,8 @@ cdef Storage storage_of_buffer(object view):
 cdef Storage borrow(Storage parent):
     """Make a Storage over the same memory with a version counter of its own (`.data`)."""
     cdef Storage storage = Storage.__new__(Storage)
+    # The memory's own Storage, so that changes through a borrower of a borrower are counted there too.
+    parent = <Storage>parent.owner if parent.borrowed else parent
     storage.owner, storage.data, storage.nbytes, storage.readonly = parent, parent.data, parent.nbytes, parent.readonly
+    storage.borrowed = True
     return storage

@@ -18,12 +18,12 @@ cdef bint overlaps_itself(int ndim, const intptr_t* sizes, const intptr_t* strid
     """Say whether two elements may share a place; False is sure."""
     cdef intptr_t extent = 1
     cdef bint used[MAX_DIMS]
-    cdef int d, turn, least
+    cdef int d, least
     for d in range(ndim):
         if sizes[d] == 0:
             return False
         used[d] = sizes[d] == 1
-    for turn in range(ndim):
+    for _ in range(ndim):
         least = -1
         for d in range(ndim):
             if not used[d] and (least < 0 or strides[d] < strides[least]):

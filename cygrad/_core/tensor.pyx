@@ -8,7 +8,7 @@ from libc.stdlib cimport free, malloc
 
 from cygrad._core.node cimport Hooks, NODE_ACCUMULATES, grad_mode, gradient_edge, hooks_of, is_inference_mode, refresh
 from cygrad._core.tracking cimport track_reachable
-from cygrad._core.storage cimport DType, Storage, borrow, dtypes, new_storage
+from cygrad._core.storage cimport DType, Storage, borrow, count_change, dtypes, new_storage, visible_version
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
 
 import warnings
@@ -487,11 +487,11 @@ cdef class TensorImpl:
         """How often the memory was changed in place."""
         if self.flags & INFERENCE:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return self.storage.version
+        return visible_version(self.storage.version)
 
     def _increment_version(self):
         """Count a change that was made to the memory by other means."""
-        self.storage.version += 1
+        count_change(self.storage)
 
     def is_inference(self):
         """Say whether the tensor was made in inference mode.

@@ -187,7 +187,8 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
             scalar[k] = True
         simple = simple and (direct[k] or scalar[k])
     overrun = overrun and ndim <= 1
-    stream = stream and ndim <= 1 and kernel.streams[dtype] is not NULL and direct[output] and <size_t>operands[output].data % _vector_bytes == 0
+    stream = (stream and ndim <= 1 and kernel.streams[dtype] is not NULL and direct[output]
+              and <size_t>operands[output].data % _vector_bytes == 0)
     while index < stop:
         n = stop - index
         for k in range(count):

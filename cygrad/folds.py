@@ -194,9 +194,9 @@ def _running_extremum(name: str, fold: np.ufunc, adjective: str) -> Callable[...
         shape = [-1 if k == d else 1 for k in range(array.ndim)]
         attained = (array == values) | (array != array) & (values != values)
         indices = np.maximum.accumulate(np.where(attained, np.arange(array.shape[d]).reshape(shape), 0), d)
-        results = [from_array(part.reshape(tuple(input.shape))) for part in (values, indices)]
-        record_rule(name, (input, results[1]), results[0], (tuple(input.shape), d), 2)
-        return delivered_pair(result_type, *results, out)
+        result, places = (from_array(part.reshape(tuple(input.shape))) for part in (values, indices))
+        record_rule(name, (input, places), result, (tuple(input.shape), d), 2)
+        return delivered_pair(result_type, result, places, out)
 
     return named(function, name, f"{adjective} element up to each along `dim`, with the place of the last such: (values, indices).\n\n"
                  f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([2., 2.]), 0).indices\ntensor([0, 1])\n")

@@ -247,7 +247,8 @@ rule("std", dx=lambda g, x, y, dim, scale: keep_dims((g / y).masked_fill(y == 0,
 for _order in ("sort", "topk", "kthvalue", "median", "nanmedian"):
     rule(_order, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter(dim, indices, g.reshape(indices.shape)), dindices=None,
          linear=True)
-rule("median_of_all", dx=lambda g, x, y: shared(g, (x == y) | (x != x) & (y != y)), node="MedianBackward0")
+for _median in ("median", "nanmedian"):
+    rule(_median + "_of_all", dx=lambda g, x, y: shared(g, (x == y) | (x != x) & (y != y)), node=_median.capitalize() + "Backward0")
 for _extremum in ("cummax", "cummin"):
     rule(_extremum, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter_add(dim, indices, g), dindices=None, linear=True)
 rule("cumprod", dx=lambda g, x, y, dim: x._cumprod_gradient(g, y, dim))

@@ -202,8 +202,10 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[An
         if cuts > 2**31:
             raise OutOfMemoryError(f"tensor_split(): {cuts} views are more than memory holds; ask for fewer sections")
         least, more = divmod(size, cuts)
-        bounds = [number * least + min(number, more) for number in range(cuts + 1)]
-        parts = [slice(start, stop) for start, stop in itertools.pairwise(bounds)]
+        parts = [slice(0)] * cuts       # at once, so that a senseless number is out of memory, not out of time
+        for number in range(cuts):
+            start = number * least + min(number, more)
+            parts[number] = slice(start, start + least + (number < more))
     return tuple(input[(slice(None),) * d + (part,)] for part in parts)
 
 

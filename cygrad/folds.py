@@ -194,9 +194,9 @@ def _running_extremum(name: str, fold: np.ufunc, adjective: str) -> Callable[...
         shape = [-1 if k == d else 1 for k in range(array.ndim)]
         attained = (array == values) | (array != array) & (values != values)
         indices = np.maximum.accumulate(np.where(attained, np.arange(array.shape[d]).reshape(shape), 0), d)
-        results = [from_array(part.reshape(tuple(input.shape))) for part in (values, indices)]
-        record_rule(name, (input, results[1]), results[0], (tuple(input.shape), d), 2)
-        return delivered_pair(result_type, *results, out)
+        result, places = (from_array(part.reshape(tuple(input.shape))) for part in (values, indices))
+        record_rule(name, (input, places), result, (tuple(input.shape), d), 2)
+        return delivered_pair(result_type, result, places, out)
 
     return named(function, name, f"{adjective} element up to each along `dim`, with the place of the last such: (values, indices).\n\n"
                  f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([2., 2.]), 0).indices\ntensor([0, 1])\n")
@@ -240,7 +240,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     if any(end.ndim != input.ndim for end in ends):
         raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     result = functions["cat"]([part for part in (prepend, input, append) if part is not None], d) if ends else input
-    for _ in range(min(n, result.shape[d])):     # nothing is left after as many
+    for _ in range(min(n, result.shape[d])):
         size = max(result.shape[d], 1)
         later, earlier = result.narrow(d, min(1, result.shape[d]), size - 1), result.narrow(d, 0, size - 1)
         result = later != earlier if result.dtype.kind == "b" else later - earlier

@@ -33,8 +33,8 @@ in_place_methods: dict[str, Callable[..., Any]] = {}
 def _documentation(row: Elementwise, arguments: tuple[str, ...]) -> str:
     """Return the docstring of a row: what it is, its formula, its gradient."""
     domain = row.domain if row.domain[0] > 0 else (0.5, 1.0)
-    values = ", ".join("cygrad.tensor([True, False])" if operand in row.masks or set(row.kinds) == {"b", "i"} else
-                       f"cygrad.tensor([{domain[0]}, {domain[1]}])" for operand in row.operands)
+    numbers = {"bi": "True, False", "i": "1, 2"}.get(row.kinds, f"{domain[0]}, {domain[1]}")
+    values = ", ".join(f"cygrad.tensor([{'True, False' if operand in row.masks else numbers}])" for operand in row.operands)
     gradients = "".join(f"    d({row.name})/d({argument}) = {row.partials[operand]}\n"
                         for operand, argument in zip(row.operands, arguments, strict=False) if operand in row.partials)
     lets = "".join(f" where {name} = {text}" for name, text in row.let.items())

@@ -130,7 +130,7 @@ def _median_function(name: str, skips_nan: bool, sentence: str) -> Callable[...,
                 raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
             value = array[place(array, 0)[0]] if array.size else np.nan
             result = from_array(np.array(value, array.dtype))
-            return delivered(record_rule("median_of_all", (input,), result, ()) if array.size else result, out)
+            return delivered(record_rule(name + "_of_all", (input,), result, ()) if array.size else result, out)
         d = normalized_dim(dim, input.ndim)
         array = np.atleast_1d(to_array(input))
         if not array.shape[d]:

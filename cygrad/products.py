@@ -294,7 +294,8 @@ def _parsed(arguments: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | No
         raise ValueError("einsum(): must specify the equation string and at least one operand")
     if len(labels) != len(operands):
         fewer = "fewer" if len(operands) < len(labels) else "more"
-        raise RuntimeError(f"einsum(): {fewer} operands were provided than specified in the equation: {len(operands)} for {len(labels)} terms")
+        raise RuntimeError(f"einsum(): {fewer} operands were provided than specified in the equation: {len(operands)} for {len(labels)} "
+                           "terms")
     return labels, output, list(operands)
 
 
@@ -327,8 +328,8 @@ def einsum(*arguments: Any) -> Any:
         named_dims, ellipsis = len(labels) - ("..." in labels), "..." in labels
         if named_dims > tensor.ndim or not ellipsis and named_dims != tensor.ndim:
             raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named_dims}) "
-                               f"{'is more than' if ellipsis else 'does not match'} the number of dimensions ({tensor.ndim}) for operand {k}"
-                               f"{'' if ellipsis else ' and no ellipsis was given'}")
+                               f"{'is more than' if ellipsis else 'does not match'} the number of dimensions ({tensor.ndim}) for operand "
+                               f"{k}{'' if ellipsis else ' and no ellipsis was given'}")
         if ellipsis:
             widest = max(widest, tensor.ndim - named_dims)
     spread = [("...", place) for place in range(widest)]     # the dims of the ellipsis, aligned at the last
@@ -357,8 +358,8 @@ def einsum(*arguments: Any) -> Any:
         tensor, labels = _without_repeats(tensor, labels, k)
         for label, size in zip(labels, tensor.shape, strict=True):
             if size != 1 and sizes.setdefault(label, size) != size:
-                raise RuntimeError(f"einsum(): subscript {label} has size {size} for operand {k} which does not broadcast with previously seen "
-                                   f"size {sizes[label]}")
+                raise RuntimeError(f"einsum(): subscript {label} has size {size} for operand {k} which does not broadcast with previously "
+                                   f"seen size {sizes[label]}")
         prepared.append((tensor, [numbers[label] for label in labels]))
     return _reduced(prepared, [numbers[label] for label in output])
 
@@ -405,7 +406,8 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
     """
     x = checked_tensor("norm", input) if dtype is None else input.to(dtype)
     if p == "nuc":
-        raise NotImplementedError("norm(): p='nuc' is the sum of singular values, which this version does not compute; use numpy.linalg.norm")
+        raise NotImplementedError("norm(): p='nuc' is the sum of singular values, which this version does not compute; use "
+                                  "numpy.linalg.norm")
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     if not x.is_floating_point():
@@ -413,9 +415,10 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
     order = 2.0 if p is None or p == "fro" else float(p)
     dims = normalized_dims(dim, x.ndim)
     if x.numel() == 0 and (order < 0 or order == math.inf):
-        empty = "on an empty tensor" if dim is None else f"on the dimension {dims[0]} because this dimension is empty and"
+        empty = "on an empty tensor" if dim is None else f"on the dimension {dims[0]}, which is empty,"
         if dim is None or any(x.shape[d] == 0 for d in dims):
-            raise RuntimeError(f"linalg.vector_norm cannot compute the {order} norm {empty} because the operation does not have an identity")
+            raise RuntimeError(f"linalg.vector_norm cannot compute the {order} norm {empty} because the operation does not have an "
+                               "identity")
     result = unrecorded(lambda: _norm(x.detach(), order, dims, keepdim))
     return delivered(record_rule("norm", (x,), result, (dims, order)), out)
 

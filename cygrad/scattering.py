@@ -138,8 +138,8 @@ def _source_of(name: str, input: Any, index: Any, src: Any) -> Any:
         raise TypeError(f"{name}(): argument 'src' (position 4) must be Tensor, not {type(src).__name__}")
     _same_dtype(f"{name}(): Expected self.dtype to be equal to src.dtype", input, src)
     if index.numel() and (max(src.ndim, 1) != max(index.ndim, 1) or any(n > m for n, m in zip(index.shape, src.shape, strict=False))):
-        raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from the dimension that "
-                           f"is indexed and to be no larger size than src {list(src.shape)}")
+        raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from the dimension "
+                           f"that is indexed and to be no larger size than src {list(src.shape)}")
     return src
 
 
@@ -360,7 +360,8 @@ def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Plan:
     ours, theirs = (shape[:d] + shape[d + 1:] for shape in (shape_of(input), shape_of(source)))
     if ours != theirs:
         raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-                           f"{' '.join(map(str, ours))} at dimension {d} and source slice shape: {' '.join(map(str, theirs))} at dimension 0.")
+                           f"{' '.join(map(str, ours))} at dimension {d} and source slice shape: {' '.join(map(str, theirs))} at dimension "
+                           "0.")
     if source.ndim and len(places) != source.shape[d]:
         raise IndexError(f"index_copy_(): Number of indices ({len(places)}) should be equal to source.size(dim) ({source.shape[d]})")
     _check_bounds(places, input.shape[d] if input.ndim else 1, d, IndexError, "index_copy_(): ")

@@ -36,7 +36,9 @@ def numpy_softmax(a, axis):
 FOLDS = {
     "sum": (lambda a, **k: np.sum(a, dtype=wide(a.dtype), **k), DTYPES),
     "prod": (lambda a, **k: np.prod(a, dtype=wide(a.dtype), **k), DTYPES),
+    "nansum": (lambda a, **k: np.nansum(a, dtype=wide(a.dtype), **k), DTYPES),
     "mean": (np.mean, FLOATS),
+    "nanmean": (np.mean, FLOATS),
     "amax": (np.max, DTYPES),
     "amin": (np.min, DTYPES),
     "any": (np.any, DTYPES),
@@ -51,6 +53,7 @@ FOLDS = {
 }
 SCANS = {
     "cumsum": (lambda a, axis: np.cumsum(a, axis, dtype=wide(a.dtype)).reshape(a.shape), DTYPES),
+    "cumprod": (lambda a, axis: np.cumprod(a, axis, dtype=wide(a.dtype)).reshape(a.shape), DTYPES),
     "softmax": (numpy_softmax, FLOATS),
     "log_softmax": (lambda a, axis: np.log(numpy_softmax(a, axis)), FLOATS),
 }
@@ -122,9 +125,9 @@ def tolerance(name, array, expected):
     """Return the error allowed beside the last rounding: folds accumulate in float64, composites in their dtype."""
     if name in ("amax", "amin", "max", "min"):
         return 0
-    if name == "prod":
-        return np.finfo(float).eps * array.size * np.abs(expected)
-    if name in ("sum", "mean", "cumsum"):  # the running sum adds one by one
+    if name in ("prod", "cumprod"):
+        return 1e-310 + np.finfo(float).eps * array.size * np.abs(expected)
+    if name in ("sum", "nansum", "mean", "cumsum"):  # the running sum adds one by one
         return (array.size if name == "cumsum" else 8) * np.finfo(float).eps * np.abs(array).sum(dtype=np.longdouble)
     return 32 * np.finfo(array.dtype).eps * (3 + np.abs(expected))
 
@@ -133,7 +136,7 @@ def tolerance(name, array, expected):
 @pytest.mark.filterwarnings("ignore:Degrees of freedom")
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_values_over_all_dims_and_layouts(name, dtype):
-    domain = (-1.5, 1.5) if name == "prod" else (-3, 3)
+    domain = (-1.5, 1.5) if name in ("prod", "cumprod") else (-3, 3)
     for shape, layout, dim in itertools.product(SHAPES, LAYOUTS.values(), DIMS):
         if not fits(name, len(shape), dim) or name in ("var", "std") and math.prod(shape) < 2:
             continue
@@ -222,7 +225,7 @@ def test_the_dtype_asked_for(name, target):
 
 
 # ----- Empties, NaN, overflow -----
-NOTHING = {"sum": 0.0, "prod": 1.0, "mean": NAN, "any": False, "all": True, "var": NAN, "std": NAN, "logsumexp": -INF}
+NOTHING = {"sum": 0.0, "nansum": 0.0, "prod": 1.0, "mean": NAN, "any": False, "all": True, "var": NAN, "std": NAN, "logsumexp": -INF}
 
 
 @pytest.mark.parametrize(("name", "identity"), NOTHING.items())

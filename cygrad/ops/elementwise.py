@@ -138,7 +138,7 @@ elementwise("exp", y="exp(x)", dx="y", numpy="exp", cost=1, doc="Exponential of 
 elementwise("expm1", y="expm1(x)", dx="y + 1", numpy="expm1", cost=1, doc="exp(x) - 1, accurate for small x.")
 elementwise("exp2", y="exp2(x)", dx="y * 0.6931471805599453", numpy="exp2", cost=1, doc="Two to the power of each element.")
 elementwise("log", y="log(x)", dx="1 / x", numpy="log", domain=(0.1, 3), cost=1, doc="Natural logarithm of each element.")
-elementwise("log1p", y="log1p(x)", dx="1 / (1 + x)", numpy="log1p", domain=(-0.5, 3), cost=1,
+elementwise("log1p", y="log1p(x)", dx="1 / (1 + x)", numpy="log1p", domain=(-0.5, 3), node="Log1P", cost=1,
             doc="log(1 + x), accurate for small x.")
 elementwise("log2", y="log2(x)", dx="1 / (x * 0.6931471805599453)", numpy="log2", domain=(0.1, 3), cost=1,
             doc="Logarithm to base 2 of each element.")
@@ -161,23 +161,23 @@ elementwise("asin", y="asin(x)", dx="1 / sqrt(1 - x * x)", numpy="arcsin", domai
 elementwise("acos", y="acos(x)", dx="-1 / sqrt(1 - x * x)", numpy="arccos", domain=(-0.9, 0.9), cost=1, aliases=("arccos",),
             doc="Inverse cosine of each element.")
 elementwise("atan", y="atan(x)", dx="1 / (1 + x * x)", numpy="arctan", cost=1, aliases=("arctan",), doc="Inverse tangent of each element.")
-elementwise("atan2", y="atan2(a, b)", da="b / (a * a + b * b)", db="-a / (a * a + b * b)", numpy="arctan2", domain=(0.3, 2), cost=1,
-            aliases=("arctan2",), doc="Angle of the point (b, a), from -pi to pi.")
+elementwise("atan2", y="atan2(a, b)", let={"square": "a * a + b * b if a != 0 or b != 0 else 1"}, da="b / square", db="-a / square",
+            numpy="arctan2", domain=(0.3, 2), cost=1, aliases=("arctan2",), doc="Angle of the point (b, a), from -pi to pi.")
 elementwise("sinh", y="sinh(x)", dx="cosh(x)", numpy="sinh", cost=1, doc="Hyperbolic sine of each element.")
 elementwise("cosh", y="cosh(x)", dx="sinh(x)", numpy="cosh", cost=1, doc="Hyperbolic cosine of each element.")
 elementwise("asinh", y="copysign(log1p(m + m * m / (1 + sqrt(1 + m * m))) if m < 10000 else log(m) + 0.6931471805599453, x)",
             let={"m": "abs(x)"}, dx="1 / sqrt(x * x + 1)", numpy="arcsinh", cost=1, aliases=("arcsinh",),
             doc="Inverse hyperbolic sine of each element.")
 elementwise("acosh", y="log1p(m + sqrt(m) * sqrt(m + 2)) if x < 10000 else log(x) + 0.6931471805599453", let={"m": "x - 1"},
-            dx="1 / sqrt((x - 1) * (x + 1))", numpy="arccosh", domain=(1.1, 3), cost=1, aliases=("arccosh",),
+            dx="1 / sqrt(x * x - 1)", numpy="arccosh", domain=(1.1, 3), cost=1, aliases=("arccosh",),
             doc="Inverse hyperbolic cosine of each element.")
 elementwise("atanh", y="copysign(0.5 * log1p(2 * m / (1 - m)), x)", let={"m": "abs(x)"}, dx="1 / (1 - x * x)", numpy="arctanh",
             domain=(-0.9, 0.9), cost=1, aliases=("arctanh",), doc="Inverse hyperbolic tangent of each element.")
 elementwise("sinc", y="1 if x == 0 else 0 if abs(x) > 9007199254740992 and abs(x) < inf else sin(p) / p", cost=2,
             let={"p": "3.141592653589793 * (x if x != 0 else 1)"},
             dx="0 if x == 0 else (cos(p) - sin(p) / p) / (x if x != 0 else 1)", doc="sin(pi * x) / (pi * x) of each element.")
-elementwise("deg2rad", y="x * 0.017453292519943295", dx="0.017453292519943295", doc="Angles in degrees as radians.")
-elementwise("rad2deg", y="x * 57.29577951308232", dx="57.29577951308232", doc="Angles in radians as degrees.")
+elementwise("deg2rad", node="Deg2Rad", y="x * 0.017453292519943295", dx="0.017453292519943295", doc="Angles in degrees as radians.")
+elementwise("rad2deg", node="Rad2Deg", y="x * 57.29577951308232", dx="57.29577951308232", doc="Angles in radians as degrees.")
 elementwise("tanh", y="tanh(x)", dx="1 - y * y", numpy="tanh", cost=1, doc="Hyperbolic tangent of each element.")
 elementwise("erf", y="erf(x)", dx="1.1283791670955126 * exp(-x * x)", cost=1,
             doc="Error function of each element (Abramowitz and Stegun 7.1.1).")
@@ -199,31 +199,31 @@ elementwise("gelu_tanh", y="0.5 * x * (1 + s)", let={"s": "tanh(0.79788456080286
             method=False, doc="Gaussian error linear unit, in its approximation by tanh.")
 elementwise("silu", y="x * s", dx="s * (1 + x * (1 - s))", let={"s": "1 / (1 + exp(-x))"}, cost=1,
             doc="Sigmoid linear unit, x * sigmoid(x).")
-elementwise("logsigmoid", y="minimum(x, 0) - log1p(exp(-abs(x)))", dx="1 / (1 + exp(x))", cost=1, method=False,
+elementwise("logsigmoid", node="LogSigmoid", y="minimum(x, 0) - log1p(exp(-abs(x)))", dx="1 / (1 + exp(x))", cost=1, method=False,
             doc="Logarithm of the sigmoid, without underflow.")
-elementwise("elu", y="x if x > 0 else alpha * expm1(x)", dx="1 if x > 0 else alpha * exp(x if x <= 0 else 0)", params={"alpha": 1.0},
+elementwise("elu", y="x if x > 0 else alpha * expm1(x)", dx="1 if x > 0 else alpha * exp(0 if x > 0 else x)", params={"alpha": 1.0},
             cost=1, method=False, doc="Exponential linear unit: x, or alpha * (exp(x) - 1) below 0.")
 elementwise("selu", y="1.0507009873554805 * x if x > 0 else 1.7580993408473766 * expm1(x)", cost=1, method=False,
-            dx="1.0507009873554805 if x > 0 else 1.7580993408473766 * exp(x if x <= 0 else 0)",
+            dx="1.0507009873554805 if x > 0 else 1.7580993408473766 * exp(0 if x > 0 else x)", node="Elu",
             doc="Scaled exponential linear unit (Klambauer et al. 2017).")
-elementwise("celu", y="x if x > 0 else alpha * expm1(x / alpha)", dx="1 if x > 0 else exp((x if x <= 0 else 0) / alpha)",
+elementwise("celu", y="x if x > 0 else alpha * expm1(x / alpha)", dx="1 if x > 0 else exp((0 if x > 0 else x) / alpha)",
             params={"alpha": 1.0}, cost=1, method=False, doc="Continuously differentiable exponential linear unit.")
 elementwise("leaky_relu", y="x if x > 0 else x * negative_slope", dx="1 if x > 0 else negative_slope", params={"negative_slope": 0.01},
             edges=(0.0,), method=False, doc="Rectifier with a slope below 0.")
 elementwise("hardtanh", y="minimum(maximum(x, min_val), max_val)", dx="1 if x > min_val and x < max_val else 0", edges=(-1.0, 1.0),
             params={"min_val": -1.0, "max_val": 1.0}, method=False, doc="Elements limited to a range; the gradient is 0 at its bounds.")
-elementwise("relu6", y="minimum(maximum(x, 0), 6)", dx="1 if x > 0 and x < 6 else 0", edges=(0.0, 6.0), method=False,
+elementwise("relu6", node="Hardtanh", y="minimum(maximum(x, 0), 6)", dx="1 if x > 0 and x < 6 else 0", edges=(0.0, 6.0), method=False,
             doc="Rectifier limited to 6.")
 elementwise("softsign", y="x / (1 + abs(x))", dx="1 / ((1 + abs(x)) * (1 + abs(x)))", method=False, doc="x / (1 + abs(x)).")
 elementwise("mish", y="x * t", let={"t": "tanh(x if x > 20 else log1p(exp(x)))"}, dx="t + x * (1 - t * t) / (1 + exp(-x))", cost=2,
             method=False, doc="x * tanh(softplus(x)) (Misra 2019).")
 elementwise("hardsigmoid", y="minimum(maximum(x + 3, 0), 6) / 6", dx="0.16666666666666666 if x > -3 and x < 3 else 0", method=False,
             edges=(-3.0, 3.0), doc="Sigmoid in three straight pieces.")
-elementwise("hardswish", y="x * minimum(maximum(x + 3, 0), 6) / 6", dx="0 if x <= -3 else x / 3 + 0.5 if x < 3 else 1", method=False,
+elementwise("hardswish", y="x * minimum(maximum(x + 3, 0), 6) / 6", dx="0 if x <= -3 else 1 if x >= 3 else x / 3 + 0.5", method=False,
             edges=(-3.0, 3.0), doc="x times its hardsigmoid.")
-elementwise("softshrink", y="x - lambd if x > lambd else x + lambd if x < -lambd else x * 0", dx="0 if x >= -lambd and x <= lambd else 1",
+elementwise("softshrink", y="x - lambd if x > lambd else x + lambd if x < -lambd else x * 0", dx="1 if x > lambd or x < -lambd else 0",
             params={"lambd": 0.5}, edges=(-0.5, 0.5), method=False, doc="Elements moved towards 0 by `lambd`, those nearer to it set to 0.")
-elementwise("hardshrink", y="0 if x >= -lambd and x <= lambd else x", dx="0 if x >= -lambd and x <= lambd else 1", params={"lambd": 0.5},
+elementwise("hardshrink", y="0 if x >= -lambd and x <= lambd else x", dx="1 if x > lambd or x < -lambd else 0", params={"lambd": 0.5},
             edges=(-0.5, 0.5), doc="Elements with those not farther from 0 than `lambd` set to 0.")
 elementwise("tanhshrink", y="x - tanh(x)", dx="tanh(x) * tanh(x)", cost=1, method=False, doc="x - tanh(x).")
 elementwise("threshold", y="value if x <= threshold else x", dx="0 if x <= threshold else 1", params={"threshold": 0, "value": 0},

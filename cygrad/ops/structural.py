@@ -100,6 +100,7 @@ def norm_gradient(g, x, y, dim, p):
 def log_cumulative_gradient(g, x, y, dim):
     """Gradient of logcumsumexp: the positive and the negative parts of g are summed by their logarithms."""
     parts = [(part > 0).where(part.masked_fill(part <= 0, 1).log(), -1e300 if g.dtype.itemsize == 8 else -1e38) for part in (g, -g)]
+    y = y.masked_fill(y == float("-inf"), 0)
     positive, negative = (((part - y).flip(dim).logcumsumexp(dim).flip(dim) + x).exp() for part in parts)
     return positive - negative
 
@@ -246,7 +247,8 @@ rule("std", dx=lambda g, x, y, dim, scale: keep_dims((g / y).masked_fill(y == 0,
 for _order in ("sort", "topk", "kthvalue", "median", "nanmedian"):
     rule(_order, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter(dim, indices, g.reshape(indices.shape)), dindices=None,
          linear=True)
-rule("median_of_all", dx=lambda g, x, y: shared(g, (x == y) | (x != x) & (y != y)), node="MedianBackward0")
+for _median in ("median", "nanmedian"):
+    rule(_median + "_of_all", dx=lambda g, x, y: shared(g, (x == y) | (x != x) & (y != y)), node=_median.capitalize() + "Backward0")
 for _extremum in ("cummax", "cummin"):
     rule(_extremum, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter_add(dim, indices, g), dindices=None, linear=True)
 rule("cumprod", dx=lambda g, x, y, dim: x._cumprod_gradient(g, y, dim))

@@ -14,7 +14,6 @@ import numpy as np
 from cygrad import creation
 from cygrad._core.interop import from_array, to_array
 from cygrad._core.rules import record_rule
-from cygrad._core.storage import OutOfMemoryError
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.views import normalized_dim
 from cygrad._core.windows import broadcast_shape
@@ -199,8 +198,6 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[An
     else:
         if cuts <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {cuts}")
-        if cuts > 2**31:
-            raise OutOfMemoryError(f"tensor_split(): {cuts} views are more than memory holds; ask for fewer sections")
         least, more = divmod(size, cuts)
         parts = [slice(0)] * cuts       # at once, so that a senseless number is out of memory, not out of time
         for number in range(cuts):

@@ -234,6 +234,7 @@ INDEX = cg.tensor([[2, 0], [0, 0], [2, 0]])     # for scatter_reduce: places tha
 SOURCE = cg.zeros(5, 2, dtype=cg.float64, requires_grad=True)
 
 RULE_SAMPLES = {
+    "alias": [(lambda x: x.as_subclass(type("Field", (cg.Tensor,), {})), (2, 3))],
     "view": [
         (lambda x: x.view(2, 1, -1), (2, 3)),
         (lambda x: x.reshape(3, 2), (2, 3)),

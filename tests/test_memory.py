@@ -1,6 +1,8 @@
 """Memory comes back: cycles of every kind are collected, long training does not grow, no operator leaks an object."""
 
+import contextlib
 import gc
+import itertools
 import os
 import resource
 import sys
@@ -9,7 +11,7 @@ import pytest
 
 import cygrad as cg
 import samples
-from cygrad._testing import live_bytes
+from cygrad._testing import fail_alloc, live_bytes
 from cygrad.autograd import Function, grad
 from cygrad.autograd.graph import allow_mutation_on_saved_tensors, save_on_cpu, saved_tensors_hooks
 from cygrad.checkpoint import checkpoint, checkpoint_loop
@@ -236,3 +238,31 @@ def test_an_operator_leaves_no_object_and_no_reference(call, arrays):
     more_blocks, more_references, more_live = count()
     assert (more_references, more_live) == (references, live)
     assert more_blocks - blocks < 25
+
+
+# ----- Memory that a backward takes -----
+def allocations(function):
+    """Return how many storages a call takes."""
+    for n in itertools.count(1):
+        with fail_alloc(n) as failure, contextlib.suppress(cg.OutOfMemoryError):
+            function()
+        if not failure.fired:
+            return n - 1
+
+
+@pytest.mark.parametrize(("build", "expected"), [
+    (lambda a, b: a * b, 2),            # one for each leaf, which keeps it
+    (lambda a, b: (a * b).exp(), 3),    # the first is overwritten by its last partial, where nobody else holds it
+    (lambda a, b: a + b, 2),            # the weight is the user's: a copy for each
+    (lambda a, b: (a + b).sin(), 2),    # one leaf keeps what the other has copied
+])
+def test_gradients_are_not_copied_without_need(build, expected):
+    a, b = (cg.ones(5000, requires_grad=True) for _ in range(2))
+    weight = cg.ones(5000)
+
+    def run():
+        a.grad = b.grad = None
+        y.backward(weight, retain_graph=True)
+
+    y = build(a, b)
+    assert allocations(run) == expected

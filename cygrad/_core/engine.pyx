@@ -299,7 +299,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
             run_node(&run, index, keep_graph, captures, captured)
         run.evaluating = NULL
         run_callbacks(&run)
-    except:
+    except BaseException:
         if anomaly_mode and run.evaluating is not NULL:
             note_failure(<Node>run.evaluating)
         raise

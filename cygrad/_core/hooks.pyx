@@ -10,16 +10,15 @@ from cygrad._core.tensor cimport TensorImpl, sizes_tuple
 from cygrad._core.storage cimport dtypes
 
 import gc
+import itertools
 import types
 import weakref
-from itertools import count
 
 from cygrad._core.dispatch import ops
-from cygrad._core.node import HookTable
 
 
 # ----- Registering -----
-identifiers = count()
+identifiers = itertools.count()
 
 
 class RemovableHandle:

@@ -10,6 +10,7 @@ from cygrad._core.tracking cimport track_reachable
 from cygrad._core.interop cimport array_of
 from cygrad._core.operands cimport check_writable, copy_into, copy_of, overlaps, same_shape
 from cygrad._core.rules cimport RuleOp, any_wanted, node_of, node_of_inputs, record_view, rule_op
+from cygrad._core.saved cimport released_error
 from cygrad._core.storage cimport count_change, dtypes
 from cygrad._core.strided cimport laid_out, lies_within, overlaps_itself, part_of
 from cygrad._core.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
@@ -244,7 +245,8 @@ cdef class CopySlices(Node):
         return "CopySlices"
 
     cdef void release(self):
-        (<Node>self.op).release()
+        # The operator's node may be part of the graph by itself, where its result was saved: it is not ours to release.
+        self.op = None
 
     cdef TensorImpl put(self, TensorImpl g, TensorImpl part, PyObject** whole):
         """Return the gradient of the base: g with the view's part replaced."""
@@ -256,15 +258,18 @@ cdef class CopySlices(Node):
         return <TensorImpl>whole[0]
 
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
-        cdef Node node = <Node>self.op
+        cdef Node node
         cdef TensorImpl g, laid = None, part
         cdef PyObject* whole = NULL
         cdef PyObject* place
         cdef PyObject** parts
         cdef bint own
         cdef int k
+        if self.op is None:
+            raise released_error()
         if grads[0] is NULL:
             return 0
+        node = <Node>self.op
         own = is_unique(grads[0])
         g = <TensorImpl>grads[0]
         if grad_mode()[0]:

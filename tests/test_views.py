@@ -36,8 +36,8 @@ PROGRAMS = {
     "a view of a view that was changed": lambda y, w: [a := y.view(2, 2), b := a[0], a.mul_(w.view(2, 2)), b.mul_(w[:2])],
     "unsqueezed": lambda y, w: y.unsqueeze(0).mul_(w),
     "as_strided": lambda y, w: y.as_strided((2,), (2,), 1).mul_(w[:2]),
-    "saved result of a view": lambda y, w: y[1:3].exp_().mul_(w[:2]),
-    "saved result of a view, read again": lambda y, w: [v := y[1:3], v.exp_(), v.mul_(w[:2]), y.mul_(v.sum())],
+    "saved result of a view": lambda y, w: (y.mul_(w), y[1:3].exp_()),
+    "saved result of a view that is read": lambda y, w: [v := y[1:3], y.mul_(w), v.tanh_()],
     "diagonal of a matrix": lambda y, w: y.view(2, 2).as_strided((2,), (3,)).mul_(w[:2]),
 }
 

@@ -24,7 +24,6 @@ class OutOfMemoryError(MemoryError, RuntimeError): ...
 @final
 class Storage:
     nbytes: int
-    version: int
     readonly: bool
 
 dtype_by_name: dict[str, DType]

@@ -79,6 +79,14 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         x = (<object>x).to(dtype)
     if op.floats_only and cg_kind[x.dtype_nr] != b"f":
         raise RuntimeError(f"{op.row.refusal} Got: {dtypes[x.dtype_nr].name}; convert it first, or give dtype=")
+    # The common case first: all of a few elements.
+    if (x.flags & CONTIGUOUS and 0 < x.count <= BLOCK and not keepdim and dtype is None and out is None
+            and (dim is None or x.ndim == 1 and type(dim) is int and (dim == 0 or dim == -1))):
+        result = empty(op.kernel.out_dtype[x.dtype_nr], 0, NULL)
+        run_small(op.kernel, x.dtype_nr, x.data, x.count, result.data)
+        if op.rule is not None and wanted(x, None):
+            record(op.rule, x, None, result, params_of(op.rule, x, dim, x.count))
+        return result
     fill_mask(dim, x.ndim, mask)
     if op.needs_elements and x.count == 0 and (dim is None or dim == ()):
         raise RuntimeError(f"{op.name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "

@@ -46,8 +46,9 @@ static inline void cg_stream(void *out, const void *block) { memcpy(out, block, 
 
 /* Lanes of a dense reduction: the same number on every instruction set, for the same bits. */
 #define CG_LANES 64
-/* Bytes to fetch ahead in a whole block, which is one of many: hardware prefetchers stop at the end of a page. */
-#define CG_AHEAD 16384
+/* Bytes to fetch ahead, into the second-level cache, in a whole block: it is one of many, and hardware prefetchers stop at the
+   end of a page. */
+#define CG_AHEAD 32768
 
 #define lowest_float32 (-INFINITY)
 #define lowest_float64 ((double)-INFINITY)

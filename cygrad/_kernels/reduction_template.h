@@ -30,7 +30,8 @@ static inline __attribute__((always_inline)) void CG_FN(lanes)(const X *v, intpt
     intptr_t start = 0;
     for (int k = 0; k < lanes; k++) a[k] = START;
     for (; start + lanes <= n; start += lanes) {
-        for (int line = 0; ahead && line < lanes * (int)sizeof(X); line += 64) __builtin_prefetch((const char *)(v + start) + ahead + line);
+        for (int line = 0; ahead && line < lanes * (int)sizeof(X); line += 64)
+            __builtin_prefetch((const char *)(v + start) + ahead + line, 0, 1);
         _Pragma("omp simd") for (int k = 0; k < lanes; k++) { const T acc = a[k]; const T x = CG_ELEMENT(v[start + k]); a[k] = STEP; }
     }
     for (int k = 0; start + k < n; k++) { const T acc = a[k]; const T x = CG_ELEMENT(v[start + k]); a[k] = STEP; }

@@ -94,6 +94,8 @@ def reduction_kernels():
             known, suffix = {"acc", "x", "n"}, f"{row.name}_{dtype.name}"
             read = {key: FORMULA.to_c(FORMULA.parse(text), acc, known) for key, text in
                     {"START": row.start, "STEP": row.step, "COMBINE": row.combine or row.step, "FINISH": row.y}.items()}
+            if row.block_step and acc != dtype.name and dtype.kind == "f":
+                read["BLOCK_STEP"] = FORMULA.to_c(FORMULA.parse(row.block_step), dtype.name, known)
             element = "(value) != 0" if row.result == "bool" else "(T)(value)"
             defines = {"NAME": suffix, "X": dtype.c_type, "T": c_type(acc), "Y": c_type(out), "CG_ELEMENT(value)": element, **read}
             code += [f"#define {key} {value}" for key, value in defines.items()]

@@ -1,5 +1,5 @@
 /* The kernels of one reduction for one dtype, from the macros NAME, X (element), T (accumulator), Y (result), CG_ELEMENT (X to T),
- * START, STEP, COMBINE and FINISH. Included once for each; not guarded on purpose.
+ * START, STEP, COMBINE, FINISH and, where whole blocks are folded as X before they become T, BLOCK_STEP. Included once for each; not guarded on purpose.
  *
  * A dense block is folded in a fixed number of lanes and the lanes in a fixed tree, so the bits depend on the data and the
  * length alone: not on threads, position or instruction set.
@@ -25,6 +25,10 @@ static void CG_FN(across)(char *p, const char *q, intptr_t n) {
     CG_LOOP(T, n) { const T acc = a[i]; const T x = CG_ELEMENT(b[i]); a[i] = STEP; }
 }
 
+/* A step of the tree that folds lanes into one; a constant length becomes vectors. */
+#define CG_HALVE(a, half) \
+    _Pragma("omp simd") for (int k = 0; k < half; k++) { const T acc = a[k], x = a[k + half]; a[k] = COMBINE; }
+
 static inline __attribute__((always_inline)) void CG_FN(lanes)(const X *v, intptr_t n, T *out, const int lanes, const int ahead) {
     T a[CG_LANES];
     intptr_t start = 0;
@@ -41,7 +45,26 @@ static inline __attribute__((always_inline)) void CG_FN(lanes)(const X *v, intpt
     *out = a[0];
 }
 
+#ifdef BLOCK_STEP
+/* One of many blocks: twice the lanes of the element's own type, whose results are combined as T. Conversions would cost more
+   than memory does. */
+static void CG_FN(whole)(const X *v, T *out) {
+    X a[2 * CG_LANES];
+    T b[2 * CG_LANES];
+    for (int k = 0; k < 2 * CG_LANES; k++) a[k] = START;
+    for (int start = 0; start < CG_REDUCTION_BLOCK; start += 2 * CG_LANES) {
+        _Pragma("omp simd") for (int k = 0; k < 2 * CG_LANES; k++) { const X acc = a[k], x = v[start + k]; a[k] = BLOCK_STEP; }
+    }
+    _Pragma("omp simd") for (int k = 0; k < 2 * CG_LANES; k++) b[k] = a[k];
+    CG_HALVE(b, 64) CG_HALVE(b, 32) CG_HALVE(b, 16) CG_HALVE(b, 8) CG_HALVE(b, 4) CG_HALVE(b, 2) CG_HALVE(b, 1)
+    *out = b[0];
+}
+#endif
+
 static void CG_FN(dense)(const char *p, intptr_t n, char *out) {
+#ifdef BLOCK_STEP
+    if (n == CG_REDUCTION_BLOCK) { CG_FN(whole)((const X *)p, (T *)out); return; }
+#endif
     if (n < 2 * CG_LANES) CG_FN(lanes)((const X *)p, n, (T *)out, 4, 0);
     else if (n < CG_REDUCTION_BLOCK) CG_FN(lanes)((const X *)p, n, (T *)out, CG_LANES, 0);
     else CG_FN(lanes)((const X *)p, n, (T *)out, CG_LANES, CG_AHEAD);
@@ -81,3 +104,5 @@ static intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const ch
 #undef STEP
 #undef COMBINE
 #undef FINISH
+#undef BLOCK_STEP
+#undef CG_HALVE

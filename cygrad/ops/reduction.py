@@ -14,7 +14,8 @@ class Reduction(SimpleNamespace):
 
     ``step`` folds element ``x`` into the accumulator ``acc``; ``combine`` (default: the step) folds a partial result;
     ``y`` finishes, knowing the count ``n``. A row with result "bool" reads ``x`` as `x != 0`. ``empty`` False: an empty fold is an error.
-    ``wide`` accumulates in the widest type of the kind. ``scan`` names the cumulative operator made of the same step.
+    ``wide`` accumulates in the widest type of the kind; with ``block_step`` the lanes of a whole block of 4096 elements are folded in the
+    elements' own type before that. ``scan`` names the cumulative operator made of the same step.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Reduction(SimpleNamespace):
     step: str
     start: str
     combine: str | None = None
+    block_step: str | None = None
     empty: bool = True
     y: str = "acc"
     kinds: str = "bif"
@@ -47,12 +49,12 @@ def reduction(name: str, *, dx: Callable | None = None, **fields) -> None:
         rule(name, dx=dx, linear=name in ("sum", "mean"))
 
 
-reduction("sum", start="0", step="acc + x", wide=True, result="widest", numpy="sum", scan="cumsum",
+reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, result="widest", numpy="sum", scan="cumsum",
           dx=lambda g, shape, dim: keep_dims(g, shape, dim).expand(shape),
           doc="Sum of the elements.")
 reduction("nansum", start="0", step="acc + (0 if isnan(x) else x)", combine="acc + x", wide=True, result="widest", numpy="nansum",
           dx=lambda g, x, dim: (x == x).where(keep_dims(g, x.shape, dim), 0.0), doc="Sum of the elements that are not NaN.")
-reduction("mean", start="0", step="acc + x", y="acc / n", wide=True, kinds="f", numpy="mean",
+reduction("mean", start="0", step="acc + x", block_step="acc + x", y="acc / n", wide=True, kinds="f", numpy="mean",
           dx=lambda g, shape, dim, count: keep_dims(g / count, shape, dim).expand(shape),
           refusal="mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype.",
           doc="Arithmetic mean of the elements.")

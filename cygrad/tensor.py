@@ -91,6 +91,9 @@ class Tensor(TensorBase):
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Change whether operations on this leaf are recorded."""
+        if not isinstance(requires_grad, bool):
+            raise TypeError("requires_grad_(): argument 'requires_grad' (position 1) must be bool, "
+                            f"not {type(requires_grad).__name__}")
         setattr(self, "requires_grad", requires_grad)  # noqa: B010 - a slot of the base, which mypy does not see
         return self
 

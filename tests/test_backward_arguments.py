@@ -365,6 +365,26 @@ def test_a_thousand_backwards_nest_on_any_stack(nest, stack_kib):
     assert threading.active_count() == 1
 
 
+def test_deep_nests_keep_the_saved_tensor_hooks_of_their_thread():
+    threads, packed = set(), []
+
+    def hook(gradient):
+        threads.add(threading.current_thread())
+        with cg.enable_grad():
+            y = other() * 2
+            y.exp()
+            if len(packed) < 50:
+                y.register_hook(hook)
+                y.sum().backward()
+
+    with cg.autograd.graph.saved_tensors_hooks(lambda tensor: packed.append(1) or tensor, lambda tensor: tensor):
+        y = other() * 2
+        y.register_hook(hook)
+        y.sum().backward()
+    assert len(threads) > 1
+    assert len(packed) == 50
+
+
 def test_an_exception_comes_out_of_deep_nests():
     x = cg.tensor(100.5, requires_grad=True)
     y = Deep.apply(x)

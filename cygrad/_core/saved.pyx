@@ -49,6 +49,17 @@ def pop_hooks():
     graph.hook_pairs -= 1
 
 
+def thread_hooks():
+    """Return this thread's pairs of hooks, and the message of their refusal, for a thread that works in its place."""
+    return get(cg_pair), get(cg_refusal)
+
+
+def set_thread_hooks(pairs, message):
+    """Set what `thread_hooks` returns; a thread that has done so sets None, None before it ends."""
+    set_to(&cg_pair, pairs)
+    set_to(&cg_refusal, message)
+
+
 def disable_hooks(message):
     """Refuse pairs of hooks in this thread with a message (None: allow them again); return the message before."""
     before = get(cg_refusal)

@@ -6,12 +6,15 @@ stops the one that computes at its next node. Threads end with their backward.
 
 from __future__ import annotations
 
+import _thread
 import contextvars
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from cygrad._core.engine import set_interruption
+from cygrad._core.node import _set_inference_mode, is_inference_mode_enabled
+from cygrad._core.saved import set_thread_hooks, thread_hooks
 
 
 class _Chain(threading.local):
@@ -33,24 +36,38 @@ def in_new_thread(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function in a thread of its own and return its result."""
     outermost = _chain.interruptions is None
     interruptions = [] if _chain.interruptions is None else _chain.interruptions
-    context = contextvars.copy_context()
+    context, hooks, inference = contextvars.copy_context(), thread_hooks(), is_inference_mode_enabled()
     outcome: list[Any] = []
     done = threading.Lock()     # join() would count the thread as ended when a signal interrupts the wait
 
     def work() -> None:
         _chain.interruptions = interruptions
+        set_thread_hooks(*hooks)
+        _set_inference_mode(inference)
         try:
             outcome[:] = context.run(function, *arguments), None
         except BaseException as error:
             outcome[:] = None, error
         finally:
+            set_thread_hooks(None, None)
+            _set_inference_mode(False)
             done.release()
 
+    def launch() -> None:
+        if not begun:
+            begun.append(True)
+            thread.start()
+
+    begun: list[bool] = []
+    launched = False
     done.acquire()
     thread = threading.Thread(target=work, name="cygrad nested backward")
-    thread.start()
     while not outcome:
         try:
+            # Thread.start() waits, and a signal that ended the wait would leave the thread to itself; this call is over at once.
+            if not launched:
+                _thread.start_new_thread(launch, ())
+                launched = True
             done.acquire()
         except BaseException as signalled:
             interruptions.append(signalled)

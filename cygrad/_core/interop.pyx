@@ -4,7 +4,7 @@ cimport numpy
 from libc.stdint cimport intptr_t
 
 from cygrad._core.storage cimport DType, Storage, dtypes, storage_of_buffer
-from cygrad._core.tensor cimport TensorImpl, new_tensor
+from cygrad._core.tensor cimport TensorImpl, new_tensor, span
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
 import numpy
@@ -66,20 +66,9 @@ cdef TensorImpl tensor_of_array(object source):
     storage = storage_of_buffer(PyMemoryView_FromObject(array))
     storage.readonly = not array.flags.writeable
     storage.data = <char*>numpy.PyArray_DATA(array)
-    storage.nbytes = extent(itemsize, array.ndim, sizes, strides)
+    storage.nbytes = span(array.ndim, sizes, strides) * itemsize    # more than the buffer's length where that has gaps
     fix_strides(array.ndim, sizes, strides)
     return new_tensor(storage, storage.data, number, array.ndim, sizes, strides)
-
-
-cdef size_t extent(int itemsize, int ndim, const intptr_t* sizes, const intptr_t* strides) noexcept:
-    """Return the bytes from the first element to the end of the last: more than the buffer's length where that has gaps."""
-    cdef intptr_t last = 0
-    cdef int d
-    for d in range(ndim):
-        if sizes[d] == 0:
-            return 0
-        last += (sizes[d] - 1) * strides[d]
-    return <size_t>((last + 1) * itemsize)
 
 
 cdef void fix_strides(int ndim, const intptr_t* sizes, intptr_t* strides) noexcept:

@@ -7,7 +7,7 @@ from cygrad._core.interop cimport array_of
 from cygrad._core.operands cimport copy_into, copy_of, is_dense
 from cygrad._core.rules cimport record, rule_op, wanted
 from cygrad._core.tensor cimport (TensorImpl, checked_numel, empty, empty_strided, new_tensor, offset_of, parse_sizes, sizes_tuple,
-                                  view_of)
+                                  span, view_of)
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
 import numpy
@@ -35,17 +35,6 @@ cdef bint overlaps_itself(int ndim, const intptr_t* sizes, const intptr_t* strid
         extent += (sizes[least] - 1) * strides[least]
         used[least] = True
     return False
-
-
-cdef intptr_t span(int ndim, const intptr_t* sizes, const intptr_t* strides) noexcept:
-    """Return how many places lie from the first element to the last."""
-    cdef intptr_t last = 0
-    cdef int d
-    for d in range(ndim):
-        if sizes[d] == 0:
-            return 0
-        last += (sizes[d] - 1) * strides[d]
-    return last + 1
 
 
 cdef TensorImpl part_of(TensorImpl whole, tuple geometry):

@@ -68,5 +68,6 @@ cdef int parse_sizes(object sizes, intptr_t* shape) except -1
 cdef tuple sizes_tuple(int ndim, const intptr_t* sizes)
 cdef bint is_unique(PyObject* object) noexcept
 cdef intptr_t offset_of(TensorImpl tensor) noexcept
+cdef intptr_t span(int ndim, const intptr_t* sizes, const intptr_t* strides) noexcept
 cdef void track(TensorImpl tensor)
 cdef int normalize_dim(object dim, int ndim) except -1

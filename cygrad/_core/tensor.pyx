@@ -191,16 +191,22 @@ cdef TensorImpl empty_like(TensorImpl tensor, int dtype):
     return new_tensor(storage, storage.data, dtype, tensor.ndim, tensor.sizes, NULL)
 
 
+cdef intptr_t span(int ndim, const intptr_t* sizes, const intptr_t* strides) noexcept:
+    """Return how many places lie from the first element to the last."""
+    cdef intptr_t last = 0
+    cdef int d
+    for d in range(ndim):
+        if sizes[d] == 0:
+            return 0
+        last += (sizes[d] - 1) * strides[d]
+    return last + 1
+
+
 cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
     """Make a new tensor of given non-negative strides, dense in some order of the dims."""
-    cdef intptr_t numel = checked_numel(ndim, shape, cg_itemsize[dtype]), last = 0
-    cdef int d
     cdef Storage storage
-    if numel:
-        for d in range(ndim):
-            last += (shape[d] - 1) * strides[d]
-        numel = last + 1
-    storage = new_storage(<size_t>(numel * cg_itemsize[dtype]))
+    checked_numel(ndim, shape, cg_itemsize[dtype])
+    storage = new_storage(<size_t>(span(ndim, shape, strides) * cg_itemsize[dtype]))
     return new_tensor(storage, storage.data, dtype, ndim, shape, strides)
 
 

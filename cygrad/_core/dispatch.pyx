@@ -54,9 +54,10 @@ cdef inline bint is_simple(const cg_kernel* kernel, int dtype, int count, const 
             and (first == second or same_shape(<TensorImpl>first, <TensorImpl>second)))
 
 
-cdef inline TensorImpl map_simple(const cg_kernel* kernel, int dtype, int out_dtype, int count, Value* values, const void* params):
-    """Run a kernel over operands that `is_simple` has passed."""
-    cdef TensorImpl result = empty_like(<TensorImpl>values[0].tensor, out_dtype)
+cdef inline TensorImpl map_simple(const cg_kernel* kernel, int dtype, int out_dtype, int count, Value* values, const void* params,
+                                  TensorImpl target):
+    """Run a kernel over operands that `is_simple` has passed, into a target of their shape if given."""
+    cdef TensorImpl result = empty_like(<TensorImpl>values[0].tensor, out_dtype) if target is None else target
     cdef char* pointers[3]
     cdef intptr_t strides[2]
     strides[0] = strides[1] = cg_itemsize[dtype]
@@ -81,8 +82,10 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     cdef intptr_t shape[MAX_DIMS]
     cdef int ndim, k
     cdef bint fresh
-    if target is None and not masks and is_simple(kernel, dtype, count, values):
-        return map_simple(kernel, dtype, out_dtype, count, values, params)
+    if not masks and is_simple(kernel, dtype, count, values) and (target is None or (
+            not kernel.blocked and target.flags & CONTIGUOUS and target.dtype_nr == out_dtype
+            and same_shape(target, <TensorImpl>values[0].tensor))):
+        return map_simple(kernel, dtype, out_dtype, count, values, params, target)
     ndim = broadcast(count, values, shape)
     fresh = target is None
     if fresh:
@@ -158,7 +161,7 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
                 and is_simple(op.kernel, dtype, op.arity, values)):
             if op.arity == 2 and values[1].tensor is NULL:
                 values[1].number = converted(values[1].real, dtype)
-            result = map_simple(op.kernel, dtype, CG_BOOL if op.bool_result else dtype, op.arity, values, NULL)
+            result = map_simple(op.kernel, dtype, CG_BOOL if op.bool_result else dtype, op.arity, values, NULL, None)
             flags = (<TensorImpl>values[0].tensor).flags
             if op.arity == 2 and values[1].tensor is not NULL:
                 flags |= (<TensorImpl>values[1].tensor).flags

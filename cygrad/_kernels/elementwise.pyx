@@ -12,7 +12,7 @@ cdef enum:
     CHUNK = 1024        # threads get multiples of this, hence of whole vectors
     PADDING = 64        # bytes that a blocked loop may run over the end
     LARGEST = 8         # largest item size
-    STREAM_BYTES = 1 << 22      # of an output that no cache will hold until it is read
+    STREAM_BYTES = 1 << 22      # of a thread's part of an output from which no cache will hold it until it is read
 
 cdef extern from "tables.h" nogil:
     const cg_kernel* cg_find_kernel(int level, const char* name)
@@ -235,7 +235,7 @@ cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, 
         overrun = overrun and operands[k].padded
     ndim = merge(count, operands, ndim, shape, merged)
     threads = threads_for(total, cost)
-    stream = fresh and total * cg_itemsize[operands[count - 1].dtype] >= STREAM_BYTES
+    stream = fresh and total * cg_itemsize[operands[count - 1].dtype] >= STREAM_BYTES * max(threads, 1)
     if threads <= 1:
         run_range(kernel, dtype, count, operands, ndim, merged, params, overrun, stream, 0, total)
         return

@@ -32,7 +32,6 @@ class FunctionCtx(FunctionNode):
         self._materialize = True
         self._freed = False
         self._outputs: tuple[Any, ...] = ()
-        self._differentiable: tuple[bool, ...] = ()
         self._input_count = len(needs_input_grad)
         self._inputs: tuple[Any, ...] = ()
 
@@ -89,9 +88,6 @@ class FunctionCtx(FunctionNode):
 
     def __repr__(self) -> str:
         return f"<{self.name()}>"
-
-    def _differentiable_output(self, number: int) -> bool:
-        return self._differentiable[number]
 
     def _release(self) -> None:
         if self._saved:
@@ -223,7 +219,6 @@ def _finished(ctx: FunctionCtx, inputs: list[Tensor | None], result: Any, record
     fresh = tuple(output if changed else _unshared(output, id(output) in edges, use) if isinstance(output, Tensor) else output
                   for output, use, changed in zip(outputs, differentiable, dirty, strict=True))
     if recorded:
-        ctx._differentiable = differentiable
         ctx._outputs = tuple((output.shape, output.dtype) if isinstance(output, Tensor) else ((), None) for output in fresh)
         ctx._inputs = tuple(None if tensor is None else (tensor.shape, tensor.dtype) for tensor in inputs)
         ctx._connect(tuple(tensor for tensor in inputs if tensor is not None), tuple(

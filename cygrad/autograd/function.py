@@ -37,18 +37,12 @@ class FunctionCtx(FunctionNode):
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `backward`, which reads them as `saved_tensors`; call it once, in `forward`."""
-        for number, tensor in enumerate(tensors):
-            if tensor is not None and not isinstance(tensor, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument {number} is of type {type(tensor).__name__}; "
-                                "keep other objects as attributes of ctx")
+        _check_saved("save_for_backward can only save variables", tensors)
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `jvp`."""
-        for number, tensor in enumerate(tensors):
-            if tensor is not None and not isinstance(tensor, Tensor):
-                raise TypeError(f"save_for_forward can only save tensors, but argument {number} is of type {type(tensor).__name__}; "
-                                "keep other objects as attributes of ctx")
+        _check_saved("save_for_forward can only save tensors", tensors)
         self.saved_for_forward = tensors
 
     def mark_non_differentiable(self, *outputs: Tensor) -> None:
@@ -127,6 +121,12 @@ class FunctionCtx(FunctionNode):
         return part if part.dtype == dtype else part.to(dtype)
 
 
+def _check_saved(rule: str, tensors: tuple[Any, ...]) -> None:
+    for number, tensor in enumerate(tensors):
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"{rule}, but argument {number} is of type {type(tensor).__name__}; keep other objects as attributes of ctx")
+
+
 class Function:
     """Base of user-defined differentiable operators: subclass it with static methods `forward` and `backward`.
 
@@ -190,9 +190,10 @@ class Function:
     def apply(cls, *arguments: Any, **keywords: Any) -> Any:
         """Call the operator on its arguments and record it; keywords only with `setup_context`."""
         if cls.setup_context is not Function.setup_context:
-            bound = inspect.signature(cls.forward).bind(*arguments, **keywords)
-            bound.apply_defaults()
-            arguments = bound.args
+            if keywords or getattr(cls.forward, "__defaults__", True):      # reading a signature costs as much as a small forward
+                bound = inspect.signature(cls.forward).bind(*arguments, **keywords)
+                bound.apply_defaults()
+                arguments = bound.args
         elif keywords:
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, got {', '.join(keywords)}: pass them by position, or "
                             "define setup_context()")

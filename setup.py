@@ -143,5 +143,5 @@ def module(path):
     return Extension(".".join(path.with_suffix("").parts), [str(path)])
 
 
-# All modules are linked into one library; `cygrad/_compiled.py` finds them in it.
+# All modules are linked into one library; `cygrad/_imports.py` finds them in it.
 setup(ext_modules=[Extension("cygrad._native", list(map(str, PYX)))], cmdclass={"build_ext": Build})

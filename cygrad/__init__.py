@@ -7,12 +7,9 @@
 tensor([0.4200, 0.0707, 0.0099])
 """
 
-from importlib import import_module as _import_module
-from typing import Any as _Any
+from cygrad import _imports
 
-from cygrad import _compiled
-
-_compiled.install()
+_imports.install()
 
 import cygrad.tensor as _tensor
 from cygrad import autograd as autograd
@@ -42,33 +39,18 @@ globals().update(_dtype_by_name)
 strided = contiguous_format = preserve_format = None
 
 # Loaded at first use: importing cygrad stays quick and opens few files.
-_LAZY = {name: module for module, names in {
-    "cygrad.random": "Generator default_generator manual_seed seed initial_seed rand randn randint randperm normal rand_like randn_like "
-                     "randint_like bernoulli get_rng_state set_rng_state",
+__getattr__, __dir__ = _imports.at_first_use(globals(), {name: module for module, names in {
+    "cygrad.random": "random Generator default_generator manual_seed seed initial_seed rand randn randint randperm normal rand_like "
+                     "randn_like randint_like bernoulli get_rng_state set_rng_state",
     "cygrad.limits": "finfo iinfo",
-    "cygrad.config": "show_config",
-    "cygrad.printing": "set_printoptions",
-    "cygrad.serialization": "load save",
+    "cygrad.config": "config show_config",
+    "cygrad.printing": "printing set_printoptions",
+    "cygrad.serialization": "serialization load save",
+    "cygrad.checkpoint": "checkpoint",
     "cygrad.autograd.anomaly_mode": "is_anomaly_enabled is_anomaly_check_nan_enabled set_anomaly_enabled",
     **{module: f"{methods_too} {others}" for module, (methods_too, others, _) in _LATE.items()},
-}.items() for name in names.split()}
-_compiled.remove()
-_LAZY_MODULES = ("checkpoint", "config", "random", "printing", "serialization")
-
-
-def __getattr__(name: str) -> _Any:
-    if name in _LAZY:
-        value = getattr(_import_module(_LAZY[name]), name)
-    elif name in _LAZY_MODULES:
-        value = _import_module(f"cygrad.{name}")
-    else:
-        raise AttributeError(f"module 'cygrad' has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_LAZY_MODULES})
+}.items() for name in names.split()})
+_imports.remove()
 
 
 def is_tensor(obj: object) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from cygrad._core.engine import run_address, run_backward, run_depth
 from cygrad._core.node import is_grad_enabled as is_grad_enabled
 from cygrad._core.tensor import TensorImpl
+from cygrad._imports import at_first_use as _at_first_use
 from cygrad.autograd.graph import GradientEdge as _GradientEdge
 
 _DEEPEST = 20   # backwards one inside the other on one stack: about 10 KiB each
@@ -206,19 +207,7 @@ from cygrad.autograd.gradcheck import gradcheck as gradcheck  # noqa: E402
 from cygrad.autograd.gradcheck import gradgradcheck as gradgradcheck  # noqa: E402
 
 # Loaded at first use: importing cygrad stays quick and opens few files.
-_LAZY = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode", "Variable": "variable"}
-_LAZY_MODULES = ("anomaly_mode", "variable")
-
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-    if name in _LAZY:
-        globals()[name] = value = getattr(import_module(f"cygrad.autograd.{_LAZY[name]}"), name)
-        return value
-    if name in _LAZY_MODULES:
-        return import_module(f"cygrad.autograd.{name}")
-    raise AttributeError(f"module 'cygrad.autograd' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_LAZY_MODULES})
+__getattr__, __dir__ = _at_first_use(globals(), {
+    **dict.fromkeys(("anomaly_mode", "detect_anomaly", "set_detect_anomaly"), "cygrad.autograd.anomaly_mode"),
+    **dict.fromkeys(("variable", "Variable"), "cygrad.autograd.variable"),
+})

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet
 
 from cygrad._core.engine import RunContext, run_context, will_run
 from cygrad._core.hooks import RemovableHandle
 from cygrad._core.node import Node
+from cygrad._imports import at_first_use
 from cygrad.tensor import Tensor
 
 __all__ = ["GradientEdge", "Node", "RemovableHandle", "get_gradient_edge", "increment_version", "register_multi_grad_hook", "to_dot"]
 
-_LAZY = ("allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "save_on_cpu", "save_on_disk", "saved_tensors_hooks")
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'cygrad.autograd.graph' has no attribute {name!r}")
-    return globals().setdefault(name, getattr(import_module("cygrad.autograd.saved_tensors"), name))
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+__getattr__, __dir__ = at_first_use(globals(), dict.fromkeys(
+    ("allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "save_on_cpu", "save_on_disk", "saved_tensors_hooks"),
+    "cygrad.autograd.saved_tensors"))
 
 
 # ----- Edges -----

@@ -16,7 +16,6 @@ from cygrad._core.rules import record_rule
 from cygrad._core.storage import get_default_dtype
 from cygrad._core.views import normalized_dim
 from cygrad.operators import (
-    ValuesAndIndices,
     check_floating,
     checked_tensor,
     delivered,
@@ -26,6 +25,7 @@ from cygrad.operators import (
     normalized_dims,
     numpy_names,
     overwriting,
+    pair_type,
     unrecorded,
 )
 
@@ -183,7 +183,7 @@ def _cumprod_gradient(x: Any, g: Any, y: Any, dim: int) -> Any:
 
 
 def _running_extremum(name: str, fold: np.ufunc, adjective: str) -> Callable[..., Any]:
-    result_type = type(name, (ValuesAndIndices,), {"__slots__": ()})
+    pair = pair_type(name)
 
     @numpy_names
     def function(input: Any, dim: int, *, out: Any = None) -> Any:
@@ -196,7 +196,7 @@ def _running_extremum(name: str, fold: np.ufunc, adjective: str) -> Callable[...
         indices = np.maximum.accumulate(np.where(attained, np.arange(array.shape[d]).reshape(shape), 0), d)
         result, places = (from_array(part.reshape(tuple(input.shape))) for part in (values, indices))
         record_rule(name, (input, places), result, (tuple(input.shape), d), 2)
-        return delivered_pair(result_type, result, places, out)
+        return delivered_pair(pair, result, places, out)
 
     return named(function, name, f"{adjective} element up to each along `dim`, with the place of the last such: (values, indices).\n\n"
                  f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([2., 2.]), 0).indices\ntensor([0, 1])\n")

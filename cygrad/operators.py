@@ -414,8 +414,12 @@ def delivered_pair(result_type: Any, values: Any, indices: Any, out: Any) -> Any
     return result_type(values, indices)
 
 
-max_result = type("max", (ValuesAndIndices,), {"__slots__": ()})
-min_result = type("min", (ValuesAndIndices,), {"__slots__": ()})
+def pair_type(name: str) -> Any:
+    """Return the type of the (values, indices) that a function of that name gives."""
+    return type(name, (ValuesAndIndices,), {"__slots__": ()})
+
+
+max_result, min_result = pair_type("max"), pair_type("min")
 
 
 def _extremum(name: str, elementwise_name: str, result_type: Any) -> Callable[..., Any]:

@@ -13,11 +13,7 @@ import numpy as np
 from cygrad._core.interop import from_array, to_array
 from cygrad._core.rules import record_rule
 from cygrad._core.views import normalized_dim
-from cygrad.operators import ValuesAndIndices, checked_tensor, delivered, delivered_pair, named, numpy_names
-
-
-def _result_type(name: str) -> Any:
-    return type(name, (ValuesAndIndices,), {"__slots__": ()})
+from cygrad.operators import checked_tensor, delivered, delivered_pair, named, numpy_names, pair_type
 
 
 def _ranked(array: np.ndarray, dim: int, descending: bool = False) -> np.ndarray:
@@ -41,7 +37,7 @@ def _chosen(name: str, result_type: Any, input: Any, dim: int, indices: np.ndarr
     return delivered_pair(result_type, result, places, out)
 
 
-_sorted, _top, _kth = _result_type("sort"), _result_type("topk"), _result_type("kthvalue")
+_sorted, _top, _kth = map(pair_type, ("sort", "topk", "kthvalue"))
 
 
 @numpy_names
@@ -112,7 +108,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: A
 
 
 def _median_function(name: str, skips_nan: bool, sentence: str) -> Callable[..., Any]:
-    result_type = _result_type(name)
+    pair = pair_type(name)
 
     def place(array: np.ndarray, dim: int) -> np.ndarray:
         """Return the place of the lower median along a dim, kept."""
@@ -135,7 +131,7 @@ def _median_function(name: str, skips_nan: bool, sentence: str) -> Callable[...,
         array = np.atleast_1d(to_array(input))
         if not array.shape[d]:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-        return _chosen(name, result_type, input, d, place(array, d), not keepdim, out)
+        return _chosen(name, pair, input, d, place(array, d), not keepdim, out)
 
     return named(function, name, f"{sentence}\n\nWith `dim` also its place: (values, indices). Of all, equal ones share the gradient.\n\n"
                  f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([3., 1., 2., 4.]))\ntensor(2.)\n")

@@ -83,15 +83,16 @@ def _set_grad_enabled(bint mode):
     cg_grad_mode_address()[0] = mode
 
 
-def set_anomaly_mode(int flags, created, failed):
-    """Set anomaly mode (node.pxd) and what is called while it is on: created(node) and failed(node)."""
+def set_anomaly_mode(bint mode, bint checks_nan, created, failed):
+    """Set anomaly mode and what is called while it is on: created(node) and failed(node)."""
     global anomaly_mode, node_created, node_failed
-    node_created, node_failed, anomaly_mode = created, failed, flags
+    node_created, node_failed = created, failed
+    anomaly_mode = 0 if not mode else ANOMALY_DETECTED | ANOMALY_CHECKS_NAN if checks_nan else ANOMALY_DETECTED
 
 
-def get_anomaly_mode():
-    """Return the flags of anomaly mode."""
-    return anomaly_mode
+def is_anomaly_mode():
+    """Say whether anomaly mode is on."""
+    return anomaly_mode != 0
 
 
 cdef int note_creation(Node node) except -1:

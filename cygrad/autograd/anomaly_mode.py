@@ -10,18 +10,17 @@ import sys
 import warnings
 
 from cygrad._core.engine import evaluating_node
-from cygrad._core.node import Node, get_anomaly_mode, set_anomaly_mode
+from cygrad._core.node import Node, is_anomaly_mode, set_anomaly_mode
 
 __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled", "set_detect_anomaly"]
 
-_DETECTED, _CHECKS_NAN = 1, 2       # as in node.pxd
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_check_nan = True                   # what was asked for last, also while the mode is off
+_check_nan = True   # what was asked for last, also while the mode is off
 
 
 def is_anomaly_enabled() -> bool:
     """Say whether anomaly mode is on."""
-    return bool(get_anomaly_mode() & _DETECTED)
+    return is_anomaly_mode()
 
 
 def is_anomaly_check_nan_enabled() -> bool:
@@ -36,7 +35,7 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
         if not isinstance(value, bool):
             raise TypeError(f"set_anomaly_enabled(): argument '{name}' (position {position}) must be bool, not {type(value).__name__}")
     _check_nan = check_nan
-    set_anomaly_mode((_DETECTED | _CHECKS_NAN * check_nan) if enabled else 0, _remember, _report)
+    set_anomaly_mode(enabled, check_nan, _remember, _report)
 
 
 class set_detect_anomaly:

@@ -37,7 +37,7 @@ def resize_(TensorImpl self not None, *size, memory_format=None):
     else:
         source = empty(self.dtype_nr, ndim, sizes)
         memcpy(source.data, self.data, available)
-    replace_memory(self, source, source.storage, self.storage.version + 1)
+    replace_memory(self, source, source.storage)
     return self
 
 
@@ -71,7 +71,7 @@ def set_(TensorImpl self not None, source=None, storage_offset=None, size=None, 
     if size is not None:
         offset = 0 if storage_offset is None else storage_offset
         given = (<object>given).detach().as_strided(size, row_major(size) if stride is None else stride, offset)
-    replace_memory(self, given, given.storage, self.storage.version + 1)
+    replace_memory(self, given, given.storage)
     return self
 
 
@@ -85,7 +85,7 @@ def rearrange_in_place(function, TensorImpl self not None, *arguments, **keyword
     if view.storage is not self.storage:
         raise RuntimeError(f"{getattr(function, '__name__', 'this')}_() would have to copy: the tensor cannot be seen in that shape; "
                            "use the out-of-place form")
-    replace_memory(self, view, self.storage, self.storage.version + 1)
+    replace_memory(self, view, self.storage)
     if view.node is not None:
         attach(self, view.node, view.output_nr)
     return self

@@ -61,7 +61,7 @@ cdef TensorImpl empty_like(TensorImpl tensor, int dtype)
 cdef void make_untracked(type kind) noexcept
 cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* shape, const intptr_t* strides)
-cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage, unsigned long long version) except -1
+cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) except -1
 cdef TensorImpl shallow_copy(TensorImpl tensor)
 cdef intptr_t checked_numel(int ndim, const intptr_t* shape, intptr_t itemsize) except -1
 cdef int parse_sizes(object sizes, intptr_t* shape) except -1

@@ -163,6 +163,11 @@ cdef inline int set_memory(TensorImpl tensor, Storage storage, char* data, int d
     return 0
 
 
+cdef inline void stay_inference(TensorImpl tensor, TensorImpl source) noexcept:
+    """Have a new tensor over the memory of another be an inference tensor exactly if that is one, whatever the mode."""
+    tensor.flags = (tensor.flags & ~<unsigned>INFERENCE) | source.flags & INFERENCE
+
+
 cdef TensorImpl new_instance(type cls, TensorImpl source, bint view):
     """Make an instance of a subclass of Tensor in Python over the memory of another tensor; a view of it if `view`.
 
@@ -170,7 +175,7 @@ cdef TensorImpl new_instance(type cls, TensorImpl source, bint view):
     """
     cdef TensorImpl tensor = <TensorImpl>cg_new(cls, no_arguments)
     set_memory(tensor, source.storage, source.data, source.dtype_nr, source.ndim, source.sizes, source.strides)
-    tensor.flags = (tensor.flags & ~<unsigned>INFERENCE) | source.flags & INFERENCE
+    stay_inference(tensor, source)
     if view:
         become_view(tensor, source)
     if cls is not tensor_type:
@@ -221,7 +226,8 @@ cdef inline int become_view(TensorImpl view, TensorImpl base) except -1:
     """Make a new tensor over the memory of another a view of it."""
     view.base = base if base.base is None else base.base
     view.view_version = base.storage.version
-    view.flags = (view.flags & ~<unsigned>INFERENCE) | VIEW | base.flags & (CREATED | INFERENCE)
+    stay_inference(view, base)
+    view.flags |= VIEW | base.flags & CREATED
     if not grad_mode()[0]:
         view.flags = (view.flags & ~<unsigned>CREATED) | (CREATED_IN_INFERENCE if is_inference_mode() else CREATED_WITHOUT_GRAD)
     if view.base.flags & TENSOR_TRACKED:
@@ -232,7 +238,7 @@ cdef inline int become_view(TensorImpl view, TensorImpl base) except -1:
 cdef TensorImpl shallow_copy(TensorImpl tensor):
     """Make a tensor of the same memory, geometry and version without history."""
     cdef TensorImpl copy = new_tensor(tensor.storage, tensor.data, tensor.dtype_nr, tensor.ndim, tensor.sizes, tensor.strides)
-    copy.flags = (copy.flags & ~<unsigned>INFERENCE) | tensor.flags & INFERENCE
+    stay_inference(copy, tensor)
     return copy
 
 
@@ -243,10 +249,11 @@ cdef bint is_unique(PyObject* object) noexcept:
             and Py_REFCNT(<PyObject*>(<TensorImpl>object).storage) == 1)
 
 
-cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage, unsigned long long version) except -1:
+cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) except -1:
     """Lay a tensor over other memory, as `source` is; what was saved of it counts as changed."""
-    storage.version = max(storage.version, version)
-    tensor.flags = (tensor.flags & ~<unsigned>(CONTIGUOUS | INFERENCE)) | source.flags & INFERENCE
+    storage.version = max(storage.version, tensor.storage.version + 1)
+    tensor.flags &= ~<unsigned>CONTIGUOUS
+    stay_inference(tensor, source)
     return set_memory(tensor, storage, source.data, source.dtype_nr, source.ndim, source.sizes, source.strides)
 
 
@@ -521,7 +528,7 @@ cdef class TensorImpl:
     def data(self):
         """The same memory without history and with a version counter of its own."""
         cdef TensorImpl alias = new_tensor(borrow(self.storage), self.data, self.dtype_nr, self.ndim, self.sizes, self.strides)
-        alias.flags = (alias.flags & ~<unsigned>INFERENCE) | self.flags & INFERENCE
+        stay_inference(alias, self)
         return alias
 
     @data.setter
@@ -531,7 +538,7 @@ cdef class TensorImpl:
         if (<TensorImpl>value).dtype_nr != self.dtype_nr:
             raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type: "
                                f"{dtypes[self.dtype_nr]!r} and {(<object>value).dtype!r}")
-        replace_memory(self, value, borrow((<TensorImpl>value).storage), self.storage.version + 1)
+        replace_memory(self, value, borrow((<TensorImpl>value).storage))
 
     def detach(self):
         """Return a tensor of the same memory, and the same version counter, that needs no gradient."""

@@ -12,7 +12,7 @@ from cygrad import creation
 from cygrad._core import dlpack, indexing, memory, strided, views, windows
 from cygrad._core.aliases import as_instance
 from cygrad._core.dispatch import ops
-from cygrad._core.hooks import RemovableHandle, register
+from cygrad._core.hooks import RemovableHandle, register, register_among
 from cygrad._core.interop import to_array
 from cygrad._core.node import HookTable
 from cygrad._core.operators import TensorBase
@@ -85,9 +85,7 @@ class Tensor(TensorBase):
         hooks, _ = self._hooks()
         if self.grad_fn is not None:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        if hooks.accumulated is None:
-            hooks.accumulated = HookTable()
-        return register(hooks.accumulated, hook)
+        return register_among(hooks, "accumulated", hook)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Change whether operations on this leaf are recorded."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from cygrad._core.node import HookTable
+from cygrad._core.node import Hooks, HookTable
 
 class RemovableHandle:
     id: int
@@ -12,4 +12,5 @@ class RemovableHandle:
     def __enter__(self) -> RemovableHandle: ...
     def __exit__(self, *exception: object) -> None: ...
 
+def register_among(hooks: Hooks, kind: str, hook: Callable[..., Any]) -> RemovableHandle: ...
 def register(table: HookTable, hook: Callable[..., Any]) -> RemovableHandle: ...

@@ -15,6 +15,7 @@ import types
 import weakref
 
 from cygrad._core.dispatch import ops
+from cygrad._core.node import HookTable
 
 
 # ----- Registering -----
@@ -39,6 +40,15 @@ class RemovableHandle:
 
     def __exit__(self, *exception):
         self.remove()
+
+
+def register_among(Hooks hooks not None, str kind, hook):
+    """Put a hook among those of a kind (`pre`, `post` or `accumulated`) and return its handle."""
+    table = getattr(hooks, kind)
+    if table is None:
+        table = HookTable()
+        setattr(hooks, kind, table)
+    return register(table, hook)
 
 
 def register(table, hook):

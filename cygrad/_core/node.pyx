@@ -314,22 +314,16 @@ cdef class Node:
 
         Returns a handle with `remove()`.
         """
-        from cygrad._core.hooks import register
-        hooks = self._hooks()
-        if hooks.post is None:
-            hooks.post = HookTable()
-        return register(hooks.post, fn)
+        from cygrad._core.hooks import register_among
+        return register_among(self._hooks(), "post", fn)
 
     def register_prehook(self, fn):
         """Call `fn(grad_outputs)` each time before this node computes; a tuple it returns replaces `grad_outputs`.
 
         Returns a handle with `remove()`.
         """
-        from cygrad._core.hooks import register
-        hooks = self._hooks()
-        if hooks.pre is None:
-            hooks.pre = HookTable()
-        return register(hooks.pre, fn)
+        from cygrad._core.hooks import register_among
+        return register_among(self._hooks(), "pre", fn)
 
     def __call__(self, *grads):
         """Turn gradients of the outputs into those of the inputs, without the engine."""

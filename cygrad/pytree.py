@@ -45,7 +45,7 @@ class TreeSpec:
         self.keys = keys                            # a tuple, of a dict's keys or of names of fields; None for list and tuple
         self.children = children
         self.default_factory = default_factory      # of a defaultdict
-        self.num_leaves = sum(child.num_leaves for child in children) if kind else 1
+        self.num_leaves: int = sum(child.num_leaves for child in children) if kind else 1
 
     def __eq__(self, other: object) -> bool:
         if self is other or not isinstance(other, TreeSpec):

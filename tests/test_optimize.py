@@ -1,8 +1,10 @@
 """cygrad.optimize: values, gradients and Hessian products against closed forms, how often f runs, bad input, SciPy's solvers."""
 
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ import pytest
 import cygrad as cg
 from cygrad._testing import live_bytes
 from cygrad.optimize import hessp, value_and_grad
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 class Counted:
@@ -312,3 +316,11 @@ def test_a_trust_region_method_runs_f_once_for_each_step_it_tries(minimize):
     assert result.success
     assert result.nhev > 2 * result.nfev
     assert f.calls == result.nfev + 1
+
+
+@pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="looks at the sources, and runs beside none")
+def test_the_page_shows_the_code_of_the_example():
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "scipy.md").read_text(), re.MULTILINE | re.DOTALL)
+    shown = [block for block in blocks if ">>>" not in block]
+    assert len(shown) == 1
+    assert shown[0] in (ROOT / "examples" / "logistic.py").read_text()

@@ -24,6 +24,7 @@ in_checkout = pytest.mark.skipif(not PACKAGE.is_dir(), reason="looks at the sour
 LAYERS = (
     ("cygrad", "cygrad.__main__", "cygrad.config"),
     ("cygrad.checkpoint", "cygrad.optimize"),
+    ("cygrad.func",),
     ("cygrad.autograd",),
     (),
     ("cygrad._core",),

@@ -149,6 +149,12 @@ def fill_linear(tangent_of, operator, result, x, dim, index, value):
     return operator(tangent_of(x), dim, index, 0)
 
 
+def strided(tangent_of, operator, result, x, size, stride, storage_offset=None):
+    """Take from a tangent, which has a geometry of its own, what lies where the part is in the memory of `x`."""
+    t, offset = tangent_of(x), 0 if storage_offset is None else storage_offset - x.storage_offset()
+    return None if t is None else t._gather_view((tuple(x.shape), tuple(x.stride()), tuple(size), tuple(stride), offset))
+
+
 def median_forward(tangent_of, operator, result, x, *arguments, **keywords):
     if isinstance(result, tuple):
         return selecting(tangent_of, operator, result, x, *arguments, **keywords)
@@ -171,7 +177,7 @@ transform("diagonal_scatter", forward=linear, batch=shifted("dim1", "dim2"))
 transform("select_scatter slice_scatter", forward=linear, batch=shifted("dim"))
 transform("unfold", forward=linear, batch=shifted("dimension"))
 transform("_fold", forward=linear, batch=batched_fold)
-transform("as_strided", forward=linear, batch=batched_strides)
+transform("as_strided", forward=strided, batch=batched_strides)
 transform("_gather_view _scatter_view _put_view", forward=linear, batch=batched_geometry)
 transform("cat", forward=linear, batch=joined_batches)
 transform("repeat", forward=linear, batch=batched_repeat)

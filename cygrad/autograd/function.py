@@ -34,6 +34,7 @@ class FunctionCtx(FunctionNode):
         self._outputs: tuple[Any, ...] = ()
         self._input_count = len(needs_input_grad)
         self._inputs: tuple[Any, ...] = ()
+        self._converted: dict[int, tuple[Any, Any]] = {}
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `backward`, which reads them as `saved_tensors`; call it once, in `forward`."""
@@ -118,7 +119,10 @@ class FunctionCtx(FunctionNode):
             except RuntimeError:
                 raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {position - 1} - got "
                                    f"{list(part.shape)} but expected shape compatible with {list(shape)}") from None
-        return part if part.dtype == dtype else part.to(dtype)
+        if part.dtype == dtype:
+            return part
+        self._converted[position] = part.dtype, dtype   # for gradcheck
+        return part.to(dtype)
 
 
 def _check_saved(rule: str, tensors: tuple[Any, ...]) -> None:

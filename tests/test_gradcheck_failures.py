@@ -186,7 +186,7 @@ WRONG = {
         r"tolerance for nondeterminism was 0.0, the gradients of output 1 with respect to input 1 differ by [0-9.]+e-[0-9]+: give",
     ),
     "dtype": (
-        lambda a, b: (a * 2, HalfPrecision.apply(b, 2)),
+        lambda a, b: (a * 2, (HalfPrecision.apply(b, 2) + a) * 3),
         2,
         {"check_grad_dtypes": True},
         "Gradient has dtype mismatch: HalfPrecisionBackward, used by output 1, returned cygrad.float32 as gradient 1 where its input has "

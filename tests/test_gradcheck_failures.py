@@ -379,10 +379,15 @@ def test_rows_are_elements_of_the_input():
 def test_positions_are_given_where_they_are_not_the_numbers():
     with pytest.raises(GradcheckError) as caught:
         gradcheck(lambda n, x: (x.argmax(), WrongFactor.apply(x)), (3, double(2)))
-    assert str(caught.value).endswith(
-        "Output 0 is result 1 of the function and input 0 is its argument 1: only those that require a gradient are numbered.\n"
-    )
     assert "for output 0 with respect to input 0," in str(caught.value)
+    assert caught.value.__notes__ == ["Only what requires a gradient has a number: input 0 = argument 1; output 0 = result 1."]
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(lambda a, n, b: (a * 2, IgnoresGradient.apply(b.sum())), (double(2), 3, double(2)))
+    assert "input 1 gets a gradient" in str(caught.value)
+    assert caught.value.__notes__ == ["Only what requires a gradient has a number: input 0, 1 = argument 0, 2."]
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(WrongFactor.apply, double(2))
+    assert not hasattr(caught.value, "__notes__")
 
 
 def test_inputs_in_the_same_memory_are_named():

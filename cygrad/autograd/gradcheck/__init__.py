@@ -57,10 +57,10 @@ def gradcheck(
         nondet_tol: by how much two runs of the same backward may differ.
         check_undefined_grad: whether to check that a missing gradient of an output, or in forward mode a missing tangent of
             an input, counts as zero.
-        check_grad_dtypes: whether each gradient that a user's Function returns must have the dtype of its input (else it is
-            converted), and each tangent that of its result.
+        check_grad_dtypes: whether each gradient that a user's Function returns must have the dtype of its input; else it is
+            converted, as always. (Forward mode refuses a tangent of another dtype in any case.)
         check_batched_grad: whether to check the gradients of a batch of weights against those of each weight alone.
-        check_batched_forward_grad: the same in forward mode, by `vmap`; needs `check_forward_ad`.
+        check_batched_forward_grad: the same of tangents in forward mode; needs `check_forward_ad`.
         check_forward_ad: whether to check what forward mode gives, too.
         check_backward_ad: whether to check what backward gives.
         fast_mode: whether to compare along one random direction instead of the whole Jacobians: two calls of `func` for each
@@ -72,7 +72,8 @@ def gradcheck(
         True, or False where the check failed and `raise_exception` is False.
 
     Raises:
-        GradcheckError: the check failed.
+        GradcheckError: the check failed. Its message numbers inputs and outputs without those that require no gradient; where
+            that makes a difference, a note tells their positions.
         ValueError: no input requires a gradient, or an input or a result is sparse.
         RuntimeError: an input is read-only, or some of its elements share memory.
         AttributeError: a result of `func` is not a tensor.
@@ -111,12 +112,15 @@ def gradcheck(
         check_backward_ad=check_backward_ad,
         fast_mode=fast_mode,
     )
+    case = Case(func, arguments)
     try:
-        _run_checks(Case(func, arguments), settings)
-    except GradcheckError:
-        if raise_exception:
-            raise
-        return False
+        _run_checks(case, settings)
+    except GradcheckError as error:
+        if not raise_exception:
+            return False
+        if case.numbering():
+            error.add_note(case.numbering())
+        raise
     return True
 
 

@@ -34,7 +34,7 @@ class Case:
     """A function at its arguments.
 
     Inputs are the arguments that require a gradient, outputs the results that do. Both are numbered without what lies
-    between them, as in torch's messages; `place` translates.
+    between them, as in torch's messages.
     """
 
     def __init__(self, func: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
@@ -65,13 +65,12 @@ class Case:
             arguments[position] = replacement
         return arguments
 
-    def place(self, output: int, input: int) -> str:
-        """Say which result and which argument the numbers of an output and an input stand for, if those have others."""
-        result, argument = self.output_positions[output], self.input_positions[input]
-        if (output, input) == (result, argument):
-            return ""
-        return (f"Output {output} is result {result} of the function and input {input} is its argument {argument}: "
-                "only those that require a gradient are numbered.\n")
+    def numbering(self) -> str:
+        """Say which arguments and results the numbers of inputs and outputs stand for; nothing where they are the same."""
+        parts = [f"{kind} {', '.join(map(str, range(len(positions))))} = {thing} {', '.join(map(str, positions))}"
+                 for kind, thing, positions in (("input", "argument", self.input_positions), ("output", "result", self.output_positions))
+                 if positions != tuple(range(len(positions)))]
+        return f"Only what requires a gradient has a number: {'; '.join(parts)}." if parts else ""
 
     def company(self, input: int) -> str:
         """Say which other arguments lie in the memory of an input, and so move with it."""

@@ -1,6 +1,7 @@
 """gradcheck of forward mode, and of batches of gradients and tangents."""
 
 import re
+from functools import partial
 
 import pytest
 
@@ -154,6 +155,33 @@ def test_the_message_of_forward_mode(fast_mode):
         assert lines[1:] == ["numerical:tensor([[2.]], dtype=cygrad.float64)", "analytical:tensor([[3.]], dtype=cygrad.float64)"]
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (30,), (6, 5)])
+@pytest.mark.parametrize("fast_mode", MODES)
+def test_atol_means_the_same_in_both_modes(fast_mode, shape):
+    """The function is constant and its forward mode wrong by 1e-3 in each element of the Jacobian."""
+
+    class Off(Function):
+        @staticmethod
+        def forward(x):
+            return cg.zeros(x.shape, dtype=cg.float64)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return cg.zeros_like(g)
+
+        @staticmethod
+        def jvp(ctx, t):
+            return cg.full(t.shape, 1e-3, dtype=cg.float64) * t.sum()
+
+    options = {"fast_mode": fast_mode, "check_forward_ad": True, "rtol": 0}
+    assert gradcheck(Off.apply, double(*shape), atol=1.01e-3, **options) is True
+    assert gradcheck(Off.apply, double(*shape), atol=0.99e-3, raise_exception=False, **options) is False
+
+
 @pytest.mark.parametrize("fast_mode", MODES)
 @pytest.mark.parametrize("forward", [False, True])
 @pytest.mark.parametrize("backward", [False, True])
@@ -215,55 +243,66 @@ def test_forward_over_reverse(name, fast_mode):
     assert gradgradcheck(function, make(), check_batched_grad=True, fast_mode=fast_mode) is True
 
 
-class WrongForwardOverReverse(Function):
-    """x * g for a backward: its own backward is right, its jvp is not."""
+class Product(Function):
+    """x * g for a backward, whose own backward or jvp may be wrong."""
 
     @staticmethod
-    def forward(x, g):
+    def forward(x, g, factor, tangent_factor):
         return x * g
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
+        x, g, ctx.factor, ctx.tangent_factor = inputs
+        ctx.save_for_backward(x, g)
+        ctx.save_for_forward(x, g)
 
     @staticmethod
     def backward(ctx, h):
         x, g = ctx.saved_tensors
-        return h * g, h * x
+        return h * g, ctx.factor(h * x), None, None
 
     @staticmethod
-    def jvp(ctx, s, t):
+    def jvp(ctx, s, t, *others):
         x, g = ctx.saved_tensors
-        return s * g + t * x * 2
+        return s * g + ctx.tangent_factor(t * x)
 
 
 class HalfSquare(Function):
     """x * x / 2, whose backward is the above."""
 
     @staticmethod
-    def forward(x):
+    def forward(x, *factors):
         return x * x / 2
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
+        x, *ctx.factors = inputs
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
 
     @staticmethod
     def backward(ctx, g):
-        return WrongForwardOverReverse.apply(ctx.saved_tensors[0], g)
+        return Product.apply(ctx.saved_tensors[0], g, *ctx.factors), None, None
 
     @staticmethod
-    def jvp(ctx, t):
+    def jvp(ctx, t, *others):
         return ctx.saved_tensors[0] * t
 
 
+def same(t):
+    return t * 1
+
+
 @pytest.mark.parametrize("fast_mode", MODES)
-def test_wrong_forward_over_reverse_is_found(fast_mode):
-    assert gradgradcheck(HalfSquare.apply, double(2), fast_mode=fast_mode) is True
+def test_each_direction_over_reverse_is_checked_where_asked_for(fast_mode):
+    forward_wrong = partial(gradgradcheck, lambda x: HalfSquare.apply(x, same, wrong), double(2), fast_mode=fast_mode)
+    reverse_wrong = partial(gradgradcheck, lambda x: HalfSquare.apply(x, wrong, same), double(2), fast_mode=fast_mode)
+    assert forward_wrong() is True
     with pytest.raises(GradcheckError, match=MISMATCH.format(0, 1)):
-        gradgradcheck(HalfSquare.apply, double(2), check_fwd_over_rev=True, fast_mode=fast_mode)
+        forward_wrong(check_fwd_over_rev=True)
+    with pytest.raises(GradcheckError, match="Jacobian mismatch for output 0 with respect to input 1"):
+        reverse_wrong()
+    assert reverse_wrong(check_fwd_over_rev=True, check_rev_over_rev=False, check_undefined_grad=False) is True
 
 
 # ----- Batches -----
@@ -310,6 +349,15 @@ def wrong_together(t):
     return WrongTogether.apply(t) * 2
 
 
+def test_the_second_backward_is_checked_on_a_batch():
+    def function(x):
+        return HalfSquare.apply(x, lambda t: first_of_batch(t) / 2, same)
+
+    assert gradgradcheck(function, double(2)) is True
+    with pytest.raises(GradcheckError, match="While computing batched gradients, got: "):
+        gradgradcheck(function, double(2), check_batched_grad=True)
+
+
 @pytest.mark.parametrize("name", list(BATCHES))
 def test_batches_are_compared_with_one_by_one(name):
     options, message = BATCHES[name][1:]
@@ -323,6 +371,15 @@ def test_batches_are_compared_with_one_by_one(name):
     got, expected = (float(part) for part in re.findall(r"tensor\(\[\[ *(-?[\d.]+)\]", str(caught.value)))
     assert got == pytest.approx(expected + 2, abs=1e-3)
     assert gradcheck(function, (double(1), double(1)), check_forward_ad=True) is True
+
+
+def test_random_numbers_are_refused_in_a_batch():
+    def function(x):
+        return Doubled.apply(x, lambda t: t * 2 + cg.randn_like(t) * 0, right)
+
+    with pytest.raises(GradcheckError, match="vmap: called random operation while in randomness error mode"):
+        gradcheck(function, double(2), check_batched_forward_grad=True, **FORWARD)
+    assert gradcheck(function, double(2), **FORWARD) is True
 
 
 def test_a_tangent_of_another_dtype_is_an_error_of_forward_mode():

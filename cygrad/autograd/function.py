@@ -23,6 +23,7 @@ class FunctionCtx(FunctionNode):
     """The context of one call of a Function, which is the node of the graph too."""
 
     _function: type[Function]
+    _converted: tuple[int, Any, Any] | None = None      # the last gradient that had another dtype than its input, for gradcheck
 
     def __init__(self, function: type[Function], needs_input_grad: tuple[bool, ...]) -> None:
         self._function, self.needs_input_grad = function, needs_input_grad
@@ -37,7 +38,6 @@ class FunctionCtx(FunctionNode):
         self._outputs: tuple[Any, ...] = ()
         self._input_count = len(needs_input_grad)
         self._inputs: tuple[Any, ...] = ()
-        self._converted: dict[int, tuple[Any, Any]] = {}
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `backward`, which reads them as `saved_tensors`; call it once, in `forward`."""
@@ -126,7 +126,7 @@ class FunctionCtx(FunctionNode):
                                    f"{list(part.shape)} but expected shape compatible with {list(shape)}") from None
         if part.dtype == dtype:
             return part
-        self._converted[position] = part.dtype, dtype   # for gradcheck
+        self._converted = position, part.dtype, dtype
         return part.to(dtype)
 
 

@@ -56,7 +56,8 @@ def _check_reproduced(one: np.ndarray, other: np.ndarray, output: int, input: in
 def _check_dtypes(case: Case, output: int) -> None:
     """Refuse gradients that a user's backward returned in another dtype than its input has."""
     for node in _functions_behind(case.outputs[output], case.inputs):
-        for position, (given, expected) in node._converted.items():
+        if node._converted is not None:
+            position, given, expected = node._converted
             raise GradcheckError(f"Gradient has dtype mismatch: {node.name()}, used by output {output}, returned {given} as gradient "
                                  f"{position} where its input has {expected}")
 

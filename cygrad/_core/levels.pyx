@@ -399,6 +399,15 @@ def batched_level(tensor):
     return batch_of(tensor).level if isinstance(tensor, TensorImpl) and (<TensorImpl>tensor).flags & BATCHED else None
 
 
+def batch_levels(TensorImpl tensor not None):
+    """Return the levels that a tensor is batched at, the outermost first."""
+    cdef list levels = []
+    while tensor.flags & BATCHED:
+        levels.insert(0, batch_of(tensor).level)
+        tensor = (<Batch>tensor.special).inner
+    return levels
+
+
 def special_tensors():
     """Say whether there may be special tensors."""
     return special_active != 0

@@ -72,8 +72,8 @@ def _attach(ctx: FunctionCtx, level: Any, outputs: tuple[Any, ...], tangents: tu
             raise TypeError(f"expected Tensor or None (got {type(tangent).__name__}) as tangent {number} of {ctx._function.__name__}.jvp")
         if tangent.shape != output.shape or tangent.dtype != output.dtype:
             raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-                               f"supported. {ctx._function.__name__}.jvp returned shape {list(tangent.shape)} and dtype {tangent.dtype} for "
-                               f"output {number}, which has shape {list(output.shape)} and dtype {output.dtype}")
+                               f"supported. {ctx._function.__name__}.jvp returned shape {list(tangent.shape)} and dtype {tangent.dtype} "
+                               f"for output {number}, which has shape {list(output.shape)} and dtype {output.dtype}")
         if id(output) not in ctx._non_differentiable:
             set_tangent(output, level, tangent)
 

@@ -218,7 +218,9 @@ cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const 
 
 cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* shape, const intptr_t* strides):
     """Make a tensor over the memory of another."""
-    cdef TensorImpl view = new_tensor(base.storage, data, base.dtype_nr, ndim, shape, strides)
+    cdef TensorImpl view
+    refuse_batched(base, "a view")
+    view = new_tensor(base.storage, data, base.dtype_nr, ndim, shape, strides)
     become_view(view, base)
     return view
 
@@ -229,6 +231,8 @@ cdef inline int become_view(TensorImpl view, TensorImpl base) except -1:
     view.view_version = base.storage.version
     stay_inference(view, base)
     view.flags |= VIEW | base.flags & CREATED
+    if base.flags & DUAL and base.special is None:
+        view.flags |= DUAL      # without the tangents of its base, too
     if not grad_mode()[0]:
         view.flags = (view.flags & ~<unsigned>CREATED) | (CREATED_IN_INFERENCE if is_inference_mode() else CREATED_WITHOUT_GRAD)
     if view.base.flags & TENSOR_TRACKED:
@@ -267,7 +271,7 @@ cdef void track(TensorImpl tensor):
     track_reachable(tensor)
 
 
-cdef int refuse_batched(TensorImpl tensor, str what) except -1:
+cdef inline int refuse_batched(TensorImpl tensor, str what) except -1:
     """Refuse what one example of many, inside of vmap, has not of its own."""
     if tensor.flags & BATCHED:
         raise RuntimeError(f"vmap: {what} of a tensor inside of vmap is not available: it stands for one of many examples. Use func.grad() "

@@ -10,11 +10,12 @@ from libc.string cimport memcpy
 
 from cygrad._core.dispatch cimport (IDENTITY, NO_PARTIAL, Op, PARAMS, any_needs_grad, elementwise, map_kernel, pack_params,
                                     result_dtype, set_special)
-from cygrad._core.levels cimport Batch, Dual, Level, add_tangent, batch_of, ceiling, enter, is_special, leave, plain_batch, visible_dual
+from cygrad._core.levels cimport (Batch, Dual, Level, add_tangent, batch_of, ceiling, enter, is_special, leave, plain_batch, share,
+                                  visible_dual)
 from cygrad._core.node cimport RESULT, grad_mode
 from cygrad._core.operands cimport Value, number_of
 from cygrad._core.storage cimport dtypes
-from cygrad._core.tensor cimport BATCHED, TensorImpl, empty, needs_grad, special_active
+from cygrad._core.tensor cimport BATCHED, TensorImpl, VIEW, empty, needs_grad, special_active
 from cygrad._kernels.elementwise cimport CG_BOOL, cg_itemsize, cg_kind
 
 from cygrad._core.levels import tangent_of
@@ -271,6 +272,8 @@ cdef object dual_call(Level level, object op, object forward, tuple arguments, d
     ceiling()[0] = level.number
     try:
         result = op(*arguments, **keywords)     # lower levels first
+        if share_with_views(result, arguments):
+            return result
         if isinstance(forward, str):
             tangents = forward_rules[forward](level, op, result, *arguments, **keywords)
         else:
@@ -279,6 +282,22 @@ cdef object dual_call(Level level, object op, object forward, tuple arguments, d
     finally:
         ceiling()[0] = before
     return result
+
+
+cdef bint share_with_views(object result, tuple arguments) except -1:
+    """Have results that are views of an argument share its tangents, so that what is written into one of them is seen by all."""
+    cdef list views = tensors_of((result,))
+    cdef TensorImpl source, view
+    if not views or not (<TensorImpl>views[0]).flags & VIEW:
+        return False
+    for argument in arguments:
+        if isinstance(argument, TensorImpl) and (<TensorImpl>argument).storage is (<TensorImpl>views[0]).storage:
+            source = argument
+            for view in views:
+                if view is not source and not share(view, source):
+                    return False
+            return True
+    return False
 
 
 cdef int join(Level level, object result, object tangents, tuple arguments) except -1:

@@ -1,11 +1,17 @@
 """Forward mode beside the operators' own tests: tangents of memory that several tensors see, of what is written, and what has none."""
 
+import copy
+import io
+import pickle
+import threading
+
 import numpy as np
 import pytest
 
 import cygrad as cg
+from cygrad._core.levels import enter_level, exit_level, innermost_level, special_tensors
 from cygrad.autograd import forward_ad as fw
-from cygrad.func import jvp, vmap
+from cygrad.func import grad, jvp, vmap
 from samples import array_of
 
 X = np.array([1.0, 2.0, 3.0])
@@ -129,6 +135,93 @@ def test_tangents_and_values_of_any_layout(kind):
         np.testing.assert_array_equal(array_of(fw.unpack_dual(dual[1:].T * 1).tangent), before[1:].T)
 
 
+# ----- Against differences -----
+CALLS = [
+    ("cat with integers", lambda x: cg.cat([x, cg.tensor([5, 6])])),
+    ("stack with truth values", lambda x: cg.stack([x, x > 1.5])),
+    ("diagonal_scatter of integers", lambda x: x.expand(3, 3).diagonal_scatter(cg.tensor([1, 2, 3]))),
+    ("slice_scatter of truth values", lambda x: x.slice_scatter(x[:2] > 1.5, 0, 0, 2)),
+    ("select_scatter of integers", lambda x: x.expand(3, 3).select_scatter(cg.tensor([1, 2, 3]), 0, 1)),
+    ("full", lambda x: cg.full((2,), x[1])),
+    ("new_full", lambda x: x.new_full((2,), x[1])),
+    ("asarray", lambda x: cg.asarray(x, copy=True)),
+    ("as_subclass", lambda x: x.as_subclass(type("Field", (cg.Tensor,), {})) * x),
+    ("as_subclass of what is repeated", lambda x: x.expand(2, 3).as_subclass(type("Field", (cg.Tensor,), {}))[1] * 2),
+    ("round_", lambda x: x.clone().round_() + x),
+    ("round_ to decimals", lambda x: x.clone().round_(decimals=1) + x),
+    ("masked_scatter", lambda x: x.masked_scatter(x > 1.5, x * x)),
+    ("unsqueeze_", lambda x: (x * 1).unsqueeze_(0).mul_(2) * x),
+    ("t_", lambda x: x.expand(2, 3).clone().t_()[1:] * 2),
+    ("transpose_, written to", lambda x: (x * cg.ones(2, 1)).transpose_(0, 1).mul_(x[:2])),
+    ("squeeze_ of a view", lambda x: (x * 1).view(3, 1).squeeze_(1) * x),
+    ("as_strided_", lambda x: (x * 1).as_strided_((2, 2), (1, 1))),
+    ("NumPy's function", lambda x: np.exp(x) * np.array([1.0, 2.0, 3.0])),
+    ("numbers from it", lambda x: x * 2 if x.sum().item() > 0 and bool(x[0] > 0) and x.tolist() else x),
+    ("detach_", lambda x: _detached(x * x) + x),
+    ("one matrix", lambda x: x.expand(2, 3) @ cg.diag(x)),
+]
+
+
+def _detached(x):
+    return x.detach_() * 0      # has no tangent any more
+
+
+@pytest.mark.parametrize("f", [f for _, f in CALLS], ids=[name for name, _ in CALLS])
+def test_calls(f):
+    check(f)
+
+
+def test_detaching_in_place_ends_the_tangent():
+    with fw.dual_level():
+        x = fw.make_dual(vector(), vector(T))
+        y = x * 2
+        assert fw.unpack_dual(y.detach_() * 3).tangent is None
+        with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+            x.detach_()
+
+
+# ----- What would lose a tangent, or a derivative -----
+LOSING = [
+    ("numpy", lambda x: x.numpy(), "Can't call numpy\\(\\) on Tensor that has a tangent"),
+    ("array", np.asarray, "Can't call numpy"),
+    ("buffer", memoryview, "Can't call the buffer protocol"),
+    ("DLPack", lambda x: x.__dlpack__(), "Can't call __dlpack__"),
+    ("from_dlpack", cg.from_dlpack, "Can't call from_dlpack"),
+    ("copy", copy.copy, "Can't call copy.copy"),
+    ("deepcopy", copy.deepcopy, "Can't call the deepcopy protocol"),
+    ("pickle", pickle.dumps, "Can't call pickle"),
+    ("save", lambda x: cg.save({"x": x}, io.BytesIO()), "Can't call cygrad.save"),
+    ("an array of NumPy's", lambda x: np.add(x, 1, out=np.zeros(3)), "Can't call numpy"),
+    ("other memory", lambda x: setattr(x, "data", vector()), "Can't call an assignment to `.data`"),
+    ("resize_", lambda x: x.resize_(2), "resize_"),
+    ("set_", lambda x: x.set_(vector()), "set_"),
+]
+
+
+@pytest.mark.parametrize(("f", "message"), [row[1:] for row in LOSING], ids=[row[0] for row in LOSING])
+def test_what_would_lose_a_tangent(f, message):
+    with fw.dual_level():
+        dual = fw.make_dual(vector(), vector(T)) * 1
+        with pytest.raises((RuntimeError, BufferError), match=message):
+            f(dual)
+        view = cg.zeros(3, dtype=cg.float64)[:]
+        view._base.copy_(dual)      # the tangent is the base's
+        with pytest.raises((RuntimeError, BufferError), match=message):
+            f(view)
+        assert fw.unpack_dual(dual).tangent.tolist() == T.tolist()
+    dual.numpy(), memoryview(dual), dual.__dlpack__(), copy.deepcopy(dual), pickle.loads(pickle.dumps(dual))    # it has none any more
+
+
+@pytest.mark.parametrize("f", [row[1] for row in LOSING[2:9]], ids=[row[0] for row in LOSING[2:9]])
+def test_what_would_lose_a_derivative(f):
+    with pytest.raises((RuntimeError, BufferError), match="that a function is being differentiated with respect to|requires? grad"):
+        grad(lambda x: (f(x), x.sum())[1])(vector())
+    for switch in (lambda x: x.requires_grad_(False), lambda x: setattr(x, "requires_grad", False)):
+        with pytest.raises(RuntimeError, match="You are attempting to call Tensor.requires_grad_\\(\\) inside of a function"):
+            grad(lambda x, switch=switch: (switch(x), (x * x).sum())[1])(vector())
+    copy.deepcopy(grad(lambda x: x.sum())(vector()))
+
+
 def test_a_primal_in_a_closure_has_no_tangent():
     x = vector()
     value, tangent = jvp(lambda y: x * y + x[:1], (x,), (vector(T),))
@@ -170,3 +263,34 @@ def test_history_survives_a_look_without_grad():
         dual[0, 0] = 3.0
         fw.unpack_dual(dual * 2).tangent.sum().backward()
     assert tangent.grad.tolist() == [[0, 2], [2, 2]]
+
+
+# ----- Levels -----
+def test_levels_that_a_generator_ends_late():
+    def duals():
+        with fw.dual_level():
+            yield fw.make_dual(vector(), vector(T))
+
+    suspended = duals()
+    dual = next(suspended)
+
+    def f(x):
+        suspended.close()       # ends the outer level inside of the inner one
+        return x * 2
+
+    value, tangent = jvp(f, (vector(),), (vector(T),))
+    assert tangent.tolist() == (2 * T).tolist()
+    assert fw.unpack_dual(dual).tangent is None
+    assert innermost_level() is None and not special_tensors()
+    with fw.dual_level():
+        assert fw.unpack_dual(fw.make_dual(vector(), vector(T)) * 2).tangent.tolist() == (2 * T).tolist()
+
+
+def test_a_level_that_another_thread_ends():
+    level = enter_level()
+    thread = threading.Thread(target=exit_level, args=(level,))
+    thread.start()
+    thread.join()
+    assert innermost_level() is None and not special_tensors()
+    with pytest.raises(RuntimeError, match="has ended before"):
+        exit_level(level)

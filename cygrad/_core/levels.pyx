@@ -5,11 +5,11 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport intptr_t
 
-from cygrad._core.node cimport NODE_ACCUMULATES, Node, edge, gradient_edge, grad_mode, is_inference_mode, leaf_of
+from cygrad._core.node cimport grad_mode, is_inference_mode
 from cygrad._core.rules cimport record, rule_op, wanted
 from cygrad._core.strided cimport lies_within, overlaps_itself
-from cygrad._core.tensor cimport (BATCHED, CONTIGUOUS, DUAL, REQUIRES_GRAD, RETIRED, SPECIAL, TensorImpl, VIEW, inherit_special,
-                                  needs_grad, new_tensor, offset_of, shallow_copy, sizes_tuple, special_active, view_of)
+from cygrad._core.tensor cimport (BATCHED, CONTIGUOUS, DUAL, FRESH, RETIRED, SPECIAL, TensorImpl, VIEW, inherit_special, needs_grad,
+                                  new_tensor, offset_of, refuse_batched, sizes_tuple, special_active, view_of)
 from cygrad._kernels.elementwise cimport MAX_DIMS
 
 from cygrad._core.node import _set_inference_mode
@@ -58,6 +58,10 @@ cdef class Level:
                 return True
             item = (<Batch>item.special).inner
         return False
+
+    def varies(self, TensorImpl tensor not None):
+        """Say whether a tensor differs among examples, or something of it may: its gradient, or a tangent."""
+        return self.holds(tensor) or needs_grad(tensor) or is_special(tensor)
 
     def __repr__(self):
         kind = "forward mode" if self.size < 0 else f"vmap over {self.size}"
@@ -167,12 +171,12 @@ cdef tuple layout_of(TensorImpl tensor):
 
 
 cdef bint share(TensorImpl view, TensorImpl source) except -1:
-    """Have another tensor over the memory of `source` share its tangents; False where elements of that share places."""
-    cdef Dual dual = <Dual>source.special
+    """Have another tensor over the memory of `source` share what is special about that; False where its elements share places."""
+    cdef Dual dual = None if source.flags & BATCHED else tangents_of(source)
     cdef tuple layout
     while dual is not None and dual.layout is not None:
         dual = dual.below
-    if dual is not None:
+    if dual is not None and layout_of(view) != layout_of(source):
         if not source.flags & CONTIGUOUS and overlaps_itself(source.ndim, source.sizes, source.strides):
             return False
         layout = layout_of(source)
@@ -207,7 +211,6 @@ cdef Dual visible_dual(TensorImpl tensor):
 
 cdef bint is_private(PyObject* tensor, Py_ssize_t tensors=1) noexcept:
     """Say whether the caller's reference to a tensor is the only way to it and to its memory, which `tensors` objects hold."""
-    cdef TensorImpl base
     if Py_REFCNT(tensor) != 1 or not (<TensorImpl>tensor).storage.padded:
         return False
     if (<TensorImpl>tensor).flags & BATCHED:
@@ -490,72 +493,6 @@ cdef TensorImpl enter(TensorImpl tensor, Level level):
     return result
 
 
-def fresh(TensorImpl tensor not None):
-    """Return a tensor of the same value that gradients are asked for of: a leaf, or a view where the tensor has a history itself."""
-    cdef TensorImpl result
-    if tensor.flags & BATCHED:
-        return leave(fresh(batch_of(tensor).inner), (<Batch>tensor.special).level)
-    if wanted(tensor, None):
-        result = view_of(tensor, tensor.data, tensor.ndim, tensor.sizes, tensor.strides)
-        record(rule_op("alias"), tensor, None, result, ())
-    else:
-        result = shallow_copy(tensor)
-        result.flags |= REQUIRES_GRAD
-    inherit_special(result, tensor)
-    return result
-
-
-def retire(TensorImpl leaf not None):
-    """Note that no other derivative than its own will ask for the gradient of a tensor that `fresh` has made."""
-    while leaf.flags & BATCHED:
-        leaf = (<Batch>leaf.special).inner
-    leaf.flags |= RETIRED
-
-
-def without_history(TensorImpl tensor not None):
-    """Return a tensor of the same value and tangents that needs no gradient."""
-    cdef TensorImpl result
-    if tensor.flags & BATCHED:
-        return leave(without_history(batch_of(tensor).inner), (<Batch>tensor.special).level)
-    result = shallow_copy(tensor)
-    inherit_special(result, tensor)
-    return result
-
-
-def reaches_other_leaves(tuple outputs not None, tuple own not None):
-    """Say whether outputs depend on leaves that require a gradient, other than these."""
-    cdef set seen = set(), mine = set()
-    cdef list waiting = []
-    cdef TensorImpl tensor
-    cdef Node node, target
-    cdef int k, output_nr
-    for tensor in own:
-        while tensor.flags & BATCHED:
-            tensor = (<Batch>tensor.special).inner
-        mine.add(<size_t><PyObject*>tensor)
-    for tensor in outputs:
-        while tensor.flags & BATCHED:
-            tensor = (<Batch>tensor.special).inner
-        node = gradient_edge(tensor, &output_nr)
-        if node is not None:
-            waiting.append(node)
-    while waiting:
-        node = waiting.pop()
-        if node.flags & NODE_ACCUMULATES:
-            tensor = leaf_of(node)
-            if not tensor.flags & RETIRED and <size_t><PyObject*>tensor not in mine:
-                return True
-            continue
-        if <size_t><PyObject*>node in seen:
-            continue
-        seen.add(<size_t><PyObject*>node)
-        for k in range(node.edges):
-            target = edge(node, k, &output_nr)
-            if target is not None:
-                waiting.append(target)
-    return False
-
-
 def is_batched(tensor):
     """Say whether an object is a tensor inside of a vmap that stands for one example of many."""
     return isinstance(tensor, TensorImpl) and (<TensorImpl>tensor).flags & BATCHED != 0
@@ -573,6 +510,21 @@ def batch_levels(TensorImpl tensor not None):
         levels.insert(0, batch_of(tensor).level)
         tensor = (<Batch>tensor.special).inner
     return levels
+
+
+def refuse_tangent(TensorImpl tensor not None, str what, error=RuntimeError):
+    """Refuse what would give away the values of a tensor without its tangent."""
+    if special_active and visible_dual(tensor) is not None:
+        raise error(f"Can't call {what} on Tensor that has a tangent of forward mode, which would be lost. Use tensor.detach().")
+
+
+def refuse_special(TensorImpl tensor not None, str what, error=RuntimeError):
+    """Refuse what would give away the values of a tensor without its tangent or its derivative, or those of one of many examples."""
+    refuse_batched(tensor, what)
+    refuse_tangent(tensor, what, error)
+    if tensor.flags & (FRESH | RETIRED) == FRESH:
+        raise error(f"Can't call {what} on Tensor that a function is being differentiated with respect to: the derivative would be lost. "
+                    "Use tensor.detach().")
 
 
 def special_tensors():

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cygrad._core.levels import fresh, tangent_of, tangent_to_write
+from cygrad._core.derivatives import fresh
+from cygrad._core.levels import tangent_of, tangent_to_write
 from cygrad._core.node import is_grad_enabled
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.transforms import forward_rules, over_tensors, tensors_of

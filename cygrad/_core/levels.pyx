@@ -5,14 +5,16 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport intptr_t
 
-from cygrad._core.node cimport grad_mode, is_inference_mode
+from cygrad._core.node cimport grad_mode
 from cygrad._core.rules cimport record, rule_op, wanted
+from cygrad._core.saved cimport SavedTensor
 from cygrad._core.strided cimport lies_within, overlaps_itself
 from cygrad._core.tensor cimport (BATCHED, CONTIGUOUS, DUAL, FRESH, RETIRED, SPECIAL, TensorImpl, VIEW, inherit_special, needs_grad,
-                                  new_tensor, offset_of, refuse_batched, sizes_tuple, special_active, view_of)
+                                  new_tensor, offset_of, refuse_batched, shallow_copy, sizes_tuple, special_active, view_of)
 from cygrad._kernels.elementwise cimport MAX_DIMS
 
 from cygrad._core.node import _set_inference_mode
+from cygrad._core.saved import set_tangent_functions
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
@@ -234,13 +236,12 @@ cdef bint is_laid_out(TensorImpl tensor, tuple layout):
 cdef TensorImpl laid_out(TensorImpl tangent, tuple layout, bint copied):
     """Return a copy of a tangent in the layout of a tensor, or zeros; recorded in any mode, since no operation of the user's makes it."""
     cdef int mode = grad_mode()[0]
-    cdef bint inference = is_inference_mode()
     cdef Py_ssize_t length = 1
     cdef object result
     for size, stride in zip(layout[0], layout[1]):
         length = 0 if size == 0 or length == 0 else length + (size - 1) * stride
+    cdef int inference = _set_inference_mode(False)
     grad_mode()[0] = True
-    _set_inference_mode(False)
     try:
         result = (<object>tangent).new_zeros((length,)).as_strided(layout[0], layout[1], 0)
         return result.copy_(tangent) if copied else result
@@ -284,6 +285,7 @@ cdef TensorImpl tangent_at(TensorImpl tensor, Level level):
 cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except -1:
     """Give a new tensor its own tangent at a level; what its node saved of it gets it too."""
     cdef TensorImpl saved
+    cdef SavedTensor packed
     if tensor.flags & BATCHED:
         return add_tangent((<Batch>tensor.special).inner, level, enter(tangent, (<Batch>tensor.special).level))
     tensor.special = make_dual(level, tangent, None, <Dual>tensor.special)
@@ -292,6 +294,9 @@ cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except 
         saved = <TensorImpl>tensor.node.result
         if saved.data == tensor.data and saved.storage is tensor.storage:
             inherit_special(saved, tensor)
+    elif tensor.node is not None and isinstance(tensor.node.result, SavedTensor):
+        packed = <SavedTensor>tensor.node.result
+        packed.tangents = [*(packed.tangents or ()), (level, tangent)]
     return 0
 
 
@@ -368,6 +373,31 @@ def dual_levels(tuple tensors not None):
             found[dual.level.number] = dual.level
             dual = visible(dual.below)
     return [found[number] for number in sorted(found)]
+
+
+def all_tangents(TensorImpl tensor not None):
+    """Return all tangents of a tensor as pairs of level and tangent, the lowest level first, seen by this thread or not."""
+    cdef Dual dual = tangents_of(tensor)
+    cdef list found = []
+    while dual is not None:
+        if dual.level.active:
+            found.insert(0, (dual.level, tangent_at(tensor, dual.level)))
+        dual = dual.below
+    return found
+
+
+def with_tangents(TensorImpl tensor not None, list tangents not None):
+    """Return a tensor of the same value that has tangents, in so far as it has none at their levels and they have its shape."""
+    cdef TensorImpl copy = shallow_copy(tensor), tangent
+    cdef Level level
+    inherit_special(copy, tensor)
+    for level, tangent in tangents:
+        if level.active and (<object>tangent).shape == (<object>tensor).shape and find(tangents_of(tensor), level) is None:
+            add_tangent(copy, level, tangent)
+    return copy
+
+
+set_tangent_functions(all_tangents, with_tangents)
 
 
 def set_ceiling(number):

@@ -31,6 +31,9 @@ cdef extern from "type_slots.h":
     void cg_never_clear(type kind) noexcept
     void cg_refuse_new(type kind) noexcept
 
+cdef enum:
+    SUSPENDED = 2       # the inference mode of a thread; 1: on
+
 cdef unsigned long long last_sequence_nr = 0
 cdef int hook_pairs = 0
 cdef int anomaly_mode = 0
@@ -48,7 +51,12 @@ cdef int inference_threads = 0      # threads in inference mode: while there are
 
 cdef bint is_inference_mode() noexcept:
     """Say whether this thread is in inference mode."""
-    return inference_threads > 0 and cg_inference_mode_address()[0] != 0
+    return inference_threads > 0 and cg_inference_mode_address()[0] == 1
+
+
+cdef bint is_inference_suspended() noexcept:
+    """Say whether this thread takes a derivative that was asked for in inference mode."""
+    return cg_inference_mode_address()[0] == SUSPENDED
 
 
 def is_inference_mode_enabled():
@@ -61,11 +69,18 @@ def is_inference_mode_enabled():
     return is_inference_mode()
 
 
-def _set_inference_mode(bint mode):
-    """Set whether this thread makes inference tensors; `inference_mode` is the public form."""
+def _set_inference_mode(int mode):
+    """Set whether this thread makes inference tensors and return what it did before; `inference_mode` is the public form."""
     global inference_threads
-    inference_threads += mode - cg_inference_mode_address()[0]
+    cdef int before = cg_inference_mode_address()[0]
+    inference_threads += (mode == 1) - (before == 1)
     cg_inference_mode_address()[0] = mode
+    return before
+
+
+def _suspend_inference_mode():
+    """Leave inference mode to take a derivative, which may save inference tensors then, and return what `_set_inference_mode` takes."""
+    return _set_inference_mode(SUSPENDED if cg_inference_mode_address()[0] else 0)
 
 
 def last_number():

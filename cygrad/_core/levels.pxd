@@ -27,7 +27,7 @@ cdef class Dual:
     cdef PyObject* behind
 
 cdef class Batch:
-    cdef Level level
+    cdef readonly Level level
     cdef readonly TensorImpl inner
 
 cdef unsigned long long* ceiling() noexcept nogil       # levels from this number on are not seen by this thread

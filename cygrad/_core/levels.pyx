@@ -296,7 +296,7 @@ cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except 
             inherit_special(saved, tensor)
     elif tensor.node is not None and isinstance(tensor.node.result, SavedTensor):
         packed = <SavedTensor>tensor.node.result
-        packed.tangents = [*(packed.tangents or ()), (level, tangent)]
+        packed.tangents = [*(packed.tangents or ()), make_dual(level, tangent, None, None)]
     return 0
 
 
@@ -376,24 +376,25 @@ def dual_levels(tuple tensors not None):
 
 
 def all_tangents(TensorImpl tensor not None):
-    """Return all tangents of a tensor as pairs of level and tangent, the lowest level first, seen by this thread or not."""
+    """Return all tangents of a tensor, each by itself, the lowest level first, seen by this thread or not; they end with their levels."""
     cdef Dual dual = tangents_of(tensor)
     cdef list found = []
     while dual is not None:
         if dual.level.active:
-            found.insert(0, (dual.level, tangent_at(tensor, dual.level)))
+            found.insert(0, make_dual(dual.level, tangent_at(tensor, dual.level), None, None))
         dual = dual.below
     return found
 
 
 def with_tangents(TensorImpl tensor not None, list tangents not None):
     """Return a tensor of the same value that has tangents, in so far as it has none at their levels and they have its shape."""
-    cdef TensorImpl copy = shallow_copy(tensor), tangent
-    cdef Level level
+    cdef TensorImpl copy = shallow_copy(tensor)
+    cdef Dual dual
     inherit_special(copy, tensor)
-    for level, tangent in tangents:
-        if level.active and (<object>tangent).shape == (<object>tensor).shape and find(tangents_of(tensor), level) is None:
-            add_tangent(copy, level, tangent)
+    for dual in tangents:
+        if (dual.tangent is not None and (<object>dual.tangent).shape == (<object>tensor).shape
+                and find(tangents_of(tensor), dual.level) is None):
+            add_tangent(copy, dual.level, dual.tangent)
     return copy
 
 

@@ -8,7 +8,7 @@ from cygrad._core.saved cimport (SavedTensor, check_savable, check_version, pack
                                  saved_operand, saved_result)
 from cygrad._core.storage cimport version_of
 from cygrad._core.tracking cimport track_node, track_reachable, track_tensor
-from cygrad._core.tensor cimport (REQUIRES_GRAD, RETAINS_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, inherit_special,
+from cygrad._core.tensor cimport (BATCHED, REQUIRES_GRAD, RETAINS_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, inherit_special,
                                   make_untracked, shallow_copy)
 
 import weakref
@@ -469,6 +469,9 @@ cg_never_clear(AccumulateGrad)      # forget_accumulator() needs the leaf
 cdef TensorImpl with_origin(TensorImpl tensor, object origin, int output_nr):
     """Return a tensor with the history it had when it was saved: detach_() may have taken it since, or hooks."""
     cdef TensorImpl copy
+    if tensor.flags & BATCHED:      # the history is that of all examples
+        copy = with_origin((<object>tensor.special).inner, origin, output_nr)
+        return tensor if copy is (<object>tensor.special).inner else (<object>tensor.special).level.leave(copy)
     if origin is None and not tensor.flags & REQUIRES_GRAD:
         return tensor
     if origin is not None and (origin is tensor or origin is tensor.node and output_nr == tensor.output_nr

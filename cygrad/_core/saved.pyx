@@ -6,7 +6,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 cimport cygrad._core.node as graph
 from cygrad._core.node cimport LEAF, Node, grad_mode, is_inference_suspended, refresh, with_origin, with_own_history
 from cygrad._core.storage cimport dtypes, version_of, visible_version
-from cygrad._core.tensor cimport INFERENCE, REQUIRES_GRAD, TensorImpl, shallow_copy, sizes_tuple, special_active
+from cygrad._core.tensor cimport BATCHED, INFERENCE, REQUIRES_GRAD, TensorImpl, shallow_copy, sizes_tuple, special_active
 from cygrad._core.tracking cimport track_reachable
 
 cdef extern from *:
@@ -200,13 +200,16 @@ cdef SavedTensor packed_by_default(TensorImpl tensor, bint is_output):
 
 cdef SavedTensor saved_tensor(TensorImpl tensor, bint is_output):
     cdef unsigned long long version = version_of(tensor.storage)
+    cdef TensorImpl owner = tensor      # of the history
     check_savable(tensor)
-    refresh(tensor)
+    while owner.flags & BATCHED:
+        owner = (<object>owner.special).inner
+    refresh(owner)
     if is_output:
         return saved_result(shallow_copy(tensor), version, tensor.output_nr)
-    if tensor.node is not None:
-        return saved_operand(tensor, version, tensor.node, tensor.output_nr)
-    return saved_operand(tensor, version, tensor if tensor.flags & REQUIRES_GRAD else None, LEAF)
+    if owner.node is not None:
+        return saved_operand(tensor, version, owner.node, owner.output_nr)
+    return saved_operand(tensor, version, owner if owner.flags & REQUIRES_GRAD else None, LEAF)
 
 
 def save_for(Node node, TensorImpl tensor):

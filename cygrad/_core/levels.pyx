@@ -456,6 +456,13 @@ cdef Batch batch_of(TensorImpl tensor):
     return batch
 
 
+cdef TensorImpl all_examples(TensorImpl tensor):
+    """Return the tensor that holds the elements, the history and the tangents of a batched tensor; any other as it is."""
+    while tensor.flags & BATCHED:
+        tensor = (<Batch>tensor.special).inner
+    return tensor
+
+
 cdef Batch plain_batch(TensorImpl tensor):
     """Return the batch of a tensor if a kernel may compute all of it as it is, else None."""
     cdef Batch batch
@@ -463,6 +470,14 @@ cdef Batch plain_batch(TensorImpl tensor):
         return None
     batch = batch_of(tensor)
     return None if is_special(batch.inner) else batch
+
+
+cdef int refuse_many(TensorImpl grad) except -1:
+    """Refuse to keep a gradient, where that is one of many."""
+    if grad.flags & BATCHED:
+        raise RuntimeError("a gradient for each of many examples arrived at a leaf that is the same for all of them, or at a tensor that "
+                           "retains its gradient, and .grad holds one: use autograd.grad(), or func.grad()")
+    return 0
 
 
 cdef bint is_special(TensorImpl tensor) except -1:

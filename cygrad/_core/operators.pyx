@@ -62,7 +62,7 @@ cdef dict POWERS = {2: ops["square"], 0.5: ops["sqrt"], -0.5: ops["rsqrt"], -1: 
 cdef object power(object a, object b):
     """Apply `**`."""
     cdef Op op = POWERS.get(b) if isinstance(a, TensorImpl) and (type(b) is int or type(b) is float) else None
-    if op is not None and op.computes[(<TensorImpl>a).dtype_nr]:
+    if op is not None and op.computes[(<TensorImpl>a).dtype_nr] and (type(b) is int or cg_kind[(<TensorImpl>a).dtype_nr] == b"f"):
         return unary(op, <TensorImpl>a, None)
     return binary(POW, a, b)
 

@@ -108,9 +108,8 @@ def _by_vmap(function: type[Function], level: Any, arguments: tuple[Any, ...]) -
     result = function.vmap(VmapInfo(level.size, level.randomness), dims, *examples)
     if not isinstance(result, tuple) or len(result) != 2:
         got = f"{len(result)} returns" if isinstance(result, tuple) else f"a {type(result)}"
-        raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure "
-                           "compatible with "
-                           f"the output. Got {got} instead")
+        raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible "
+                           f"with the output. Got {got} instead")
     outputs, out_dims = result
     leaves, spec = tree_flatten(outputs)
     try:
@@ -137,32 +136,39 @@ class _Context:
         setattr(self._ctx, name, value)
 
 
-def _generated(function: type[Function], outer: Any, arguments: tuple[Any, ...]) -> Any:
-    """Apply a Function to all examples whose forward, backward and jvp are those of the given one, seen by one example of many."""
-    size, randomness = outer.size, outer.randomness
-    if function.setup_context is Function.setup_context:
-        raise RuntimeError(f"You tried to vmap over {function.__name__} with generate_vmap_rule=True, which needs forward without "
-                           f"ctx and a "
-                           "setup_context staticmethod.")
+def _seen(many: tuple[int, str], call: Any, values: Any) -> Any:
+    """Call with tensors that stand for one of so many examples, and return all examples."""
+    level = enter_level(*many)
+    try:
+        return over_tensors(level.enter, call(level, over_tensors(level.leave, values)))
+    finally:
+        exit_level(level)
 
-    def seen(call: Any, values: Any) -> Any:
-        """Call with tensors that stand for one example, and return all examples."""
-        level = enter_level(size, randomness)
-        try:
-            return over_tensors(level.enter, call(level, over_tensors(level.leave, values)))
-        finally:
-            exit_level(level)
+
+def _generated(function: type[Function], level: Any, arguments: tuple[Any, ...]) -> Any:
+    """Apply a Function to all examples by the one whose forward, backward and jvp are its own, seen by one example of many."""
+    if function.setup_context is Function.setup_context:
+        raise RuntimeError(f"You tried to vmap over {function.__name__} with generate_vmap_rule=True, which needs forward without ctx and "
+                           "a setup_context staticmethod.")
+    if "_for_all_examples" not in function.__dict__:
+        function._for_all_examples = _for_all_examples(function)  # type: ignore[attr-defined]
+    batched = function.__dict__["_for_all_examples"]
+    return over_tensors(level.leave, batched.apply(level.size, level.randomness, *over_tensors(level.enter, arguments)))
+
+
+def _for_all_examples(function: type[Function]) -> type[Function]:
+    """Return the Function of (number of examples, randomness, all examples of each argument)."""
 
     class Batched(Function):
         generate_vmap_rule = True
 
         @staticmethod
-        def forward(*inputs: Any) -> Any:
-            return seen(lambda level, examples: function.forward(*examples), inputs)
+        def forward(size: int, randomness: str, *inputs: Any) -> Any:
+            return _seen((size, randomness), lambda level, examples: function.forward(*examples), inputs)
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            inner = ctx.inner = function._context(function, ctx.needs_input_grad)
+            inner = ctx.inner = function._context(function, ctx.needs_input_grad[2:])
 
             def setup(level: Any, values: Any) -> Any:
                 function.setup_context(inner, *values)
@@ -170,7 +176,8 @@ def _generated(function: type[Function], outer: Any, arguments: tuple[Any, ...])
                 constant = [id(item) in inner._non_differentiable for item in (values[1] if isinstance(output, tuple) else values[1:])]
                 return inner._to_save, inner.saved_for_forward, tuple(inner._dirty.values()), constant
 
-            for_backward, for_forward, dirty, constant = seen(setup, (inputs, output))
+            ctx.many = inputs[:2]
+            for_backward, for_forward, dirty, constant = _seen(ctx.many, setup, (inputs[2:], output))
             ctx.save_for_backward(*for_backward)
             if for_forward is not None:
                 ctx.save_for_forward(*for_forward)
@@ -187,14 +194,16 @@ def _generated(function: type[Function], outer: Any, arguments: tuple[Any, ...])
                 return tuple(part.sum_to_size(shape) if isinstance(part, Tensor) and shape not in (None, part.shape) else part
                              for part, shape in itertools.zip_longest(found, ctx.shapes[:len(found)]))
 
-            return seen(call, (ctx.saved_tensors, grads))
+            return None, None, *_seen(ctx.many, call, (ctx.saved_tensors, grads))
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
-            return seen(lambda level, values: function.jvp(_Context(ctx.inner, values[0]), *values[1]),  # type: ignore[arg-type]
-                        (ctx.saved_tensors, tangents))
+            def call(level: Any, values: Any) -> Any:
+                return function.jvp(_Context(ctx.inner, values[0]), *values[1])  # type: ignore[arg-type]
+
+            return _seen(ctx.many, call, (ctx.saved_tensors, tangents[2:]))
 
     Batched.__name__ = Batched.__qualname__ = f"Vmapped{function.__name__}"
     if function.jvp is Function.jvp:
         Batched.jvp = Function.jvp  # type: ignore[method-assign]
-    return over_tensors(outer.leave, Batched.apply(*over_tensors(outer.enter, arguments)))
+    return Batched

@@ -38,7 +38,7 @@ cdef Batch batch_of(TensorImpl tensor)
 cdef TensorImpl all_examples(TensorImpl tensor)
 cdef Batch plain_batch(TensorImpl tensor)
 cdef TensorImpl tangent_at(TensorImpl tensor, Level level)
-cdef bint share(TensorImpl view, TensorImpl source) except -1
+cdef int share(TensorImpl view, TensorImpl source) except -1
 cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except -1
 cdef TensorImpl enter(TensorImpl tensor, Level level)
 cdef TensorImpl leave(TensorImpl tensor, Level level)

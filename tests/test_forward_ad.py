@@ -180,6 +180,15 @@ def test_detaching_in_place_ends_the_tangent():
             x.detach_()
 
 
+def test_the_standard_deviation_of_equal_values():
+    """Has derivative 0, by convention, in both modes and with respect to the weight of its gradient."""
+    x = vector([2.0, 2.0, 2.0])
+    assert jvp(cg.std, (x,), (vector(T),))[1].item() == 0
+    leaf, weight = x.clone().requires_grad_(), vector(1.0).requires_grad_()
+    gradient, = cg.autograd.grad(leaf.std(), leaf, weight, create_graph=True)
+    assert cg.autograd.grad(gradient.sum(), weight)[0].item() == 0
+
+
 # ----- What would lose a tangent, or a derivative -----
 LOSING = [
     ("numpy", lambda x: x.numpy(), "Can't call numpy\\(\\) on Tensor that has a tangent"),

@@ -275,6 +275,14 @@ def leading_zeros(level, operator, x, shape, key, accumulate):
     return level.leave(operator(x if zeros is None else zeros, (level.size, *shape), index, accumulate))
 
 
+def batched_mask_select(level, operator, x, mask):
+    """Select by a mask that is the same for all examples; by another the results would differ in shape."""
+    if level.holds(mask) or "bool" not in dtype_name(mask):
+        dynamic_shape(level, operator)
+    shape = (x.new_zeros(()).bool().expand(x.shape) & mask).shape
+    return x.expand(shape)[mask.expand(shape)]
+
+
 # ----- Look-up along a dim -----
 def batched_gather(level, operator, x, dim, index, **keywords):
     if not x.ndim:      # counts as a vector of one element

@@ -302,7 +302,7 @@ def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {len(places)} value(s)")
     if ((places < 0) | (places >= (input.shape[d] if input.ndim else 1))).any():
         raise IndexError(f"index out of range in self: dimension {d} of {list(input.shape)}")
-    array = np.asarray(_vector(to_array(input))[_along(d, places)])
+    array = _vector(to_array(input)).take(places, d)       # row-major, unlike what an index gives
     result = from_array(array if input.ndim else array.reshape(()))
     return delivered(record_rule("index_select", (input, index), result, (shape_of(input), d)), out)
 

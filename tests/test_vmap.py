@@ -99,6 +99,7 @@ CALLS = [
     ("index_fill from the end", lambda x, i: x.index_fill(1, -1 - i, 7.0), F, I),
     ("masked_select by one mask", lambda x: x.masked_select(MATRIX[:2, :3] > 3), F),
     ("masked_select, broadcast", lambda x: x[0].masked_select(MATRIX[:2, :3] > 3), F),
+    ("index_select, then by strides", lambda x: x.index_select(1, cg.tensor([2, 0])).as_strided((2, 2), (1, 2)), F),
     # Parts.
     ("chunks of nothing", lambda x: tuple(x[:0].chunk(3)), F),
     ("split of nothing", lambda x: tuple(x[:0].split(0)), F),

@@ -69,8 +69,15 @@ class Tensor(TensorBase):
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call `hook(grad)` whenever this tensor's gradient is computed; a tensor it returns takes the gradient's place.
 
-        Returns a handle with `remove()`.
+        Returns a handle with `remove()`. Inside of vmap the hook sees the gradient of one example.
         """
+        level = levels.batched_level(self)
+        if level is not None:
+            def see_one(grad: Tensor) -> Tensor | None:
+                result = hook(level.leave(grad))
+                return None if result is None else level.enter(result)
+
+            return level.enter(self).register_hook(see_one)
         hooks, output_nr = self._hooks()
         return register(hooks.tensor.setdefault(output_nr, HookTable()), hook)
 

@@ -144,6 +144,26 @@ def test_formulas_compute_in_the_dtype_of_their_operator():
         np.testing.assert_allclose(array_of(gradient), array_of(wide), rtol=1e-14)
 
 
+# ----- Hooks -----
+def test_hooks_see_the_gradient_of_one_example():
+    seen = []
+
+    def f(x):
+        y = x * x
+        y.register_hook(lambda g: seen.append(tuple(g.shape)))
+        handle = y.register_hook(lambda g: g * 2)
+        y.register_hook(lambda g: g * 100).remove()
+        assert handle is not None
+        return (y * x).sum()
+
+    result = vmap(grad(f))(F)
+    np.testing.assert_allclose(array_of(result), 5 * array_of(F) ** 2)
+    assert seen == [(2, 3)]
+    np.testing.assert_allclose(array_of(vmap(vmap(grad(f)))(F)), 5 * array_of(F) ** 2)
+    with pytest.raises(RuntimeError, match="cannot register a hook on a tensor that doesn't require gradient"):
+        vmap(f)(F)
+
+
 # ----- What is wrong is said as for one example -----
 WRONG = [
     lambda x: x.expand(-1, 2, 3),

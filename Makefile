@@ -14,6 +14,7 @@ WHEEL_LIMIT_KIB := 3072
 
 demo: $(VENV)/cygrad $(VENV)/demo.txt
 	$(RUN) examples/digits.py
+	$(RUN) examples/logistic.py
 
 test: lint check
 

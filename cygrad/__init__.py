@@ -47,6 +47,8 @@ __getattr__, __dir__ = _imports.at_first_use(globals(), {name: module for module
     "cygrad.printing": "printing set_printoptions",
     "cygrad.serialization": "serialization load save",
     "cygrad.checkpoint": "checkpoint",
+    "cygrad.optimize": "optimize",
+    "cygrad.pytree": "pytree",
     "cygrad.autograd.anomaly_mode": "is_anomaly_enabled is_anomaly_check_nan_enabled set_anomaly_enabled",
     **{module: f"{methods_too} {others}" for module, (methods_too, others, _) in _LATE.items()},
 }.items() for name in names.split()})

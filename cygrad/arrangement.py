@@ -17,7 +17,7 @@ from cygrad._core.rules import record_rule
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.views import normalized_dim
 from cygrad._core.windows import broadcast_shape
-from cygrad.operators import checked_tensor, delivered, functions, overwriting, unrecorded
+from cygrad.operators import checked_tensor, delivered, functions, overwriting, publish, unrecorded
 
 
 def _integers(value: Any) -> tuple[int, ...]:
@@ -543,3 +543,6 @@ def _fold(windows: Any, shape: tuple[int, ...], dim: int, size: int, step: int) 
         return result
 
     return record_rule("fold", (windows,), unrecorded(compute), (dim, size, step))
+
+
+publish(__name__, globals())

@@ -26,6 +26,7 @@ from cygrad.operators import (
     numpy_names,
     overwriting,
     pair_type,
+    publish,
     unrecorded,
 )
 
@@ -174,6 +175,11 @@ def _cumprod_gradient(x: Any, g: Any, y: Any, dim: int) -> Any:
         return g
     if not bool((x == 0).any()):
         return (g * y)._cumsum(dim, True) / x
+    return x._cumprod_gradient_at_zeros(g, y, dim)
+
+
+def _cumprod_gradient_at_zeros(x: Any, g: Any, y: Any, dim: int) -> Any:
+    """Return the same where elements may be zero."""
     size = x.shape[dim]
     behind = [g.select(dim, size - 1)]
     for place in range(size - 2, -1, -1):
@@ -270,3 +276,6 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     if not x.is_floating_point():
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {x.dtype}; convert it first")
     return delivered(x.nansum(dim, keepdim=keepdim) / (x == x).sum(dim, keepdim=keepdim), out)
+
+
+publish(__name__, globals())

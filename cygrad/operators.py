@@ -23,6 +23,7 @@ from cygrad._core.node import _set_grad_enabled, is_grad_enabled
 from cygrad._core.operands import checked_out
 from cygrad._core.rules import record_rule
 from cygrad._core.tensor import TensorImpl
+from cygrad._core.transforms import make_operator
 from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
 
 functions: dict[str, Callable[..., Any]] = {}
@@ -495,7 +496,30 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     return delivered(record_rule("stack", parts, joined, (place,)), out)
 
 
+
+# ----- Operators -----
+def _as_operators() -> None:
+    """Let all functions but the elementwise ones, which do so themselves, look for special tensors first."""
+    made: dict[Any, Any] = {}
+    for table in (functions, in_place_methods):
+        for name, function in table.items():
+            row = name.removesuffix("_")
+            if row in ELEMENTWISE or any(row in other.aliases for other in ELEMENTWISE.values()):
+                continue
+            if function not in made:
+                made[function] = make_operator(function.__name__, function)
+            table[name] = made[function]
+
+
+_as_operators()
 dispatch.functions.update(functions)
+
+
+def publish(module: str, namespace: dict[str, Any]) -> None:
+    """Make operators of the functions of a module that is loaded at first use."""
+    for name in " ".join(LATE[module]).split():
+        namespace[name] = make_operator(name, namespace[name])
+
 
 # ----- Loaded at first use -----
 # Module: functions that are methods too; other functions; other methods. Importing cygrad stays quick and opens few files.
@@ -508,7 +532,7 @@ LATE: dict[str, tuple[str, str, str]] = {
         "masked_fill_ masked_scatter_ index_put_ put_"),
     "cygrad.folds": (
         "var std logsumexp softmax log_softmax cumsum cumprod cummax cummin logcumsumexp diff count_nonzero nanmean", "",
-        "cumsum_ cumprod_ _cumsum _cumprod_gradient"),
+        "cumsum_ cumprod_ _cumsum _cumprod_gradient _cumprod_gradient_at_zeros"),
     "cygrad.ordering": ("sort argsort msort topk kthvalue median nanmedian", "", ""),
     "cygrad.products": (
         "outer ger inner addmm addmv addr baddbmm addbmm trace vdot kron cross norm dist", "tensordot einsum",

@@ -13,7 +13,7 @@ import numpy as np
 from cygrad._core.interop import from_array, to_array
 from cygrad._core.rules import record_rule
 from cygrad._core.views import normalized_dim
-from cygrad.operators import checked_tensor, delivered, delivered_pair, named, numpy_names, pair_type
+from cygrad.operators import checked_tensor, delivered, delivered_pair, named, numpy_names, pair_type, publish
 
 
 def _ranked(array: np.ndarray, dim: int, descending: bool = False) -> np.ndarray:
@@ -139,3 +139,6 @@ def _median_function(name: str, skips_nan: bool, sentence: str) -> Callable[...,
 
 median = _median_function("median", False, "Lower median of all elements, or along `dim`; NaN if there is one.")
 nanmedian = _median_function("nanmedian", True, "Lower median of the elements that are not NaN.")
+
+
+publish(__name__, globals())

@@ -17,7 +17,7 @@ from cygrad._core.rules import record_rule
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.views import normalized_dim
 from cygrad._core.windows import broadcast_shape
-from cygrad.operators import checked_tensor, delivered, functions, named, normalized_dims, numpy_names, overwriting, unrecorded
+from cygrad.operators import checked_tensor, delivered, functions, named, normalized_dims, numpy_names, overwriting, publish, unrecorded
 
 
 def _check_dims(message: str, tensor: Any, ndim: int) -> None:
@@ -449,3 +449,6 @@ def dist(input: Any, other: Any, p: float = 2) -> Any:
     tensor(5.)
     """
     return norm(checked_tensor("dist", input) - other, p)
+
+
+publish(__name__, globals())

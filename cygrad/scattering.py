@@ -20,7 +20,7 @@ from cygrad._core.interop import from_array, to_array
 from cygrad._core.rules import record_rule
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.views import normalized_dim
-from cygrad.operators import checked_tensor, delivered
+from cygrad.operators import checked_tensor, delivered, publish
 
 Plan = tuple[str, tuple[Any, ...], tuple[Any, ...], Callable[[np.ndarray], Any]]
 _OUT = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
@@ -392,3 +392,6 @@ def _index_fill(input: Any, dim: int, index: Any, value: Any) -> Plan:
 index_add, index_add_ = scattering(_index_add)
 index_copy, index_copy_ = scattering(_index_copy)
 index_fill, index_fill_ = scattering(_index_fill)
+
+
+publish(__name__, globals())

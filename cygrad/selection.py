@@ -17,7 +17,7 @@ from cygrad._core.rules import record_rule
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.views import normalized_dim
 from cygrad._core.windows import broadcast_shape
-from cygrad.operators import checked_tensor, delivered, functions
+from cygrad.operators import checked_tensor, delivered, functions, publish
 from cygrad.scattering import Plan, check_index, gather, scattering, shape_of, value_for
 
 
@@ -253,3 +253,6 @@ def argwhere(input: Any) -> Any:
     tensor([[1]])
     """
     return nonzero(checked_tensor("argwhere", input))
+
+
+publish(__name__, globals())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from cygrad import creation
-from cygrad._core import dlpack, indexing, memory, strided, views, windows
+from cygrad._core import dlpack, indexing, levels, memory, strided, views, windows
 from cygrad._core.aliases import as_instance
 from cygrad._core.dispatch import ops
 from cygrad._core.hooks import RemovableHandle, register, register_among
@@ -19,6 +19,7 @@ from cygrad._core.operators import TensorBase
 from cygrad._core.rules import record_rule
 from cygrad._core.storage import DType, dtype_by_name, resolve_dtype
 from cygrad._core.tensor import set_tensor_type
+from cygrad._core.transforms import make_operator
 from cygrad.device import CPU, resolve_device
 from cygrad.operators import LATE, functions, in_place_methods
 
@@ -34,6 +35,7 @@ class _LateMethod:
         setattr(Tensor, self.name, function)
         return getattr(owner if instance is None else instance, self.name)
 
+_convert = make_operator("convert", views.convert)
 _T = TypeVar("_T", bound="Tensor")
 _Class = type[_T]
 
@@ -121,7 +123,7 @@ class Tensor(TensorBase):
             else:
                 device = argument
         resolve_device(device)
-        return views.convert(self, self.dtype if dtype is None else dtype, copy)
+        return _convert(self, self.dtype if dtype is None else dtype, copy)
 
     def type(self, dtype: Any = None) -> Any:
         """Return the tensor in another dtype; without an argument, the name of its dtype."""
@@ -249,25 +251,27 @@ class Tensor(TensorBase):
         return make_subclass(cls, data, require_grad)
 
     # ----- Shapes -----
-    T = property(views.reverse_dims, doc="The tensor with its dims in reverse order.")
-    mT = property(views.matrix_transpose, doc="The tensor with its last two dims exchanged.")
-    view = views.view
-    expand = views.expand
-    unfold = windows.unfold
-    sum_to_size = views.sum_to_size
-    contiguous = views.contiguous
-    copy_ = indexing.copy_
-    fill_ = indexing.fill_
-    zero_ = indexing.zero_
-    resize_ = memory.resize_
-    resize_as_ = memory.resize_as_
-    set_ = memory.set_
-    _scatter_key = indexing._scatter_key
-    _with_zeros_at = indexing._with_zeros_at
-    _gather_view = strided._gather_view
-    _scatter_view = strided._scatter_view
-    _put_view = strided._put_view
-    _cat = staticmethod(views.cat)
+    view = make_operator("view", views.view)
+    expand = make_operator("expand", views.expand)
+    unfold = make_operator("unfold", windows.unfold)
+    sum_to_size = make_operator("sum_to_size", views.sum_to_size)
+    contiguous = make_operator("contiguous", views.contiguous)
+    detach = make_operator("detach", TensorBase.detach)
+    copy_ = make_operator("copy_", indexing.copy_)
+    fill_ = make_operator("fill_", indexing.fill_)
+    zero_ = make_operator("zero_", indexing.zero_)
+    resize_ = make_operator("resize_", memory.resize_)
+    resize_as_ = make_operator("resize_as_", memory.resize_as_)
+    set_ = make_operator("set_", memory.set_)
+    _scatter_key = make_operator("_scatter_key", indexing._scatter_key)
+    _with_zeros_at = make_operator("_with_zeros_at", indexing._with_zeros_at)
+    _gather_view = make_operator("_gather_view", strided._gather_view)
+    _scatter_view = make_operator("_scatter_view", strided._scatter_view)
+    _put_view = make_operator("_put_view", strided._put_view)
+    _leave_or_sum = levels._leave_or_sum
+    T = property(make_operator("T", views.reverse_dims), doc="The tensor with its dims in reverse order.")
+    mT = property(make_operator("mT", views.matrix_transpose), doc="The tensor with its last two dims exchanged.")
+    _cat = staticmethod(functions["cat"])
 
     def view_as(self, other: Tensor) -> Tensor:
         """Return a view of the shape of another tensor."""
@@ -331,7 +335,7 @@ def _attach_methods() -> None:
 
 def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
     def method(self: Tensor) -> Tensor:
-        return views.convert(self, dtype)
+        return _convert(self, dtype)
 
     method.__name__, method.__doc__ = name, f"Return the tensor as {dtype.name}."
     return method

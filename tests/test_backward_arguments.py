@@ -108,7 +108,7 @@ def test_batches_with_create_graph_and_the_freed_graph(x):
 
 
 class Sometimes(Function):
-    """Has no gradient where the weight is 0."""
+    """Looks at the weight."""
 
     @staticmethod
     def forward(ctx, x):
@@ -119,8 +119,10 @@ class Sometimes(Function):
         return g if g.sum() else None
 
 
-def test_rows_without_a_gradient_are_zero(x):
-    assert autograd.grad(Sometimes.apply(x), x, cg.tensor([[0.0, 0], [1, 2]]), is_grads_batched=True)[0].tolist() == [[0, 0], [1, 2]]
+def test_a_backward_that_looks_at_values_cannot_be_batched(x):
+    with pytest.raises(RuntimeError, match="data-dependent control flow"):
+        autograd.grad(Sometimes.apply(x), x, cg.tensor([[0.0, 0], [1, 2]]), is_grads_batched=True)
+    assert autograd.grad(Sometimes.apply(x), x, cg.tensor([1.0, 2]))[0].tolist() == [1, 2]
 
 
 # ----- Refusals, with torch's types -----

@@ -6,9 +6,10 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from cygrad._core.dispatch cimport Op, elementwise, map_kernel
 from cygrad._core.node cimport grad_mode, set_accumulate
 from cygrad._core.tracking cimport track_reachable
+from cygrad._core.levels cimport is_special
 from cygrad._core.operands cimport Value, check_writable, copy_into, is_dense, same_shape
 from cygrad._core.storage cimport count_change, dtypes
-from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, is_unique, sizes_tuple
+from cygrad._core.tensor cimport BATCHED, CONTIGUOUS, TensorImpl, empty, empty_strided, is_unique, sizes_tuple, special_active
 
 from cygrad._core.dispatch import ops
 
@@ -48,7 +49,7 @@ cdef int collect(PyObject** place, PyObject* grad) except -1:
         place[0] = grad
         return 0
     try:
-        if (not grad_mode()[0] and same_shape(<TensorImpl>old, <TensorImpl>grad)
+        if (not grad_mode()[0] and not special_active and same_shape(<TensorImpl>old, <TensorImpl>grad)
                 and (<TensorImpl>old).dtype_nr == (<TensorImpl>grad).dtype_nr):
             if is_unique(old):
                 sum_of(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>old, True)
@@ -102,9 +103,15 @@ cdef int accumulate(TensorImpl variable, PyObject* arrived) except -1:
     cdef bint create_graph = grad_mode()[0]
     cdef TensorImpl grad = <TensorImpl>arrived, old, made
     check_arrival(variable, grad)
+    if grad.flags & BATCHED:
+        raise RuntimeError("a gradient for each of many examples arrived at a leaf that is the same for all of them, and .grad holds one: "
+                           "use autograd.grad(), or func.grad(), inside of vmap")
     # A new tensor takes time, in which another thread may be quicker: then again.
     while True:
         old = variable.gradient
+        if special_active and (is_special(grad) or old is not None and is_special(old)):
+            made = (<object>grad).clone() if old is None else sum_of(old, grad, None)
+            break
         if old is not None and not create_graph:
             return add_in_place(old, grad)
         if old is not None:

@@ -14,6 +14,9 @@ cdef enum:
     MAX_INPUTS = 5
     OPERANDS = 3        # of a row; RESULT is the place after them
     PARAMS = 3
+    NO_PARTIAL = 0
+    KERNEL = 1          # g * partial, by a loop
+    IDENTITY = 2        # the partial is 1: the gradient passes
 
 cdef class Op:
     cdef readonly str name
@@ -42,9 +45,16 @@ cdef class ElementwiseNode(Node):
     cdef double constants[PARAMS]       # parameters of the row, likewise
     cdef int read_saved(self, int k, Value* value, list unpacked) except -1
     cdef TensorImpl scalar_tensor(self, int place)
+    cdef bint any_special(self, TensorImpl g)
     cdef TensorImpl fused(self, Op op, int k, TensorImpl g, TensorImpl target, list unpacked)
     cdef TensorImpl differentiable(self, Op op, int k, TensorImpl g, list unpacked)
 
 cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, int masks, int count, Value* values,
                            const void* params, int cost, TensorImpl target, bint private=*)
+ctypedef TensorImpl (*special_function)(Op op, Value* values, const double* params, TensorImpl target, bint in_place)
+
+cdef void set_special(special_function function) noexcept
+cdef int result_dtype(Op op, const Value* values) except -1
+cdef bint any_needs_grad(int count, const Value* values) noexcept
+cdef void pack_params(Op op, const double* params, int dtype, double* packed) noexcept
 cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorImpl target, bint in_place)

@@ -11,13 +11,14 @@ from cygrad._core.inplace cimport as_before, check_in_place, cut_history, rebase
 from cygrad._core.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach, connect, finish_node_type, grad_mode, init_node,
                                 with_own_history)
 from cygrad._core.saved cimport released_error, saved_name
+from cygrad._core.levels cimport is_special
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_out, converted, copy_of, empty_for,
                                     fill_operand, fits, number_of, out_argument, out_shape_error, overlaps, same_shape, shape_is,
                                     to_value)
 from cygrad._core.storage cimport count_change, default_dtype, dtypes
 from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, VIEW, TensorImpl, empty, empty_like, is_unique,
-                                  needs_grad, sizes_tuple)
+                                  needs_grad, sizes_tuple, special_active)
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize,
                                           cg_kernel, cg_kind, cg_promotion)
 from cygrad._kernels.elementwise cimport kernel as find_kernel
@@ -29,9 +30,6 @@ cdef extern from "type_slots.h":
     void cg_recycle(type kind) noexcept
 
 cdef enum:
-    NO_PARTIAL = 0
-    KERNEL = 1          # g * partial, by a loop
-    IDENTITY = 2        # the partial is 1: the gradient passes
     SMALL_COUNT = 1 << 11   # elements up to which no kernel is worth a thread
 
 functions = {}          # public functions by name: what the tensor readings of formulas call
@@ -144,6 +142,15 @@ cdef int result_dtype(Op op, const Value* values) except -1:
                                                                       ("floating-point", op.floats)) if there) + " tensors")
 
 
+cdef special_function special = NULL
+
+
+cdef void set_special(special_function function) noexcept:
+    """Set what operators do where an operand is special; the module of transforms, a layer above, brings it."""
+    global special
+    special = function
+
+
 cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorImpl target, bint in_place):
     """Compute an operator, into `target` if given, and record it if a gradient is asked for."""
     cdef int dtype, out_dtype, k, j
@@ -154,6 +161,12 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
     cdef TensorImpl result, tensor, kept
     cdef intptr_t shape[MAX_DIMS]
     cdef list copies
+    if special_active:
+        if target is not None and is_special(target):
+            return special(op, values, params, target, in_place)
+        for k in range(op.arity):
+            if values[k].tensor is not NULL and is_special(<TensorImpl>values[k].tensor):
+                return special(op, values, params, target, in_place)
     # The common case first: tensors of one dtype that the row computes in, and results of their own.
     if target is None and op.plain and values[0].tensor is not NULL:
         dtype = (<TensorImpl>values[0].tensor).dtype_nr
@@ -380,7 +393,7 @@ cdef class ElementwiseNode(Node):
             tensor = self.unpack(j) if unpacked is None else unpacked[j]
             if tensor is None:
                 tensor = self.scalar_tensor(j)
-            elif j == RESULT:
+            elif j == RESULT and grad_mode()[0]:
                 tensor = with_own_history(tensor, self, 0)
             arguments.append(tensor)
         arguments.extend(self.saved_params().values())
@@ -392,17 +405,28 @@ cdef class ElementwiseNode(Node):
         memset(tensor.data, 0, tensor.count * cg_itemsize[self.dtype])
         return tensor
 
+    cdef bint any_special(self, TensorImpl g):
+        """Say whether the gradient or what is saved has tangents, or is one example of many."""
+        cdef object saved
+        for saved in (g, self.saved0, self.saved1, self.saved2, self.result):
+            if saved is not None and (not isinstance(saved, TensorImpl) or is_special(<TensorImpl>saved)):
+                return True
+        return False
+
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         cdef Op op = <Op>self.op
         cdef TensorImpl g, part, target = None
         cdef list unpacked = None
         cdef int k, last = -1
+        cdef bint by_formula = grad_mode()[0] != 0
         if self.flags & NODE_RELEASED:
             raise released_error()
         if grads[0] is NULL:
             return 0
+        if special_active and not by_formula and self.any_special(<TensorImpl>grads[0]):
+            by_formula = True
         # The last partial may be written over the gradient where nobody else holds that: it is in the cache already.
-        if ((<TensorImpl>grads[0]).count >= SMALL_COUNT and is_unique(grads[0]) and self.params is None
+        if (not by_formula and (<TensorImpl>grads[0]).count >= SMALL_COUNT and is_unique(grads[0]) and self.params is None
                 and (<TensorImpl>grads[0]).dtype_nr == self.dtype):
             target = <TensorImpl>grads[0]
             for k in range(op.arity):
@@ -416,7 +440,7 @@ cdef class ElementwiseNode(Node):
                 continue
             if op.partial_form[k] == IDENTITY:
                 part = g
-            elif grad_mode()[0]:
+            elif by_formula:
                 part = self.differentiable(op, k, g, unpacked)
             else:
                 part = self.fused(op, k, g, target if k == last else None, unpacked)

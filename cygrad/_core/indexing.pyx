@@ -235,7 +235,7 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
     cdef TensorImpl result = empty(input.dtype_nr, ndim, sizes)
     memset(result.data, 0, result.count * cg_itemsize[result.dtype_nr])
     if accumulate:
-        numpy.add.at(array_of(result), key, array_of(input))
+        numpy.add.at(array_of(result), numpy_key(key), array_of(input))
     else:
         copy_into(basic_view(result, key), input)
     if wanted(input, None):

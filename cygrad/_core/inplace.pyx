@@ -8,6 +8,7 @@ from cygrad._core.node cimport (Node, attach, connect, edge, finish_node_type, g
                                 set_edge, set_regenerate)
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.interop cimport array_of
+from cygrad._core.levels cimport is_special
 from cygrad._core.operands cimport check_writable, copy_into, copy_of, overlaps, same_shape
 from cygrad._core.rules cimport RuleOp, any_wanted, node_of, node_of_inputs, record_view, rule_op
 from cygrad._core.saved cimport released_error
@@ -15,7 +16,7 @@ from cygrad._core.storage cimport count_change, dtypes
 from cygrad._core.strided cimport laid_out, lies_within, overlaps_itself, part_of
 from cygrad._core.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
                                   REQUIRES_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, is_unique, needs_grad, offset_of,
-                                  shallow_copy, sizes_tuple, view_of)
+                                  shallow_copy, sizes_tuple, special_active, view_of)
 from cygrad._kernels.elementwise cimport cg_promotion
 
 cdef RuleOp COPY = rule_op("copy"), FILL = rule_op("fill"), ZERO = rule_op("zero")
@@ -30,7 +31,7 @@ cdef object creation_error(TensorImpl view, bint indirect):
                 if view.flags & CREATED_IN_INFERENCE else
                 f"A view was created in no_grad mode and {changed} modified inplace with grad mode enabled.")
     else:
-        text = f"Output {view.output_nr} of {view.node.name().partition("Backward")[0]} is a view and {changed} modified inplace."
+        text = f"Output {view.output_nr} of {view.node.name().partition('Backward')[0]} is a view and {changed} modified inplace."
     if view.flags & CREATED_MULTIPLE:
         return RuntimeError(text + " This view is the output of a function that returns multiple views. Such functions do not allow the "
                             "output views to be modified inplace. You should replace the inplace operation by an out-of-place one.")
@@ -141,6 +142,16 @@ cdef TensorImpl as_before(TensorImpl operand, TensorImpl target):
 
 
 # ----- Operators without a kernel that writes in place -----
+def check_result(TensorImpl target not None, TensorImpl result not None):
+    """Refuse to write a result into a target of another shape, or of a dtype that does not hold it."""
+    if not same_shape(result, target):
+        raise RuntimeError(f"output with shape {list(sizes_tuple(target.ndim, target.sizes))} doesn't match the broadcast shape "
+                           f"{list(sizes_tuple(result.ndim, result.sizes))}")
+    if cg_promotion[result.dtype_nr][target.dtype_nr] != target.dtype_nr:
+        raise RuntimeError(f"result type {dtypes[result.dtype_nr].name} can't be cast to the desired output type "
+                           f"{dtypes[target.dtype_nr].name}")
+
+
 def apply_in_place(function, TensorImpl target not None, *arguments, **keywords):
     """Compute `function(target, ...)` and write the result into the target, which takes on its history."""
     cdef TensorImpl before, result
@@ -149,12 +160,7 @@ def apply_in_place(function, TensorImpl target not None, *arguments, **keywords)
     before = copy_of(target, target.dtype_nr)
     take_history(before, target)
     result = <TensorImpl?>function(before, *arguments, **keywords)
-    if not same_shape(result, target):
-        raise RuntimeError(f"output with shape {list(sizes_tuple(target.ndim, target.sizes))} doesn't match the broadcast shape "
-                           f"{list(sizes_tuple(result.ndim, result.sizes))}")
-    if cg_promotion[result.dtype_nr][target.dtype_nr] != target.dtype_nr:
-        raise RuntimeError(f"result type {dtypes[result.dtype_nr].name} can't be cast to the desired output type "
-                           f"{dtypes[target.dtype_nr].name}")
+    check_result(target, result)
     if result.node is not None:
         check_in_place(target, True)
     copy_into(target, result)
@@ -272,7 +278,7 @@ cdef class CopySlices(Node):
         node = <Node>self.op
         own = is_unique(grads[0])
         g = <TensorImpl>grads[0]
-        if grad_mode()[0]:
+        if grad_mode()[0] or special_active and is_special(g):
             part = (<object>g)._gather_view(self.params)
         else:
             # A gradient that nobody else holds is changed where it is: many slices of one base cost as many slices, not bases.

@@ -4,7 +4,7 @@ cimport numpy
 from libc.stdint cimport intptr_t
 
 from cygrad._core.storage cimport DType, Storage, dtypes, storage_of_buffer
-from cygrad._core.tensor cimport TensorImpl, new_tensor, span
+from cygrad._core.tensor cimport BATCHED, TensorImpl, new_tensor, span
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
 import numpy
@@ -29,6 +29,10 @@ cdef object array_of(TensorImpl tensor):
     cdef numpy.npy_intp shape[MAX_DIMS]
     cdef numpy.npy_intp strides[MAX_DIMS]
     cdef int d, flags = 0 if tensor.storage.readonly else numpy.NPY_ARRAY_WRITEABLE
+    if tensor.flags & BATCHED:
+        raise RuntimeError("vmap: It looks like you're calling .item() on a Tensor, or are attempting to use a Tensor in some "
+                           "data-dependent control flow, or to give it to NumPy. Inside of vmap a tensor has no values of its own: use "
+                           "cygrad.where() for control flow, or compute such things outside of vmap.")
     for d in range(tensor.ndim):
         shape[d], strides[d] = tensor.sizes[d], tensor.strides[d] * cg_itemsize[tensor.dtype_nr]
     array = numpy.PyArray_New(numpy.ndarray, tensor.ndim, shape, type_by_number[tensor.dtype_nr], strides, tensor.data, 0, flags, None)

@@ -8,8 +8,8 @@ from cygrad._core.saved cimport (SavedTensor, check_savable, check_version, pack
                                  saved_operand, saved_result)
 from cygrad._core.storage cimport version_of
 from cygrad._core.tracking cimport track_node, track_reachable, track_tensor
-from cygrad._core.tensor cimport (REQUIRES_GRAD, RETAINS_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, make_untracked,
-                                  shallow_copy)
+from cygrad._core.tensor cimport (REQUIRES_GRAD, RETAINS_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, inherit_special,
+                                  make_untracked, shallow_copy)
 
 import weakref
 
@@ -460,6 +460,7 @@ cdef TensorImpl with_origin(TensorImpl tensor, object origin, int output_nr):
                                or tensor.node is None and <void*>origin == tensor.accumulator):
         return tensor
     copy = shallow_copy(tensor)
+    inherit_special(copy, tensor)
     if origin is not None:
         attach(copy, accumulator_of(origin) if output_nr == LEAF else origin, 0 if output_nr == LEAF else output_nr)
     return copy
@@ -468,6 +469,7 @@ cdef TensorImpl with_origin(TensorImpl tensor, object origin, int output_nr):
 cdef TensorImpl with_own_history(TensorImpl tensor, Node node, int output_nr):
     """Return a saved result as an output of its node, which keeps it without that."""
     cdef TensorImpl copy = shallow_copy(tensor)
+    inherit_special(copy, tensor)
     attach(copy, node, output_nr)
     return copy
 

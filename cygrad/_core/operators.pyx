@@ -9,19 +9,23 @@ from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
 from cygrad._core.dispatch cimport Op, elementwise
 from cygrad._core.operands cimport Value, out_argument, to_value
 from cygrad._core.interop cimport array_of
-from cygrad._core.tensor cimport TensorImpl
+from cygrad._core.tensor cimport TensorImpl, special_active
 from cygrad._core.indexing cimport get_item, set_item
 from cygrad._kernels.elementwise cimport cg_kind
 
 from cygrad._core.dispatch import operand_error, ops
 from cygrad._core.interop import foreign_operand
-from cygrad._core.matmul import matmul
+from cygrad._core.matmul import matmul as plain_matmul
+from cygrad._core.transforms import make_operator
 
 cdef Op ADD = ops["add"], SUB = ops["sub"], MUL = ops["mul"], DIV = ops["div"], FLOOR_DIVIDE = ops["floor_divide"]
 cdef Op REMAINDER = ops["remainder"], POW = ops["pow"], NEG = ops["neg"], ABS = ops["abs"]
 cdef Op AND = ops["bitwise_and"], OR = ops["bitwise_or"], XOR = ops["bitwise_xor"], NOT = ops["bitwise_not"]
 cdef Op LEFT_SHIFT = ops["bitwise_left_shift"], RIGHT_SHIFT = ops["bitwise_right_shift"]
 cdef Op LT = ops["lt"], LE = ops["le"], EQ = ops["eq"], NE = ops["ne"], GT = ops["gt"], GE = ops["ge"]
+
+
+cdef object matmul = make_operator("matmul", plain_matmul)
 
 
 cdef inline object unary(Op op, TensorImpl x, TensorImpl out):
@@ -130,10 +134,15 @@ cdef class TensorBase(TensorImpl):
         return <Py_hash_t>(<size_t><PyObject*>self >> 4)
 
     def __getitem__(self, key):
+        if special_active:
+            return looking_item(self, key)
         return get_item(self, key)
 
     def __setitem__(self, key, value):
-        set_item(self, key, value)
+        if special_active:
+            looking_set_item(self, key, value)
+        else:
+            set_item(self, key, value)
 
     def __delitem__(self, key):
         raise TypeError("Tensor does not support deleting items; select the ones to keep")
@@ -167,6 +176,17 @@ cdef class TensorBase(TensorImpl):
 
     def __complex__(self):
         return complex(only_element(self))
+
+
+def item_at(TensorImpl tensor, key):
+    return get_item(tensor, key)
+
+
+def set_item_at(TensorImpl tensor, key, value):
+    set_item(tensor, key, value)
+
+
+cdef object looking_item = make_operator("__getitem__", item_at), looking_set_item = make_operator("__setitem__", set_item_at)
 
 
 # ----- Factories of functions -----

@@ -23,6 +23,9 @@ cdef enum:
     CREATED_MULTIPLE = 1024         # one of several views that a function returned
     CREATED_BY_FUNCTION = 2048      # a user's
     CREATED = 256 | 512 | 1024 | 2048
+    DUAL = 4096                     # `special` is a Dual: it has a tangent
+    BATCHED = 8192                  # `special` is a Batch: one of many examples, of which vmap computes all at once
+    SPECIAL = DUAL | BATCHED
     INLINE_DIMS = 8
 
 cdef class ManyDims:
@@ -44,16 +47,23 @@ cdef class TensorImpl:
     cdef TensorImpl base            # of a view, else None
     cdef ManyDims many_dims         # of more than eight dims, else None
     cdef object extra               # hooks of a leaf, or None
+    cdef object special             # what forward mode or vmap knows of it (levels.pxd), or None
     cdef void* accumulator          # weak: the AccumulateGrad clears it when it dies
     cdef object __weakref__
     cdef unsigned long long view_version    # of the memory when a view got its node
     cdef intptr_t inline_dims[16]
+
+cdef inline void inherit_special(TensorImpl copy, TensorImpl tensor) noexcept:
+    """Give a copy of a tensor over the same memory its tangents too."""
+    copy.special = tensor.special
+    copy.flags |= tensor.flags & SPECIAL
 
 cdef inline bint needs_grad(TensorImpl tensor) noexcept:
     """Say whether operations on a tensor are recorded: its own flag, or a view's base's."""
     return tensor.flags & REQUIRES_GRAD or tensor.flags & VIEW and tensor.base.flags & REQUIRES_GRAD
 
 cdef type tensor_type
+cdef int special_active             # while 0, no tensor is special and nobody profiles: operators ask nothing else
 cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef TensorImpl new_instance(type cls, TensorImpl source, bint view)
 cdef TensorImpl empty(int dtype, int ndim, const intptr_t* shape)

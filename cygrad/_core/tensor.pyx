@@ -55,6 +55,7 @@ class Size(tuple):
 
 
 cdef type tensor_type = TensorImpl
+cdef int special_active = 0
 cdef tuple no_arguments = ()
 
 
@@ -266,6 +267,14 @@ cdef void track(TensorImpl tensor):
     track_reachable(tensor)
 
 
+cdef int refuse_batched(TensorImpl tensor, str what) except -1:
+    """Refuse what one example of many, inside of vmap, has not of its own."""
+    if tensor.flags & BATCHED:
+        raise RuntimeError(f"vmap: {what} of a tensor inside of vmap is not available: it stands for one of many examples. Use func.grad() "
+                           "or autograd.grad() for gradients, and do the rest outside of vmap.")
+    return 0
+
+
 @cython.final
 @cython.no_gc
 cdef class ManyDims:
@@ -350,6 +359,7 @@ cdef class TensorImpl:
     def __getbuffer__(self, Py_buffer* buffer, int flags):
         cdef int d, itemsize = cg_itemsize[self.dtype_nr]
         cdef Py_ssize_t* strides
+        refuse_batched(self, "the buffer protocol")
         if needs_grad(self):
             raise BufferError("a Tensor that requires grad gives no buffer: its history would be lost. Use tensor.detach().")
         if self.storage.readonly and flags & PyBUF_WRITABLE:
@@ -377,12 +387,13 @@ cdef class TensorImpl:
     @property
     def requires_grad(self):
         """Whether operations on this tensor are recorded."""
-        return needs_grad(self)
+        return self.special.inner.requires_grad if self.flags & BATCHED else needs_grad(self)
 
     @requires_grad.setter
     def requires_grad(self, value):
         if not isinstance(value, bool):
             raise RuntimeError(f"requires_grad must be a bool, got {type(value).__name__}")
+        refuse_batched(self, "requires_grad")
         refresh(self)
         if not value and self.node is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
@@ -400,12 +411,16 @@ cdef class TensorImpl:
     @property
     def is_leaf(self):
         """Whether the tensor was made by the user, not by a recorded operation."""
+        if self.flags & BATCHED:
+            return self.special.inner.is_leaf
         refresh(self)
         return self.node is None or self.node.flags & NODE_ACCUMULATES != 0
 
     @property
     def grad_fn(self):
         """The node of the graph that made this tensor, or None."""
+        if self.flags & BATCHED:
+            return self.special.inner.grad_fn
         refresh(self)
         return None if self.node is None or self.node.flags & NODE_ACCUMULATES else self.node
 
@@ -421,6 +436,7 @@ cdef class TensorImpl:
     @grad.setter
     def grad(self, value):
         cdef TensorImpl gradient
+        refuse_batched(self, "grad")
         if value is None:
             self.gradient = None
             return
@@ -452,6 +468,7 @@ cdef class TensorImpl:
     def retain_grad(self):
         """Keep the gradient of this non-leaf in `.grad`; a leaf does so anyway."""
         cdef int output_nr
+        refuse_batched(self, "retain_grad")
         refresh(self)
         if not self.flags & REQUIRES_GRAD:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
@@ -467,6 +484,7 @@ cdef class TensorImpl:
     def _hooks(self):
         """Return the hooks that a hook on this tensor's gradient belongs to, and the output number under which."""
         cdef int output_nr
+        refuse_batched(self, "a hook")
         refresh(self)
         if not self.flags & REQUIRES_GRAD:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
@@ -527,6 +545,7 @@ cdef class TensorImpl:
     @property
     def data(self):
         """The same memory without history and with a version counter of its own."""
+        refuse_batched(self, "data")
         cdef TensorImpl alias = new_tensor(borrow(self.storage), self.data, self.dtype_nr, self.ndim, self.sizes, self.strides)
         stay_inference(alias, self)
         return alias
@@ -535,6 +554,8 @@ cdef class TensorImpl:
     def data(self, value):
         if not isinstance(value, TensorImpl):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        refuse_batched(self, "data")
+        refuse_batched(value, "data")
         if (<TensorImpl>value).dtype_nr != self.dtype_nr:
             raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type: "
                                f"{dtypes[self.dtype_nr]!r} and {(<object>value).dtype!r}")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cygrad._core.engine import run_address, run_backward, run_depth
+from cygrad._core.levels import batched_level, enter_level, exit_level, special_tensors
 from cygrad._core.node import is_grad_enabled as is_grad_enabled
 from cygrad._core.tensor import TensorImpl
 from cygrad._imports import at_first_use as _at_first_use
@@ -157,7 +158,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     if is_grads_batched:
         result = _batched(targets, weights, keep_graph, create_graph, chosen)
     else:
-        result = _run(targets, weights, keep_graph, create_graph, chosen, False)
+        result = _differentiated(targets, weights, keep_graph, create_graph, chosen)
     for number, gradient in enumerate(result):
         if gradient is not None:
             continue
@@ -173,8 +174,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
 
 def _batched(outputs: tuple[Any, ...], weights: tuple[Any, ...], keep_graph: bool, create_graph: bool,
              chosen: tuple[Any, ...]) -> list[Any]:
-    """Run once for each row of the weights and stack the gradients; a gradient that only some rows have is zero in the others."""
-    from cygrad.operators import functions
+    """Run once, with weights that each stand for one row of many."""
     if any(weight is None or weight.dim() == 0 for weight in weights):
         raise ValueError("vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is a Tensor of dimensionality 0 "
                          "so expected in_dim to satisfy 0 <= in_dim < 0: each output needs a batch of weights.")
@@ -182,15 +182,30 @@ def _batched(outputs: tuple[Any, ...], weights: tuple[Any, ...], keep_graph: boo
     if len(set(sizes)) > 1:
         raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
                          "dimension")
-    count = sizes[0] if sizes else 0
-    runs = [_run(outputs, tuple(weight[row] for weight in weights), keep_graph or row < count - 1, create_graph, chosen, False)
-            for row in range(count)]
-    result: list[Any] = []
-    for parts in zip(*runs, strict=True):
-        known = next((part for part in parts if part is not None), None)
-        result.append(None if known is None else functions["stack"]([known.new_zeros(known.shape) if part is None else part
-                                                                     for part in parts]))
-    return result or [None] * len(chosen)
+    if not sizes or not sizes[0]:
+        return [None] * len(chosen)
+    level = enter_level(sizes[0], "error")
+    try:
+        result = _differentiated(outputs, tuple(map(level.leave, weights)), keep_graph, create_graph, chosen)
+        return [None if gradient is None else level.enter(gradient) for gradient in result]
+    finally:
+        exit_level(level)
+
+
+def _differentiated(outputs: tuple[Any, ...], weights: tuple[Any, ...], keep_graph: bool, create_graph: bool,
+                    chosen: tuple[Any, ...]) -> list[Any]:
+    """Run; for outputs that stand for one example of many, once over all examples: these have the history."""
+    if not special_tensors():
+        return _run(outputs, weights, keep_graph, create_graph, chosen, False)
+    levels = [level for level in map(batched_level, outputs) if level is not None]
+    if not levels:
+        return _run(outputs, weights, keep_graph, create_graph, chosen, False)
+    level = max(levels, key=lambda level: level.number)
+    held = [level.holds(item) for item in chosen]
+    result = _differentiated(tuple(map(level.enter, outputs)), tuple(map(level.enter, weights)), keep_graph, create_graph,
+                             tuple(level.enter(item) if is_held else item for item, is_held in zip(chosen, held, strict=True)))
+    return [level.leave(gradient) if is_held and gradient is not None else gradient
+            for gradient, is_held in zip(result, held, strict=True)]
 
 
 # Below, since they build on the two above. `gradcheck` is a function and the module it lives in: bound last, the function wins.
@@ -211,4 +226,5 @@ __getattr__, __dir__ = _at_first_use(globals(), {
     **dict.fromkeys(("anomaly_mode", "detect_anomaly", "set_detect_anomaly"), "cygrad.autograd.anomaly_mode"),
     **dict.fromkeys(("functional", "jacobian", "hessian", "vjp", "jvp", "vhp", "hvp"), "cygrad.autograd.functional"),
     **dict.fromkeys(("variable", "Variable"), "cygrad.autograd.variable"),
+    "forward_ad": "cygrad.autograd.forward_ad",
 })

@@ -10,6 +10,7 @@ from typing import Any
 
 from cygrad._core.engine import FunctionNode
 from cygrad._core.inplace import check_dirty, guard_view, record_dirty, view_as_itself
+from cygrad._core.levels import special_tensors
 from cygrad._core.node import is_grad_enabled
 from cygrad._core.saved import SavedTensor, released_error_of, save_for
 from cygrad.autograd.grad_mode import no_grad, set_grad_enabled
@@ -30,6 +31,8 @@ class FunctionCtx(FunctionNode):
         self._non_differentiable: set[int] = set()
         self._dirty: dict[int, Tensor] = {}
         self._materialize = True
+        self.saved_for_forward: tuple[Tensor | None, ...] | None = None
+        self._in_jvp = False
         self._freed = False
         self._outputs: tuple[Any, ...] = ()
         self._input_count = len(needs_input_grad)
@@ -66,7 +69,9 @@ class FunctionCtx(FunctionNode):
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What `save_for_backward` kept; RuntimeError if it was changed in place or freed by a backward."""
+        """What `save_for_backward` kept, in `jvp` what `save_for_forward` kept; RuntimeError if it was changed in place or freed."""
+        if self._in_jvp and self.saved_for_forward is not None:
+            return self.saved_for_forward
         return tuple(saved.unpack(self) for saved in self._raw_saved_tensors)
 
     @property
@@ -174,6 +179,25 @@ class Function:
 
     vjp = backward
 
+    @staticmethod
+    def jvp(ctx: FunctionCtx, *grad_inputs: Any) -> Any:
+        """Return the tangent of each output, from one for each argument (None for those that are no tensors); to be overridden.
+
+        What `save_for_forward` kept is in `ctx.saved_tensors`.
+        """
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+
+    generate_vmap_rule = False
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> Any:
+        """Return (output, out_dims) for all examples at once; to be overridden, or set `generate_vmap_rule` True.
+
+        `info` has `batch_size` and `randomness`; `in_dims` gives the dim of each argument that runs over examples, or None.
+        """
+        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+                                  "generate_vmap_rule=True.")
+
     @classmethod
     def _call_backward(cls, ctx: FunctionCtx, *grads: Any) -> Any:
         if cls.backward is not Function.backward and cls.vjp is not Function.vjp:
@@ -197,6 +221,16 @@ class Function:
         elif keywords:
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, got {', '.join(keywords)}: pass them by position, or "
                             "define setup_context()")
+        if special_tensors():
+            from cygrad.autograd.function_transforms import apply_special
+            result = apply_special(cls, arguments)
+            if result is not NotImplemented:
+                return result
+        return cls._apply(arguments)[0]
+
+    @classmethod
+    def _apply(cls, arguments: tuple[Any, ...]) -> tuple[Any, FunctionCtx]:
+        """Return the outputs and the context."""
         tensors = [argument if isinstance(argument, Tensor) else None for argument in arguments]
         recorded = is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
         ctx = cls._context(cls, tuple(tensor is not None and tensor.requires_grad for tensor in tensors))
@@ -206,7 +240,7 @@ class Function:
                 cls.setup_context(ctx, arguments, result)
             else:
                 result = cls.forward(ctx, *arguments)
-        return _finished(ctx, tensors, result, recorded)
+        return _finished(ctx, tensors, result, recorded), ctx
 
 
 def _finished(ctx: FunctionCtx, inputs: list[Tensor | None], result: Any, recorded: bool) -> Any:

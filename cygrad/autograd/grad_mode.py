@@ -14,23 +14,17 @@ __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mod
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-class _GradMode:
-    """Sets the grad mode on entry and puts the former one back on exit; decorates functions, generators and classes' methods."""
+class ContextDecorator:
+    """A context manager that decorates functions, methods and generators too."""
 
-    mode: bool
-
-    def __init__(self) -> None:
-        self.previous: list[bool] = []
-
-    def __enter__(self) -> None:
-        self.previous.append(is_grad_enabled())
-        _set_grad_enabled(self.mode)
+    def __enter__(self) -> Any:
+        raise NotImplementedError
 
     def __exit__(self, *exception: object) -> None:
-        _set_grad_enabled(self.previous.pop())
+        raise NotImplementedError
 
-    def clone(self) -> _GradMode:
-        """Return another of the same mode."""
+    def clone(self) -> ContextDecorator:
+        """Return another such, for one call."""
         return type(self)()
 
     def __call__(self, function: _Function) -> _Function:
@@ -69,6 +63,22 @@ class _GradMode:
                     generator.close()
 
         return decorated
+
+
+class _GradMode(ContextDecorator):
+    """Sets the grad mode on entry and puts the former one back on exit."""
+
+    mode: bool
+
+    def __init__(self) -> None:
+        self.previous: list[bool] = []
+
+    def __enter__(self) -> None:
+        self.previous.append(is_grad_enabled())
+        _set_grad_enabled(self.mode)
+
+    def __exit__(self, *exception: object) -> None:
+        _set_grad_enabled(self.previous.pop())
 
 
 class no_grad(_GradMode):
@@ -136,7 +146,7 @@ class set_grad_enabled(_GradMode):
         _set_grad_enabled(self.before)
         return super().__call__(function)
 
-    def clone(self) -> _GradMode:
+    def clone(self) -> ContextDecorator:
         """Return another of the same mode."""
         return set_grad_enabled(self.mode)
 
@@ -177,6 +187,6 @@ class inference_mode(_GradMode):
         _set_inference_mode(self.before.pop())
         _set_grad_enabled(self.previous.pop())
 
-    def clone(self) -> _GradMode:
+    def clone(self) -> ContextDecorator:
         """Return another of the same mode."""
         return inference_mode(self.mode)

@@ -167,6 +167,7 @@ rule("permute", dx=lambda g, inverse: g.permute(inverse), linear=True)
 rule("transpose", dx=lambda g, dim0, dim1: g.transpose(dim0, dim1), linear=True)
 rule("t", dx=lambda g: g.mT, linear=True)
 rule("alias", dx=lambda g: g, linear=True)
+rule("enter", dx=lambda g, level: g._leave_or_sum(level), linear=True, node="ExpandBackward0")
 rule("expand", dx=lambda g, shape: g.sum_to_size(shape), linear=True)
 for _view in ("slice", "select"):
     rule(_view, dx=lambda g, shape, key: g._scatter_key(shape, key, False), linear=True)

@@ -1,0 +1,297 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""What operators do with special tensors: batches are unfolded first, then tangents are handed on, level by level.
+
+Elementwise operators come here from `dispatch`, all others are `Operator`s, whose ways with batches and tangents are rows of
+`ops/transforms`. The value at a level of forward mode is computed with that level and all higher ones out of sight (`ceiling`), and so
+is its tangent: what it depends on at lower levels follows by itself.
+"""
+from cpython.object cimport PyObject
+from libc.string cimport memcpy
+
+from cygrad._core.dispatch cimport (IDENTITY, NO_PARTIAL, Op, PARAMS, any_needs_grad, elementwise, map_kernel, pack_params,
+                                    result_dtype, set_special)
+from cygrad._core.levels cimport Dual, Level, add_tangent, batch_of, ceiling, enter, is_special, leave, visible_dual
+from cygrad._core.node cimport RESULT, grad_mode
+from cygrad._core.operands cimport Value, number_of
+from cygrad._core.storage cimport dtypes
+from cygrad._core.tensor cimport BATCHED, TensorImpl, empty, needs_grad, special_active
+from cygrad._kernels.elementwise cimport CG_BOOL, cg_itemsize, cg_kind
+
+from cygrad._core.levels import tangent_of
+
+cdef extern from "operator_object.h":
+    int cg_prepare_operators(const int* special_active, bint (*any_special)(PyObject**, Py_ssize_t) except -1,
+                             object (*call_special)(object, object, object)) except -1
+    object cg_new_operator(object function, object name)
+    object cg_function_of "cg_function_of_operator"(object op)
+
+
+# ----- Elementwise operators -----
+cdef TensorImpl special_elementwise(Op op, Value* values, const double* params, TensorImpl target, bint in_place):
+    """Compute an elementwise operator of which an operand or the target is special."""
+    cdef Level level = None, other
+    cdef TensorImpl before
+    cdef Dual dual
+    cdef int k
+    if in_place:
+        before = <TensorImpl>(<object>target).clone()       # what the graph may save
+        values[0].tensor = <PyObject*>before
+        return write_result(target, elementwise(op, values, params, None, False))
+    if target is not None:
+        raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation in forward mode, nor "
+                           "vmap. Use the result instead of out=.")
+    for k in range(op.arity):
+        if values[k].tensor is not NULL and (<TensorImpl>values[k].tensor).flags & BATCHED:
+            other = batch_of(<TensorImpl>values[k].tensor).level
+            if level is None or other.number > level.number:
+                level = other
+    if level is not None:
+        return batched_elementwise(op, values, params, level)
+    for k in range(op.arity):
+        dual = None if values[k].tensor is NULL else visible_dual(<TensorImpl>values[k].tensor)
+        if dual is not None and (level is None or dual.level.number > level.number):
+            level = dual.level
+    return dual_elementwise(op, values, params, level)
+
+
+cdef TensorImpl write_result(TensorImpl target, TensorImpl result):
+    """Write what an operator computed of a special tensor into that."""
+    from cygrad._core.inplace import check_result
+    check_result(target, result)
+    return (<object>target).copy_(result)
+
+
+cdef TensorImpl batched_elementwise(Op op, Value* values, const double* params, Level level):
+    """Compute all examples at once: their dim in front, dims that an example has less than others behind that."""
+    cdef list alive = []
+    cdef TensorImpl tensor
+    cdef int k, ndim = 0
+    for k in range(op.arity):
+        if values[k].tensor is not NULL:
+            ndim = max(ndim, (<TensorImpl>values[k].tensor).ndim)
+    for k in range(op.arity):
+        if values[k].tensor is NULL:
+            continue
+        tensor = <TensorImpl>values[k].tensor
+        # Tensors that are the same for all examples broadcast, unless something of theirs is not: a gradient, or a tangent.
+        if level.holds(tensor) or needs_grad(tensor) or is_special(tensor):
+            tensor = enter(tensor, level)
+            if tensor.ndim <= ndim:
+                tensor = (<object>tensor)[(slice(None),) + (None,) * (ndim + 1 - tensor.ndim)]
+            alive.append(tensor)
+            values[k].tensor = <PyObject*>tensor
+    return leave(elementwise(op, values, params, None, False), level)
+
+
+cdef TensorImpl dual_elementwise(Op op, Value* values, const double* params, Level level):
+    """Compute the value, then the sum of each operand's partial times its tangent."""
+    cdef unsigned long long before = ceiling()[0]
+    cdef TensorImpl result, part, tangent = None
+    cdef int k, dtype
+    ceiling()[0] = level.number
+    try:
+        result = elementwise(op, values, params, None, False)
+        if op.differentiable and cg_kind[result.dtype_nr] == b"f":
+            dtype = result_dtype(op, values)
+            for k in range(op.arity):
+                if values[k].tensor is NULL or op.partial_form[k] == NO_PARTIAL or op.masks >> k & 1:
+                    continue
+                part = tangent_of(<TensorImpl>values[k].tensor, level)
+                if part is None:
+                    continue
+                if part.dtype_nr != dtype:
+                    part = (<object>part).to(dtypes[dtype])
+                if op.partial_form[k] != IDENTITY:
+                    part = partial_product(op, k, part, values, params, dtype, result)
+                tangent = part if tangent is None else <TensorImpl>(<object>tangent + <object>part)
+            if tangent is not None:
+                if (<object>tangent).shape != (<object>result).shape:
+                    tangent = (<object>tangent).expand((<object>result).shape)
+                add_tangent(result, level, tangent)
+    finally:
+        ceiling()[0] = before
+    return result
+
+
+cdef TensorImpl partial_product(Op op, int k, TensorImpl tangent, Value* values, const double* params, int dtype, TensorImpl result):
+    """Return tangent * partial for operand k: by the fused kernel of the backward, or by its formula where that must be differentiable."""
+    cdef int reads = op.partial_reads[k], masks = 0, count = 1, j
+    cdef Value operands[5]
+    cdef double packed[PARAMS]
+    cdef list arguments
+    cdef bint by_formula = grad_mode()[0] != 0 and (needs_grad(tangent) or any_needs_grad(op.arity, values)) or is_special(tangent)
+    for j in range(op.arity):
+        by_formula = by_formula or reads >> j & 1 and values[j].tensor is not NULL and is_special(<TensorImpl>values[j].tensor)
+    by_formula = by_formula or reads >> RESULT & 1 and is_special(result)
+    if by_formula:
+        arguments = [tangent]
+        for j in range(op.arity):
+            if reads >> j & 1:
+                arguments.append(scalar(&values[j], CG_BOOL if op.masks >> j & 1 else dtype) if values[j].tensor is NULL
+                                 else <TensorImpl>values[j].tensor)
+        if reads >> RESULT & 1:
+            arguments.append(result)
+        for j in range(op.params):
+            arguments.append(params[j])
+        product = op.reading(k)(*arguments)
+        return product if isinstance(product, TensorImpl) else (<object>tangent).new_zeros((<object>result).shape)
+    operands[0].tensor = <PyObject*>tangent
+    for j in range(op.arity):
+        if reads >> j & 1:
+            operands[count] = values[j]
+            operands[count].number = 0 if values[j].tensor is not NULL else number_of(&values[j], CG_BOOL if op.masks >> j & 1 else dtype)
+            masks |= (op.masks >> j & 1) << count
+            count += 1
+    if reads >> RESULT & 1:
+        operands[count].tensor = <PyObject*>result
+        count += 1
+    if op.params:
+        pack_params(op, params, dtype, packed)
+    return map_kernel(op.partial_kernel[k], dtype, dtype, masks, count, operands, packed if op.params else NULL, op.cost, None)
+
+
+cdef TensorImpl scalar(Value* value, int dtype):
+    """Return an operand that is a number as a tensor."""
+    cdef TensorImpl tensor = empty(dtype, 0, NULL)
+    cdef double number = number_of(value, dtype)
+    memcpy(tensor.data, &number, cg_itemsize[dtype])
+    return tensor
+
+
+set_special(special_elementwise)
+
+
+# ----- All other operators -----
+cdef object table = None        # cygrad.ops.transforms, once there is a special tensor
+forward_rules = {}              # by the name that a row gives; forward mode, a layer above, brings them
+
+
+cdef bint any_special(PyObject** arguments, Py_ssize_t count) except -1:
+    """Say whether an argument, or an item of a list or tuple among them, is a special tensor."""
+    cdef Py_ssize_t k
+    cdef object argument, item
+    for k in range(count):
+        argument = <object>arguments[k]
+        if isinstance(argument, TensorImpl):
+            if is_special(<TensorImpl>argument):
+                return True
+        elif isinstance(argument, (tuple, list)):
+            for item in argument:
+                if isinstance(item, TensorImpl) and is_special(<TensorImpl>item):
+                    return True
+    return False
+
+
+cpdef list tensors_of(object arguments):
+    """Return the tensors among arguments and in lists and tuples among them."""
+    cdef list found = []
+    cdef object argument
+    for argument in arguments:
+        if isinstance(argument, TensorImpl):
+            found.append(argument)
+        elif isinstance(argument, (tuple, list)):
+            found.extend([item for item in argument if isinstance(item, TensorImpl)])
+    return found
+
+
+def over_tensors(function, value):
+    """Return a value with a function applied to the tensors in it: itself, or those in a tuple or list, named ones included."""
+    if isinstance(value, TensorImpl):
+        return function(value)
+    if isinstance(value, (tuple, list)):
+        items = [over_tensors(function, item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+cdef object call_special(object op, object arguments, object keywords):
+    """Call an operator of which an argument is special."""
+    cdef str name = op.__name__
+    cdef Level level = None
+    cdef TensorImpl tensor
+    cdef Dual dual
+    cdef list tensors = tensors_of(arguments)
+    if keywords:
+        tensors += tensors_of(keywords.values())
+    global table
+    if table is None:
+        from cygrad.ops import transforms as table
+    transform = table.TRANSFORMS.get(name)
+    if name in table.COMPOSITES:
+        return cg_function_of(op)(*arguments, **keywords)
+    if transform is None:
+        raise NotImplementedError(f"{name}() takes no tensors with tangents of forward mode, nor those inside of vmap")
+    if transform.parts is not None:
+        result = transform.parts(*arguments, **keywords)
+        if result is not NotImplemented:
+            return result
+    for tensor in tensors:
+        if tensor.flags & BATCHED and (level is None or batch_of(tensor).level.number > level.number):
+            level = batch_of(tensor).level
+    if level is not None:
+        if transform.batch is None:
+            return refuse(op, arguments, keywords)
+        if keywords.pop("out", None) is not None:
+            raise RuntimeError(f"vmap: {name}(..., out=...) is not supported: use the result instead of out=")
+        return transform.batch(level, op, *arguments, **keywords)
+    for tensor in tensors:
+        dual = visible_dual(tensor)
+        if dual is not None and (level is None or dual.level.number > level.number):
+            level = dual.level
+    if level is None:
+        return cg_function_of(op)(*arguments, **keywords)
+    if transform.forward is None:
+        return refuse(op, arguments, keywords)
+    if keywords.pop("out", None) is not None:
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation in forward mode. Use the "
+                           "result instead of out=.")
+    return dual_call(level, op, transform.forward, arguments, keywords)
+
+
+cdef object refuse(object op, tuple arguments, dict keywords):
+    """Raise what an operator says of tensors of the same shapes and dtypes that are not special; else that it takes no others."""
+    def plain(tensor):
+        return tensor.new_zeros(tensor.shape)
+
+    cg_function_of(op)(*over_tensors(plain, arguments), **{key: over_tensors(plain, value) for key, value in keywords.items()})
+    raise NotImplementedError(f"{op.__name__}() has no rule for these arguments where one has a tangent of forward mode, or is inside of "
+                              "vmap")
+
+
+cdef object dual_call(Level level, object op, object forward, tuple arguments, dict keywords):
+    """Compute values, then tangents, with the level out of sight, and join them."""
+    cdef unsigned long long before = ceiling()[0]
+    ceiling()[0] = level.number
+    try:
+        result = op(*arguments, **keywords)     # lower levels first
+        if isinstance(forward, str):
+            tangents = forward_rules[forward](level, op, result, *arguments, **keywords)
+        else:
+            tangents = forward(lambda tensor: tangent_of(tensor, level), op, result, *arguments, **keywords)
+        join(level, result, tangents, arguments)
+    finally:
+        ceiling()[0] = before
+    return result
+
+
+cdef int join(Level level, object result, object tangents, tuple arguments) except -1:
+    """Give each result its tangent; an argument that is returned as it is has its own."""
+    cdef object item
+    if isinstance(result, TensorImpl):
+        if tangents is not None and cg_kind[(<TensorImpl>result).dtype_nr] == b"f":
+            for item in arguments:
+                if item is result:
+                    return 0
+            add_tangent(result, level, tangents)
+    elif isinstance(result, (tuple, list)) and tangents is not None:
+        for item, tangent in zip(result, tangents):
+            join(level, item, tangent, arguments)
+    return 0
+
+
+def make_operator(str name not None, function):
+    """Return an operator: calls its function where no tensor is special; binds as a method."""
+    return cg_new_operator(function, name)
+
+
+cg_prepare_operators(&special_active, any_special, call_special)

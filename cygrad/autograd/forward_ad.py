@@ -1,0 +1,127 @@
+"""Forward mode: dual tensors, whose tangents every operator hands on; torch's names.
+
+One level of these functions at a time, as in torch; `cygrad.func.jvp` nests.
+
+>>> import cygrad
+>>> from cygrad.autograd import forward_ad
+>>> with forward_ad.dual_level():
+...     x = forward_ad.make_dual(cygrad.tensor([1., 2.]), cygrad.tensor([1., 0.]))
+...     forward_ad.unpack_dual(x * x).tangent
+tensor([2., 0.])
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+from cygrad._core.levels import enter_level, exit_level, set_tangent, tangent_of, without_tangent
+from cygrad._core.tensor import TensorImpl
+from cygrad.autograd import tangents as tangents  # the rules that operators name
+from cygrad.autograd.grad_mode import ContextDecorator
+
+_state = threading.local()      # `level`: that of this thread
+
+
+def _current() -> Any:
+    return getattr(_state, "level", None)
+
+
+# ----- Levels -----
+def enter_dual_level() -> int:
+    """Begin the level of forward mode that the other functions use; `dual_level` is the usual form. Returns its number, 0."""
+    if _current() is not None:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment; use cygrad.func.jvp, which nests")
+    _state.level = enter_level()
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """End the level, and with it all tangents that were made in it."""
+    if _current() is None or level not in (None, 0):
+        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+    ended, _state.level = _state.level, None
+    exit_level(ended)
+
+
+class dual_level(ContextDecorator):
+    """Context manager and decorator in which dual tensors exist; when it ends, their tangents are gone.
+
+    RuntimeError where one such level is in another: `cygrad.func.jvp` is for that.
+
+    >>> import cygrad
+    >>> from cygrad.autograd import forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     dual = fwAD.make_dual(cygrad.ones(2), cygrad.ones(2))
+    ...     primal, tangent = fwAD.unpack_dual(dual.exp())
+    >>> tangent
+    tensor([2.7183, 2.7183])
+    >>> fwAD.unpack_dual(dual).tangent is None
+    True
+    """
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *_: Any) -> None:
+        exit_dual_level()
+
+
+# ----- Dual tensors -----
+def dual(primal: Any, tangent: Any, level: Any) -> Any:
+    """Return a view of a tensor that has a tangent at a level."""
+    if tangent.shape != primal.shape:
+        raise RuntimeError(f"Expected tangent to have the same shape as primal, {list(primal.shape)}, but got {list(tangent.shape)}")
+    if tangent.dtype != primal.dtype:
+        raise RuntimeError(f"Expected tangent to have the same dtype as primal, {primal.dtype}, but got {tangent.dtype}")
+    result = primal.view_as(primal)
+    set_tangent(result, level, tangent)
+    return result
+
+
+def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
+    """Return a tensor over the memory of `tensor` that has `tangent`, of the same shape and dtype, beside its value.
+
+    Differentiable with respect to both. RuntimeError outside of `dual_level`; ValueError for tensors that are not floating-point.
+
+    >>> import cygrad
+    >>> from cygrad.autograd import forward_ad
+    >>> with forward_ad.dual_level():
+    ...     x = forward_ad.make_dual(cygrad.tensor(3.), cygrad.tensor(1.))
+    ...     print(forward_ad.unpack_dual(x ** 3).tangent)
+    tensor(27.)
+    """
+    current = _current()
+    if current is None or level not in (None, 0):
+        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+    for name, value in (("primal", tensor), ("tangent", tangent)):
+        if not isinstance(value, TensorImpl):
+            raise TypeError(f"make_dual(): argument '{name}' must be Tensor, not {type(value).__name__}")
+        if not value.is_floating_point():
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
+    if tangent_of(tensor, current) is not None:
+        raise RuntimeError("Cannot create a dual Tensor of a tensor that has a tangent at this level already: unpack_dual() it first")
+    if tangent_of(tangent, current) is not None:
+        raise RuntimeError("Expected tangent to have no tangent of its own at this level: unpack_dual() it first")
+    return dual(tensor, tangent, current)
+
+
+class UnpackedDualTensor(NamedTuple):
+    """What `unpack_dual` returns: the value without its tangent, and the tangent or None."""
+
+    primal: Any
+    tangent: Any
+
+
+def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+    """Return (primal, tangent) of a tensor; the tangent is None where it has none, and outside of `dual_level`.
+
+    >>> import cygrad
+    >>> from cygrad.autograd import forward_ad
+    >>> forward_ad.unpack_dual(cygrad.ones(1))
+    UnpackedDualTensor(primal=tensor([1.]), tangent=None)
+    """
+    current = _current()
+    if current is None or level not in (None, 0):
+        return UnpackedDualTensor(tensor, None)
+    return UnpackedDualTensor(without_tangent(tensor, current), tangent_of(tensor, current))

@@ -1,0 +1,180 @@
+"""User-defined Functions in forward mode and inside of vmap: their `jvp` and `vmap`, or what is made of `forward` and `backward`.
+
+Loaded when a Function meets a special tensor first.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from cygrad._core.levels import batched_level, dual_levels, enter_level, exit_level, set_ceiling, set_tangent, tangent_of
+from cygrad._core.transforms import over_tensors
+from cygrad.autograd.function import Function, FunctionCtx
+from cygrad.pytree import broadcast_prefix, tree_flatten, tree_unflatten
+from cygrad.tensor import Tensor
+
+
+class VmapInfo(NamedTuple):
+    """What the `vmap` of a Function is told: the number of examples, and what random functions are to do."""
+
+    batch_size: int
+    randomness: str
+
+
+def apply_special(function: type[Function], arguments: tuple[Any, ...]) -> Any:
+    """Apply a Function of which an argument has a tangent or is one example of many; NotImplemented where none is."""
+    levels = [level for level in map(batched_level, arguments) if level is not None]
+    if levels:
+        level = max(levels, key=lambda level: level.number)
+        return _generated(function, level, arguments) if _has_rule(function) else _by_vmap(function, level, arguments)
+    levels = dual_levels(tuple(argument for argument in arguments if isinstance(argument, Tensor)))
+    return _by_jvp(function, levels, arguments) if levels else NotImplemented
+
+
+# ----- Forward mode -----
+def _by_jvp(function: type[Function], levels: list[Any], arguments: tuple[Any, ...]) -> Any:
+    """Apply the Function with its tangents out of sight, then call its jvp for those of each level, the lowest first."""
+    before = set_ceiling(levels[0].number)
+    try:
+        result, ctx = function._apply(arguments)
+    finally:
+        set_ceiling(before)
+    outputs = result if isinstance(result, tuple) else (result,)
+    for level in levels:
+        before = set_ceiling(level.number)
+        try:
+            tangents = [_tangent(ctx, argument, level) for argument in arguments]
+            ctx._in_jvp = True
+            found = function.jvp(ctx, *tangents)
+            _attach(ctx, level, outputs, found if isinstance(found, tuple) else (found,))
+        finally:
+            ctx._in_jvp = False
+            set_ceiling(before)
+    return result
+
+
+def _tangent(ctx: FunctionCtx, argument: Any, level: Any) -> Any:
+    if not isinstance(argument, Tensor) or not argument.is_floating_point():
+        return None
+    tangent = tangent_of(argument, level)
+    return argument.detach().new_zeros(argument.shape) if tangent is None and ctx._materialize else tangent
+
+
+def _attach(ctx: FunctionCtx, level: Any, outputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> None:
+    """Check what jvp returned and give it to the outputs."""
+    if len(tangents) != len(outputs):
+        raise RuntimeError(f"A custom Function's forward is returning {len(outputs)} outputs but its jvp is returning {len(tangents)} "
+                           f"tangents: {ctx._function.__name__}.jvp must return one for each output")
+    for number, (output, tangent) in enumerate(zip(outputs, tangents, strict=True)):
+        if tangent is None or not isinstance(output, Tensor) or not output.is_floating_point():
+            continue
+        if not isinstance(tangent, Tensor):
+            raise TypeError(f"expected Tensor or None (got {type(tangent).__name__}) as tangent {number} of {ctx._function.__name__}.jvp")
+        if tangent.shape != output.shape or tangent.dtype != output.dtype:
+            raise RuntimeError(f"{ctx._function.__name__}.jvp returned a tangent of shape {list(tangent.shape)} and dtype "
+                               f"{tangent.dtype} for "
+                               f"output {number}, which has shape {list(output.shape)} and dtype {output.dtype}")
+        if id(output) not in ctx._non_differentiable:
+            set_tangent(output, level, tangent)
+
+
+# ----- vmap -----
+def _has_rule(function: type[Function]) -> bool:
+    """Say whether the Function is to be batched by its forward and backward."""
+    own = function.vmap is not Function.vmap
+    if function.generate_vmap_rule and own:
+        raise RuntimeError(f"You tried to vmap over {function.__name__}, but it has both generate_vmap_rule=True and an overridden "
+                           "vmap staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
+                           "ambiguity.")
+    if not function.generate_vmap_rule and not own:
+        raise NotImplementedError(f"You tried to vmap over {function.__name__}, but it does not have vmap support. Please override and "
+                                  "implement the vmap staticmethod or set generate_vmap_rule=True.")
+    return function.generate_vmap_rule
+
+
+def _by_vmap(function: type[Function], level: Any, arguments: tuple[Any, ...]) -> Any:
+    """Call the Function's vmap with all examples."""
+    leaves, spec = tree_flatten(arguments)
+    dims = tree_unflatten([0 if level.holds(leaf) else None for leaf in leaves], spec)
+    examples = tree_unflatten([level.enter(leaf) if level.holds(leaf) else leaf for leaf in leaves], spec)
+    result = function.vmap(VmapInfo(level.size, level.randomness), dims, *examples)
+    if not isinstance(result, tuple) or len(result) != 2:
+        got = f"{len(result)} returns" if isinstance(result, tuple) else f"a {type(result)}"
+        raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure "
+                           "compatible with "
+                           f"the output. Got {got} instead")
+    outputs, out_dims = result
+    leaves, spec = tree_flatten(outputs)
+    try:
+        places = broadcast_prefix(out_dims, outputs)
+    except ValueError:
+        raise RuntimeError("The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+                           f"out_dims={out_dims} to be compatible with the structure of `output`. out_dims has structure "
+                           f"{tree_flatten(out_dims)[1]} but output has structure {spec}.") from None
+    return tree_unflatten([leaf if dim is None else level.leave(leaf.movedim(dim, 0))
+                           for leaf, dim in zip(leaves, places, strict=True)], spec)
+
+
+class _Context:
+    """A context as one example sees it: what was saved stands for one of many, all else is the context's own."""
+
+    def __init__(self, ctx: FunctionCtx, saved: tuple[Any, ...]) -> None:
+        object.__setattr__(self, "_ctx", ctx)
+        object.__setattr__(self, "saved_tensors", saved)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ctx, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._ctx, name, value)
+
+
+def _generated(function: type[Function], outer: Any, arguments: tuple[Any, ...]) -> Any:
+    """Apply a Function to all examples whose forward, backward and jvp are those of the given one, seen by one example of many."""
+    size, randomness = outer.size, outer.randomness
+    if function.setup_context is Function.setup_context:
+        raise RuntimeError(f"You tried to vmap over {function.__name__} with generate_vmap_rule=True, which needs forward without "
+                           f"ctx and a "
+                           "setup_context staticmethod.")
+
+    def seen(call: Any, values: Any) -> Any:
+        """Call with tensors that stand for one example, and return all examples."""
+        level = enter_level(size, randomness)
+        try:
+            return over_tensors(level.enter, call(level, over_tensors(level.leave, values)))
+        finally:
+            exit_level(level)
+
+    class Batched(Function):
+        @staticmethod
+        def forward(*inputs: Any) -> Any:
+            return seen(lambda level, examples: function.forward(*examples), inputs)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            inner = ctx.inner = function._context(function, ctx.needs_input_grad)
+
+            def setup(level: Any, values: Any) -> Any:
+                function.setup_context(inner, *values)
+                return inner._to_save, getattr(inner, "saved_for_forward", inner._to_save)
+
+            for_backward, for_forward = seen(setup, (inputs, output))
+            ctx.save_for_backward(*for_backward)
+            ctx.save_for_forward(*for_forward)
+            inner._to_save = inner.saved_for_forward = ()
+            ctx.set_materialize_grads(inner._materialize)
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return seen(lambda level, values: function._call_backward(_Context(ctx.inner, values[0]), *values[1]),  # type: ignore[arg-type]
+                        (ctx.saved_tensors, grads))
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            return seen(lambda level, values: function.jvp(_Context(ctx.inner, values[0]), *values[1]),  # type: ignore[arg-type]
+                        (ctx.saved_tensors, tangents))
+
+    Batched.__name__ = Batched.__qualname__ = f"Vmapped{function.__name__}"
+    if function.jvp is Function.jvp:
+        Batched.jvp = Function.jvp  # type: ignore[method-assign]
+    return over_tensors(outer.leave, Batched.apply(*over_tensors(outer.enter, arguments)))

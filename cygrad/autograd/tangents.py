@@ -1,0 +1,71 @@
+"""Tangents of what is not linear and has no rule of its own: from the gradient's rule; and of what is written into a tensor.
+
+They are called while the level is out of sight, for operators of `ops/transforms` that name them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cygrad._core.levels import fresh, has_tangent, set_tangent, tangent_of
+from cygrad._core.node import is_grad_enabled
+from cygrad._core.tensor import TensorImpl
+from cygrad._core.transforms import forward_rules, over_tensors, tensors_of
+from cygrad.autograd import grad
+from cygrad.autograd.grad_mode import enable_grad
+
+
+def transposed(level: Any, operator: Any, result: Any, *arguments: Any, **keywords: Any) -> Any:
+    """Return the product of the Jacobian with the tangents: the gradient, with respect to g, of (g^T J) tangent, which is linear in g.
+
+    Source: J. Townsend, "A new trick for calculating Jacobian vector products", 2017.
+    """
+    inputs: list[Any] = []
+    tangents: list[Any] = []
+
+    def alias(x: Any) -> Any:
+        tangent = tangent_of(x, level) if x.is_floating_point() else None
+        if tangent is None:
+            return x
+        inputs.append(fresh(x))
+        tangents.append(tangent)
+        return inputs[-1]
+
+    recording, tensors = is_grad_enabled(), tensors_of((*arguments, *keywords.values()))
+    with enable_grad():
+        again = operator(*over_tensors(alias, arguments), **keywords)
+        if not inputs or not again.requires_grad:
+            return None
+        weights = again.new_ones(again.shape).requires_grad_()      # any would do
+        products = grad(again, inputs, weights, create_graph=True, allow_unused=True)
+        found = [(product, tangent) for product, tangent in zip(products, tangents, strict=True)
+                 if product is not None and product.requires_grad]
+        if not found:
+            return None
+        outputs, directions = zip(*found, strict=True)
+        recorded = recording and any(tensor.requires_grad for tensor in (*tensors, *directions))
+        return grad(outputs, weights, directions, create_graph=recorded, allow_unused=True)[0]
+
+
+def written(level: Any, operator: Any, result: Any, x: Any, key: Any, value: Any) -> None:
+    """Write the tangent of a value where `x[key] = value` has written that; into the base's tangent for views that have none."""
+    source = tangent_of(value, level) if isinstance(value, TensorImpl) else None
+    own = tangent_of(x, level)
+    if own is None and source is None:
+        return
+    filling = 0 if source is None else source
+    if has_tangent(x, level) and not (own.requires_grad and own.is_leaf) and 0 not in own.stride():
+        own[key] = filling      # views of x have views of it
+        return
+    tangent = x.new_zeros(x.shape) if own is None else own.clone()
+    tangent[key] = filling
+    base = x._base
+    if base is None or has_tangent(x, level):
+        set_tangent(x, level, tangent)
+        return
+    whole = tangent_of(base, level)
+    geometry = (tuple(base.shape), base.stride(), tuple(x.shape), x.stride(), x.storage_offset() - base.storage_offset())
+    set_tangent(base, level, (base.new_zeros(base.shape) if whole is None else whole)._put_view(tangent, geometry))
+
+
+forward_rules.update(transposed=transposed, written=written)

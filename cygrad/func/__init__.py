@@ -1,0 +1,20 @@
+"""Functions of functions: derivatives and batches that nest in any order; torch.func's names, and JAX's `value_and_grad`.
+
+>>> import cygrad
+>>> from cygrad.func import grad, vmap
+>>> vmap(grad(lambda x: x ** 3))(cygrad.tensor([1., 2.]))
+tensor([ 3., 12.])
+"""
+
+from cygrad.func.forward import hessian as hessian
+from cygrad.func.forward import jacfwd as jacfwd
+from cygrad.func.forward import jvp as jvp
+from cygrad.func.forward import linearize as linearize
+from cygrad.func.reverse import grad as grad
+from cygrad.func.reverse import grad_and_value as grad_and_value
+from cygrad.func.reverse import jacrev as jacrev
+from cygrad.func.reverse import value_and_grad as value_and_grad
+from cygrad.func.reverse import vjp as vjp
+from cygrad.func.vmapping import vmap as vmap
+
+__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vjp", "vmap"]

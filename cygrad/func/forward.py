@@ -1,0 +1,185 @@
+"""Derivatives of functions by forward mode: `jvp`, `jacfwd`, `linearize`; and `hessian`, forward mode over reverse mode."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from cygrad._core.levels import enter_level, exit_level, tangent_of, without_tangent
+from cygrad._core.node import is_grad_enabled
+from cygrad.autograd import grad as _gradients
+from cygrad.autograd.forward_ad import dual
+from cygrad.autograd.grad_mode import enable_grad
+from cygrad.func.reverse import (
+    Recorded,
+    as_argnums,
+    basis,
+    check_chunk_size,
+    check_tensors,
+    chosen_arguments,
+    in_chunks,
+    jacrev,
+    split_aux,
+)
+from cygrad.pytree import tree_flatten, tree_unflatten
+
+
+class _Values:
+    """What a function gave in forward mode: the values, their tangents, their structure."""
+
+    def __init__(self, name: str, function: Callable[..., Any], leaves: list[Any], tangents: list[Any],
+                 call: Callable[[list[Any]], Any], has_aux: bool) -> None:
+        level = enter_level()
+        try:
+            duals = [dual(leaf, tangent, level) for leaf, tangent in zip(leaves, tangents, strict=True)]
+            output, aux = split_aux(name, function, call(duals), has_aux)
+            outputs, self.spec = tree_flatten(output)
+            check_tensors(f"{name}(f, ...): f", outputs, floating=False)
+            found = [tangent_of(item, level) for item in outputs]
+            self.independent = any(tangent is None for tangent in found)
+            self.values = [without_tangent(item, level) for item in outputs]
+            self.tangents = [value.detach().new_zeros(value.shape) if tangent is None else tangent
+                             for value, tangent in zip(self.values, found, strict=True)]
+            others, spec = tree_flatten(aux)
+            self.aux = tree_unflatten([without_tangent(item, level) if hasattr(item, "requires_grad") else item for item in others], spec)
+        finally:
+            exit_level(level)
+
+
+def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    """Return the value of a function and the product of its Jacobian with a vector.
+
+    Args:
+        func: a function of tensors, or trees of them.
+        primals: its arguments, a tuple.
+        tangents: the vector: a tuple of the same structure and shapes.
+        strict: RuntimeError where a result does not depend on an argument, instead of zeros.
+        has_aux: `func` returns (result, aux), and aux comes third.
+
+    Example:
+        >>> import cygrad
+        >>> from cygrad.func import jvp
+        >>> jvp(cygrad.sin, (cygrad.tensor(0.),), (cygrad.tensor(2.),))
+        (tensor(0.), tensor(2.))
+    """
+    for name, value in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(value, tuple):
+            raise RuntimeError(f"jvp(f, primals, tangents): Expected {name} to be a tuple. E.g. it should be valid to call f(*primals).")
+    leaves, spec = tree_flatten(primals)
+    directions, other = tree_flatten(tangents)
+    if spec != other:
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if "
+                           "primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
+                           f"{spec} and tangents with structure {other}")
+    if not leaves:
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals to be non-empty")
+    check_tensors("jvp", leaves)
+    check_tensors("jvp", directions)
+    found = _Values("jvp", func, leaves, directions, lambda duals: func(*tree_unflatten(duals, spec)), has_aux)
+    if strict and found.independent:
+        raise RuntimeError("jvp(f, primals, tangents): The output of f is independent of the inputs. This is not allowed with strict=True.")
+    result = tree_unflatten(found.values, found.spec), tree_unflatten(found.tangents, found.spec)
+    return (*result, found.aux) if has_aux else result
+
+
+def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error",
+           chunk_size: int | None = None) -> Callable[..., Any]:
+    """Return a function that gives the Jacobian by forward mode, for all elements of the arguments at once.
+
+    As `jacrev`; cheaper where the results have more elements than the arguments.
+
+    >>> import cygrad
+    >>> from cygrad.func import jacfwd
+    >>> jacfwd(lambda x: x * x)(cygrad.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    check_chunk_size("jacfwd", chunk_size)
+
+    @functools.wraps(func)
+    def differentiated(*arguments: Any, **keywords: Any) -> Any:
+        places = chosen_arguments(func, argnums, arguments)
+        leaves, spec = tree_flatten([arguments[place] for place in places])
+        check_tensors("jacfwd", leaves)
+        calls: list[_Values] = []
+
+        def call(duals: list[Any]) -> Any:
+            given = list(arguments)
+            for place, value in zip(places, tree_unflatten(duals, spec), strict=True):
+                given[place] = value
+            return func(*given, **keywords)
+
+        def columns(directions: list[Any]) -> list[Any]:
+            calls.append(_Values("jacfwd", func, leaves, directions, call, has_aux))
+            return calls[-1].tangents
+
+        found = in_chunks(columns, basis(leaves), chunk_size, randomness)
+        sizes, last = [leaf.numel() for leaf in leaves], calls[-1]
+        results = []
+        for column, value in zip(found, last.values, strict=True):
+            parts = []
+            for number, leaf in enumerate(leaves):
+                part = column.narrow(0, sum(sizes[:number]), sizes[number])
+                parts.append(part.movedim(0, -1).reshape((*value.shape, *leaf.shape)))
+            results.append(as_argnums(argnums, tree_unflatten(parts, spec)))
+        result = tree_unflatten(results, last.spec)
+        return (result, last.aux) if has_aux else result
+
+    return differentiated
+
+
+def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+    """Return a function that gives the Hessian: the Jacobian by forward mode of the Jacobian by reverse mode.
+
+    >>> import cygrad
+    >>> from cygrad.func import hessian
+    >>> hessian(lambda x: (x ** 3).sum())(cygrad.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """Return the value of a function and its linear approximation: a function that multiplies the Jacobian with vectors.
+
+    The second takes a tensor for each of `primals` and returns the product in the structure of the results. Unlike `jvp` it does not
+    call `func` again, so it is the cheaper one for many vectors.
+
+    >>> import cygrad
+    >>> from cygrad.func import linearize
+    >>> value, multiply = linearize(cygrad.sin, cygrad.tensor([0., 1.]))
+    >>> multiply(cygrad.ones(2))
+    tensor([1.0000, 0.5403])
+    """
+    call = Recorded("linearize", func, tuple(range(len(primals))), primals, {}, False)
+    check_tensors("linearize(f, ...): f", call.outputs, floating=False)
+    weights = [output.detach().new_zeros(output.shape).requires_grad_() for output in call.outputs]
+    with enable_grad():
+        pairs = [(output, weight) for output, weight in zip(call.outputs, weights, strict=True) if output.requires_grad]
+        products: tuple[Any, ...] = (None,) * len(call.leaves)
+        if pairs:
+            outputs, given = zip(*pairs, strict=True)
+            products = _gradients(outputs, call.leaves, given, create_graph=True, allow_unused=True)
+
+    def multiply(*tangents: Any) -> Any:
+        directions, spec = tree_flatten(list(tangents))
+        if spec != call.inputs_spec:
+            raise RuntimeError("Expected the tangents to have the same structure as the primals to linearize; got "
+                               f"{spec} and {call.inputs_spec}")
+        for direction, leaf in zip(directions, call.leaves, strict=True):
+            if direction.shape != leaf.shape or direction.dtype != leaf.dtype:
+                raise RuntimeError(f"linearize: expected a tangent of shape {list(leaf.shape)} and dtype {leaf.dtype}, as the primal has, "
+                                   f"got {list(direction.shape)} and {direction.dtype}")
+        found = [(product, direction) for product, direction in zip(products, directions, strict=True)
+                 if product is not None and product.requires_grad]
+        results: tuple[Any, ...] = (None,) * len(weights)
+        if found:
+            outputs, given = zip(*found, strict=True)
+            graph = is_grad_enabled() and any(direction.requires_grad for direction in given)
+            results = _gradients(outputs, weights, given, retain_graph=True, create_graph=graph, allow_unused=True)
+        return tree_unflatten([weight.detach().new_zeros(weight.shape) if result is None else result
+                               for weight, result in zip(weights, results, strict=True)], call.outputs_spec)
+
+    return call.outside(call.output), multiply

@@ -1,0 +1,276 @@
+"""Derivatives of functions by reverse mode: `grad`, `vjp`, `jacrev`.
+
+Each call differentiates with respect to new leaves of its own, so calls nest without confusion. What it returns keeps a history only
+where something else does that requires a gradient.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from cygrad._core.levels import enter_level, exit_level, fresh, reaches_other_leaves, without_history
+from cygrad._core.node import is_grad_enabled
+from cygrad._core.tensor import TensorImpl
+from cygrad.autograd import grad as _gradients
+from cygrad.autograd.grad_mode import enable_grad
+from cygrad.creation import eye
+from cygrad.func.vmapping import name_of
+from cygrad.operators import functions
+from cygrad.pytree import tree_flatten, tree_unflatten
+
+
+# ----- Arguments -----
+def chosen_arguments(function: Any, argnums: Any, arguments: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return the positions of the arguments to differentiate with respect to, as numbers from 0 on."""
+    if not isinstance(argnums, int | tuple) or isinstance(argnums, bool):
+        raise RuntimeError(f"argnum should be int or Tuple[int, ...], got: {type(argnums)}")
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    if not numbers:
+        raise RuntimeError("argnums is an empty tuple; expected at least one position of an argument")
+    for number in numbers:
+        if not isinstance(number, int):
+            raise RuntimeError(f"argnum must be int, got: {type(number)}")
+        if not -len(arguments) <= number < len(arguments):
+            raise RuntimeError(f"Got argnum={number}, but only {len(arguments)} positional inputs")
+    places = tuple(number % len(arguments) for number in numbers)
+    if len(set(places)) < len(places):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    return places
+
+
+def check_tensors(what: str, leaves: list[Any], floating: bool = True) -> None:
+    for leaf in leaves:
+        if not isinstance(leaf, TensorImpl):
+            raise ValueError(f"{what}: Expected all inputs to be Tensors, got {type(leaf).__name__}" if floating else
+                             f"Expected {what} to return only Tensors, got unsupported type {type(leaf)}")
+        if floating and not leaf.is_floating_point():
+            raise RuntimeError(f"{what}: Expected all inputs to be floating-point Tensors, got {leaf.dtype}; only those have derivatives. "
+                               "Convert it first, e.g. with .float()")
+
+
+def split_aux(name: str, function: Any, result: Any, has_aux: bool) -> tuple[Any, Any]:
+    """Return the output and the auxiliary data of a function."""
+    if not has_aux:
+        return result, None
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise RuntimeError(f"{name}({name_of(function)})(*args): output of function f should be a tuple: (output, aux) if has_aux is True")
+    return result
+
+
+class Recorded:
+    """A call of a function, recorded with respect to new leaves in the place of some arguments."""
+
+    def __init__(self, name: str, function: Callable[..., Any], places: tuple[int, ...], arguments: tuple[Any, ...],
+                 keywords: dict[str, Any], has_aux: bool) -> None:
+        self.differentiable = is_grad_enabled()     # outside: whether the derivative may be differentiated in turn
+        flat, self.inputs_spec = tree_flatten([arguments[place] for place in places])
+        check_tensors(name, flat)
+        with enable_grad():
+            self.leaves = tuple(map(fresh, flat))
+            given = list(arguments)
+            for place, value in zip(places, tree_unflatten(list(self.leaves), self.inputs_spec), strict=True):
+                given[place] = value
+            self.output, self.aux = split_aux(name, function, function(*given, **keywords), has_aux)
+        self.outputs, self.outputs_spec = tree_flatten(self.output)
+
+    def depends_on_others(self, *tensors: Any) -> bool:
+        return self.differentiable and reaches_other_leaves(tensors, self.leaves)
+
+    def outside(self, tree: Any) -> Any:
+        """Return results as those outside see them: with the history that does not end at the new leaves only."""
+        leaves, spec = tree_flatten(tree)
+        return tree_unflatten([leaf if not isinstance(leaf, TensorImpl) or self.depends_on_others(leaf) else without_history(leaf)
+                               for leaf in leaves], spec)
+
+    def gradients(self, weights: list[Any], keep: bool) -> list[Any]:
+        """Return the gradients of the leaves, zeros where nothing depends on them."""
+        pairs = [(output, weight) for output, weight in zip(self.outputs, weights, strict=True) if output.requires_grad]
+        found: tuple[Any, ...] = (None,) * len(self.leaves)
+        if pairs:
+            outputs, given = zip(*pairs, strict=True)
+            graph = self.differentiable and (reaches_other_leaves((*outputs, *given), self.leaves))
+            found = _gradients(outputs, self.leaves, given, retain_graph=keep or graph, create_graph=graph, allow_unused=True)
+        return [leaf.detach().new_zeros(leaf.shape) if gradient is None else gradient
+                for leaf, gradient in zip(self.leaves, found, strict=True)]
+
+
+def as_argnums(argnums: Any, values: list[Any]) -> Any:
+    """Return one value, or a tuple of several, as argnums names one or several arguments."""
+    return values[0] if isinstance(argnums, int) else tuple(values)
+
+
+# ----- Gradients -----
+def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Return a function that gives (gradient, value) of a function with a scalar result; (gradient, (value, aux)) with `has_aux`.
+
+    See `grad` for the arguments and errors.
+
+    >>> import cygrad
+    >>> from cygrad.func import grad_and_value
+    >>> grad_and_value(lambda x: x * x)(cygrad.tensor(3.))
+    (tensor(6.), tensor(9.))
+    """
+
+    @functools.wraps(func)
+    def differentiated(*arguments: Any, **keywords: Any) -> Any:
+        places = chosen_arguments(func, argnums, arguments)
+        call = Recorded("grad_and_value", func, places, arguments, keywords, has_aux)
+        if not isinstance(call.output, TensorImpl):
+            raise RuntimeError("Expected f(*args) to return a single tensor: grad() and grad_and_value() are for functions of one scalar "
+                               f"result, got {type(call.output)}")
+        if call.output.ndim:
+            raise RuntimeError("Expected f(*args) to return a scalar tensor, got tensor with "
+                               f"{call.output.ndim} dims. Did you forget to call .sum() or .mean()?")
+        weight = call.output.detach().new_ones(())
+        gradients = tree_unflatten(call.gradients([weight], False), call.inputs_spec)
+        value = call.outside(call.output)
+        return as_argnums(argnums, gradients), (value, call.outside(call.aux)) if has_aux else value
+
+    return differentiated
+
+
+def value_and_grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Return a function that gives (value, gradient) of a function with a scalar result, as in JAX; see `grad_and_value`.
+
+    >>> import cygrad
+    >>> from cygrad.func import value_and_grad
+    >>> value_and_grad(lambda x: x * x)(cygrad.tensor(3.))
+    (tensor(9.), tensor(6.))
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def differentiated(*arguments: Any, **keywords: Any) -> Any:
+        gradient, value = both(*arguments, **keywords)
+        return value, gradient
+
+    return differentiated
+
+
+def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Return a function that gives the gradient of a function with a scalar result.
+
+    Args:
+        func: a function of tensors, or trees of them, that returns a tensor of one element without dims.
+        argnums: which positional argument, or a tuple of several; the gradient has the argument's structure, shapes and dtypes.
+        has_aux: `func` returns (result, aux), and the function made returns (gradient, aux).
+
+    Nests with itself and with all of `cygrad.func`.
+
+    Raises:
+        RuntimeError: a result that is no scalar tensor, argnums out of range, an argument that is not floating-point.
+
+    Example:
+        >>> import cygrad
+        >>> from cygrad.func import grad
+        >>> grad(grad(cygrad.sin))(cygrad.tensor(0.5))
+        tensor(-0.4794)
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def differentiated(*arguments: Any, **keywords: Any) -> Any:
+        gradient, value = both(*arguments, **keywords)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return differentiated
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """Return the value of a function and a function that multiplies vectors with its Jacobian from the left.
+
+    The second takes a tensor for each result, in the structure of the results, and returns a tuple: for each of `primals` a tensor of
+    its shape. It may be called many times. With `has_aux` the auxiliary data come third.
+
+    >>> import cygrad
+    >>> from cygrad.func import vjp
+    >>> value, multiply = vjp(cygrad.sin, cygrad.tensor([0., 1.]))
+    >>> multiply(cygrad.ones(2))
+    (tensor([1.0000, 0.5403]),)
+    """
+    call = Recorded("vjp", func, tuple(range(len(primals))), primals, {}, has_aux)
+    check_tensors("f(*primals)", call.outputs, floating=False)
+
+    def multiply(*cotangents: Any) -> Any:
+        given = cotangents[0] if len(cotangents) == 1 else cotangents
+        weights, spec = tree_flatten(given)
+        if spec != call.outputs_spec:
+            raise RuntimeError(f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
+                               f"cotangents: {spec}, primal output: {call.outputs_spec}")
+        call.differentiable = is_grad_enabled()
+        return tuple(tree_unflatten(call.gradients(weights, True), call.inputs_spec))
+
+    value = call.outside(call.output)
+    return (value, multiply, call.outside(call.aux)) if has_aux else (value, multiply)
+
+
+# ----- Jacobians -----
+def basis(leaves: list[Any]) -> list[Any]:
+    """Return, for tensors taken together as one vector, its unit vectors: along dim 0 of a tensor for each."""
+    count, start, parts = sum(leaf.numel() for leaf in leaves), 0, []
+    for leaf in leaves:
+        size = leaf.numel()
+        if size == count:
+            unit = eye(count, dtype=leaf.dtype)
+        else:
+            unit = leaf.detach().new_zeros((count, size))
+            unit[range(start, start + size), range(size)] = 1
+        parts.append(unit.reshape((count, *leaf.shape)))
+        start += size
+    return parts
+
+
+def in_chunks(compute: Callable[[list[Any]], list[Any]], directions: list[Any], chunk_size: int | None, randomness: str = "error"
+              ) -> list[Any]:
+    """Apply a function to rows of tensors, all at once or some at a time."""
+    count = len(directions[0]) if directions else 0
+    size = count if chunk_size is None else chunk_size
+    chunks: list[list[Any]] = []
+    for start in range(0, max(count, 1), max(size, 1)):
+        parts = directions if size >= count else [rows.narrow(0, start, min(size, count - start)) for rows in directions]
+        level = enter_level(len(parts[0]), randomness)
+        try:
+            chunks.append([level.enter(item) for item in compute([level.leave(part) for part in parts])])
+        finally:
+            exit_level(level)
+    return chunks[0] if len(chunks) == 1 else [functions["cat"](list(column)) for column in zip(*chunks, strict=True)]
+
+
+def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None,
+           _preallocate_and_copy: bool = False) -> Callable[..., Any]:
+    """Return a function that gives the Jacobian by reverse mode: one backward, for all elements of the results at once.
+
+    For each result, in the structure of the results, and each argument named by `argnums`: a tensor of shape
+    `result.shape + argument.shape`. `chunk_size`: how many rows to compute at a time, which bounds the memory. See `grad`.
+
+    >>> import cygrad
+    >>> from cygrad.func import jacrev
+    >>> jacrev(lambda x: x * x)(cygrad.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    check_chunk_size("jacrev", chunk_size)
+
+    @functools.wraps(func)
+    def differentiated(*arguments: Any, **keywords: Any) -> Any:
+        places = chosen_arguments(func, argnums, arguments)
+        call = Recorded("jacrev", func, places, arguments, keywords, has_aux)
+        check_tensors("f(*args)", call.outputs, floating=False)
+        sizes = [output.numel() for output in call.outputs]
+        rows = in_chunks(lambda weights: call.gradients(weights, True), basis(call.outputs), chunk_size)
+        found = []
+        for number, output in enumerate(call.outputs):
+            start = sum(sizes[:number])
+            parts = [row.narrow(0, start, sizes[number]).reshape((*output.shape, *row.shape[1:])) for row in rows]
+            found.append(as_argnums(argnums, tree_unflatten(parts, call.inputs_spec)))
+        result = tree_unflatten(found, call.outputs_spec)
+        return (result, call.outside(call.aux)) if has_aux else result
+
+    return differentiated
+
+
+def check_chunk_size(name: str, chunk_size: Any) -> None:
+    if chunk_size is not None and not (isinstance(chunk_size, int) and chunk_size > 0):
+        raise ValueError(f"{name}: `chunk_size` should be greater than 0. (got {chunk_size})")

@@ -1,0 +1,300 @@
+"""How operators treat many examples at once: the examples lie along dim 0, which `level.enter` shows and `level.leave` hides.
+
+Each function takes (level, operator, *arguments) and returns the operator's result for one example of many. Rows of `transforms` name
+them. Standard library only; methods of tensors, so that batches nest.
+"""
+
+from inspect import signature
+from math import prod
+
+
+# ----- Arguments -----
+def is_tensor(value):
+    return hasattr(value, "requires_grad")
+
+
+def over_tensors(function, value):
+    """Return a value with a function applied to the tensors in it: itself, or those in tuples and lists, named ones included."""
+    if is_tensor(value):
+        return function(value)
+    if isinstance(value, tuple | list):
+        items = [over_tensors(function, item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+def named_arguments(operator, arguments, keywords):
+    """Return arguments by name, defaults included; NumPy's names under ours."""
+    ours = {"axis": "dim", "keepdims": "keepdim"}
+    keywords = {ours.get(name, name): value for name, value in keywords.items() if name not in ours or value is not None}
+    bound = signature(operator).bind(*arguments, **keywords)
+    bound.apply_defaults()
+    return bound
+
+
+def left(level, result):
+    return over_tensors(level.leave, result)
+
+
+def entered(level, value):
+    return over_tensors(level.enter, value)
+
+
+def entered_keywords(level, keywords):
+    return {name: entered(level, value) for name, value in keywords.items()}
+
+
+def behind(dim, ndim):
+    """Return a dim of an example as one of all examples."""
+    limit = max(ndim, 1)
+    if not -limit <= dim < limit:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
+    return dim % limit + 1
+
+
+def sizes_of(arguments, keywords):
+    """Return sizes given as one sequence, as several ints or by keyword."""
+    given = (*arguments, *keywords.values())
+    return tuple(given[0]) if len(given) == 1 and not hasattr(given[0], "__index__") else given
+
+
+# ----- Operators with dims among their arguments -----
+def same(level, operator, *arguments, **keywords):
+    """Apply an operator that treats each element, or each matrix, by itself."""
+    return left(level, operator(*entered(level, arguments), **entered_keywords(level, keywords)))
+
+
+def matrices(level, operator, x, *arguments, **keywords):
+    """Apply an operator to the last two dims."""
+    if x.ndim < 2:
+        operator(x.new_zeros(x.shape), *arguments, **keywords)      # says what is wrong
+    return same(level, operator, x, *arguments, **keywords)
+
+
+def shifted(*names, extra=0):
+    """Apply an operator with dims in the arguments so named; None means all dims. `extra`: by how many dims they count more."""
+    def batch(level, operator, *arguments, **keywords):
+        bound = named_arguments(operator, entered(level, arguments), entered_keywords(level, keywords))
+        first = next(iter(bound.arguments))
+        x = bound.arguments[first]
+        x = x[0] if isinstance(x, tuple | list) else x
+        ndim, scalar = x.ndim - 1 + extra, x.ndim == 1 and not extra
+        if scalar:      # a dim for what counts as one: dim 0 of a 0-d tensor
+            for name, value in bound.arguments.items():
+                bound.arguments[name] = over_tensors(lambda item: item.unsqueeze(1) if item.ndim == 1 else item, value)
+        for name in names:
+            dims = bound.arguments.get(name)
+            if dims is None or isinstance(dims, tuple | list) and not dims and name == "dim":
+                bound.arguments[name] = tuple(range(1, max(ndim, 1) + 1))
+            elif isinstance(dims, tuple | list):
+                bound.arguments[name] = tuple(behind(dim, ndim) for dim in dims)
+            else:
+                bound.arguments[name] = behind(dims, ndim)
+        result = operator(*bound.args, **bound.kwargs)
+        if scalar:
+            result = over_tensors(lambda item: item.squeeze(1) if item.ndim > 1 else item, result)
+        return left(level, result)
+
+    return batch
+
+
+def refused(reason):
+    """Refuse what has no shape that is the same for all examples."""
+    def batch(level, operator, *arguments, **keywords):
+        raise RuntimeError(f"vmap: It looks like you're attempting to use {operator.__name__}() inside of vmap, {reason}")
+
+    return batch
+
+
+def median_batch(level, operator, x, dim=None, keepdim=False, **keywords):
+    if dim is None and "axis" not in keywords:
+        x = level.enter(x)
+        return level.leave(operator(x.reshape(level.size, -1), 1).values)
+    return shifted("dim")(level, operator, x, dim, keepdim, **keywords)
+
+
+# ----- Shapes -----
+def batched_reshape(level, operator, x, *shape, **keywords):
+    x, shape = level.enter(x), list(sizes_of(shape, keywords))
+    if shape.count(-1) == 1 and 0 not in shape:
+        shape[shape.index(-1)] = prod(x.shape[1:]) // prod(size for size in shape if size != -1)
+    return level.leave(operator(x, level.size, *shape))
+
+
+def batched_expand(level, operator, x, *sizes, **keywords):
+    x, sizes = level.enter(x), sizes_of(sizes, keywords)
+    return level.leave(operator(x[(slice(None),) + (None,) * (len(sizes) + 1 - x.ndim)], level.size, *sizes))
+
+
+def batched_permute(level, operator, x, *dims, **keywords):
+    x = level.enter(x)
+    return level.leave(operator(x, 0, *(behind(dim, x.ndim - 1) for dim in sizes_of(dims, keywords))))
+
+
+def joined_batches(level, operator, tensors, dim=0, **keywords):
+    dim, items = keywords.pop("axis", dim), [level.enter(item) for item in tensors]
+    shaped = [item for item in items if item.ndim != 2 or item.shape[1]] or items
+    if shaped[0].ndim == 1:
+        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated; use stack()")
+    return level.leave(operator(shaped, behind(dim, shaped[0].ndim - 1), **keywords))
+
+
+def batched_repeat(level, operator, x, *repeats):
+    x, repeats = level.enter(x), sizes_of(repeats, {})
+    return level.leave(operator(x[(slice(None),) + (None,) * (len(repeats) + 1 - x.ndim)], 1, *repeats))
+
+
+def batched_flip(level, operator, x, *dims):
+    x = level.enter(x)
+    return level.leave(operator(x, *(behind(dim, x.ndim - 1) for dim in sizes_of(dims, {}))) if x.ndim > 1 else x.clone())
+
+
+def batched_fold(level, operator, windows, shape, dim, size, step):
+    if not shape:
+        return windows.sum(-1)
+    return level.leave(operator(level.enter(windows), (level.size, *shape), dim + 1, size, step))
+
+
+def batched_strides(level, operator, x, size, stride, storage_offset=None):
+    """Take each example's part of the memory: examples are as far from each other as they were."""
+    inner = level.enter(x)
+    offset = inner.storage_offset() if storage_offset is None else storage_offset
+    return level.leave(operator(inner, (level.size, *size), (inner.stride(0), *stride), offset))
+
+
+def batched_geometry(level, operator, *arguments):
+    """Apply an operator on the geometry of a whole and a part to as many, one behind the other."""
+    *tensors, (sizes, strides, part_sizes, part_strides, offset) = arguments
+    if offset < 0:
+        return refused("where a view reaches before its base")(level, operator)
+    apart = max(sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)),
+                offset + sum((n - 1) * s for n, s in zip(part_sizes, part_strides, strict=True))) + 1
+    geometry = ((level.size, *sizes), (apart, *strides), (level.size, *part_sizes), (apart, *part_strides), offset)
+    return left(level, operator(*entered(level, tuple(tensors)), geometry))
+
+
+# ----- Indices -----
+def is_array(item):
+    """Say whether an item of an index looks elements up: not an int, slice, None or Ellipsis."""
+    return hasattr(item, "ndim") and (item.ndim > 0 or not hasattr(item, "__index__") or "bool" in str(item.dtype)) or isinstance(
+        item, list | bool)
+
+
+def lookup(level, x, key):
+    """Return an index into all examples of a tensor, and where its dims go in the result: all examples first, then one's dims."""
+    items = list(key) if isinstance(key, tuple) else [key]
+    arrays = [item for item in items if is_array(item)]
+    if not any(map(level.holds, items)):
+        places = [k for k, item in enumerate(items) if is_array(item) or arrays and hasattr(item, "__index__")]
+        if not arrays or places[-1] - places[0] == len(places) - 1:
+            return (slice(None), *items), None
+        # Dims of index arrays that stand apart come first, before those of the examples.
+        dims = max(1 if "bool" in str(getattr(item, "dtype", "")) else getattr(item, "ndim", 1) for item in arrays)
+        return (slice(None), *items), (dims, *range(dims))
+    if any("bool" in str(item.dtype) for item in items if hasattr(item, "dtype")):
+        return refused("of which the result has another shape for each example: use where()")(level, x.__getitem__)
+    example = level.enter(x)
+    kinds = [is_array(item) or hasattr(item, "__index__") for item in items]
+    used = sum(kinds) + sum(isinstance(item, slice) for item in items)
+    if any(item is Ellipsis for item in items):
+        place = next(k for k, item in enumerate(items) if item is Ellipsis)
+        items[place:place + 1] = [slice(None)] * (example.ndim - 1 - used)
+        kinds = [is_array(item) or hasattr(item, "__index__") for item in items]
+    arrays = [example.new_tensor(item, dtype=None) if not is_tensor(item) and kinds[k] else item for k, item in enumerate(items)]
+    ndim = max(item.ndim for k, item in enumerate(arrays) if kinds[k])
+    looked = []
+    for item, kind in zip(arrays, kinds, strict=True):
+        if kind and level.holds(item):
+            item = level.enter(item)
+            item = item.reshape([level.size] + [1] * (ndim + 1 - item.ndim) + list(item.shape[1:]))
+        looked.append(item)
+    examples = example.new_arange(level.size).reshape([level.size] + [1] * ndim)
+    first, last = kinds.index(True), len(kinds) - 1 - kinds[::-1].index(True)
+    before = first if all(kinds[first:last + 1]) else 0
+    order = None if not before else (0, *range(1 + ndim, 1 + ndim + before), *range(1, 1 + ndim))
+    return (examples, *looked), order
+
+
+def in_order(result, order):
+    """Return a result with the dims named by `order` in front."""
+    return result if order is None else result.permute(*order, *range(len(order), result.ndim))
+
+
+def batched_item(level, operator, x, key):
+    index, order = lookup(level, x, key)
+    return level.leave(in_order(operator(level.enter(x), index), order))
+
+
+def batched_set_item(level, operator, x, key, value):
+    check_target(level, operator, x, value)
+    index, order = lookup(level, x, key)
+    x = level.enter(x)
+    if level.holds(value):
+        value = level.enter(value)
+        ndim = x[index].ndim
+        while value.ndim > ndim and value.shape[1] == 1:
+            value = value.squeeze(1)
+        value = value[(slice(None),) + (None,) * (ndim - value.ndim)]
+        if order is not None:
+            value = value.permute([(*order, *range(len(order), ndim)).index(d) for d in range(ndim)])
+    operator(x, index, value)
+
+
+def check_target(level, operator, x, *others):
+    if not level.holds(x) and any(map(level.holds, others)):
+        raise RuntimeError("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
+                           "extra_args "
+                           "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being "
+                           f"vmapped over in a vmap. Please try to use out-of-place operators instead of {operator.__name__}.")
+
+
+def leading_zeros(level, operator, x, shape, key, accumulate):
+    """Put the examples of a gradient where an index has taken them from."""
+    x, zeros = level.enter(x), None
+    index, order = lookup(level, level.leave(x.new_zeros(()).expand(level.size, *shape)), key)
+    if order is not None:
+        zeros = x.permute([(*order, *range(len(order), x.ndim)).index(d) for d in range(x.ndim)])
+    return level.leave(operator(x if zeros is None else zeros, (level.size, *shape), index, accumulate))
+
+
+# ----- Look-up along a dim -----
+def batched_gather(level, operator, x, dim, index, **keywords):
+    if not x.ndim:      # counts as a vector of one element
+        return x.expand(index.shape) if index.ndim else x.clone()
+    return level.leave(operator(level.enter(x), behind(dim, x.ndim), level.enter(index), **keywords))
+
+
+def along_index(scatter):
+    """Apply an operator whose index is a vector for a dim; where it differs among examples, as the operator `scatter` of whole indices."""
+    def batch(level, operator, x, dim, index, *others, alpha=None, **keywords):
+        others = (*others, *keywords.values())
+        if not level.holds(index) and x.ndim and not any(is_tensor(other) and not other.ndim for other in others):
+            alpha = {} if alpha is None else {"alpha": alpha}
+            return level.leave(operator(level.enter(x), behind(dim, x.ndim), index, *entered(level, others), **alpha))
+        rows = x if x.ndim else x.reshape(1)
+        d = behind(dim, x.ndim) - 1
+        shape = [index.numel() if k == d else size for k, size in enumerate(rows.shape)]
+        index = (index < 0).where(index + rows.shape[d], index)
+        places = index.reshape([-1 if k == d else 1 for k in range(rows.ndim)]).expand(shape)
+        sources = [other.expand(shape) if is_tensor(other) else other for other in others]
+        result = getattr(rows, scatter)(d, places, *(sources if alpha is None else [source * alpha for source in sources]))
+        return result if x.ndim else result.reshape(())
+
+    return batch
+
+
+# ----- Products -----
+def batched_matmul(level, operator, a, b, **keywords):
+    """Multiply batches; a matrix that is the same for all examples and needs no gradient is multiplied once."""
+    if b.ndim == 2 and not level.holds(b) and not b.requires_grad and a.ndim > 1:
+        return level.leave(level.enter(a).matmul(level.enter(b)[0]))
+    vector_a, vector_b = a.ndim == 1, b.ndim == 1
+    if a.ndim == 0 or b.ndim == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
+    a, b = level.enter(a), level.enter(b)
+    a, b = a.unsqueeze(1) if vector_a else a, b.unsqueeze(2) if vector_b else b
+    ndim = max(a.ndim, b.ndim)
+    a, b = (x[(slice(None),) + (None,) * (ndim - x.ndim)] for x in (a, b))
+    result = a.matmul(b)
+    result = result.squeeze(-1) if vector_b else result
+    return level.leave(result.squeeze(-1 if vector_b else -2) if vector_a else result)

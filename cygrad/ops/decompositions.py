@@ -1,0 +1,212 @@
+"""Operators composed of others: what stands for them where an argument has a tangent or is one example of many.
+
+Each function takes the operator's arguments and returns its result, or NotImplemented where it does not apply. Rows of `transforms`
+name them. Standard library only; methods of tensors.
+"""
+
+from math import prod
+
+from .batching import behind, is_tensor, sizes_of
+
+
+# ----- Shapes -----
+def without_ones(x, dim=None):
+    """Return the shape that squeeze gives."""
+    dims = range(x.ndim) if dim is None else {d % max(x.ndim, 1) for d in (dim if isinstance(dim, tuple | list) else (dim,))}
+    return x.reshape([size for d, size in enumerate(x.shape) if size != 1 or d not in dims])
+
+
+def exchanged(x, dim0, dim1):
+    """Transpose by permute."""
+    if not x.ndim:
+        return x
+    order = list(range(x.ndim))
+    dim0, dim1 = behind(dim0, x.ndim) - 1, behind(dim1, x.ndim) - 1
+    order[dim0], order[dim1] = dim1, dim0
+    return x.permute(order)
+
+
+def flattened(x, start_dim=0, end_dim=-1):
+    if not x.ndim:
+        return x.reshape(1)
+    start, end = behind(start_dim, x.ndim) - 1, behind(end_dim, x.ndim) - 1
+    return NotImplemented if start > end else x.reshape(*x.shape[:start], prod(x.shape[start:end + 1]), *x.shape[end + 1:])
+
+
+def sum_to_size_parts(x, *size):
+    size = sizes_of(size, {})
+    leading = x.ndim - len(size)
+    if leading < 0 or any(n not in (1, m) for n, m in zip(size, x.shape[leading:], strict=True)):
+        return NotImplemented
+    dims = (*range(leading), *(leading + d for d, n in enumerate(size) if n == 1 != x.shape[leading + d]))
+    return (x.sum(dims, keepdim=True) if dims else x).reshape(size)
+
+
+def rolled(x, shifts, dims=()):
+    whole = isinstance(dims, tuple | list) and not dims
+    return x.reshape(-1).roll(shifts, 0).reshape(x.shape) if whole else NotImplemented
+
+
+# ----- Parts -----
+def narrow_parts(x, dim, start, length):
+    d = behind(dim, x.ndim) - 1
+    size = x.shape[d] if x.ndim else 0
+    start = start + size if start < 0 else start
+    if not x.ndim or length < 0 or not 0 <= start <= start + length <= size:
+        return NotImplemented
+    return x[(slice(None),) * d + (slice(start, start + length),)]
+
+
+def select_parts(x, dim, index):
+    return x[(slice(None),) * (behind(dim, x.ndim) - 1) + (index,)] if x.ndim else NotImplemented
+
+
+def unbound(x, dim=0):
+    return tuple(x.select(dim, k) for k in range(x.shape[dim])) if x.ndim else NotImplemented
+
+
+def parts_along(x, sizes, dim):
+    """Return parts of given sizes along a dim."""
+    starts = [sum(sizes[:k]) for k in range(len(sizes))]
+    return tuple(x.narrow(dim, start, size) for start, size in zip(starts, sizes, strict=True))
+
+
+def split_parts(x, split_size_or_sections, dim=0):
+    if isinstance(split_size_or_sections, tuple | list):
+        return split_by_sizes(x, split_size_or_sections, dim)
+    if not x.ndim or split_size_or_sections <= 0:
+        return NotImplemented
+    size = x.shape[dim]
+    return parts_along(x, [min(split_size_or_sections, size - first) for first in range(0, size, split_size_or_sections)] or [0], dim)
+
+
+def split_by_sizes(x, split_sizes, dim=0):
+    return parts_along(x, split_sizes, dim) if x.ndim and sum(split_sizes) == x.shape[dim] else NotImplemented
+
+
+def chunked(x, chunks, dim=0):
+    return x.split(max(-(-x.shape[dim] // chunks), 1), dim) if x.ndim and chunks > 0 else NotImplemented
+
+
+def stacked(tensors, dim=0, *, out=None):
+    first = tensors[0]
+    if any(x.shape != first.shape for x in tensors) or out is not None:
+        return NotImplemented
+    dim = behind(dim, first.ndim + 1) - 1
+    return first._cat([x.unsqueeze(dim) for x in tensors], dim)
+
+
+def scattered_view(x, src, size, stride, storage_offset=None):
+    offset = 0 if storage_offset is None else storage_offset - x.storage_offset()
+    return x._put_view(src, (tuple(x.shape), tuple(x.stride()), tuple(size), tuple(stride), offset))
+
+
+# ----- Writing -----
+def with_value_at(x, key, value):
+    result = x.clone()
+    result[key] = value
+    return result
+
+
+def set_all(x, value, non_blocking=False):
+    x[...] = value
+    return x
+
+
+def written(name):
+    """The parts of an in-place operator: what it computes, copied into its target."""
+    return lambda self, *arguments, **keywords: self.copy_(getattr(self.clone(), name)(*arguments, **keywords))
+
+
+def index_put_parts(x, indices, values, accumulate=False, *, out=None):
+    if not accumulate:
+        return with_value_at(x, tuple(indices), values)
+    places = x.new_zeros(()).expand(x.shape)[tuple(indices)]
+    return x + values.expand(places.shape)._scatter_key(tuple(x.shape), tuple(indices), True)
+
+
+def masked_fill_parts(x, mask, value, *, out=None):
+    return mask.where(value, x).to(x.dtype)
+
+
+def masked_scatter_parts(x, mask, source, *, out=None):
+    """Number the places where the mask holds, and take the source's elements by these numbers."""
+    mask, x = mask.broadcast_to((x * mask).shape), x.broadcast_to((x * mask).shape)
+    numbers = (mask.reshape(-1).cumsum(0) - 1).clamp(0, source.numel() - 1)
+    return mask.where(source.reshape(-1)[numbers].reshape(x.shape), x) if source.numel() else x.clone()
+
+
+def scatter_parts(x, dim, index, src=None, *, value=None, reduce=None, out=None):
+    """Turn a number into a tensor, and the ways of reducing into operators of their own."""
+    source = value if src is None else src
+    if not is_tensor(source) and source is not None:
+        return x.scatter(dim, index, x.new_full(index.shape, source), **({"reduce": reduce} if reduce else {}))
+    if reduce is not None:
+        return x.scatter_reduce(dim, index, source, {"add": "sum", "multiply": "prod"}[reduce])
+    return x.scatter(dim, index, source) if src is None else NotImplemented
+
+
+def filled_parts(x, dim, index, value, *, out=None):
+    """Write a tensor where a mask says that the index hits."""
+    if not is_tensor(value):
+        return NotImplemented
+    return (x.new_zeros(x.shape).index_fill(dim, index, 1) != 0).where(value, x)
+
+
+def put_parts(x, index, source, accumulate=False, *, out=None):
+    return x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape)
+
+
+# ----- Reductions -----
+def extremum_parts(whole, elementwise):
+    def parts(x, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
+        other = dim if is_tensor(dim) else other
+        if other is not None:
+            return getattr(x, elementwise)(other)
+        return getattr(x, whole)() if dim is None and axis is None else NotImplemented
+
+    return parts
+
+
+def place_parts(name):
+    def parts(x, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None):
+        if dim is not None or axis is not None:
+            return NotImplemented
+        place = getattr(x.reshape(-1), name)(0)
+        return place.reshape([1] * x.ndim) if keepdim or keepdims else place
+
+    return parts
+
+
+def variance_parts(name):
+    def parts(x, dim=None, unbiased=None, keepdim=False, **keywords):
+        return getattr(x, name)(None, correction=int(dim), keepdim=keepdim, **keywords) if isinstance(dim, bool) else NotImplemented
+
+    return parts
+
+
+# ----- Products -----
+def exactly(dims_a, dims_b):
+    """Multiply by matmul where the numbers of dims are right; the operator itself says what is wrong."""
+    def parts(a, b, out=None):
+        return a.matmul(b) if out is None and (a.ndim, b.ndim) == (dims_a, dims_b) else NotImplemented
+
+    return parts
+
+
+def sum_with_product(multiply):
+    def parts(input, a, b, *, beta=1, alpha=1, out=None):
+        product = getattr(a, multiply)(b)
+        product = product if alpha == 1 else product * alpha
+        return product if beta == 0 else (input if beta == 1 else input * beta).expand(product.shape) + product
+
+    return parts
+
+
+def dot_parts(a, b, out=None):
+    return (a * b).sum() if out is None and a.ndim == b.ndim == 1 and a.shape == b.shape and a.dtype == b.dtype else NotImplemented
+
+
+def cross_parts(a, b, dim=None, *, out=None):
+    """Choose the dim, which the operator would look for among those of all examples."""
+    return a.cross(b, tuple(a.shape).index(3), out=out) if dim is None and 3 in a.shape else NotImplemented

@@ -1,0 +1,252 @@
+"""The table of transforms: what operators other than elementwise ones do with tangents (forward mode) and batches (vmap).
+
+A row names operators and gives
+``forward``: the tangent of the result from (tangent_of, operator, result, *arguments); a name: that function of
+    `autograd/tangents`;
+``batch``: the result from (level, operator, *arguments), computed over all examples, which `level.enter` puts along dim 0;
+``parts``: the operator composed of others, which stands for it where an argument is special; NotImplemented where it does not apply.
+What these functions call are operators, so that they nest. Methods of tensors only.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .batching import (
+    along_index,
+    batched_expand,
+    batched_flip,
+    batched_fold,
+    batched_gather,
+    batched_geometry,
+    batched_item,
+    batched_matmul,
+    batched_permute,
+    batched_repeat,
+    batched_reshape,
+    batched_set_item,
+    batched_strides,
+    joined_batches,
+    leading_zeros,
+    matrices,
+    median_batch,
+    named_arguments,
+    over_tensors,
+    refused,
+    same,
+    shifted,
+)
+from .decompositions import (
+    chunked,
+    cross_parts,
+    dot_parts,
+    exactly,
+    exchanged,
+    extremum_parts,
+    filled_parts,
+    flattened,
+    index_put_parts,
+    masked_fill_parts,
+    masked_scatter_parts,
+    narrow_parts,
+    place_parts,
+    put_parts,
+    rolled,
+    scatter_parts,
+    scattered_view,
+    select_parts,
+    set_all,
+    split_by_sizes,
+    split_parts,
+    stacked,
+    sum_to_size_parts,
+    sum_with_product,
+    unbound,
+    variance_parts,
+    with_value_at,
+    without_ones,
+    written,
+)
+
+
+class Transform(NamedTuple):
+    """The row of an operator."""
+
+    forward: Callable | str | None
+    batch: Callable | None
+    parts: Callable | None
+
+
+TRANSFORMS: dict[str, Transform] = {}
+# What is composed of other operators anyway, and passes special tensors on to them.
+COMPOSITES = frozenset(
+    "where clamp clamp_ pow nan_to_num round logit prelu isclose allclose equal movedim moveaxis swapaxes swapdims adjoint unflatten ravel "
+    "broadcast_to broadcast_tensors tensor_split hsplit vsplit dsplit tile repeat_interleave fliplr flipud diag diagflat atleast_1d "
+    "atleast_2d atleast_3d hstack vstack dstack column_stack row_stack meshgrid outer ger inner addmv addr addbmm trace vdot kron dist "
+    "tensordot einsum diff count_nonzero nanmean msort take_along_dim _cumprod_gradient_at_zeros".split())
+
+
+def transform(names: str, *, forward: Callable | str | None = None, batch: Callable | None = None, parts: Callable | None = None) -> None:
+    """Add rows."""
+    TRANSFORMS.update(dict.fromkeys(names.split(), Transform(forward, batch, parts)))
+
+
+# ----- Tangents -----
+def linear(tangent_of, operator, result, *arguments, **keywords):
+    """Apply the operator to the tangents of all floating-point arguments; one that has none has tangent 0."""
+    found = []
+
+    def tangent(x):
+        t = tangent_of(x) if x.is_floating_point() else x
+        found.append(t is not None and t is not x)
+        return x.new_zeros(()).expand(x.shape) if t is None else t
+
+    arguments = over_tensors(tangent, arguments)
+    keywords = {name: over_tensors(tangent, value) for name, value in keywords.items()}
+    return operator(*arguments, **keywords) if any(found) else None
+
+
+def bilinear(tangent_of, operator, result, a, b, *arguments, **keywords):
+    """Product rule."""
+    ta, tb = tangent_of(a), tangent_of(b)
+    parts = [operator(ta, b, *arguments, **keywords)] if ta is not None else []
+    parts += [operator(a, tb, *arguments, **keywords)] if tb is not None else []
+    return sum(parts[1:], parts[0]) if parts else None
+
+
+def constant(tangent_of, operator, result, *arguments, **keywords):
+    """Return no tangent."""
+
+
+def first_linear(tangent_of, operator, result, x, *arguments, **keywords):
+    """Apply an operator that is linear in its first argument and takes the others as they are."""
+    t = tangent_of(x)
+    return None if t is None else operator(t, *arguments, **keywords)
+
+
+def selecting(tangent_of, operator, result, x, *arguments, **keywords):
+    """Take the tangents from the places, which are the second result."""
+    t, (values, indices) = tangent_of(x), result
+    if t is None or not x.ndim:
+        return t, None
+    dim = named_arguments(operator, (x, *arguments), keywords).arguments["dim"] % x.ndim
+    kept = indices if indices.ndim == x.ndim else indices.unsqueeze(dim)
+    return t.gather(dim, kept).reshape(values.shape), None
+
+
+def self_adjoint(gradient):
+    """The tangent of an operator whose Jacobian is symmetric: its gradient's rule, with the tangent as g."""
+    def forward(tangent_of, operator, result, x, *arguments, **keywords):
+        t = tangent_of(x)
+        dim = named_arguments(operator, (x, *arguments), keywords).arguments["dim"]
+        return None if t is None else gradient(t.to(result.dtype), result, dim)
+
+    return forward
+
+
+def fill_linear(tangent_of, operator, result, x, dim, index, value):
+    """Put zeros where a number was written."""
+    return operator(tangent_of(x), dim, index, 0)
+
+
+def median_forward(tangent_of, operator, result, x, *arguments, **keywords):
+    if isinstance(result, tuple):
+        return selecting(tangent_of, operator, result, x, *arguments, **keywords)
+    t, attained = tangent_of(x), x == result
+    return None if t is None else attained.where(t, 0.0).sum() / attained.sum()
+
+
+# ----- The table -----
+# Views and copies
+transform("clone contiguous convert", forward=linear, batch=same)
+transform("detach", forward=constant, batch=same)
+transform("tril triu", forward=linear, batch=matrices)
+transform("reshape view", forward=linear, batch=batched_reshape)
+transform("expand", forward=linear, batch=batched_expand)
+transform("permute", forward=linear, batch=batched_permute)
+transform("unsqueeze", forward=linear, batch=shifted("dim", extra=1))
+transform("diagonal", forward=linear, batch=shifted("dim1", "dim2"))
+transform("diag_embed", forward=linear, batch=shifted("dim1", "dim2", extra=1))
+transform("diagonal_scatter", forward=linear, batch=shifted("dim1", "dim2"))
+transform("select_scatter slice_scatter", forward=linear, batch=shifted("dim"))
+transform("unfold", forward=linear, batch=shifted("dimension"))
+transform("_fold", forward=linear, batch=batched_fold)
+transform("as_strided", forward=linear, batch=batched_strides)
+transform("_gather_view _scatter_view _put_view", forward=linear, batch=batched_geometry)
+transform("cat", forward=linear, batch=joined_batches)
+transform("repeat", forward=linear, batch=batched_repeat)
+transform("flip", forward=linear, batch=batched_flip)
+transform("roll", forward=linear, batch=shifted("dims"), parts=rolled)
+transform("__getitem__", forward=first_linear, batch=batched_item)
+transform("__setitem__", forward="written", batch=batched_set_item)
+transform("_scatter_key", forward=first_linear, batch=leading_zeros)
+for _name, _parts in {
+    "flatten": flattened,
+    "squeeze": without_ones,
+    "transpose": exchanged,
+    "t": lambda x: x.permute(*range(x.ndim - 1, -1, -1)) if x.ndim < 3 else NotImplemented,
+    "T": lambda x: x.permute(*range(x.ndim - 1, -1, -1)),
+    "mT": lambda x: exchanged(x, -2, -1) if x.ndim > 1 else NotImplemented,
+    "narrow": narrow_parts,
+    "select": select_parts,
+    "unbind": unbound,
+    "split": split_parts,
+    "split_with_sizes": split_by_sizes,
+    "chunk": chunked,
+    "stack": stacked,
+    "sum_to_size": sum_to_size_parts,
+    "as_strided_scatter": scattered_view,
+    "_with_zeros_at": lambda x, key: with_value_at(x, key, 0),
+    "copy_": set_all,
+    "fill_": set_all,
+    "zero_": lambda x: set_all(x, 0),
+    "index_put": index_put_parts,
+    "masked_fill": masked_fill_parts,
+    "masked_scatter": masked_scatter_parts,
+    "take": lambda x, index, *, out=None: x.reshape(-1)[index],
+    "put": put_parts,
+    "mm": exactly(2, 2),
+    "bmm": exactly(3, 3),
+    "mv": exactly(2, 1),
+    "dot": dot_parts,
+    "addmm": sum_with_product("mm"),
+    "baddbmm": sum_with_product("bmm"),
+    "_cumprod_gradient": lambda x, g, y, dim: x._cumprod_gradient_at_zeros(g, y, dim),
+}.items():
+    transform(_name, parts=_parts)
+
+# Look-up and scatter
+transform("gather", forward=first_linear, batch=batched_gather)
+transform("scatter", forward=linear, batch=shifted("dim"), parts=scatter_parts)
+transform("scatter_add", forward=linear, batch=shifted("dim"))
+transform("scatter_reduce", forward="transposed", batch=shifted("dim"))
+transform("index_select", forward=first_linear, batch=along_index("gather"))
+transform("index_add", forward=linear, batch=along_index("scatter_add"))
+transform("index_copy", forward=linear, batch=along_index("scatter"))
+transform("index_fill", forward=fill_linear, batch=along_index("scatter"), parts=filled_parts)
+transform("masked_select", forward=first_linear, batch=refused("of which the result has another shape for each example: use where()"))
+transform("nonzero argwhere", forward=constant, batch=refused("of which the result has another shape for each example: use where()"))
+
+# Reductions and running folds
+transform("sum mean", forward=linear, batch=shifted("dim"))
+transform("nansum prod amax amin logsumexp norm", forward="transposed", batch=shifted("dim"))
+transform("any all", forward=constant, batch=shifted("dim"))
+for _name in ("var", "std"):
+    transform(_name, forward="transposed", batch=shifted("dim"), parts=variance_parts(_name))
+for _name, _elementwise in (("max", "maximum"), ("min", "minimum")):
+    transform(_name, forward=selecting, batch=shifted("dim"), parts=extremum_parts("a" + _name, _elementwise))
+    transform("arg" + _name, forward=constant, batch=shifted("dim"), parts=place_parts("arg" + _name))
+transform("softmax", forward=self_adjoint(lambda t, y, dim: y * (t - (t * y).sum(dim, keepdim=True))), batch=shifted("dim"))
+transform("log_softmax", forward=self_adjoint(lambda t, y, dim: t - (y.exp() * t).sum(dim, keepdim=True)), batch=shifted("dim"))
+transform("cumsum _cumsum", forward=linear, batch=shifted("dim"))
+transform("cumprod logcumsumexp", forward="transposed", batch=shifted("dim"))
+transform("cummax cummin sort topk kthvalue", forward=selecting, batch=shifted("dim"))
+transform("median nanmedian", forward=median_forward, batch=median_batch)
+transform("argsort", forward=constant, batch=shifted("dim"))
+
+# Products
+transform("matmul", forward=bilinear, batch=batched_matmul)
+transform("cross", forward=bilinear, batch=shifted("dim"), parts=cross_parts)
+
+for _name in ("addmm addmv addr baddbmm addbmm cumsum cumprod scatter scatter_add scatter_reduce index_add index_copy index_fill "
+              "masked_fill masked_scatter index_put put tril triu round").split():
+    transform(_name + "_", parts=written(_name))

@@ -1,0 +1,184 @@
+"""Forward mode and vmap of every operator: tangents against double backward, batches against loops; each row, rule and reduction."""
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+import samples
+from cygrad.autograd import forward_ad as fw
+from cygrad.func import grad, jvp, vmap
+from cygrad.ops import ELEMENTWISE, REDUCTIONS, RULES
+from cygrad.ops.transforms import COMPOSITES, TRANSFORMS
+from samples import array_of, as_tuple
+
+# Why a sample of a rule is no function of one example: what it does needs its values.
+VALUES_DECIDE = {("index", 2): "a mask gives each example another shape", ("masked_select", 0): "a mask gives each example another shape"}
+CASES = samples.rule_cases()
+IDS = [f"{name}-{number}" for name, number, _, _ in CASES]
+
+
+def floats(results):
+    return [item for item in as_tuple(results) if isinstance(item, cg.Tensor) and item.is_floating_point()]
+
+
+def by_double_backward(call, tensors, tangents):
+    """The product of the Jacobian with tangents, without forward mode."""
+    leaves = [tensor.detach().clone().requires_grad_() for tensor in tensors]
+    found = []
+    for output in floats(call(*leaves)):
+        if not output.requires_grad:
+            found.append(np.zeros(output.shape))
+            continue
+        weight = cg.rand_like(output).requires_grad_()
+        products = cg.autograd.grad(output, leaves, weight, create_graph=True, allow_unused=True)
+        pairs = [(p, t) for p, t in zip(products, tangents, strict=True) if p is not None and p.requires_grad]
+        result = None if not pairs else cg.autograd.grad([p for p, _ in pairs], weight, [t for _, t in pairs], allow_unused=True)[0]
+        found.append(np.zeros(output.shape) if result is None else array_of(result))
+    return found
+
+
+def by_forward_mode(call, tensors, tangents):
+    with fw.dual_level():
+        duals = [fw.make_dual(x.clone(), t.clone()) for x, t in zip(tensors, tangents, strict=True)]
+        unpacked = [fw.unpack_dual(output) for output in floats(call(*duals))]
+        return [(array_of(primal), np.zeros(primal.shape) if tangent is None else array_of(tangent)) for primal, tangent in unpacked]
+
+
+def check_tangents(call, tensors, seed=0):
+    directions = [np.random.default_rng([seed, k]).uniform(-1, 1, tuple(x.shape)) for k, x in enumerate(tensors)]
+    tangents = [cg.tensor(direction.astype(x.dtype.name)) for direction, x in zip(directions, tensors, strict=True)]
+    values = [array_of(output) for output in floats(call(*(x.clone() for x in tensors)))]
+    expected = by_double_backward(call, tensors, tangents)
+    found = by_forward_mode(call, tensors, tangents)
+    assert len(found) == len(expected)
+    for (primal, tangent), value, wanted in zip(found, values, expected, strict=True):
+        np.testing.assert_array_equal(primal, value)
+        assert tangent.shape == wanted.shape
+        np.testing.assert_allclose(tangent, wanted, rtol=1e-6 if tensors[0].dtype == cg.float64 else 1e-4, atol=1e-9)
+    return len(expected)
+
+
+def check_batches(call, batches, in_dims):
+    """Compare all examples at once with one after the other, and their gradients."""
+    count = next(x.shape[d] for x, d in zip(batches, in_dims, strict=True) if d is not None)
+
+    def example(k):
+        return [x.clone() if d is None else x.select(d, k).clone() for x, d in zip(batches, in_dims, strict=True)]
+
+    alone = [floats(call(*example(k))) for k in range(count)]
+    together = floats(vmap(lambda *x: tuple(floats(call(*x))), in_dims=tuple(in_dims))(*batches))
+    assert len(together) == len(alone[0])
+    for place, result in enumerate(together):
+        expected = np.stack([array_of(item[place]) for item in alone])
+        np.testing.assert_allclose(array_of(result), expected, rtol=1e-9, atol=1e-12)
+
+
+# ----- Rules and reductions -----
+@pytest.mark.parametrize(("name", "number", "call", "shapes"), CASES, ids=IDS)
+def test_tangents_of_rules(name, number, call, shapes):
+    if name == "alias":
+        pytest.skip("a subclass is made by the user, outside of forward mode")
+    check_tangents(call, list(map(cg.tensor, samples.rule_operands(shapes))))
+
+
+@pytest.mark.parametrize(("name", "number", "call", "shapes"), CASES, ids=IDS)
+@pytest.mark.parametrize("mapped", ["all", "first", "last", "elsewhere"])
+def test_batches_of_rules(name, number, call, shapes, mapped):
+    if name == "alias":
+        pytest.skip("a subclass is made by the user, outside of vmap")
+    if (name, number) in VALUES_DECIDE:
+        x, = (cg.tensor(array) for array in samples.rule_operands([(2, *shapes[0])]))
+        with pytest.raises(RuntimeError, match="vmap"):
+            vmap(call)(x)
+        return
+    places = {"all": range(len(shapes)), "first": [0], "last": [len(shapes) - 1], "elsewhere": range(len(shapes))}[mapped]
+    arrays = samples.rule_operands([(3, *shape) if k in places else shape for k, shape in enumerate(shapes)])
+    dims = [0 if k in places else None for k in range(len(shapes))]
+    batches = [cg.tensor(array) for array in arrays]
+    if mapped == "elsewhere":
+        batches, dims = [x.movedim(0, -1) for x in batches], [x.ndim - 1 for x in batches]
+    try:
+        check_batches(call, batches, dims)
+    except RuntimeError as error:
+        # A tensor that is the same for all examples cannot hold what is not: torch refuses that too.
+        if "inplace arithmetic" not in str(error) or mapped != "last" or len(shapes) == 1:
+            raise
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+def test_batches_of_reductions(name, dtype):
+    row = REDUCTIONS[name]
+    if not set(samples.KINDS[dtype]) <= set(row.kinds):
+        pytest.skip("the reduction takes no such elements")
+    x = cg.tensor(samples.draw(dtype, (3, 2, 4)))
+    for arguments in ({}, {"dim": 0}, {"axis": -1, "keepdims": True}, {"dim": (1, 0)}):
+        got = vmap(lambda x, a=arguments: getattr(x, name)(**a))(x)
+        for k in range(3):
+            np.testing.assert_array_equal(array_of(got[k]), array_of(getattr(x[k], name)(**arguments)))
+
+
+# ----- Elementwise rows -----
+@pytest.mark.parametrize("name", [name for name, row in ELEMENTWISE.items() if row.partials])
+@pytest.mark.parametrize("shapes", [((3,), (3,), (3,)), ((2, 1), (3,), ())], ids=["same", "broadcast"])
+@pytest.mark.parametrize("dtype", samples.FLOATS)
+def test_tangents_of_rows(name, shapes, dtype):
+    row = ELEMENTWISE[name]
+    arrays = samples.operands(row, dtype, shapes)
+    masks = [cg.tensor(array) for array in arrays if array.dtype == bool]
+    check_tangents(lambda *x: cg._core.dispatch.ops[name](*masks, *x), [cg.tensor(array) for array in arrays if array.dtype != bool])
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_batches_of_rows(name):
+    row = ELEMENTWISE[name]
+    dtype = "float64" if "f" in row.kinds else "int32"
+    for shapes, dims in ((((3, 2), (3, 2), (3, 2)), (0, 0, 0)), (((3, 2, 2), (2, 3), (3,)), (0, 1, 0)),
+                         (((3,), (2, 2), (2,)), (0, None, None))):
+        arrays = samples.operands(row, dtype, shapes)
+        batches = [cg.tensor(array) for array in arrays]
+        dims = dims[:len(batches)]
+        got = vmap(lambda *x: cg._core.dispatch.ops[name](*x), in_dims=dims)(*batches)
+        for k in range(3):
+            example = [x if d is None else x.select(d, k) for x, d in zip(batches, dims, strict=True)]
+            assert samples.same_bits(array_of(got[k]), array_of(cg._core.dispatch.ops[name](*example)))
+
+
+# ----- Together -----
+@pytest.mark.parametrize(("name", "number", "call", "shapes"), CASES, ids=IDS)
+def test_nested_transforms_of_rules(name, number, call, shapes):
+    """Gradients of each example, tangents of each example, and tangents of gradients."""
+    if name == "alias" or (name, number) in VALUES_DECIDE:
+        pytest.skip("no function of one example")
+
+    def total(*x):
+        return sum((output * output).sum() for output in floats(call(*x)))
+
+    arrays = samples.rule_operands([(2, *shape) for shape in shapes])
+    batches, places = list(map(cg.tensor, arrays)), tuple(range(len(shapes)))
+    together = vmap(grad(total, places))(*batches)
+    tangents = [cg.tensor(np.cos(array)) for array in arrays]
+    products = vmap(lambda x, t: jvp(grad(total, places), x, t)[1])(tuple(batches), tuple(tangents))
+    for k in range(2):
+        example = tuple(x[k].clone() for x in batches)
+        for got, expected in zip(together, grad(total, places)(*example), strict=True):
+            np.testing.assert_allclose(array_of(got[k]), array_of(expected), rtol=1e-9, atol=1e-12)
+        leaves = [x.clone().requires_grad_() for x in example]
+        first = cg.autograd.grad(total(*leaves), leaves, create_graph=True, allow_unused=True)
+        used = [(g, t[k]) for g, t in zip(first, tangents, strict=True) if g is not None and g.requires_grad]
+        second = cg.autograd.grad([g for g, _ in used], leaves, [t for _, t in used], allow_unused=True) if used else [None] * len(leaves)
+        for got, expected in zip(products, second, strict=True):
+            np.testing.assert_allclose(array_of(got[k]), 0 if expected is None else array_of(expected), rtol=1e-6, atol=1e-8)
+
+
+# ----- The table -----
+def test_every_public_operator_says_what_it_does_with_special_tensors():
+    names = {name for name in dir(cg) if type(getattr(cg, name)).__name__ == "Operator"}
+    names |= {name for name in dir(cg.Tensor) if type(getattr(cg.Tensor, name)).__name__ == "Operator"}
+    known = {getattr(cg, name, getattr(cg.Tensor, name, None)).__name__ for name in names}
+    refused = {"resize_", "resize_as_", "set_", "squeeze_", "unsqueeze_", "transpose_", "t_", "as_strided_"}
+    assert known - set(TRANSFORMS) - COMPOSITES == refused
+
+
+def test_every_rule_has_samples():
+    assert set(samples.RULE_SAMPLES) | {"enter"} >= set(RULES)

@@ -1,15 +1,20 @@
 """Jacobians, Hessians and their products with vectors, of functions of tensors.
 
-Every function calls `func` on fresh tensors, so that gradients go to the arguments it was given and not to the same tensors
-captured by it, and so that the inputs stay as they are. `strict` asks for what only a graph can tell, so it takes reverse mode.
+`func` gets new tensors over the memory of the inputs: so derivatives tell arguments from the same tensors captured, and the inputs
+stay as they are. Where forward mode, or a batch, meets what has no rule for it, NotImplementedError leads to reverse mode, or a loop.
+`strict` asks for what only a graph tells, and takes reverse mode at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
-from cygrad.autograd import _run
+from cygrad._core.levels import enter_level, exit_level, fresh, reaches_other_leaves, set_tangent, tangent_of
+from cygrad.autograd import _batched, _differentiated
+from cygrad.autograd import tangents as tangents  # the rules that operators name
+from cygrad.autograd.batches import basis, in_chunks
 from cygrad.autograd.grad_mode import enable_grad, is_grad_enabled
 from cygrad.creation import ones_like, zeros, zeros_like
 from cygrad.operators import functions
@@ -19,6 +24,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 _Tensors = Tensor | tuple[Tensor, ...]
 _Gradients = Sequence[Tensor | None]    # None: independent of it
+_Blocks = list[tuple[Tensor, ...]]      # Jacobians: for each output those of the inputs
 
 _STRATEGIES = ("forward-mode", "reverse-mode")
 
@@ -56,10 +62,9 @@ def _as_tuple(value: Any, what: str, function: str) -> tuple[bool, tuple[Tensor,
     return is_tuple, tensors
 
 
-def _fresh(tensors: tuple[Tensor, ...], create_graph: bool, need_graph: bool) -> tuple[Tensor, ...]:
-    """Return new tensors of the same memory, which the results depend on in place of those given."""
-    return tuple(tensor.view_as(tensor) if create_graph and tensor.requires_grad else tensor.detach().requires_grad_(need_graph)
-                 for tensor in tensors)
+def _variables(tensors: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
+    """Return new tensors of the same values, which require gradients; with `create_graph` those given get gradients from them."""
+    return tuple(fresh(tensor) if create_graph and tensor.is_floating_point() else tensor.detach().requires_grad_() for tensor in tensors)
 
 
 def _vector(v: Any, like: tuple[Tensor, ...], is_tuple: bool, function: str, create_graph: bool) -> tuple[Tensor, ...]:
@@ -69,7 +74,7 @@ def _vector(v: Any, like: tuple[Tensor, ...], is_tuple: bool, function: str, cre
             missing = ("user-provided function returns" if function == "vjp" else "input to the user-provided function is")
             raise RuntimeError(f"The vector v can only be None if the {missing} a single Tensor with a single element.")
         return (ones_like(like[0]),)
-    vectors = _fresh(_as_tuple(v, "v", function)[1], create_graph, need_graph=False)
+    _, vectors = _as_tuple(v, "v", function)
     if len(vectors) != len(like):
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}." if is_tuple else
                            f"The given v should contain a single Tensor. It is a tuple of {len(vectors)}.")
@@ -77,20 +82,26 @@ def _vector(v: Any, like: tuple[Tensor, ...], is_tuple: bool, function: str, cre
         if vector.shape != tensor.shape:
             entry = f"Entry {number} in " if is_tuple else ""
             raise RuntimeError(f"{entry}v has invalid size: should be {tensor.shape} but got {vector.shape}.")
-    return tuple(vector if vector.dtype == tensor.dtype else vector.to(tensor.dtype)
+    return tuple((vector.view_as(vector) if create_graph else vector.detach()).to(tensor.dtype)
                  for vector, tensor in zip(vectors, like, strict=True))
 
 
 # ----- Calling the function -----
-def _call(func: Callable[..., Any], inputs: tuple[Tensor, ...], function: str, strict: bool) -> tuple[bool, tuple[Tensor, ...]]:
+def _call(func: Callable[..., Any], inputs: tuple[Tensor, ...], function: str, strict: bool = False) -> tuple[bool, tuple[Tensor, ...]]:
+    """Return whether the function returns a tuple, and its outputs in one."""
     is_tuple, outputs = _as_tuple(func(*inputs), "outputs of the user-provided function", function)
+    for number, output in enumerate(outputs if function == "jvp" else ()):
+        if not output.is_floating_point():
+            raise RuntimeError("only Tensors of floating point dtype can require gradients, as all outputs have to for jvp: output "
+                               f"{number} of the user-provided function is {output.dtype}; convert it, or leave it out")
     if strict:
         _check_strict(outputs, None, _DETACHED)
     return is_tuple, outputs
 
 
-def _call_scalar(func: Callable[..., Any], inputs: tuple[Tensor, ...], function: str, strict: bool) -> tuple[Tensor, _Gradients]:
-    """Return the one number that the function computes, in the shape it has, and its gradients, which can be differentiated."""
+def _call_scalar(func: Callable[..., Any], inputs: tuple[Tensor, ...], function: str, strict: bool = False,
+                 create_graph: bool = True) -> tuple[Tensor, _Gradients]:
+    """Return the one number that the function computes, in the shape it has, and its gradients."""
     is_tuple, outputs = _call(func, inputs, function, strict)
     if is_tuple:
         raise RuntimeError(f"The function given to {function} should return a single Tensor. It returned a tuple of {len(outputs)}.")
@@ -98,7 +109,7 @@ def _call_scalar(func: Callable[..., Any], inputs: tuple[Tensor, ...], function:
     if output.numel() != 1:
         raise RuntimeError(f"The Tensor returned by the function given to {function} should contain a single element. Its shape is "
                            f"{list(output.shape)}.")
-    return output, _gradients(outputs, inputs, (ones_like(output),), create_graph=True)
+    return output, _gradients(outputs, inputs, (ones_like(output),), create_graph)
 
 
 def _gradients(outputs: _Gradients, inputs: tuple[Tensor, ...], weights: Sequence[Tensor], create_graph: bool) -> _Gradients:
@@ -106,7 +117,8 @@ def _gradients(outputs: _Gradients, inputs: tuple[Tensor, ...], weights: Sequenc
     weighted = [(output, weight) for output, weight in zip(outputs, weights, strict=True) if output is not None and output.requires_grad]
     if not weighted:
         return [None] * len(inputs)
-    return _run(*map(tuple, zip(*weighted, strict=True)), create_graph, create_graph, inputs, False)
+    differentiable, given = zip(*weighted, strict=True)
+    return _differentiated(differentiable, given, create_graph, create_graph, inputs)
 
 
 def _check_strict(tensors: _Gradients, independent: str | None, detached: str | None, **names: int) -> None:
@@ -157,7 +169,7 @@ def vjp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
     """
     with enable_grad():
         is_tuple, given = _as_tuple(inputs, "inputs", "vjp")
-        variables = _fresh(given, create_graph, need_graph=True)
+        variables = _variables(given, create_graph)
         returns_tuple, outputs = _call(func, variables, "vjp", strict)
         vectors = _vector(v, outputs, returns_tuple, "vjp", create_graph)
     gradients = _gradients(outputs, variables, vectors, create_graph)
@@ -192,24 +204,42 @@ def jvp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
     """
     with enable_grad():
         is_tuple, given = _as_tuple(inputs, "inputs", "jvp")
-        variables = _fresh(given, create_graph, need_graph=True)
+        variables = _variables(given, create_graph)
         vectors = _vector(v, variables, is_tuple, "jvp", create_graph)
-        returns_tuple, outputs, products = _jvp_by_double_backward(func, variables, vectors, create_graph, strict)
+        returns_tuple, outputs, products = _jvp(func, variables, vectors, create_graph, strict)
     return _finished(outputs, returns_tuple, create_graph), _finished(products, returns_tuple, create_graph)
 
 
-def _jvp_by_double_backward(func: Callable[..., Any], inputs: tuple[Tensor, ...], vectors: tuple[Tensor, ...], create_graph: bool,
-                            strict: bool) -> tuple[bool, tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """A backward is linear in its weights, whatever these are: its own backward is the product."""
+def _jvp(func: Callable[..., Any], inputs: tuple[Tensor, ...], vectors: tuple[Tensor, ...], create_graph: bool, strict: bool,
+         ) -> tuple[bool, tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Return whether `func` returns a tuple, its outputs, and their products."""
+    if not strict:
+        with suppress(NotImplementedError):
+            level = _enter_tangents(inputs, vectors)
+            try:
+                returns_tuple, outputs = _call(func, inputs, "jvp")
+                products = [tangent_of(output, level) for output in outputs]
+                return returns_tuple, outputs, _filled(products, outputs)     # the outputs lose their tangents with the level
+            finally:
+                exit_level(level)
+    # A backward is linear in its weights, whatever they are, so its own backward with respect to them is the product.
     returns_tuple, outputs = _call(func, inputs, "jvp", strict)
     weights = tuple(zeros_like(output).requires_grad_() for output in outputs)
     gradients = _gradients(outputs, inputs, weights, create_graph=True)
     if strict:
         _check_strict(gradients, _INDEPENDENT, _GRADIENT_DETACHED)
-    products = _gradients(gradients, weights, vectors, create_graph)
+    found = _gradients(gradients, weights, vectors, create_graph)
     if strict:
-        _check_strict(products, _GRADIENT_LINEAR, _JACOBIAN_DETACHED if create_graph else None)
-    return returns_tuple, outputs, _filled(products, outputs)
+        _check_strict(found, _GRADIENT_LINEAR, _JACOBIAN_DETACHED if create_graph else None)
+    return returns_tuple, outputs, _filled(found, outputs)
+
+
+def _enter_tangents(inputs: tuple[Tensor, ...], vectors: Sequence[Tensor]) -> Any:
+    """Begin a level of forward mode in which the inputs have these tangents."""
+    level = enter_level()
+    for tensor, vector in zip(inputs, vectors, strict=True):
+        set_tangent(tensor, level, vector)
+    return level
 
 
 def vhp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, create_graph: bool = False, strict: bool = False,
@@ -238,7 +268,7 @@ def vhp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
     """
     with enable_grad():
         is_tuple, given = _as_tuple(inputs, "inputs", "vhp")
-        variables = _fresh(given, create_graph, need_graph=True)
+        variables = _variables(given, create_graph)
         vectors = _vector(v, variables, is_tuple, "vhp", create_graph)
         output, gradients = _call_scalar(func, variables, "vhp", strict)
         if strict:
@@ -277,24 +307,33 @@ def hvp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
     """
     with enable_grad():
         is_tuple, given = _as_tuple(inputs, "inputs", "hvp")
-        variables = _fresh(given, create_graph, need_graph=True)
+        variables = _variables(given, create_graph)
         vectors = _vector(v, variables, is_tuple, "hvp", create_graph)
-        output, products = _hvp_by_double_backward(func, variables, vectors, create_graph, strict)
+        output, products = _hvp(func, variables, vectors, create_graph, strict)
     return _finished((output,), False, create_graph), _finished(products, is_tuple, create_graph)
 
 
-def _hvp_by_double_backward(func: Callable[..., Any], inputs: tuple[Tensor, ...], vectors: tuple[Tensor, ...], create_graph: bool,
-                            strict: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """The product of the gradient's Jacobian with a vector, as `_jvp_by_double_backward` computes it."""
+def _hvp(func: Callable[..., Any], inputs: tuple[Tensor, ...], vectors: tuple[Tensor, ...], create_graph: bool, strict: bool,
+         ) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Return the output, and the products of the gradients' Jacobian with a vector, as in `_jvp`."""
+    if not strict:
+        with suppress(NotImplementedError):
+            level = _enter_tangents(inputs, vectors)
+            try:
+                output, gradients = _call_scalar(func, inputs, "hvp", create_graph=create_graph)
+                products = [None if gradient is None else tangent_of(gradient, level) for gradient in gradients]
+                return output, _filled(products, inputs)
+            finally:
+                exit_level(level)
     output, gradients = _call_scalar(func, inputs, "hvp", strict)
     if strict:
         _check_strict(gradients, _INDEPENDENT, _JACOBIAN_CONSTANT)
     weights = tuple(zeros_like(tensor).requires_grad_() for tensor in inputs)
     second = _gradients(gradients, inputs, weights, create_graph=True)
-    products = _gradients(second, weights, vectors, create_graph)
+    found = _gradients(second, weights, vectors, create_graph)
     if strict:
-        _check_strict(products, _HESSIAN_INDEPENDENT, _HESSIAN_DETACHED if create_graph else None)
-    return output, _filled(products, inputs)
+        _check_strict(found, _HESSIAN_INDEPENDENT, _HESSIAN_DETACHED if create_graph else None)
+    return output, _filled(found, inputs)
 
 
 # ----- Jacobians -----
@@ -345,47 +384,89 @@ def jacobian(func: Callable[..., Any], inputs: _Tensors, create_graph: bool = Fa
                                       "`vectorize=True`.")
     is_tuple, given = _as_tuple(inputs, "inputs", "jacobian")
     if strategy == "forward-mode":
-        create_graph = is_grad_enabled() and any(tensor.requires_grad for tensor in given)
-        returns_tuple, outputs, blocks = _jacobian_by_rows(func, given, create_graph, False, True)
-        blocks = [tuple(block.to(output.dtype) for block in row) for output, row in zip(outputs, blocks, strict=True)]
+        returns_tuple, blocks = _by_columns(func, given)
     else:
-        returns_tuple, outputs, blocks = _jacobian_by_rows(func, given, create_graph, strict, vectorize)
-    result = tuple(_finished(row, is_tuple, create_graph) for row in blocks)
+        returns_tuple, _, _, blocks = _by_rows(func, given, create_graph, strict, vectorize)
+        blocks = blocks if create_graph else [tuple(block.detach() for block in row) for row in blocks]
+    result = tuple(row if is_tuple else row[0] for row in blocks)
     return result if returns_tuple else result[0]
 
 
-def _jacobian_by_rows(func: Callable[..., Any], inputs: tuple[Tensor, ...], create_graph: bool, strict: bool, vectorize: bool,
-                      ) -> tuple[bool, tuple[Tensor, ...], list[tuple[Tensor, ...]]]:
-    """Return the Jacobians in reverse mode, for each output those of the inputs."""
+def _by_rows(func: Callable[..., Any], inputs: tuple[Tensor, ...], create_graph: bool, strict: bool, vectorize: bool,
+             ) -> tuple[bool, tuple[Tensor, ...], tuple[Tensor, ...], _Blocks]:
+    """Return whether `func` returns a tuple, the new tensors it was called on, its outputs, and the Jacobians by reverse mode."""
     with enable_grad():
-        variables = _fresh(inputs, create_graph, need_graph=True)
+        variables = _variables(inputs, create_graph)
         returns_tuple, outputs = _call(func, variables, "jacobian", strict)
         if strict and vectorize:
             raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please "
                                "either set `strict=False` or `vectorize=False`.")
         blocks = []
         for number, output in enumerate(outputs):
-            if not output.requires_grad:
-                parts: _Gradients = [None] * len(variables)
-            else:
-                parts = _rows(number, output, variables, create_graph, strict)
+            parts: _Gradients = [None] * len(variables)
+            if output.requires_grad and output.numel():
+                parts = _rows(number, output, variables, create_graph, strict, vectorize)
             blocks.append(tuple((zeros(output.numel(), *variable.shape, dtype=variable.dtype) if part is None else part)
                                 .reshape(output.shape + variable.shape) for part, variable in zip(parts, variables, strict=True)))
-    return returns_tuple, outputs, blocks
+    return returns_tuple, variables, outputs, blocks
 
 
-def _rows(number: int, output: Tensor, inputs: tuple[Tensor, ...], create_graph: bool, strict: bool) -> _Gradients:
-    """Return the gradients of each element of output `number`, stacked, by a backward for each."""
+def _rows(number: int, output: Tensor, inputs: tuple[Tensor, ...], create_graph: bool, strict: bool, vectorize: bool) -> _Gradients:
+    """Return the gradients of all elements of one output along a new dim 0: at once, or one after the other."""
+    if vectorize:
+        with suppress(NotImplementedError):
+            return _batched((output,), tuple(basis((output,))), True, create_graph, inputs)
     rows = []
     for element in range(output.numel()):
         weight = zeros(output.shape, dtype=output.dtype)    # a new one each time, as hooks and nodes may keep it
         weight.view(-1)[element] = 1
-        rows.append(_run((output,), (weight,), True, create_graph, inputs, False))
+        rows.append(_differentiated((output,), (weight,), True, create_graph, inputs))
         if strict:
             _check_strict(rows[-1], _OUTPUT_INDEPENDENT, _JACOBIAN_DETACHED if create_graph else None, output=number)
-    columns = zip(*rows, strict=True) if rows else [()] * len(inputs)
-    return [functions["stack"](_filled(parts, (like,) * len(parts))) if any(part is not None for part in parts) else None
-            for parts, like in zip(columns, inputs, strict=True)]
+    return [functions["stack"](_filled(parts, (variable,) * len(parts))) if any(part is not None for part in parts) else None
+            for parts, variable in zip(zip(*rows, strict=True), inputs, strict=True)]
+
+
+def _by_columns(func: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple[bool, _Blocks]:
+    """Return whether `func` returns a tuple, and the Jacobians by forward mode, with the history that comes with it."""
+    for tensor in inputs:
+        if not tensor.is_floating_point():
+            raise ValueError(f"Expected primal to be floating point or complex, but got: {tensor.dtype}; convert it first, e.g. with "
+                             ".float()")
+    sizes = [tensor.numel() for tensor in inputs]
+    if sum(sizes):
+        with suppress(NotImplementedError):
+            return _columns(func, inputs)
+    create_graph = is_grad_enabled()    # as forward mode does
+    returns_tuple, variables, outputs, blocks = _by_rows(func, inputs, create_graph, False, True)
+    return returns_tuple, [tuple(block.to(output.dtype) for block in _known_outside(row, variables))
+                           for output, row in zip(outputs, blocks, strict=True)]
+
+
+def _known_outside(tensors: tuple[Tensor, ...], own: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Detach those tensors whose history ends at our own variables only."""
+    return tuple(tensor if reaches_other_leaves((tensor,), own) else tensor.detach() for tensor in tensors)
+
+
+def _columns(func: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple[bool, _Blocks]:
+    outputs: tuple[Tensor, ...] = ()
+    returns_tuple = False
+
+    def products(directions: list[Tensor]) -> list[Tensor]:
+        nonlocal returns_tuple, outputs
+        variables = tuple(tensor.clone() for tensor in inputs)      # which may be written to
+        level = _enter_tangents(variables, directions)
+        try:
+            returns_tuple, outputs = _call(func, variables, "jacobian")
+            return list(_filled([tangent_of(output, level) for output in outputs], outputs))
+        finally:
+            exit_level(level)
+
+    found = in_chunks(products, basis(inputs), None)
+    sizes = [tensor.numel() for tensor in inputs]
+    return returns_tuple, [tuple(part.movedim(0, -1).reshape(output.shape + tensor.shape)
+                                 for part, tensor in zip(columns.split(sizes), inputs, strict=True))
+                           for columns, output in zip(found, outputs, strict=True)]
 
 
 def hessian(func: Callable[..., Any], inputs: _Tensors, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
@@ -419,11 +500,18 @@ def hessian(func: Callable[..., Any], inputs: _Tensors, create_graph: bool = Fal
     if outer_jacobian_strategy not in _STRATEGIES:
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
+    own: list[Tensor] = []
+
     def gradient(*inputs: Tensor) -> tuple[Tensor, ...]:
-        _, gradients = _call_scalar(func, inputs, "hessian", strict)
+        with enable_grad():
+            variables = tuple(tensor if tensor.requires_grad else fresh(tensor) for tensor in inputs)
+            own.extend(variables)
+            _, gradients = _call_scalar(func, variables, "hessian", strict)
         if strict:
             _check_strict(gradients, _JACOBIAN_CONSTANT, _JACOBIAN_CONSTANT)
-        return _filled(gradients, inputs)
+        return _filled(gradients, variables)
 
     result = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)
+    if outer_jacobian_strategy == "forward-mode":
+        result = tuple(_known_outside(row, tuple(own)) for row in result)
     return result if is_tuple else result[0][0]

@@ -263,6 +263,15 @@ cdef Batch batch_of(TensorImpl tensor):
     return batch
 
 
+cdef Batch plain_batch(TensorImpl tensor):
+    """Return the batch of a tensor if a kernel may compute all of it as it is, else None."""
+    cdef Batch batch
+    if not tensor.flags & BATCHED:
+        return None
+    batch = batch_of(tensor)
+    return None if is_special(batch.inner) else batch
+
+
 cdef bint is_special(TensorImpl tensor) noexcept:
     """Say whether operators on a tensor go another way in this thread now."""
     return tensor.flags & BATCHED != 0 or visible_dual(tensor) is not None
@@ -388,6 +397,15 @@ def is_batched(tensor):
 def batched_level(tensor):
     """Return the innermost level that a tensor is batched at, or None."""
     return batch_of(tensor).level if isinstance(tensor, TensorImpl) and (<TensorImpl>tensor).flags & BATCHED else None
+
+
+def batch_levels(TensorImpl tensor not None):
+    """Return the levels that a tensor is batched at, the outermost first."""
+    cdef list levels = []
+    while tensor.flags & BATCHED:
+        levels.insert(0, batch_of(tensor).level)
+        tensor = (<Batch>tensor.special).inner
+    return levels
 
 
 def special_tensors():

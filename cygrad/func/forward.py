@@ -8,6 +8,7 @@ from typing import Any
 
 from cygrad._core.levels import enter_level, exit_level, tangent_of, without_tangent
 from cygrad._core.node import is_grad_enabled
+from cygrad._core.tensor import TensorImpl
 from cygrad.autograd import grad as _gradients
 from cygrad.autograd.batches import basis, in_chunks
 from cygrad.autograd.forward_ad import dual
@@ -16,7 +17,8 @@ from cygrad.func.reverse import (
     Recorded,
     as_argnums,
     check_chunk_size,
-    check_tensors,
+    check_inputs,
+    check_outputs,
     chosen_arguments,
     jacrev,
     split_aux,
@@ -34,7 +36,7 @@ class _Values:
             duals = [dual(leaf, tangent, level) for leaf, tangent in zip(leaves, tangents, strict=True)]
             output, aux = split_aux(name, function, call(duals), has_aux)
             outputs, self.spec = tree_flatten(output)
-            check_tensors(f"{name}(f, ...): f", outputs, floating=False)
+            check_outputs("jvp(f, primals, tangents)" if name == "jvp" else "jacfwd(f)(*args)", outputs)
             found = [tangent_of(item, level) for item in outputs]
             self.independent = any(tangent is None for tangent in found)
             self.values = [without_tangent(item, level) for item in outputs]
@@ -62,9 +64,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         >>> jvp(cygrad.sin, (cygrad.tensor(0.),), (cygrad.tensor(2.),))
         (tensor(0.), tensor(2.))
     """
-    for name, value in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(value, tuple):
-            raise RuntimeError(f"jvp(f, primals, tangents): Expected {name} to be a tuple. E.g. it should be valid to call f(*primals).")
+    if not isinstance(primals, tuple):
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     leaves, spec = tree_flatten(primals)
     directions, other = tree_flatten(tangents)
     if spec != other:
@@ -72,9 +73,11 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
                            "primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
                            f"{spec} and tangents with structure {other}")
     if not leaves:
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals to be non-empty")
-    check_tensors("jvp", leaves)
-    check_tensors("jvp", directions)
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals to contain at least one Tensor.")
+    for what, items in (("primals", leaves), ("tangents", directions)):
+        for item in items:
+            if not isinstance(item, TensorImpl):
+                raise RuntimeError(f"jvp(f, primals, tangents): Expected {what} to only contain Tensors, got {type(item)}")
     found = _Values("jvp", func, leaves, directions, lambda duals: func(*tree_unflatten(duals, spec)), has_aux)
     if strict and found.independent:
         raise RuntimeError("jvp(f, primals, tangents): The output of f is independent of the inputs. This is not allowed with strict=True.")
@@ -100,7 +103,7 @@ def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux
     def differentiated(*arguments: Any, **keywords: Any) -> Any:
         places = chosen_arguments(func, argnums, arguments)
         leaves, spec = tree_flatten([arguments[place] for place in places])
-        check_tensors("jacfwd", leaves)
+        check_inputs(leaves)
         calls: list[_Values] = []
 
         def call(duals: list[Any]) -> Any:
@@ -153,7 +156,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     tensor([1.0000, 0.5403])
     """
     call = Recorded("linearize", func, tuple(range(len(primals))), primals, {}, False)
-    check_tensors("linearize(f, ...): f", call.outputs, floating=False)
+    call.check_outputs("linearize(f, *primals)")
     weights = [output.detach().new_zeros(output.shape).requires_grad_() for output in call.outputs]
     with enable_grad():
         pairs = [(output, weight) for output, weight in zip(call.outputs, weights, strict=True) if output.requires_grad]
@@ -165,12 +168,13 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     def multiply(*tangents: Any) -> Any:
         directions, spec = tree_flatten(list(tangents))
         if spec != call.inputs_spec:
-            raise RuntimeError("Expected the tangents to have the same structure as the primals to linearize; got "
-                               f"{spec} and {call.inputs_spec}")
-        for direction, leaf in zip(directions, call.leaves, strict=True):
-            if direction.shape != leaf.shape or direction.dtype != leaf.dtype:
-                raise RuntimeError(f"linearize: expected a tangent of shape {list(leaf.shape)} and dtype {leaf.dtype}, as the primal has, "
-                                   f"got {list(direction.shape)} and {direction.dtype}")
+            raise RuntimeError(f"Expected the tangents {spec} to have the same argspec as the primals {call.inputs_spec}")
+        for number, (direction, leaf) in enumerate(zip(directions, call.leaves, strict=True)):
+            for what in ("shape", "dtype"):
+                given, wanted = getattr(direction, what), getattr(leaf, what)
+                if given != wanted:
+                    raise RuntimeError(f"tangent:{number} with {what} {given} in flattened pytree doesn't match the {what} {wanted} of the "
+                                       "corresponding primal.")
         found = [(product, direction) for product, direction in zip(products, directions, strict=True)
                  if product is not None and product.requires_grad]
         results: tuple[Any, ...] = (None,) * len(weights)

@@ -186,11 +186,14 @@ def is_array(item):
         item, list | bool)
 
 
-def lookup(level, x, key):
+def lookup(level, ndim_of_example, key):
     """Return an index into all examples of a tensor, and where its dims go in the result: all examples first, then one's dims."""
     items = list(key) if isinstance(key, tuple) else [key]
+    if all(isinstance(item, slice) for item in items):
+        return (slice(None), *items), None
     arrays = [item for item in items if is_array(item)]
-    if not any(map(level.holds, items)):
+    held = next(filter(level.holds, items), None)
+    if held is None:
         places = [k for k, item in enumerate(items) if is_array(item) or arrays and hasattr(item, "__index__")]
         if not arrays or places[-1] - places[0] == len(places) - 1:
             return (slice(None), *items), None
@@ -198,15 +201,14 @@ def lookup(level, x, key):
         dims = max(1 if "bool" in str(getattr(item, "dtype", "")) else getattr(item, "ndim", 1) for item in arrays)
         return (slice(None), *items), (dims, *range(dims))
     if any("bool" in str(item.dtype) for item in items if hasattr(item, "dtype")):
-        return refused("of which the result has another shape for each example: use where()")(level, x.__getitem__)
-    example = level.enter(x)
+        return refused("of which the result has another shape for each example: use where()")(level, held.__getitem__)
     kinds = [is_array(item) or hasattr(item, "__index__") for item in items]
     used = sum(kinds) + sum(isinstance(item, slice) for item in items)
     if any(item is Ellipsis for item in items):
         place = next(k for k, item in enumerate(items) if item is Ellipsis)
-        items[place:place + 1] = [slice(None)] * (example.ndim - 1 - used)
+        items[place:place + 1] = [slice(None)] * (ndim_of_example - used)
         kinds = [is_array(item) or hasattr(item, "__index__") for item in items]
-    arrays = [example.new_tensor(item, dtype=None) if not is_tensor(item) and kinds[k] else item for k, item in enumerate(items)]
+    arrays = [held.new_tensor(item, dtype=None) if not is_tensor(item) and kinds[k] else item for k, item in enumerate(items)]
     ndim = max(item.ndim for k, item in enumerate(arrays) if kinds[k])
     looked = []
     for item, kind in zip(arrays, kinds, strict=True):
@@ -214,7 +216,7 @@ def lookup(level, x, key):
             item = level.enter(item)
             item = item.reshape([level.size] + [1] * (ndim + 1 - item.ndim) + list(item.shape[1:]))
         looked.append(item)
-    examples = example.new_arange(level.size).reshape([level.size] + [1] * ndim)
+    examples = held.new_arange(level.size).reshape([level.size] + [1] * ndim)
     first, last = kinds.index(True), len(kinds) - 1 - kinds[::-1].index(True)
     before = first if all(kinds[first:last + 1]) else 0
     order = None if not before else (0, *range(1 + ndim, 1 + ndim + before), *range(1, 1 + ndim))
@@ -227,13 +229,13 @@ def in_order(result, order):
 
 
 def batched_item(level, operator, x, key):
-    index, order = lookup(level, x, key)
+    index, order = lookup(level, x.ndim, key)
     return level.leave(in_order(operator(level.enter(x), index), order))
 
 
 def batched_set_item(level, operator, x, key, value):
     check_target(level, operator, x, value)
-    index, order = lookup(level, x, key)
+    index, order = lookup(level, x.ndim, key)
     x = level.enter(x)
     if level.holds(value):
         value = level.enter(value)
@@ -257,7 +259,7 @@ def check_target(level, operator, x, *others):
 def leading_zeros(level, operator, x, shape, key, accumulate):
     """Put the examples of a gradient where an index has taken them from."""
     x, zeros = level.enter(x), None
-    index, order = lookup(level, level.leave(x.new_zeros(()).expand(level.size, *shape)), key)
+    index, order = lookup(level, len(shape), key)
     if order is not None:
         zeros = x.permute([(*order, *range(len(order), x.ndim)).index(d) for d in range(x.ndim)])
     return level.leave(operator(x if zeros is None else zeros, (level.size, *shape), index, accumulate))

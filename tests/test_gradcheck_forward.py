@@ -383,6 +383,6 @@ def test_random_numbers_are_refused_in_a_batch():
 
 
 def test_a_tangent_of_another_dtype_is_an_error_of_forward_mode():
-    with pytest.raises(RuntimeError, match="Doubled.jvp returned a tangent of shape .* and dtype cygrad.float32") as caught:
+    with pytest.raises(RuntimeError, match="Doubled.jvp returned shape .* and dtype cygrad.float32") as caught:
         gradcheck(lambda x: Doubled.apply(x, lambda t: t.float() * 2, right), double(2), raise_exception=False, **FORWARD)
     assert type(caught.value) is RuntimeError

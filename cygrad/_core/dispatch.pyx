@@ -434,6 +434,9 @@ cdef class ElementwiseNode(Node):
             target = <TensorImpl>grads[0]
             for k in range(op.arity):
                 if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is not None:
+                    if op.partial_form[k] == IDENTITY:      # the gradient itself goes on
+                        last = -1
+                        break
                     last = k if op.partial_form[k] == KERNEL else -1
         if self.flags & NODE_PACKED:
             unpacked = self.unpack_all()

@@ -11,7 +11,7 @@ from cygrad._core.inplace cimport as_before, check_in_place, cut_history, rebase
 from cygrad._core.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach, connect, finish_node_type, grad_mode, init_node,
                                 with_own_history)
 from cygrad._core.saved cimport released_error, saved_name
-from cygrad._core.levels cimport Batch, is_special, leave, plain_batch
+from cygrad._core.levels cimport Batch, is_special, leave, plain_batch, private_examples
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_out, converted, copy_of, empty_for,
                                     fill_operand, fits, number_of, out_argument, out_shape_error, overlaps, same_shape, shape_is,
@@ -426,12 +426,13 @@ cdef class ElementwiseNode(Node):
             return 0
         if special_active and not by_formula and (self.saved_special() or is_special(<TensorImpl>grads[0])):
             # Gradients of many examples at once are one gradient that broadcasts to what is saved.
+            target = private_examples(grads[0])
             batch = plain_batch(<TensorImpl>grads[0])
             by_formula = batch is None or self.saved_special()
-        # The last partial may be written over the gradient where nobody else holds that: it is in the cache already.
-        if (not by_formula and batch is None and (<TensorImpl>grads[0]).count >= SMALL_COUNT and is_unique(grads[0]) and self.params is None
-                and (<TensorImpl>grads[0]).dtype_nr == self.dtype):
+        elif is_unique(grads[0]):
             target = <TensorImpl>grads[0]
+        # The last partial may be written over the gradient where nobody else holds that: it is in the cache already.
+        if target is not None and target.count >= SMALL_COUNT and self.params is None and target.dtype_nr == self.dtype:
             for k in range(op.arity):
                 if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is not None:
                     if op.partial_form[k] == IDENTITY:      # the gradient itself goes on
@@ -449,7 +450,7 @@ cdef class ElementwiseNode(Node):
             elif by_formula:
                 part = self.differentiable(op, k, g, unpacked)
             elif batch is not None:
-                part = leave(self.fused(op, k, batch.inner, None, unpacked), batch.level)
+                part = leave(self.fused(op, k, batch.inner, target if k == last else None, unpacked), batch.level)
             else:
                 part = self.fused(op, k, g, target if k == last else None, unpacked)
             if self.params is not None:

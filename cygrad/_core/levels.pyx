@@ -11,6 +11,9 @@ from cygrad._core.tensor cimport (BATCHED, DUAL, REQUIRES_GRAD, RETIRED, TensorI
                                   shallow_copy, sizes_tuple, special_active, view_of)
 from cygrad._kernels.elementwise cimport MAX_DIMS
 
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* object)
+
 cdef extern from *:
     """
     static __thread unsigned long long cg_ceiling = ~0ULL;
@@ -270,6 +273,16 @@ cdef Batch plain_batch(TensorImpl tensor):
         return None
     batch = batch_of(tensor)
     return None if is_special(batch.inner) else batch
+
+
+cdef TensorImpl private_examples(PyObject* object):
+    """Return all examples of a gradient if a kernel may write over them: nobody holds them but the caller's reference; else None."""
+    cdef Batch batch = plain_batch(<TensorImpl>object)
+    if (batch is None or Py_REFCNT(object) > 1 or Py_REFCNT(<PyObject*>(<TensorImpl>object).special) > 2
+            or Py_REFCNT(<PyObject*>batch.inner) > 1 or batch.inner.base is not None or not batch.inner.storage.padded
+            or Py_REFCNT(<PyObject*>batch.inner.storage) > 2):
+        return None
+    return batch.inner
 
 
 cdef bint is_special(TensorImpl tensor) noexcept:

@@ -20,6 +20,12 @@ from cygrad._core.node import HookTable
 
 # ----- Registering -----
 identifiers = itertools.count()
+cdef unsigned long long registered = 0      # so far, in all threads
+
+
+def hooks_registered():
+    """Return how many hooks have been registered so far: whether there are new ones."""
+    return registered
 
 
 class RemovableHandle:
@@ -56,6 +62,8 @@ def register(table, hook):
     if not callable(hook):
         raise TypeError(f"a hook must be callable, got {type(hook).__name__}")
     track_what_it_holds(hook)
+    global registered
+    registered += 1
     handle = RemovableHandle(table)
     table[handle.id] = hook
     return handle

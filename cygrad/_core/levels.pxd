@@ -15,6 +15,8 @@ cdef class Level:
     cdef readonly object randomness         # of vmap: "error", "same" or "different"
     cdef readonly Level outer               # in this thread
     cdef readonly bint active
+    cdef readonly bint recorded             # whether tangents go where history goes: not seen while grad mode is off
+    cdef bint in_backward                   # but in the backward that the level is for
     cdef PyObject* duals                    # linked: what dies with the level
 
 cdef class Dual:

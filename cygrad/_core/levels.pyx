@@ -5,10 +5,10 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport intptr_t
 
-from cygrad._core.node cimport NODE_ACCUMULATES, Node, edge, gradient_edge, leaf_of
+from cygrad._core.node cimport NODE_ACCUMULATES, Node, edge, grad_mode, gradient_edge, leaf_of
 from cygrad._core.rules cimport record, rule_op, wanted
-from cygrad._core.tensor cimport (BATCHED, DUAL, REQUIRES_GRAD, RETIRED, TensorImpl, VIEW, inherit_special, new_tensor, offset_of,
-                                  shallow_copy, sizes_tuple, special_active, view_of)
+from cygrad._core.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, REQUIRES_GRAD, RETIRED, TensorImpl, VIEW, inherit_special,
+                                  new_tensor, offset_of, shallow_copy, sizes_tuple, special_active, view_of)
 from cygrad._kernels.elementwise cimport MAX_DIMS
 
 cdef extern from "Python.h":
@@ -56,6 +56,10 @@ cdef class Level:
             item = (<Batch>item.special).inner
         return False
 
+    def differentiate_backward(self):
+        """Show tangents from now on whether grad mode is on or off: what runs is a backward, recorded or not."""
+        self.in_backward = True
+
     def __repr__(self):
         kind = "forward mode" if self.size < 0 else f"vmap over {self.size}"
         return f"<level {self.number}: {kind}{'' if self.active else ', ended'}>"
@@ -67,12 +71,13 @@ def innermost_level():
     return <object>level if level is not NULL else None
 
 
-def enter_level(Py_ssize_t size=-1, randomness=None):
+def enter_level(Py_ssize_t size=-1, randomness=None, bint recorded=False):
     """Begin a level: of forward mode, or a vmap over `size` examples."""
     global last_number, special_active
     cdef Level level = Level.__new__(Level)
     last_number += 1
     level.number, level.size, level.randomness, level.outer, level.active = last_number, size, randomness, innermost_level(), True
+    level.recorded = recorded
     special_active += 1
     Py_INCREF(level)
     cg_innermost_address()[0] = <void*>level
@@ -134,7 +139,8 @@ cdef Dual visible_dual(TensorImpl tensor):
     if not tensor.flags & DUAL:
         return None
     dual = <Dual>tensor.special
-    while dual is not None and (not dual.level.active or dual.level.number >= cg_ceiling_address()[0]):
+    while dual is not None and (not dual.level.active or dual.level.number >= cg_ceiling_address()[0]
+                                or dual.level.recorded and not dual.level.in_backward and not grad_mode()[0]):
         dual = dual.below
     return dual
 
@@ -147,7 +153,8 @@ cdef TensorImpl tangent_at(TensorImpl tensor, Level level):
         if dual.level is level:
             return dual.tangent
         dual = dual.below
-    if tensor.flags & VIEW and base.flags & DUAL and tensor.storage is base.storage:
+    if (tensor.flags & VIEW and base.flags & DUAL and tensor.storage is base.storage
+            and not (level.recorded and tensor.flags & CREATED_WITHOUT_GRAD)):
         tangent = tangent_at(base, level)
         if tangent is not None:
             return (<object>tangent)._gather_view((

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from cygrad._core.hooks import hooks_registered
 from cygrad._core.levels import enter_level, exit_level, fresh, reaches_other_leaves, set_tangent, tangent_of
 from cygrad.autograd import _batched, _differentiated
 from cygrad.autograd import tangents as tangents  # the rules that operators name
@@ -99,9 +100,8 @@ def _call(func: Callable[..., Any], inputs: tuple[Tensor, ...], function: str, s
     return is_tuple, outputs
 
 
-def _call_scalar(func: Callable[..., Any], inputs: tuple[Tensor, ...], function: str, strict: bool = False,
-                 create_graph: bool = True) -> tuple[Tensor, _Gradients]:
-    """Return the one number that the function computes, in the shape it has, and its gradients."""
+def _call_scalar(func: Callable[..., Any], inputs: tuple[Tensor, ...], function: str, strict: bool = False) -> Tensor:
+    """Return the one number that the function computes, in the shape it has."""
     is_tuple, outputs = _call(func, inputs, function, strict)
     if is_tuple:
         raise RuntimeError(f"The function given to {function} should return a single Tensor. It returned a tuple of {len(outputs)}.")
@@ -109,7 +109,7 @@ def _call_scalar(func: Callable[..., Any], inputs: tuple[Tensor, ...], function:
     if output.numel() != 1:
         raise RuntimeError(f"The Tensor returned by the function given to {function} should contain a single element. Its shape is "
                            f"{list(output.shape)}.")
-    return output, _gradients(outputs, inputs, (ones_like(output),), create_graph)
+    return output
 
 
 def _gradients(outputs: _Gradients, inputs: tuple[Tensor, ...], weights: Sequence[Tensor], create_graph: bool) -> _Gradients:
@@ -127,6 +127,33 @@ def _check_strict(tensors: _Gradients, independent: str | None, detached: str | 
         text = independent if tensor is None else None if tensor.requires_grad else detached
         if text is not None:
             raise RuntimeError(f"{text.format(number, **names)} strict=False accepts it.")
+
+
+class _ForwardMode:
+    """A level of forward mode; with `recorded` tangents go where history goes, so that jvp differentiates what a backward would."""
+
+    def __init__(self, recorded: bool = False) -> None:
+        self.recorded = recorded
+
+    def __enter__(self) -> _ForwardMode:
+        self.level, self.hooks = enter_level(recorded=self.recorded), hooks_registered()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        exit_level(self.level)
+
+    def push(self, inputs: Sequence[Tensor], vectors: Sequence[Tensor]) -> None:
+        """Give new tensors their tangents."""
+        for tensor, vector in zip(inputs, vectors, strict=True):
+            set_tangent(tensor, self.level, vector)
+
+    def tangents(self, tensors: _Gradients) -> _Gradients:
+        """Return the tangents of tensors, None where there is none."""
+        return [None if tensor is None else tangent_of(tensor, self.level) for tensor in tensors]
+
+    def hooked(self) -> bool:
+        """Say whether hooks came meanwhile, which change gradients and are not called in forward mode."""
+        return hooks_registered() != self.hooks
 
 
 # ----- Results -----
@@ -213,17 +240,15 @@ def jvp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
 def _jvp(func: Callable[..., Any], inputs: tuple[Tensor, ...], vectors: tuple[Tensor, ...], create_graph: bool, strict: bool,
          ) -> tuple[bool, tuple[Tensor, ...], tuple[Tensor, ...]]:
     """Return whether `func` returns a tuple, its outputs, and their products."""
+    called = None
     if not strict:
-        with suppress(NotImplementedError):
-            level = _enter_tangents(inputs, vectors)
-            try:
-                returns_tuple, outputs = _call(func, inputs, "jvp")
-                products = [tangent_of(output, level) for output in outputs]
-                return returns_tuple, outputs, _filled(products, outputs)     # the outputs lose their tangents with the level
-            finally:
-                exit_level(level)
+        with suppress(NotImplementedError), _ForwardMode(recorded=True) as mode:
+            mode.push(inputs, vectors)
+            returns_tuple, outputs = called = _call(func, inputs, "jvp")
+            if not mode.hooked():
+                return returns_tuple, outputs, _filled(mode.tangents(outputs), outputs)
+    returns_tuple, outputs = called or _call(func, inputs, "jvp", strict)
     # A backward is linear in its weights, whatever they are, so its own backward with respect to them is the product.
-    returns_tuple, outputs = _call(func, inputs, "jvp", strict)
     weights = tuple(zeros_like(output).requires_grad_() for output in outputs)
     gradients = _gradients(outputs, inputs, weights, create_graph=True)
     if strict:
@@ -232,14 +257,6 @@ def _jvp(func: Callable[..., Any], inputs: tuple[Tensor, ...], vectors: tuple[Te
     if strict:
         _check_strict(found, _GRADIENT_LINEAR, _JACOBIAN_DETACHED if create_graph else None)
     return returns_tuple, outputs, _filled(found, outputs)
-
-
-def _enter_tangents(inputs: tuple[Tensor, ...], vectors: Sequence[Tensor]) -> Any:
-    """Begin a level of forward mode in which the inputs have these tangents."""
-    level = enter_level()
-    for tensor, vector in zip(inputs, vectors, strict=True):
-        set_tangent(tensor, level, vector)
-    return level
 
 
 def vhp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, create_graph: bool = False, strict: bool = False,
@@ -270,7 +287,8 @@ def vhp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
         is_tuple, given = _as_tuple(inputs, "inputs", "vhp")
         variables = _variables(given, create_graph)
         vectors = _vector(v, variables, is_tuple, "vhp", create_graph)
-        output, gradients = _call_scalar(func, variables, "vhp", strict)
+        output = _call_scalar(func, variables, "vhp", strict)
+        gradients = _gradients((output,), variables, (ones_like(output),), create_graph=True)
         if strict:
             _check_strict(gradients, _INDEPENDENT, _JACOBIAN_CONSTANT)
     products = _gradients(gradients, variables, vectors, create_graph)
@@ -315,17 +333,18 @@ def hvp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
 
 def _hvp(func: Callable[..., Any], inputs: tuple[Tensor, ...], vectors: tuple[Tensor, ...], create_graph: bool, strict: bool,
          ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Return the output, and the products of the gradients' Jacobian with a vector, as in `_jvp`."""
+    """Return the output, and the products of the gradient's Jacobian with a vector, as in `_jvp`."""
+    output = None
     if not strict:
-        with suppress(NotImplementedError):
-            level = _enter_tangents(inputs, vectors)
-            try:
-                output, gradients = _call_scalar(func, inputs, "hvp", create_graph=create_graph)
-                products = [None if gradient is None else tangent_of(gradient, level) for gradient in gradients]
-                return output, _filled(products, inputs)
-            finally:
-                exit_level(level)
-    output, gradients = _call_scalar(func, inputs, "hvp", strict)
+        with suppress(NotImplementedError), _ForwardMode(recorded=True) as mode:
+            mode.push(inputs, vectors)
+            output = _call_scalar(func, inputs, "hvp")
+            if not mode.hooked():
+                mode.level.differentiate_backward()
+                return output, _filled(mode.tangents(_gradients((output,), inputs, (ones_like(output),), create_graph)), inputs)
+    if output is None:
+        output = _call_scalar(func, inputs, "hvp", strict)
+    gradients = _gradients((output,), inputs, (ones_like(output),), create_graph=True)
     if strict:
         _check_strict(gradients, _INDEPENDENT, _JACOBIAN_CONSTANT)
     weights = tuple(zeros_like(tensor).requires_grad_() for tensor in inputs)
@@ -455,12 +474,10 @@ def _columns(func: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple[bool
     def products(directions: list[Tensor]) -> list[Tensor]:
         nonlocal returns_tuple, outputs
         variables = tuple(tensor.clone() for tensor in inputs)      # which may be written to
-        level = _enter_tangents(variables, directions)
-        try:
+        with _ForwardMode() as mode:
+            mode.push(variables, directions)
             returns_tuple, outputs = _call(func, variables, "jacobian")
-            return list(_filled([tangent_of(output, level) for output in outputs], outputs))
-        finally:
-            exit_level(level)
+            return list(_filled(mode.tangents(outputs), outputs))
 
     found = in_chunks(products, basis(inputs), None)
     sizes = [tensor.numel() for tensor in inputs]
@@ -506,7 +523,8 @@ def hessian(func: Callable[..., Any], inputs: _Tensors, create_graph: bool = Fal
         with enable_grad():
             variables = tuple(tensor if tensor.requires_grad else fresh(tensor) for tensor in inputs)
             own.extend(variables)
-            _, gradients = _call_scalar(func, variables, "hessian", strict)
+            output = _call_scalar(func, variables, "hessian", strict)
+            gradients = _gradients((output,), variables, (ones_like(output),), create_graph=True)
         if strict:
             _check_strict(gradients, _JACOBIAN_CONSTANT, _JACOBIAN_CONSTANT)
         return _filled(gradients, variables)

@@ -310,7 +310,7 @@ class Tensor(TensorBase):
 
     def new_full(self, size: Any, fill_value: Any, **keywords: Any) -> Tensor:
         """Return a tensor full of a number, in the dtype of this tensor."""
-        return creation.full(size, fill_value, **{"dtype": self.dtype, **keywords})
+        return creation.of_examples(creation.full(size, fill_value, **{"dtype": self.dtype, **keywords}), self)
 
 
 def new(cls: type[_T], *data: Any, device: Any = None) -> _T:
@@ -343,7 +343,7 @@ def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
 
 def _new_like(name: str, factory: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def method(self: Tensor, *size: Any, **keywords: Any) -> Tensor:
-        return factory(*size, **{"dtype": self.dtype, **keywords})
+        return creation.of_examples(factory(*size, **{"dtype": self.dtype, **keywords}), self)
 
     method.__name__, method.__doc__ = "new_" + name, f"Call `{name}` with the dtype of this tensor."
     return method

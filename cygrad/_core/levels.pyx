@@ -7,8 +7,8 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.node cimport NODE_ACCUMULATES, Node, edge, gradient_edge, leaf_of
 from cygrad._core.rules cimport record, rule_op, wanted
-from cygrad._core.tensor cimport (BATCHED, DUAL, REQUIRES_GRAD, TensorImpl, VIEW, inherit_special, new_tensor, offset_of, shallow_copy,
-                                  sizes_tuple, special_active, view_of)
+from cygrad._core.tensor cimport (BATCHED, DUAL, REQUIRES_GRAD, RETIRED, TensorImpl, VIEW, inherit_special, new_tensor, offset_of,
+                                  shallow_copy, sizes_tuple, special_active, view_of)
 from cygrad._kernels.elementwise cimport MAX_DIMS
 
 cdef extern from *:
@@ -345,6 +345,13 @@ def fresh(TensorImpl tensor not None):
     return result
 
 
+def retire(TensorImpl leaf not None):
+    """Note that no other derivative than its own will ask for the gradient of a tensor that `fresh` has made."""
+    while leaf.flags & BATCHED:
+        leaf = (<Batch>leaf.special).inner
+    leaf.flags |= RETIRED
+
+
 def without_history(TensorImpl tensor not None):
     """Return a tensor of the same value and tangents that needs no gradient."""
     cdef TensorImpl result
@@ -376,7 +383,7 @@ def reaches_other_leaves(tuple outputs not None, tuple own not None):
         node = waiting.pop()
         if node.flags & NODE_ACCUMULATES:
             tensor = leaf_of(node)
-            if <size_t><PyObject*>tensor not in mine:
+            if not tensor.flags & RETIRED and <size_t><PyObject*>tensor not in mine:
                 return True
             continue
         if <size_t><PyObject*>node in seen:

@@ -149,8 +149,8 @@ cdef class TensorBase(TensorImpl):
 
     def __bool__(self):
         if self.flags & BATCHED:
-            raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. Inside of vmap a "
-                               "tensor has no values of its own: use cygrad.where() instead of `if`.")
+            raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. Inside of vmap "
+                               "a tensor has no values of its own: use cygrad.where() instead of `if`.")
         if self.count != 1:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if self.count == 0 else
                                "Boolean value of Tensor with more than one value is ambiguous; use any() or all()")

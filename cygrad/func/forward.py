@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from cygrad._core.levels import enter_level, exit_level, tangent_of, without_tangent
+from cygrad._core.levels import enter_level, exit_level, reaches_other_leaves, retire, tangent_of, without_tangent
 from cygrad._core.node import is_grad_enabled
 from cygrad._core.tensor import TensorImpl
 from cygrad.autograd import grad as _gradients
@@ -159,6 +159,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     call = Recorded("linearize", func, tuple(range(len(primals))), primals, {}, False)
     call.check_outputs("linearize(f, *primals)")
     weights = [output.detach().new_zeros(output.shape).requires_grad_() for output in call.outputs]
+    for weight in weights:
+        retire(weight)
     with enable_grad():
         pairs = [(output, weight) for output, weight in zip(call.outputs, weights, strict=True) if output.requires_grad]
         products: tuple[Any, ...] = (None,) * len(call.leaves)
@@ -181,7 +183,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         results: tuple[Any, ...] = (None,) * len(weights)
         if found:
             outputs, given = zip(*found, strict=True)
-            graph = is_grad_enabled() and any(direction.requires_grad for direction in given)
+            graph = is_grad_enabled() and reaches_other_leaves((*outputs, *given), (*call.leaves, *weights))
             results = _gradients(outputs, weights, given, retain_graph=True, create_graph=graph, allow_unused=True)
         return tree_unflatten([weight.detach().new_zeros(weight.shape) if result is None else result
                                for weight, result in zip(weights, results, strict=True)], call.outputs_spec)

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from cygrad._core.levels import enter_level, exit_level, fresh, reaches_other_leaves, without_history
+from cygrad._core.levels import enter_level, exit_level, fresh, reaches_other_leaves, retire, without_history
 from cygrad._core.node import is_grad_enabled
 from cygrad._core.tensor import TensorImpl
 from cygrad.autograd import grad as _gradients
@@ -83,6 +83,8 @@ class Recorded:
             for place, value in zip(places, tree_unflatten(list(self.leaves), self.inputs_spec), strict=True):
                 given[place] = value
             self.output, self.aux = split_aux(name, function, function(*given, **keywords), has_aux)
+        for leaf in self.leaves:
+            retire(leaf)
         self.outputs, self.outputs_spec = tree_flatten(self.output)
 
     def check_outputs(self, call: str) -> None:

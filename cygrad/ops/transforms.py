@@ -20,6 +20,7 @@ from .batching import (
     batched_geometry,
     batched_item,
     batched_matmul,
+    batched_new,
     batched_permute,
     batched_repeat,
     batched_reshape,
@@ -220,6 +221,10 @@ for _name, _parts in {
     "_cumprod_gradient": lambda x, g, y, dim: x._cumprod_gradient_at_zeros(g, y, dim),
 }.items():
     transform(_name, parts=_parts)
+
+# New tensors of the kind of another
+transform("empty_like zeros_like ones_like", forward=constant, batch=same)
+transform("new_empty new_zeros new_ones new_full", forward=constant, batch=batched_new)
 
 # Look-up and scatter
 transform("gather", forward=first_linear, batch=batched_gather)

@@ -10,7 +10,6 @@ import numpy as np
 from cygrad._core import dlpack
 from cygrad._core.creation import arange_into, empty_tensor, fill_value
 from cygrad._core.interop import from_array
-from cygrad._core.levels import batch_levels
 from cygrad._core.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.transforms import make_operator
@@ -269,13 +268,6 @@ zeros = _constant("zeros", 0, "Return a tensor of zeros.")
 ones = _constant("ones", 1, "Return a tensor of ones.")
 
 
-def of_examples(result: Any, like: Any) -> Any:
-    """Give a new tensor as many examples as another one stands for inside of vmap, so that it can be written to with that."""
-    for level in batch_levels(like):
-        result = level.leave(level.enter(result).clone())
-    return result
-
-
 def _like(name: str, value: float | None, doc: str) -> Callable[..., Any]:
     def factory(input: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False, layout: Any = None,
                 memory_format: Any = None, pin_memory: bool = False) -> Any:
@@ -283,7 +275,7 @@ def _like(name: str, value: float | None, doc: str) -> Callable[..., Any]:
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         resolve_device(device)
         result = empty_tensor(input.shape, input.dtype if dtype is None else resolve_dtype(dtype), input)
-        return finished(of_examples(result if value is None else fill_value(result, value), input), requires_grad)
+        return finished(result if value is None else fill_value(result, value), requires_grad)
 
     factory.__name__ = factory.__qualname__ = name
     factory.__doc__ = f"{doc}\n\n>>> import cygrad\n>>> cygrad.{name}(cygrad.zeros(2)).shape\ncygrad.Size([2])\n"

@@ -312,7 +312,7 @@ class Tensor(TensorBase):
     @functools.partial(make_operator, "new_full")
     def new_full(self, size: Any, fill_value: Any, **keywords: Any) -> Tensor:
         """Return a tensor full of a number, in the dtype of this tensor."""
-        return creation.of_examples(creation.full(size, fill_value, **{"dtype": self.dtype, **keywords}), self)
+        return creation.full(size, fill_value, **{"dtype": self.dtype, **keywords})
 
 
 def new(cls: type[_T], *data: Any, device: Any = None) -> _T:
@@ -345,7 +345,7 @@ def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
 
 def _new_like(name: str, factory: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def method(self: Tensor, *size: Any, **keywords: Any) -> Tensor:
-        return creation.of_examples(factory(*size, **{"dtype": self.dtype, **keywords}), self)
+        return factory(*size, **{"dtype": self.dtype, **keywords})
 
     method.__name__, method.__doc__ = "new_" + name, f"Call `{name}` with the dtype of this tensor."
     return make_operator(method.__name__, method)

@@ -287,8 +287,8 @@ DATA_DEPENDENT = [
     ("item", lambda x: x.sum().item(), r"vmap: It looks like you're calling .item\(\) on a Tensor"),
     ("float", lambda x: x * float(x.sum()), r"vmap: It looks like you're calling .item\(\) on a Tensor"),
     ("if", lambda x: x if x.sum() > 0 else -x, "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow"),
-    ("numpy", lambda x: cg.tensor(x.numpy()), ""),
-    ("tolist", lambda x: cg.tensor(x.tolist()), ""),
+    ("numpy", lambda x: cg.tensor(x.numpy()), "vmap: It looks like"),
+    ("tolist", lambda x: cg.tensor(x.tolist()), "vmap: It looks like"),
     ("nonzero", lambda x: x.nonzero(), "vmap: We do not support batching operators that can output dynamic shape"),
     ("mask", lambda x: x[x > 1], "vmap: We do not support batching operators that can support dynamic shape"),
 ]

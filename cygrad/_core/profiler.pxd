@@ -6,6 +6,7 @@ event by it; 0, and the token of an observer that was stopped meanwhile, end not
 from cpython.object cimport PyObject
 
 from cygrad._core.node cimport Node
+from cygrad._core.tensor cimport special_active
 
 cdef enum Kind:         # names are in `kinds`
     OPERATOR = 0        # a public operator
@@ -26,7 +27,12 @@ cdef class Observer:
 
 cdef int profiling_threads      # that are observed; while there are none, nobody asks for his own observer
 
+cdef inline bint special_tensors() noexcept:
+    """Say whether any tensor may be special; threads that are observed have operators look, too."""
+    return special_active != profiling_threads
+
 cdef bint is_profiling() noexcept
+cdef bint wants_operands() noexcept
 cdef long long next_sequence_nr() noexcept
 cdef Py_ssize_t begin_event(object name, tuple operands, long long sequence_nr) except -1
 cdef Py_ssize_t begin_node(int kind, Node node, PyObject** grads) except -1

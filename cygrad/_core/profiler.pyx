@@ -11,7 +11,7 @@ from libc.stdlib cimport free, realloc
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from cygrad._core.node cimport Node, grad_mode, grads_list, last_sequence_nr
-from cygrad._core.tensor cimport TensorImpl, sizes_tuple
+from cygrad._core.tensor cimport TensorImpl, sizes_tuple, special_active
 from cygrad._kernels.allocator cimport memory_observer, observe_memory
 
 import sys
@@ -50,10 +50,12 @@ cdef bint is_profiling() noexcept:
 
 cdef void put_observer(Observer observer) noexcept:
     """Set the observer of this thread, or None."""
-    global profiling_threads
+    global profiling_threads, special_active
     cdef Observation* place = observation()
     cdef PyObject* before = place.observer
-    profiling_threads += (observer is not None) - (before is not NULL)
+    cdef int more = (observer is not None) - (before is not NULL)
+    profiling_threads += more
+    special_active += more
     if observer is not None:
         Py_INCREF(observer)
         place.thread = PyThread_get_thread_native_id()
@@ -80,8 +82,13 @@ cdef long long next_sequence_nr() noexcept:
     return <long long>last_sequence_nr + 1 if grad_mode()[0] else -1
 
 
+cdef bint wants_operands() noexcept:
+    """Say whether the observer of this thread, if it has one, looks at the operands of events."""
+    return profiling_threads and is_profiling() and (<Observer>observation().observer).with_shapes
+
+
 cdef Py_ssize_t begin_event(object name, tuple operands, long long sequence_nr) except -1:
-    """Begin the event of an operator; returns its token."""
+    """Begin the event of an operator; returns its token. `operands` may be None where nobody wants them."""
     cdef Observer observer = own_observer()
     return 0 if observer is None else observer.begin(OPERATOR, name, operands, sequence_nr)
 
@@ -111,11 +118,6 @@ def begin_function(str name not None, tuple operands not None):
     """Begin the event of the forward pass of a user's Function; returns its token."""
     cdef Observer observer = own_observer()
     return 0 if observer is None else observer.begin(FUNCTION, name, operands, next_sequence_nr())
-
-
-def begin_operator(str name not None, tuple operands not None):
-    """Begin the event of an operator that is written in Python; returns its token."""
-    return begin_event(name, operands, next_sequence_nr())
 
 
 # ----- What is kept of operands -----

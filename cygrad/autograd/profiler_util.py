@@ -295,7 +295,8 @@ def read_events(recorder: Recorder, origin: int, with_flops: bool, timeout: floa
         events.append(FunctionEvent(
             identifier, shown_name(kind, name), Interval((start - origin) / 1000, (stop - origin) / 1000), thread, kind, _SHOWN[kind][1],
             sequence_nr, is_async=is_async, input_shapes=shapes_as_lists(shapes),
-            structured_input_shapes=[sizes if isinstance(sizes, list) else list(sizes or ()) for sizes in shapes],
+            structured_input_shapes=[[list(item or ()) for item in sizes] if isinstance(sizes, list) else list(sizes or ())
+                                     for sizes in shapes],
             concrete_inputs=list(values), stack=places.texts(stack or ()), cpu_memory_usage=memory,
             flops=flops_of(name, shapes) if with_flops and kind == "operator" else 0))
     _connect(events, [row[8] for row in rows])

@@ -203,6 +203,32 @@ def test_a_range_decorates_functions_that_call_themselves():
     assert len(ranges) == 5 and ranges[2].cpu_parent is ranges[1] and ranges[1].cpu_parent is ranges[0]
 
 
+def test_a_decorated_function_in_two_threads_at_once():
+    """The other thread enters first, and leaves while this one is inside."""
+    inside, leave, left = threading.Event(), threading.Event(), threading.Event()
+
+    @record_function("decorated")
+    def decorated(entered, until):
+        entered.set()
+        assert until.wait(60)
+
+    def work():
+        with profile() as prof:
+            decorated(inside, leave)
+        left.set()
+        profiles.append(prof)
+
+    profiles = []
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert inside.wait(60)
+    with profile() as prof:
+        decorated(leave, left)
+    thread.join()
+    for each in (prof, *profiles):
+        assert [(event.name, event.is_async) for event in each.function_events] == [("decorated", False)]
+
+
 def test_a_range_may_be_used_again():
     label = record_function("label")
     with profile() as prof:

@@ -110,7 +110,7 @@ cdef int accumulate(TensorImpl variable, PyObject* arrived) except -1:
     # A new tensor takes time, in which another thread may be quicker: then again.
     while True:
         old = variable.gradient
-        if special_active and (is_special(grad) or old is not None and is_special(old)):
+        if special_tensors() and (is_special(grad) or old is not None and is_special(old)):
             made = (<object>grad).clone() if old is None else sum_of(old, grad, None)
             break
         if old is not None and not create_graph:

@@ -449,7 +449,7 @@ cdef class ElementwiseNode(Node):
             raise released_error()
         if grads[0] is NULL:
             return 0
-        if special_active and special_tensors() and not by_formula and self.any_special(<TensorImpl>grads[0]):
+        if special_tensors() and not by_formula and self.any_special(<TensorImpl>grads[0]):
             by_formula = True
         # The last partial may be written over the gradient where nobody else holds that: it is in the cache already.
         if (not by_formula and (<TensorImpl>grads[0]).count >= SMALL_COUNT and is_unique(grads[0]) and self.params is None

@@ -28,12 +28,12 @@ cdef class Observer:
 cdef int profiling_threads      # that are observed; while there are none, nobody asks for his own observer
 
 cdef inline bint special_tensors() noexcept:
-    """Say whether any tensor may be special; threads that are observed have operators look, too."""
-    return special_active != profiling_threads
+    """Say whether any tensor may be special: threads that are observed have operators look, too."""
+    return special_active != 0 and special_active != profiling_threads
 
 cdef bint is_profiling() noexcept
 cdef bint wants_operands() noexcept
 cdef long long next_sequence_nr() noexcept
 cdef Py_ssize_t begin_event(object name, tuple operands, long long sequence_nr) except -1
 cdef Py_ssize_t begin_node(int kind, Node node, PyObject** grads) except -1
-cpdef int end_event(Py_ssize_t token) except -1
+cdef int end_event(Py_ssize_t token) except -1

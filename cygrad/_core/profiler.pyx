@@ -104,7 +104,7 @@ cdef Py_ssize_t begin_node(int kind, Node node, PyObject** grads) except -1:
                           else None, <long long>node.sequence_nr)
 
 
-cpdef int end_event(Py_ssize_t token) except -1:
+cdef int end_event(Py_ssize_t token) except -1:
     """End an event of this thread."""
     cdef Observer observer
     if token:
@@ -118,6 +118,11 @@ def begin_function(str name not None, tuple operands not None):
     """Begin the event of the forward pass of a user's Function; returns its token."""
     cdef Observer observer = own_observer()
     return 0 if observer is None else observer.begin(FUNCTION, name, operands, next_sequence_nr())
+
+
+def end_function(Py_ssize_t token):
+    """End the event of a Function."""
+    end_event(token)
 
 
 # ----- What is kept of operands -----

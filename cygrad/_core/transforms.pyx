@@ -299,13 +299,9 @@ cdef Py_ssize_t begin_operator(object name, PyObject** arguments, Py_ssize_t cou
     return begin_event(name, tuple([<object>arguments[k] for k in range(count)]) if wants_operands() else None, next_sequence_nr())
 
 
-cdef int end_operator(Py_ssize_t event) except -1:
-    return end_event(event)
-
-
 def make_operator(str name not None, function):
     """Return an operator: calls its function where no tensor is special; binds as a method."""
     return cg_new_operator(function, name)
 
 
-cg_prepare_operators(&special_active, any_special, call_special, begin_operator, end_operator)
+cg_prepare_operators(&special_active, any_special, call_special, begin_operator, end_event)

@@ -12,7 +12,7 @@ from cygrad._core.engine import FunctionNode
 from cygrad._core.inplace import check_dirty, guard_view, record_dirty, view_as_itself
 from cygrad._core.levels import special_tensors
 from cygrad._core.node import is_grad_enabled
-from cygrad._core.profiler import begin_function, end_event
+from cygrad._core.profiler import begin_function, end_function
 from cygrad._core.saved import SavedTensor, released_error_of, save_for
 from cygrad.autograd.grad_mode import no_grad, set_grad_enabled
 from cygrad.tensor import Tensor
@@ -246,7 +246,7 @@ class Function:
             return _finished(ctx, tensors, result, recorded), ctx
         finally:
             if event:
-                end_event(event)
+                end_function(event)
 
 
 def _finished(ctx: FunctionCtx, inputs: list[Tensor | None], result: Any, recorded: bool) -> Any:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad._core.levels import Level, batched_level, innermost_level, is_batched
 from cygrad._core.node import is_grad_enabled
 from cygrad.creation import empty, empty_like, from_numpy, int64, resolve_device, size_from_arguments
 from cygrad.tensor import Tensor
@@ -308,6 +309,10 @@ def normal(
             "normal() received an invalid combination of arguments: expected a size with two numbers, "
             "and none with a tensor, whose shape is taken"
         )
+    if any(map(is_batched, tensors)):
+        _check_same(*tensors)
+        drawn = randn(*sum(tensor.detach() for tensor in tensors).shape, generator=generator, rng=rng, dtype=dtype or tensors[0].dtype)
+        return drawn * (std.detach() if isinstance(std, Tensor) else std) + (mean.detach() if isinstance(mean, Tensor) else mean)
     center, spread = (p.detach().numpy() if isinstance(p, Tensor) else float(p) for p in (mean, std))
     if not np.all(np.greater_equal(spread, 0)):
         expected = "all elements of std >= 0.0" if isinstance(std, Tensor) else f"std >= 0.0, but found std {std}"
@@ -346,6 +351,10 @@ def bernoulli(
         >>> cygrad.bernoulli(cygrad.tensor([0.0, 1.0]))
         tensor([0., 1.])
     """
+    if is_batched(input):
+        _check_same(input)
+        drawn = rand(*input.shape, generator=generator, rng=rng, dtype=input.dtype if input.is_floating_point() else None)
+        return (drawn < (input.detach() if p is None else p)).to(input.dtype)
     chance: Any = _checked(input).detach().numpy() if p is None else float(p)
     if p is None:
         _require_floating("bernoulli", chance)
@@ -433,8 +442,11 @@ def _drawn(
     requires_grad: bool,
 ) -> Tensor:
     if out is None:
-        result = empty(size, dtype=dtype, device=device, requires_grad=requires_grad)
+        levels = _levels_that_differ()
+        result = empty((*(level.size for level in levels), *size), dtype=dtype, device=device, requires_grad=requires_grad)
         sample(stream, result.detach().numpy())
+        for level in levels:
+            result = level.leave(result)
         return result
     if out.requires_grad and is_grad_enabled():
         raise RuntimeError(
@@ -449,6 +461,27 @@ def _drawn(
     return out.requires_grad_(requires_grad or out.requires_grad)
 
 
+def _levels_that_differ() -> list[Level]:
+    """Return the calls of vmap, outer ones first, that this thread is in and that want other numbers for each example."""
+    levels: list[Level] = []
+    level = innermost_level()
+    while level is not None:
+        if level.randomness == "error":
+            raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+                               "randomness flags on vmap or perform the randomness operation out of vmap")
+        if level.randomness == "different":
+            levels.insert(0, level)
+        level = level.outer
+    return levels
+
+
+def _check_same(*parameters: Any) -> None:
+    """Refuse parameters that differ among the examples of a vmap that wants the same numbers for all."""
+    if any(level.randomness == "same" for level in map(batched_level, parameters) if level is not None):
+        raise RuntimeError("Vmap does not currently support same randomness with a batched tensor input. Please use different randomness "
+                           "with vmap")
+
+
 def _drawn_like(
     template: Tensor,
     sample: Sample,
@@ -457,7 +490,9 @@ def _drawn_like(
     device: Device | str | None,
     requires_grad: bool,
 ) -> Tensor:
-    result = empty_like(_checked(template), dtype=dtype, device=device, requires_grad=requires_grad)
+    if is_batched(_checked(template)) or _levels_that_differ():
+        return _drawn(tuple(template.shape), sample, stream, None, dtype or template.dtype, device, requires_grad)
+    result = empty_like(template, dtype=dtype, device=device, requires_grad=requires_grad)
     array = result.detach().numpy()
     # in index order whatever the strides, so that a seed means the same for every layout
     drawn = array if array.flags.c_contiguous else np.empty(array.shape, array.dtype)
@@ -510,15 +545,18 @@ def _normal(mean: Any, std: Any) -> Sample:
 
 
 def _permutation(stream: np.random.Generator, array: np.ndarray) -> None:
-    largest = array.size - 1
+    largest = array.shape[-1] - 1
     if array.dtype.kind == "b":
         raise NotImplementedError("\"randperm\" not implemented for 'bool': expected a dtype of numbers")
     if largest > _limits(array.dtype)[1]:
         raise RuntimeError(
             f"value cannot be converted to type {array.dtype} without overflow: up to {largest} is drawn"
         )
-    array[:] = np.arange(array.size)
-    stream.shuffle(array)
+    array[...] = np.arange(array.shape[-1])
+    if array.ndim == 1:
+        stream.shuffle(array)
+    else:
+        stream.permuted(array, axis=-1, out=array)      # one for each example
 
 
 def _integers(low: Any, high: Any) -> Sample:

@@ -45,7 +45,7 @@ cdef class ElementwiseNode(Node):
     cdef double constants[PARAMS]       # parameters of the row, likewise
     cdef int read_saved(self, int k, Value* value, list unpacked) except -1
     cdef TensorImpl scalar_tensor(self, int place)
-    cdef bint any_special(self, TensorImpl g)
+    cdef bint saved_special(self)
     cdef TensorImpl fused(self, Op op, int k, TensorImpl g, TensorImpl target, list unpacked)
     cdef TensorImpl differentiable(self, Op op, int k, TensorImpl g, list unpacked)
 

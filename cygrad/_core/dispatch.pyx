@@ -12,7 +12,7 @@ from cygrad._core.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach
                                 with_own_history)
 from cygrad._core.profiler cimport begin_event, end_event, next_sequence_nr, profiling_threads, special_tensors, wants_operands
 from cygrad._core.saved cimport released_error, saved_name
-from cygrad._core.levels cimport is_special
+from cygrad._core.levels cimport Batch, is_special, leave, plain_batch
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_out, converted, copy_of, empty_for,
                                     fill_operand, fits, number_of, out_argument, out_shape_error, overlaps, same_shape, shape_is,
@@ -431,10 +431,10 @@ cdef class ElementwiseNode(Node):
         memset(tensor.data, 0, tensor.count * cg_itemsize[self.dtype])
         return tensor
 
-    cdef bint any_special(self, TensorImpl g):
-        """Say whether the gradient or what is saved has tangents, or is one example of many."""
+    cdef bint saved_special(self):
+        """Say whether what is saved has tangents, or is one example of many."""
         cdef object saved
-        for saved in (g, self.saved0, self.saved1, self.saved2, self.result):
+        for saved in (self.saved0, self.saved1, self.saved2, self.result):
             if saved is not None and (not isinstance(saved, TensorImpl) or is_special(<TensorImpl>saved)):
                 return True
         return False
@@ -442,6 +442,7 @@ cdef class ElementwiseNode(Node):
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         cdef Op op = <Op>self.op
         cdef TensorImpl g, part, target = None
+        cdef Batch batch = None
         cdef list unpacked = None
         cdef int k, last = -1
         cdef bint by_formula = grad_mode()[0] != 0
@@ -449,10 +450,12 @@ cdef class ElementwiseNode(Node):
             raise released_error()
         if grads[0] is NULL:
             return 0
-        if special_tensors() and not by_formula and self.any_special(<TensorImpl>grads[0]):
-            by_formula = True
+        if special_tensors() and not by_formula and (self.saved_special() or is_special(<TensorImpl>grads[0])):
+            # Gradients of many examples at once are one gradient that broadcasts to what is saved.
+            batch = plain_batch(<TensorImpl>grads[0])
+            by_formula = batch is None or self.saved_special()
         # The last partial may be written over the gradient where nobody else holds that: it is in the cache already.
-        if (not by_formula and (<TensorImpl>grads[0]).count >= SMALL_COUNT and is_unique(grads[0]) and self.params is None
+        if (not by_formula and batch is None and (<TensorImpl>grads[0]).count >= SMALL_COUNT and is_unique(grads[0]) and self.params is None
                 and (<TensorImpl>grads[0]).dtype_nr == self.dtype):
             target = <TensorImpl>grads[0]
             for k in range(op.arity):
@@ -468,6 +471,8 @@ cdef class ElementwiseNode(Node):
                 part = g
             elif by_formula:
                 part = self.differentiable(op, k, g, unpacked)
+            elif batch is not None:
+                part = leave(self.fused(op, k, batch.inner, None, unpacked), batch.level)
             else:
                 part = self.fused(op, k, g, target if k == last else None, unpacked)
             if self.params is not None:

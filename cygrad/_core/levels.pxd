@@ -32,6 +32,7 @@ cdef unsigned long long* ceiling() noexcept nogil       # levels from this numbe
 cdef Dual visible_dual(TensorImpl tensor)
 cdef bint is_special(TensorImpl tensor) noexcept
 cdef Batch batch_of(TensorImpl tensor)
+cdef Batch plain_batch(TensorImpl tensor)
 cdef TensorImpl tangent_at(TensorImpl tensor, Level level)
 cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except -1
 cdef TensorImpl enter(TensorImpl tensor, Level level)

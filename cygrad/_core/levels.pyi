@@ -1,5 +1,6 @@
-from typing import Any
+from typing import Any, final
 
+@final
 class Level:
     number: int
     size: int
@@ -9,6 +10,13 @@ class Level:
     def enter(self, tensor: Any) -> Any: ...
     def leave(self, tensor: Any) -> Any: ...
     def holds(self, tensor: object) -> bool: ...
+
+@final
+class Dual: ...
+
+@final
+class Batch:
+    inner: Any
 
 def innermost_level() -> Level | None: ...
 def enter_level(size: int = -1, randomness: Any = None) -> Level: ...

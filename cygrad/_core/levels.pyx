@@ -264,6 +264,15 @@ cdef Batch batch_of(TensorImpl tensor):
     return batch
 
 
+cdef Batch plain_batch(TensorImpl tensor):
+    """Return the batch of a tensor if a kernel may compute all of it as it is, else None."""
+    cdef Batch batch
+    if not tensor.flags & BATCHED:
+        return None
+    batch = batch_of(tensor)
+    return None if is_special(batch.inner) else batch
+
+
 cdef bint is_special(TensorImpl tensor) noexcept:
     """Say whether operators on a tensor go another way in this thread now."""
     return tensor.flags & BATCHED != 0 or visible_dual(tensor) is not None

@@ -183,15 +183,15 @@ cdef class TensorBase(TensorImpl):
         return complex(only_element(self))
 
 
-def item_at(TensorImpl tensor, key):
+def _item_at(TensorImpl tensor, key):
     return get_item(tensor, key)
 
 
-def set_item_at(TensorImpl tensor, key, value):
+def _set_item_at(TensorImpl tensor, key, value):
     set_item(tensor, key, value)
 
 
-cdef object looking_item = make_operator("__getitem__", item_at), looking_set_item = make_operator("__setitem__", set_item_at)
+cdef object looking_item = make_operator("__getitem__", _item_at), looking_set_item = make_operator("__setitem__", _set_item_at)
 
 
 # ----- Factories of functions -----

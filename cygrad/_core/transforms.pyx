@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from cygrad._core.dispatch cimport (IDENTITY, NO_PARTIAL, Op, PARAMS, any_needs_grad, elementwise, map_kernel, pack_params,
                                     result_dtype, set_special)
-from cygrad._core.levels cimport Dual, Level, add_tangent, batch_of, ceiling, enter, is_special, leave, visible_dual
+from cygrad._core.levels cimport Batch, Dual, Level, add_tangent, batch_of, ceiling, enter, is_special, leave, plain_batch, visible_dual
 from cygrad._core.node cimport RESULT, grad_mode
 from cygrad._core.operands cimport Value, number_of
 from cygrad._core.profiler cimport begin_event, end_event, next_sequence_nr, profiling_threads, wants_operands
@@ -121,11 +121,17 @@ cdef TensorImpl partial_product(Op op, int k, TensorImpl tangent, Value* values,
     cdef int reads = op.partial_reads[k], masks = 0, count = 1, j
     cdef Value operands[5]
     cdef double packed[PARAMS]
+    cdef TensorImpl tensor
     cdef list arguments
-    cdef bint by_formula = grad_mode()[0] != 0 and (needs_grad(tangent) or any_needs_grad(op.arity, values)) or is_special(tangent)
+    cdef Batch batch = plain_batch(tangent) if is_special(tangent) else None
+    cdef TensorImpl inner = tangent if batch is None else batch.inner
+    cdef bint by_formula = is_special(inner) or grad_mode()[0] != 0 and (needs_grad(inner) or any_needs_grad(op.arity, values))
     for j in range(op.arity):
-        by_formula = by_formula or reads >> j & 1 and values[j].tensor is not NULL and is_special(<TensorImpl>values[j].tensor)
-    by_formula = by_formula or reads >> RESULT & 1 and is_special(result)
+        if reads >> j & 1 and values[j].tensor is not NULL:
+            tensor = <TensorImpl>values[j].tensor
+            by_formula = by_formula or is_special(tensor) or batch is not None and tensor.ndim > tangent.ndim
+    if reads >> RESULT & 1:
+        by_formula = by_formula or is_special(result) or batch is not None and result.ndim > tangent.ndim
     if by_formula:
         arguments = [tangent]
         for j in range(op.arity):
@@ -138,7 +144,7 @@ cdef TensorImpl partial_product(Op op, int k, TensorImpl tangent, Value* values,
             arguments.append(params[j])
         product = op.reading(k)(*arguments)
         return product if isinstance(product, TensorImpl) else (<object>tangent).new_zeros((<object>result).shape)
-    operands[0].tensor = <PyObject*>tangent
+    operands[0].tensor = <PyObject*>inner
     for j in range(op.arity):
         if reads >> j & 1:
             operands[count] = values[j]
@@ -150,7 +156,8 @@ cdef TensorImpl partial_product(Op op, int k, TensorImpl tangent, Value* values,
         count += 1
     if op.params:
         pack_params(op, params, dtype, packed)
-    return map_kernel(op.partial_kernel[k], dtype, dtype, masks, count, operands, packed if op.params else NULL, op.cost, None)
+    tensor = map_kernel(op.partial_kernel[k], dtype, dtype, masks, count, operands, packed if op.params else NULL, op.cost, None)
+    return tensor if batch is None else leave(tensor, batch.level)
 
 
 cdef TensorImpl scalar(Value* value, int dtype):

@@ -7,7 +7,8 @@ import threading
 import pytest
 
 import cygrad as cg
-from cygrad.autograd import Function
+from cygrad.autograd import Function, forward_ad
+from cygrad.autograd.graph import saved_tensors_hooks
 from cygrad.autograd.profiler import profile, record_function
 
 EVALUATE = "autograd::engine::evaluate_function: "
@@ -459,6 +460,26 @@ def test_an_exception_ends_the_profile():
     with profile() as again:
         cg.ones(2) + 1
     assert names(again) == ["aten::add"]
+
+
+# ----- The same results -----
+def test_a_profile_changes_no_bit():
+    """Nor which way a node computes: saved tensors that hooks packed, tangents, sums of gradients."""
+    start = cg.linspace(-1, 1, 3000)
+
+    def compute():
+        x = start.clone().requires_grad_()
+        with saved_tensors_hooks(lambda tensor: tensor.clone(), lambda tensor: tensor):
+            y = (x.tanh() * x.exp()).sigmoid()
+        (y * x + y.sin()).sum().backward()
+        with forward_ad.dual_level():
+            tangent = forward_ad.unpack_dual(forward_ad.make_dual(start, start + 1).tanh()).tangent
+        return x.grad, tangent
+
+    expected = compute()
+    with profile(record_shapes=True, profile_memory=True, with_stack=True):
+        observed = compute()
+    assert all(cg.equal(a, b) for a, b in zip(expected, observed, strict=True))
 
 
 # ----- Off -----

@@ -153,6 +153,9 @@ def test_sorting(events):
     assert order(sort_by="cpu_time") == order(sort_by="cpu_time_total") == ["label", "aten::matmul", "aten::add"]
     assert order(sort_by="self_cpu_memory_usage") == ["aten::matmul", "label", "aten::add"]
     assert [average.key for average in averages] == ["label", "aten::matmul", "aten::add"], "the list itself stays as it is"
+    for key in ("cpu_time", "cuda_time", "cpu_time_total", "cuda_time_total", "cpu_memory_usage", "cuda_memory_usage",
+                "self_cpu_memory_usage", "self_cuda_memory_usage", "count"):
+        assert sorted(order(sort_by=key)) == ["aten::add", "aten::matmul", "label"]
     with pytest.raises(AttributeError, match="'FunctionEventAvg' object has no attribute 'nonsense': sort by cpu_time"):
         averages.table(sort_by="nonsense")
 

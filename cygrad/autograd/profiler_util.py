@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 import time
@@ -280,7 +281,24 @@ class EventList(list[Any]):
 
 # ----- From what was recorded -----
 def read_events(recorder: Recorder, origin: int, with_flops: bool, timeout: float | None) -> list[FunctionEvent]:
-    """Return the events of a recorder, connected; times count from `origin` (ns). After `timeout` seconds the rest is left out."""
+    """Return the events of a recorder, connected; times count from `origin` (ns). After `timeout` seconds the rest is left out.
+
+    The garbage collector rests meanwhile: all that is made here stays, and looking at it again and again takes most of the time.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        events = _without_repeats(_connected(recorder, origin, with_flops, timeout))
+        _follow_nodes(events)
+        _count_once(events)
+    finally:
+        if collects:
+            gc.enable()
+    return events
+
+
+def _connected(recorder: Recorder, origin: int, with_flops: bool, timeout: float | None) -> list[FunctionEvent]:
+    """Return an event for each record, each a child of the innermost one that contains it."""
     started = time.perf_counter_ns()
     rows = recorder.rows()
     events: list[FunctionEvent] = []
@@ -299,21 +317,14 @@ def read_events(recorder: Recorder, origin: int, with_flops: bool, timeout: floa
                                      for sizes in shapes],
             concrete_inputs=list(values), stack=places.texts(stack or ()), cpu_memory_usage=memory,
             flops=flops_of(name, shapes) if with_flops and kind == "operator" else 0))
-    _connect(events, [row[8] for row in rows])
-    events = _without_repeats(events)
-    _follow_nodes(events)
-    _count_once(events)
-    return events
-
-
-def _connect(events: Sequence[FunctionEvent], parents: Sequence[int]) -> None:
-    """Make each event a child of the innermost one that contains it."""
+    parents = [row[8] for row in rows]
     for event, parent in zip(events, parents, strict=False):
         while parent >= 0 and (events[parent].is_async or events[parent].time_range.end < event.time_range.end):
             parent = parents[parent]
         if parent >= 0 and not event.is_async:
             event.cpu_parent = events[parent]
             events[parent].cpu_children.append(event)
+    return events
 
 
 def _without_repeats(events: Iterable[FunctionEvent]) -> list[FunctionEvent]:
@@ -369,6 +380,6 @@ class _Places:
 
     def _text(self, code: CodeType, offset: int) -> str:
         folder = next((folder for folder in self._folders if code.co_filename.startswith(folder)), "")
-        line = next((line for start, end, line in code.co_lines() if start <= offset < end), code.co_firstlineno)
+        line = next((line for start, end, line in code.co_lines() if start <= offset < end), None) or code.co_firstlineno
         text = f"{code.co_filename.removeprefix(folder)}({line}): {code.co_name}"
         return self._texts.setdefault((id(code), offset), text)

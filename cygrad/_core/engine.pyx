@@ -322,7 +322,8 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
             if profiling_threads:
                 event = begin_node(EVALUATION, <Node>run.evaluating, NULL)
             run_node(&run, index, keep_graph, captures, captured)
-            end_event(event)
+            if event:
+                end_event(event)
         run.evaluating = NULL
         run_callbacks(&run)
     except BaseException:

@@ -12,6 +12,7 @@ from cygrad._core.creation import arange_into, empty_tensor, fill_value
 from cygrad._core.interop import from_array
 from cygrad._core.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
 from cygrad._core.tensor import TensorImpl
+from cygrad._core.transforms import make_operator
 from cygrad.device import device as Device
 from cygrad.device import resolve_device
 
@@ -278,7 +279,7 @@ def _like(name: str, value: float | None, doc: str) -> Callable[..., Any]:
 
     factory.__name__ = factory.__qualname__ = name
     factory.__doc__ = f"{doc}\n\n>>> import cygrad\n>>> cygrad.{name}(cygrad.zeros(2)).shape\ncygrad.Size([2])\n"
-    return factory
+    return make_operator(name, factory)
 
 
 empty_like = _like("empty_like", None, "Return an unset tensor of the shape, dtype and layout of another.")

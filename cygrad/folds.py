@@ -171,15 +171,15 @@ cumprod_ = overwriting(cumprod)
 
 def _cumprod_gradient(x: Any, g: Any, y: Any, dim: int) -> Any:
     """Return the gradient of a running product: each element meets what is before it and all products behind it."""
-    if not x.shape or not x.shape[dim]:
-        return g
-    if not bool((x == 0).any()):
+    if x.shape and not bool((x == 0).any()):
         return (g * y)._cumsum(dim, True) / x
     return x._cumprod_gradient_at_zeros(g, y, dim)
 
 
 def _cumprod_gradient_at_zeros(x: Any, g: Any, y: Any, dim: int) -> Any:
     """Return the same where elements may be zero."""
+    if not x.shape or not x.shape[dim]:
+        return g
     size = x.shape[dim]
     behind = [g.select(dim, size - 1)]
     for place in range(size - 2, -1, -1):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad._core.levels import batched_level, dual_levels, tangent_of
 from cygrad.creation import get_default_dtype
 
 if TYPE_CHECKING:
@@ -84,6 +85,10 @@ def set_printoptions(
 
 def tensor_repr(tensor: Tensor) -> str:
     """Return the text of `tensor` with its dtype and history where they are not the default."""
+    level = batched_level(tensor)
+    if level is not None:       # its values are those of all examples
+        inner = tensor_repr(level.enter(tensor)).replace("\n", "\n    ")
+        return f"BatchedTensor(lvl={level.number}, bdim=0, value=\n    {inner}\n)"
     class_name = type(tensor).__name__
     prefix = "tensor(" if class_name == "Tensor" else class_name + "("
     array = tensor.detach().numpy()
@@ -101,12 +106,14 @@ def tensor_repr(tensor: Tensor) -> str:
     if not dtype_is_evident:
         suffixes.append(f"dtype={tensor.dtype}")
     suffixes += _history(tensor)
+    tangents = [tangent_of(tensor, level) for level in reversed(dual_levels((tensor,)))]
+    suffixes += [f"tangent={tensor_repr(tangent)}" for tangent in tangents[:1]]
     return _join_suffixes(prefix + _array_text(array, indent=len(prefix)), suffixes, indent=len(prefix))
 
 
 def tensor_format(tensor: Tensor, spec: str) -> str:
     """Return `format(tensor, spec)`: a 0-d tensor formats like its number, any other takes no `spec`."""
-    if tensor.dim() == 0:
+    if tensor.dim() == 0 and batched_level(tensor) is None:
         return format(tensor.item(), spec)
     return object.__format__(tensor, spec)
 

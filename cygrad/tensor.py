@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -308,6 +309,7 @@ class Tensor(TensorBase):
         """Return the int64 numbers below `end`."""
         return creation.arange(end)
 
+    @functools.partial(make_operator, "new_full")
     def new_full(self, size: Any, fill_value: Any, **keywords: Any) -> Tensor:
         """Return a tensor full of a number, in the dtype of this tensor."""
         return creation.full(size, fill_value, **{"dtype": self.dtype, **keywords})
@@ -346,7 +348,7 @@ def _new_like(name: str, factory: Callable[..., Tensor]) -> Callable[..., Tensor
         return factory(*size, **{"dtype": self.dtype, **keywords})
 
     method.__name__, method.__doc__ = "new_" + name, f"Call `{name}` with the dtype of this tensor."
-    return method
+    return make_operator(method.__name__, method)
 
 
 _attach_methods()

@@ -18,6 +18,7 @@ import pytest
 import cygrad as cg
 from cygrad._kernels.threads import thread_report
 from cygrad._testing import threads_used
+from cygrad.func import vmap
 from cygrad.ops import ELEMENTWISE, formula
 
 KINDS = {
@@ -231,6 +232,7 @@ def write(key):
 
 
 INDEX = cg.tensor([[2, 0], [0, 0], [2, 0]])     # for scatter_reduce: places that are hit once, several times and never
+EXAMPLES = cg.tensor(np.arange(12.0).reshape(4, 3) / 7)
 SOURCE = cg.zeros(5, 2, dtype=cg.float64, requires_grad=True)
 
 RULE_SAMPLES = {
@@ -245,6 +247,7 @@ RULE_SAMPLES = {
     "permute": [(lambda x: x.permute(2, 0, 1), (2, 3, 2)), (lambda x: x.T, (2, 1, 3))],
     "transpose": [(lambda x: x.transpose(0, -1), (2, 1, 3)), (lambda x: x.mT, (2, 2, 3))],
     "t": [(lambda x: x.t(), (2, 3)), (lambda x: x.T, (2, 3))],
+    "enter": [(lambda x: vmap(lambda row: row * x)(EXAMPLES), (3,)), (lambda x: vmap(lambda row: x @ row)(EXAMPLES), (2, 3))],
     "expand": [
         (lambda x: x.expand(3, 2, 4), (2, 1)),
         (lambda x: x.expand(2, -1), (3,)),

@@ -30,9 +30,9 @@ cdef object array_of(TensorImpl tensor):
     cdef numpy.npy_intp strides[MAX_DIMS]
     cdef int d, flags = 0 if tensor.storage.readonly else numpy.NPY_ARRAY_WRITEABLE
     if tensor.flags & BATCHED:
-        raise RuntimeError("vmap: It looks like you're calling .item() on a Tensor, or are attempting to use a Tensor in some "
-                           "data-dependent control flow, or to give it to NumPy. Inside of vmap a tensor has no values of its own: use "
-                           "cygrad.where() for control flow, or compute such things outside of vmap.")
+        raise RuntimeError("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item(), .tolist() "
+                           "or .numpy(): inside of vmap a tensor has no values of its own. Use cygrad.where() for control flow, or compute "
+                           "such things outside of vmap.")
     for d in range(tensor.ndim):
         shape[d], strides[d] = tensor.sizes[d], tensor.strides[d] * cg_itemsize[tensor.dtype_nr]
     array = numpy.PyArray_New(numpy.ndarray, tensor.ndim, shape, type_by_number[tensor.dtype_nr], strides, tensor.data, 0, flags, None)

@@ -8,8 +8,8 @@ from libc.stdint cimport intptr_t
 from cygrad._core.node cimport NODE_ACCUMULATES, Node, edge, gradient_edge, leaf_of
 from cygrad._core.profiler cimport special_tensors as tensors_may_be_special
 from cygrad._core.rules cimport record, rule_op, wanted
-from cygrad._core.tensor cimport (BATCHED, DUAL, REQUIRES_GRAD, TensorImpl, VIEW, inherit_special, new_tensor, offset_of, shallow_copy,
-                                  sizes_tuple, special_active, view_of)
+from cygrad._core.tensor cimport (BATCHED, DUAL, REQUIRES_GRAD, RETIRED, TensorImpl, VIEW, inherit_special, new_tensor, offset_of,
+                                  shallow_copy, sizes_tuple, special_active, view_of)
 from cygrad._kernels.elementwise cimport MAX_DIMS
 
 cdef extern from *:
@@ -346,6 +346,13 @@ def fresh(TensorImpl tensor not None):
     return result
 
 
+def retire(TensorImpl leaf not None):
+    """Note that no other derivative than its own will ask for the gradient of a tensor that `fresh` has made."""
+    while leaf.flags & BATCHED:
+        leaf = (<Batch>leaf.special).inner
+    leaf.flags |= RETIRED
+
+
 def without_history(TensorImpl tensor not None):
     """Return a tensor of the same value and tangents that needs no gradient."""
     cdef TensorImpl result
@@ -377,7 +384,7 @@ def reaches_other_leaves(tuple outputs not None, tuple own not None):
         node = waiting.pop()
         if node.flags & NODE_ACCUMULATES:
             tensor = leaf_of(node)
-            if <size_t><PyObject*>tensor not in mine:
+            if not tensor.flags & RETIRED and <size_t><PyObject*>tensor not in mine:
                 return True
             continue
         if <size_t><PyObject*>node in seen:
@@ -398,6 +405,15 @@ def is_batched(tensor):
 def batched_level(tensor):
     """Return the innermost level that a tensor is batched at, or None."""
     return batch_of(tensor).level if isinstance(tensor, TensorImpl) and (<TensorImpl>tensor).flags & BATCHED else None
+
+
+def batch_levels(TensorImpl tensor not None):
+    """Return the levels that a tensor is batched at, the outermost first."""
+    cdef list levels = []
+    while tensor.flags & BATCHED:
+        levels.insert(0, batch_of(tensor).level)
+        tensor = (<Batch>tensor.special).inner
+    return levels
 
 
 def special_tensors():

@@ -10,7 +10,7 @@ from cygrad._core.dispatch cimport Op, elementwise
 from cygrad._core.operands cimport Value, out_argument, to_value
 from cygrad._core.interop cimport array_of
 from cygrad._core.profiler cimport begin_event, end_event, next_sequence_nr, profiling_threads
-from cygrad._core.tensor cimport TensorImpl, special_active
+from cygrad._core.tensor cimport BATCHED, TensorImpl, special_active
 from cygrad._core.indexing cimport get_item, set_item
 from cygrad._kernels.elementwise cimport cg_kind
 
@@ -153,6 +153,9 @@ cdef class TensorBase(TensorImpl):
         raise TypeError("Tensor does not support deleting items; select the ones to keep")
 
     def __bool__(self):
+        if self.flags & BATCHED:
+            raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. Inside of vmap "
+                               "a tensor has no values of its own: use cygrad.where() instead of `if`.")
         if self.count != 1:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if self.count == 0 else
                                "Boolean value of Tensor with more than one value is ambiguous; use any() or all()")

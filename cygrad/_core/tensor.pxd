@@ -26,6 +26,7 @@ cdef enum:
     DUAL = 4096                     # `special` is a Dual: it has a tangent
     BATCHED = 8192                  # `special` is a Batch: one of many examples, of which vmap computes all at once
     SPECIAL = DUAL | BATCHED
+    RETIRED = 16384                 # a leaf of a function's derivative, of which nobody else will ask for a gradient
     INLINE_DIMS = 8
 
 cdef class ManyDims:

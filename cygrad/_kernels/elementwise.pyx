@@ -192,7 +192,7 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
     while index < stop:
         n = stop - index
         for k in range(count):
-            if not direct[k]:
+            if not direct[k] and strides[k]:
                 n = min(n, BLOCK)
                 break
         if ndim > 1 and row >= LONG_ROW:

@@ -120,6 +120,9 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         grad_tensors = grad_variables
     chosen = None if inputs is None else _inputs(inputs, "backward")
     outputs = _items(tensors)
+    if special_tensors() and any(batched_level(output) is not None for output in outputs):
+        raise RuntimeError("backward() called inside a functorch transform. This is not supported: inside of vmap use cygrad.func.grad, or "
+                           "autograd.grad, which return gradients instead of adding to `.grad`")
     weights = _weights(outputs, grad_tensors)
     for item in chosen or ():
         if isinstance(item, TensorImpl):

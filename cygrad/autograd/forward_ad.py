@@ -70,8 +70,13 @@ class dual_level(ContextDecorator):
 # ----- Dual tensors -----
 def dual(primal: Any, tangent: Any, level: Any) -> Any:
     """Return a view of a tensor that has a tangent at a level."""
+    for name, value in (("primal", primal), ("tangent", tangent)):
+        if not value.is_floating_point():
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
     if tangent.shape != primal.shape:
-        raise RuntimeError(f"Expected tangent to have the same shape as primal, {list(primal.shape)}, but got {list(tangent.shape)}")
+        raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+                           f"supported. Tensor is of size {list(primal.shape)} while the given forward gradient is of size "
+                           f"{list(tangent.shape)}.")
     if tangent.dtype != primal.dtype:
         raise RuntimeError(f"Expected tangent to have the same dtype as primal, {primal.dtype}, but got {tangent.dtype}")
     result = primal.view_as(primal)
@@ -97,8 +102,6 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     for name, value in (("primal", tensor), ("tangent", tangent)):
         if not isinstance(value, TensorImpl):
             raise TypeError(f"make_dual(): argument '{name}' must be Tensor, not {type(value).__name__}")
-        if not value.is_floating_point():
-            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
     if tangent_of(tensor, current) is not None:
         raise RuntimeError("Cannot create a dual Tensor of a tensor that has a tangent at this level already: unpack_dual() it first")
     if tangent_of(tangent, current) is not None:

@@ -24,6 +24,7 @@ class FunctionCtx(FunctionNode):
     """The context of one call of a Function, which is the node of the graph too."""
 
     _function: type[Function]
+    _converted: tuple[int, Any, Any] | None = None      # the last gradient that had another dtype than its input, for gradcheck
 
     def __init__(self, function: type[Function], needs_input_grad: tuple[bool, ...]) -> None:
         self._function, self.needs_input_grad = function, needs_input_grad
@@ -124,7 +125,10 @@ class FunctionCtx(FunctionNode):
             except RuntimeError:
                 raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {position - 1} - got "
                                    f"{list(part.shape)} but expected shape compatible with {list(shape)}") from None
-        return part if part.dtype == dtype else part.to(dtype)
+        if part.dtype == dtype:
+            return part
+        self._converted = position, part.dtype, dtype
+        return part.to(dtype)
 
 
 def _check_saved(rule: str, tensors: tuple[Any, ...]) -> None:

@@ -63,17 +63,17 @@ def _tangent(ctx: FunctionCtx, argument: Any, level: Any) -> Any:
 def _attach(ctx: FunctionCtx, level: Any, outputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> None:
     """Check what jvp returned and give it to the outputs."""
     if len(tangents) != len(outputs):
-        raise RuntimeError(f"A custom Function's forward is returning {len(outputs)} outputs but its jvp is returning {len(tangents)} "
-                           f"tangents: {ctx._function.__name__}.jvp must return one for each output")
+        raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got "
+                           f"{len(tangents)}): {ctx._function.__name__}.jvp must return one for each output")
     for number, (output, tangent) in enumerate(zip(outputs, tangents, strict=True)):
         if tangent is None or not isinstance(output, Tensor) or not output.is_floating_point():
             continue
         if not isinstance(tangent, Tensor):
             raise TypeError(f"expected Tensor or None (got {type(tangent).__name__}) as tangent {number} of {ctx._function.__name__}.jvp")
         if tangent.shape != output.shape or tangent.dtype != output.dtype:
-            raise RuntimeError(f"{ctx._function.__name__}.jvp returned a tangent of shape {list(tangent.shape)} and dtype "
-                               f"{tangent.dtype} for "
-                               f"output {number}, which has shape {list(output.shape)} and dtype {output.dtype}")
+            raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+                               f"supported. {ctx._function.__name__}.jvp returned shape {list(tangent.shape)} and dtype {tangent.dtype} "
+                               f"for output {number}, which has shape {list(output.shape)} and dtype {output.dtype}")
         if id(output) not in ctx._non_differentiable:
             set_tangent(output, level, tangent)
 
@@ -146,6 +146,8 @@ def _generated(function: type[Function], outer: Any, arguments: tuple[Any, ...])
             exit_level(level)
 
     class Batched(Function):
+        generate_vmap_rule = True
+
         @staticmethod
         def forward(*inputs: Any) -> Any:
             return seen(lambda level, examples: function.forward(*examples), inputs)

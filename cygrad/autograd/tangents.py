@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cygrad._core.levels import fresh, has_tangent, set_tangent, tangent_of
+from cygrad._core.levels import batch_levels, fresh, has_tangent, set_tangent, tangent_of
 from cygrad._core.node import is_grad_enabled
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.transforms import forward_rules, over_tensors, tensors_of
@@ -54,10 +54,13 @@ def written(level: Any, operator: Any, result: Any, x: Any, key: Any, value: Any
     if own is None and source is None:
         return
     filling = 0 if source is None else source
-    if has_tangent(x, level) and not (own.requires_grad and own.is_leaf) and 0 not in own.stride():
+    missing = [] if source is None else [batch for batch in batch_levels(source) if not (own is not None and batch.holds(own))]
+    if has_tangent(x, level) and not (own.requires_grad and own.is_leaf) and 0 not in own.stride() and not missing:
         own[key] = filling      # views of x have views of it
         return
     tangent = x.new_zeros(x.shape) if own is None else own.clone()
+    for batch in missing:       # what was the same for all examples will not be
+        tangent = batch.leave(batch.enter(tangent).clone())
     tangent[key] = filling
     base = x._base
     if base is None or has_tangent(x, level):

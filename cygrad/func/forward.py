@@ -6,8 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from cygrad._core.levels import enter_level, exit_level, tangent_of, without_tangent
+from cygrad._core.levels import enter_level, exit_level, reaches_other_leaves, retire, tangent_of, without_tangent
 from cygrad._core.node import is_grad_enabled
+from cygrad._core.tensor import TensorImpl
 from cygrad.autograd import grad as _gradients
 from cygrad.autograd.forward_ad import dual
 from cygrad.autograd.grad_mode import enable_grad
@@ -16,7 +17,8 @@ from cygrad.func.reverse import (
     as_argnums,
     basis,
     check_chunk_size,
-    check_tensors,
+    check_inputs,
+    check_outputs,
     chosen_arguments,
     in_chunks,
     jacrev,
@@ -35,7 +37,7 @@ class _Values:
             duals = [dual(leaf, tangent, level) for leaf, tangent in zip(leaves, tangents, strict=True)]
             output, aux = split_aux(name, function, call(duals), has_aux)
             outputs, self.spec = tree_flatten(output)
-            check_tensors(f"{name}(f, ...): f", outputs, floating=False)
+            check_outputs("jvp(f, primals, tangents)" if name == "jvp" else "jacfwd(f)(*args)", outputs)
             found = [tangent_of(item, level) for item in outputs]
             self.independent = any(tangent is None for tangent in found)
             self.values = [without_tangent(item, level) for item in outputs]
@@ -63,9 +65,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         >>> jvp(cygrad.sin, (cygrad.tensor(0.),), (cygrad.tensor(2.),))
         (tensor(0.), tensor(2.))
     """
-    for name, value in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(value, tuple):
-            raise RuntimeError(f"jvp(f, primals, tangents): Expected {name} to be a tuple. E.g. it should be valid to call f(*primals).")
+    if not isinstance(primals, tuple):
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     leaves, spec = tree_flatten(primals)
     directions, other = tree_flatten(tangents)
     if spec != other:
@@ -73,9 +74,11 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
                            "primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
                            f"{spec} and tangents with structure {other}")
     if not leaves:
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals to be non-empty")
-    check_tensors("jvp", leaves)
-    check_tensors("jvp", directions)
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals to contain at least one Tensor.")
+    for what, items in (("primals", leaves), ("tangents", directions)):
+        for item in items:
+            if not isinstance(item, TensorImpl):
+                raise RuntimeError(f"jvp(f, primals, tangents): Expected {what} to only contain Tensors, got {type(item)}")
     found = _Values("jvp", func, leaves, directions, lambda duals: func(*tree_unflatten(duals, spec)), has_aux)
     if strict and found.independent:
         raise RuntimeError("jvp(f, primals, tangents): The output of f is independent of the inputs. This is not allowed with strict=True.")
@@ -101,7 +104,7 @@ def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux
     def differentiated(*arguments: Any, **keywords: Any) -> Any:
         places = chosen_arguments(func, argnums, arguments)
         leaves, spec = tree_flatten([arguments[place] for place in places])
-        check_tensors("jacfwd", leaves)
+        check_inputs(leaves)
         calls: list[_Values] = []
 
         def call(duals: list[Any]) -> Any:
@@ -154,8 +157,10 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     tensor([1.0000, 0.5403])
     """
     call = Recorded("linearize", func, tuple(range(len(primals))), primals, {}, False)
-    check_tensors("linearize(f, ...): f", call.outputs, floating=False)
+    call.check_outputs("linearize(f, *primals)")
     weights = [output.detach().new_zeros(output.shape).requires_grad_() for output in call.outputs]
+    for weight in weights:
+        retire(weight)
     with enable_grad():
         pairs = [(output, weight) for output, weight in zip(call.outputs, weights, strict=True) if output.requires_grad]
         products: tuple[Any, ...] = (None,) * len(call.leaves)
@@ -166,18 +171,19 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     def multiply(*tangents: Any) -> Any:
         directions, spec = tree_flatten(list(tangents))
         if spec != call.inputs_spec:
-            raise RuntimeError("Expected the tangents to have the same structure as the primals to linearize; got "
-                               f"{spec} and {call.inputs_spec}")
-        for direction, leaf in zip(directions, call.leaves, strict=True):
-            if direction.shape != leaf.shape or direction.dtype != leaf.dtype:
-                raise RuntimeError(f"linearize: expected a tangent of shape {list(leaf.shape)} and dtype {leaf.dtype}, as the primal has, "
-                                   f"got {list(direction.shape)} and {direction.dtype}")
+            raise RuntimeError(f"Expected the tangents {spec} to have the same argspec as the primals {call.inputs_spec}")
+        for number, (direction, leaf) in enumerate(zip(directions, call.leaves, strict=True)):
+            for what in ("shape", "dtype"):
+                given, wanted = getattr(direction, what), getattr(leaf, what)
+                if given != wanted:
+                    raise RuntimeError(f"tangent:{number} with {what} {given} in flattened pytree doesn't match the {what} {wanted} of the "
+                                       "corresponding primal.")
         found = [(product, direction) for product, direction in zip(products, directions, strict=True)
                  if product is not None and product.requires_grad]
         results: tuple[Any, ...] = (None,) * len(weights)
         if found:
             outputs, given = zip(*found, strict=True)
-            graph = is_grad_enabled() and any(direction.requires_grad for direction in given)
+            graph = is_grad_enabled() and reaches_other_leaves((*outputs, *given), (*call.leaves, *weights))
             results = _gradients(outputs, weights, given, retain_graph=True, create_graph=graph, allow_unused=True)
         return tree_unflatten([weight.detach().new_zeros(weight.shape) if result is None else result
                                for weight, result in zip(weights, results, strict=True)], call.outputs_spec)

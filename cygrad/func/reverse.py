@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from cygrad._core.levels import enter_level, exit_level, fresh, reaches_other_leaves, without_history
+from cygrad._core.levels import enter_level, exit_level, fresh, reaches_other_leaves, retire, without_history
 from cygrad._core.node import is_grad_enabled
 from cygrad._core.tensor import TensorImpl
 from cygrad.autograd import grad as _gradients
@@ -25,10 +25,10 @@ from cygrad.pytree import tree_flatten, tree_unflatten
 def chosen_arguments(function: Any, argnums: Any, arguments: tuple[Any, ...]) -> tuple[int, ...]:
     """Return the positions of the arguments to differentiate with respect to, as numbers from 0 on."""
     if not isinstance(argnums, int | tuple) or isinstance(argnums, bool):
-        raise RuntimeError(f"argnum should be int or Tuple[int, ...], got: {type(argnums)}")
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     numbers = (argnums,) if isinstance(argnums, int) else argnums
     if not numbers:
-        raise RuntimeError("argnums is an empty tuple; expected at least one position of an argument")
+        raise RuntimeError("argnums must be non-empty: name at least one position of an argument")
     for number in numbers:
         if not isinstance(number, int):
             raise RuntimeError(f"argnum must be int, got: {type(number)}")
@@ -36,18 +36,28 @@ def chosen_arguments(function: Any, argnums: Any, arguments: tuple[Any, ...]) ->
             raise RuntimeError(f"Got argnum={number}, but only {len(arguments)} positional inputs")
     places = tuple(number % len(arguments) for number in numbers)
     if len(set(places)) < len(places):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+        raise RuntimeError(f"argnums elements must be unique, got {places}")
     return places
 
 
-def check_tensors(what: str, leaves: list[Any], floating: bool = True) -> None:
+def check_inputs(leaves: list[Any]) -> None:
+    """Refuse what cannot be differentiated with respect to."""
     for leaf in leaves:
         if not isinstance(leaf, TensorImpl):
-            raise ValueError(f"{what}: Expected all inputs to be Tensors, got {type(leaf).__name__}" if floating else
-                             f"Expected {what} to return only Tensors, got unsupported type {type(leaf)}")
-        if floating and not leaf.is_floating_point():
-            raise RuntimeError(f"{what}: Expected all inputs to be floating-point Tensors, got {leaf.dtype}; only those have derivatives. "
-                               "Convert it first, e.g. with .float()")
+            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}: leave it out of argnums, or have f "
+                             "take it from elsewhere")
+        if not leaf.is_floating_point():
+            raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {leaf.dtype}: convert it, e.g. with "
+                               ".float()")
+
+
+def check_outputs(call: str, outputs: list[Any]) -> None:
+    """Refuse results of a function that are no tensors."""
+    if not outputs:
+        raise RuntimeError(f"{call}: Expected f to be a function that has non-empty output (got output = [])")
+    for output in outputs:
+        if not isinstance(output, TensorImpl):
+            raise RuntimeError(f"{call}: expected f(*primals) to return only tensors, got unsupported type {type(output)}")
 
 
 def split_aux(name: str, function: Any, result: Any, has_aux: bool) -> tuple[Any, Any]:
@@ -66,14 +76,24 @@ class Recorded:
                  keywords: dict[str, Any], has_aux: bool) -> None:
         self.differentiable = is_grad_enabled()     # outside: whether the derivative may be differentiated in turn
         flat, self.inputs_spec = tree_flatten([arguments[place] for place in places])
-        check_tensors(name, flat)
+        check_inputs(flat)
         with enable_grad():
             self.leaves = tuple(map(fresh, flat))
             given = list(arguments)
             for place, value in zip(places, tree_unflatten(list(self.leaves), self.inputs_spec), strict=True):
                 given[place] = value
             self.output, self.aux = split_aux(name, function, function(*given, **keywords), has_aux)
+        for leaf in self.leaves:
+            retire(leaf)
         self.outputs, self.outputs_spec = tree_flatten(self.output)
+
+    def check_outputs(self, call: str) -> None:
+        """Refuse results that have no derivative."""
+        check_outputs(call, self.outputs)
+        for output in self.outputs:
+            if not output.is_floating_point():
+                raise RuntimeError(f"{call}: All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                                   f"{output.dtype}: return it as aux, with has_aux=True")
 
     def depends_on_others(self, *tensors: Any) -> bool:
         return self.differentiable and reaches_other_leaves(tensors, self.leaves)
@@ -118,11 +138,11 @@ def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0,
         places = chosen_arguments(func, argnums, arguments)
         call = Recorded("grad_and_value", func, places, arguments, keywords, has_aux)
         if not isinstance(call.output, TensorImpl):
-            raise RuntimeError("Expected f(*args) to return a single tensor: grad() and grad_and_value() are for functions of one scalar "
-                               f"result, got {type(call.output)}")
+            raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(call.output)}; other results "
+                               "take has_aux=True")
         if call.output.ndim:
-            raise RuntimeError("Expected f(*args) to return a scalar tensor, got tensor with "
-                               f"{call.output.ndim} dims. Did you forget to call .sum() or .mean()?")
+            raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                               f"{call.output.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
         weight = call.output.detach().new_ones(())
         gradients = tree_unflatten(call.gradients([weight], False), call.inputs_spec)
         value = call.outside(call.output)
@@ -191,7 +211,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     (tensor([1.0000, 0.5403]),)
     """
     call = Recorded("vjp", func, tuple(range(len(primals))), primals, {}, has_aux)
-    check_tensors("f(*primals)", call.outputs, floating=False)
+    call.check_outputs("vjp(f, *primals)")
 
     def multiply(*cotangents: Any) -> Any:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
@@ -199,6 +219,9 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         if spec != call.outputs_spec:
             raise RuntimeError(f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
                                f"cotangents: {spec}, primal output: {call.outputs_spec}")
+        for weight in weights:
+            if not isinstance(weight, TensorImpl):
+                raise TypeError(f"gradients can be either Tensors or None, but got {type(weight).__name__}")
         call.differentiable = is_grad_enabled()
         return tuple(tree_unflatten(call.gradients(weights, True), call.inputs_spec))
 
@@ -257,7 +280,7 @@ def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, has_
     def differentiated(*arguments: Any, **keywords: Any) -> Any:
         places = chosen_arguments(func, argnums, arguments)
         call = Recorded("jacrev", func, places, arguments, keywords, has_aux)
-        check_tensors("f(*args)", call.outputs, floating=False)
+        call.check_outputs("jacrev(f)(*args)")
         sizes = [output.numel() for output in call.outputs]
         rows = in_chunks(lambda weights: call.gradients(weights, True), basis(call.outputs), chunk_size)
         found = []

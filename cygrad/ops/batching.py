@@ -144,6 +144,12 @@ def batched_repeat(level, operator, x, *repeats):
     return level.leave(operator(x[(slice(None),) + (None,) * (len(repeats) + 1 - x.ndim)], 1, *repeats))
 
 
+def batched_new(level, operator, x, *size, **keywords):
+    """Make a tensor for each example; a number to fill it with comes last, if there is one."""
+    size, values = (size[:1], size[1:]) if size and not hasattr(size[0], "__index__") else (size, ())
+    return level.leave(operator(level.enter(x), (level.size, *sizes_of(size, {})), *values, **keywords))
+
+
 def batched_flip(level, operator, x, *dims):
     x = level.enter(x)
     return level.leave(operator(x, *(behind(dim, x.ndim - 1) for dim in sizes_of(dims, {}))) if x.ndim > 1 else x.clone())

@@ -20,6 +20,7 @@ from .batching import (
     batched_geometry,
     batched_item,
     batched_matmul,
+    batched_new,
     batched_permute,
     batched_repeat,
     batched_reshape,
@@ -148,6 +149,12 @@ def fill_linear(tangent_of, operator, result, x, dim, index, value):
     return operator(tangent_of(x), dim, index, 0)
 
 
+def strided(tangent_of, operator, result, x, size, stride, storage_offset=None):
+    """Take from a tangent, which has a geometry of its own, what lies where the part is in the memory of `x`."""
+    t, offset = tangent_of(x), 0 if storage_offset is None else storage_offset - x.storage_offset()
+    return None if t is None else t._gather_view((tuple(x.shape), tuple(x.stride()), tuple(size), tuple(stride), offset))
+
+
 def median_forward(tangent_of, operator, result, x, *arguments, **keywords):
     if isinstance(result, tuple):
         return selecting(tangent_of, operator, result, x, *arguments, **keywords)
@@ -170,7 +177,7 @@ transform("diagonal_scatter", forward=linear, batch=shifted("dim1", "dim2"))
 transform("select_scatter slice_scatter", forward=linear, batch=shifted("dim"))
 transform("unfold", forward=linear, batch=shifted("dimension"))
 transform("_fold", forward=linear, batch=batched_fold)
-transform("as_strided", forward=linear, batch=batched_strides)
+transform("as_strided", forward=strided, batch=batched_strides)
 transform("_gather_view _scatter_view _put_view", forward=linear, batch=batched_geometry)
 transform("cat", forward=linear, batch=joined_batches)
 transform("repeat", forward=linear, batch=batched_repeat)
@@ -213,6 +220,10 @@ for _name, _parts in {
     "_cumprod_gradient": lambda x, g, y, dim: x._cumprod_gradient_at_zeros(g, y, dim),
 }.items():
     transform(_name, parts=_parts)
+
+# New tensors of the kind of another
+transform("empty_like zeros_like ones_like", forward=constant, batch=same)
+transform("new_empty new_zeros new_ones new_full", forward=constant, batch=batched_new)
 
 # Look-up and scatter
 transform("gather", forward=first_linear, batch=batched_gather)

@@ -1,0 +1,143 @@
+"""What gradcheck checks: a function at its arguments, and what can be wrong with those."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cygrad.tensor import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The arguments of `gradcheck` that set tolerances and choose checks."""
+
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+    check_undefined_grad: bool
+    check_grad_dtypes: bool
+    check_batched_grad: bool
+    check_batched_forward_grad: bool
+    check_forward_ad: bool
+    check_backward_ad: bool
+    fast_mode: bool
+
+
+class Case:
+    """A function at its arguments.
+
+    Inputs are the arguments that require a gradient, outputs the results that do. Both are numbered without what lies
+    between them, as in torch's messages.
+    """
+
+    def __init__(self, func: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self.func, self.arguments = func, arguments
+        self.results = tensors_of(func(*arguments))
+        self.input_positions = positions_of_differentiable(arguments)
+        self.output_positions = positions_of_differentiable(self.results)
+        self.inputs: tuple[Tensor, ...] = tuple(arguments[position] for position in self.input_positions)
+        self.outputs = tuple(self.results[position] for position in self.output_positions)
+
+    def run(self, arguments: Sequence[Any]) -> tuple[Tensor, ...]:
+        """Return the results at some arguments."""
+        results = tensors_of(self.func(*arguments))
+        if len(results) != len(self.results):
+            raise AssertionError("Expected `func` to return the same number of outputs each time, but got "
+                                 f"{len(self.results)} and {len(results)}.")
+        return results
+
+    def run_outputs(self, arguments: Sequence[Any]) -> tuple[Tensor, ...]:
+        """Return those results at some arguments that are outputs at the given ones."""
+        results = self.run(arguments)
+        return tuple(results[position] for position in self.output_positions)
+
+    def replaced(self, replacements: Sequence[Any]) -> list[Any]:
+        """Return the arguments with others in the place of the inputs."""
+        arguments = list(self.arguments)
+        for position, replacement in zip(self.input_positions, replacements, strict=True):
+            arguments[position] = replacement
+        return arguments
+
+    def numbering(self) -> str:
+        """Say which arguments and results the numbers of inputs and outputs stand for; nothing where they are the same."""
+        parts = [f"{kind} {', '.join(map(str, range(len(positions))))} = {thing} {', '.join(map(str, positions))}"
+                 for kind, thing, positions in (("input", "argument", self.input_positions), ("output", "result", self.output_positions))
+                 if positions != tuple(range(len(positions)))]
+        return f"Only what requires a gradient has a number: {'; '.join(parts)}." if parts else ""
+
+    def company(self, input: int) -> str:
+        """Say which other arguments lie in the memory of an input, and so move with it."""
+        tensor = self.inputs[input]
+        others = [position for position, argument in enumerate(self.arguments) if isinstance(argument, Tensor) and argument is not tensor
+                  and np.shares_memory(memory_of(argument), memory_of(tensor))]
+        return f"Input {input} shares memory with argument {', '.join(map(str, others))}: they move together.\n" if others else ""
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
+
+
+def tensors_of(returned: Any) -> tuple[Tensor, ...]:
+    """Return what a function returned as a tuple of tensors."""
+    results = as_tuple(returned)
+    for position, result in enumerate(results):
+        if _is_sparse(result):
+            raise ValueError("Sparse output is not supported at gradcheck yet. Make the result a dense tensor in the function.")
+        if not isinstance(result, Tensor):
+            raise AttributeError(f"{type(result).__name__!r} object has no attribute 'requires_grad': gradcheck needs a function that "
+                                 f"returns a tensor or a tuple of tensors, and result {position} is neither")
+    return results
+
+
+def positions_of_differentiable(values: Sequence[Any]) -> tuple[int, ...]:
+    return tuple(position for position, value in enumerate(values) if isinstance(value, Tensor) and value.requires_grad)
+
+
+def memory_of(tensor: Tensor) -> np.ndarray:
+    """Return an array over a tensor's memory; no version counter sees a change through it."""
+    return tensor.detach().numpy()
+
+
+def check_inputs(arguments: Sequence[Any], sparse: bool) -> None:
+    """Refuse arguments that cannot be checked, and warn of those that are not precise enough; `sparse`: masked= was given."""
+    for position, argument in enumerate(arguments):
+        if sparse and _is_sparse(argument):
+            raise ValueError(f"gradcheck expects all tensor inputs are dense, but the {position}th is of the sparse type "
+                             f"{type(argument).__name__}: there are no sparse tensors here. Pass its stored values as a tensor and put "
+                             "them in their places in the function.")
+        if not (isinstance(argument, Tensor) and argument.requires_grad):
+            continue
+        memory = memory_of(argument)
+        if memory.dtype != np.float64:
+            warnings.warn(f"Input #{position} requires gradient and is not a double precision floating point or complex. This check will "
+                          f"likely fail: it has dtype {argument.dtype}, make it float64.", stacklevel=3)
+        if not memory.flags.writeable:
+            raise RuntimeError(f"The {position}th input is read-only. gradcheck moves its elements one at a time. You should call .clone() "
+                               "on the input before passing it to gradcheck.")
+        if _shares_elements(argument):
+            detail = "a dimension with stride 0" if 0 in argument.stride() else "elements that share memory"
+            raise RuntimeError(f"The {position}th input has {detail}. gradcheck only supports inputs that are non-overlapping to be able "
+                               "to compute the numerical gradients correctly. You should call .contiguous on the input before passing it "
+                               "to gradcheck.")
+    if not positions_of_differentiable(arguments):
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
+
+
+def _is_sparse(value: Any) -> bool:
+    """Say whether a value is sparse: of SciPy, or a tensor of another library."""
+    return type(value).__module__.startswith("scipy.sparse") or bool(getattr(value, "is_sparse", False))
+
+
+def _shares_elements(tensor: Tensor) -> bool:
+    if tensor.is_contiguous():
+        return False
+    steps = (np.arange(size) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    offsets = functools.reduce(np.add.outer, steps, np.zeros((), np.int64))
+    return len(np.unique(offsets)) < tensor.numel()

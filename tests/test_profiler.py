@@ -96,7 +96,7 @@ def test_each_backward_has_one_root():
     ("pow", lambda x: x**2), ("pow", lambda x: cg.pow(x, 3)), ("sum", lambda x: x.sum()), ("matmul", lambda x: x @ x),
     ("mm", lambda x: cg.mm(x, x)), ("cat", lambda x: cg.cat([x, x])), ("softmax", lambda x: x.softmax(0)), ("gt", lambda x: x > 0),
     ("where", lambda x: cg.where(x > 0, x, 0.0)), ("einsum", lambda x: cg.einsum("ij,jk->ik", x, x)),
-    ("add", lambda x: cg.add(x, x, out=x)),
+    ("add", lambda x: cg.add(x, x, out=x)), ("to", lambda x: x.to(cg.float64)), ("to", lambda x: x.double()), ("numpy_T", lambda x: x.T),
 ])
 def test_operators_have_the_names_of_torch(name, call):
     x = cg.ones(2, 2)

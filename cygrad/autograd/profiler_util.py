@@ -25,13 +25,14 @@ _PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
 _SHOWN = {"operator": ("aten::", 0), "function": ("", 0), "evaluation": ("autograd::engine::evaluate_function: ", 0), "backward": ("", 1),
           "user": ("", 7), "memory": ("", 0)}
 _ENGINE_NODES = ("AccumulateGrad", "GraphRoot")
+_TORCHS = {"convert": "to", "T": "numpy_T"}     # names of operators that are others here
 
 
 def shown_name(kind: str, name: str) -> str:
     """Return the name that torch has for an event."""
     if name in _ENGINE_NODES and kind in ("evaluation", "backward"):
         name = f"torch::autograd::{name}"
-    return _SHOWN[kind][0] + name
+    return _SHOWN[kind][0] + (_TORCHS.get(name, name) if kind == "operator" else name)
 
 
 def shapes_as_lists(shapes: Iterable[Any]) -> list[list[int]]:

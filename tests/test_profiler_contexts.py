@@ -504,6 +504,15 @@ def test_a_tool_that_fails(monkeypatch):
     monkeypatch.setitem(sys.modules, "nvtx", SimpleNamespace(push_range=fail, pop_range=lambda: None))
     with emit_nvtx(), pytest.raises(OSError, match="the tool is gone"):
         cg.ones(2) * 2
+    monkeypatch.setitem(sys.modules, "nvtx", SimpleNamespace(push_range=lambda name: None, pop_range=lambda: fail("")))
+    with emit_nvtx():
+        for call in (lambda x: x * 2, lambda x: x.sum()):
+            with pytest.raises(OSError, match="the tool is gone"):
+                call(cg.ones(2))
+        with pytest.raises(RuntimeError, match="mat1 and mat2"):      # the operator's own error comes first
+            cg.ones(2, 3) @ cg.ones(2, 3)
+    with pytest.raises(OSError, match="the tool is gone"), emit_nvtx():
+        record_function("open at the end").__enter__()
 
 
 def test_emitters_do_nothing_if_disabled(monkeypatch):

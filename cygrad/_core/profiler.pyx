@@ -204,11 +204,13 @@ cdef class Observer:
         """Observe no more, from whichever thread; RuntimeError if it did not."""
         if not self.active:
             raise RuntimeError("Can't disable profiler when it's not running")
-        self.finish()
-        self.active = False
-        count_memory_observers(-self.with_memory)
-        if observation().observer is <PyObject*>self:
-            put_observer(None)
+        try:
+            self.finish()
+        finally:
+            self.active = False
+            count_memory_observers(-self.with_memory)
+            if observation().observer is <PyObject*>self:
+                put_observer(None)
 
     def begin_range(self, str name not None, tuple operands not None):
         """Begin a range that the user names; returns its token."""
@@ -347,26 +349,26 @@ cdef class Announcer(Observer):
     """Calls functions at the beginning and the end of each event: entered(kind, name, sequence number, shapes or None), left()."""
 
     cdef object entered, left
-    cdef list open                  # tokens of events that have not ended
+    cdef list unended               # tokens
 
     def __cinit__(self, entered not None, left not None, bint with_shapes=False):
-        self.entered, self.left, self.with_shapes, self.open = entered, left, with_shapes, []
+        self.entered, self.left, self.with_shapes, self.unended = entered, left, with_shapes, []
 
     cdef Py_ssize_t begin(self, int kind, object name, object operands, long long sequence_nr) except -1:
         global tokens
         shapes = described(operands)[0] if self.with_shapes and operands is not None else None
         self.entered(kinds[kind], name, sequence_nr, shapes)
         tokens += 1
-        self.open.append(tokens)
+        self.unended.append(tokens)
         return tokens
 
     cdef int end(self, Py_ssize_t token) except -1:
-        if token in self.open:
-            self.open.remove(token)
+        if token in self.unended:
+            self.unended.remove(token)
             self.left()
         return 0
 
     cdef int finish(self) except -1:
-        while self.open:
-            self.end(self.open[len(self.open) - 1])
+        while self.unended:
+            self.end(self.unended[len(self.unended) - 1])
         return 0

@@ -454,13 +454,16 @@ cdef class ElementwiseNode(Node):
             # Gradients of many examples at once are one gradient that broadcasts to what is saved.
             batch = plain_batch(<TensorImpl>grads[0])
             by_formula = batch is None or self.saved_special()
-        # The last partial may be written over the gradient where nobody else holds that: it is in the cache already.
+        # The last partial may be written over the gradient where nobody else holds that or gets it: it is in the cache already.
         if (not by_formula and batch is None and (<TensorImpl>grads[0]).count >= SMALL_COUNT and is_unique(grads[0]) and self.params is None
                 and (<TensorImpl>grads[0]).dtype_nr == self.dtype):
             target = <TensorImpl>grads[0]
             for k in range(op.arity):
                 if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is not None:
-                    last = k if op.partial_form[k] == KERNEL else -1
+                    if op.partial_form[k] != KERNEL:
+                        last = -1
+                        break
+                    last = k
         if self.flags & NODE_PACKED:
             unpacked = self.unpack_all()
         g = <TensorImpl>grads[0]

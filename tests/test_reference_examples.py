@@ -1,6 +1,8 @@
 """The reference documents' printed examples: what they print, once the import is changed; lines that need CUDA are left out."""
 
+import sys
 import warnings
+from types import SimpleNamespace
 
 import pytest
 
@@ -272,3 +274,32 @@ def test_vhp_and_hvp_of_two_inputs(product):
     output, products = product(pow_adder_reducer, inputs, v)
     assert output.item() == pow_adder_reducer(*inputs).item()
     assert_printed(products, ([0.0, 0.0], [6.0, 6.0]))
+
+
+def test_profile():
+    x = torch.randn((1, 1), requires_grad=True)
+    with torch.autograd.profiler.profile() as prof:
+        for _ in range(100):  # any normal python code, really!
+            y = x ** 2
+            y.backward()
+    averages = prof.key_averages()
+    counts = {average.key: average.count for average in averages}
+    for name in ("aten::pow", "PowBackward0", "torch::autograd::AccumulateGrad", "torch::autograd::GraphRoot"):
+        assert counts[name] == 100
+    printed = averages.table(sort_by="self_cpu_time_total").splitlines()
+    assert printed[1].split() == "Name Self CPU % Self CPU CPU total % CPU total CPU time avg # of Calls".split()
+    assert len(printed) == len(averages) + 5 and printed[-1].startswith("Self CPU time total: ")
+
+
+def test_emit_nvtx(monkeypatch):
+    ranges = []
+    monkeypatch.setitem(sys.modules, "nvtx", SimpleNamespace(push_range=ranges.append, pop_range=lambda: ranges.append(None)))
+
+    def model(x):
+        return x.sin().sum()
+
+    x = torch.ones(2)
+    model(x)
+    with torch.autograd.profiler.emit_nvtx():
+        model(x)
+    assert ranges[0].startswith("aten::sin, seq = ") and ranges.count(None) * 2 == len(ranges)

@@ -3,7 +3,7 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
-from cygrad._core.node cimport AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, leaf_of
+from cygrad._core.node cimport AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, grads_list, leaf_of
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.operands cimport same_shape
 from cygrad._core.tensor cimport TensorImpl, sizes_tuple
@@ -94,10 +94,6 @@ cdef int track_what_it_holds(object hook) except -1:
 
 
 # ----- Calling -----
-cdef list grads_list(PyObject** grads, int count):
-    return [<object>grads[k] if grads[k] is not NULL else None for k in range(count)]
-
-
 cdef int put(PyObject** place, object grad) except -1:
     """Set a gradient of an array; None makes it undefined."""
     cdef PyObject* old = place[0]

@@ -6,6 +6,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport intptr_t
 
 from cygrad._core.node cimport NODE_ACCUMULATES, Node, edge, grad_mode, gradient_edge, leaf_of
+from cygrad._core.profiler cimport special_tensors as tensors_may_be_special
 from cygrad._core.rules cimport record, rule_op, wanted
 from cygrad._core.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, REQUIRES_GRAD, RETIRED, TensorImpl, VIEW, inherit_special,
                                   new_tensor, offset_of, shallow_copy, sizes_tuple, special_active, view_of)
@@ -437,7 +438,7 @@ def batch_levels(TensorImpl tensor not None):
 
 def special_tensors():
     """Say whether there may be special tensors."""
-    return special_active != 0
+    return tensors_may_be_special()
 
 
 def _leave_or_sum(TensorImpl g not None, Level level not None):

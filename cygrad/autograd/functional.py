@@ -1,7 +1,7 @@
 """Jacobians, Hessians and their products with vectors, of functions of tensors.
 
 `func` gets new tensors over the memory of the inputs: so derivatives tell arguments from the same tensors captured, and the inputs
-stay as they are. Where forward mode, or a batch, meets what has no rule for it, NotImplementedError leads to reverse mode, or a loop.
+stay as they are. Where forward mode, or a batch, meets what cannot take part in it, reverse mode, or a loop, does the work.
 `strict` asks for what only a graph tells, and takes reverse mode at once.
 """
 
@@ -433,7 +433,7 @@ def _by_rows(func: Callable[..., Any], inputs: tuple[Tensor, ...], create_graph:
 def _rows(number: int, output: Tensor, inputs: tuple[Tensor, ...], create_graph: bool, strict: bool, vectorize: bool) -> _Gradients:
     """Return the gradients of all elements of one output along a new dim 0: at once, or one after the other."""
     if vectorize:
-        with suppress(NotImplementedError):
+        with suppress(RuntimeError):    # no rule, a backward that needs numbers, too little memory; another error comes again below
             return _batched((output,), tuple(basis((output,))), True, create_graph, inputs)
     rows = []
     for element in range(output.numel()):
@@ -454,7 +454,7 @@ def _by_columns(func: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple[b
                              ".float()")
     sizes = [tensor.numel() for tensor in inputs]
     if sum(sizes):
-        with suppress(NotImplementedError):
+        with suppress(RuntimeError):    # as in _rows
             return _columns(func, inputs)
     create_graph = is_grad_enabled()    # as forward mode does
     returns_tuple, variables, outputs, blocks = _by_rows(func, inputs, create_graph, False, True)

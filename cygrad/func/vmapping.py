@@ -84,7 +84,7 @@ def _all_examples(function: Any, output: Any, dim: Any, level: Any) -> Any:
         raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(output)}. Did you mean to set out_dims= to "
                          "None for output?")
     examples = level.enter(output)
-    return functions["permute"](examples, *_moved(dim, examples.ndim)) if dim % examples.ndim else examples
+    return functions["permute"](examples, *_moved(dim, examples.ndim)) if dim else examples
 
 
 def _moved(dim: int, ndim: int) -> list[int]:

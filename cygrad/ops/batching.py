@@ -106,6 +106,12 @@ def refused(reason):
     return batch
 
 
+def of_any_size(level, operator, *arguments, **keywords):
+    """Refuse what has a result of another shape for each example."""
+    raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+                       f"{operator.__name__}(): use where()")
+
+
 def median_batch(level, operator, x, dim=None, keepdim=False, **keywords):
     if dim is None and "axis" not in keywords:
         x = level.enter(x)
@@ -201,7 +207,8 @@ def lookup(level, ndim_of_example, key):
         dims = max(1 if "bool" in str(getattr(item, "dtype", "")) else getattr(item, "ndim", 1) for item in arrays)
         return (slice(None), *items), (dims, *range(dims))
     if any("bool" in str(item.dtype) for item in items if hasattr(item, "dtype")):
-        return refused("of which the result has another shape for each example: use where()")(level, held.__getitem__)
+        raise RuntimeError("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
+                           "with a boolean mask: use where()")
     kinds = [is_array(item) or hasattr(item, "__index__") for item in items]
     used = sum(kinds) + sum(isinstance(item, slice) for item in items)
     if any(item is Ellipsis for item in items):
@@ -231,6 +238,11 @@ def in_order(result, order):
 def batched_item(level, operator, x, key):
     index, order = lookup(level, x.ndim, key)
     return level.leave(in_order(operator(level.enter(x), index), order))
+
+
+def selected_by_mask(level, operator, x, mask, *, out=None):
+    shape = (x == mask).shape
+    return x.broadcast_to(shape)[mask.broadcast_to(shape)]
 
 
 def batched_set_item(level, operator, x, key, value):

@@ -105,7 +105,11 @@ def scattered_view(x, src, size, stride, storage_offset=None):
 
 # ----- Writing -----
 def with_value_at(x, key, value):
+    """Write into a copy: one for each example if the value or the places are."""
     result = x.clone()
+    for other in (value, *(key if isinstance(key, tuple) else (key,))):
+        if is_tensor(other):
+            result = result - other.reshape(-1)[:0].sum().to(x.dtype)
     result[key] = value
     return result
 

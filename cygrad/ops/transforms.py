@@ -31,9 +31,10 @@ from .batching import (
     matrices,
     median_batch,
     named_arguments,
+    of_any_size,
     over_tensors,
-    refused,
     same,
+    selected_by_mask,
     shifted,
 )
 from .decompositions import (
@@ -234,8 +235,8 @@ transform("index_select", forward=first_linear, batch=along_index("gather"))
 transform("index_add", forward=linear, batch=along_index("scatter_add"))
 transform("index_copy", forward=linear, batch=along_index("scatter"))
 transform("index_fill", forward=fill_linear, batch=along_index("scatter"), parts=filled_parts)
-transform("masked_select", forward=first_linear, batch=refused("of which the result has another shape for each example: use where()"))
-transform("nonzero argwhere", forward=constant, batch=refused("of which the result has another shape for each example: use where()"))
+transform("masked_select", forward=first_linear, batch=selected_by_mask)
+transform("nonzero argwhere", forward=constant, batch=of_any_size)
 
 # Reductions and running folds
 transform("sum mean", forward=linear, batch=shifted("dim"))

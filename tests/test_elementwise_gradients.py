@@ -207,17 +207,6 @@ def test_fused_backward_is_the_tensor_reading(row, dtype):
             assert np.allclose(a, b, rtol=4 * np.finfo(dtype).eps, atol=0, equal_nan=True)
 
 
-@pytest.mark.parametrize("row", named(SMOOTH))
-def test_a_large_gradient_that_nobody_else_holds_gives_the_same(row):
-    """It is written over, by the last operand's gradient; the weight that a caller holds is not."""
-    arrays, ones = samples.operands(row, "float64", [(9001,)] * len(row.operands)), cg.ones(9001, dtype=cg.float64)
-    weight = cg.tensor(samples.draw("float64", (9001,), 9))
-    call = samples.function(row)
-    (_, *held) = gradients(call, prepared(arrays), weight)
-    (_, *alone) = gradients(lambda *tensors: call(*tensors) * weight, prepared(arrays), ones)
-    assert all(same_bits(a, b) for a, b in zip(alone, held, strict=True))
-
-
 @pytest.mark.parametrize("row", named(row for row in SMOOTH if len(row.operands) > 1))
 def test_gradients_of_mixed_dtypes(row):
     """Each operand gets a gradient of its own dtype, computed in the common one."""

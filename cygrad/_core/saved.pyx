@@ -6,7 +6,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 cimport cygrad._core.node as graph
 from cygrad._core.node cimport LEAF, Node, grad_mode, refresh, with_origin, with_own_history
 from cygrad._core.storage cimport dtypes, version_of, visible_version
-from cygrad._core.tensor cimport INFERENCE, REQUIRES_GRAD, TensorImpl, shallow_copy, sizes_tuple
+from cygrad._core.tensor cimport DUAL, INFERENCE, REQUIRES_GRAD, TensorImpl, shallow_copy, sizes_tuple
 from cygrad._core.tracking cimport track_reachable
 
 cdef extern from *:
@@ -97,6 +97,7 @@ cdef class SavedTensor:
                                "modified by in-place operations as this can lead to unexpected side-effects. Change a clone() of it.")
         # What is still the saved memory is still checked for changes; what became of a copy is the hook's affair.
         self.shares_memory = isinstance(packed, TensorImpl) and (<TensorImpl>packed).storage is tensor.storage
+        self.special = tensor.special if tensor.flags & DUAL else None
         self.packed, self.unpacker, self.tensor = packed, unpacker, None
         return 0
 
@@ -114,6 +115,10 @@ cdef class SavedTensor:
                 raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                                 f"{type(unpacked).__name__}")
             tensor = unpacked
+            if self.special is not None and not tensor.flags & DUAL:
+                tensor = shallow_copy(tensor)
+                tensor.special = self.special
+                tensor.flags |= DUAL
         if tensor is None or self.is_output or not with_history:
             return tensor
         return with_origin(tensor, self.origin, self.output_nr)
@@ -121,7 +126,7 @@ cdef class SavedTensor:
     cpdef void free(self) noexcept:
         """Forget the tensor: a backward is done with it."""
         if self.tensor is not None or self.unpacker is not None:
-            self.tensor = self.packed = self.unpacker = self.origin = None
+            self.tensor = self.packed = self.unpacker = self.origin = self.special = None
             self.shares_memory, self.freed = False, True
 
     def unpack(self, Node reader=None):

@@ -477,9 +477,12 @@ cdef class TensorImpl:
             self.flags |= RETAINS_GRAD
 
     def _forget_history(self):
-        """Make this tensor a leaf that needs no gradient."""
+        """Make this tensor a leaf that needs no gradient and has no tangent."""
         self.node, self.output_nr = None, 0
         self.flags &= ~<unsigned>(REQUIRES_GRAD | RETAINS_GRAD)
+        if self.flags & DUAL:
+            self.flags &= ~<unsigned>DUAL
+            self.special = None
 
     def _hooks(self):
         """Return the hooks that a hook on this tensor's gradient belongs to, and the output number under which."""

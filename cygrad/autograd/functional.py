@@ -65,7 +65,8 @@ def _as_tuple(value: Any, what: str, function: str) -> tuple[bool, tuple[Tensor,
 
 def _variables(tensors: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
     """Return new tensors of the same values, which require gradients; with `create_graph` those given get gradients from them."""
-    return tuple(fresh(tensor) if create_graph and tensor.is_floating_point() else tensor.detach().requires_grad_() for tensor in tensors)
+    return tuple(fresh(tensor if create_graph else tensor.detach()) if tensor.is_floating_point() else tensor.detach().requires_grad_()
+                 for tensor in tensors)
 
 
 def _vector(v: Any, like: tuple[Tensor, ...], is_tuple: bool, function: str, create_graph: bool) -> tuple[Tensor, ...]:

@@ -8,6 +8,7 @@ from libc.stdint cimport intptr_t
 from cygrad._core.node cimport NODE_ACCUMULATES, Node, edge, grad_mode, gradient_edge, leaf_of
 from cygrad._core.profiler cimport special_tensors as tensors_may_be_special
 from cygrad._core.rules cimport record, rule_op, wanted
+from cygrad._core.saved cimport SavedTensor
 from cygrad._core.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, REQUIRES_GRAD, RETIRED, TensorImpl, VIEW, inherit_special,
                                   new_tensor, offset_of, shallow_copy, sizes_tuple, special_active, view_of)
 from cygrad._kernels.elementwise cimport MAX_DIMS
@@ -168,6 +169,7 @@ cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except 
     """Give a tensor its tangent at a level, in place of the one it has; what its node saved of it gets it too."""
     cdef Dual dual
     cdef TensorImpl saved
+    cdef object kept
     if tensor.flags & BATCHED:
         return add_tangent((<Batch>tensor.special).inner, level, enter(tangent, (<Batch>tensor.special).level))
     dual = <Dual>tensor.special
@@ -178,10 +180,13 @@ cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except 
         dual = dual.below
     tensor.special = make_dual(level, tangent, <Dual>tensor.special)
     tensor.flags |= DUAL
-    if tensor.node is not None and isinstance(tensor.node.result, TensorImpl):
-        saved = <TensorImpl>tensor.node.result
+    kept = None if tensor.node is None else tensor.node.result
+    if isinstance(kept, TensorImpl):
+        saved = <TensorImpl>kept
         if saved.data == tensor.data and saved.storage is tensor.storage:
             inherit_special(saved, tensor)
+    elif isinstance(kept, SavedTensor) and tensor.output_nr == 0:
+        (<SavedTensor>kept).special = tensor.special
     return 0
 
 

@@ -334,6 +334,27 @@ def test_a_jacobian_in_forward_mode_keeps_the_history_of_its_inputs(x):
         assert not jacobian(CUBES["an operator"], x, **forward_mode).requires_grad
 
 
+@pytest.mark.parametrize("name", CUBES)
+def test_in_forward_mode_captured_tensors_are_part_of_the_history_and_our_own_are_not(name, x):
+    cube, weight = CUBES[name], cg.tensor([2.0, 3.0, 4.0], dtype=DOUBLE, requires_grad=True)
+    forward_mode = MODES["forward mode"]
+
+    def weighted(x):
+        return cube(x) * weight**2
+
+    def total(x):
+        return weighted(x).sum()
+
+    assert gradcheck(lambda _: jacobian(weighted, x, **forward_mode), weight)
+    assert gradcheck(lambda _: hessian(total, x, **outer_strategy(forward_mode)), weight)
+    with cg.no_grad():
+        assert not jacobian(weighted, x, **forward_mode).requires_grad
+        assert not hessian(total, x, **outer_strategy(forward_mode)).requires_grad
+    weight.requires_grad_(False)
+    assert not jacobian(weighted, x, **forward_mode).requires_grad
+    assert not hessian(total, x, **outer_strategy(forward_mode)).requires_grad
+
+
 RESULTS = {
     "jacobian": lambda x, **keywords: (jacobian(lambda x: x**3, x, **keywords),),
     "jacobian, batched": lambda x, **keywords: (jacobian(lambda x: x**3, x, vectorize=True, **keywords),),

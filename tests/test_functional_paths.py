@@ -101,6 +101,22 @@ def test_jvp_and_hvp_run_in_forward_mode(cube, backwards, calls, x, v):
     assert calls["backward"] == 2 * backwards + 1
 
 
+class HalfPushedCube(PushedCube):
+    """x cubed, whose backward has no forward mode."""
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * 3 * Cube.apply(x) / x
+
+
+def test_where_only_the_backward_has_no_forward_mode_the_graph_is_made_again(calls, x, v):
+    output, product = hvp(lambda x: (HalfPushedCube.apply(x) * x.exp()).sum(), x, v)
+    assert np.allclose(output, (x**3 * x.exp()).sum())
+    assert np.allclose(product, (x**3 + 6 * x**2 + 6 * x) * x.exp() * v)
+    assert calls["backward"] == 4
+
+
 def test_strict_takes_reverse_mode(calls, x, v):
     jvp(lambda x: x**3, x, v, strict=True)
     assert calls["backward"] == 2

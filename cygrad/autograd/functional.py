@@ -339,10 +339,11 @@ def _hvp(func: Callable[..., Any], inputs: tuple[Tensor, ...], vectors: tuple[Te
     if not strict:
         with suppress(NotImplementedError), _ForwardMode(recorded=True) as mode:
             mode.push(inputs, vectors)
-            output = _call_scalar(func, inputs, "hvp")
+            dual = _call_scalar(func, inputs, "hvp")
             if not mode.hooked():
-                mode.level.differentiate_backward()
-                return output, _filled(mode.tangents(_gradients((output,), inputs, (ones_like(output),), create_graph)), inputs)
+                mode.level.differentiate_backward()     # which frees the graph: it is made again where this fails
+                return dual, _filled(mode.tangents(_gradients((dual,), inputs, (ones_like(dual),), create_graph)), inputs)
+            output = dual
     if output is None:
         output = _call_scalar(func, inputs, "hvp", strict)
     gradients = _gradients((output,), inputs, (ones_like(output),), create_graph=True)
@@ -433,7 +434,7 @@ def _by_rows(func: Callable[..., Any], inputs: tuple[Tensor, ...], create_graph:
 
 def _rows(number: int, output: Tensor, inputs: tuple[Tensor, ...], create_graph: bool, strict: bool, vectorize: bool) -> _Gradients:
     """Return the gradients of all elements of one output along a new dim 0: at once, or one after the other."""
-    if vectorize:
+    if vectorize and output.numel() > 1:
         with suppress(RuntimeError):    # no rule, a backward that needs numbers, too little memory; another error comes again below
             return _batched((output,), tuple(basis((output,))), True, create_graph, inputs)
     rows = []
@@ -464,8 +465,8 @@ def _by_columns(func: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple[b
 
 
 def _known_outside(tensors: tuple[Tensor, ...], own: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Detach those tensors whose history ends at our own variables only."""
-    return tuple(tensor if reaches_other_leaves((tensor,), own) else tensor.detach() for tensor in tensors)
+    """Detach those tensors whose history ends at our own variables only; all of them where grad mode is off."""
+    return tuple(tensor if is_grad_enabled() and reaches_other_leaves((tensor,), own) else tensor.detach() for tensor in tensors)
 
 
 def _columns(func: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple[bool, _Blocks]:

@@ -302,6 +302,8 @@ def test_the_vector_may_be_of_another_dtype(x):
     assert_close(jvp(lambda x: 2 * x, x, v.float())[1], 2 * expected)
     for product in vhp, hvp:
         assert_close(product(lambda x: (x**2).sum(), x, v)[1], 2 * expected)
+    assert_close(vjp(lambda x: x, x, v)[1], expected)
+    assert_close(jvp(lambda x: x, x, v)[1], expected)
     narrow, wide = cg.ones(2), cg.full((2,), 3.0, dtype=DOUBLE)
     assert_close(jvp(lambda x, y: (x * y, x), (narrow, wide), (narrow, narrow))[1], (cg.full((2,), 4.0, dtype=DOUBLE), narrow))
     assert_close(vjp(lambda x, y: x * y, (narrow, wide), narrow)[1], (cg.full((2,), 3.0), cg.ones(2, dtype=DOUBLE)))

@@ -173,6 +173,31 @@ def test_what_needs_numbers_is_differentiated_row_by_row(calls, x):
     assert calls == {"backward": 6, "batched": 2}
 
 
+def test_the_dtype_is_that_of_forward_mode_also_where_rows_are_computed(x):
+    narrow, wide = cg.tensor([1.0, 2.0]), x[:2]
+    for block in jacobian(lambda a, b: NumPyCube.apply(a) * b, (narrow, wide), **FORWARD):
+        assert block.dtype == DOUBLE
+
+
+def test_a_backward_that_returns_a_captured_parameter_gives_no_history_unless_asked_for():
+    parameter = cg.tensor([1.0, 2.0], requires_grad=True)
+
+    class Fixed(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return (x * parameter).sum()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return parameter
+
+    for create_graph in False, True:
+        product = functional.vjp(Fixed.apply, cg.ones(2), create_graph=create_graph)[1]
+        for result in jacobian(Fixed.apply, cg.ones(2), create_graph=create_graph), product:
+            assert result.tolist() == [1, 2]
+            assert result.requires_grad is create_graph
+
+
 def test_a_hook_that_needs_numbers_is_called_for_each_row(x):
     def function(x):
         y = x**3

@@ -465,8 +465,8 @@ def _by_columns(func: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple[b
 
 
 def _known_outside(tensors: tuple[Tensor, ...], own: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Detach those tensors whose history ends at our own variables only; all of them where grad mode is off."""
-    return tuple(tensor if is_grad_enabled() and reaches_other_leaves((tensor,), own) else tensor.detach() for tensor in tensors)
+    """Detach those tensors whose history ends at our own variables only."""
+    return tuple(tensor if reaches_other_leaves((tensor,), own) else tensor.detach() for tensor in tensors)
 
 
 def _columns(func: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple[bool, _Blocks]:

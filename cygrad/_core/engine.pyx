@@ -12,6 +12,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from cygrad._core.accumulation cimport check_arrival, collect
+from cygrad._core.chains cimport run_chain
 from cygrad._core.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks
 from cygrad._core.node cimport (ANOMALY_CHECKS_NAN, AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, anomaly_mode, attach, connect,
                                 edge, gradient_edge, grad_mode, grads_list, init_node, inherit_destructor, leaf_of, note_failure)
@@ -321,6 +322,8 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
                 interruption()
             if profiling_threads:
                 event = begin_node(EVALUATION, <Node>run.evaluating, NULL)
+            elif run_chain(&run, index, keep_graph):
+                continue
             run_node(&run, index, keep_graph, captures, captured)
             if event:
                 end_event(event)

@@ -6,6 +6,7 @@ Loaded at first use.
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,7 @@ from cygrad.operators import checked_tensor, delivered, functions, overwriting, 
 
 def _integers(value: Any) -> tuple[int, ...]:
     """Return one integer or several as a tuple."""
-    return tuple(value) if isinstance(value, tuple | list) else (value,)
+    return tuple(map(operator.index, value if isinstance(value, tuple | list) else (value,)))
 
 
 def _spread(sizes: tuple[Any, ...]) -> tuple[int, ...]:
@@ -421,6 +422,7 @@ def _triangle(name: str, side: str, cut: Callable[..., np.ndarray]) -> Callable[
     def function(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
         if checked_tensor(name, input).ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, it has {input.ndim}")
+        diagonal = operator.index(diagonal)
         return delivered(record_rule(name, (input,), from_array(cut(to_array(input), diagonal)), (diagonal,)), out)
 
     function.__name__ = function.__qualname__ = name

@@ -14,6 +14,7 @@ import numpy as np
 
 from cygrad._core.aliases import as_instance, byte_offset, extent, storage_bytes, storages, strided
 from cygrad._core.interop import from_array
+from cygrad._core.levels import refuse_special
 from cygrad._core.storage import DType
 from cygrad._core.tensor import Size
 from cygrad.creation import empty, empty_tensor, get_default_dtype
@@ -25,10 +26,11 @@ T = TypeVar("T", bound=Tensor)
 
 
 def refuse_history(tensor: Tensor, what: str) -> None:
-    """Raise torch's RuntimeError of deepcopy for a tensor that is no leaf."""
+    """Raise torch's RuntimeError of deepcopy for a tensor that is no leaf, and for one that has a tangent or is one of many."""
     if tensor.grad_fn is not None:
         raise RuntimeError(f"Only Tensors created explicitly by the user (graph leaves) support {what} at the moment: this one is the "
                            f"result of {tensor.grad_fn.name()}, and its history would be lost. detach() it first.")
+    refuse_special(tensor, what)
 
 
 # ----- copy and deepcopy -----

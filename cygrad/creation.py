@@ -10,6 +10,7 @@ import numpy as np
 from cygrad._core import dlpack
 from cygrad._core.creation import arange_into, empty_tensor, fill_value
 from cygrad._core.interop import from_array
+from cygrad._core.levels import refuse_special
 from cygrad._core.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.transforms import make_operator
@@ -152,7 +153,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | Device | None = None, 
     if copy is False and result is not shared:
         raise ValueError(f"can't alias memory as {dtype}: it holds {shared.dtype}")
     if copy and result is shared:
-        result = shared.detach().clone() if not shared.requires_grad else shared.clone()
+        result = shared.clone()
     return finished(result, requires_grad)
 
 
@@ -187,6 +188,7 @@ def from_dlpack(ext_tensor: Any, *, device: str | Device | None = None, copy: bo
     """
     resolve_device(device)
     if isinstance(ext_tensor, TensorImpl) and not ext_tensor.requires_grad:
+        refuse_special(ext_tensor, "from_dlpack()", BufferError)
         return ext_tensor.clone() if copy else ext_tensor.detach()      # with its version counter
     if not hasattr(ext_tensor, "__dlpack__"):
         result, copied = dlpack.from_capsule(ext_tensor)

@@ -192,10 +192,9 @@ def overwriting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _rearranging(name: str) -> Callable[..., Any]:
     """Return the in-place method of a view."""
-    function = functions[name]
 
     def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
-        return rearrange_in_place(function, self, *arguments, **keywords)
+        return rearrange_in_place(functions[name], self, *arguments, **keywords)
 
     return named(method, name + "_", f"Do as `{name}` does, in place: the tensor takes on the view's sizes, strides and history.")
 
@@ -220,8 +219,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     tensor([1., 2.])
     """
     if input is None and other is None:
-        from cygrad.creation import from_numpy
-        return tuple(from_numpy(indices) for indices in condition.detach().numpy().nonzero())
+        return condition.nonzero(as_tuple=True)
     if not isinstance(condition, TensorImpl):
         raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
     if condition.dtype.kind != "b" and condition.dtype.name != "uint8":

@@ -178,6 +178,8 @@ def _scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = 
     """
     if src is None or not isinstance(src, TensorImpl):
         number = value if src is None else src
+        if number is None:
+            raise TypeError("scatter() missing 1 required positional arguments: \"src\"; or give a number as value=")
         d, key = _places("scatter", input, dim, index, "self")
         filling = value_for("scatter", input, number)
         if reduce is None:

@@ -158,6 +158,8 @@ class Tensor(TensorBase):
         """
         if self.requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if not force:
+            levels.refuse_tangent(self, "numpy()")
         return to_array(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -185,6 +187,7 @@ class Tensor(TensorBase):
                 raise TypeError(f"__dlpack__(): argument {name!r} must be a tuple of two ints, not {pair!r}")
         if dl_device is not None and dl_device != dlpack.CPU_DEVICE:
             raise BufferError(f"unsupported device requested: tensors are on the CPU, {dlpack.CPU_DEVICE}, got {dl_device}")
+        levels.refuse_special(self, "__dlpack__()", BufferError)
         return dlpack.export(self.clone() if copy else self, max_version is not None and max_version[0] >= 1, bool(copy))
 
     def __dlpack_device__(self) -> tuple[int, int]:

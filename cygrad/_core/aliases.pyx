@@ -6,7 +6,8 @@ Nothing here copies or records. `strided` takes what came from outside, so it ch
 from libc.stdint cimport intptr_t
 
 from cygrad._core.storage cimport Storage, dtype_number
-from cygrad._core.tensor cimport TensorImpl, new_instance, new_tensor, tensor_type
+from cygrad._core.levels cimport is_special, share
+from cygrad._core.tensor cimport TensorImpl, new_instance, new_tensor, special_active, tensor_type
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
 from cygrad._core.storage import dtype_by_name
@@ -22,7 +23,10 @@ def as_instance(TensorImpl source not None, cls, bint view=False):
     if not issubclass(cls, tensor_type):
         raise TypeError("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. "
                         f"Make sure your class inherits from Tensor; {cls.__name__} does not.")
-    return new_instance(cls, source, view)
+    instance = new_instance(cls, source, view)
+    if special_active and is_special(source):
+        share(instance, source)
+    return instance
 
 
 def storages(TensorImpl tensor not None):

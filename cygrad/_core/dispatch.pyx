@@ -349,6 +349,11 @@ cdef tuple shapes_of(int count, const Value* values):
                   sizes_tuple((<TensorImpl>values[k].tensor).ndim, (<TensorImpl>values[k].tensor).sizes) for k in range(count)])
 
 
+cdef TensorImpl in_dtype(TensorImpl tensor, int dtype):
+    """Return a tensor in the dtype that an operator computed in: its formula must not compute in another."""
+    return tensor if tensor.dtype_nr == dtype else <TensorImpl>(<object>tensor).to(dtypes[dtype])
+
+
 cdef class ElementwiseNode(Node):
     """A recorded elementwise operator."""
 
@@ -421,7 +426,7 @@ cdef class ElementwiseNode(Node):
                 tensor = self.scalar_tensor(j)
             elif j == RESULT and grad_mode()[0]:
                 tensor = with_own_history(tensor, self, 0)
-            arguments.append(tensor)
+            arguments.append(tensor if op.masks >> j & 1 else in_dtype(tensor, self.dtype))
         arguments.extend(self.saved_params().values())
         result = op.reading(k)(*arguments)
         if isinstance(result, TensorImpl):

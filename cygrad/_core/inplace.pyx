@@ -157,6 +157,10 @@ def apply_in_place(function, TensorImpl target not None, *arguments, **keywords)
     cdef TensorImpl before, result
     cdef int k
     check_in_place(target, False)
+    if special_active:
+        result = <TensorImpl?>function((<object>target).clone(), *arguments, **keywords)
+        check_result(target, result)
+        return (<object>target).copy_(result)
     before = copy_of(target, target.dtype_nr)
     take_history(before, target)
     result = <TensorImpl?>function(before, *arguments, **keywords)

@@ -1,7 +1,8 @@
 """What is special about a tensor: the tangents of forward mode, the batches of vmap, and the levels they belong to.
 
 A level is one forward-mode differentiation or one vmap in progress; inner ones have higher numbers. A tensor with tangents is an
-ordinary tensor that has, beside its value, one Dual for each level. A batched tensor stands for one example: its geometry is the
+ordinary tensor that has, beside its value, one Dual for each level; views share the Duals of what they are views of, so that what is
+written into one of them is seen by all. A batched tensor stands for one example: its geometry is the
 example's, and `inner` holds all examples along dim 0. Histories and tangents of a batched tensor are those of `inner`, so the engine
 differentiates all examples at once. Needs the GIL.
 """
@@ -22,6 +23,7 @@ cdef class Level:
 cdef class Dual:
     cdef Level level
     cdef TensorImpl tangent
+    cdef tuple layout                       # sizes, strides, offset that the tangent belongs to; None: those of who has it
     cdef Dual below                         # of a lower level
     cdef PyObject* before                   # in the level's list
     cdef PyObject* behind
@@ -32,11 +34,12 @@ cdef class Batch:
 
 cdef unsigned long long* ceiling() noexcept nogil       # levels from this number on are not seen by this thread
 cdef Dual visible_dual(TensorImpl tensor)
-cdef bint is_special(TensorImpl tensor) noexcept
+cdef bint is_special(TensorImpl tensor) except -1
 cdef Batch batch_of(TensorImpl tensor)
 cdef Batch plain_batch(TensorImpl tensor)
 cdef TensorImpl private_examples(PyObject* object)
 cdef TensorImpl tangent_at(TensorImpl tensor, Level level)
+cdef bint share(TensorImpl view, TensorImpl source) except -1
 cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except -1
 cdef TensorImpl enter(TensorImpl tensor, Level level)
 cdef TensorImpl leave(TensorImpl tensor, Level level)

@@ -5,13 +5,17 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport intptr_t
 
-from cygrad._core.node cimport NODE_ACCUMULATES, Node, edge, grad_mode, gradient_edge, leaf_of
+from cygrad._core.node cimport grad_mode, is_inference_mode
 from cygrad._core.profiler cimport special_tensors as tensors_may_be_special
 from cygrad._core.rules cimport record, rule_op, wanted
 from cygrad._core.saved cimport SavedTensor
-from cygrad._core.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, REQUIRES_GRAD, RETIRED, TensorImpl, VIEW, inherit_special,
-                                  new_tensor, offset_of, shallow_copy, sizes_tuple, special_active, view_of)
+from cygrad._core.strided cimport lies_within, overlaps_itself
+from cygrad._core.tensor cimport (BATCHED, CONTIGUOUS, CREATED_WITHOUT_GRAD, DUAL, FRESH, RETIRED, SPECIAL, TensorImpl, VIEW,
+                                  inherit_special, needs_grad, new_tensor, offset_of, refuse_batched, sizes_tuple, special_active,
+                                  view_of)
 from cygrad._kernels.elementwise cimport MAX_DIMS
+
+from cygrad._core.node import _set_inference_mode
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
@@ -62,6 +66,10 @@ cdef class Level:
         """Show tangents from now on whether grad mode is on or off: what runs is a backward, recorded or not."""
         self.in_backward = True
 
+    def varies(self, TensorImpl tensor not None):
+        """Say whether a tensor differs among examples, or something of it may: its gradient, or a tangent."""
+        return self.holds(tensor) or needs_grad(tensor) or is_special(tensor)
+
     def __repr__(self):
         kind = "forward mode" if self.size < 0 else f"vmap over {self.size}"
         return f"<level {self.number}: {kind}{'' if self.active else ', ended'}>"
@@ -69,6 +77,7 @@ cdef class Level:
 
 def innermost_level():
     """Return the innermost level of this thread, or None."""
+    drop_ended()
     cdef void* level = cg_innermost_address()[0]
     return <object>level if level is not NULL else None
 
@@ -87,21 +96,31 @@ def enter_level(Py_ssize_t size=-1, randomness=None, bint recorded=False):
 
 
 def exit_level(Level level not None):
-    """End the innermost level, and with it the tangents that belong to it."""
+    """End a level, and with it the tangents that belong to it: usually the innermost one; a generator may end one later, or elsewhere."""
     global special_active
     cdef Dual dual
     cdef list ended = []
-    if <void*>level != cg_innermost_address()[0]:
-        raise RuntimeError(f"{level!r} is not the innermost level of this thread: levels end in the reverse order of their beginning")
-    cg_innermost_address()[0] = <void*>level.outer if level.outer is not None else NULL
+    if not level.active:
+        raise RuntimeError(f"{level!r} has ended before")
     level.active = False
     special_active -= 1
+    drop_ended()
     while level.duals is not NULL:      # their destructors may run anything, so they wait
         dual = <Dual>level.duals
         unlink(dual)
         ended.append(dual.tangent)
         dual.tangent = None
-    Py_XDECREF(<PyObject*>level)
+
+
+cdef int drop_ended() except -1:
+    """Forget this thread's innermost levels that have ended."""
+    cdef void** innermost = cg_innermost_address()
+    cdef Level level
+    while innermost[0] is not NULL and not (<Level>innermost[0]).active:
+        level = <Level>innermost[0]
+        innermost[0] = <void*>level.outer if level.outer is not None else NULL
+        Py_XDECREF(<PyObject*>level)
+    return 0
 
 
 # ----- Tangents -----
@@ -115,6 +134,14 @@ cdef class Dual:
             unlink(self)
 
 
+cdef void link(Dual dual) noexcept:
+    """Have a tangent end with its level."""
+    dual.behind = dual.level.duals
+    if dual.behind is not NULL:
+        (<Dual>dual.behind).before = <PyObject*>dual
+    dual.level.duals = <PyObject*>dual
+
+
 cdef void unlink(Dual dual) noexcept:
     if dual.before is not NULL:
         (<Dual>dual.before).behind = dual.behind
@@ -125,60 +152,152 @@ cdef void unlink(Dual dual) noexcept:
     dual.before = dual.behind = NULL
 
 
-cdef Dual make_dual(Level level, TensorImpl tangent, Dual below):
+cdef Dual make_dual(Level level, TensorImpl tangent, tuple layout, Dual below):
     cdef Dual dual = Dual.__new__(Dual)
-    dual.level, dual.tangent, dual.below = level, tangent, below
-    dual.behind = level.duals
-    if dual.behind is not NULL:
-        (<Dual>dual.behind).before = <PyObject*>dual
-    level.duals = <PyObject*>dual
+    while below is not None and not below.level.active:
+        below = below.below
+    dual.level, dual.tangent, dual.layout, dual.below = level, tangent, layout, below
+    link(dual)
     return dual
 
 
-cdef Dual visible_dual(TensorImpl tensor):
+cdef Dual find(Dual dual, Level level) noexcept:
+    while dual is not None and dual.level is not level:
+        dual = dual.below
+    return dual
+
+
+cdef Dual visible(Dual dual) noexcept:
     """Return the tangent of the highest level that this thread sees now, or None."""
-    cdef Dual dual
-    if not tensor.flags & DUAL:
-        return None
-    dual = <Dual>tensor.special
     while dual is not None and (not dual.level.active or dual.level.number >= cg_ceiling_address()[0]
                                 or dual.level.recorded and not dual.level.in_backward and not grad_mode()[0]):
         dual = dual.below
     return dual
 
 
-cdef TensorImpl tangent_at(TensorImpl tensor, Level level):
-    """Return the tangent of a tensor at a level, or None; that of a view made before its base had one is looked up there."""
-    cdef Dual dual = <Dual>tensor.special if tensor.flags & DUAL else None
-    cdef TensorImpl tangent, base = tensor.base
-    while dual is not None:
-        if dual.level is level:
-            return dual.tangent
+cdef tuple layout_of(TensorImpl tensor):
+    return sizes_tuple(tensor.ndim, tensor.sizes), sizes_tuple(tensor.ndim, tensor.strides), offset_of(tensor)
+
+
+cdef bint share(TensorImpl view, TensorImpl source) except -1:
+    """Have another tensor over the memory of `source` share what is special about that; False where its elements share places."""
+    cdef Dual dual = None if source.flags & BATCHED else tangents_of(source)
+    cdef tuple layout
+    while dual is not None and dual.layout is not None:
         dual = dual.below
+    if dual is not None and layout_of(view) != layout_of(source):
+        if not source.flags & CONTIGUOUS and overlaps_itself(source.ndim, source.sizes, source.strides):
+            return False
+        layout = layout_of(source)
+        while dual is not None:
+            dual.layout = layout if dual.layout is None else dual.layout
+            dual = dual.below
+    inherit_special(view, source)
+    return True
+
+
+cdef Dual tangents_of(TensorImpl tensor):
+    """Return the tangents of a tensor; a view made before its base had any takes on those of the base."""
+    cdef TensorImpl base = tensor.base
+    if tensor.flags & BATCHED:
+        return None
     if (tensor.flags & VIEW and base.flags & DUAL and tensor.storage is base.storage
-            and not (level.recorded and tensor.flags & CREATED_WITHOUT_GRAD)):
-        tangent = tangent_at(base, level)
-        if tangent is not None:
-            return (<object>tangent)._gather_view((
-                sizes_tuple(base.ndim, base.sizes), sizes_tuple(base.ndim, base.strides), sizes_tuple(tensor.ndim, tensor.sizes),
-                sizes_tuple(tensor.ndim, tensor.strides), offset_of(tensor) - offset_of(base)))
-    return None
+            and (not tensor.flags & DUAL or tensor.special is not None and not has_active(<Dual>tensor.special))
+            and not (tensor.flags & CREATED_WITHOUT_GRAD and base.special is not None and (<Dual>base.special).level.recorded)):
+        share(tensor, base)
+    return <Dual>tensor.special if tensor.flags & DUAL else None
+
+
+cdef bint has_active(Dual dual) noexcept:
+    while dual is not None and not dual.level.active:
+        dual = dual.below
+    return dual is not None
+
+
+cdef Dual visible_dual(TensorImpl tensor):
+    """Return the tangent of the highest level that this thread sees now, or None."""
+    return visible(tangents_of(tensor))
+
+
+cdef bint is_private(PyObject* tensor, Py_ssize_t tensors=1) noexcept:
+    """Say whether the caller's reference to a tensor is the only way to it and to its memory, which `tensors` objects hold."""
+    if Py_REFCNT(tensor) != 1 or not (<TensorImpl>tensor).storage.padded:
+        return False
+    if (<TensorImpl>tensor).flags & BATCHED:
+        return (Py_REFCNT(<PyObject*>(<TensorImpl>tensor).special) == 1
+                and is_private(<PyObject*>(<Batch>(<TensorImpl>tensor).special).inner, tensors + 1))
+    if (<TensorImpl>tensor).base is not None:
+        tensors += 1
+        if Py_REFCNT(<PyObject*>(<TensorImpl>tensor).base) != 1:
+            return False
+    return Py_REFCNT(<PyObject*>(<TensorImpl>tensor).storage) == tensors
+
+
+cdef bint is_laid_out(TensorImpl tensor, tuple layout):
+    cdef int d
+    for d in range(tensor.ndim):
+        if tensor.sizes[d] > 1 and tensor.strides[d] != layout[1][d]:
+            return False
+    return True
+
+
+cdef TensorImpl laid_out(TensorImpl tangent, tuple layout, bint copied):
+    """Return a copy of a tangent in the layout of a tensor, or zeros; recorded in any mode, since no operation of the user's makes it."""
+    cdef int mode = grad_mode()[0]
+    cdef bint inference = is_inference_mode()
+    cdef Py_ssize_t length = 1
+    cdef object result
+    for size, stride in zip(layout[0], layout[1]):
+        length = 0 if size == 0 or length == 0 else length + (size - 1) * stride
+    grad_mode()[0] = True
+    _set_inference_mode(False)
+    try:
+        result = (<object>tangent).new_zeros((length,)).as_strided(layout[0], layout[1], 0)
+        return result.copy_(tangent) if copied else result
+    finally:
+        _set_inference_mode(inference)
+        grad_mode()[0] = mode
+
+
+cdef int arrange(Dual dual, bint private) except -1:
+    """Lay a tangent out as the tensor that it belongs to; `private`: in memory that nobody else sees, to be written to."""
+    if (not is_laid_out(dual.tangent, dual.layout)
+            or private and (not is_private(<PyObject*>dual.tangent) or needs_grad(dual.tangent) and dual.tangent.node is None)):
+        dual.tangent = laid_out(dual.tangent, dual.layout, True)
+    return 0
+
+
+cdef TensorImpl part_at(Dual dual, tuple layout):
+    """Return the part of an arranged tangent that belongs to a view."""
+    cdef TensorImpl tangent = dual.tangent
+    offset = layout[2] - dual.layout[2]
+    if layout == dual.layout:
+        return tangent
+    if not lies_within((*dual.layout[:2], *layout[:2], offset)):
+        return (<object>tangent)._gather_view((*dual.layout[:2], *layout[:2], offset))
+    return (<object>tangent).as_strided(layout[0], layout[1], offset_of(tangent) + offset)
+
+
+cdef TensorImpl tangent_at(TensorImpl tensor, Level level):
+    """Return the tangent of a tensor at a level, or None."""
+    cdef Dual dual = find(tangents_of(tensor), level)
+    cdef tuple layout
+    if dual is None or dual.layout is None:
+        return None if dual is None else dual.tangent
+    layout = layout_of(tensor)
+    if layout == dual.layout:
+        return dual.tangent
+    arrange(dual, False)
+    return part_at(dual, layout)
 
 
 cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except -1:
-    """Give a tensor its tangent at a level, in place of the one it has; what its node saved of it gets it too."""
-    cdef Dual dual
+    """Give a new tensor its own tangent at a level; what its node saved of it gets it too."""
     cdef TensorImpl saved
     cdef object kept
     if tensor.flags & BATCHED:
         return add_tangent((<Batch>tensor.special).inner, level, enter(tangent, (<Batch>tensor.special).level))
-    dual = <Dual>tensor.special
-    while dual is not None:
-        if dual.level is level:
-            dual.tangent = tangent
-            return 0
-        dual = dual.below
-    tensor.special = make_dual(level, tangent, <Dual>tensor.special)
+    tensor.special = make_dual(level, tangent, None, <Dual>tensor.special)
     tensor.flags |= DUAL
     kept = None if tensor.node is None else tensor.node.result
     if isinstance(kept, TensorImpl):
@@ -188,6 +307,57 @@ cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except 
     elif isinstance(kept, SavedTensor) and tensor.output_nr == 0:
         (<SavedTensor>kept).special = tensor.special
     return 0
+
+
+cdef Dual insert(TensorImpl tensor, Level level, TensorImpl tangent, tuple layout):
+    """Add a tangent to those of a tensor and of all who share them: these hold the first object, so that takes it over."""
+    cdef Dual dual = <Dual>tensor.special, last = None
+    while dual is not None and dual.level.number > level.number:
+        last, dual = dual, dual.below
+    if dual is None:
+        dual = make_dual(level, tangent, layout, None)
+        if last is None:
+            tensor.special = dual
+            tensor.flags |= DUAL
+        else:
+            last.below = dual
+        return dual
+    unlink(dual)
+    dual.below = make_dual(dual.level, dual.tangent, dual.layout, dual.below)
+    dual.level, dual.tangent, dual.layout = level, tangent, layout
+    link(dual)
+    return dual
+
+
+def tangent_to_write(TensorImpl tensor not None, Level level not None, TensorImpl source):
+    """Return the tangent of a tensor at a level, for the tangent of a part (None: zero) to be written into; None if all are zero.
+
+    All tensors over that memory see what is written, nobody else does.
+    """
+    cdef Dual dual = tangents_of(tensor), first = dual
+    cdef TensorImpl holder = tensor         # of a new tangent: the base of a view
+    cdef Level other
+    cdef tuple layout
+    dual = find(dual, level)
+    if dual is None and source is None:
+        return None
+    if dual is None:
+        if has_active(first):
+            layout = layout_of(tensor) if first.layout is None else first.layout
+        else:
+            if tensor.flags & VIEW and tensor.storage is tensor.base.storage and not (tensor.flags & DUAL and first is None):
+                holder = tensor.base
+            layout = layout_of(holder)
+        dual = insert(holder, level, laid_out(holder, layout, False), layout)
+        if holder is not tensor:
+            share(tensor, holder)
+    elif dual.layout is None:
+        dual.layout = layout_of(tensor)
+    for other in () if source is None else batch_levels(source):
+        if not other.holds(dual.tangent):       # what was the same for all examples will not be
+            dual.tangent = other.leave((<object>other.enter(dual.tangent)).clone())
+    arrange(dual, True)
+    return part_at(dual, layout_of(tensor))
 
 
 def tangent_of(TensorImpl tensor not None, Level level not None):
@@ -209,9 +379,8 @@ def dual_levels(tuple tensors not None):
     for tensor in tensors:
         dual = visible_dual(tensor)
         while dual is not None:
-            if dual.level.active:
-                found[dual.level.number] = dual.level
-            dual = dual.below
+            found[dual.level.number] = dual.level
+            dual = visible(dual.below)
     return [found[number] for number in sorted(found)]
 
 
@@ -220,14 +389,6 @@ def set_ceiling(number):
     before = cg_ceiling_address()[0]
     cg_ceiling_address()[0] = number
     return before
-
-
-def has_tangent(TensorImpl tensor not None, Level level not None):
-    """Say whether a tensor has a tangent of its own at a level, not by the tensor that it is a view of."""
-    cdef Dual dual = <Dual>tensor.special if tensor.flags & DUAL else None
-    while dual is not None and dual.level is not level:
-        dual = dual.below
-    return dual is not None
 
 
 def set_tangent(TensorImpl tensor not None, Level level not None, TensorImpl tangent not None):
@@ -242,7 +403,7 @@ def without_tangent(TensorImpl tensor not None, Level level not None):
     if tensor.flags & BATCHED:
         copy = without_tangent(batch_of(tensor).inner, level)
         return tensor if copy is batch_of(tensor).inner else leave(copy, batch_of(tensor).level)
-    dual = <Dual>tensor.special if tensor.flags & DUAL else None
+    dual = tangents_of(tensor)
     if dual is None or dual.level.number < level.number:
         return tensor
     copy = view_of(tensor, tensor.data, tensor.ndim, tensor.sizes, tensor.strides)
@@ -250,9 +411,8 @@ def without_tangent(TensorImpl tensor not None, Level level not None):
         record(rule_op("alias"), tensor, None, copy, ())
     while dual is not None and dual.level.number >= level.number:
         dual = dual.below
-    if dual is not None:
-        copy.special = dual
-        copy.flags |= DUAL
+    copy.special = dual
+    copy.flags |= DUAL      # also without any: those of its base are none of its own
     return copy
 
 
@@ -298,8 +458,10 @@ cdef TensorImpl private_examples(PyObject* object):
     return batch.inner
 
 
-cdef bint is_special(TensorImpl tensor) noexcept:
+cdef bint is_special(TensorImpl tensor) except -1:
     """Say whether operators on a tensor go another way in this thread now."""
+    if not tensor.flags & (SPECIAL | VIEW):
+        return False
     return tensor.flags & BATCHED != 0 or visible_dual(tensor) is not None
 
 
@@ -349,77 +511,10 @@ cdef TensorImpl enter(TensorImpl tensor, Level level):
     dual = visible_dual(tensor)
     while dual is not None:
         duals.append(dual)
-        dual = dual.below
+        dual = visible(dual.below)
     for dual in reversed(duals):
-        if dual.level.active:
-            add_tangent(result, dual.level, enter(dual.tangent, level))
+        add_tangent(result, dual.level, enter(tangent_at(tensor, dual.level), level))
     return result
-
-
-def fresh(TensorImpl tensor not None):
-    """Return a tensor of the same value that gradients are asked for of: a leaf, or a view where the tensor has a history itself."""
-    cdef TensorImpl result
-    if tensor.flags & BATCHED:
-        return leave(fresh(batch_of(tensor).inner), (<Batch>tensor.special).level)
-    if wanted(tensor, None):
-        result = view_of(tensor, tensor.data, tensor.ndim, tensor.sizes, tensor.strides)
-        record(rule_op("alias"), tensor, None, result, ())
-    else:
-        result = shallow_copy(tensor)
-        result.flags |= REQUIRES_GRAD
-    inherit_special(result, tensor)
-    return result
-
-
-def retire(TensorImpl leaf not None):
-    """Note that no other derivative than its own will ask for the gradient of a tensor that `fresh` has made."""
-    while leaf.flags & BATCHED:
-        leaf = (<Batch>leaf.special).inner
-    leaf.flags |= RETIRED
-
-
-def without_history(TensorImpl tensor not None):
-    """Return a tensor of the same value and tangents that needs no gradient."""
-    cdef TensorImpl result
-    if tensor.flags & BATCHED:
-        return leave(without_history(batch_of(tensor).inner), (<Batch>tensor.special).level)
-    result = shallow_copy(tensor)
-    inherit_special(result, tensor)
-    return result
-
-
-def reaches_other_leaves(tuple outputs not None, tuple own not None):
-    """Say whether outputs depend on leaves that require a gradient, other than these."""
-    cdef set seen = set(), mine = set()
-    cdef list waiting = []
-    cdef TensorImpl tensor
-    cdef Node node, target
-    cdef int k, output_nr
-    for tensor in own:
-        while tensor.flags & BATCHED:
-            tensor = (<Batch>tensor.special).inner
-        mine.add(<size_t><PyObject*>tensor)
-    for tensor in outputs:
-        while tensor.flags & BATCHED:
-            tensor = (<Batch>tensor.special).inner
-        node = gradient_edge(tensor, &output_nr)
-        if node is not None:
-            waiting.append(node)
-    while waiting:
-        node = waiting.pop()
-        if node.flags & NODE_ACCUMULATES:
-            tensor = leaf_of(node)
-            if not tensor.flags & RETIRED and <size_t><PyObject*>tensor not in mine:
-                return True
-            continue
-        if <size_t><PyObject*>node in seen:
-            continue
-        seen.add(<size_t><PyObject*>node)
-        for k in range(node.edges):
-            target = edge(node, k, &output_nr)
-            if target is not None:
-                waiting.append(target)
-    return False
 
 
 def is_batched(tensor):
@@ -439,6 +534,21 @@ def batch_levels(TensorImpl tensor not None):
         levels.insert(0, batch_of(tensor).level)
         tensor = (<Batch>tensor.special).inner
     return levels
+
+
+def refuse_tangent(TensorImpl tensor not None, str what, error=RuntimeError):
+    """Refuse what would give away the values of a tensor without its tangent."""
+    if special_active and visible_dual(tensor) is not None:
+        raise error(f"Can't call {what} on Tensor that has a tangent of forward mode, which would be lost. Use tensor.detach().")
+
+
+def refuse_special(TensorImpl tensor not None, str what, error=RuntimeError):
+    """Refuse what would give away the values of a tensor without its tangent or its derivative, or those of one of many examples."""
+    refuse_batched(tensor, what)
+    refuse_tangent(tensor, what, error)
+    if tensor.flags & (FRESH | RETIRED) == FRESH:
+        raise error(f"Can't call {what} on Tensor that a function is being differentiated with respect to: the derivative would be lost. "
+                    "Use tensor.detach().")
 
 
 def special_tensors():

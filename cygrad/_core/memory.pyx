@@ -9,7 +9,8 @@ from libc.string cimport memcpy
 
 from cygrad._core.inplace cimport check_in_place
 from cygrad._core.node cimport attach
-from cygrad._core.tensor cimport (TensorImpl, checked_numel, empty, needs_grad, new_tensor, parse_sizes, replace_memory, sizes_tuple)
+from cygrad._core.tensor cimport (TensorImpl, checked_numel, empty, inherit_special, needs_grad, new_tensor, parse_sizes,
+                                  replace_memory, sizes_tuple)
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
 
@@ -86,6 +87,7 @@ def rearrange_in_place(function, TensorImpl self not None, *arguments, **keyword
         raise RuntimeError(f"{getattr(function, '__name__', 'this')}_() would have to copy: the tensor cannot be seen in that shape; "
                            "use the out-of-place form")
     replace_memory(self, view, self.storage)
+    inherit_special(self, view)
     if view.node is not None:
         attach(self, view.node, view.output_nr)
     return self

@@ -11,6 +11,8 @@ from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, normalize_dim, s
 from cygrad._kernels.elementwise cimport CG_INT64, MAX_DIMS, Operand, cg_kind
 from cygrad._kernels.reduction cimport BLOCK, cg_reduction, find, reduction, run, run_small, scan
 
+from operator import index
+
 from cygrad.ops import REDUCTIONS
 
 cdef enum:
@@ -63,7 +65,7 @@ cdef tuple params_of(RuleOp rule, TensorImpl x, object dim, intptr_t count):
     """Collect what the rule of a reduction asks for."""
     cdef dict known = {"shape": sizes_tuple(x.ndim, x.sizes), "count": count,
                        "dim": None if dim is None or isinstance(dim, (tuple, list)) and len(dim) == 0 else
-                       tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)}
+                       tuple([index(d) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))])}
     return tuple([known[name] for name in rule.params])
 
 

@@ -26,7 +26,8 @@ cdef enum:
     DUAL = 4096                     # `special` is a Dual: it has a tangent
     BATCHED = 8192                  # `special` is a Batch: one of many examples, of which vmap computes all at once
     SPECIAL = DUAL | BATCHED
-    RETIRED = 16384                 # a leaf of a function's derivative, of which nobody else will ask for a gradient
+    FRESH = 16384                   # a leaf that stands for an argument of a function that is differentiated
+    RETIRED = 32768                 # such a leaf after the call: nobody else will ask for its gradient
     INLINE_DIMS = 8
 
 cdef class ManyDims:
@@ -81,4 +82,5 @@ cdef bint is_unique(PyObject* object) noexcept
 cdef intptr_t offset_of(TensorImpl tensor) noexcept
 cdef intptr_t span(int ndim, const intptr_t* sizes, const intptr_t* strides) noexcept
 cdef void track(TensorImpl tensor)
+cdef int refuse_batched(TensorImpl tensor, str what) except -1
 cdef int normalize_dim(object dim, int ndim) except -1

@@ -218,7 +218,9 @@ cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const 
 
 cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* shape, const intptr_t* strides):
     """Make a tensor over the memory of another."""
-    cdef TensorImpl view = new_tensor(base.storage, data, base.dtype_nr, ndim, shape, strides)
+    cdef TensorImpl view
+    refuse_batched(base, "a view of the memory")
+    view = new_tensor(base.storage, data, base.dtype_nr, ndim, shape, strides)
     become_view(view, base)
     return view
 
@@ -229,6 +231,8 @@ cdef inline int become_view(TensorImpl view, TensorImpl base) except -1:
     view.view_version = base.storage.version
     stay_inference(view, base)
     view.flags |= VIEW | base.flags & CREATED
+    if base.flags & DUAL and base.special is None:
+        view.flags |= DUAL      # without the tangents of its base, too
     if not grad_mode()[0]:
         view.flags = (view.flags & ~<unsigned>CREATED) | (CREATED_IN_INFERENCE if is_inference_mode() else CREATED_WITHOUT_GRAD)
     if view.base.flags & TENSOR_TRACKED:
@@ -270,7 +274,7 @@ cdef void track(TensorImpl tensor):
 cdef int refuse_batched(TensorImpl tensor, str what) except -1:
     """Refuse what one example of many, inside of vmap, has not of its own."""
     if tensor.flags & BATCHED:
-        raise RuntimeError(f"vmap: {what} of a tensor inside of vmap is not available: it stands for one of many examples. Use func.grad() "
+        raise RuntimeError(f"vmap: {what} under vmap transform is not allowed: the tensor stands for one of many examples. Use func.grad() "
                            "or autograd.grad() for gradients, and do the rest outside of vmap.")
     return 0
 
@@ -332,6 +336,7 @@ cdef class TensorImpl:
 
     def data_ptr(self):
         """Return the address of the first element."""
+        refuse_batched(self, "data_ptr()")
         return <size_t>self.data if self.count else 0
 
     def is_contiguous(self):
@@ -360,6 +365,9 @@ cdef class TensorImpl:
         cdef int d, itemsize = cg_itemsize[self.dtype_nr]
         cdef Py_ssize_t* strides
         refuse_batched(self, "the buffer protocol")
+        if special_active:
+            from cygrad._core.levels import refuse_special
+            refuse_special(self, "the buffer protocol", BufferError)
         if needs_grad(self):
             raise BufferError("a Tensor that requires grad gives no buffer: its history would be lost. Use tensor.detach().")
         if self.storage.readonly and flags & PyBUF_WRITABLE:
@@ -393,7 +401,7 @@ cdef class TensorImpl:
     def requires_grad(self, value):
         if not isinstance(value, bool):
             raise RuntimeError(f"requires_grad must be a bool, got {type(value).__name__}")
-        refuse_batched(self, "requires_grad")
+        refuse_batched(self, "setting requires_grad")
         refresh(self)
         if not value and self.node is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
@@ -403,6 +411,9 @@ cdef class TensorImpl:
                                "convert it first, e.g. with .float()")
         if value and self.flags & INFERENCE and not is_inference_mode():
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        if not value and self.flags & (FRESH | RETIRED) == FRESH:
+            raise RuntimeError("You are attempting to call Tensor.requires_grad_() inside of a function being transformed by a functorch "
+                               "transform: its derivative with respect to this tensor would be lost. Use tensor.detach().")
         if value:
             self.flags |= REQUIRES_GRAD
         else:
@@ -436,7 +447,7 @@ cdef class TensorImpl:
     @grad.setter
     def grad(self, value):
         cdef TensorImpl gradient
-        refuse_batched(self, "grad")
+        refuse_batched(self, "setting .grad")
         if value is None:
             self.gradient = None
             return
@@ -468,7 +479,7 @@ cdef class TensorImpl:
     def retain_grad(self):
         """Keep the gradient of this non-leaf in `.grad`; a leaf does so anyway."""
         cdef int output_nr
-        refuse_batched(self, "retain_grad")
+        refuse_batched(self, "retain_grad()")
         refresh(self)
         if not self.flags & REQUIRES_GRAD:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
@@ -478,11 +489,9 @@ cdef class TensorImpl:
 
     def _forget_history(self):
         """Make this tensor a leaf that needs no gradient and has no tangent."""
-        self.node, self.output_nr = None, 0
-        self.flags &= ~<unsigned>(REQUIRES_GRAD | RETAINS_GRAD)
-        if self.flags & DUAL:
-            self.flags &= ~<unsigned>DUAL
-            self.special = None
+        refuse_batched(self, "detach_()")
+        self.node, self.output_nr, self.special = None, 0, None
+        self.flags &= ~<unsigned>(REQUIRES_GRAD | RETAINS_GRAD | DUAL)
 
     def _hooks(self):
         """Return the hooks that a hook on this tensor's gradient belongs to, and the output number under which."""
@@ -548,7 +557,7 @@ cdef class TensorImpl:
     @property
     def data(self):
         """The same memory without history and with a version counter of its own."""
-        refuse_batched(self, "data")
+        refuse_batched(self, "accessing `data`")
         cdef TensorImpl alias = new_tensor(borrow(self.storage), self.data, self.dtype_nr, self.ndim, self.sizes, self.strides)
         stay_inference(alias, self)
         return alias
@@ -557,8 +566,11 @@ cdef class TensorImpl:
     def data(self, value):
         if not isinstance(value, TensorImpl):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-        refuse_batched(self, "data")
-        refuse_batched(value, "data")
+        refuse_batched(self, "mutating directly with `.data`")
+        refuse_batched(value, "mutating directly with `.data`")
+        if special_active:
+            from cygrad._core.levels import refuse_special
+            refuse_special(self, "an assignment to `.data`")
         if (<TensorImpl>value).dtype_nr != self.dtype_nr:
             raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type: "
                                f"{dtypes[self.dtype_nr]!r} and {(<object>value).dtype!r}")

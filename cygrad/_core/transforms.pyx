@@ -6,16 +6,16 @@ Elementwise operators come here from `dispatch`, all others are `Operator`s, who
 is its tangent: what it depends on at lower levels follows by itself.
 """
 from cpython.object cimport PyObject
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
-from cygrad._core.dispatch cimport (IDENTITY, NO_PARTIAL, Op, PARAMS, any_needs_grad, elementwise, map_kernel, pack_params,
+from cygrad._core.dispatch cimport (IDENTITY, NO_PARTIAL, Op, PARAMS, any_needs_grad, elementwise, in_dtype, map_kernel, pack_params,
                                     result_dtype, set_special)
-from cygrad._core.levels cimport Batch, Dual, Level, add_tangent, batch_of, ceiling, enter, is_special, leave, plain_batch, visible_dual
+from cygrad._core.levels cimport (Batch, Dual, Level, add_tangent, batch_of, ceiling, enter, is_special, leave, plain_batch, share,
+                                  visible_dual)
 from cygrad._core.node cimport RESULT, grad_mode
 from cygrad._core.operands cimport Value, number_of
 from cygrad._core.profiler cimport begin_event, end_event, next_sequence_nr, profiling_threads, wants_operands
-from cygrad._core.storage cimport dtypes
-from cygrad._core.tensor cimport BATCHED, TensorImpl, empty, needs_grad, special_active
+from cygrad._core.tensor cimport BATCHED, TensorImpl, VIEW, empty, empty_like, needs_grad, special_active
 from cygrad._kernels.elementwise cimport CG_BOOL, cg_itemsize, cg_kind
 
 from cygrad._core.levels import tangent_of
@@ -40,14 +40,13 @@ cdef TensorImpl special_elementwise(Op op, Value* values, const double* params, 
         before = <TensorImpl>(<object>target).clone()       # what the graph may save
         values[0].tensor = <PyObject*>before
         return write_result(target, elementwise(op, values, params, None, False))
-    if target is not None:
-        raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation in forward mode, nor "
-                           "vmap. Use the result instead of out=.")
     for k in range(op.arity):
         if values[k].tensor is not NULL and (<TensorImpl>values[k].tensor).flags & BATCHED:
             other = batch_of(<TensorImpl>values[k].tensor).level
             if level is None or other.number > level.number:
                 level = other
+    if target is not None:
+        raise out_error(op.name, batch_of(target).level if target.flags & BATCHED else level)
     if level is not None:
         return batched_elementwise(op, values, params, level)
     for k in range(op.arity):
@@ -76,8 +75,8 @@ cdef TensorImpl batched_elementwise(Op op, Value* values, const double* params, 
         if values[k].tensor is NULL:
             continue
         tensor = <TensorImpl>values[k].tensor
-        # Tensors that are the same for all examples broadcast, unless something of theirs is not: a gradient, or a tangent.
-        if level.holds(tensor) or needs_grad(tensor) or is_special(tensor):
+        # Tensors that are the same for all examples broadcast.
+        if level.varies(tensor):
             tensor = enter(tensor, level)
             if tensor.ndim <= ndim:
                 tensor = (<object>tensor)[(slice(None),) + (None,) * (ndim + 1 - tensor.ndim)]
@@ -102,8 +101,7 @@ cdef TensorImpl dual_elementwise(Op op, Value* values, const double* params, Lev
                 part = tangent_of(<TensorImpl>values[k].tensor, level)
                 if part is None:
                     continue
-                if part.dtype_nr != dtype:
-                    part = (<object>part).to(dtypes[dtype])
+                part = in_dtype(part, dtype)
                 if op.partial_form[k] != IDENTITY:
                     part = partial_product(op, k, part, values, params, dtype, result)
                 tangent = part if tangent is None else <TensorImpl>(<object>tangent + <object>part)
@@ -137,7 +135,8 @@ cdef TensorImpl partial_product(Op op, int k, TensorImpl tangent, Value* values,
         for j in range(op.arity):
             if reads >> j & 1:
                 arguments.append(scalar(&values[j], CG_BOOL if op.masks >> j & 1 else dtype) if values[j].tensor is NULL
-                                 else <TensorImpl>values[j].tensor)
+                                 else <TensorImpl>values[j].tensor if op.masks >> j & 1
+                                 else in_dtype(<TensorImpl>values[j].tensor, dtype))
         if reads >> RESULT & 1:
             arguments.append(result)
         for j in range(op.params):
@@ -223,6 +222,14 @@ cdef object call_special(object op, object arguments, object keywords):
     cdef list tensors = tensors_of(arguments)
     if keywords:
         tensors += tensors_of(keywords.values())
+    for tensor in tensors:
+        if tensor.flags & BATCHED and (level is None or batch_of(tensor).level.number > level.number):
+            level = batch_of(tensor).level
+    if keywords.pop("out", None) is not None:
+        raise out_error(name, level)
+    for theirs, ours in (("axis", "dim"), ("keepdims", "keepdim")):
+        if ours not in keywords and keywords.get(theirs) is not None:
+            keywords[ours] = keywords.pop(theirs)
     global table
     if table is None:
         from cygrad.ops import transforms as table
@@ -231,41 +238,58 @@ cdef object call_special(object op, object arguments, object keywords):
         return cg_function_of(op)(*arguments, **keywords)
     if transform is None:
         raise NotImplementedError(f"{name}() takes no tensors with tangents of forward mode, nor those inside of vmap")
-    if transform.parts is not None:
-        result = transform.parts(*arguments, **keywords)
+    if transform.parts is not None or level is not None:
+        try:
+            result = NotImplemented if transform.parts is None else transform.parts(*arguments, **keywords)
+            if result is NotImplemented and level is not None and transform.batch is not None:
+                return transform.batch(level, op, *arguments, **keywords)
+        except (IndexError, RuntimeError, TypeError, ValueError) as error:
+            if not str(error).startswith("vmap: "):
+                explain(op, arguments, keywords, level)
+            raise
         if result is not NotImplemented:
             return result
-    for tensor in tensors:
-        if tensor.flags & BATCHED and (level is None or batch_of(tensor).level.number > level.number):
-            level = batch_of(tensor).level
-    if level is not None:
-        if transform.batch is None:
-            return refuse(op, arguments, keywords)
-        if keywords.pop("out", None) is not None:
-            raise RuntimeError(f"vmap: {name}(..., out=...) is not supported: use the result instead of out=")
-        return transform.batch(level, op, *arguments, **keywords)
-    for tensor in tensors:
+    for tensor in tensors if level is None else ():
         dual = visible_dual(tensor)
         if dual is not None and (level is None or dual.level.number > level.number):
             level = dual.level
     if level is None:
         return cg_function_of(op)(*arguments, **keywords)
-    if transform.forward is None:
-        return refuse(op, arguments, keywords)
-    if keywords.pop("out", None) is not None:
-        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation in forward mode. Use the "
-                           "result instead of out=.")
+    if level.size >= 0 or transform.forward is None:
+        explain(op, arguments, keywords, level)
+        raise NotImplementedError(f"{name}() has no rule for these arguments where one has a tangent of forward mode, or is inside of vmap")
     return dual_call(level, op, transform.forward, arguments, keywords)
 
 
-cdef object refuse(object op, tuple arguments, dict keywords):
-    """Raise what an operator says of tensors of the same shapes and dtypes that are not special; else that it takes no others."""
-    def plain(tensor):
-        return tensor.new_zeros(tensor.shape)
+cdef object out_error(str name, Level level):
+    """Return the error of a call with out= of which an argument is special; `level`: of its batch."""
+    if level is None:
+        return NotImplementedError(f"Trying to use forward AD with {name}_out that does not support it because it is an out= function. Use "
+                                   "the result instead of out=.")
+    return RuntimeError(f"Batching rule not implemented for {name}.out; the fallback path doesn't work on out= or view ops. Use the result "
+                        "instead of out=.")
 
-    cg_function_of(op)(*over_tensors(plain, arguments), **{key: over_tensors(plain, value) for key, value in keywords.items()})
-    raise NotImplementedError(f"{op.__name__}() has no rule for these arguments where one has a tangent of forward mode, or is inside of "
-                              "vmap")
+
+def zeros_of(TensorImpl tensor):
+    """Return zeros of the shape and dtype of a tensor, nothing special about them."""
+    cdef TensorImpl result = empty_like(tensor, tensor.dtype_nr)
+    memset(result.data, 0, result.count * cg_itemsize[result.dtype_nr])
+    return result
+
+
+def example_of(Level level not None, Py_ssize_t number):
+    """Return a function that gives a copy of one example of a tensor."""
+    return lambda tensor: level.enter(tensor).select(0, number).clone()
+
+
+cdef object explain(object op, tuple arguments, dict keywords, Level level):
+    """Raise what an operator has against its arguments, in the words that it has for one example; return if it has nothing."""
+    if level is None or level.size < 0:
+        cg_function_of(op)(*over_tensors(zeros_of, arguments), **{name: over_tensors(zeros_of, value) for name, value in keywords.items()})
+        return
+    for number in range(level.size):
+        example = example_of(level, number)
+        op(*over_tensors(example, arguments), **{name: over_tensors(example, value) for name, value in keywords.items()})
 
 
 cdef object dual_call(Level level, object op, object forward, tuple arguments, dict keywords):
@@ -274,6 +298,8 @@ cdef object dual_call(Level level, object op, object forward, tuple arguments, d
     ceiling()[0] = level.number
     try:
         result = op(*arguments, **keywords)     # lower levels first
+        if share_with_views(result, arguments):
+            return result
         if isinstance(forward, str):
             tangents = forward_rules[forward](level, op, result, *arguments, **keywords)
         else:
@@ -282,6 +308,22 @@ cdef object dual_call(Level level, object op, object forward, tuple arguments, d
     finally:
         ceiling()[0] = before
     return result
+
+
+cdef bint share_with_views(object result, tuple arguments) except -1:
+    """Have results that are views of an argument share its tangents, so that what is written into one of them is seen by all."""
+    cdef list views = tensors_of((result,))
+    cdef TensorImpl source, view
+    if not views or not (<TensorImpl>views[0]).flags & VIEW:
+        return False
+    for argument in arguments:
+        if isinstance(argument, TensorImpl) and (<TensorImpl>argument).storage is (<TensorImpl>views[0]).storage:
+            source = argument
+            for view in views:
+                if view is not source and not share(view, source):
+                    return False
+            return True
+    return False
 
 
 cdef int join(Level level, object result, object tangents, tuple arguments) except -1:

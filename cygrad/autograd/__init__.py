@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from cygrad._core import derivatives as derivatives  # with all compiled modules, for cygrad.func
 from cygrad._core.engine import run_address, run_backward, run_depth
 from cygrad._core.levels import batched_level, enter_level, exit_level, special_tensors
 from cygrad._core.node import is_grad_enabled as is_grad_enabled

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cygrad._core.levels import batch_levels, fresh, has_tangent, set_tangent, tangent_of
+from cygrad._core.derivatives import fresh
+from cygrad._core.levels import tangent_of, tangent_to_write
 from cygrad._core.node import is_grad_enabled
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.transforms import forward_rules, over_tensors, tensors_of
@@ -48,27 +49,11 @@ def transposed(level: Any, operator: Any, result: Any, *arguments: Any, **keywor
 
 
 def written(level: Any, operator: Any, result: Any, x: Any, key: Any, value: Any) -> None:
-    """Write the tangent of a value where `x[key] = value` has written that; into the base's tangent for views that have none."""
+    """Write the tangent of a value where `x[key] = value` has written that."""
     source = tangent_of(value, level) if isinstance(value, TensorImpl) else None
-    own = tangent_of(x, level)
-    if own is None and source is None:
-        return
-    filling = 0 if source is None else source
-    missing = [] if source is None else [batch for batch in batch_levels(source) if not (own is not None and batch.holds(own))]
-    if has_tangent(x, level) and not (own.requires_grad and own.is_leaf) and 0 not in own.stride() and not missing:
-        own[key] = filling      # views of x have views of it
-        return
-    tangent = x.new_zeros(x.shape) if own is None else own.clone()
-    for batch in missing:       # what was the same for all examples will not be
-        tangent = batch.leave(batch.enter(tangent).clone())
-    tangent[key] = filling
-    base = x._base
-    if base is None or has_tangent(x, level):
-        set_tangent(x, level, tangent)
-        return
-    whole = tangent_of(base, level)
-    geometry = (tuple(base.shape), base.stride(), tuple(x.shape), x.stride(), x.storage_offset() - base.storage_offset())
-    set_tangent(base, level, (base.new_zeros(base.shape) if whole is None else whole)._put_view(tangent, geometry))
+    target = tangent_to_write(x, level, source)
+    if target is not None:
+        target[key] = 0 if source is None else source
 
 
 forward_rules.update(transposed=transposed, written=written)

@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from cygrad._core.levels import enter_level, exit_level, reaches_other_leaves, retire, tangent_of, without_tangent
+from cygrad._core.derivatives import reaches_other_leaves, retire
+from cygrad._core.levels import enter_level, exit_level, tangent_of, without_tangent
 from cygrad._core.node import is_grad_enabled
 from cygrad._core.tensor import TensorImpl
 from cygrad.autograd import grad as _gradients

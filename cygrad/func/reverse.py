@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from cygrad._core.levels import fresh, reaches_other_leaves, retire, without_history
+from cygrad._core.derivatives import fresh, reaches_other_leaves, retire, without_history
 from cygrad._core.node import is_grad_enabled
 from cygrad._core.tensor import TensorImpl
 from cygrad.autograd import grad as _gradients

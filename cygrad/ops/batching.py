@@ -6,6 +6,7 @@ them. Standard library only; methods of tensors, so that batches nest.
 
 from inspect import signature
 from math import prod
+from operator import index as integer
 
 
 # ----- Arguments -----
@@ -24,9 +25,7 @@ def over_tensors(function, value):
 
 
 def named_arguments(operator, arguments, keywords):
-    """Return arguments by name, defaults included; NumPy's names under ours."""
-    ours = {"axis": "dim", "keepdims": "keepdim"}
-    keywords = {ours.get(name, name): value for name, value in keywords.items() if name not in ours or value is not None}
+    """Return arguments by name, defaults included."""
     bound = signature(operator).bind(*arguments, **keywords)
     bound.apply_defaults()
     return bound
@@ -46,7 +45,7 @@ def entered_keywords(level, keywords):
 
 def behind(dim, ndim):
     """Return a dim of an example as one of all examples."""
-    limit = max(ndim, 1)
+    limit, dim = max(ndim, 1), integer(dim)
     if not -limit <= dim < limit:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
     return dim % limit + 1
@@ -55,29 +54,30 @@ def behind(dim, ndim):
 def sizes_of(arguments, keywords):
     """Return sizes given as one sequence, as several ints or by keyword."""
     given = (*arguments, *keywords.values())
-    return tuple(given[0]) if len(given) == 1 and not hasattr(given[0], "__index__") else given
+    return tuple(map(integer, given[0] if len(given) == 1 and not hasattr(given[0], "__index__") else given))
 
 
 # ----- Operators with dims among their arguments -----
 def same(level, operator, *arguments, **keywords):
-    """Apply an operator that treats each element, or each matrix, by itself."""
+    """Apply an operator that treats each element by itself."""
     return left(level, operator(*entered(level, arguments), **entered_keywords(level, keywords)))
 
 
 def matrices(level, operator, x, *arguments, **keywords):
     """Apply an operator to the last two dims."""
     if x.ndim < 2:
-        operator(x.new_zeros(x.shape), *arguments, **keywords)      # says what is wrong
+        raise RuntimeError(f"{operator.__name__}: input tensor must have at least 2 dimensions")
     return same(level, operator, x, *arguments, **keywords)
 
 
 def shifted(*names, extra=0):
     """Apply an operator with dims in the arguments so named; None means all dims. `extra`: by how many dims they count more."""
     def batch(level, operator, *arguments, **keywords):
-        bound = named_arguments(operator, entered(level, arguments), entered_keywords(level, keywords))
-        first = next(iter(bound.arguments))
-        x = bound.arguments[first]
-        x = x[0] if isinstance(x, tuple | list) else x
+        bound = named_arguments(operator, arguments, keywords)
+        for name, value in bound.arguments.items():
+            if name not in names:
+                bound.arguments[name] = entered(level, value)
+        x = next(iter(bound.arguments.values()))
         ndim, scalar = x.ndim - 1 + extra, x.ndim == 1 and not extra
         if scalar:      # a dim for what counts as one: dim 0 of a 0-d tensor
             for name, value in bound.arguments.items():
@@ -98,22 +98,13 @@ def shifted(*names, extra=0):
     return batch
 
 
-def refused(reason):
-    """Refuse what has no shape that is the same for all examples."""
-    def batch(level, operator, *arguments, **keywords):
-        raise RuntimeError(f"vmap: It looks like you're attempting to use {operator.__name__}() inside of vmap, {reason}")
-
-    return batch
-
-
-def of_any_size(level, operator, *arguments, **keywords):
-    """Refuse what has a result of another shape for each example."""
-    raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-                       f"{operator.__name__}(): use where()")
+def dynamic_shape(level, operator, *arguments, **keywords):
+    raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape, another for each example: use where(). "
+                       f"Attempted to vmap over {operator.__name__}().")
 
 
 def median_batch(level, operator, x, dim=None, keepdim=False, **keywords):
-    if dim is None and "axis" not in keywords:
+    if dim is None:
         x = level.enter(x)
         return level.leave(operator(x.reshape(level.size, -1), 1).values)
     return shifted("dim")(level, operator, x, dim, keepdim, **keywords)
@@ -129,7 +120,10 @@ def batched_reshape(level, operator, x, *shape, **keywords):
 
 def batched_expand(level, operator, x, *sizes, **keywords):
     x, sizes = level.enter(x), sizes_of(sizes, keywords)
-    return level.leave(operator(x[(slice(None),) + (None,) * (len(sizes) + 1 - x.ndim)], level.size, *sizes))
+    added = len(sizes) + 1 - x.ndim
+    if added < 0 or -1 in sizes[:added]:
+        raise RuntimeError(f"expand: the sizes {list(sizes)} do not fit a tensor of {x.ndim - 1} dims")
+    return level.leave(operator(x[(slice(None),) + (None,) * added], level.size, *sizes))
 
 
 def batched_permute(level, operator, x, *dims, **keywords):
@@ -138,7 +132,7 @@ def batched_permute(level, operator, x, *dims, **keywords):
 
 
 def joined_batches(level, operator, tensors, dim=0, **keywords):
-    dim, items = keywords.pop("axis", dim), [level.enter(item) for item in tensors]
+    items = [level.enter(item) for item in tensors]
     shaped = [item for item in items if item.ndim != 2 or item.shape[1]] or items
     if shaped[0].ndim == 1:
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated; use stack()")
@@ -147,12 +141,15 @@ def joined_batches(level, operator, tensors, dim=0, **keywords):
 
 def batched_repeat(level, operator, x, *repeats):
     x, repeats = level.enter(x), sizes_of(repeats, {})
+    if len(repeats) < x.ndim - 1:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     return level.leave(operator(x[(slice(None),) + (None,) * (len(repeats) + 1 - x.ndim)], 1, *repeats))
 
 
 def batched_new(level, operator, x, *size, **keywords):
     """Make a tensor for each example; a number to fill it with comes last, if there is one."""
-    size, values = (size[:1], size[1:]) if size and not hasattr(size[0], "__index__") else (size, ())
+    values = size[1:] if operator.__name__ == "new_full" else ()
+    size = size[:1] if values else size or (keywords.pop("size"),)
     return level.leave(operator(level.enter(x), (level.size, *sizes_of(size, {})), *values, **keywords))
 
 
@@ -171,14 +168,14 @@ def batched_strides(level, operator, x, size, stride, storage_offset=None):
     """Take each example's part of the memory: examples are as far from each other as they were."""
     inner = level.enter(x)
     offset = inner.storage_offset() if storage_offset is None else storage_offset
-    return level.leave(operator(inner, (level.size, *size), (inner.stride(0), *stride), offset))
+    return level.leave(operator(inner, (level.size, *sizes_of((size,), {})), (inner.stride(0), *sizes_of((stride,), {})), offset))
 
 
 def batched_geometry(level, operator, *arguments):
     """Apply an operator on the geometry of a whole and a part to as many, one behind the other."""
     *tensors, (sizes, strides, part_sizes, part_strides, offset) = arguments
     if offset < 0:
-        return refused("where a view reaches before its base")(level, operator)
+        raise RuntimeError(f"vmap: {operator.__name__}() does not support views that reach before their base")
     apart = max(sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)),
                 offset + sum((n - 1) * s for n, s in zip(part_sizes, part_strides, strict=True))) + 1
     geometry = ((level.size, *sizes), (apart, *strides), (level.size, *part_sizes), (apart, *part_strides), offset)
@@ -188,15 +185,25 @@ def batched_geometry(level, operator, *arguments):
 # ----- Indices -----
 def is_array(item):
     """Say whether an item of an index looks elements up: not an int, slice, None or Ellipsis."""
-    return hasattr(item, "ndim") and (item.ndim > 0 or not hasattr(item, "__index__") or "bool" in str(item.dtype)) or isinstance(
-        item, list | bool)
+    if item is None or item is Ellipsis or isinstance(item, slice):
+        return False
+    return not hasattr(item, "__index__") or isinstance(item, bool) or getattr(item, "ndim", 0) > 0 or "bool" in dtype_name(item)
 
 
-def lookup(level, ndim_of_example, key):
+def dtype_name(item):
+    return str(getattr(item, "dtype", ""))
+
+
+def is_mask(item):
+    return isinstance(item, bool) or "bool" in dtype_name(item) or is_tensor(item) and "uint8" in dtype_name(item)
+
+
+def lookup(level, x, ndim_of_example, key):
     """Return an index into all examples of a tensor, and where its dims go in the result: all examples first, then one's dims."""
-    items = list(key) if isinstance(key, tuple) else [key]
+    items = key if isinstance(key, tuple) else (key,)
     if all(isinstance(item, slice) for item in items):
         return (slice(None), *items), None
+    items = [x.new_tensor(item, dtype=None) if isinstance(item, tuple | list | range) and item else item for item in items]
     arrays = [item for item in items if is_array(item)]
     held = next(filter(level.holds, items), None)
     if held is None:
@@ -204,21 +211,19 @@ def lookup(level, ndim_of_example, key):
         if not arrays or places[-1] - places[0] == len(places) - 1:
             return (slice(None), *items), None
         # Dims of index arrays that stand apart come first, before those of the examples.
-        dims = max(1 if "bool" in str(getattr(item, "dtype", "")) else getattr(item, "ndim", 1) for item in arrays)
+        dims = max(1 if is_mask(item) else getattr(item, "ndim", 1) for item in arrays)
         return (slice(None), *items), (dims, *range(dims))
-    if any("bool" in str(item.dtype) for item in items if hasattr(item, "dtype")):
+    if any(map(is_mask, items)):
         raise RuntimeError("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
-                           "with a boolean mask: use where()")
-    kinds = [is_array(item) or hasattr(item, "__index__") for item in items]
-    used = sum(kinds) + sum(isinstance(item, slice) for item in items)
+                           "with a boolean mask: use where().")
     if any(item is Ellipsis for item in items):
         place = next(k for k, item in enumerate(items) if item is Ellipsis)
+        used = sum(item is not None and item is not Ellipsis for item in items)
         items[place:place + 1] = [slice(None)] * (ndim_of_example - used)
-        kinds = [is_array(item) or hasattr(item, "__index__") for item in items]
-    arrays = [held.new_tensor(item, dtype=None) if not is_tensor(item) and kinds[k] else item for k, item in enumerate(items)]
-    ndim = max(item.ndim for k, item in enumerate(arrays) if kinds[k])
+    kinds = [is_array(item) or hasattr(item, "__index__") for item in items]
+    ndim = max(getattr(item, "ndim", 1 if is_array(item) else 0) for item, kind in zip(items, kinds, strict=True) if kind)
     looked = []
-    for item, kind in zip(arrays, kinds, strict=True):
+    for item, kind in zip(items, kinds, strict=True):
         if kind and level.holds(item):
             item = level.enter(item)
             item = item.reshape([level.size] + [1] * (ndim + 1 - item.ndim) + list(item.shape[1:]))
@@ -236,7 +241,7 @@ def in_order(result, order):
 
 
 def batched_item(level, operator, x, key):
-    index, order = lookup(level, x.ndim, key)
+    index, order = lookup(level, x, x.ndim, key)
     return level.leave(in_order(operator(level.enter(x), index), order))
 
 
@@ -246,12 +251,13 @@ def selected_by_mask(level, operator, x, mask, *, out=None):
 
 
 def batched_set_item(level, operator, x, key, value):
-    check_target(level, operator, x, value)
-    index, order = lookup(level, x.ndim, key)
+    check_target(level, operator, x, value, *(key if isinstance(key, tuple) else (key,)))
+    index, order = lookup(level, x, x.ndim, key)
     x = level.enter(x)
-    if level.holds(value):
-        value = level.enter(value)
-        ndim = x[index].ndim
+    if not is_tensor(value) and hasattr(value, "__len__"):
+        value = x.new_tensor(value)
+    if is_tensor(value):        # which must not broadcast to the examples
+        value, ndim = level.enter(value), x[index].ndim
         while value.ndim > ndim and value.shape[1] == 1:
             value = value.squeeze(1)
         value = value[(slice(None),) + (None,) * (ndim - value.ndim)]
@@ -263,15 +269,14 @@ def batched_set_item(level, operator, x, key, value):
 def check_target(level, operator, x, *others):
     if not level.holds(x) and any(map(level.holds, others)):
         raise RuntimeError("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
-                           "extra_args "
-                           "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being "
-                           f"vmapped over in a vmap. Please try to use out-of-place operators instead of {operator.__name__}.")
+                           "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "
+                           f"not being vmapped over in a vmap. Please try to use out-of-place operators instead of {operator.__name__}.")
 
 
 def leading_zeros(level, operator, x, shape, key, accumulate):
     """Put the examples of a gradient where an index has taken them from."""
     x, zeros = level.enter(x), None
-    index, order = lookup(level, len(shape), key)
+    index, order = lookup(level, x, len(shape), key)
     if order is not None:
         zeros = x.permute([(*order, *range(len(order), x.ndim)).index(d) for d in range(x.ndim)])
     return level.leave(operator(x if zeros is None else zeros, (level.size, *shape), index, accumulate))
@@ -280,7 +285,10 @@ def leading_zeros(level, operator, x, shape, key, accumulate):
 # ----- Look-up along a dim -----
 def batched_gather(level, operator, x, dim, index, **keywords):
     if not x.ndim:      # counts as a vector of one element
-        return x.expand(index.shape) if index.ndim else x.clone()
+        behind(dim, 0)
+        return x.reshape(1).gather(0, index.reshape(-1), **keywords).reshape(index.shape)
+    if x.ndim == 1 and not index.ndim:
+        return x.gather(dim, index.reshape(1), **keywords).reshape(())
     return level.leave(operator(level.enter(x), behind(dim, x.ndim), level.enter(index), **keywords))
 
 
@@ -294,7 +302,10 @@ def along_index(scatter):
         rows = x if x.ndim else x.reshape(1)
         d = behind(dim, x.ndim) - 1
         shape = [index.numel() if k == d else size for k, size in enumerate(rows.shape)]
-        index = (index < 0).where(index + rows.shape[d], index)
+        if operator.__name__ == "index_fill":       # the one that counts from the end, too
+            index = (index < 0).where(index + rows.shape[d], index)
+        elif any(other.ndim and list(other.shape) != shape for other in others):
+            raise RuntimeError(f"{operator.__name__}(): the source must have the shape {shape}")
         places = index.reshape([-1 if k == d else 1 for k in range(rows.ndim)]).expand(shape)
         sources = [other.expand(shape) if is_tensor(other) else other for other in others]
         result = getattr(rows, scatter)(d, places, *(sources if alpha is None else [source * alpha for source in sources]))
@@ -305,9 +316,9 @@ def along_index(scatter):
 
 # ----- Products -----
 def batched_matmul(level, operator, a, b, **keywords):
-    """Multiply batches; a matrix that is the same for all examples and needs no gradient is multiplied once."""
-    if b.ndim == 2 and not level.holds(b) and not b.requires_grad and a.ndim > 1:
-        return level.leave(level.enter(a).matmul(level.enter(b)[0]))
+    """Multiply batches; by a matrix that is the same for all examples at once."""
+    if b.ndim == 2 and a.ndim > 1 and not level.varies(b):
+        return level.leave(level.enter(a).matmul(b))
     vector_a, vector_b = a.ndim == 1, b.ndim == 1
     if a.ndim == 0 or b.ndim == 0:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")

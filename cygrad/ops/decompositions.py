@@ -7,13 +7,13 @@ name them. Standard library only; methods of tensors.
 from itertools import accumulate
 from math import prod
 
-from .batching import behind, is_tensor, sizes_of
+from .batching import behind, integer, is_tensor, sizes_of
 
 
 # ----- Shapes -----
 def without_ones(x, dim=None):
     """Return the shape that squeeze gives."""
-    dims = range(x.ndim) if dim is None else {d % max(x.ndim, 1) for d in (dim if isinstance(dim, tuple | list) else (dim,))}
+    dims = range(x.ndim) if dim is None else {behind(d, x.ndim) - 1 for d in (dim if isinstance(dim, tuple | list) else (dim,))}
     return x.reshape([size for d, size in enumerate(x.shape) if size != 1 or d not in dims])
 
 
@@ -50,7 +50,7 @@ def rolled(x, shifts, dims=()):
 
 # ----- Parts -----
 def narrow_parts(x, dim, start, length):
-    d = behind(dim, x.ndim) - 1
+    d, start = behind(dim, x.ndim) - 1, integer(start)
     size = x.shape[d] if x.ndim else 0
     start = start + size if start < 0 else start
     if not x.ndim or length < 0 or not 0 <= start <= start + length <= size:
@@ -59,11 +59,11 @@ def narrow_parts(x, dim, start, length):
 
 
 def select_parts(x, dim, index):
-    return x[(slice(None),) * (behind(dim, x.ndim) - 1) + (index,)] if x.ndim else NotImplemented
+    return x[(slice(None),) * (behind(dim, x.ndim) - 1) + (integer(index),)] if x.ndim else NotImplemented
 
 
 def unbound(x, dim=0):
-    return tuple(x.select(dim, k) for k in range(x.shape[dim])) if x.ndim else NotImplemented
+    return tuple(x.select(dim, k) for k in range(x.shape[behind(dim, x.ndim) - 1])) if x.ndim else NotImplemented
 
 
 def parts_along(x, sizes, dim):
@@ -75,24 +75,28 @@ def parts_along(x, sizes, dim):
 def split_parts(x, split_size_or_sections, dim=0):
     if isinstance(split_size_or_sections, tuple | list):
         return split_by_sizes(x, split_size_or_sections, dim)
-    if not x.ndim or split_size_or_sections <= 0:
+    size, length = x.shape[behind(dim, x.ndim) - 1] if x.ndim else -1, integer(split_size_or_sections)
+    if length < 0 or length == 0 != size:
         return NotImplemented
-    size = x.shape[dim]
-    return parts_along(x, [min(split_size_or_sections, size - first) for first in range(0, size, split_size_or_sections)] or [0], dim)
+    return parts_along(x, [min(length, size - first) for first in range(0, size, length or 1)] or [0], dim)
 
 
 def split_by_sizes(x, split_sizes, dim=0):
-    fits = x.ndim and sum(split_sizes) == x.shape[dim] and all(size >= 0 for size in split_sizes)
-    return parts_along(x, split_sizes, dim) if fits else NotImplemented
+    fitting = x.ndim and sum(split_sizes) == x.shape[behind(dim, x.ndim) - 1] and min(split_sizes, default=0) >= 0
+    return parts_along(x, split_sizes, dim) if fitting else NotImplemented
 
 
 def chunked(x, chunks, dim=0):
-    return x.split(max(-(-x.shape[dim] // chunks), 1), dim) if x.ndim and chunks > 0 else NotImplemented
+    chunks = integer(chunks)
+    if not x.ndim or chunks <= 0:
+        return NotImplemented
+    size = x.shape[behind(dim, x.ndim) - 1]
+    return x.split(-(-size // chunks), dim) if size else x.split([0] * chunks, dim)
 
 
-def stacked(tensors, dim=0, *, out=None):
+def stacked(tensors, dim=0):
     first = tensors[0]
-    if any(x.shape != first.shape for x in tensors) or out is not None:
+    if any(x.shape != first.shape for x in tensors):
         return NotImplemented
     dim = behind(dim, first.ndim + 1) - 1
     return first._cat([x.unsqueeze(dim) for x in tensors], dim)
@@ -104,12 +108,16 @@ def scattered_view(x, src, size, stride, storage_offset=None):
 
 
 # ----- Writing -----
-def with_value_at(x, key, value):
-    """Write into a copy: one for each example if the value or the places are."""
-    result = x.clone()
-    for other in (value, *(key if isinstance(key, tuple) else (key,))):
+def apart(x, *others):
+    """Return a copy of a tensor that differs among examples where one of the others does, so that they may be written into it."""
+    for other in others:
         if is_tensor(other):
-            result = result - other.reshape(-1)[:0].sum().to(x.dtype)
+            x = x.where(other.new_ones(()) != 0, x)
+    return x.clone()
+
+
+def with_value_at(x, key, value):
+    result = apart(x, value, *(key if isinstance(key, tuple) else (key,)))
     result[key] = value
     return result
 
@@ -119,67 +127,86 @@ def set_all(x, value, non_blocking=False):
     return x
 
 
+def filled_with(x, value):
+    return NotImplemented if is_tensor(value) and value.ndim else set_all(x, value)
+
+
 def written(name):
     """The parts of an in-place operator: what it computes, copied into its target."""
     return lambda self, *arguments, **keywords: self.copy_(getattr(self.clone(), name)(*arguments, **keywords))
 
 
-def index_put_parts(x, indices, values, accumulate=False, *, out=None):
+def index_put_parts(x, indices, values, accumulate=False):
+    if values.dtype != x.dtype or not all(map(is_tensor, indices)):
+        return NotImplemented
     if not accumulate:
         return with_value_at(x, tuple(indices), values)
     places = x.new_zeros(()).expand(x.shape)[tuple(indices)]
     return x + values.expand(places.shape)._scatter_key(tuple(x.shape), tuple(indices), True)
 
 
-def masked_fill_parts(x, mask, value, *, out=None):
-    return mask.where(value, x).to(x.dtype)
+def masked_fill_parts(x, mask, value):
+    if "bool" not in str(mask.dtype) or is_tensor(value) and value.ndim:
+        return NotImplemented
+    return (value.where(mask, x) if is_tensor(value) else mask.where(value, x)).to(x.dtype)
 
 
-def masked_scatter_parts(x, mask, source, *, out=None):
+def masked_scatter_parts(x, mask, source):
     """Number the places where the mask holds, and take the source's elements by these numbers."""
+    if "bool" not in str(mask.dtype) or source.dtype != x.dtype:
+        return NotImplemented
     mask, x = mask.broadcast_to((x * mask).shape), x.broadcast_to((x * mask).shape)
-    numbers = (mask.reshape(-1).cumsum(0) - 1).clamp(0, source.numel() - 1)
-    return mask.where(source.reshape(-1)[numbers].reshape(x.shape), x) if source.numel() else x.clone()
+    numbers = (mask.reshape(-1).cumsum(0) - 1).clamp(0)
+    try:
+        return source.reshape(-1)[numbers].reshape(x.shape).where(mask, x)
+    except IndexError:
+        raise RuntimeError(f"Number of elements of source < number of ones in mask: it has {source.numel()}") from None
 
 
-def scatter_parts(x, dim, index, src=None, *, value=None, reduce=None, out=None):
+def scatter_parts(x, dim, index, src=None, *, value=None, reduce=None):
     """Turn a number into a tensor, and the ways of reducing into operators of their own."""
     source = value if src is None else src
     if not is_tensor(source) and source is not None:
         return x.scatter(dim, index, x.new_full(index.shape, source), **({"reduce": reduce} if reduce else {}))
-    if reduce is not None:
+    if reduce in ("add", "multiply"):
         return x.scatter_reduce(dim, index, source, {"add": "sum", "multiply": "prod"}[reduce])
-    return x.scatter(dim, index, source) if src is None else NotImplemented
+    return x.scatter(dim, index, source) if src is None is not source else NotImplemented
 
 
-def filled_parts(x, dim, index, value, *, out=None):
+def filled_parts(x, dim, index, value):
     """Write a tensor where a mask says that the index hits."""
     if not is_tensor(value):
         return NotImplemented
-    return (x.new_zeros(x.shape).index_fill(dim, index, 1) != 0).where(value, x)
+    return value.where(x.new_zeros(x.shape).index_fill(dim, index, 1) != 0, x).to(x.dtype)
 
 
-def put_parts(x, index, source, accumulate=False, *, out=None):
+def take_parts(x, index):
+    return x.reshape(-1)[index] if "int64" in str(index.dtype) else NotImplemented
+
+
+def put_parts(x, index, source, accumulate=False):
+    if "int64" not in str(index.dtype) or source.dtype != x.dtype or source.numel() != index.numel():
+        return NotImplemented
     return x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape)
 
 
 # ----- Reductions -----
 def extremum_parts(whole, elementwise):
-    def parts(x, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
+    def parts(x, dim=None, keepdim=False, *, other=None):
         other = dim if is_tensor(dim) else other
         if other is not None:
             return getattr(x, elementwise)(other)
-        return getattr(x, whole)() if dim is None and axis is None else NotImplemented
+        return getattr(x, whole)() if dim is None and x.numel() and not keepdim else NotImplemented
 
     return parts
 
 
 def place_parts(name):
-    def parts(x, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None):
-        if dim is not None or axis is not None:
+    def parts(x, dim=None, keepdim=False):
+        if dim is not None or not x.numel():
             return NotImplemented
         place = getattr(x.reshape(-1), name)(0)
-        return place.reshape([1] * x.ndim) if keepdim or keepdims else place
+        return place.reshape([1] * x.ndim) if keepdim else place
 
     return parts
 
@@ -194,14 +221,14 @@ def variance_parts(name):
 # ----- Products -----
 def exactly(dims_a, dims_b):
     """Multiply by matmul where the numbers of dims are right; the operator itself says what is wrong."""
-    def parts(a, b, out=None):
-        return a.matmul(b) if out is None and (a.ndim, b.ndim) == (dims_a, dims_b) else NotImplemented
+    def parts(a, b):
+        return a.matmul(b) if (a.ndim, b.ndim) == (dims_a, dims_b) else NotImplemented
 
     return parts
 
 
 def sum_with_product(multiply):
-    def parts(input, a, b, *, beta=1, alpha=1, out=None):
+    def parts(input, a, b, *, beta=1, alpha=1):
         product = getattr(a, multiply)(b)
         product = product if alpha == 1 else product * alpha
         return product if beta == 0 else (input if beta == 1 else input * beta).expand(product.shape) + product
@@ -209,10 +236,10 @@ def sum_with_product(multiply):
     return parts
 
 
-def dot_parts(a, b, out=None):
-    return (a * b).sum() if out is None and a.ndim == b.ndim == 1 and a.shape == b.shape and a.dtype == b.dtype else NotImplemented
+def dot_parts(a, b):
+    return a.matmul(b) if a.ndim == b.ndim == 1 and a.shape == b.shape and a.dtype == b.dtype else NotImplemented
 
 
-def cross_parts(a, b, dim=None, *, out=None):
+def cross_parts(a, b, dim=None):
     """Choose the dim, which the operator would look for among those of all examples."""
-    return a.cross(b, tuple(a.shape).index(3), out=out) if dim is None and 3 in a.shape else NotImplemented
+    return a.cross(b, tuple(a.shape).index(3)) if dim is None and 3 in a.shape else NotImplemented

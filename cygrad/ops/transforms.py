@@ -26,12 +26,13 @@ from .batching import (
     batched_reshape,
     batched_set_item,
     batched_strides,
+    dynamic_shape,
+    is_tensor,
     joined_batches,
     leading_zeros,
     matrices,
     median_batch,
     named_arguments,
-    of_any_size,
     over_tensors,
     same,
     selected_by_mask,
@@ -45,6 +46,7 @@ from .decompositions import (
     exchanged,
     extremum_parts,
     filled_parts,
+    filled_with,
     flattened,
     index_put_parts,
     masked_fill_parts,
@@ -62,6 +64,7 @@ from .decompositions import (
     stacked,
     sum_to_size_parts,
     sum_with_product,
+    take_parts,
     unbound,
     variance_parts,
     with_value_at,
@@ -84,7 +87,8 @@ COMPOSITES = frozenset(
     "where clamp clamp_ pow nan_to_num round logit prelu isclose allclose equal movedim moveaxis swapaxes swapdims adjoint unflatten ravel "
     "broadcast_to broadcast_tensors tensor_split hsplit vsplit dsplit tile repeat_interleave fliplr flipud diag diagflat atleast_1d "
     "atleast_2d atleast_3d hstack vstack dstack column_stack row_stack meshgrid outer ger inner addmv addr addbmm trace vdot kron dist "
-    "tensordot einsum diff count_nonzero nanmean msort take_along_dim _cumprod_gradient_at_zeros".split())
+    "tensordot einsum diff count_nonzero nanmean msort take_along_dim _cumprod_gradient_at_zeros "
+    "squeeze_ unsqueeze_ transpose_ t_ as_strided_".split())
 
 
 def transform(names: str, *, forward: Callable | str | None = None, batch: Callable | None = None, parts: Callable | None = None) -> None:
@@ -105,6 +109,14 @@ def linear(tangent_of, operator, result, *arguments, **keywords):
     arguments = over_tensors(tangent, arguments)
     keywords = {name: over_tensors(tangent, value) for name, value in keywords.items()}
     return operator(*arguments, **keywords) if any(found) else None
+
+
+def joining(tangent_of, operator, result, *arguments, **keywords):
+    """Apply an operator that converts all tensors to one dtype: those that are not floating-point have tangent 0."""
+    def floating(x):
+        return x if x.is_floating_point() else x.new_zeros((), dtype=result.dtype).expand(x.shape)
+
+    return linear(tangent_of, operator, result, *over_tensors(floating, arguments), **keywords)
 
 
 def bilinear(tangent_of, operator, result, a, b, *arguments, **keywords):
@@ -174,13 +186,14 @@ transform("permute", forward=linear, batch=batched_permute)
 transform("unsqueeze", forward=linear, batch=shifted("dim", extra=1))
 transform("diagonal", forward=linear, batch=shifted("dim1", "dim2"))
 transform("diag_embed", forward=linear, batch=shifted("dim1", "dim2", extra=1))
-transform("diagonal_scatter", forward=linear, batch=shifted("dim1", "dim2"))
-transform("select_scatter slice_scatter", forward=linear, batch=shifted("dim"))
+transform("diagonal_scatter", forward=joining, batch=shifted("dim1", "dim2"))
+transform("select_scatter slice_scatter", forward=joining, batch=shifted("dim"))
 transform("unfold", forward=linear, batch=shifted("dimension"))
 transform("_fold", forward=linear, batch=batched_fold)
 transform("as_strided", forward=strided, batch=batched_strides)
-transform("_gather_view _scatter_view _put_view", forward=linear, batch=batched_geometry)
-transform("cat", forward=linear, batch=joined_batches)
+transform("_gather_view _scatter_view", forward=linear, batch=batched_geometry)
+transform("_put_view", forward=joining, batch=batched_geometry)
+transform("cat", forward=joining, batch=joined_batches)
 transform("repeat", forward=linear, batch=batched_repeat)
 transform("flip", forward=linear, batch=batched_flip)
 transform("roll", forward=linear, batch=shifted("dims"), parts=rolled)
@@ -205,12 +218,12 @@ for _name, _parts in {
     "as_strided_scatter": scattered_view,
     "_with_zeros_at": lambda x, key: with_value_at(x, key, 0),
     "copy_": set_all,
-    "fill_": set_all,
+    "fill_": filled_with,
     "zero_": lambda x: set_all(x, 0),
     "index_put": index_put_parts,
     "masked_fill": masked_fill_parts,
     "masked_scatter": masked_scatter_parts,
-    "take": lambda x, index, *, out=None: x.reshape(-1)[index],
+    "take": take_parts,
     "put": put_parts,
     "mm": exactly(2, 2),
     "bmm": exactly(3, 3),
@@ -224,7 +237,9 @@ for _name, _parts in {
 
 # New tensors of the kind of another
 transform("empty_like zeros_like ones_like", forward=constant, batch=same)
-transform("new_empty new_zeros new_ones new_full", forward=constant, batch=batched_new)
+transform("new_empty new_zeros new_ones", forward=constant, batch=batched_new)
+transform("new_full", forward=constant, batch=batched_new, parts=lambda x, size, fill_value, **keywords:
+          x.new_empty(size, **keywords).fill_(fill_value) if is_tensor(fill_value) else NotImplemented)
 
 # Look-up and scatter
 transform("gather", forward=first_linear, batch=batched_gather)
@@ -236,10 +251,10 @@ transform("index_add", forward=linear, batch=along_index("scatter_add"))
 transform("index_copy", forward=linear, batch=along_index("scatter"))
 transform("index_fill", forward=fill_linear, batch=along_index("scatter"), parts=filled_parts)
 transform("masked_select", forward=first_linear, batch=selected_by_mask)
-transform("nonzero argwhere", forward=constant, batch=of_any_size)
+transform("nonzero argwhere", forward=constant, batch=dynamic_shape)
 
 # Reductions and running folds
-transform("sum mean", forward=linear, batch=shifted("dim"))
+transform("sum mean", forward=first_linear, batch=shifted("dim"))
 transform("nansum prod amax amin logsumexp norm", forward="transposed", batch=shifted("dim"))
 transform("any all", forward=constant, batch=shifted("dim"))
 for _name in ("var", "std"):

@@ -7,7 +7,7 @@ import cygrad as cg
 from cygrad.autograd import Function
 from cygrad.autograd import forward_ad as fw
 from cygrad.func import grad, hessian, jacfwd, jacrev, jvp, vmap
-from samples import array_of
+from samples import array_of, nothing_left  # noqa: F401 - a fixture
 
 X = cg.tensor([0.5, -1.0, 2.0], dtype=cg.float64)
 ROWS = cg.tensor(np.arange(6.0).reshape(2, 3) - 2)
@@ -210,3 +210,126 @@ def test_wrong_results_of_vmap(result, message):
 
     with pytest.raises(RuntimeError, match=message):
         vmap(Wrong.apply)(ROWS)
+
+
+# ----- What Functions may do beside computing -----
+class Bare(Function):
+    """A product, its sign, and the other input plus one; nothing is saved for forward mode, and one output is not differentiable."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(a, b):
+        return a * b, (a * b).sign(), b + 1
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    def backward(ctx, g, _, h):
+        a, b = ctx.saved_tensors
+        return g * b, g * a + h
+
+
+class Doubling(Function):
+    """Doubles its input in place."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x.mul_(2)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_dirty(inputs[0])
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent.mul_(2)
+
+
+class Scaling(Function):
+    """Returns its input as it is, with a derivative of its own."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 5
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * 5
+
+
+def test_a_generated_rule_without_what_it_need_not_have():
+    two, rows = cg.tensor(2.0, dtype=cg.float64), ROWS.numpy()
+    product, sign, other = vmap(Bare.apply)(ROWS, ROWS + 1)
+    same(product, rows * (rows + 1))
+    leaf = ROWS.clone().requires_grad_()
+    product, sign, other = vmap(lambda a: Bare.apply(a, two))(leaf)
+    assert product.requires_grad and other.requires_grad and not sign.requires_grad
+    # The gradient of a number that is the same for all is that of each example, like its own shape.
+    of_a, of_two = vmap(grad(lambda a, b: Bare.apply(a, b)[0].sum(), (0, 1)), in_dims=(0, None))(ROWS, two)
+    same(of_a, np.full((2, 3), 2.0))
+    same(of_two, rows.sum(1))
+
+
+def test_functions_that_change_their_input():
+    rows = ROWS.numpy()
+
+    def f(x):
+        y = x * 1
+        view = y[1:]
+        return (Doubling.apply(y) * x).sum() + view.sum()
+
+    same(vmap(f)(ROWS), (2 * rows * rows).sum(1) + 2 * rows[:, 1:].sum(1))
+    expected = 4 * rows + [0, 2, 2]
+    same(vmap(grad(f))(ROWS), expected)
+    same(grad(lambda x: vmap(f)(x).sum())(ROWS), expected)
+    tangents = [jvp(f, (row,), (row,))[1].item() for row in ROWS]
+    same(cg.tensor(tangents, dtype=cg.float64), (expected * rows).sum(1))
+    same(vmap(lambda x: jvp(f, (x,), (x,))[1])(ROWS), (expected * rows).sum(1))
+    x, given = X.clone(), X.clone()
+    same(jvp(Doubling.apply, (x,), (given,))[1], 2 * X.numpy())
+    same(given, X.numpy())      # the tangent given is not what jvp has changed
+
+
+def test_functions_that_return_their_input():
+    for f in (lambda x: Scaling.apply(x) * x, lambda x: Scaling.apply(x * 1) * x, lambda x: x * Scaling.apply(x)):
+        same(jvp(f, (X,), (X,))[1], 6 * X.numpy() ** 2)
+        same(jvp(lambda x, f=f: jvp(f, (x,), (X,))[1], (X,), (X,))[1], 10 * X.numpy() ** 2)
+        same(grad(lambda x, f=f: f(x).sum())(X), 6 * X.numpy())
+
+
+# ----- The engine, where gradients are those of many examples -----
+@pytest.mark.filterwarnings("ignore:Anomaly Detection", "ignore:Error detected")
+def test_anomaly_mode_looks_at_all_examples():
+    with cg.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values"):
+        jacrev(lambda x: (x - x).sqrt())(X)
+    with cg.autograd.detect_anomaly():
+        same(jacrev(lambda x: x * x)(X), np.diag(2 * X.numpy()))
+    leaf = X.clone().requires_grad_()
+    with cg.autograd.detect_anomaly():
+        gradients, = cg.autograd.grad(leaf * leaf, leaf, cg.eye(3, dtype=cg.float64), is_grads_batched=True)
+    same(gradients, np.diag(2 * X.numpy()))
+
+
+def test_a_tensor_cannot_retain_the_gradients_of_many_examples():
+    leaf = X.clone().requires_grad_()
+    y = leaf * leaf
+    y.retain_grad()
+    with pytest.raises(RuntimeError, match="a gradient for each of many examples arrived at"):
+        cg.autograd.grad(y.sin(), leaf, cg.eye(3, dtype=cg.float64), is_grads_batched=True, retain_graph=True)
+    assert y.grad is None
+    cg.autograd.grad(y.sum(), leaf)
+    same(y.grad, [1, 1, 1])

@@ -318,3 +318,12 @@ def test_to(source, target):
     assert name(converted) == target
     assert converted.tolist() == [0, 1, 1]
     assert (converted is values) is (source == target)
+
+
+def test_a_float_as_exponent_of_integers_makes_floats():
+    """Also where another operator computes the power."""
+    for exponent in (2.0, -1.0, 0.5, 3.0):
+        for power in (cg.tensor([1, 4])**exponent, cg.pow(cg.tensor([1, 4]), exponent)):
+            assert power.dtype == cg.float32
+            assert power.tolist() == [1.0, 4.0**exponent]
+    assert (cg.tensor([1, 4])**2).dtype == cg.int64

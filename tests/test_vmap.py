@@ -8,7 +8,7 @@ import pytest
 
 import cygrad as cg
 from cygrad.func import grad, jvp, vmap
-from samples import array_of, as_tuple
+from samples import array_of, as_tuple, nothing_left  # noqa: F401 - a fixture
 
 F = cg.tensor(np.random.default_rng(0).permutation(24).reshape(4, 2, 3) / 7 - 1.7)     # four examples
 G = F.flip(0) * 0.3

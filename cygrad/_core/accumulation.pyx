@@ -7,10 +7,10 @@ from cygrad._core.dispatch cimport Op, elementwise, map_kernel
 from cygrad._core.node cimport grad_mode, set_accumulate
 from cygrad._core.profiler cimport special_tensors
 from cygrad._core.tracking cimport track_reachable
-from cygrad._core.levels cimport Batch, is_special, plain_batch, private_examples
+from cygrad._core.levels cimport Batch, is_special, plain_batch, private_examples, refuse_many
 from cygrad._core.operands cimport Value, check_writable, copy_into, is_dense, same_shape
 from cygrad._core.storage cimport count_change, dtypes
-from cygrad._core.tensor cimport BATCHED, CONTIGUOUS, TensorImpl, empty, empty_strided, is_unique, sizes_tuple
+from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, is_unique, sizes_tuple
 
 from cygrad._core.dispatch import ops
 
@@ -111,9 +111,7 @@ cdef int accumulate(TensorImpl variable, PyObject* arrived) except -1:
     cdef bint create_graph = grad_mode()[0]
     cdef TensorImpl grad = <TensorImpl>arrived, old, made
     check_arrival(variable, grad)
-    if grad.flags & BATCHED:
-        raise RuntimeError("a gradient for each of many examples arrived at a leaf that is the same for all of them, and .grad holds one: "
-                           "use autograd.grad(), or func.grad(), inside of vmap")
+    refuse_many(grad)
     # A new tensor takes time, in which another thread may be quicker: then again.
     while True:
         old = variable.gradient

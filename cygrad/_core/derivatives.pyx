@@ -2,7 +2,7 @@
 """Leaves that stand for the arguments of a function while that is differentiated, and what of a graph ends elsewhere."""
 from cpython.object cimport PyObject
 
-from cygrad._core.levels cimport Batch, batch_of, leave
+from cygrad._core.levels cimport Batch, all_examples, batch_of, leave
 from cygrad._core.node cimport NODE_ACCUMULATES, Node, edge, gradient_edge, leaf_of
 from cygrad._core.rules cimport record, rule_op, wanted
 from cygrad._core.tensor cimport (BATCHED, FRESH, REQUIRES_GRAD, RETIRED, TensorImpl, inherit_special, shallow_copy, view_of)
@@ -25,8 +25,7 @@ def fresh(TensorImpl tensor not None):
 
 def retire(TensorImpl leaf not None):
     """Note that no other derivative than its own will ask for the gradient of a tensor that `fresh` has made."""
-    while leaf.flags & BATCHED:
-        leaf = (<Batch>leaf.special).inner
+    leaf = all_examples(leaf)
     leaf.flags |= RETIRED
 
 
@@ -48,13 +47,10 @@ def reaches_other_leaves(tuple outputs not None, tuple own not None):
     cdef Node node, target
     cdef int k, output_nr
     for tensor in own:
-        while tensor.flags & BATCHED:
-            tensor = (<Batch>tensor.special).inner
+        tensor = all_examples(tensor)
         mine.add(<size_t><PyObject*>tensor)
     for tensor in outputs:
-        while tensor.flags & BATCHED:
-            tensor = (<Batch>tensor.special).inner
-        node = gradient_edge(tensor, &output_nr)
+        node = gradient_edge(all_examples(tensor), &output_nr)
         if node is not None:
             waiting.append(node)
     while waiting:

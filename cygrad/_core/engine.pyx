@@ -14,6 +14,7 @@ from libc.string cimport memset
 from cygrad._core.accumulation cimport check_arrival, collect
 from cygrad._core.chains cimport run_chain
 from cygrad._core.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks
+from cygrad._core.levels cimport all_examples
 from cygrad._core.node cimport (ANOMALY_CHECKS_NAN, AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, anomaly_mode, attach, connect,
                                 edge, gradient_edge, grad_mode, grads_list, init_node, inherit_destructor, leaf_of, note_failure)
 from cygrad._core.profiler cimport BACKWARD, EVALUATION, begin_node, end_event, profiling_threads
@@ -152,7 +153,7 @@ cdef int check_nan(Node node, PyObject** results) except -1:
     grad_mode()[0] = False
     try:
         for k in range(node.edges):
-            if results[k] is not NULL and (<object>results[k]).isnan().any():
+            if results[k] is not NULL and (<object>all_examples(<TensorImpl>results[k])).isnan().any():
                 raise RuntimeError(f"Function '{(<object>node).name()}' returned nan values in its {k}th output.")
     finally:
         grad_mode()[0] = mode

@@ -5,6 +5,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 from cygrad._core.node cimport AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, grads_list, leaf_of
 from cygrad._core.tracking cimport track_reachable
+from cygrad._core.levels cimport refuse_many
 from cygrad._core.operands cimport same_shape
 from cygrad._core.tensor cimport TensorImpl, sizes_tuple
 from cygrad._core.storage cimport dtypes
@@ -169,6 +170,7 @@ cdef int call_tensor_hooks(Node node, PyObject** grads) except -1:
 
 cdef int keep_grad(TensorImpl tensor, TensorImpl grad) except -1:
     """Add to the `.grad` of a non-leaf: always a new tensor, dense at first, so nobody sees it change."""
+    refuse_many(grad)
     if tensor.gradient is not None:
         tensor.gradient = ops["add"](tensor.gradient, grad)
     else:

@@ -29,13 +29,15 @@ cdef class Dual:
     cdef PyObject* behind
 
 cdef class Batch:
-    cdef Level level
+    cdef readonly Level level
     cdef readonly TensorImpl inner
 
 cdef unsigned long long* ceiling() noexcept nogil       # levels from this number on are not seen by this thread
 cdef Dual visible_dual(TensorImpl tensor)
+cdef int refuse_many(TensorImpl grad) except -1
 cdef bint is_special(TensorImpl tensor) except -1
 cdef Batch batch_of(TensorImpl tensor)
+cdef TensorImpl all_examples(TensorImpl tensor)
 cdef Batch plain_batch(TensorImpl tensor)
 cdef TensorImpl private_examples(PyObject* object)
 cdef TensorImpl tangent_at(TensorImpl tensor, Level level)

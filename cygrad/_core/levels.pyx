@@ -5,17 +5,18 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport intptr_t
 
-from cygrad._core.node cimport grad_mode, is_inference_mode
+from cygrad._core.node cimport grad_mode
 from cygrad._core.profiler cimport special_tensors as tensors_may_be_special
 from cygrad._core.rules cimport record, rule_op, wanted
 from cygrad._core.saved cimport SavedTensor
 from cygrad._core.strided cimport lies_within, overlaps_itself
 from cygrad._core.tensor cimport (BATCHED, CONTIGUOUS, CREATED_WITHOUT_GRAD, DUAL, FRESH, RETIRED, SPECIAL, TensorImpl, VIEW,
-                                  inherit_special, needs_grad, new_tensor, offset_of, refuse_batched, sizes_tuple, special_active,
-                                  view_of)
+                                  inherit_special, needs_grad, new_tensor, offset_of, refuse_batched, shallow_copy, sizes_tuple,
+                                  special_active, view_of)
 from cygrad._kernels.elementwise cimport MAX_DIMS
 
 from cygrad._core.node import _set_inference_mode
+from cygrad._core.saved import set_tangent_functions
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
@@ -244,13 +245,12 @@ cdef bint is_laid_out(TensorImpl tensor, tuple layout):
 cdef TensorImpl laid_out(TensorImpl tangent, tuple layout, bint copied):
     """Return a copy of a tangent in the layout of a tensor, or zeros; recorded in any mode, since no operation of the user's makes it."""
     cdef int mode = grad_mode()[0]
-    cdef bint inference = is_inference_mode()
     cdef Py_ssize_t length = 1
     cdef object result
     for size, stride in zip(layout[0], layout[1]):
         length = 0 if size == 0 or length == 0 else length + (size - 1) * stride
+    cdef int inference = _set_inference_mode(False)
     grad_mode()[0] = True
-    _set_inference_mode(False)
     try:
         result = (<object>tangent).new_zeros((length,)).as_strided(layout[0], layout[1], 0)
         return result.copy_(tangent) if copied else result
@@ -295,6 +295,7 @@ cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except 
     """Give a new tensor its own tangent at a level; what its node saved of it gets it too."""
     cdef TensorImpl saved
     cdef object kept
+    cdef SavedTensor packed
     if tensor.flags & BATCHED:
         return add_tangent((<Batch>tensor.special).inner, level, enter(tangent, (<Batch>tensor.special).level))
     tensor.special = make_dual(level, tangent, None, <Dual>tensor.special)
@@ -305,7 +306,8 @@ cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except 
         if saved.data == tensor.data and saved.storage is tensor.storage:
             inherit_special(saved, tensor)
     elif isinstance(kept, SavedTensor) and tensor.output_nr == 0:
-        (<SavedTensor>kept).special = tensor.special
+        packed = <SavedTensor>kept
+        packed.tangents = [*(packed.tangents or ()), make_dual(level, tangent, None, None)]
     return 0
 
 
@@ -384,6 +386,32 @@ def dual_levels(tuple tensors not None):
     return [found[number] for number in sorted(found)]
 
 
+def all_tangents(TensorImpl tensor not None):
+    """Return all tangents of a tensor, each by itself, the lowest level first, seen by this thread or not; they end with their levels."""
+    cdef Dual dual = tangents_of(tensor)
+    cdef list found = []
+    while dual is not None:
+        if dual.level.active:
+            found.insert(0, make_dual(dual.level, tangent_at(tensor, dual.level), None, None))
+        dual = dual.below
+    return found
+
+
+def with_tangents(TensorImpl tensor not None, list tangents not None):
+    """Return a tensor of the same value that has tangents, in so far as it has none at their levels and they have its shape."""
+    cdef TensorImpl copy = shallow_copy(tensor)
+    cdef Dual dual
+    inherit_special(copy, tensor)
+    for dual in tangents:
+        if (dual.tangent is not None and (<object>dual.tangent).shape == (<object>tensor).shape
+                and find(tangents_of(tensor), dual.level) is None):
+            add_tangent(copy, dual.level, dual.tangent)
+    return copy
+
+
+set_tangent_functions(all_tangents, with_tangents)
+
+
 def set_ceiling(number):
     """Have this thread see only levels below a number; returns the former one."""
     before = cg_ceiling_address()[0]
@@ -439,6 +467,13 @@ cdef Batch batch_of(TensorImpl tensor):
     return batch
 
 
+cdef TensorImpl all_examples(TensorImpl tensor):
+    """Return the tensor that holds the elements, the history and the tangents of a batched tensor; any other as it is."""
+    while tensor.flags & BATCHED:
+        tensor = (<Batch>tensor.special).inner
+    return tensor
+
+
 cdef Batch plain_batch(TensorImpl tensor):
     """Return the batch of a tensor if a kernel may compute all of it as it is, else None."""
     cdef Batch batch
@@ -456,6 +491,14 @@ cdef TensorImpl private_examples(PyObject* object):
             or Py_REFCNT(<PyObject*>batch.inner.storage) > 2):
         return None
     return batch.inner
+
+
+cdef int refuse_many(TensorImpl grad) except -1:
+    """Refuse to keep a gradient, where that is one of many."""
+    if grad.flags & BATCHED:
+        raise RuntimeError("a gradient for each of many examples arrived at a leaf that is the same for all of them, or at a tensor that "
+                           "retains its gradient, and .grad holds one: use autograd.grad(), or func.grad()")
+    return 0
 
 
 cdef bint is_special(TensorImpl tensor) except -1:
@@ -515,11 +558,6 @@ cdef TensorImpl enter(TensorImpl tensor, Level level):
     for dual in reversed(duals):
         add_tangent(result, dual.level, enter(tangent_at(tensor, dual.level), level))
     return result
-
-
-def is_batched(tensor):
-    """Say whether an object is a tensor inside of a vmap that stands for one example of many."""
-    return isinstance(tensor, TensorImpl) and (<TensorImpl>tensor).flags & BATCHED != 0
 
 
 def batched_level(tensor):

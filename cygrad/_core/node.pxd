@@ -102,6 +102,7 @@ ctypedef int (*regenerate_function)(TensorImpl view) except -1
 cdef void set_regenerate(regenerate_function function) noexcept
 cdef int set_edge(Node node, int index, object target, int output_nr) except -1
 cdef bint is_inference_mode() noexcept
+cdef bint is_inference_suspended() noexcept
 cdef int refresh(TensorImpl tensor) except -1
 cdef Node gradient_edge(TensorImpl tensor, int* output_nr)
 cdef int connect(Node node, int index, TensorImpl tensor) except -1

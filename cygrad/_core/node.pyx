@@ -8,7 +8,7 @@ from cygrad._core.saved cimport (SavedTensor, check_savable, check_version, pack
                                  saved_operand, saved_result)
 from cygrad._core.storage cimport version_of
 from cygrad._core.tracking cimport track_node, track_reachable, track_tensor
-from cygrad._core.tensor cimport (REQUIRES_GRAD, RETAINS_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, inherit_special,
+from cygrad._core.tensor cimport (BATCHED, REQUIRES_GRAD, RETAINS_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, inherit_special,
                                   make_untracked, shallow_copy)
 
 import weakref
@@ -31,6 +31,9 @@ cdef extern from "type_slots.h":
     void cg_never_clear(type kind) noexcept
     void cg_refuse_new(type kind) noexcept
 
+cdef enum:
+    SUSPENDED = 2       # the inference mode of a thread; 1: on
+
 cdef unsigned long long last_sequence_nr = 0
 cdef int hook_pairs = 0
 cdef int anomaly_mode = 0
@@ -48,7 +51,12 @@ cdef int inference_threads = 0      # threads in inference mode: while there are
 
 cdef bint is_inference_mode() noexcept:
     """Say whether this thread is in inference mode."""
-    return inference_threads > 0 and cg_inference_mode_address()[0] != 0
+    return inference_threads > 0 and cg_inference_mode_address()[0] == 1
+
+
+cdef bint is_inference_suspended() noexcept:
+    """Say whether this thread takes a derivative that was asked for in inference mode."""
+    return cg_inference_mode_address()[0] == SUSPENDED
 
 
 def is_inference_mode_enabled():
@@ -61,11 +69,18 @@ def is_inference_mode_enabled():
     return is_inference_mode()
 
 
-def _set_inference_mode(bint mode):
-    """Set whether this thread makes inference tensors; `inference_mode` is the public form."""
+def _set_inference_mode(int mode):
+    """Set whether this thread makes inference tensors and return what it did before; `inference_mode` is the public form."""
     global inference_threads
-    inference_threads += mode - cg_inference_mode_address()[0]
+    cdef int before = cg_inference_mode_address()[0]
+    inference_threads += (mode == 1) - (before == 1)
     cg_inference_mode_address()[0] = mode
+    return before
+
+
+def _suspend_inference_mode():
+    """Leave inference mode to take a derivative, which may save inference tensors then, and return what `_set_inference_mode` takes."""
+    return _set_inference_mode(SUSPENDED if cg_inference_mode_address()[0] else 0)
 
 
 def last_number():
@@ -454,6 +469,9 @@ cg_never_clear(AccumulateGrad)      # forget_accumulator() needs the leaf
 cdef TensorImpl with_origin(TensorImpl tensor, object origin, int output_nr):
     """Return a tensor with the history it had when it was saved: detach_() may have taken it since, or hooks."""
     cdef TensorImpl copy
+    if tensor.flags & BATCHED:      # the history is that of all examples
+        copy = with_origin((<object>tensor.special).inner, origin, output_nr)
+        return tensor if copy is (<object>tensor.special).inner else (<object>tensor.special).level.leave(copy)
     if origin is None and not tensor.flags & REQUIRES_GRAD:
         return tensor
     if origin is not None and (origin is tensor or origin is tensor.node and output_nr == tensor.output_nr

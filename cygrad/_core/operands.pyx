@@ -7,7 +7,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, intptr_t, uint8_t
 from libc.string cimport memcpy
 
-from cygrad._core.node cimport grad_mode, is_inference_mode
+from cygrad._core.node cimport grad_mode, is_inference_mode, is_inference_suspended
 from cygrad._core.storage cimport count_change, dtypes
 from cygrad._core.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, empty, empty_strided, needs_grad, sizes_tuple, tensor_type)
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize, cg_kind, copy)
@@ -262,7 +262,7 @@ cdef int check_writable(TensorImpl target) except -1:
         write_guard(target)
     if target.storage.readonly:
         raise ValueError("assignment destination is read-only: the tensor shares memory with a read-only buffer; use clone()")
-    if target.flags & INFERENCE and not is_inference_mode():
+    if target.flags & INFERENCE and not is_inference_mode() and not is_inference_suspended():
         raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
                            "tensor before doing inplace update.")
     if target.flags & CONTIGUOUS:

@@ -65,7 +65,7 @@ cdef object power(object a, object b):
     cdef Op op = POWERS.get(b) if isinstance(a, TensorImpl) and (type(b) is int or type(b) is float) else None
     cdef Py_ssize_t event = begin_event("pow", (a, b), next_sequence_nr()) if profiling_threads else 0
     try:
-        if op is not None and op.computes[(<TensorImpl>a).dtype_nr]:
+        if op is not None and op.computes[(<TensorImpl>a).dtype_nr] and (type(b) is int or cg_kind[(<TensorImpl>a).dtype_nr] == b"f"):
             return unary(op, <TensorImpl>a, None)
         return binary(POW, a, b)
     finally:

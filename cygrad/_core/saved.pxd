@@ -9,7 +9,7 @@ cdef class SavedTensor:
     cdef TensorImpl tensor      # as it was saved, an output without its history; None where packed, empty or freed
     cdef object packed          # what the pack hook returned
     cdef object unpacker        # the hook; None where not packed
-    cdef object special         # tangents of what was packed; None where there are none
+    cdef list tangents          # Duals of what was packed, or None
     cdef object origin          # node, or leaf (output number LEAF), that gradients of the tensor go to
     cdef int output_nr
     cdef unsigned long long version

@@ -4,9 +4,9 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 cimport cygrad._core.node as graph
-from cygrad._core.node cimport LEAF, Node, grad_mode, refresh, with_origin, with_own_history
+from cygrad._core.node cimport LEAF, Node, grad_mode, is_inference_suspended, refresh, with_origin, with_own_history
 from cygrad._core.storage cimport dtypes, version_of, visible_version
-from cygrad._core.tensor cimport DUAL, INFERENCE, REQUIRES_GRAD, TensorImpl, shallow_copy, sizes_tuple
+from cygrad._core.tensor cimport BATCHED, INFERENCE, REQUIRES_GRAD, TensorImpl, shallow_copy, sizes_tuple, special_active
 from cygrad._core.tracking cimport track_reachable
 
 cdef extern from *:
@@ -77,6 +77,15 @@ cdef int check_hooks(str caller, pack, unpack) except -1:
 
 
 # ----- Saved tensors -----
+cdef object tangents_of = None, with_tangents = None
+
+
+def set_tangent_functions(of, with_):
+    """Set what returns the tangents of a tensor, and what returns a tensor with them; the module of levels, above, brings it."""
+    global tangents_of, with_tangents
+    tangents_of, with_tangents = of, with_
+
+
 cdef class SavedTensor:
     """A tensor that a node keeps for its backward; `register_hooks` has it packed."""
 
@@ -87,6 +96,8 @@ cdef class SavedTensor:
         """Keep what a hook makes of a tensor in place of the tensor."""
         cdef unsigned long long version = version_of(tensor.storage)
         cdef int mode = grad_mode()[0]
+        if special_active and self.tangents is None:
+            self.tangents = tangents_of(tensor)
         grad_mode()[0] = False
         try:
             packed = packer(tensor)
@@ -97,7 +108,6 @@ cdef class SavedTensor:
                                "modified by in-place operations as this can lead to unexpected side-effects. Change a clone() of it.")
         # What is still the saved memory is still checked for changes; what became of a copy is the hook's affair.
         self.shares_memory = isinstance(packed, TensorImpl) and (<TensorImpl>packed).storage is tensor.storage
-        self.special = tensor.special if tensor.flags & DUAL else None
         self.packed, self.unpacker, self.tensor = packed, unpacker, None
         return 0
 
@@ -114,11 +124,7 @@ cdef class SavedTensor:
             if not isinstance(unpacked, TensorImpl):
                 raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                                 f"{type(unpacked).__name__}")
-            tensor = unpacked
-            if self.special is not None and not tensor.flags & DUAL:
-                tensor = shallow_copy(tensor)
-                tensor.special = self.special
-                tensor.flags |= DUAL
+            tensor = with_tangents(unpacked, self.tangents) if self.tangents else unpacked
         if tensor is None or self.is_output or not with_history:
             return tensor
         return with_origin(tensor, self.origin, self.output_nr)
@@ -126,7 +132,7 @@ cdef class SavedTensor:
     cpdef void free(self) noexcept:
         """Forget the tensor: a backward is done with it."""
         if self.tensor is not None or self.unpacker is not None:
-            self.tensor = self.packed = self.unpacker = self.origin = self.special = None
+            self.tensor = self.packed = self.unpacker = self.origin = self.tangents = None
             self.shares_memory, self.freed = False, True
 
     def unpack(self, Node reader=None):
@@ -150,6 +156,7 @@ cdef class SavedTensor:
         if self.tensor is None:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
         check_version(self.tensor, self.version, None, None)
+        self.tangents = tangents_of(self.tensor) if special_active else None
         self.pack(self.tensor if self.is_output else (<object>self.tensor).detach(), pack_hook, unpack_hook)
         track_reachable(self)
 
@@ -193,13 +200,16 @@ cdef SavedTensor packed_by_default(TensorImpl tensor, bint is_output):
 
 cdef SavedTensor saved_tensor(TensorImpl tensor, bint is_output):
     cdef unsigned long long version = version_of(tensor.storage)
+    cdef TensorImpl owner = tensor      # of the history
     check_savable(tensor)
-    refresh(tensor)
+    while owner.flags & BATCHED:
+        owner = (<object>owner.special).inner
+    refresh(owner)
     if is_output:
         return saved_result(shallow_copy(tensor), version, tensor.output_nr)
-    if tensor.node is not None:
-        return saved_operand(tensor, version, tensor.node, tensor.output_nr)
-    return saved_operand(tensor, version, tensor if tensor.flags & REQUIRES_GRAD else None, LEAF)
+    if owner.node is not None:
+        return saved_operand(tensor, version, owner.node, owner.output_nr)
+    return saved_operand(tensor, version, owner if owner.flags & REQUIRES_GRAD else None, LEAF)
 
 
 def save_for(Node node, TensorImpl tensor):
@@ -244,7 +254,7 @@ cdef str saved_name(str argument):
 
 cdef int check_savable(TensorImpl tensor) except -1:
     """Refuse to save an inference tensor: its changes are not counted."""
-    if tensor.flags & INFERENCE:
+    if tensor.flags & INFERENCE and not is_inference_suspended():
         raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
                            "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
                            "it in autograd, or use `cygrad.no_grad()` instead of `cygrad.inference_mode()`.")

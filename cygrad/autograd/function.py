@@ -32,6 +32,7 @@ class FunctionCtx(FunctionNode):
         self._saved: tuple[SavedTensor, ...] = ()
         self._non_differentiable: set[int] = set()
         self._dirty: dict[int, Tensor] = {}
+        self._changed: set[int] = set()         # ids of inputs that were, for forward mode
         self._materialize = True
         self.saved_for_forward: tuple[Tensor | None, ...] | None = None
         self._in_jvp = False
@@ -274,6 +275,7 @@ def _finished(ctx: FunctionCtx, inputs: list[Tensor | None], result: Any, record
             elif use and output._is_view():
                 guard_view(output, sum(differentiable) > 1)
         ctx._saved = tuple(save_for(ctx, tensor) for tensor in ctx._to_save)
+    ctx._changed = ctx._dirty.keys() & edges.keys()
     ctx._to_save, ctx._dirty = (), {}
     return fresh if isinstance(result, tuple) else fresh[0]
 

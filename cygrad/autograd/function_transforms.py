@@ -5,9 +5,10 @@ Loaded when a Function meets a special tensor first.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
-from cygrad._core.levels import batched_level, dual_levels, enter_level, exit_level, set_ceiling, set_tangent, tangent_of
+from cygrad._core.levels import batched_level, dual_levels, enter_level, exit_level, set_ceiling, set_tangent, tangent_of, tangent_to_write
 from cygrad._core.transforms import over_tensors
 from cygrad.autograd.function import Function, FunctionCtx
 from cygrad.pytree import broadcast_prefix, tree_flatten, tree_unflatten
@@ -40,6 +41,9 @@ def _by_jvp(function: type[Function], levels: list[Any], arguments: tuple[Any, .
     finally:
         set_ceiling(before)
     outputs = result if isinstance(result, tuple) else (result,)
+    # An input that was returned as it is has tangents of its own; one that was changed in place shares what is written with its views.
+    outputs = tuple(output.view_as(output) if any(output is argument for argument in arguments) and id(output) not in ctx._changed
+                    else output for output in outputs)
     for level in levels:
         before = set_ceiling(level.number)
         try:
@@ -50,14 +54,16 @@ def _by_jvp(function: type[Function], levels: list[Any], arguments: tuple[Any, .
         finally:
             ctx._in_jvp = False
             set_ceiling(before)
-    return result
+    return outputs if isinstance(result, tuple) else outputs[0]
 
 
 def _tangent(ctx: FunctionCtx, argument: Any, level: Any) -> Any:
     if not isinstance(argument, Tensor) or not argument.is_floating_point():
         return None
     tangent = tangent_of(argument, level)
-    return argument.detach().new_zeros(argument.shape) if tangent is None and ctx._materialize else tangent
+    if tangent is None:
+        return argument.detach().new_zeros(argument.shape) if ctx._materialize else None
+    return tangent.clone() if id(argument) in ctx._changed else tangent     # jvp may change it in place, too
 
 
 def _attach(ctx: FunctionCtx, level: Any, outputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> None:
@@ -74,7 +80,9 @@ def _attach(ctx: FunctionCtx, level: Any, outputs: tuple[Any, ...], tangents: tu
             raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
                                f"supported. {ctx._function.__name__}.jvp returned shape {list(tangent.shape)} and dtype {tangent.dtype} "
                                f"for output {number}, which has shape {list(output.shape)} and dtype {output.dtype}")
-        if id(output) not in ctx._non_differentiable:
+        if id(output) in ctx._changed:
+            tangent_to_write(output, level, tangent)[...] = tangent
+        elif id(output) not in ctx._non_differentiable:
             set_tangent(output, level, tangent)
 
 
@@ -100,9 +108,8 @@ def _by_vmap(function: type[Function], level: Any, arguments: tuple[Any, ...]) -
     result = function.vmap(VmapInfo(level.size, level.randomness), dims, *examples)
     if not isinstance(result, tuple) or len(result) != 2:
         got = f"{len(result)} returns" if isinstance(result, tuple) else f"a {type(result)}"
-        raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure "
-                           "compatible with "
-                           f"the output. Got {got} instead")
+        raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible "
+                           f"with the output. Got {got} instead")
     outputs, out_dims = result
     leaves, spec = tree_flatten(outputs)
     try:
@@ -129,54 +136,74 @@ class _Context:
         setattr(self._ctx, name, value)
 
 
-def _generated(function: type[Function], outer: Any, arguments: tuple[Any, ...]) -> Any:
-    """Apply a Function to all examples whose forward, backward and jvp are those of the given one, seen by one example of many."""
-    size, randomness = outer.size, outer.randomness
-    if function.setup_context is Function.setup_context:
-        raise RuntimeError(f"You tried to vmap over {function.__name__} with generate_vmap_rule=True, which needs forward without "
-                           f"ctx and a "
-                           "setup_context staticmethod.")
+def _seen(many: tuple[int, str], call: Any, values: Any) -> Any:
+    """Call with tensors that stand for one of so many examples, and return all examples."""
+    level = enter_level(*many)
+    try:
+        return over_tensors(level.enter, call(level, over_tensors(level.leave, values)))
+    finally:
+        exit_level(level)
 
-    def seen(call: Any, values: Any) -> Any:
-        """Call with tensors that stand for one example, and return all examples."""
-        level = enter_level(size, randomness)
-        try:
-            return over_tensors(level.enter, call(level, over_tensors(level.leave, values)))
-        finally:
-            exit_level(level)
+
+def _generated(function: type[Function], level: Any, arguments: tuple[Any, ...]) -> Any:
+    """Apply a Function to all examples by the one whose forward, backward and jvp are its own, seen by one example of many."""
+    if function.setup_context is Function.setup_context:
+        raise RuntimeError(f"You tried to vmap over {function.__name__} with generate_vmap_rule=True, which needs forward without ctx and "
+                           "a setup_context staticmethod.")
+    if "_for_all_examples" not in function.__dict__:
+        function._for_all_examples = _for_all_examples(function)  # type: ignore[attr-defined]
+    batched = function.__dict__["_for_all_examples"]
+    return over_tensors(level.leave, batched.apply(level.size, level.randomness, *over_tensors(level.enter, arguments)))
+
+
+def _for_all_examples(function: type[Function]) -> type[Function]:
+    """Return the Function of (number of examples, randomness, all examples of each argument)."""
 
     class Batched(Function):
         generate_vmap_rule = True
 
         @staticmethod
-        def forward(*inputs: Any) -> Any:
-            return seen(lambda level, examples: function.forward(*examples), inputs)
+        def forward(size: int, randomness: str, *inputs: Any) -> Any:
+            return _seen((size, randomness), lambda level, examples: function.forward(*examples), inputs)
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            inner = ctx.inner = function._context(function, ctx.needs_input_grad)
+            inner = ctx.inner = function._context(function, ctx.needs_input_grad[2:])
 
             def setup(level: Any, values: Any) -> Any:
                 function.setup_context(inner, *values)
-                return inner._to_save, getattr(inner, "saved_for_forward", inner._to_save)
+                ctx.shapes = [item.shape if isinstance(item, Tensor) else None for item in values[0]]
+                constant = [id(item) in inner._non_differentiable for item in (values[1] if isinstance(output, tuple) else values[1:])]
+                return inner._to_save, inner.saved_for_forward, tuple(inner._dirty.values()), constant
 
-            for_backward, for_forward = seen(setup, (inputs, output))
+            ctx.many = inputs[:2]
+            for_backward, for_forward, dirty, constant = _seen(ctx.many, setup, (inputs[2:], output))
             ctx.save_for_backward(*for_backward)
-            ctx.save_for_forward(*for_forward)
-            inner._to_save = inner.saved_for_forward = ()
+            if for_forward is not None:
+                ctx.save_for_forward(*for_forward)
+            ctx.mark_dirty(*dirty)
+            ctx.mark_non_differentiable(*itertools.compress(output if isinstance(output, tuple) else (output,), constant))
+            inner._to_save, inner.saved_for_forward, inner._dirty = (), None, {}
             ctx.set_materialize_grads(inner._materialize)
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            return seen(lambda level, values: function._call_backward(_Context(ctx.inner, values[0]), *values[1]),  # type: ignore[arg-type]
-                        (ctx.saved_tensors, grads))
+            def call(level: Any, values: Any) -> Any:
+                found = function._call_backward(_Context(ctx.inner, values[0]), *values[1])  # type: ignore[arg-type]
+                found = found if isinstance(found, tuple) else (found,)
+                return tuple(part.sum_to_size(shape) if isinstance(part, Tensor) and shape not in (None, part.shape) else part
+                             for part, shape in itertools.zip_longest(found, ctx.shapes[:len(found)]))
+
+            return None, None, *_seen(ctx.many, call, (ctx.saved_tensors, grads))
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
-            return seen(lambda level, values: function.jvp(_Context(ctx.inner, values[0]), *values[1]),  # type: ignore[arg-type]
-                        (ctx.saved_tensors, tangents))
+            def call(level: Any, values: Any) -> Any:
+                return function.jvp(_Context(ctx.inner, values[0]), *values[1])  # type: ignore[arg-type]
+
+            return _seen(ctx.many, call, (ctx.saved_tensors, tangents[2:]))
 
     Batched.__name__ = Batched.__qualname__ = f"Vmapped{function.__name__}"
     if function.jvp is Function.jvp:
         Batched.jvp = Function.jvp  # type: ignore[method-assign]
-    return over_tensors(outer.leave, Batched.apply(*over_tensors(outer.enter, arguments)))
+    return Batched

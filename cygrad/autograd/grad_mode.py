@@ -7,7 +7,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from cygrad._core.node import _set_grad_enabled, _set_inference_mode, is_grad_enabled, is_inference_mode_enabled
+from cygrad._core.node import (
+    _set_grad_enabled,
+    _set_inference_mode,
+    _suspend_inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+)
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]
 
@@ -175,12 +181,11 @@ class inference_mode(_GradMode):
     def __init__(self, mode: bool = True) -> None:
         super().__init__()
         self.mode = mode
-        self.before: list[bool] = []
+        self.before: list[int] = []
 
     def __enter__(self) -> None:
-        self.before.append(is_inference_mode_enabled())
         self.previous.append(is_grad_enabled())
-        _set_inference_mode(self.mode)
+        self.before.append(_set_inference_mode(self.mode))
         _set_grad_enabled(not self.mode)
 
     def __exit__(self, *exception: object) -> None:
@@ -190,3 +195,13 @@ class inference_mode(_GradMode):
     def clone(self) -> ContextDecorator:
         """Return another of the same mode."""
         return inference_mode(self.mode)
+
+
+class inference_mode_suspended:
+    """Take the derivative of a function, which may be asked for in inference mode, as if it was not."""
+
+    def __enter__(self) -> None:
+        self.before = _suspend_inference_mode()
+
+    def __exit__(self, *exception: object) -> None:
+        _set_inference_mode(self.before)

@@ -13,7 +13,7 @@ from cygrad._core.node import is_grad_enabled
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.transforms import forward_rules, over_tensors, tensors_of
 from cygrad.autograd import grad
-from cygrad.autograd.grad_mode import enable_grad
+from cygrad.autograd.grad_mode import enable_grad, inference_mode_suspended
 
 
 def transposed(level: Any, operator: Any, result: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -33,7 +33,7 @@ def transposed(level: Any, operator: Any, result: Any, *arguments: Any, **keywor
         return inputs[-1]
 
     recording, tensors = is_grad_enabled(), tensors_of((*arguments, *keywords.values()))
-    with enable_grad():
+    with inference_mode_suspended(), enable_grad():
         again = operator(*over_tensors(alias, arguments), **keywords)
         if not inputs or not again.requires_grad:
             return None

@@ -13,7 +13,7 @@ from cygrad._core.tensor import TensorImpl
 from cygrad.autograd import grad as _gradients
 from cygrad.autograd.batches import basis, in_chunks
 from cygrad.autograd.forward_ad import dual
-from cygrad.autograd.grad_mode import enable_grad
+from cygrad.autograd.grad_mode import enable_grad, inference_mode_suspended
 from cygrad.func.reverse import (
     Recorded,
     as_argnums,
@@ -34,8 +34,9 @@ class _Values:
                  call: Callable[[list[Any]], Any], has_aux: bool) -> None:
         level = enter_level()
         try:
-            duals = [dual(leaf, tangent, level) for leaf, tangent in zip(leaves, tangents, strict=True)]
-            output, aux = split_aux(name, function, call(duals), has_aux)
+            with inference_mode_suspended():
+                duals = [dual(leaf, tangent, level) for leaf, tangent in zip(leaves, tangents, strict=True)]
+                output, aux = split_aux(name, function, call(duals), has_aux)
             outputs, self.spec = tree_flatten(output)
             check_outputs("jvp(f, primals, tangents)" if name == "jvp" else "jacfwd(f)(*args)", outputs)
             found = [tangent_of(item, level) for item in outputs]
@@ -148,7 +149,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """Return the value of a function and its linear approximation: a function that multiplies the Jacobian with vectors.
 
     The second takes a tensor for each of `primals` and returns the product in the structure of the results. Unlike `jvp` it does not
-    call `func` again, so it is the cheaper one for many vectors.
+    call `func` again, so it is the cheaper one for many vectors; and what `func` computes in `no_grad()` is constant, as for `vjp`.
 
     >>> import cygrad
     >>> from cygrad.func import linearize
@@ -161,7 +162,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     weights = [output.detach().new_zeros(output.shape).requires_grad_() for output in call.outputs]
     for weight in weights:
         retire(weight)
-    with enable_grad():
+    with inference_mode_suspended(), enable_grad():
         pairs = [(output, weight) for output, weight in zip(call.outputs, weights, strict=True) if output.requires_grad]
         products: tuple[Any, ...] = (None,) * len(call.leaves)
         if pairs:

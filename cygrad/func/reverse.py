@@ -15,7 +15,7 @@ from cygrad._core.node import is_grad_enabled
 from cygrad._core.tensor import TensorImpl
 from cygrad.autograd import grad as _gradients
 from cygrad.autograd.batches import basis, in_chunks
-from cygrad.autograd.grad_mode import enable_grad
+from cygrad.autograd.grad_mode import enable_grad, inference_mode_suspended
 from cygrad.func.vmapping import name_of
 from cygrad.pytree import tree_flatten, tree_unflatten
 
@@ -76,7 +76,7 @@ class Recorded:
         self.differentiable = is_grad_enabled()     # outside: whether the derivative may be differentiated in turn
         flat, self.inputs_spec = tree_flatten([arguments[place] for place in places])
         check_inputs(flat)
-        with enable_grad():
+        with inference_mode_suspended(), enable_grad():
             self.leaves = tuple(map(fresh, flat))
             given = list(arguments)
             for place, value in zip(places, tree_unflatten(list(self.leaves), self.inputs_spec), strict=True):
@@ -110,7 +110,8 @@ class Recorded:
         if pairs:
             outputs, given = zip(*pairs, strict=True)
             graph = self.differentiable and (reaches_other_leaves((*outputs, *given), self.leaves))
-            found = _gradients(outputs, self.leaves, given, retain_graph=keep or graph, create_graph=graph, allow_unused=True)
+            with inference_mode_suspended():
+                found = _gradients(outputs, self.leaves, given, retain_graph=keep or graph, create_graph=graph, allow_unused=True)
         return [leaf.detach().new_zeros(leaf.shape) if gradient is None else gradient
                 for leaf, gradient in zip(self.leaves, found, strict=True)]
 

@@ -171,6 +171,9 @@ set_special(special_elementwise)
 
 
 # ----- All other operators -----
+cdef enum:
+    EXPLAINED = 1000                # examples that an error is looked for in
+
 cdef object table = None        # cygrad.ops.transforms, once there is a special tensor
 forward_rules = {}              # by the name that a row gives; forward mode, a layer above, brings them
 
@@ -283,11 +286,11 @@ def example_of(Level level not None, Py_ssize_t number):
 
 
 cdef object explain(object op, tuple arguments, dict keywords, Level level):
-    """Raise what an operator has against its arguments, in the words that it has for one example; return if it has nothing."""
+    """Raise what an operator has against its arguments, in the words that it has for one of the first examples; or return."""
     if level is None or level.size < 0:
         cg_function_of(op)(*over_tensors(zeros_of, arguments), **{name: over_tensors(zeros_of, value) for name, value in keywords.items()})
         return
-    for number in range(level.size):
+    for number in range(min(level.size, EXPLAINED)):
         example = example_of(level, number)
         op(*over_tensors(example, arguments), **{name: over_tensors(example, value) for name, value in keywords.items()})
 

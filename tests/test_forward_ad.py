@@ -11,7 +11,7 @@ import pytest
 import cygrad as cg
 from cygrad._core.levels import enter_level, exit_level, innermost_level
 from cygrad.autograd import forward_ad as fw
-from cygrad.func import grad, jvp, vmap
+from cygrad.func import grad, hessian, jacrev, jvp, vmap
 from samples import array_of, nothing_left  # noqa: F401 - a fixture
 
 X = np.array([1.0, 2.0, 3.0])
@@ -180,6 +180,15 @@ def test_detaching_in_place_ends_the_tangent():
             x.detach_()
 
 
+def test_the_standard_deviation_of_equal_values():
+    """Has derivative 0, by convention, in both modes and with respect to the weight of its gradient."""
+    x = vector([2.0, 2.0, 2.0])
+    assert jvp(cg.std, (x,), (vector(T),))[1].item() == 0
+    leaf, weight = x.clone().requires_grad_(), vector(1.0).requires_grad_()
+    gradient, = cg.autograd.grad(leaf.std(), leaf, weight, create_graph=True)
+    assert cg.autograd.grad(gradient.sum(), weight)[0].item() == 0
+
+
 # ----- What would lose a tangent, or a derivative -----
 LOSING = [
     ("numpy", lambda x: x.numpy(), "Can't call numpy\\(\\) on Tensor that has a tangent"),
@@ -294,3 +303,20 @@ def test_a_level_that_another_thread_ends():
     assert innermost_level() is None
     with pytest.raises(RuntimeError, match="has ended before"):
         exit_level(level)
+
+
+# ----- Views that operators make for themselves -----
+@pytest.mark.parametrize("kind", ["plain", "expanded", "view"])
+def test_what_operators_save_of_a_tensor_has_its_tangent(kind):
+    """A matrix product saves its vector as a matrix: a view that is made while the level is out of sight."""
+    vectors = {"plain": vector(), "expanded": vector([2.0]).expand(3), "view": vector(np.arange(6.0))[1::2]}
+    matrix, weight = vector(np.arange(9.0).reshape(3, 3)), vector([1.0, -1.0, 2.0])
+    with fw.dual_level():
+        x = fw.make_dual(vectors[kind], vector(T)).requires_grad_()
+        m = fw.make_dual(matrix, matrix.T.contiguous()).requires_grad_()
+        of_matrix, of_vector = cg.autograd.grad(m @ x, (m, x), weight)
+        np.testing.assert_allclose(array_of(fw.unpack_dual(of_matrix).tangent), np.outer(array_of(weight), T))
+        np.testing.assert_allclose(array_of(fw.unpack_dual(of_vector).tangent), array_of(matrix) @ array_of(weight))
+    twice = hessian(lambda v: (v.expand(3, 3) @ (v.view(3, 1).expand(3, 3) @ v)).sum())(vector())
+    np.testing.assert_allclose(array_of(twice), array_of(jacrev(jacrev(lambda v: (v.expand(3, 3) @ (v.view(3, 1).expand(3, 3) @ v)).sum()))(
+        vector())))

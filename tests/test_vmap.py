@@ -97,6 +97,8 @@ CALLS = [
     ("gather of a number", lambda x, i: x[0, 0].gather(0, i * 0), F, I),
     ("gather, one index", lambda x, k: x[0].gather(0, k), F, K),
     ("index_fill from the end", lambda x, i: x.index_fill(1, -1 - i, 7.0), F, I),
+    ("masked_select by one mask", lambda x: x.masked_select(MATRIX[:2, :3] > 3), F),
+    ("masked_select, broadcast", lambda x: x[0].masked_select(MATRIX[:2, :3] > 3), F),
     # Parts.
     ("chunks of nothing", lambda x: tuple(x[:0].chunk(3)), F),
     ("split of nothing", lambda x: tuple(x[:0].split(0)), F),
@@ -218,6 +220,7 @@ REFUSED = [
     ("a list of its elements", lambda x: cg.tensor([x[0, 0], x[0, 1]]), "vmap: It looks like you're calling .item"),
     ("arange", lambda x: cg.arange(x[0, 0]), "vmap: It looks like you're calling .item"),
     ("NumPy's out", lambda x: np.add(x, 1, out=np.zeros((2, 3))), "vmap: It looks like you're calling .item"),
+    ("masked_select by many", lambda x: x.masked_select(x > 0), "vmap: We do not support batching operators that can output dynamic"),
     ("where, one argument", lambda x: cg.where(x > 0), "vmap: We do not support batching operators that can output dynamic shape"),
     ("in", lambda x: 2.0 in x, "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow"),
     ("as a dim", lambda x: x.sum(x[0, 0].long()), "vmap: It looks like you're calling .item"),

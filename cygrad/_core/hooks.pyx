@@ -5,9 +5,8 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 from cygrad._core.node cimport AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, grads_list, leaf_of
 from cygrad._core.tracking cimport track_reachable
-from cygrad._core.levels cimport refuse_many
 from cygrad._core.operands cimport same_shape
-from cygrad._core.tensor cimport TensorImpl, sizes_tuple
+from cygrad._core.tensor cimport BATCHED, TensorImpl, sizes_tuple
 from cygrad._core.storage cimport dtypes
 
 import gc
@@ -95,6 +94,14 @@ cdef int track_what_it_holds(object hook) except -1:
 
 
 # ----- Calling -----
+cdef int refuse_many(TensorImpl grad) except -1:
+    """Refuse to keep a gradient, where that is one of many."""
+    if grad.flags & BATCHED:
+        raise RuntimeError("a gradient for each of many examples arrived at a leaf that is the same for all of them, or at a tensor that "
+                           "retains its gradient, and .grad holds one: use autograd.grad(), or func.grad()")
+    return 0
+
+
 cdef int put(PyObject** place, object grad) except -1:
     """Set a gradient of an array; None makes it undefined."""
     cdef PyObject* old = place[0]

@@ -34,14 +34,13 @@ cdef class Batch:
 
 cdef unsigned long long* ceiling() noexcept nogil       # levels from this number on are not seen by this thread
 cdef Dual visible_dual(TensorImpl tensor)
-cdef int refuse_many(TensorImpl grad) except -1
 cdef bint is_special(TensorImpl tensor) except -1
 cdef Batch batch_of(TensorImpl tensor)
 cdef TensorImpl all_examples(TensorImpl tensor)
 cdef Batch plain_batch(TensorImpl tensor)
 cdef TensorImpl private_examples(PyObject* object)
 cdef TensorImpl tangent_at(TensorImpl tensor, Level level)
-cdef bint share(TensorImpl view, TensorImpl source) except -1
+cdef int share(TensorImpl view, TensorImpl source) except -1
 cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except -1
 cdef TensorImpl enter(TensorImpl tensor, Level level)
 cdef TensorImpl leave(TensorImpl tensor, Level level)

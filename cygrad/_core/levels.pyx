@@ -6,12 +6,13 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport intptr_t
 
 from cygrad._core.node cimport grad_mode
+from cygrad._core.operands cimport copy_of
 from cygrad._core.profiler cimport special_tensors as tensors_may_be_special
 from cygrad._core.rules cimport record, rule_op, wanted
 from cygrad._core.saved cimport SavedTensor
 from cygrad._core.strided cimport lies_within, overlaps_itself
-from cygrad._core.tensor cimport (BATCHED, CONTIGUOUS, CREATED_WITHOUT_GRAD, DUAL, FRESH, RETIRED, SPECIAL, TensorImpl, VIEW,
-                                  inherit_special, needs_grad, new_tensor, offset_of, refuse_batched, shallow_copy, sizes_tuple,
+from cygrad._core.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, FRESH, RETIRED, SPECIAL, TensorImpl, VIEW, inherit_special,
+                                  needs_grad, new_tensor, offset_of, refuse_batched, set_share, shallow_copy, sizes_tuple,
                                   special_active, view_of)
 from cygrad._kernels.elementwise cimport MAX_DIMS
 
@@ -180,21 +181,19 @@ cdef tuple layout_of(TensorImpl tensor):
     return sizes_tuple(tensor.ndim, tensor.sizes), sizes_tuple(tensor.ndim, tensor.strides), offset_of(tensor)
 
 
-cdef bint share(TensorImpl view, TensorImpl source) except -1:
-    """Have another tensor over the memory of `source` share what is special about that; False where its elements share places."""
+cdef int share(TensorImpl view, TensorImpl source) except -1:
+    """Have another tensor over the memory of `source` share what is special about that."""
     cdef Dual dual = None if source.flags & BATCHED else tangents_of(source)
-    cdef tuple layout
-    while dual is not None and dual.layout is not None:
+    if dual is not None and dual.level.recorded and not dual.level.in_backward and not grad_mode()[0]:
+        return 0        # constant for a backward
+    while dual is not None:
+        dual.layout = layout_of(source) if dual.layout is None else dual.layout
         dual = dual.below
-    if dual is not None and layout_of(view) != layout_of(source):
-        if not source.flags & CONTIGUOUS and overlaps_itself(source.ndim, source.sizes, source.strides):
-            return False
-        layout = layout_of(source)
-        while dual is not None:
-            dual.layout = layout if dual.layout is None else dual.layout
-            dual = dual.below
     inherit_special(view, source)
-    return True
+    return 0
+
+
+set_share(share)
 
 
 cdef Dual tangents_of(TensorImpl tensor):
@@ -294,7 +293,6 @@ cdef TensorImpl tangent_at(TensorImpl tensor, Level level):
 cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except -1:
     """Give a new tensor its own tangent at a level; what its node saved of it gets it too."""
     cdef TensorImpl saved
-    cdef object kept
     cdef SavedTensor packed
     if tensor.flags & BATCHED:
         return add_tangent((<Batch>tensor.special).inner, level, enter(tangent, (<Batch>tensor.special).level))
@@ -360,6 +358,11 @@ def tangent_to_write(TensorImpl tensor not None, Level level not None, TensorImp
             dual.tangent = other.leave((<object>other.enter(dual.tangent)).clone())
     arrange(dual, True)
     return part_at(dual, layout_of(tensor))
+
+
+def without_overlap(TensorImpl tensor not None):
+    """Return a tensor, or a copy where elements of it share a place: these could have no tangents of their own."""
+    return (<object>tensor).clone() if overlaps_itself(tensor.ndim, tensor.sizes, tensor.strides) else tensor
 
 
 def tangent_of(TensorImpl tensor not None, Level level not None):
@@ -493,14 +496,6 @@ cdef TensorImpl private_examples(PyObject* object):
     return batch.inner
 
 
-cdef int refuse_many(TensorImpl grad) except -1:
-    """Refuse to keep a gradient, where that is one of many."""
-    if grad.flags & BATCHED:
-        raise RuntimeError("a gradient for each of many examples arrived at a leaf that is the same for all of them, or at a tensor that "
-                           "retains its gradient, and .grad holds one: use autograd.grad(), or func.grad()")
-    return 0
-
-
 cdef bint is_special(TensorImpl tensor) except -1:
     """Say whether operators on a tensor go another way in this thread now."""
     if not tensor.flags & (SPECIAL | VIEW):
@@ -534,7 +529,7 @@ cdef TensorImpl enter(TensorImpl tensor, Level level):
     cdef intptr_t strides[MAX_DIMS]
     cdef Batch batch
     cdef Dual dual
-    cdef TensorImpl result
+    cdef TensorImpl result, expanded
     cdef list duals = []
     cdef int d
     if tensor.flags & BATCHED:
@@ -555,8 +550,13 @@ cdef TensorImpl enter(TensorImpl tensor, Level level):
     while dual is not None:
         duals.append(dual)
         dual = visible(dual.below)
-    for dual in reversed(duals):
-        add_tangent(result, dual.level, enter(tangent_at(tensor, dual.level), level))
+    if duals:
+        expanded = result       # tangents may differ among examples, and have to lie as the value does
+        result = copy_of(expanded, expanded.dtype_nr)
+        if wanted(expanded, None):
+            record(rule_op("clone"), expanded, None, result, ())
+        for dual in reversed(duals):
+            add_tangent(result, dual.level, enter(tangent_at(tensor, dual.level), level))
     return result
 
 

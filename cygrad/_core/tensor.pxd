@@ -64,7 +64,10 @@ cdef inline bint needs_grad(TensorImpl tensor) noexcept:
     """Say whether operations on a tensor are recorded: its own flag, or a view's base's."""
     return tensor.flags & REQUIRES_GRAD or tensor.flags & VIEW and tensor.base.flags & REQUIRES_GRAD
 
+ctypedef int (*share_function)(TensorImpl view, TensorImpl source) except -1
+
 cdef type tensor_type
+cdef void set_share(share_function function) noexcept
 cdef int special_active             # while 0, no tensor is special and nobody profiles: operators ask nothing else
 cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef TensorImpl new_instance(type cls, TensorImpl source, bint view)

@@ -56,6 +56,7 @@ class Size(tuple):
 
 cdef type tensor_type = TensorImpl
 cdef int special_active = 0
+cdef share_function share = NULL
 cdef tuple no_arguments = ()
 
 
@@ -225,14 +226,20 @@ cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* s
     return view
 
 
+cdef void set_share(share_function function) noexcept:
+    """Set what has a view share the tangents of what it is a view of; the module of levels, above, brings it."""
+    global share
+    share = function
+
+
 cdef inline int become_view(TensorImpl view, TensorImpl base) except -1:
     """Make a new tensor over the memory of another a view of it."""
     view.base = base if base.base is None else base.base
     view.view_version = base.storage.version
     stay_inference(view, base)
     view.flags |= VIEW | base.flags & CREATED
-    if base.flags & DUAL and base.special is None:
-        view.flags |= DUAL      # without the tangents of its base, too
+    if base.flags & DUAL:
+        share(view, base)
     if not grad_mode()[0]:
         view.flags = (view.flags & ~<unsigned>CREATED) | (CREATED_IN_INFERENCE if is_inference_mode() else CREATED_WITHOUT_GRAD)
     if view.base.flags & TENSOR_TRACKED:

@@ -10,8 +10,7 @@ from libc.string cimport memcpy, memset
 
 from cygrad._core.dispatch cimport (IDENTITY, NO_PARTIAL, Op, PARAMS, any_needs_grad, elementwise, in_dtype, map_kernel, pack_params,
                                     result_dtype, set_special)
-from cygrad._core.levels cimport (Batch, Dual, Level, add_tangent, batch_of, ceiling, enter, is_special, leave, plain_batch, share,
-                                  visible_dual)
+from cygrad._core.levels cimport (Batch, Dual, Level, add_tangent, batch_of, ceiling, enter, is_special, leave, plain_batch, visible_dual)
 from cygrad._core.node cimport RESULT, grad_mode
 from cygrad._core.operands cimport Value, number_of
 from cygrad._core.profiler cimport begin_event, end_event, next_sequence_nr, profiling_threads, wants_operands
@@ -301,8 +300,8 @@ cdef object dual_call(Level level, object op, object forward, tuple arguments, d
     ceiling()[0] = level.number
     try:
         result = op(*arguments, **keywords)     # lower levels first
-        if share_with_views(result, arguments):
-            return result
+        if shares_memory(result, arguments):
+            return result       # and with that, tangents
         if isinstance(forward, str):
             tangents = forward_rules[forward](level, op, result, *arguments, **keywords)
         else:
@@ -313,18 +312,13 @@ cdef object dual_call(Level level, object op, object forward, tuple arguments, d
     return result
 
 
-cdef bint share_with_views(object result, tuple arguments) except -1:
-    """Have results that are views of an argument share its tangents, so that what is written into one of them is seen by all."""
+cdef bint shares_memory(object result, tuple arguments):
+    """Say whether results are views of an argument."""
     cdef list views = tensors_of((result,))
-    cdef TensorImpl source, view
     if not views or not (<TensorImpl>views[0]).flags & VIEW:
         return False
     for argument in arguments:
         if isinstance(argument, TensorImpl) and (<TensorImpl>argument).storage is (<TensorImpl>views[0]).storage:
-            source = argument
-            for view in views:
-                if view is not source and not share(view, source):
-                    return False
             return True
     return False
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 from typing import Any, NamedTuple
 
-from cygrad._core.levels import enter_level, exit_level, set_tangent, tangent_of, without_tangent
+from cygrad._core.levels import enter_level, exit_level, set_tangent, tangent_of, without_overlap, without_tangent
 from cygrad._core.tensor import TensorImpl
 from cygrad.autograd import tangents as tangents  # the rules that operators name
 from cygrad.autograd.grad_mode import ContextDecorator
@@ -79,7 +79,7 @@ def dual(primal: Any, tangent: Any, level: Any) -> Any:
                            f"{list(tangent.shape)}.")
     if tangent.dtype != primal.dtype:
         raise RuntimeError(f"Expected tangent to have the same dtype as primal, {primal.dtype}, but got {tangent.dtype}")
-    result = primal.view_as(primal)
+    result = without_overlap(primal.view_as(primal))
     set_tangent(result, level, tangent)
     return result
 

@@ -8,7 +8,18 @@ from __future__ import annotations
 import itertools
 from typing import Any, NamedTuple
 
-from cygrad._core.levels import batched_level, dual_levels, enter_level, exit_level, set_ceiling, set_tangent, tangent_of, tangent_to_write
+from cygrad._core.levels import (
+    batched_level,
+    dual_levels,
+    enter_level,
+    exit_level,
+    set_ceiling,
+    set_tangent,
+    tangent_of,
+    tangent_to_write,
+    without_overlap,
+    without_tangent,
+)
 from cygrad._core.transforms import over_tensors
 from cygrad.autograd.function import Function, FunctionCtx
 from cygrad.pytree import broadcast_prefix, tree_flatten, tree_unflatten
@@ -41,8 +52,8 @@ def _by_jvp(function: type[Function], levels: list[Any], arguments: tuple[Any, .
     finally:
         set_ceiling(before)
     outputs = result if isinstance(result, tuple) else (result,)
-    # An input that was returned as it is has tangents of its own; one that was changed in place shares what is written with its views.
-    outputs = tuple(output.view_as(output) if any(output is argument for argument in arguments) and id(output) not in ctx._changed
+    # Outputs that are inputs, or views of them, have tangents of their own; inputs that were changed in place share them with their views.
+    outputs = tuple(without_overlap(without_tangent(output, levels[0])) if isinstance(output, Tensor) and id(output) not in ctx._changed
                     else output for output in outputs)
     for level in levels:
         before = set_ceiling(level.number)

@@ -245,11 +245,6 @@ def batched_item(level, operator, x, key):
     return level.leave(in_order(operator(level.enter(x), index), order))
 
 
-def selected_by_mask(level, operator, x, mask, *, out=None):
-    shape = (x == mask).shape
-    return x.broadcast_to(shape)[mask.broadcast_to(shape)]
-
-
 def batched_set_item(level, operator, x, key, value):
     check_target(level, operator, x, value, *(key if isinstance(key, tuple) else (key,)))
     index, order = lookup(level, x, x.ndim, key)
@@ -280,6 +275,14 @@ def leading_zeros(level, operator, x, shape, key, accumulate):
     if order is not None:
         zeros = x.permute([(*order, *range(len(order), x.ndim)).index(d) for d in range(x.ndim)])
     return level.leave(operator(x if zeros is None else zeros, (level.size, *shape), index, accumulate))
+
+
+def batched_mask_select(level, operator, x, mask):
+    """Select by a mask that is the same for all examples; by another the results would differ in shape."""
+    if level.holds(mask) or "bool" not in dtype_name(mask):
+        dynamic_shape(level, operator)
+    shape = (x.new_zeros(()).bool().expand(x.shape) & mask).shape
+    return x.expand(shape)[mask.expand(shape)]
 
 
 # ----- Look-up along a dim -----

@@ -241,7 +241,7 @@ rule("logsumexp", dx=lambda g, x, y, dim: keep_dims(g, x.shape, dim) * (x - keep
 rule("softmax", dx=lambda g, y, dim: y * (g - (g * y).sum(dim, keepdim=True)))
 rule("log_softmax", dx=lambda g, y, dim: g - y.exp() * g.sum(dim, keepdim=True))
 rule("var", dx=lambda g, x, dim, scale: keep_dims(g, x.shape, dim) * (2 * scale) * (x - x.mean(dim, keepdim=True)))
-rule("std", dx=lambda g, x, y, dim, scale: keep_dims((g / y).masked_fill(y == 0, 0) * scale, x.shape, dim)
+rule("std", dx=lambda g, x, y, dim, scale: keep_dims((g / y.masked_fill(y == 0, 1)).masked_fill(y == 0, 0) * scale, x.shape, dim)
      * (x - x.mean(dim, keepdim=True)))
 for _order in ("sort", "topk", "kthvalue", "median", "nanmedian"):
     rule(_order, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter(dim, indices, g.reshape(indices.shape)), dindices=None)

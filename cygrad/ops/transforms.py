@@ -19,6 +19,7 @@ from .batching import (
     batched_gather,
     batched_geometry,
     batched_item,
+    batched_mask_select,
     batched_matmul,
     batched_new,
     batched_permute,
@@ -35,7 +36,6 @@ from .batching import (
     named_arguments,
     over_tensors,
     same,
-    selected_by_mask,
     shifted,
 )
 from .decompositions import (
@@ -250,7 +250,7 @@ transform("index_select", forward=first_linear, batch=along_index("gather"))
 transform("index_add", forward=linear, batch=along_index("scatter_add"))
 transform("index_copy", forward=linear, batch=along_index("scatter"))
 transform("index_fill", forward=fill_linear, batch=along_index("scatter"), parts=filled_parts)
-transform("masked_select", forward=first_linear, batch=selected_by_mask)
+transform("masked_select", forward=first_linear, batch=batched_mask_select)
 transform("nonzero argwhere", forward=constant, batch=dynamic_shape)
 
 # Reductions and running folds

@@ -29,7 +29,8 @@ MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
 # -fno-builtin-memset: gcc clears objects of 200 bytes by `rep stos`, which takes 20 ns to start.
 # -g1 gives a crash its line numbers; `make wheel` strips them.
 FLAGS = ["-O3", "-g1", "-fno-math-errno", "-fno-trapping-math", "-fno-builtin-memset", "-ffp-contract=off", "-fwrapv",
-         "-fno-strict-aliasing", "-fvisibility=hidden", "-Wno-unused-function", "-Werror=incompatible-pointer-types"]
+         "-fno-strict-aliasing", "-fno-stack-protector", "-fvisibility=hidden", "-Wno-unused-function",
+         "-Werror=incompatible-pointer-types"]
 
 PROBES = {
     "python": "#include <Python.h>\n",

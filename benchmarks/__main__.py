@@ -1,4 +1,4 @@
-"""Run benchmarks and print their rows: `python -m benchmarks [overhead bandwidth vecmath composite] [--markdown FILE]`.
+"""Run benchmarks and print their rows: `python -m benchmarks [overhead bandwidth vecmath composite profiler functional] [--markdown FILE]`.
 
 A row that misses what it must reach says NO; the exit status does not, as a busy machine would decide it.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.timing import COLUMNS, DOUBT, Row, markdown, print_cells
 
-NAMES = ("overhead", "bandwidth", "vecmath", "composite")
+NAMES = ("overhead", "bandwidth", "vecmath", "composite", "profiler", "functional")
 
 
 def environment() -> str:

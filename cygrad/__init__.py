@@ -47,6 +47,7 @@ __getattr__, __dir__ = _imports.at_first_use(globals(), {name: module for module
     "cygrad.printing": "printing set_printoptions",
     "cygrad.serialization": "serialization load save",
     "cygrad.checkpoint": "checkpoint",
+    "cygrad.func": "func vmap",
     "cygrad.optimize": "optimize",
     "cygrad.pytree": "pytree",
     "cygrad.autograd.anomaly_mode": "is_anomaly_enabled is_anomaly_check_nan_enabled set_anomaly_enabled",

@@ -12,8 +12,12 @@ from typing import Any, Final, Literal, TypeGuard, overload
 import numpy as np
 
 from cygrad import autograd as autograd
+from cygrad import checkpoint as checkpoint
 from cygrad import config as config
+from cygrad import func as func
+from cygrad import optimize as optimize
 from cygrad import printing as printing
+from cygrad import pytree as pytree
 from cygrad import random as random
 from cygrad import serialization as serialization
 from cygrad._core.indexing import chunk as chunk
@@ -58,6 +62,7 @@ from cygrad.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enable
 from cygrad.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
 from cygrad.config import show_config as show_config
 from cygrad.device import device as _device
+from cygrad.func import vmap as vmap
 from cygrad.limits import finfo as finfo
 from cygrad.limits import iinfo as iinfo
 from cygrad.printing import set_printoptions as set_printoptions

@@ -385,5 +385,5 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: str | Device
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     result = zeros(n, columns, dtype=dtype, device=device)
-    result.numpy()[range(min(n, columns)), range(min(n, columns))] = 1
+    result.numpy().reshape(-1)[:min(n, columns) * columns:columns + 1] = 1
     return finished(result, requires_grad) if out is None else out.copy_(result)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.levels import Level, batched_level, innermost_level, is_batched
+from cygrad._core.levels import Level, batched_level, innermost_level
 from cygrad._core.node import is_grad_enabled
 from cygrad.creation import empty, empty_like, from_numpy, int64, resolve_device, size_from_arguments
 from cygrad.tensor import Tensor
@@ -309,7 +309,7 @@ def normal(
             "normal() received an invalid combination of arguments: expected a size with two numbers, "
             "and none with a tensor, whose shape is taken"
         )
-    if any(map(is_batched, tensors)):
+    if any(map(batched_level, tensors)):
         _check_same(*tensors)
         drawn = randn(*sum(tensor.detach() for tensor in tensors).shape, generator=generator, rng=rng, dtype=dtype or tensors[0].dtype)
         return drawn * (std.detach() if isinstance(std, Tensor) else std) + (mean.detach() if isinstance(mean, Tensor) else mean)
@@ -351,7 +351,7 @@ def bernoulli(
         >>> cygrad.bernoulli(cygrad.tensor([0.0, 1.0]))
         tensor([0., 1.])
     """
-    if is_batched(input):
+    if batched_level(input) is not None:
         _check_same(input)
         drawn = rand(*input.shape, generator=generator, rng=rng, dtype=input.dtype if input.is_floating_point() else None)
         return (drawn < (input.detach() if p is None else p)).to(input.dtype)
@@ -490,7 +490,7 @@ def _drawn_like(
     device: Device | str | None,
     requires_grad: bool,
 ) -> Tensor:
-    if is_batched(_checked(template)) or _levels_that_differ():
+    if batched_level(_checked(template)) is not None or _levels_that_differ():
         return _drawn(tuple(template.shape), sample, stream, None, dtype or template.dtype, device, requires_grad)
     result = empty_like(template, dtype=dtype, device=device, requires_grad=requires_grad)
     array = result.detach().numpy()

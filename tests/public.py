@@ -5,7 +5,8 @@ import inspect
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULES = ("cygrad", "cygrad.autograd", "cygrad.autograd.graph", "cygrad.checkpoint", "cygrad.optimize", "cygrad.pytree", "cygrad.random")
+MODULES = ("cygrad", "cygrad.autograd", "cygrad.autograd.functional", "cygrad.autograd.graph", "cygrad.autograd.profiler",
+           "cygrad.autograd.profiler_util", "cygrad.checkpoint", "cygrad.optimize", "cygrad.pytree", "cygrad.random")
 
 
 def is_from(package, thing):

@@ -16,7 +16,7 @@ from cygrad._kernels import allocator
 from cygrad._testing import fail_alloc, live_bytes
 
 KIB, MIB = 1024, 1024**2
-LARGE = 256 * KIB
+CACHED, LARGE = 32 * KIB, 256 * KIB      # kept when freed; mapped
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def hits():
     return allocator.allocator_report()["hits"]
 
 
-@pytest.mark.parametrize("nbytes", [0, 4, 64, 100, 4 * KIB, LARGE - 4, LARGE, LARGE + 4, MIB, 2 * MIB, 5 * MIB + 12])
+@pytest.mark.parametrize("nbytes", [0, 4, 64, 100, 4 * KIB, CACHED - 4, CACHED, LARGE - 4, LARGE, LARGE + 4, MIB, 2 * MIB, 5 * MIB + 12])
 def test_live_bytes_come_back(nbytes):
     before = allocator.allocator_report()
     x = block(nbytes)
@@ -48,7 +48,7 @@ def test_live_bytes_come_back(nbytes):
 
 @pytest.mark.parametrize(
     ("nbytes", "alignment"),
-    [(4, 16), (LARGE - 4, 16), (LARGE, 64), (MIB, 64), (2 * MIB, 2 * MIB), (7 * MIB + 4, 2 * MIB)],
+    [(4, 16), (CACHED, 16), (LARGE, 64), (MIB, 64), (2 * MIB, 2 * MIB), (7 * MIB + 4, 2 * MIB)],
 )
 def test_alignment(nbytes, alignment):
     blocks = [block(nbytes) for _ in range(5)]
@@ -77,15 +77,28 @@ def test_a_block_serves_its_size_class_only():
 
 
 def test_waste_is_bounded():
-    for nbytes in (LARGE, LARGE + 4, 9 * LARGE // 8, 9 * LARGE // 8 + 4, 3 * MIB - 4, 17 * MIB + 4):
+    for nbytes in (CACHED, CACHED + 4, LARGE - 4, LARGE, LARGE + 4, 9 * LARGE // 8, 9 * LARGE // 8 + 4, 3 * MIB - 4, 17 * MIB + 4):
         allocator.empty_cache()
         block(nbytes)
         assert nbytes <= allocator.cached_bytes() <= nbytes * 9 // 8 + 64 * KIB  # a page for the padding
 
 
 def test_small_blocks_are_not_cached():
-    block(LARGE - 4)
+    block(CACHED - 4)
     assert allocator.cached_bytes() == 0
+
+
+def test_mallocs_blocks_are_reused_and_given_back():
+    x = block(CACHED)
+    pointer = x.data_ptr()
+    del x
+    assert block(CACHED - 4).data_ptr() != pointer
+    assert block(CACHED).data_ptr() == pointer
+    for nbytes in (CACHED, 3 * CACHED, LARGE - 4):
+        block(nbytes)
+    allocator.set_cache_limit(0)
+    assert allocator.cached_bytes() == 0
+    assert live_bytes() >= 0
 
 
 def test_cache_keeps_its_limit_and_drops_the_eldest():

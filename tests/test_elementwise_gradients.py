@@ -73,6 +73,23 @@ def test_gradients_of_in_place_forms(row):
         assert same_bits(array_of(a.grad), array_of(b.grad))
 
 
+@pytest.mark.parametrize("row", named(SMOOTH))
+def test_gradients_of_many_elements_are_those_of_few(row):
+    """From 2048 elements on a partial may be written over the gradient that arrived, which nobody else may hold."""
+    arrays = samples.operands(row, "float64", [(3000,)] * len(row.operands))
+    weight = samples.draw("float64", (3000,), seed=1)
+
+    def found(part):
+        operands = prepared([array[part] for array in arrays])
+        wanted = [operand for operand in operands if operand.requires_grad]
+        product = samples.function(row)(*operands) * cg.tensor(weight[part])        # gives a gradient of its own
+        return [array_of(gradient) for gradient in grad(product.sum(), wanted)]
+
+    few = zip(*(found(slice(start, start + 1000)) for start in range(0, 3000, 1000)), strict=True)
+    for gradient, parts in zip(found(slice(None)), few, strict=True):
+        assert same_bits(gradient, np.concatenate(parts))
+
+
 # ----- Conventions -----
 INF, NAN = math.inf, math.nan
 # Torch's gradients at kinks, ties, bounds and poles: (call, operands, gradients of the sum).

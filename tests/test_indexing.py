@@ -110,6 +110,35 @@ def test_the_gradient_of_reading_counts_each_element(make):
     assert x.grad.tolist() == expected.tolist()
 
 
+LARGE = [
+    slice(1, None),
+    slice(None, -1),
+    slice(2, 4),
+    (slice(None), slice(3, 39)),
+    (slice(1, 5), slice(3, 39)),
+    (slice(None), slice(None), slice(1, None)),
+    (slice(None), slice(1, 40), slice(10, 140)),
+    (slice(0, 4), slice(2, None), slice(None, 149)),
+    (slice(None), slice(None), slice(100, None)),
+    (slice(None), slice(None), slice(None, None, 2)),
+    (slice(None), None, slice(1, None)),
+    (..., slice(1, 150)),
+    3,
+    slice(0, 0),
+]
+
+
+@pytest.mark.parametrize("index", LARGE, ids=str)
+def test_the_gradient_of_a_large_part_is_zero_elsewhere(index):
+    """In memory that held something else."""
+    x = cg.zeros(5, 40, 150, requires_grad=True)
+    expected = np.zeros((5, 40, 150))
+    expected[index] = 3
+    cg.full((5, 40, 150), 7.0)
+    (gradient,) = autograd.grad((x[index] * 3).sum(), x)
+    assert (gradient.numpy() == expected).all()
+
+
 @pytest.mark.parametrize("make", [ADVANCED[0], ADVANCED[4], ADVANCED[6], ADVANCED[25], CASES[12], CASES[24]])
 def test_second_derivatives(make):
     x = cg.tensor(ARRAY / 7, requires_grad=True)

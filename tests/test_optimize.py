@@ -11,6 +11,7 @@ import pytest
 
 import cygrad as cg
 from cygrad._testing import live_bytes
+from cygrad.func import grad, jvp
 from cygrad.optimize import hessp, value_and_grad
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,6 +88,16 @@ def test_trees_of_parameters():
     direction = p[:4].reshape(2, 2)
     expected = [*(4 * MATRIX @ direction + 2 * products * 3).ravel(), 2 * np.sum(products * direction), 8]
     np.testing.assert_allclose(objective.hessp(objective.x0, p), expected)
+
+
+def test_products_are_those_of_forward_mode_over_reverse_mode():
+    def f(model):
+        return cg.tanh(model.weight @ model.weight).sum() * model.scale.exp() + (model.bias[0] * model.weight[0]).sin().prod()
+
+    objective = value_and_grad(f, START)
+    p = np.random.default_rng(0).standard_normal(6)
+    _, expected = jvp(grad(f), (objective.unflatten(objective.x0),), (objective.unflatten(p),))
+    np.testing.assert_allclose(objective.hessp(objective.x0, p), objective.flatten(expected), rtol=1e-12)
 
 
 def test_trees_and_vectors():

@@ -5,11 +5,13 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from cygrad._core.dispatch cimport Op, elementwise, map_kernel
 from cygrad._core.node cimport grad_mode, set_accumulate
+from cygrad._core.profiler cimport special_tensors
 from cygrad._core.tracking cimport track_reachable
-from cygrad._core.levels cimport is_special, refuse_many
+from cygrad._core.hooks cimport refuse_many
+from cygrad._core.levels cimport Batch, is_special, plain_batch, private_examples
 from cygrad._core.operands cimport Value, check_writable, copy_into, is_dense, same_shape
 from cygrad._core.storage cimport count_change, dtypes
-from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, is_unique, sizes_tuple, special_active
+from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, is_unique, sizes_tuple
 
 from cygrad._core.dispatch import ops
 
@@ -43,13 +45,20 @@ cdef int add_in_place(TensorImpl total, TensorImpl grad) except -1:
 
 cdef int collect(PyObject** place, PyObject* grad) except -1:
     """Add a gradient to a buffer; takes over the reference to it."""
-    cdef TensorImpl result
+    cdef TensorImpl result, examples
+    cdef Batch batch
     cdef PyObject* old = place[0]
     if old is NULL:
         place[0] = grad
         return 0
     try:
-        if (not grad_mode()[0] and not special_active and same_shape(<TensorImpl>old, <TensorImpl>grad)
+        if special_tensors() and not grad_mode()[0]:
+            examples, batch = private_examples(old), plain_batch(<TensorImpl>grad)
+            if (examples is not None and batch is not None and batch.level is (<Batch>(<TensorImpl>old).special).level
+                    and same_shape(examples, batch.inner) and examples.dtype_nr == batch.inner.dtype_nr):
+                sum_of(examples, batch.inner, examples, True)
+                return 0
+        if (not grad_mode()[0] and not special_tensors() and same_shape(<TensorImpl>old, <TensorImpl>grad)
                 and (<TensorImpl>old).dtype_nr == (<TensorImpl>grad).dtype_nr):
             if is_unique(old):
                 sum_of(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>old, True)
@@ -107,7 +116,7 @@ cdef int accumulate(TensorImpl variable, PyObject* arrived) except -1:
     # A new tensor takes time, in which another thread may be quicker: then again.
     while True:
         old = variable.gradient
-        if special_active and (is_special(grad) or old is not None and is_special(old)):
+        if special_tensors() and (is_special(grad) or old is not None and is_special(old)):
             made = (<object>grad).clone() if old is None else sum_of(old, grad, None)
             break
         if old is not None and not create_graph:

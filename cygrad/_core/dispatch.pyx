@@ -10,8 +10,9 @@ from libc.string cimport memcpy, memset
 from cygrad._core.inplace cimport as_before, check_in_place, cut_history, rebase, take_history
 from cygrad._core.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach, connect, finish_node_type, grad_mode, init_node,
                                 with_own_history)
+from cygrad._core.profiler cimport begin_event, end_event, next_sequence_nr, profiling_threads, special_tensors, wants_operands
 from cygrad._core.saved cimport released_error, saved_name
-from cygrad._core.levels cimport Batch, is_special, leave, plain_batch
+from cygrad._core.levels cimport Batch, is_special, leave, plain_batch, private_examples
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_out, converted, copy_of, empty_for,
                                     fill_operand, fits, number_of, out_argument, out_shape_error, overlaps, same_shape, shape_is,
@@ -153,6 +154,37 @@ cdef void set_special(special_function function) noexcept:
 
 cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorImpl target, bint in_place):
     """Compute an operator, into `target` if given, and record it if a gradient is asked for."""
+    if special_active:
+        return observed(op, values, params, target, in_place)
+    return plain(op, values, params, target, in_place)
+
+
+cdef TensorImpl observed(Op op, Value* values, const double* params, TensorImpl target, bint in_place):
+    """Compute an operator where somebody profiles or a tensor is special."""
+    cdef Py_ssize_t event = 0
+    cdef int k
+    if profiling_threads:
+        event = begin_event(op.name + "_" if in_place else op.name, operands_of(op, values) if wants_operands() else None,
+                            next_sequence_nr())
+    try:
+        if target is not None and is_special(target):
+            return special(op, values, params, target, in_place)
+        for k in range(op.arity):
+            if values[k].tensor is not NULL and is_special(<TensorImpl>values[k].tensor):
+                return special(op, values, params, target, in_place)
+        return plain(op, values, params, target, in_place)
+    finally:
+        end_event(event)
+
+
+cdef tuple operands_of(Op op, const Value* values):
+    """Return the operands as Python objects."""
+    return tuple([<object>values[k].tensor if values[k].tensor is not NULL else values[k].real if values[k].kind == b"f" else
+                  values[k].integer for k in range(op.arity)])
+
+
+cdef TensorImpl plain(Op op, Value* values, const double* params, TensorImpl target, bint in_place):
+    """Compute an operator of which nothing is special."""
     cdef int dtype, out_dtype, k, j
     cdef unsigned flags = 0
     cdef bint recorded = False
@@ -161,12 +193,6 @@ cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorIm
     cdef TensorImpl result, tensor, kept
     cdef intptr_t shape[MAX_DIMS]
     cdef list copies
-    if special_active:
-        if target is not None and is_special(target):
-            return special(op, values, params, target, in_place)
-        for k in range(op.arity):
-            if values[k].tensor is not NULL and is_special(<TensorImpl>values[k].tensor):
-                return special(op, values, params, target, in_place)
     # The common case first: tensors of one dtype that the row computes in, and results of their own.
     if target is None and op.plain and values[0].tensor is not NULL:
         dtype = (<TensorImpl>values[0].tensor).dtype_nr
@@ -429,17 +455,21 @@ cdef class ElementwiseNode(Node):
             raise released_error()
         if grads[0] is NULL:
             return 0
-        if special_active and not by_formula and (self.saved_special() or is_special(<TensorImpl>grads[0])):
+        if special_tensors() and not by_formula and (self.saved_special() or is_special(<TensorImpl>grads[0])):
             # Gradients of many examples at once are one gradient that broadcasts to what is saved.
+            target = private_examples(grads[0])
             batch = plain_batch(<TensorImpl>grads[0])
             by_formula = batch is None or self.saved_special()
-        # The last partial may be written over the gradient where nobody else holds that: it is in the cache already.
-        if (not by_formula and batch is None and (<TensorImpl>grads[0]).count >= SMALL_COUNT and is_unique(grads[0]) and self.params is None
-                and (<TensorImpl>grads[0]).dtype_nr == self.dtype):
+        elif is_unique(grads[0]):
             target = <TensorImpl>grads[0]
+        # The last partial may be written over the gradient where nobody else holds that or gets it: it is in the cache already.
+        if target is not None and target.count >= SMALL_COUNT and self.params is None and target.dtype_nr == self.dtype:
             for k in range(op.arity):
                 if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is not None:
-                    last = k if op.partial_form[k] == KERNEL else -1
+                    if op.partial_form[k] != KERNEL:
+                        last = -1
+                        break
+                    last = k
         if self.flags & NODE_PACKED:
             unpacked = self.unpack_all()
         g = <TensorImpl>grads[0]
@@ -451,7 +481,7 @@ cdef class ElementwiseNode(Node):
             elif by_formula:
                 part = self.differentiable(op, k, g, unpacked)
             elif batch is not None:
-                part = leave(self.fused(op, k, batch.inner, None, unpacked), batch.level)
+                part = leave(self.fused(op, k, batch.inner, target if k == last else None, unpacked), batch.level)
             else:
                 part = self.fused(op, k, g, target if k == last else None, unpacked)
             if self.params is not None:

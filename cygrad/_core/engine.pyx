@@ -12,10 +12,12 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from cygrad._core.accumulation cimport check_arrival, collect
-from cygrad._core.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks, grads_list
+from cygrad._core.chains cimport run_chain
+from cygrad._core.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks
 from cygrad._core.levels cimport all_examples
 from cygrad._core.node cimport (ANOMALY_CHECKS_NAN, AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, anomaly_mode, attach, connect,
-                                edge, gradient_edge, grad_mode, init_node, inherit_destructor, leaf_of, note_failure)
+                                edge, gradient_edge, grad_mode, grads_list, init_node, inherit_destructor, leaf_of, note_failure)
+from cygrad._core.profiler cimport BACKWARD, EVALUATION, begin_node, end_event, profiling_threads
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.run cimport Run, State, find_state, free_run, grads_of, grow, pop_ready, push_ready, state_of, walk
 from cygrad._core.tensor cimport TensorImpl
@@ -158,6 +160,23 @@ cdef int check_nan(Node node, PyObject** results) except -1:
     return 0
 
 
+cdef inline int compute(Node node, PyObject** grads, PyObject** results) except -1:
+    """Let a node compute."""
+    node.apply(grads, results)
+    if node.flags & NODE_ACCUMULATES:
+        call_accumulated_hooks(<AccumulateGrad>node)
+    return 0
+
+
+cdef int compute_observed(Node node, PyObject** grads, PyObject** results) except -1:
+    """Let a node compute, as an event of a profile."""
+    cdef Py_ssize_t token = begin_node(BACKWARD, node, grads)
+    try:
+        return compute(node, grads, results)
+    finally:
+        end_event(token)
+
+
 cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, list captured) except -1:
     """Run one node and hand its gradients to the next ones."""
     cdef Node node = <Node>run.states[index].node, target
@@ -188,9 +207,10 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
             call_prehooks(hooks, grads, node.outputs)
         if hooks is not None and hooks.post is not None:
             held = tuple(grads_list(grads, node.outputs))       # which also keeps them from being overwritten
-        node.apply(grads, results)
-        if node.flags & NODE_ACCUMULATES:
-            call_accumulated_hooks(<AccumulateGrad>node)
+        if profiling_threads:
+            compute_observed(node, grads, results)
+        else:
+            compute(node, grads, results)
         if held is not None:
             call_posthooks(hooks, results, edges, held)
         for k in range(node.outputs):
@@ -243,7 +263,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
     cdef Run run
     cdef Run* before = <Run*>cg_run_address()[0]
     cdef Node node
-    cdef Py_ssize_t index
+    cdef Py_ssize_t index, event = 0
     cdef int output_nr, mode = grad_mode()[0]
     global runs
     cdef dict captures = {}
@@ -279,6 +299,9 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
             index = state_of(&run, <PyObject*>node)
             if not run.states[index].visited:
                 walk(&run, index)
+        if profiling_threads:
+            event = begin_node(EVALUATION, None, NULL)
+            end_event(begin_node(BACKWARD, None, NULL))
         for (node, number), value in zip(roots, grads):
             index = find_state(&run, <PyObject*>node)
             Py_INCREF(value)
@@ -287,6 +310,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
             index = find_state(&run, <PyObject*>node)
             if run.states[index].waiting == 0 and (run.states[index].needed or run.states[index].captured):
                 push_ready(&run, index)
+        end_event(event)
         grad_mode()[0] = create_graph != 0
         cg_run_address()[0] = &run
         while run.ready:
@@ -297,7 +321,13 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
             PyErr_CheckSignals()
             if interruption is not None:
                 interruption()
+            if profiling_threads:
+                event = begin_node(EVALUATION, <Node>run.evaluating, NULL)
+            elif run_chain(&run, index, keep_graph):
+                continue
             run_node(&run, index, keep_graph, captures, captured)
+            if event:
+                end_event(event)
         run.evaluating = NULL
         run_callbacks(&run)
     except BaseException:
@@ -305,6 +335,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
             note_failure(<Node>run.evaluating)
         raise
     finally:
+        end_event(event)
         cg_run_address()[0] = before
         grad_mode()[0] = mode
         free_run(&run)

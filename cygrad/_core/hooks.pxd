@@ -5,9 +5,10 @@ A table is copied before its hooks are called, so they may remove each other; ea
 from cpython.object cimport PyObject
 
 from cygrad._core.node cimport AccumulateGrad, Hooks, Node
+from cygrad._core.tensor cimport TensorImpl
 
 cdef int call_tensor_hooks(Node node, PyObject** grads) except -1
 cdef int call_prehooks(Hooks hooks, PyObject** grads, int count) except -1
 cdef int call_posthooks(Hooks hooks, PyObject** results, int edges, tuple grads) except -1
 cdef int call_accumulated_hooks(AccumulateGrad node) except -1
-cdef list grads_list(PyObject** grads, int count)
+cdef int refuse_many(TensorImpl grad) except -1

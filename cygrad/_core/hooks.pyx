@@ -3,11 +3,10 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
-from cygrad._core.node cimport AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, leaf_of
+from cygrad._core.node cimport AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, grads_list, leaf_of
 from cygrad._core.tracking cimport track_reachable
-from cygrad._core.levels cimport refuse_many
 from cygrad._core.operands cimport same_shape
-from cygrad._core.tensor cimport TensorImpl, sizes_tuple
+from cygrad._core.tensor cimport BATCHED, TensorImpl, sizes_tuple
 from cygrad._core.storage cimport dtypes
 
 import gc
@@ -21,6 +20,12 @@ from cygrad._core.node import HookTable
 
 # ----- Registering -----
 identifiers = itertools.count()
+cdef unsigned long long registered = 0      # so far, in all threads
+
+
+def hooks_registered():
+    """Return how many hooks have been registered so far: whether there are new ones."""
+    return registered
 
 
 class RemovableHandle:
@@ -57,6 +62,8 @@ def register(table, hook):
     if not callable(hook):
         raise TypeError(f"a hook must be callable, got {type(hook).__name__}")
     track_what_it_holds(hook)
+    global registered
+    registered += 1
     handle = RemovableHandle(table)
     table[handle.id] = hook
     return handle
@@ -87,8 +94,12 @@ cdef int track_what_it_holds(object hook) except -1:
 
 
 # ----- Calling -----
-cdef list grads_list(PyObject** grads, int count):
-    return [<object>grads[k] if grads[k] is not NULL else None for k in range(count)]
+cdef int refuse_many(TensorImpl grad) except -1:
+    """Refuse to keep a gradient, where that is one of many."""
+    if grad.flags & BATCHED:
+        raise RuntimeError("a gradient for each of many examples arrived at a leaf that is the same for all of them, or at a tensor that "
+                           "retains its gradient, and .grad holds one: use autograd.grad(), or func.grad()")
+    return 0
 
 
 cdef int put(PyObject** place, object grad) except -1:

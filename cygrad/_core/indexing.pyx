@@ -24,6 +24,10 @@ cdef extern from "Python.h":
     bint PyIndex_Check(object value)
 
 
+cdef enum:
+    LONG_ROW = 128      # elements from which a call for each row of a box is worth what it leaves out
+
+
 # ----- Indexing -----
 cdef RuleOp SLICE = rule_op("slice"), SELECT = rule_op("select"), INDEX_PUT = rule_op("index_put")
 cdef RuleOp UNBIND = rule_op("unbind"), SPLIT = rule_op("split"), SPLIT_WITH_SIZES = rule_op("split_with_sizes")
@@ -228,16 +232,47 @@ cdef TensorImpl scalar_like(TensorImpl x, object value):
     return result
 
 
+cdef void zero_around(char* data, Py_ssize_t size, int ndim, const intptr_t* sizes, const intptr_t* starts, const intptr_t* lengths,
+                      ) noexcept nogil:
+    """Zero dense memory of `size` bytes except for a box, which is all of it in dims from `ndim` on."""
+    cdef Py_ssize_t k, inner = size // sizes[0], start = starts[0], end = starts[0] + lengths[0]
+    memset(data, 0, start * inner)
+    memset(data + end * inner, 0, (sizes[0] - end) * inner)
+    if ndim > 1:
+        for k in range(start, end):
+            zero_around(data + k * inner, inner, ndim - 1, sizes + 1, starts + 1, lengths + 1)
+
+
+cdef void zero_outside(TensorImpl whole, TensorImpl part) noexcept:
+    """Zero new memory where a view of it is not; all of it where that is as quick."""
+    cdef intptr_t starts[MAX_DIMS]
+    cdef Py_ssize_t itemsize = cg_itemsize[whole.dtype_nr], offset = (part.data - whole.data) // itemsize
+    cdef int d, ndim = 0
+    cdef bint is_box = part.ndim == whole.ndim and 2 * part.count > whole.count
+    for d in range(whole.ndim if is_box else 0):
+        is_box = is_box and part.strides[d] == whole.strides[d]
+        starts[d] = offset // whole.strides[d]
+        offset -= starts[d] * whole.strides[d]
+        if part.sizes[d] < whole.sizes[d]:
+            ndim = d + 1
+    if is_box and ndim and whole.sizes[ndim - 1] * whole.strides[ndim - 1] >= LONG_ROW:
+        zero_around(whole.data, whole.count * itemsize, ndim, whole.sizes, starts, part.sizes)
+    elif not is_box or ndim:
+        memset(whole.data, 0, whole.count * itemsize)
+
+
 def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
     """Return zeros of a shape with `input` at an index, summed there where the index repeats; the transpose of indexing."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef int ndim = parse_sizes(shape, sizes)
-    cdef TensorImpl result = empty(input.dtype_nr, ndim, sizes)
-    memset(result.data, 0, result.count * cg_itemsize[result.dtype_nr])
+    cdef TensorImpl result = empty(input.dtype_nr, ndim, sizes), part
     if accumulate:
+        memset(result.data, 0, result.count * cg_itemsize[result.dtype_nr])
         numpy.add.at(array_of(result), numpy_key(key), array_of(input))
     else:
-        copy_into(basic_view(result, key), input)
+        part = basic_view(result, key)
+        zero_outside(result, part)
+        copy_into(part, input)
     if wanted(input, None):
         record(rule_op("scatter_key"), input, None, result, (key,))
     return result

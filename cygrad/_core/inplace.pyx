@@ -157,7 +157,7 @@ def apply_in_place(function, TensorImpl target not None, *arguments, **keywords)
     cdef TensorImpl before, result
     cdef int k
     check_in_place(target, False)
-    if special_active:
+    if special_active and is_special(target):
         result = <TensorImpl?>function((<object>target).clone(), *arguments, **keywords)
         check_result(target, result)
         return (<object>target).copy_(result)

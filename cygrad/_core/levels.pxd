@@ -16,6 +16,8 @@ cdef class Level:
     cdef readonly object randomness         # of vmap: "error", "same" or "different"
     cdef readonly Level outer               # in this thread
     cdef readonly bint active
+    cdef readonly bint recorded             # whether tangents go where history goes: not seen while grad mode is off
+    cdef bint in_backward                   # but in the backward that the level is for
     cdef PyObject* duals                    # linked: what dies with the level
 
 cdef class Dual:
@@ -32,11 +34,11 @@ cdef class Batch:
 
 cdef unsigned long long* ceiling() noexcept nogil       # levels from this number on are not seen by this thread
 cdef Dual visible_dual(TensorImpl tensor)
-cdef int refuse_many(TensorImpl grad) except -1
 cdef bint is_special(TensorImpl tensor) except -1
 cdef Batch batch_of(TensorImpl tensor)
 cdef TensorImpl all_examples(TensorImpl tensor)
 cdef Batch plain_batch(TensorImpl tensor)
+cdef TensorImpl private_examples(PyObject* object)
 cdef TensorImpl tangent_at(TensorImpl tensor, Level level)
 cdef int share(TensorImpl view, TensorImpl source) except -1
 cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except -1

@@ -7,11 +7,13 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.node cimport grad_mode
 from cygrad._core.operands cimport copy_of
+from cygrad._core.profiler cimport special_tensors as tensors_may_be_special
 from cygrad._core.rules cimport record, rule_op, wanted
 from cygrad._core.saved cimport SavedTensor
 from cygrad._core.strided cimport lies_within, overlaps_itself
-from cygrad._core.tensor cimport (BATCHED, DUAL, FRESH, RETIRED, SPECIAL, TensorImpl, VIEW, inherit_special, needs_grad,
-                                  new_tensor, offset_of, refuse_batched, set_share, shallow_copy, sizes_tuple, special_active, view_of)
+from cygrad._core.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, FRESH, RETIRED, SPECIAL, TensorImpl, VIEW, inherit_special,
+                                  needs_grad, new_tensor, offset_of, refuse_batched, set_share, shallow_copy, sizes_tuple,
+                                  special_active, view_of)
 from cygrad._kernels.elementwise cimport MAX_DIMS
 
 from cygrad._core.node import _set_inference_mode
@@ -62,6 +64,10 @@ cdef class Level:
             item = (<Batch>item.special).inner
         return False
 
+    def differentiate_backward(self):
+        """Show tangents from now on whether grad mode is on or off: what runs is a backward, recorded or not."""
+        self.in_backward = True
+
     def varies(self, TensorImpl tensor not None):
         """Say whether a tensor differs among examples, or something of it may: its gradient, or a tangent."""
         return self.holds(tensor) or needs_grad(tensor) or is_special(tensor)
@@ -78,12 +84,13 @@ def innermost_level():
     return <object>level if level is not NULL else None
 
 
-def enter_level(Py_ssize_t size=-1, randomness=None):
+def enter_level(Py_ssize_t size=-1, randomness=None, bint recorded=False):
     """Begin a level: of forward mode, or a vmap over `size` examples."""
     global last_number, special_active
     cdef Level level = Level.__new__(Level)
     last_number += 1
     level.number, level.size, level.randomness, level.outer, level.active = last_number, size, randomness, innermost_level(), True
+    level.recorded = recorded
     special_active += 1
     Py_INCREF(level)
     cg_innermost_address()[0] = <void*>level
@@ -164,7 +171,8 @@ cdef Dual find(Dual dual, Level level) noexcept:
 
 cdef Dual visible(Dual dual) noexcept:
     """Return the tangent of the highest level that this thread sees now, or None."""
-    while dual is not None and (not dual.level.active or dual.level.number >= cg_ceiling_address()[0]):
+    while dual is not None and (not dual.level.active or dual.level.number >= cg_ceiling_address()[0]
+                                or dual.level.recorded and not dual.level.in_backward and not grad_mode()[0]):
         dual = dual.below
     return dual
 
@@ -176,11 +184,10 @@ cdef tuple layout_of(TensorImpl tensor):
 cdef int share(TensorImpl view, TensorImpl source) except -1:
     """Have another tensor over the memory of `source` share what is special about that."""
     cdef Dual dual = None if source.flags & BATCHED else tangents_of(source)
-    cdef tuple layout = None
+    if dual is not None and dual.level.recorded and not dual.level.in_backward and not grad_mode()[0]:
+        return 0        # constant for a backward
     while dual is not None:
-        if dual.layout is None:
-            layout = layout_of(source) if layout is None else layout
-            dual.layout = layout
+        dual.layout = layout_of(source) if dual.layout is None else dual.layout
         dual = dual.below
     inherit_special(view, source)
     return 0
@@ -195,7 +202,8 @@ cdef Dual tangents_of(TensorImpl tensor):
     if tensor.flags & BATCHED:
         return None
     if (tensor.flags & VIEW and base.flags & DUAL and tensor.storage is base.storage
-            and (not tensor.flags & DUAL or tensor.special is not None and not has_active(<Dual>tensor.special))):
+            and (not tensor.flags & DUAL or tensor.special is not None and not has_active(<Dual>tensor.special))
+            and not (tensor.flags & CREATED_WITHOUT_GRAD and base.special is not None and (<Dual>base.special).level.recorded)):
         share(tensor, base)
     return <Dual>tensor.special if tensor.flags & DUAL else None
 
@@ -290,12 +298,13 @@ cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except 
         return add_tangent((<Batch>tensor.special).inner, level, enter(tangent, (<Batch>tensor.special).level))
     tensor.special = make_dual(level, tangent, None, <Dual>tensor.special)
     tensor.flags |= DUAL
-    if tensor.node is not None and isinstance(tensor.node.result, TensorImpl):
-        saved = <TensorImpl>tensor.node.result
+    kept = None if tensor.node is None else tensor.node.result
+    if isinstance(kept, TensorImpl):
+        saved = <TensorImpl>kept
         if saved.data == tensor.data and saved.storage is tensor.storage:
             inherit_special(saved, tensor)
-    elif tensor.node is not None and isinstance(tensor.node.result, SavedTensor):
-        packed = <SavedTensor>tensor.node.result
+    elif isinstance(kept, SavedTensor) and tensor.output_nr == 0:
+        packed = <SavedTensor>kept
         packed.tangents = [*(packed.tangents or ()), make_dual(level, tangent, None, None)]
     return 0
 
@@ -477,12 +486,14 @@ cdef Batch plain_batch(TensorImpl tensor):
     return None if is_special(batch.inner) else batch
 
 
-cdef int refuse_many(TensorImpl grad) except -1:
-    """Refuse to keep a gradient, where that is one of many."""
-    if grad.flags & BATCHED:
-        raise RuntimeError("a gradient for each of many examples arrived at a leaf that is the same for all of them, or at a tensor that "
-                           "retains its gradient, and .grad holds one: use autograd.grad(), or func.grad()")
-    return 0
+cdef TensorImpl private_examples(PyObject* object):
+    """Return all examples of a gradient if a kernel may write over them: nobody holds them but the caller's reference; else None."""
+    cdef Batch batch = plain_batch(<TensorImpl>object)
+    if (batch is None or Py_REFCNT(object) > 1 or Py_REFCNT(<PyObject*>(<TensorImpl>object).special) > 2
+            or Py_REFCNT(<PyObject*>batch.inner) > 1 or batch.inner.base is not None or not batch.inner.storage.padded
+            or Py_REFCNT(<PyObject*>batch.inner.storage) > 2):
+        return None
+    return batch.inner
 
 
 cdef bint is_special(TensorImpl tensor) except -1:
@@ -549,11 +560,6 @@ cdef TensorImpl enter(TensorImpl tensor, Level level):
     return result
 
 
-def is_batched(tensor):
-    """Say whether an object is a tensor inside of a vmap that stands for one example of many."""
-    return isinstance(tensor, TensorImpl) and (<TensorImpl>tensor).flags & BATCHED != 0
-
-
 def batched_level(tensor):
     """Return the innermost level that a tensor is batched at, or None."""
     return batch_of(tensor).level if isinstance(tensor, TensorImpl) and (<TensorImpl>tensor).flags & BATCHED else None
@@ -585,7 +591,7 @@ def refuse_special(TensorImpl tensor not None, str what, error=RuntimeError):
 
 def special_tensors():
     """Say whether there may be special tensors."""
-    return special_active != 0
+    return tensors_may_be_special()
 
 
 def _leave_or_sum(TensorImpl g not None, Level level not None):

@@ -111,5 +111,6 @@ cdef int* grad_mode() noexcept nogil
 cdef TensorImpl with_origin(TensorImpl tensor, object origin, int output_nr)
 cdef TensorImpl with_own_history(TensorImpl tensor, Node node, int output_nr)
 cdef Hooks hooks_of(Node node)
+cdef list grads_list(PyObject** grads, int count)
 cdef void inherit_destructor(type kind) noexcept
 cdef void finish_node_type(type kind) noexcept

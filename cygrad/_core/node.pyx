@@ -575,3 +575,8 @@ cdef Hooks hooks_of(Node node):
     if node.hooks is None:
         node.hooks = Hooks()
     return node.hooks
+
+
+cdef list grads_list(PyObject** grads, int count):
+    """Return gradients of an array; None where one is undefined."""
+    return [<object>grads[k] if grads[k] is not NULL else None for k in range(count)]

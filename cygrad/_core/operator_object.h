@@ -1,4 +1,4 @@
-/* A public operator: calls its function, or, where a tensor is special, what knows about that.
+/* A public operator: calls its function, or, where a tensor is special, what knows about that; an event where somebody profiles.
  *
  * It binds as a method. Forwarding a call costs a few nanoseconds, which a wrapper in Python or Cython would not.
  */
@@ -18,6 +18,8 @@ typedef struct {
 static const int *cg_special_active;
 static int (*cg_any_special)(PyObject **arguments, Py_ssize_t count);
 static PyObject *(*cg_call_special)(PyObject *op, PyObject *arguments, PyObject *keywords);
+static Py_ssize_t (*cg_begin_event)(PyObject *name, PyObject **arguments, Py_ssize_t count);
+static int (*cg_end_event)(Py_ssize_t event);
 
 static PyObject *cg_operator_special(PyObject *op, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
     PyObject *result = NULL, *positional = PyTuple_New(count), *keywords = PyDict_New();
@@ -35,13 +37,26 @@ done:
     return result;
 }
 
+/* Ends an event; an error of the operator comes before one of that. */
+static PyObject *cg_operator_ended(Py_ssize_t event, PyObject *result) {
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    if (cg_end_event(event) < 0) {
+        Py_CLEAR(result);
+        if (type) PyErr_Clear();
+    }
+    if (type) PyErr_Restore(type, error, traceback);
+    return result;
+}
+
 static PyObject *cg_operator_vectorcall(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names) {
     cg_operator *op = (cg_operator *)self;
     if (__builtin_expect(*cg_special_active, 0)) {
-        Py_ssize_t count = PyVectorcall_NARGS(flags);
-        int special = cg_any_special((PyObject **)arguments, count + (names ? PyTuple_GET_SIZE(names) : 0));
-        if (special < 0) return NULL;
-        if (special) return cg_operator_special(self, arguments, count, names);
+        Py_ssize_t count = PyVectorcall_NARGS(flags), event = cg_begin_event(op->name, (PyObject **)arguments, count);
+        int special = event < 0 ? -1 : cg_any_special((PyObject **)arguments, count + (names ? PyTuple_GET_SIZE(names) : 0));
+        PyObject *result = special < 0 ? NULL : special ? cg_operator_special(self, arguments, count, names)
+                                                        : PyObject_Vectorcall(op->function, arguments, flags, names);
+        return event > 0 ? cg_operator_ended(event, result) : result;
     }
     return PyObject_Vectorcall(op->function, arguments, flags, names);
 }
@@ -113,10 +128,13 @@ static PyTypeObject cg_operator_type = {
 };
 
 static inline int cg_prepare_operators(const int *special_active, int (*any_special)(PyObject **, Py_ssize_t),
-                                       PyObject *(*call_special)(PyObject *, PyObject *, PyObject *)) {
+                                       PyObject *(*call_special)(PyObject *, PyObject *, PyObject *),
+                                       Py_ssize_t (*begin_event)(PyObject *, PyObject **, Py_ssize_t), int (*end_event)(Py_ssize_t)) {
     cg_special_active = special_active;
     cg_any_special = any_special;
     cg_call_special = call_special;
+    cg_begin_event = begin_event;
+    cg_end_event = end_event;
     return PyType_Ready(&cg_operator_type);
 }
 

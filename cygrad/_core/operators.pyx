@@ -9,6 +9,7 @@ from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
 from cygrad._core.dispatch cimport Op, elementwise
 from cygrad._core.operands cimport Value, out_argument, to_value
 from cygrad._core.interop cimport array_of
+from cygrad._core.profiler cimport begin_event, end_event, next_sequence_nr, profiling_threads
 from cygrad._core.tensor cimport BATCHED, TensorImpl, special_active
 from cygrad._core.indexing cimport get_item, set_item
 from cygrad._kernels.elementwise cimport cg_kind
@@ -60,11 +61,15 @@ cdef dict POWERS = {2: ops["square"], 0.5: ops["sqrt"], -0.5: ops["rsqrt"], -1: 
 
 
 cdef object power(object a, object b):
-    """Apply `**`."""
+    """Apply `**`, which is one operator in a profile, whichever computes it."""
     cdef Op op = POWERS.get(b) if isinstance(a, TensorImpl) and (type(b) is int or type(b) is float) else None
-    if op is not None and op.computes[(<TensorImpl>a).dtype_nr] and (type(b) is int or cg_kind[(<TensorImpl>a).dtype_nr] == b"f"):
-        return unary(op, <TensorImpl>a, None)
-    return binary(POW, a, b)
+    cdef Py_ssize_t event = begin_event("pow", (a, b), next_sequence_nr()) if profiling_threads else 0
+    try:
+        if op is not None and op.computes[(<TensorImpl>a).dtype_nr] and (type(b) is int or cg_kind[(<TensorImpl>a).dtype_nr] == b"f"):
+            return unary(op, <TensorImpl>a, None)
+        return binary(POW, a, b)
+    finally:
+        end_event(event)
 
 
 cdef object only_element(TensorImpl tensor):

@@ -56,6 +56,7 @@ class Size(tuple):
 
 cdef type tensor_type = TensorImpl
 cdef int special_active = 0
+cdef share_function share = NULL
 cdef tuple no_arguments = ()
 
 
@@ -223,9 +224,6 @@ cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* s
     view = new_tensor(base.storage, data, base.dtype_nr, ndim, shape, strides)
     become_view(view, base)
     return view
-
-
-cdef share_function share = NULL
 
 
 cdef void set_share(share_function function) noexcept:

@@ -13,6 +13,7 @@ from cygrad._core.dispatch cimport (IDENTITY, NO_PARTIAL, Op, PARAMS, any_needs_
 from cygrad._core.levels cimport (Batch, Dual, Level, add_tangent, batch_of, ceiling, enter, is_special, leave, plain_batch, visible_dual)
 from cygrad._core.node cimport RESULT, grad_mode
 from cygrad._core.operands cimport Value, number_of
+from cygrad._core.profiler cimport begin_event, end_event, next_sequence_nr, profiling_threads, wants_operands
 from cygrad._core.tensor cimport BATCHED, TensorImpl, VIEW, empty, empty_like, needs_grad, special_active
 from cygrad._kernels.elementwise cimport CG_BOOL, cg_itemsize, cg_kind
 
@@ -20,7 +21,9 @@ from cygrad._core.levels import tangent_of
 
 cdef extern from "operator_object.h":
     int cg_prepare_operators(const int* special_active, bint (*any_special)(PyObject**, Py_ssize_t) except -1,
-                             object (*call_special)(object, object, object)) except -1
+                             object (*call_special)(object, object, object),
+                             Py_ssize_t (*begin)(object, PyObject**, Py_ssize_t) except -1,
+                             int (*end)(Py_ssize_t) except -1) except -1
     object cg_new_operator(object function, object name)
     object cg_function_of "cg_function_of_operator"(object op)
 
@@ -335,9 +338,16 @@ cdef int join(Level level, object result, object tangents, tuple arguments) exce
     return 0
 
 
+cdef Py_ssize_t begin_operator(object name, PyObject** arguments, Py_ssize_t count) except -1:
+    """Begin the event of an operator where this thread is profiled."""
+    if not profiling_threads:
+        return 0
+    return begin_event(name, tuple([<object>arguments[k] for k in range(count)]) if wants_operands() else None, next_sequence_nr())
+
+
 def make_operator(str name not None, function):
     """Return an operator: calls its function where no tensor is special; binds as a method."""
     return cg_new_operator(function, name)
 
 
-cg_prepare_operators(&special_active, any_special, call_special)
+cg_prepare_operators(&special_active, any_special, call_special, begin_operator, end_event)

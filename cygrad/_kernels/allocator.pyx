@@ -2,9 +2,10 @@
 """Memory for tensors; see the header for the contract and the lock, which is the GIL.
 
 Small blocks are malloc's. Large ones are mapped with huge pages, because page faults are the dearest part of a large
-operation, and kept when freed: per size class, the last one freed is the first reused; beyond the limit the one that
-lay longest goes back to the system. A class is at most 12.5 % above the size asked for. glibc's aligned allocation
-is avoided, since before 2.38 it does not reuse what was freed.
+operation. Blocks from 32 KiB on are kept when freed (malloc gives the end of its heap back at each turn): per size
+class, the last one freed is the first reused; beyond the limit the one that lay longest goes back to where it came
+from. A class is at most 12.5 % above the size asked for. glibc's aligned allocation is avoided, since before 2.38 it
+does not reuse what was freed.
 """
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
@@ -95,9 +96,23 @@ cdef int size_class(size_t nbytes) noexcept:
     return STEPS * power + <int>((nbytes - 1) >> (power - 3)) - STEPS
 
 
-cdef size_t mapped_size(int number) noexcept:
-    """Bytes mapped for a class; the padding has a page of its own, or powers of two would need the next class."""
-    return (<size_t>(number % STEPS + STEPS + 1) << (number // STEPS - 3)) + page
+cdef int first_mapped = size_class(MAPPED_BLOCK)
+
+
+cdef size_t block_size(int number) noexcept:
+    """Bytes of a block of a class; the padding of a mapped one has a page of its own, or powers of two would need the next class."""
+    return (<size_t>(number % STEPS + STEPS + 1) << (number // STEPS - 3)) + (page if number >= first_mapped else PADDING)
+
+
+cdef void* new_block(int number) noexcept:
+    return map_block(block_size(number)) if number >= first_mapped else malloc(block_size(number))
+
+
+cdef void give_back(void* block, int number) noexcept:
+    if number >= first_mapped:
+        munmap(block, block_size(number))
+    else:
+        free(block)
 
 
 cdef void* map_block(size_t size) noexcept:
@@ -135,7 +150,7 @@ cdef void unlink(Cached* block) noexcept:
         block.elder.younger = block.younger
     else:
         eldest = block.younger
-    cached -= mapped_size(block.size_class)
+    cached -= block_size(block.size_class)
 
 
 cdef void link(Cached* block, int number) noexcept:
@@ -152,17 +167,15 @@ cdef void link(Cached* block, int number) noexcept:
     else:
         eldest = block
     newest_of_class[number] = youngest = block
-    cached += mapped_size(number)
+    cached += block_size(number)
 
 
 cdef void shrink_cache(size_t bound) noexcept:
     cdef Cached* block
-    cdef size_t size
     while cached > bound:
         block = eldest
-        size = mapped_size(block.size_class)
         unlink(block)
-        munmap(block, size)
+        give_back(block, block.size_class)
 
 
 cdef void measure_memory() noexcept:
@@ -195,10 +208,12 @@ cdef void* allocate_large(size_t nbytes) noexcept:
         memset(<char*>block + nbytes, 0, PADDING)
         return block
     misses += 1
-    pointer = map_block(mapped_size(number))
+    pointer = new_block(number)
     if pointer is NULL and cached > 0:
         shrink_cache(0)
-        pointer = map_block(mapped_size(number))
+        pointer = new_block(number)
+    if pointer is not NULL and number < first_mapped:
+        memset(<char*>pointer + nbytes, 0, PADDING)
     return pointer
 
 
@@ -220,17 +235,27 @@ cdef bint allocation_should_fail() noexcept:
     return countdown == 0
 
 
+cdef memory_observer tell = NULL
+
+
+cdef void observe_memory(memory_observer observer) noexcept:
+    global tell
+    tell = observer
+
+
 cdef void count_live(Py_ssize_t delta) noexcept:
     global live, live_blocks
     live += delta
     live_blocks += 1 if delta > 0 else -1 if delta < 0 else 0
+    if tell is not NULL:
+        tell(delta)
 
 
 cdef void* allocate(size_t nbytes) noexcept:
     cdef void* pointer
     if allocation_should_fail():
         return NULL
-    pointer = allocate_small(nbytes) if nbytes < LARGE_BLOCK else allocate_large(nbytes)
+    pointer = allocate_small(nbytes) if nbytes < CACHED_BLOCK else allocate_large(nbytes)
     if pointer is not NULL:
         count_live(<Py_ssize_t>nbytes)
     return pointer
@@ -242,13 +267,13 @@ cdef void release(void* pointer, size_t nbytes) noexcept:
     if pointer is NULL:
         return
     count_live(-<Py_ssize_t>nbytes)
-    if nbytes < LARGE_BLOCK:
+    if nbytes < CACHED_BLOCK:
         free(pointer)
         return
     number = size_class(nbytes)
-    size = mapped_size(number)
+    size = block_size(number)
     if size > limit:
-        munmap(pointer, size)
+        give_back(pointer, number)
     else:
         shrink_cache(limit - size)
         link(<Cached*>pointer, number)

@@ -23,10 +23,12 @@ cdef extern from "kernels.h" nogil:
         int blocked
         cg_loop loops[8]
         cg_loop streams[8]
+    int cg_team_size()
 
 cdef enum:
     MAX_DIMS = 64       # as in torch and NumPy 2
     MAX_OPERANDS = 6    # inputs and the output of one kernel
+    STREAM_BYTES = 1 << 22      # of a thread's part of an output from which no cache will hold it until it is read
 
 cdef struct Operand:
     char* data

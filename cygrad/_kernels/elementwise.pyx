@@ -12,12 +12,10 @@ cdef enum:
     CHUNK = 1024        # threads get multiples of this, hence of whole vectors
     PADDING = 64        # bytes that a blocked loop may run over the end
     LARGEST = 8         # largest item size
-    STREAM_BYTES = 1 << 22      # of a thread's part of an output from which no cache will hold it until it is read
 
 cdef extern from "tables.h" nogil:
     const cg_kernel* cg_find_kernel(int level, const char* name)
     cg_cast cg_find_cast(int level, int source, int target)
-    int cg_team_size()
 
 cdef int level = choose_isa()
 cdef int _vector_bytes = cg_isa_vector_bytes(level)
@@ -192,7 +190,7 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
     while index < stop:
         n = stop - index
         for k in range(count):
-            if not direct[k]:
+            if not direct[k] and strides[k]:
                 n = min(n, BLOCK)
                 break
         if ndim > 1 and row >= LONG_ROW:

@@ -49,6 +49,8 @@ static inline void cg_stream(void *out, const void *block) { memcpy(out, block, 
 /* Bytes to fetch ahead, into the second-level cache, in a whole block: it is one of many, and hardware prefetchers stop at the
    end of a page. */
 #define CG_AHEAD 32768
+#define CG_FETCH(place, nbytes) \
+    for (int line = 0; line < (nbytes); line += 64) __builtin_prefetch((const char *)(place) + CG_AHEAD + line, 0, 1)
 
 #define lowest_float32 (-INFINITY)
 #define lowest_float64 ((double)-INFINITY)

@@ -34,8 +34,7 @@ static inline __attribute__((always_inline)) void CG_FN(lanes)(const X *v, intpt
     intptr_t start = 0;
     for (int k = 0; k < lanes; k++) a[k] = START;
     for (; start + lanes <= n; start += lanes) {
-        for (int line = 0; ahead && line < lanes * (int)sizeof(X); line += 64)
-            __builtin_prefetch((const char *)(v + start) + ahead + line, 0, 1);
+        if (ahead) CG_FETCH(v + start, lanes * (int)sizeof(X));
         _Pragma("omp simd") for (int k = 0; k < lanes; k++) { const T acc = a[k]; const T x = CG_ELEMENT(v[start + k]); a[k] = STEP; }
     }
     for (int k = 0; start + k < n; k++) { const T acc = a[k]; const T x = CG_ELEMENT(v[start + k]); a[k] = STEP; }
@@ -53,6 +52,7 @@ static void CG_FN(whole)(const X *v, T *out) {
     T b[2 * CG_LANES];
     for (int k = 0; k < 2 * CG_LANES; k++) a[k] = START;
     for (int start = 0; start < CG_REDUCTION_BLOCK; start += 2 * CG_LANES) {
+        CG_FETCH(v + start, 2 * CG_LANES * (int)sizeof(X));
         _Pragma("omp simd") for (int k = 0; k < 2 * CG_LANES; k++) { const X acc = a[k], x = v[start + k]; a[k] = BLOCK_STEP; }
     }
     _Pragma("omp simd") for (int k = 0; k < 2 * CG_LANES; k++) b[k] = a[k];
@@ -67,7 +67,7 @@ static void CG_FN(dense)(const char *p, intptr_t n, char *out) {
 #endif
     if (n < 2 * CG_LANES) CG_FN(lanes)((const X *)p, n, (T *)out, 4, 0);
     else if (n < CG_REDUCTION_BLOCK) CG_FN(lanes)((const X *)p, n, (T *)out, CG_LANES, 0);
-    else CG_FN(lanes)((const X *)p, n, (T *)out, CG_LANES, CG_AHEAD);
+    else CG_FN(lanes)((const X *)p, n, (T *)out, CG_LANES, 1);
 }
 
 static void CG_FN(finish)(const char *p, char *q, intptr_t length, double count) {

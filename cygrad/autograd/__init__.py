@@ -228,6 +228,8 @@ from cygrad.autograd.gradcheck import gradgradcheck as gradgradcheck  # noqa: E4
 # Loaded at first use: importing cygrad stays quick and opens few files.
 __getattr__, __dir__ = _at_first_use(globals(), {
     **dict.fromkeys(("anomaly_mode", "detect_anomaly", "set_detect_anomaly"), "cygrad.autograd.anomaly_mode"),
+    **dict.fromkeys(("functional", "jacobian", "hessian", "vjp", "jvp", "vhp", "hvp"), "cygrad.autograd.functional"),
     **dict.fromkeys(("variable", "Variable"), "cygrad.autograd.variable"),
-    "forward_ad": "cygrad.autograd.forward_ad",
+    "forward_ad": "cygrad.autograd.forward_ad", "profiler": "cygrad.autograd.profiler",
+    "profiler_util": "cygrad.autograd.profiler_util",
 })

@@ -12,6 +12,7 @@ from cygrad._core.engine import FunctionNode
 from cygrad._core.inplace import check_dirty, guard_view, record_dirty, view_as_itself
 from cygrad._core.levels import special_tensors
 from cygrad._core.node import is_grad_enabled
+from cygrad._core.profiler import begin_function, end_function
 from cygrad._core.saved import SavedTensor, released_error_of, save_for
 from cygrad.autograd.grad_mode import no_grad, set_grad_enabled
 from cygrad.tensor import Tensor
@@ -239,13 +240,18 @@ class Function:
         tensors = [argument if isinstance(argument, Tensor) else None for argument in arguments]
         recorded = is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
         ctx = cls._context(cls, tuple(tensor is not None and tensor.requires_grad for tensor in tensors))
-        with no_grad():
-            if cls.setup_context is not Function.setup_context:
-                result = cls.forward(*arguments)
-                cls.setup_context(ctx, arguments, result)
-            else:
-                result = cls.forward(ctx, *arguments)
-        return _finished(ctx, tensors, result, recorded), ctx
+        event = begin_function(cls.__name__, arguments)
+        try:
+            with no_grad():
+                if cls.setup_context is not Function.setup_context:
+                    result = cls.forward(*arguments)
+                    cls.setup_context(ctx, arguments, result)
+                else:
+                    result = cls.forward(ctx, *arguments)
+            return _finished(ctx, tensors, result, recorded), ctx
+        finally:
+            if event:
+                end_function(event)
 
 
 def _finished(ctx: FunctionCtx, inputs: list[Tensor | None], result: Any, recorded: bool) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 from cygrad._core.engine import set_interruption
 from cygrad._core.node import _set_inference_mode, is_inference_mode_enabled
+from cygrad._core.profiler import current_observer, set_observer
 from cygrad._core.saved import set_thread_hooks, thread_hooks
 
 
@@ -37,6 +38,7 @@ def in_new_thread(function: Callable[..., Any], *arguments: Any) -> Any:
     outermost = _chain.interruptions is None
     interruptions = [] if _chain.interruptions is None else _chain.interruptions
     context, hooks, inference = contextvars.copy_context(), thread_hooks(), is_inference_mode_enabled()
+    observer = current_observer()
     outcome: list[Any] = []
     done = threading.Lock()     # join() would count the thread as ended when a signal interrupts the wait
 
@@ -44,6 +46,7 @@ def in_new_thread(function: Callable[..., Any], *arguments: Any) -> Any:
         _chain.interruptions = interruptions
         set_thread_hooks(*hooks)
         _set_inference_mode(inference)
+        set_observer(observer)
         try:
             outcome[:] = context.run(function, *arguments), None
         except BaseException as error:
@@ -51,6 +54,7 @@ def in_new_thread(function: Callable[..., Any], *arguments: Any) -> Any:
         finally:
             set_thread_hooks(None, None)
             _set_inference_mode(False)
+            set_observer(None)
             done.release()
 
     def launch() -> None:

@@ -11,17 +11,16 @@ from cygrad._core.levels import enter_level, exit_level, tangent_of, without_tan
 from cygrad._core.node import is_grad_enabled
 from cygrad._core.tensor import TensorImpl
 from cygrad.autograd import grad as _gradients
+from cygrad.autograd.batches import basis, in_chunks
 from cygrad.autograd.forward_ad import dual
 from cygrad.autograd.grad_mode import enable_grad, inference_mode_suspended
 from cygrad.func.reverse import (
     Recorded,
     as_argnums,
-    basis,
     check_chunk_size,
     check_inputs,
     check_outputs,
     chosen_arguments,
-    in_chunks,
     jacrev,
     split_aux,
 )

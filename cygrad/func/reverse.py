@@ -11,14 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 from cygrad._core.derivatives import fresh, reaches_other_leaves, retire, without_history
-from cygrad._core.levels import enter_level, exit_level
 from cygrad._core.node import is_grad_enabled
 from cygrad._core.tensor import TensorImpl
 from cygrad.autograd import grad as _gradients
+from cygrad.autograd.batches import basis, in_chunks
 from cygrad.autograd.grad_mode import enable_grad, inference_mode_suspended
-from cygrad.creation import eye
 from cygrad.func.vmapping import name_of
-from cygrad.operators import functions
 from cygrad.pytree import tree_flatten, tree_unflatten
 
 
@@ -232,37 +230,6 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 
 # ----- Jacobians -----
-def basis(leaves: list[Any]) -> list[Any]:
-    """Return, for tensors taken together as one vector, its unit vectors: along dim 0 of a tensor for each."""
-    count, start, parts = sum(leaf.numel() for leaf in leaves), 0, []
-    for leaf in leaves:
-        size = leaf.numel()
-        if size == count:
-            unit = eye(count, dtype=leaf.dtype)
-        else:
-            unit = leaf.detach().new_zeros((count, size))
-            unit[range(start, start + size), range(size)] = 1
-        parts.append(unit.reshape((count, *leaf.shape)))
-        start += size
-    return parts
-
-
-def in_chunks(compute: Callable[[list[Any]], list[Any]], directions: list[Any], chunk_size: int | None, randomness: str = "error"
-              ) -> list[Any]:
-    """Apply a function to rows of tensors, all at once or some at a time."""
-    count = len(directions[0]) if directions else 0
-    size = count if chunk_size is None else chunk_size
-    chunks: list[list[Any]] = []
-    for start in range(0, max(count, 1), max(size, 1)):
-        parts = directions if size >= count else [rows.narrow(0, start, min(size, count - start)) for rows in directions]
-        level = enter_level(len(parts[0]), randomness)
-        try:
-            chunks.append([level.enter(item) for item in compute([level.leave(part) for part in parts])])
-        finally:
-            exit_level(level)
-    return chunks[0] if len(chunks) == 1 else [functions["cat"](list(column)) for column in zip(*chunks, strict=True)]
-
-
 def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None,
            _preallocate_and_copy: bool = False) -> Callable[..., Any]:
     """Return a function that gives the Jacobian by reverse mode: one backward, for all elements of the results at once.

@@ -198,12 +198,15 @@ def is_mask(item):
     return isinstance(item, bool) or "bool" in dtype_name(item) or is_tensor(item) and "uint8" in dtype_name(item)
 
 
-def lookup(level, x, key):
+def lookup(level, x, ndim_of_example, key):
     """Return an index into all examples of a tensor, and where its dims go in the result: all examples first, then one's dims."""
-    items = [x.new_tensor(item, dtype=None) if isinstance(item, tuple | list | range) and item else item
-             for item in (key if isinstance(key, tuple) else (key,))]
+    items = key if isinstance(key, tuple) else (key,)
+    if all(isinstance(item, slice) for item in items):
+        return (slice(None), *items), None
+    items = [x.new_tensor(item, dtype=None) if isinstance(item, tuple | list | range) and item else item for item in items]
     arrays = [item for item in items if is_array(item)]
-    if not any(map(level.holds, items)):
+    held = next(filter(level.holds, items), None)
+    if held is None:
         places = [k for k, item in enumerate(items) if is_array(item) or arrays and hasattr(item, "__index__")]
         if not arrays or places[-1] - places[0] == len(places) - 1:
             return (slice(None), *items), None
@@ -213,11 +216,10 @@ def lookup(level, x, key):
     if any(map(is_mask, items)):
         raise RuntimeError("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
                            "with a boolean mask: use where().")
-    example = level.enter(x)
     if any(item is Ellipsis for item in items):
         place = next(k for k, item in enumerate(items) if item is Ellipsis)
         used = sum(item is not None and item is not Ellipsis for item in items)
-        items[place:place + 1] = [slice(None)] * (example.ndim - 1 - used)
+        items[place:place + 1] = [slice(None)] * (ndim_of_example - used)
     kinds = [is_array(item) or hasattr(item, "__index__") for item in items]
     ndim = max(getattr(item, "ndim", 1 if is_array(item) else 0) for item, kind in zip(items, kinds, strict=True) if kind)
     looked = []
@@ -226,7 +228,7 @@ def lookup(level, x, key):
             item = level.enter(item)
             item = item.reshape([level.size] + [1] * (ndim + 1 - item.ndim) + list(item.shape[1:]))
         looked.append(item)
-    examples = example.new_arange(level.size).reshape([level.size] + [1] * ndim)
+    examples = held.new_arange(level.size).reshape([level.size] + [1] * ndim)
     first, last = kinds.index(True), len(kinds) - 1 - kinds[::-1].index(True)
     before = first if all(kinds[first:last + 1]) else 0
     order = None if not before else (0, *range(1 + ndim, 1 + ndim + before), *range(1, 1 + ndim))
@@ -239,13 +241,13 @@ def in_order(result, order):
 
 
 def batched_item(level, operator, x, key):
-    index, order = lookup(level, x, key)
+    index, order = lookup(level, x, x.ndim, key)
     return level.leave(in_order(operator(level.enter(x), index), order))
 
 
 def batched_set_item(level, operator, x, key, value):
     check_target(level, operator, x, value, *(key if isinstance(key, tuple) else (key,)))
-    index, order = lookup(level, x, key)
+    index, order = lookup(level, x, x.ndim, key)
     x = level.enter(x)
     if not is_tensor(value) and hasattr(value, "__len__"):
         value = x.new_tensor(value)
@@ -269,7 +271,7 @@ def check_target(level, operator, x, *others):
 def leading_zeros(level, operator, x, shape, key, accumulate):
     """Put the examples of a gradient where an index has taken them from."""
     x, zeros = level.enter(x), None
-    index, order = lookup(level, level.leave(x.new_zeros(()).expand(level.size, *shape)), key)
+    index, order = lookup(level, x, len(shape), key)
     if order is not None:
         zeros = x.permute([(*order, *range(len(order), x.ndim)).index(d) for d in range(x.ndim)])
     return level.leave(operator(x if zeros is None else zeros, (level.size, *shape), index, accumulate))

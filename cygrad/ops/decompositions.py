@@ -4,6 +4,7 @@ Each function takes the operator's arguments and returns its result, or NotImple
 name them. Standard library only; methods of tensors.
 """
 
+from itertools import accumulate
 from math import prod
 
 from .batching import behind, integer, is_tensor, sizes_of
@@ -67,8 +68,8 @@ def unbound(x, dim=0):
 
 def parts_along(x, sizes, dim):
     """Return parts of given sizes along a dim."""
-    starts = [sum(sizes[:k]) for k in range(len(sizes))]
-    return tuple(x.narrow(dim, start, size) for start, size in zip(starts, sizes, strict=True))
+    whole, starts = (slice(None),) * (behind(dim, x.ndim) - 1), accumulate(sizes, initial=0)
+    return tuple(x[(*whole, slice(start, start + size))] for start, size in zip(starts, sizes, strict=False))
 
 
 def split_parts(x, split_size_or_sections, dim=0):

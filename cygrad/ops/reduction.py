@@ -46,7 +46,7 @@ def reduction(name: str, *, dx: Callable | None = None, **fields) -> None:
         raise TypeError(f"reduction({name!r}): no such fields: {', '.join(unknown)}")
     REDUCTIONS[name] = Reduction(name=name, **fields)
     if dx is not None:
-        rule(name, dx=dx, linear=name in ("sum", "mean"))
+        rule(name, dx=dx)
 
 
 reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, result="widest", numpy="sum", scan="cumsum",

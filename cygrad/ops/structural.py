@@ -2,7 +2,7 @@
 
 A rule's function names what it needs: `g` the incoming gradient, the operator's inputs, `y` its result, its parameters.
 What it names is what the node saves. Rules use methods of tensors only, so that they differentiate again.
-`linear` means linear in each single input, `bilinear` in each of two.
+What an operator does with tangents and batches is in `transforms`.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,15 +23,13 @@ class Rule(NamedTuple):
     each: Callable | None
     names: Mapping[str, tuple[str, ...]]
     params: tuple[str, ...]
-    linear: bool
-    bilinear: bool
     node: str
 
 
 RULES: dict[str, Rule] = {}
 
 
-def rule(name: str, *, each: Callable | None = None, linear=False, bilinear=False, node: str = "", **gradients: Callable | None) -> None:
+def rule(name: str, *, each: Callable | None = None, node: str = "", **gradients: Callable | None) -> None:
     """Add a rule; `dx=`, `da=`, ... are the gradients by the input's name, in the order of the inputs."""
     functions = {argument[1:]: function for argument, function in gradients.items()}
     inputs = tuple(sorted(functions, key=lambda word: functions[word] is None))
@@ -40,7 +38,7 @@ def rule(name: str, *, each: Callable | None = None, linear=False, bilinear=Fals
     given = {"g", "gs", "y", *inputs}
     params = tuple(dict.fromkeys(word for words in names.values() for word in words if word not in given))
     camel_case = "".join(word.capitalize() for word in name.split("_"))
-    RULES[name] = Rule(name, inputs, functions, each, names, params, linear, bilinear, node or camel_case + "Backward0")
+    RULES[name] = Rule(name, inputs, functions, each, names, params, node or camel_case + "Backward0")
 
 
 def keep_dims(g, shape, dim):
@@ -162,79 +160,79 @@ def sum_of_repeats(g, shape, repeats):
 
 # ----- Views: the gradient has the shape of the input -----
 for _view in ("view", "squeeze", "unsqueeze"):
-    rule(_view, dx=lambda g, shape: g.reshape(shape), linear=True)
-rule("permute", dx=lambda g, inverse: g.permute(inverse), linear=True)
-rule("transpose", dx=lambda g, dim0, dim1: g.transpose(dim0, dim1), linear=True)
-rule("t", dx=lambda g: g.mT, linear=True)
-rule("alias", dx=lambda g: g, linear=True)
-rule("enter", dx=lambda g, level: g._leave_or_sum(level), linear=True, node="ExpandBackward0")
-rule("expand", dx=lambda g, shape: g.sum_to_size(shape), linear=True)
+    rule(_view, dx=lambda g, shape: g.reshape(shape))
+rule("permute", dx=lambda g, inverse: g.permute(inverse))
+rule("transpose", dx=lambda g, dim0, dim1: g.transpose(dim0, dim1))
+rule("t", dx=lambda g: g.mT)
+rule("alias", dx=lambda g: g)
+rule("enter", dx=lambda g, level: g._leave_or_sum(level), node="ExpandBackward0")
+rule("expand", dx=lambda g, shape: g.sum_to_size(shape))
 for _view in ("slice", "select"):
-    rule(_view, dx=lambda g, shape, key: g._scatter_key(shape, key, False), linear=True)
-rule("index", dx=lambda g, shape, key: g._scatter_key(shape, key, True), linear=True)
-rule("scatter_key", dx=lambda g, key: g[key], linear=True)
+    rule(_view, dx=lambda g, shape, key: g._scatter_key(shape, key, False))
+rule("index", dx=lambda g, shape, key: g._scatter_key(shape, key, True))
+rule("scatter_key", dx=lambda g, key: g[key])
 for _view in ("split", "split_with_sizes"):
-    rule(_view, dx=lambda gs, shapes, dim: joined(gs, shapes, dim), linear=True)
-rule("unbind", dx=lambda gs, shape, dim: joined([None if g is None else g.unsqueeze(dim) for g in gs], [shape] * len(gs), dim), linear=True)
-rule("as_strided", dx=lambda g, geometry: g._scatter_view(geometry), linear=True)
-rule("scatter_view", dx=lambda g, geometry: g._gather_view(geometry), linear=True)
-rule("gather_view", dx=lambda g, geometry: g._scatter_view(geometry), linear=True)
-rule("diagonal", dx=lambda g, shape, offset, dim1, dim2: g.new_zeros(shape).diagonal_scatter(g, offset, dim1, dim2), linear=True)
-rule("unfold", dx=lambda g, shape, dim, size, step: g._fold(shape, dim, size, step), linear=True)
-rule("fold", dx=lambda g, dim, size, step: g.unfold(dim, size, step), linear=True)
+    rule(_view, dx=lambda gs, shapes, dim: joined(gs, shapes, dim))
+rule("unbind", dx=lambda gs, shape, dim: joined([None if g is None else g.unsqueeze(dim) for g in gs], [shape] * len(gs), dim))
+rule("as_strided", dx=lambda g, geometry: g._scatter_view(geometry))
+rule("scatter_view", dx=lambda g, geometry: g._gather_view(geometry))
+rule("gather_view", dx=lambda g, geometry: g._scatter_view(geometry))
+rule("diagonal", dx=lambda g, shape, offset, dim1, dim2: g.new_zeros(shape).diagonal_scatter(g, offset, dim1, dim2))
+rule("unfold", dx=lambda g, shape, dim, size, step: g._fold(shape, dim, size, step))
+rule("fold", dx=lambda g, dim, size, step: g.unfold(dim, size, step))
 
 # ----- In-place changes: the gradient of what was there before, then of what was written -----
 for _constant in ("fill", "zero"):
-    rule(_constant, dx=lambda g: g.new_zeros(g.shape), linear=True)
-rule("copy", dx=lambda g: g.new_zeros(g.shape), dsrc=lambda g, shape, dtype: g.sum_to_size(shape).to(dtype), linear=True,
+    rule(_constant, dx=lambda g: g.new_zeros(g.shape))
+rule("copy", dx=lambda g: g.new_zeros(g.shape), dsrc=lambda g, shape, dtype: g.sum_to_size(shape).to(dtype),
      node="CopyBackwards")
 rule("as_strided_scatter", dx=lambda g, geometry: g._put_view(g.new_zeros(geometry[2]), geometry),
      dsrc=lambda g, geometry: g._gather_view(geometry))
 
 # ----- Copies -----
-rule("clone", dx=lambda g: g, linear=True)
-rule("to_copy", dx=lambda g, dtype: g.to(dtype), linear=True)
-rule("cat", each=parts_of, linear=True)
-rule("stack", each=lambda g, dim: g.unbind(dim), linear=True)
-rule("repeat", dx=lambda g, shape, repeats: sum_of_repeats(g, shape, repeats).reshape(shape), linear=True)
-rule("flip", dx=lambda g, dims: g.flip(dims), linear=True)
-rule("roll", dx=lambda g, shifts, dims: g.roll([-shift for shift in shifts], dims), linear=True)
-rule("tril", dx=lambda g, diagonal: g.tril(diagonal), linear=True)
-rule("triu", dx=lambda g, diagonal: g.triu(diagonal), linear=True)
-rule("diag_embed", dx=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2), linear=True)
+rule("clone", dx=lambda g: g)
+rule("to_copy", dx=lambda g, dtype: g.to(dtype))
+rule("cat", each=parts_of)
+rule("stack", each=lambda g, dim: g.unbind(dim))
+rule("repeat", dx=lambda g, shape, repeats: sum_of_repeats(g, shape, repeats).reshape(shape))
+rule("flip", dx=lambda g, dims: g.flip(dims))
+rule("roll", dx=lambda g, shifts, dims: g.roll([-shift for shift in shifts], dims))
+rule("tril", dx=lambda g, diagonal: g.tril(diagonal))
+rule("triu", dx=lambda g, diagonal: g.triu(diagonal))
+rule("diag_embed", dx=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2))
 rule("diagonal_scatter", dx=lambda g, shape, offset, dim1, dim2: g.diagonal_scatter(g.new_zeros(shape), offset, dim1, dim2),
-     dsrc=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2), linear=True)
+     dsrc=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2))
 for _part in ("select", "slice"):
-    rule(_part + "_scatter", dx=lambda g, key: g._with_zeros_at(key), dsrc=lambda g, key: g[key], linear=True)
+    rule(_part + "_scatter", dx=lambda g, key: g._with_zeros_at(key), dsrc=lambda g, key: g[key])
 
 # ----- Look-up and scatter: `index` and `mask` are only read -----
-rule("gather", dx=lambda g, shape, dim, index: g.new_zeros(shape).scatter_add(dim, index, g), dindex=None, linear=True)
+rule("gather", dx=lambda g, shape, dim, index: g.new_zeros(shape).scatter_add(dim, index, g), dindex=None)
 rule("scatter", dx=lambda g, dim, index: g.scatter(dim, index, 0),
-     dsrc=lambda g, dim, index, shape: padded(g.gather(dim, index), shape), dindex=None, linear=True)
+     dsrc=lambda g, dim, index, shape: padded(g.gather(dim, index), shape), dindex=None)
 for _sum, _node in (("scatter_add", ""), ("scatter_sum", "ScatterReduceBackward0")):
-    rule(_sum, dx=lambda g: g, dsrc=lambda g, dim, index, shape: padded(g.gather(dim, index), shape), dindex=None, linear=True, node=_node)
-rule("scatter_mean", dx=lambda g, count: g / count, node="ScatterReduceBackward0", linear=True,
+    rule(_sum, dx=lambda g: g, dsrc=lambda g, dim, index, shape: padded(g.gather(dim, index), shape), dindex=None, node=_node)
+rule("scatter_mean", dx=lambda g, count: g / count, node="ScatterReduceBackward0",
      dsrc=lambda g, count, dim, index, shape: padded((g / count).gather(dim, index), shape), dindex=None)
 rule("scatter_prod", dx=lambda g, x, src, index, dim: scattered_product(g, x, src, index, dim)[0], node="ScatterReduceBackward0",
      dsrc=lambda g, x, src, index, dim, shape: padded(scattered_product(g, x, src, index, dim)[1], shape), dindex=None)
 rule("scatter_extremum", dx=lambda g, x, src, index, y, dim: scattered_extremum(g, x, src, index, y, dim)[0], node="ScatterReduceBackward0",
      dsrc=lambda g, x, src, index, y, dim, shape: padded(scattered_extremum(g, x, src, index, y, dim)[1], shape), dindex=None)
-rule("index_select", dx=lambda g, shape, dim, index: g.new_zeros(shape).index_add(dim, index, g), dindex=None, linear=True)
-rule("index_add", dx=lambda g: g, dindex=None, linear=True,
+rule("index_select", dx=lambda g, shape, dim, index: g.new_zeros(shape).index_add(dim, index, g), dindex=None)
+rule("index_add", dx=lambda g: g, dindex=None,
      dsource=lambda g, dim, index, shape, alpha: g.index_select(dim, index).reshape(shape) * alpha)
 rule("index_copy", dx=lambda g, dim, index: g.index_fill(dim, index, 0),
-     dsource=lambda g, dim, index, shape: g.index_select(dim, index).reshape(shape), dindex=None, linear=True)
+     dsource=lambda g, dim, index, shape: g.index_select(dim, index).reshape(shape), dindex=None)
 rule("index_fill", dx=lambda g, dim, index: g.index_fill(dim, index, 0), dindex=None,
-     dvalue=lambda g, dim, index: (g - g.index_fill(dim, index, 0)).sum(), linear=True)
+     dvalue=lambda g, dim, index: (g - g.index_fill(dim, index, 0)).sum())
 rule("index_put", dx=lambda g, key, accumulate: g if accumulate else g._with_zeros_at(key),
-     dvalues=lambda g, key, shape, dtype: g[key].sum_to_size(shape).to(dtype), linear=True)
-rule("masked_fill", dx=lambda g, mask: g.masked_fill(mask, 0), dvalue=lambda g, mask: mask.where(g, 0.0).sum(), dmask=None, linear=True)
-rule("masked_select", dx=lambda g, shape, mask: g.new_zeros(shape).masked_scatter(mask, g), dmask=None, linear=True)
-rule("masked_scatter", dx=lambda g, mask: g.masked_fill(mask, 0), dmask=None, linear=True,
+     dvalues=lambda g, key, shape, dtype: g[key].sum_to_size(shape).to(dtype))
+rule("masked_fill", dx=lambda g, mask: g.masked_fill(mask, 0), dvalue=lambda g, mask: mask.where(g, 0.0).sum(), dmask=None)
+rule("masked_select", dx=lambda g, shape, mask: g.new_zeros(shape).masked_scatter(mask, g), dmask=None)
+rule("masked_scatter", dx=lambda g, mask: g.masked_fill(mask, 0), dmask=None,
      dsource=lambda g, mask, shape: padded(g.masked_select(mask), (prod(shape),)).reshape(shape))
-rule("take", dx=lambda g, shape, index: g.new_zeros(shape).put(index, g, True), dindex=None, linear=True)
+rule("take", dx=lambda g, shape, index: g.new_zeros(shape).put(index, g, True), dindex=None)
 rule("put", dx=lambda g, index, accumulate: g if accumulate else g.put(index, g.new_zeros(index.shape)),
-     dsource=lambda g, index, shape: g.take(index).reshape(shape), dindex=None, linear=True)
+     dsource=lambda g, index, shape: g.take(index).reshape(shape), dindex=None)
 
 # ----- Reductions that are more than a fold -----
 for _extremum in ("max", "min"):
@@ -246,22 +244,21 @@ rule("var", dx=lambda g, x, dim, scale: keep_dims(g, x.shape, dim) * (2 * scale)
 rule("std", dx=lambda g, x, y, dim, scale: keep_dims((g / y.masked_fill(y == 0, 1)).masked_fill(y == 0, 0) * scale, x.shape, dim)
      * (x - x.mean(dim, keepdim=True)))
 for _order in ("sort", "topk", "kthvalue", "median", "nanmedian"):
-    rule(_order, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter(dim, indices, g.reshape(indices.shape)), dindices=None,
-         linear=True)
+    rule(_order, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter(dim, indices, g.reshape(indices.shape)), dindices=None)
 for _median in ("median", "nanmedian"):
     rule(_median + "_of_all", dx=lambda g, x, y: shared(g, (x == y) | (x != x) & (y != y)), node=_median.capitalize() + "Backward0")
 for _extremum in ("cummax", "cummin"):
-    rule(_extremum, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter_add(dim, indices, g), dindices=None, linear=True)
+    rule(_extremum, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter_add(dim, indices, g), dindices=None)
 rule("cumprod", dx=lambda g, x, y, dim: x._cumprod_gradient(g, y, dim))
 rule("logcumsumexp", dx=log_cumulative_gradient)
 rule("norm", dx=norm_gradient, node="LinalgVectorNormBackward0")
-rule("cumsum", dx=lambda g, dim, reverse: g._cumsum(dim, not reverse), linear=True)
+rule("cumsum", dx=lambda g, dim, reverse: g._cumsum(dim, not reverse))
 
 # ----- Products -----
 rule("matmul", da=lambda g, b, a_shape: (g @ b.mT).sum_to_size(a_shape), db=lambda g, a, b_shape: (a.mT @ g).sum_to_size(b_shape),
-     bilinear=True, node="MmBackward0")
+     node="MmBackward0")
 for _product in ("addmm", "baddbmm"):
     rule(_product, dx=lambda g, beta, shape: (g * beta).sum_to_size(shape), da=lambda g, b, alpha: g @ b.mT * alpha,
-         db=lambda g, a, alpha: a.mT @ g * alpha, linear=True)
-rule("cross", da=lambda g, b, dim: b.cross(g, dim), db=lambda g, a, dim: g.cross(a, dim), bilinear=True, node="LinalgCrossBackward0")
-rule("dot", da=lambda g, b: g * b, db=lambda g, a: g * a, bilinear=True)
+         db=lambda g, a, alpha: a.mT @ g * alpha)
+rule("cross", da=lambda g, b, dim: b.cross(g, dim), db=lambda g, a, dim: g.cross(a, dim), node="LinalgCrossBackward0")
+rule("dot", da=lambda g, b: g * b, db=lambda g, a: g * a)

@@ -1,0 +1,239 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Chains of elementwise nodes (see chains.pxd for the contract)."""
+cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport intptr_t
+
+from cygrad._core.accumulation cimport collect
+from cygrad._core.dispatch cimport ElementwiseNode, KERNEL, Op
+from cygrad._core.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_RELEASED, RESULT, Node, anomaly_mode, edge, grad_mode, leaf_of
+from cygrad._core.run cimport Run, State, find_state, grads_of, push_ready
+from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty_like, is_unique, special_active
+from cygrad._kernels.elementwise cimport cg_itemsize
+from cygrad._kernels.program cimport MAX_SLOTS, MAX_STEPS, Slot, Step, run_program
+
+cdef enum:
+    SMALLEST = 1 << 17      # elements from which memory counts more than calls
+    MAX_NODES = 12          # a signal is answered between chains
+
+
+@cython.final
+cdef class Chain:
+    """What a program is made of, while the engine gathers its nodes."""
+    cdef Slot slots[MAX_SLOTS]
+    cdef Step steps[MAX_STEPS]
+    cdef Py_ssize_t nodes[MAX_NODES]        # states
+    cdef int slot_of_node[MAX_NODES]
+    cdef int slot_count, step_count, node_count, dtype, cost
+    cdef intptr_t total
+    cdef bint own           # nobody else holds the gradient that the chain starts from
+    cdef list wholes        # by slot: the tensor of a whole array, or None
+    cdef list outgoing      # (state, output number, slot) of gradients that leave the chain
+    cdef list skipped       # states that an edge leads to whose gradient nobody asked for
+    cdef list alive         # what the steps read
+
+    cdef bint add_node(self, Run* run, Py_ssize_t index, int slot) except -1:
+        """Add a node and what follows it; False where it does not fit, and nothing is added then."""
+        cdef ElementwiseNode node
+        cdef Node target
+        cdef State* state
+        cdef Op op
+        cdef Py_ssize_t next
+        cdef int k, output_nr, out, place = self.node_count
+        node = <ElementwiseNode>run.states[index].node
+        if not self.fits(node, self.slots[slot].stride == 0):
+            return False
+        op = <Op>node.op
+        self.nodes[place], self.slot_of_node[place] = index, slot
+        self.node_count += 1
+        self.cost = max(self.cost, op.cost)
+        for k in range(op.arity):
+            target = edge(node, k, &output_nr)
+            if target is None:
+                continue
+            next = find_state(run, <PyObject*>target)
+            state = &run.states[next]
+            if not (state.needed or state.captured):
+                self.skipped.append(next)
+                continue
+            out = slot
+            if op.partial_form[k] == KERNEL:
+                out = self.slot_count
+                self.slot_count += 1
+                self.slots[out].data, self.slots[out].stride = NULL, cg_itemsize[self.dtype]
+                self.wholes.append(None)
+                self.add_step(node, op, k, slot, out)
+            self.outgoing.append((next, output_nr, out))
+        return True
+
+    cdef bint fits(self, ElementwiseNode node, bint one_number) except -1:
+        """Say whether a node's partials are loops over dense arrays of the chain's length and dtype; its gradient may be one number."""
+        cdef Op op = <Op>node.op
+        cdef TensorImpl saved
+        cdef object kept
+        cdef int k, j, inputs
+        if (node.hooks is not None or node.params is not None or node.flags & (NODE_RELEASED | NODE_PACKED) or node.dtype != self.dtype
+                or op.masks or self.step_count + op.arity > MAX_STEPS or self.node_count == MAX_NODES):
+            return False
+        for k in range(op.arity):
+            if (node.next0 if k == 0 else node.next1 if k == 1 else node.next2) is None:
+                continue
+            if node.input_dtypes[k] != self.dtype:
+                return False
+            if op.partial_form[k] != KERNEL:
+                continue
+            inputs = op.partial_kernel[k].inputs
+            for j in range(RESULT + 1):
+                if not op.partial_reads[k] >> j & 1:
+                    continue
+                kept = node.kept(j)
+                if kept is None:        # a number, which a loop of two inputs takes
+                    if inputs != 2 or op.partial_kernel[k].blocked or one_number:
+                        return False
+                    continue
+                saved = <TensorImpl>kept
+                if (saved.count != self.total or saved.dtype_nr != self.dtype or not saved.flags & CONTIGUOUS
+                        or not saved.storage.padded):
+                    return False
+            if one_number and (inputs != 2 or op.partial_kernel[k].blocked):
+                return False
+        return True
+
+    cdef int add_step(self, ElementwiseNode node, Op op, int k, int source, int target) except -1:
+        """Add the loop of a partial; RuntimeError if what it reads was changed in place."""
+        cdef Step* step = &self.steps[self.step_count]
+        cdef TensorImpl saved
+        cdef int j
+        step.kernel, step.inputs, step.source, step.target = op.partial_kernel[k], 1, source, target
+        step.params = node.constants if op.params else NULL
+        for j in range(RESULT + 1):
+            if not op.partial_reads[k] >> j & 1:
+                continue
+            saved = node.unpack(j)
+            if saved is None:
+                step.data[step.inputs], step.strides[step.inputs] = <char*>&node.scalars[j], 0
+            else:
+                self.alive.append(saved)
+                self.alive.append(saved.storage)        # other threads may give a tensor other memory meanwhile
+                step.data[step.inputs], step.strides[step.inputs] = saved.data, cg_itemsize[self.dtype]
+            step.inputs += 1
+        self.step_count += 1
+        return 0
+
+    cdef int follow(self, Run* run) except -1:
+        """Add the nodes that would run next, as long as their gradient comes from the chain alone."""
+        cdef Py_ssize_t next
+        cdef State* state
+        cdef int k = 0, slot
+        while k < len(self.outgoing):
+            next, _, slot = self.outgoing[k]
+            state = &run.states[next]
+            # Accumulators run at once, so a node that follows runs before all that is ready but them.
+            if (state.waiting == 1 and state.needed and not state.captured and state.outputs == 1 and state.single is NULL
+                    and isinstance(<object>state.node, ElementwiseNode)
+                    and (run.ready == 0 or run.states[run.heap[0]].priority < state.priority)
+                    and self.precedes(run, k, state) and self.add_node(run, next, slot)):
+                del self.outgoing[k]
+                k = 0
+            else:
+                k += 1
+        return 0
+
+    cdef bint precedes(self, Run* run, int k, State* state) except -1:
+        """Say whether a node would run before the others that the chain's gradients go to, but for leaves without hooks."""
+        cdef Py_ssize_t next
+        cdef Node node
+        cdef int j
+        for j in range(<int>len(self.outgoing)):
+            next = self.outgoing[j][0]
+            node = <Node>run.states[next].node
+            if j == k or run.states[next].priority < state.priority:
+                continue
+            if not node.flags & NODE_ACCUMULATES or node.hooks is not None or leaf_of(node).extra is not None:
+                return False
+        return True
+
+
+cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
+    """Compute a ready node and those that follow it; False where there is no gain, or something could tell the difference."""
+    cdef State* state = &run.states[index]
+    cdef TensorImpl g
+    cdef Chain chain
+    cdef PyObject* part
+    cdef Py_ssize_t next
+    cdef int k, failed, number, slot
+    if (special_active or anomaly_mode or grad_mode()[0] or state.single is NULL or (<TensorImpl>state.single).count < SMALLEST
+            or state.captured or not isinstance(<object>state.node, ElementwiseNode)):
+        return False
+    chain = Chain.__new__(Chain)
+    chain.own = is_unique(state.single)
+    g = <TensorImpl>state.single
+    chain.dtype, chain.total = g.dtype_nr, g.count
+    chain.wholes, chain.outgoing, chain.skipped, chain.alive = [g], [], [], [g.storage]
+    chain.slots[0].data, chain.slots[0].stride, chain.slot_count = g.data, cg_itemsize[g.dtype_nr], 1
+    if not g.flags & CONTIGUOUS:
+        if not is_one_number(g):
+            return False
+        chain.slots[0].stride = 0
+    elif not g.storage.padded:
+        return False
+    if not chain.add_node(run, index, 0):
+        return False
+    chain.follow(run)
+    if chain.step_count < 2:
+        return False
+    assign(chain, g)
+    with nogil:
+        failed = run_program(chain.slots, chain.slot_count, chain.steps, chain.step_count, chain.dtype, chain.total, chain.cost)
+    if failed:
+        raise MemoryError("no memory for the blocks of a backward")
+    for k in range(chain.node_count):
+        state = &run.states[chain.nodes[k]]
+        if k:
+            state.waiting = 0
+        if not keep_graph:
+            (<Node>state.node).release()
+    for next in chain.skipped:
+        run.states[next].waiting -= 1
+    for next, number, slot in chain.outgoing:
+        part = <PyObject*>chain.wholes[slot]
+        Py_INCREF(<object>part)
+        collect(&grads_of(&run.states[next])[number], part)
+        run.states[next].waiting -= 1
+        if run.states[next].waiting == 0:
+            push_ready(run, next)
+    state = &run.states[index]
+    Py_DECREF(g)
+    state.single = NULL
+    return True
+
+
+cdef bint is_one_number(TensorImpl g) noexcept:
+    """Say whether all elements are the same one, as in the gradient of a sum."""
+    cdef int d
+    for d in range(g.ndim):
+        if g.strides[d] and g.sizes[d] > 1:
+            return False
+    return True
+
+
+cdef int assign(Chain chain, TensorImpl g) except -1:
+    """Give whole arrays to the gradients that leave the chain; the last may take the memory of the gradient the chain starts from."""
+    cdef set leaving = {slot for _, _, slot in chain.outgoing}
+    cdef int k, last = -1
+    cdef bint own = chain.own and 0 not in leaving and chain.slots[0].stride != 0
+    for k in range(chain.step_count):
+        if chain.steps[k].source == 0:
+            last = k
+    for k in range(chain.step_count - 1, -1, -1):
+        slot = chain.steps[k].target
+        if slot not in leaving:
+            continue
+        if own and k >= last:
+            own = False
+            chain.wholes[slot] = g
+        else:
+            chain.wholes[slot] = empty_like(g, chain.dtype)
+        chain.slots[<int>slot].data = (<TensorImpl>chain.wholes[slot]).data
+    return 0

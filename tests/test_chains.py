@@ -1,0 +1,170 @@
+"""Elementwise nodes that a backward computes together, block by block: the same bits as one by one, the same errors."""
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from cygrad.ops import ELEMENTWISE
+from samples import array_of, operands, same_bits, threads
+
+SIZE = (1 << 17) + 13       # no whole number of blocks, nor of vectors
+FLOATS = ("float32", "float64")
+
+
+def leaves(count, dtype="float64", size=SIZE):
+    stream = np.random.default_rng(count)
+    return [cg.tensor(stream.uniform(0.3, 0.9, size).astype(dtype), requires_grad=True) for _ in range(count)]
+
+
+def one_by_one(results):
+    """Hooks on the nodes keep them from being computed together."""
+    for result in results:
+        result.grad_fn.register_prehook(lambda grads: None)
+
+
+def gradients(program, dtype="float64", alone=False, weight=None, **options):
+    """Return the gradients of a program, which returns all its results, the last of them what is differentiated."""
+    inputs = leaves(4, dtype)
+    results = program(*inputs)
+    if alone:
+        one_by_one(results)
+    total = results[-1].sum() if weight is None else results[-1]
+    return [None if found is None else array_of(found) for found in cg.autograd.grad(total, inputs, weight, allow_unused=True, **options)]
+
+
+def composite(a, b, c, d):
+    x = a * b
+    y = x + c
+    z = y.tanh()
+    return x, y, z, z * d
+
+
+def unary(a, b, c, d):
+    results = [a.exp()]
+    for name in ("sin", "tanh", "sigmoid", "square", "exp", "log1p", "sqrt", "neg", "expm1", "atan", "cos", "erf", "sinh", "relu"):
+        results.append(getattr(results[-1], name)())
+    return results
+
+
+def scalars(a, b, c, d):
+    x = a * 2.0
+    y = 3.0 / x
+    z = y - b
+    return x, y, z, z ** 3
+
+
+def meeting(a, b, c, d):
+    """Gradients that meet: x is used twice, and so is a."""
+    x = a * b
+    y = x * x
+    z = x.sin()
+    w = y - z
+    return x, y, z, w, w * a
+
+
+PROGRAMS = [composite, unary, scalars, meeting]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_bits_are_those_of_nodes_one_by_one(program, dtype):
+    for weight in (None, cg.tensor(np.random.default_rng(9).uniform(-1, 1, SIZE).astype(dtype))):
+        for together, alone in zip(gradients(program, dtype, weight=weight), gradients(program, dtype, True, weight), strict=True):
+            assert (together is None) == (alone is None)
+            assert together is None or same_bits(together, alone)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_bits_do_not_depend_on_the_threads(program):
+    found = []
+    for count in (1, 2, 3):
+        with threads(count, parallel=False):
+            found.append(gradients(program))
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            assert a is b is None or same_bits(a, b)
+
+
+@pytest.mark.parametrize("name", [name for name, row in ELEMENTWISE.items() if row.partials and not row.masks])
+def test_every_row_in_a_chain(name):
+    row = ELEMENTWISE[name]
+    arrays = operands(row, "float64", [(SIZE,)] * len(row.operands))
+    found = []
+    for alone in (False, True):
+        inputs = [cg.tensor(array, requires_grad=True) for array in arrays]
+        before = [x * 1.0 for x in inputs]
+        middle = cg._core.dispatch.ops[name](*before)
+        after = middle * middle
+        if alone:
+            one_by_one([*before, middle, after])
+        found.append([array_of(g) for g in cg.autograd.grad(after.sum(), inputs)])
+    assert all(map(same_bits, *found))
+
+
+def test_what_was_given_stays():
+    """Weights and saved values are read only; a gradient that the user holds is not written over."""
+    inputs, weight = leaves(4), cg.ones(SIZE, dtype=cg.float64)
+    before = [array_of(x) for x in inputs]
+    results = composite(*inputs)
+    first = cg.autograd.grad(results[-1], inputs, weight, retain_graph=True)
+    kept = [array_of(g) for g in first]
+    results[-1].backward(weight)
+    assert (array_of(weight) == 1).all()
+    assert all(map(same_bits, map(array_of, inputs), before))
+    assert all(map(same_bits, map(array_of, first), kept))
+    assert all(same_bits(array_of(x.grad), g) for x, g in zip(inputs, kept, strict=True))
+    assert len({x.grad.data_ptr() for x in inputs}) == 4
+
+
+def test_a_change_in_place_is_found_within_a_chain():
+    a, b, c, d = leaves(4)
+    x, y, z, w = composite(a, b, c, d)
+    with cg.no_grad():
+        b.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        w.sum().backward()
+    assert a.grad is None
+
+
+def test_hooks_see_every_gradient_in_torchs_order():
+    a, b, c, d = leaves(4)
+    x, y, z, w = composite(a, b, c, d)
+    seen = []
+    for name, tensor in {"x": x, "z": z, "a": a, "c": c, "d": d}.items():
+        tensor.register_hook(lambda g, name=name: seen.append(name))
+    w.sum().backward()
+    assert seen == ["z", "d", "c", "x", "a"] or seen == ["d", "z", "c", "x", "a"]
+
+
+def test_the_graph_is_freed_or_kept():
+    inputs = leaves(4)
+    results = composite(*inputs)
+    total = results[-1].sum()
+    total.backward(retain_graph=True)
+    total.backward()
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        total.backward()
+    single = gradients(composite)
+    assert all(np.array_equal(array_of(x.grad), 2 * g) for x, g in zip(inputs, single, strict=True))
+
+
+def test_what_nobody_asks_for_is_not_computed():
+    a, b, c, d = leaves(4)
+    results = composite(a, b, c, d)
+    (of_c,) = cg.autograd.grad(results[-1].sum(), c, retain_graph=True)
+    assert same_bits(array_of(of_c), gradients(composite)[2])
+    (of_y,) = cg.autograd.grad(results[-1].sum(), results[1])
+    assert same_bits(array_of(of_y), array_of(of_c))
+
+
+def test_other_layouts_and_dtypes_go_one_by_one():
+    a = cg.rand(400, 400, dtype=cg.float64, requires_grad=True)
+    b = cg.rand(400, 1, dtype=cg.float64, requires_grad=True)
+    y = (a.T * b).tanh() * a
+    of_a, of_b = cg.autograd.grad(y.sum(), (a, b), create_graph=False)
+    recorded = cg.autograd.grad(((a.T * b).tanh() * a).sum(), (a, b), create_graph=True)
+    np.testing.assert_allclose(array_of(of_a), array_of(recorded[0]), rtol=1e-12)
+    np.testing.assert_allclose(array_of(of_b), array_of(recorded[1]), rtol=1e-12)
+    x = leaves(1, "float32")[0]
+    (mixed,) = cg.autograd.grad((x.double() * 2).sin().sum(), x)
+    assert mixed.dtype == cg.float32

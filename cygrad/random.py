@@ -448,6 +448,9 @@ def _drawn(
         for level in levels:
             result = level.leave(result)
         return result
+    if batched_level(out) is not None or _levels_that_differ():
+        raise RuntimeError("vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants "
+                           "as a workaround")
     if out.requires_grad and is_grad_enabled():
         raise RuntimeError(
             "functions with out=... arguments don't support automatic differentiation, "

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from cygrad.func import grad, jvp, vmap
+from cygrad.func import grad, jacfwd, jvp, vmap
 from samples import array_of, as_tuple, nothing_left  # noqa: F401 - a fixture
 
 F = cg.tensor(np.random.default_rng(0).permutation(24).reshape(4, 2, 3) / 7 - 1.7)     # four examples
@@ -222,6 +222,32 @@ def test_errors_of_some_examples():
         vmap(lambda x, i: x.index_select(1, i))(F, I - 1)
     with pytest.raises(RuntimeError, match="index 1 is out of bounds for dimension 0 with size 1"):
         vmap(lambda x, i: x[0, 0].gather(0, i))(F, I)
+
+
+# ----- Random numbers -----
+@pytest.mark.parametrize("call", [
+    lambda **options: vmap(lambda x: cg.rand(3) + 0 * x, **options)(F[:, 0]),
+    lambda **options: jacfwd(lambda x: cg.rand(3) * x, **options)(cg.ones(3)).diagonal(),
+], ids=["vmap", "jacfwd"])
+def test_the_same_numbers_for_all_chunks(call):
+    cg.manual_seed(1)
+    together, following = array_of(call(randomness="same")), cg.rand(1).item()
+    cg.manual_seed(1)
+    np.testing.assert_array_equal(array_of(call(randomness="same", chunk_size=2)), together)
+    assert cg.rand(1).item() == following
+    rows = array_of(vmap(lambda x: cg.rand(3) + 0 * x, randomness="different", chunk_size=2)(F[:, 0]))
+    assert len({row.tobytes() for row in rows}) == 4
+
+
+def test_random_numbers_written_into_a_tensor():
+    for randomness in ("different", "same"):
+        with pytest.raises(RuntimeError, match="vmap: We do not support calling out variants of random operations inside of vmap"):
+            vmap(lambda x: cg.rand(2, 3, out=x), randomness=randomness)(F.clone())
+    out = cg.zeros(3)
+    with pytest.raises(RuntimeError, match="vmap: We do not support calling out variants"):
+        vmap(lambda x: cg.rand(3, out=out), randomness="different")(F)
+    vmap(lambda x: cg.rand(3, out=out), randomness="same")(F)
+    assert out.all()
 
 
 # ----- What one example has not of its own -----

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import cygrad.random as random
 from cygrad._core.levels import enter_level, exit_level
 from cygrad.creation import eye, zeros
 from cygrad.operators import functions
@@ -25,17 +26,26 @@ def basis(tensors: Sequence[Any]) -> list[Any]:
     return parts
 
 
+def chunks(count: int, size: int, randomness: str) -> Iterator[tuple[int, int]]:
+    """Yield start and length of so many rows at a time, at least once; with the same random numbers where all rows are to have them."""
+    state = random.get_rng_state() if randomness == "same" and count > size else None
+    for start in range(0, max(count, 1), max(size, 1)):
+        if start and state is not None:
+            random.set_rng_state(state)
+        yield start, min(size, count - start)
+
+
 def in_chunks(compute: Callable[[list[Any]], list[Any]], directions: list[Any], chunk_size: int | None, randomness: str = "error"
               ) -> list[Any]:
     """Apply a function to rows of tensors, all at once or some at a time."""
     count = len(directions[0]) if directions else 0
     size = count if chunk_size is None else chunk_size
-    chunks: list[list[Any]] = []
-    for start in range(0, max(count, 1), max(size, 1)):
-        parts = directions if size >= count else [rows.narrow(0, start, min(size, count - start)) for rows in directions]
+    found: list[list[Any]] = []
+    for start, length in chunks(count, size, randomness):
+        parts = directions if size >= count else [rows.narrow(0, start, length) for rows in directions]
         level = enter_level(len(parts[0]), randomness)
         try:
-            chunks.append([level.enter(item) for item in compute([level.leave(part) for part in parts])])
+            found.append([level.enter(item) for item in compute([level.leave(part) for part in parts])])
         finally:
             exit_level(level)
-    return chunks[0] if len(chunks) == 1 else [functions["cat"](list(column)) for column in zip(*chunks, strict=True)]
+    return found[0] if len(found) == 1 else [functions["cat"](list(column)) for column in zip(*found, strict=True)]

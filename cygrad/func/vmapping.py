@@ -8,6 +8,7 @@ from typing import Any
 
 from cygrad._core.levels import enter_level, exit_level
 from cygrad._core.tensor import TensorImpl
+from cygrad.autograd.batches import chunks
 from cygrad.operators import functions
 from cygrad.pytree import broadcast_prefix, tree_flatten, tree_unflatten
 
@@ -160,12 +161,11 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
         size = _batch_size(leaves, dims)
         if chunk_size is None or chunk_size >= size:
             return _batched(func, leaves, dims, spec, size, out_dims, randomness, keywords)
-        chunks = []
-        for start in range(0, size, chunk_size):
-            count = min(chunk_size, size - start)
+        found = []
+        for start, count in chunks(size, chunk_size, randomness):
             parts = [leaf if dim is None else leaf.narrow(dim, start, count) for leaf, dim in zip(leaves, dims, strict=True)]
-            chunks.append(_batched(func, parts, dims, spec, count, out_dims, randomness, keywords))
-        return _joined(func, chunks, out_dims)
+            found.append(_batched(func, parts, dims, spec, count, out_dims, randomness, keywords))
+        return _joined(func, found, out_dims)
 
     return batched
 

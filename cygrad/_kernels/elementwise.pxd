@@ -25,10 +25,14 @@ cdef extern from "kernels.h" nogil:
         cg_loop streams[8]
     int cg_team_size()
 
+cdef extern from "streams.h" nogil:
+    void cg_stream_copy(char* out, const char* block, size_t nbytes) noexcept
+    void cg_stream_end() noexcept
+
 cdef enum:
     MAX_DIMS = 64       # as in torch and NumPy 2
     MAX_OPERANDS = 6    # inputs and the output of one kernel
-    STREAM_BYTES = 1 << 22      # of a thread's part of an output from which no cache will hold it until it is read
+    STREAM_BYTES = 1 << 21      # of a thread's part of an output from which no cache will hold it until it is read
 
 cdef struct Operand:
     char* data

@@ -216,6 +216,8 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
             walk(&operands[output], ndim, shape, index, n, scratch[output],
                  cast(operands[output].loop_dtype, operands[output].dtype), True)
         index += n
+    if stream:
+        cg_stream_end()
 
 
 cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,

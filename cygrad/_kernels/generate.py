@@ -42,10 +42,10 @@ def elementwise_loop(name, directive, row, tree, inputs, dtype, out_type, stream
     expression = f"({expression}) != 0" if out_type == "uint8_t" and dtype.name == "bool" else expression
     blocked = FORMULA.uses_vector_mathematics(tree)
     start = "CG_LOOP(T, n) {" if not blocked else "CG_BLOCKS(T, n) { const intptr_t i = first + k;"
-    store, end = f"out[i] = {expression}; }}", ""
+    store = f"out[i] = {expression}; }}"
     if stream:
         start = "CG_VECTORS(T, n) { CG_VECTOR(T); CG_LANE(T) { const intptr_t i = first + k;"
-        store, end = f"vector[k] = {expression}; }} cg_stream(out + first, vector); }}", "CG_STREAM_END(); "
+        store = f"vector[k] = {expression}; }} cg_stream(out + first, vector); }}"
     form = "stream" if stream else "loop"
     body = [f"static void {form}_{name}_{dtype.name}(char *const *p, const intptr_t *s, intptr_t n, const void *c) {{",
             f"    typedef {dtype.c_type} T CG_UNUSED; {out_type} *out = ({out_type} *)p[{len(inputs)}]; (void)s; (void)c;"]
@@ -56,7 +56,7 @@ def elementwise_loop(name, directive, row, tree, inputs, dtype, out_type, stream
     for condition, constant in [*scalars, ("", ())]:
         before = "".join(f"const {types[operand]} {operand} CG_UNUSED = *p_{operand}; " for operand in constant)
         inside = "".join(f"const {types[operand]} {operand} CG_UNUSED = p_{operand}[i]; " for operand in inputs if operand not in constant)
-        body += [f"    {condition}{{ {before}{start} {inside}", directive, f"        {store} {end}return; }}"]
+        body += [f"    {condition}{{ {before}{start} {inside}", directive, f"        {store} return; }}"]
     return "\n".join([*body, "}"])
 
 

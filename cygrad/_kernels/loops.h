@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "kernels.h"
+#include "streams.h"
 #include "vecmath.h"
 #include "inversemath.h"
 #include "integermath.h"
@@ -24,25 +25,18 @@
 #define CG_LANE(T) _Pragma("omp simd") for (intptr_t k = 0; k < CG_VL(T); k++)
 #define CG_BLOCKS(T, n) CG_VECTORS(T, n) CG_LANE(T)
 
-/* A vector of an output that no cache holds is written past the caches: memory is not read first to be written whole. */
+/* A whole vector of a stream; the driver ends the streams of a thread (cg_stream_end). */
 #define CG_VECTOR(T) T CG_ALIGNED vector[CG_VL(T)]
 #define CG_ALIGNED __attribute__((aligned(CG_VECTOR_BYTES)))
-#if defined(__x86_64__)
-#include <immintrin.h>
 static inline void cg_stream(void *out, const void *block) {
-#if CG_VECTOR_BYTES == 64
+#if defined(__x86_64__) && CG_VECTOR_BYTES == 64
     _mm512_stream_si512((__m512i *)out, _mm512_load_si512(block));
-#elif CG_VECTOR_BYTES == 32
+#elif defined(__x86_64__) && CG_VECTOR_BYTES == 32
     _mm256_stream_si256((__m256i *)out, _mm256_load_si256((const __m256i *)block));
 #else
-    _mm_stream_si128((__m128i *)out, _mm_load_si128((const __m128i *)block));
+    cg_stream_copy(out, block, CG_VECTOR_BYTES);
 #endif
 }
-#define CG_STREAM_END() _mm_sfence()
-#else
-static inline void cg_stream(void *out, const void *block) { memcpy(out, block, CG_VECTOR_BYTES); }
-#define CG_STREAM_END()
-#endif
 
 /* Lanes of a dense reduction: the same number on every instruction set, for the same bits. */
 #define CG_LANES 64

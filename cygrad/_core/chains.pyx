@@ -11,24 +11,23 @@ from cygrad._core.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_RELEASED, RES
 from cygrad._core.run cimport Run, State, find_state, grads_of, push_ready
 from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty_like, is_unique, special_active
 from cygrad._kernels.elementwise cimport cg_itemsize
-from cygrad._kernels.program cimport MAX_SLOTS, MAX_STEPS, Slot, Step, run_program
+from cygrad._kernels.program cimport MAX_SLOTS, MAX_STEPS, Program, Step, add_array, add_block, run_program
 
 cdef enum:
     SMALLEST = 1 << 17      # elements from which memory counts more than calls
     MAX_NODES = 12          # a signal is answered between chains
+    SLOTS = RESULT + 2      # that a partial needs at most
 
 
 @cython.final
 cdef class Chain:
-    """What a program is made of, while the engine gathers its nodes."""
-    cdef Slot slots[MAX_SLOTS]
-    cdef Step steps[MAX_STEPS]
+    """A program, while the engine gathers its nodes; slot 0 is the gradient it starts from."""
+    cdef Program program
     cdef Py_ssize_t nodes[MAX_NODES]        # states
     cdef int slot_of_node[MAX_NODES]
-    cdef int slot_count, step_count, node_count, dtype, cost
-    cdef intptr_t total
+    cdef int node_count
     cdef bint own           # nobody else holds the gradient that the chain starts from
-    cdef list wholes        # by slot: the tensor of a whole array, or None
+    cdef dict wholes        # by slot: the tensor of an output that leaves
     cdef list outgoing      # (state, output number, slot) of gradients that leave the chain
     cdef list skipped       # states that an edge leads to whose gradient nobody asked for
     cdef list alive         # what the steps read
@@ -42,12 +41,12 @@ cdef class Chain:
         cdef Py_ssize_t next
         cdef int k, output_nr, out, place = self.node_count
         node = <ElementwiseNode>run.states[index].node
-        if not self.fits(node, self.slots[slot].stride == 0):
+        if not self.fits(node, self.program.slots[slot].stride == 0):
             return False
         op = <Op>node.op
         self.nodes[place], self.slot_of_node[place] = index, slot
         self.node_count += 1
-        self.cost = max(self.cost, op.cost)
+        self.program.cost = max(self.program.cost, op.cost)
         for k in range(op.arity):
             target = edge(node, k, &output_nr)
             if target is None:
@@ -59,11 +58,7 @@ cdef class Chain:
                 continue
             out = slot
             if op.partial_form[k] == KERNEL:
-                out = self.slot_count
-                self.slot_count += 1
-                self.slots[out].data, self.slots[out].stride = NULL, cg_itemsize[self.dtype]
-                self.wholes.append(None)
-                self.add_step(node, op, k, slot, out)
+                out = self.add_step(node, op, k, slot)
             self.outgoing.append((next, output_nr, out))
         return True
 
@@ -73,13 +68,13 @@ cdef class Chain:
         cdef TensorImpl saved
         cdef object kept
         cdef int k, j, inputs
-        if (node.hooks is not None or node.params is not None or node.flags & (NODE_RELEASED | NODE_PACKED) or node.dtype != self.dtype
-                or op.masks or self.step_count + op.arity > MAX_STEPS or self.node_count == MAX_NODES):
+        if (node.hooks is not None or node.params is not None or node.flags & (NODE_RELEASED | NODE_PACKED) or node.dtype != self.program.dtype or op.masks or self.node_count == MAX_NODES
+                or self.program.step_count + op.arity > MAX_STEPS or self.program.slot_count + op.arity * SLOTS > MAX_SLOTS):
             return False
         for k in range(op.arity):
             if (node.next0 if k == 0 else node.next1 if k == 1 else node.next2) is None:
                 continue
-            if node.input_dtypes[k] != self.dtype:
+            if node.input_dtypes[k] != self.program.dtype:
                 return False
             if op.partial_form[k] != KERNEL:
                 continue
@@ -93,33 +88,34 @@ cdef class Chain:
                         return False
                     continue
                 saved = <TensorImpl>kept
-                if (saved.count != self.total or saved.dtype_nr != self.dtype or not saved.flags & CONTIGUOUS
+                if (saved.count != self.program.total or saved.dtype_nr != self.program.dtype or not saved.flags & CONTIGUOUS
                         or not saved.storage.padded):
                     return False
             if one_number and (inputs != 2 or op.partial_kernel[k].blocked):
                 return False
         return True
 
-    cdef int add_step(self, ElementwiseNode node, Op op, int k, int source, int target) except -1:
-        """Add the loop of a partial; RuntimeError if what it reads was changed in place."""
-        cdef Step* step = &self.steps[self.step_count]
+    cdef int add_step(self, ElementwiseNode node, Op op, int k, int slot) except -1:
+        """Add the loop of a partial and return the slot of its output; RuntimeError if what it reads was changed in place."""
+        cdef Step* step = &self.program.steps[self.program.step_count]
         cdef TensorImpl saved
         cdef int j
-        step.kernel, step.inputs, step.source, step.target = op.partial_kernel[k], 1, source, target
+        step.kernel, step.inputs, step.slots[0] = op.partial_kernel[k], 1, slot
         step.params = node.constants if op.params else NULL
         for j in range(RESULT + 1):
             if not op.partial_reads[k] >> j & 1:
                 continue
             saved = node.unpack(j)
             if saved is None:
-                step.data[step.inputs], step.strides[step.inputs] = <char*>&node.scalars[j], 0
+                step.slots[step.inputs] = add_array(&self.program, <char*>&node.scalars[j], 0)
             else:
                 self.alive.append(saved)
                 self.alive.append(saved.storage)        # other threads may give a tensor other memory meanwhile
-                step.data[step.inputs], step.strides[step.inputs] = saved.data, cg_itemsize[self.dtype]
+                step.slots[step.inputs] = add_array(&self.program, saved.data, cg_itemsize[self.program.dtype])
             step.inputs += 1
-        self.step_count += 1
-        return 0
+        step.slots[step.inputs] = add_block(&self.program)
+        self.program.step_count += 1
+        return step.slots[step.inputs]
 
     cdef int follow(self, Run* run) except -1:
         """Add the nodes that would run next, as long as their gradient comes from the chain alone."""
@@ -162,32 +158,26 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     cdef Chain chain
     cdef PyObject* part
     cdef Py_ssize_t next
-    cdef int k, failed, number, slot
+    cdef int k, number, slot
     if (special_active or anomaly_mode or grad_mode()[0] or state.single is NULL or (<TensorImpl>state.single).count < SMALLEST
             or state.captured or not isinstance(<object>state.node, ElementwiseNode)):
         return False
     chain = Chain.__new__(Chain)
     chain.own = is_unique(state.single)
     g = <TensorImpl>state.single
-    chain.dtype, chain.total = g.dtype_nr, g.count
-    chain.wholes, chain.outgoing, chain.skipped, chain.alive = [g], [], [], [g.storage]
-    chain.slots[0].data, chain.slots[0].stride, chain.slot_count = g.data, cg_itemsize[g.dtype_nr], 1
-    if not g.flags & CONTIGUOUS:
-        if not is_one_number(g):
-            return False
-        chain.slots[0].stride = 0
-    elif not g.storage.padded:
+    chain.program.dtype, chain.program.total = g.dtype_nr, g.count
+    chain.wholes, chain.outgoing, chain.skipped, chain.alive = {0: g}, [], [], [g.storage]
+    if not g.flags & CONTIGUOUS and not is_one_number(g) or g.flags & CONTIGUOUS and not g.storage.padded:
         return False
+    add_array(&chain.program, g.data, cg_itemsize[g.dtype_nr] if g.flags & CONTIGUOUS else 0)
     if not chain.add_node(run, index, 0):
         return False
     chain.follow(run)
-    if chain.step_count < 2:
+    if chain.program.step_count < 2:
         return False
     assign(chain, g)
     with nogil:
-        failed = run_program(chain.slots, chain.slot_count, chain.steps, chain.step_count, chain.dtype, chain.total, chain.cost)
-    if failed:
-        raise MemoryError("no memory for the blocks of a backward")
+        run_program(&chain.program)
     for k in range(chain.node_count):
         state = &run.states[chain.nodes[k]]
         if k:
@@ -221,19 +211,22 @@ cdef bint is_one_number(TensorImpl g) noexcept:
 cdef int assign(Chain chain, TensorImpl g) except -1:
     """Give whole arrays to the gradients that leave the chain; the last may take the memory of the gradient the chain starts from."""
     cdef set leaving = {slot for _, _, slot in chain.outgoing}
+    cdef Program* program = &chain.program
+    cdef Step* step
     cdef int k, last = -1
-    cdef bint own = chain.own and 0 not in leaving and chain.slots[0].stride != 0
-    for k in range(chain.step_count):
-        if chain.steps[k].source == 0:
+    cdef bint own = chain.own and 0 not in leaving and program.slots[0].stride != 0
+    for k in range(program.step_count):
+        if program.steps[k].slots[0] == 0:
             last = k
-    for k in range(chain.step_count - 1, -1, -1):
-        slot = chain.steps[k].target
+    for k in range(program.step_count - 1, -1, -1):
+        step = &program.steps[k]
+        slot = step.slots[step.inputs]
         if slot not in leaving:
             continue
         if own and k >= last:
             own = False
             chain.wholes[slot] = g
         else:
-            chain.wholes[slot] = empty_like(g, chain.dtype)
-        chain.slots[<int>slot].data = (<TensorImpl>chain.wholes[slot]).data
+            chain.wholes[slot] = empty_like(g, program.dtype)
+        program.slots[<int>slot].data = (<TensorImpl>chain.wholes[slot]).data
     return 0

@@ -5,7 +5,7 @@ Nothing here copies or records. `strided` takes what came from outside, so it ch
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._core.storage cimport Storage, dtype_number
+from cygrad._core.storage cimport dtype_number, owner_of
 from cygrad._core.levels cimport is_special, share
 from cygrad._core.tensor cimport TensorImpl, new_instance, new_tensor, special_active, tensor_type
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
@@ -31,10 +31,7 @@ def as_instance(TensorImpl source not None, cls, bint view=False):
 
 def storages(TensorImpl tensor not None):
     """Return the tensor's Storage and the one that owns its memory: the same, but for `.data`."""
-    cdef Storage root = tensor.storage
-    while isinstance(root.owner, Storage):
-        root = root.owner
-    return tensor.storage, root
+    return tensor.storage, owner_of(tensor.storage)
 
 
 def storage_bytes(TensorImpl tensor not None):

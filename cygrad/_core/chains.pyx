@@ -6,6 +6,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport intptr_t
 
 from cygrad._core.accumulation cimport collect
+from cygrad._core.deferred cimport settle
 from cygrad._core.dispatch cimport ElementwiseNode, KERNEL, Op
 from cygrad._core.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_RELEASED, RESULT, Node, anomaly_mode, edge, grad_mode, leaf_of
 from cygrad._core.run cimport Run, State, find_state, grads_of, push_ready
@@ -162,6 +163,7 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     if (special_active or anomaly_mode or grad_mode()[0] or state.single is NULL or (<TensorImpl>state.single).count < SMALLEST
             or state.captured or not isinstance(<object>state.node, ElementwiseNode)):
         return False
+    settle()
     chain = Chain.__new__(Chain)
     chain.own = is_unique(state.single)
     g = <TensorImpl>state.single

@@ -7,6 +7,7 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, intptr_t
 from libc.string cimport memcpy, memset
 
+from cygrad._core.deferred cimport defer, settle
 from cygrad._core.inplace cimport as_before, check_in_place, cut_history, rebase, take_history
 from cygrad._core.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach, connect, finish_node_type, grad_mode, init_node,
                                 with_own_history)
@@ -59,6 +60,7 @@ cdef inline TensorImpl map_simple(const cg_kernel* kernel, int dtype, int out_dt
     cdef TensorImpl result = empty_like(<TensorImpl>values[0].tensor, out_dtype) if target is None else target
     cdef char* pointers[3]
     cdef intptr_t strides[2]
+    settle()
     strides[0] = strides[1] = cg_itemsize[dtype]
     pointers[0] = (<TensorImpl>values[0].tensor).data
     if count == 2:
@@ -229,7 +231,11 @@ cdef TensorImpl plain(Op op, Value* values, const double* params, TensorImpl tar
         pack_params(op, params, dtype, converted_params)
         loop_params = converted_params
     if target is None:
-        result = map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, None)
+        result = None
+        if recorded and not op.masks and not op.bool_result:
+            result = defer(op.kernel, dtype, op.arity, values, loop_params, op.cost)
+        if result is None:
+            result = map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, None)
         if recorded:
             attach(result, node_of(op, dtype, values, result, converted_params if op.params else NULL, False), 0)
         return result

@@ -14,7 +14,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport strcmp
 
 from cygrad._core.interop cimport fix_strides
-from cygrad._core.storage cimport DType, Storage, dtypes
+from cygrad._core.storage cimport DType, Storage, dtypes, expose, unexpose
 from cygrad._core.tensor cimport REQUIRES_GRAD, TensorImpl, new_tensor
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
@@ -75,7 +75,8 @@ cdef struct Exported:
 cdef void free_exported(Exported* exported) noexcept nogil:
     if Py_IsInitialized():                  # else the storage is gone with the interpreter
         with gil:
-            Py_DECREF(<object>exported.storage)
+            unexpose(<Storage>exported.storage)
+            Py_DECREF(<Storage>exported.storage)
     free(exported)
 
 
@@ -133,6 +134,7 @@ def export(TensorImpl tensor not None, bint versioned, bint copied):
         free(exported)
         raise
     exported.storage = <PyObject*>tensor.storage
+    expose(tensor.storage)
     Py_INCREF(tensor.storage)
     return capsule
 

@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Memory shared with NumPy and other buffers (see interop.pxd)."""
+cimport cython
 cimport numpy
 from libc.stdint cimport intptr_t
 
-from cygrad._core.storage cimport DType, Storage, dtypes, storage_of_buffer
+from cygrad._core.storage cimport DType, Storage, dtypes, expose, storage_of_buffer, unexpose
 from cygrad._core.tensor cimport BATCHED, TensorImpl, new_tensor, span
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
@@ -24,8 +25,20 @@ for _type in (numpy.longlong, numpy.long, numpy.intc):
 cdef list type_by_number = [numpy.dtype(dtype.name).num for dtype in dtypes]
 
 
+@cython.final
+@cython.no_gc
+cdef class Export:
+    """What a NumPy array has for its base: it keeps the memory of a tensor alive, and counts as long as it lives itself."""
+    cdef Storage storage
+
+    def __dealloc__(self):
+        if self.storage is not None:
+            unexpose(self.storage)
+
+
 cdef object array_of(TensorImpl tensor):
     """Return a NumPy array over the memory of a tensor; it keeps the storage alive."""
+    cdef Export export
     cdef numpy.npy_intp shape[MAX_DIMS]
     cdef numpy.npy_intp strides[MAX_DIMS]
     cdef int d, flags = 0 if tensor.storage.readonly else numpy.NPY_ARRAY_WRITEABLE
@@ -35,8 +48,11 @@ cdef object array_of(TensorImpl tensor):
                            "such things outside of vmap.")
     for d in range(tensor.ndim):
         shape[d], strides[d] = tensor.sizes[d], tensor.strides[d] * cg_itemsize[tensor.dtype_nr]
+    export = Export.__new__(Export)
+    expose(tensor.storage)
+    export.storage = tensor.storage
     array = numpy.PyArray_New(numpy.ndarray, tensor.ndim, shape, type_by_number[tensor.dtype_nr], strides, tensor.data, 0, flags, None)
-    numpy.set_array_base(array, tensor.storage)
+    numpy.set_array_base(array, export)
     return array
 
 

@@ -8,6 +8,7 @@ cimport numpy
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
+from cygrad._core.deferred cimport settle
 from cygrad._core.rules cimport record, rule_op, wanted
 from cygrad._core.storage cimport dtypes
 from cygrad._core.tensor cimport TensorImpl, empty, sizes_tuple, view_of
@@ -102,6 +103,7 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
         return out
     for d in range(batch):
         steps[2][d] = out.strides[d] * size
+    settle()
     arguments[0], arguments[1], arguments[2] = a.data, b.data, out.data
     dims[0] = shape[batch - 1] if batch else 1
     dims[1], dims[2], dims[3] = n, inner, m

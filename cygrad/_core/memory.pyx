@@ -7,6 +7,7 @@ has saved of the tensor counts as changed.
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
+from cygrad._core.deferred cimport settle
 from cygrad._core.inplace cimport check_in_place
 from cygrad._core.node cimport attach
 from cygrad._core.tensor cimport (TensorImpl, checked_numel, empty, inherit_special, needs_grad, new_tensor, parse_sizes,
@@ -37,6 +38,7 @@ def resize_(TensorImpl self not None, *size, memory_format=None):
         source = new_tensor(self.storage, self.data, self.dtype_nr, ndim, sizes, NULL)
     else:
         source = empty(self.dtype_nr, ndim, sizes)
+        settle()
         memcpy(source.data, self.data, available)
     replace_memory(self, source, source.storage)
     return self

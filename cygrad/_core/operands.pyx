@@ -7,6 +7,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, intptr_t, uint8_t
 from libc.string cimport memcpy
 
+from cygrad._core.deferred cimport settle
 from cygrad._core.node cimport grad_mode, is_inference_mode, is_inference_suspended
 from cygrad._core.storage cimport count_change, dtypes
 from cygrad._core.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, empty, empty_strided, needs_grad, sizes_tuple, tensor_type)
@@ -140,6 +141,7 @@ cdef object broadcast_error(int count, const Value* values, int ndim):
 cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept:
     """Describe a tensor broadcast to a shape to the drivers."""
     cdef int d, offset = ndim - tensor.ndim, size = cg_itemsize[tensor.dtype_nr]
+    settle()
     operand.data, operand.dtype, operand.loop_dtype = tensor.data, tensor.dtype_nr, loop_dtype
     operand.padded = tensor.storage.padded
     for d in range(offset):

@@ -4,6 +4,7 @@ cimport cython
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
+from cygrad._core.deferred cimport fold_waiting, settle
 from cygrad._core.operands cimport fill_operand, write_out
 from cygrad._core.rules cimport RuleOp, record, wanted
 from cygrad._core.storage cimport dtype_number, dtypes
@@ -85,6 +86,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     if (x.flags & CONTIGUOUS and 0 < x.count <= BLOCK and not keepdim and dtype is None and out is None
             and (dim is None or x.ndim == 1 and type(dim) is int and (dim == 0 or dim == -1))):
         result = empty(op.kernel.out_dtype[x.dtype_nr], 0, NULL)
+        settle()
         run_small(op.kernel, x.dtype_nr, x.data, x.count, result.data)
         if op.rule is not None and wanted(x, None):
             record(op.rule, x, None, result, params_of(op.rule, x, dim, x.count))
@@ -105,7 +107,10 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     out_dtype = op.kernel.out_dtype[x.dtype_nr]
     result = empty(out_dtype, ndim, shape)
     if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1:
+        settle()
         run_small(op.kernel, x.dtype_nr, x.data, count, result.data)
+        failed = 0
+    elif count == x.count and fold_waiting(op.kernel, x, result.data):
         failed = 0
     elif x.count >= RELEASE_GIL:
         kept = shallow_copy(x)      # other threads may give the tensor other memory meanwhile

@@ -29,8 +29,17 @@ cdef class Storage:
     cdef bint borrowed      # from another Storage
     cdef readonly bint readonly
     cdef object owner       # a memoryview (foreign memory), another Storage (borrowed), or None
+    cdef int exports        # NumPy arrays and others that can reach the memory without asking
+    cdef int waiting        # its place among results that are not computed yet (deferred.pxd), from 1; else 0
     cdef cg_small small     # SMALL bytes and the padding
 
+ctypedef void (*forget_function)(Storage storage) noexcept
+ctypedef void (*compute_function)() noexcept
+
+cdef void set_deferred(forget_function forgets, compute_function computes) noexcept
+# Whoever gives away an address says so before, and may take it back.
+cdef void expose(Storage storage) noexcept
+cdef void unexpose(Storage storage) noexcept
 cdef list dtypes            # DType by number
 cdef int dtype_number(object dtype) except -1
 cdef int default_dtype() noexcept
@@ -44,6 +53,10 @@ cdef enum:
 cdef inline unsigned long long version_of(Storage storage) noexcept:
     """Return the number that every change of the memory makes larger; comparing two of them finds each change in between."""
     return storage.version if not storage.borrowed else storage.version + (<Storage>storage.owner).version
+
+cdef inline Storage owner_of(Storage storage) noexcept:
+    """Return the Storage that the memory belongs to: another one for a borrower."""
+    return <Storage>storage.owner if storage.borrowed else storage
 
 cdef inline unsigned long long visible_version(unsigned long long version) noexcept:
     return version & ((1ULL << VISIBLE_BITS) - 1)

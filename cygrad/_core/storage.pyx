@@ -122,8 +122,32 @@ cdef class Storage:
     """The memory behind one or more tensors."""
 
 
+cdef forget_function forget = NULL
+cdef compute_function compute = NULL
+
+
+cdef void set_deferred(forget_function forgets, compute_function computes) noexcept:
+    """Set what is told of the death of a result that waits, and what computes all that wait; the module of those, above, brings it."""
+    global forget, compute
+    forget, compute = forgets, computes
+
+
+cdef void expose(Storage storage) noexcept:
+    """Count one more who can reach the memory without asking: what is computed from it must not wait."""
+    cdef Storage owner = owner_of(storage)
+    compute()
+    owner.exports += 1
+
+
+cdef void unexpose(Storage storage) noexcept:
+    cdef Storage owner = owner_of(storage)
+    owner.exports -= 1
+
+
 cdef void release_memory(PyObject* object) noexcept:
     """Give back what a dying Storage owns."""
+    if (<Storage>object).waiting:
+        forget(<Storage>object)
     if (<Storage>object).padded:
         if (<Storage>object).data == (<Storage>object).small.bytes:
             count_live(-<Py_ssize_t>(<Storage>object).nbytes)
@@ -172,7 +196,7 @@ cdef Storage borrow(Storage parent):
     """Make a Storage over the same memory with a version counter of its own (`.data`)."""
     cdef Storage storage = Storage.__new__(Storage)
     # The memory's own Storage, so that changes through a borrower of a borrower are counted there too.
-    parent = <Storage>parent.owner if parent.borrowed else parent
+    parent = owner_of(parent)
     storage.owner, storage.data, storage.nbytes, storage.readonly = parent, parent.data, parent.nbytes, parent.readonly
     storage.borrowed = True
     return storage

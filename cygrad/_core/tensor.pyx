@@ -8,7 +8,7 @@ from libc.stdlib cimport free, malloc
 
 from cygrad._core.node cimport Hooks, NODE_ACCUMULATES, grad_mode, gradient_edge, hooks_of, is_inference_mode, refresh
 from cygrad._core.tracking cimport track_reachable
-from cygrad._core.storage cimport DType, Storage, borrow, count_change, dtypes, new_storage, visible_version
+from cygrad._core.storage cimport DType, Storage, borrow, count_change, dtypes, expose, new_storage, visible_version
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
 
 import warnings
@@ -344,6 +344,7 @@ cdef class TensorImpl:
     def data_ptr(self):
         """Return the address of the first element."""
         refuse_batched(self, "data_ptr()")
+        expose(self.storage)
         return <size_t>self.data if self.count else 0
 
     def is_contiguous(self):
@@ -383,6 +384,7 @@ cdef class TensorImpl:
             raise BufferError("the tensor is not contiguous: ask for strides, or use tensor.contiguous()")
         if not self.flags & CONTIGUOUS and flags & (PyBUF_C_CONTIGUOUS & ~PyBUF_STRIDES):
             raise BufferError("the tensor is not contiguous; use tensor.contiguous()")
+        expose(self.storage)
         strides = <Py_ssize_t*>malloc(2 * max(self.ndim, 1) * sizeof(Py_ssize_t))
         if strides is NULL:
             raise MemoryError()

@@ -23,10 +23,8 @@ cdef extern from "kernels.h" nogil:
         int blocked
         cg_loop loops[8]
         cg_loop streams[8]
+    ctypedef void (*cg_copy)(char* target, const char* block, intptr_t nbytes) noexcept nogil
     int cg_team_size()
-
-cdef extern from "streams.h" nogil:
-    void cg_stream_copy(char* out, const char* block, size_t nbytes) noexcept
     void cg_stream_end() noexcept
 
 cdef enum:
@@ -44,6 +42,7 @@ cdef struct Operand:
 cdef const cg_kernel* kernel(str name) except NULL
 cdef cg_cast cast(int source, int target) noexcept nogil
 cdef int vector_bytes() noexcept nogil
+cdef cg_copy stream_copy() noexcept nogil       # past the caches; whole vectors, both aligned to one
 cdef void gather(const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t n, char* target) noexcept nogil
 cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
               const void* params, int cost, bint fresh) noexcept nogil

@@ -16,6 +16,7 @@ cdef enum:
 cdef extern from "tables.h" nogil:
     const cg_kernel* cg_find_kernel(int level, const char* name)
     cg_cast cg_find_cast(int level, int source, int target)
+    cg_copy cg_find_stream_copy(int level)
 
 cdef int level = choose_isa()
 cdef int _vector_bytes = cg_isa_vector_bytes(level)
@@ -40,6 +41,10 @@ cdef const cg_kernel* kernel(str name) except NULL:
 
 cdef cg_cast cast(int source, int target) noexcept nogil:
     return cg_find_cast(level, source, target)
+
+
+cdef cg_copy stream_copy() noexcept nogil:
+    return cg_find_stream_copy(level)
 
 
 cdef int vector_bytes() noexcept nogil:

@@ -134,6 +134,7 @@ def elementwise_text() -> str:
     names = [d.name for d in DTYPES.DTYPES]
     parts += ["const cg_cast CG_TABLE(cg_casts)[CG_DTYPES][CG_DTYPES] = {",
               *("    {" + ", ".join(f"cast_{a}_{b}" for b in names) + "}," for a in names), "};"]
+    parts += ["CG_STREAM_COPY(stream_copy)", "const cg_copy CG_TABLE(cg_stream_copy) = stream_copy;"]
     return "\n".join(parts) + "\n"
 
 

@@ -13,6 +13,8 @@
 typedef void (*cg_loop)(char *const *pointers, const intptr_t *strides, intptr_t n, const void *params);
 typedef void (*cg_cast)(char *target, intptr_t target_stride, const char *source, intptr_t source_stride, intptr_t n);
 
+typedef void (*cg_copy)(char *target, const char *block, intptr_t nbytes);
+
 typedef struct {
     const char *name;
     int inputs;
@@ -33,6 +35,14 @@ typedef struct {
     signed char acc_dtype[CG_DTYPES], out_dtype[CG_DTYPES];
 } cg_reduction;
 
+/* What was written past the caches is in order for other threads only after this. */
+#ifdef __x86_64__
+#include <immintrin.h>
+static inline void cg_stream_end(void) { _mm_sfence(); }
+#else
+static inline void cg_stream_end(void) {}
+#endif
+
 #ifdef _OPENMP
 #include <omp.h>
 static inline int cg_team_size(void) { return omp_get_num_threads(); }
@@ -43,5 +53,6 @@ static inline int cg_team_size(void) { return 1; }
 #define CG_DECLARE_TABLES(level)                          \
     extern const cg_kernel cg_kernels_##level[];          \
     extern const cg_reduction cg_reductions_##level[];    \
-    extern const cg_cast cg_casts_##level[CG_DTYPES][CG_DTYPES];
+    extern const cg_cast cg_casts_##level[CG_DTYPES][CG_DTYPES]; \
+    extern const cg_copy cg_stream_copy_##level;
 #endif

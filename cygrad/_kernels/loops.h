@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <string.h>
 #include "kernels.h"
-#include "streams.h"
 #include "vecmath.h"
 #include "inversemath.h"
 #include "integermath.h"
@@ -25,7 +24,8 @@
 #define CG_LANE(T) _Pragma("omp simd") for (intptr_t k = 0; k < CG_VL(T); k++)
 #define CG_BLOCKS(T, n) CG_VECTORS(T, n) CG_LANE(T)
 
-/* A whole vector of a stream; the driver ends the streams of a thread (cg_stream_end). */
+/* A vector of an output that no cache holds is written past the caches: memory is not read first to be written whole. The
+   driver ends the streams of a thread (cg_stream_end). */
 #define CG_VECTOR(T) T CG_ALIGNED vector[CG_VL(T)]
 #define CG_ALIGNED __attribute__((aligned(CG_VECTOR_BYTES)))
 static inline void cg_stream(void *out, const void *block) {
@@ -33,10 +33,18 @@ static inline void cg_stream(void *out, const void *block) {
     _mm512_stream_si512((__m512i *)out, _mm512_load_si512(block));
 #elif defined(__x86_64__) && CG_VECTOR_BYTES == 32
     _mm256_stream_si256((__m256i *)out, _mm256_load_si256((const __m256i *)block));
+#elif defined(__x86_64__)
+    _mm_stream_si128((__m128i *)out, _mm_load_si128((const __m128i *)block));
 #else
-    cg_stream_copy(out, block, CG_VECTOR_BYTES);
+    memcpy(out, block, CG_VECTOR_BYTES);
 #endif
 }
+
+/* Past the caches; whole vectors, both aligned to one. */
+#define CG_STREAM_COPY(name)                                                         \
+    static void name(char *target, const char *block, intptr_t nbytes) {             \
+        for (intptr_t i = 0; i < nbytes; i += CG_VECTOR_BYTES) cg_stream(target + i, block + i); \
+    }
 
 /* Lanes of a dense reduction: the same number on every instruction set, for the same bits. */
 #define CG_LANES 64

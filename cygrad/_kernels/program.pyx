@@ -4,11 +4,11 @@ from cython.parallel cimport prange
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._kernels.elementwise cimport STREAM_BYTES, cg_itemsize, cg_stream_copy, cg_stream_end, cg_team_size, vector_bytes
+from cygrad._kernels.elementwise cimport STREAM_BYTES, cg_itemsize, cg_copy, cg_loop, cg_stream_end, cg_team_size, stream_copy, vector_bytes
 from cygrad._kernels.threads cimport note_threads, thread_limit, threads_for
 
 cdef enum:
-    BLOCK_BYTES = 1 << 11       # of a slot: all of them fit the first-level cache, and arrays are read side by side
+    BLOCK_BYTES = 1 << 9       # of a slot: all of them fit the first-level cache, and arrays are read side by side
     SLOT_BYTES = BLOCK_BYTES + 64       # loops may run over the end
     NONE = -1
 
@@ -38,55 +38,58 @@ cdef void run_part(const Program* program, bint stream, intptr_t start, intptr_t
     """Run all steps block by block. What is streamed is in no cache: an output that later steps read is made in a block, and copied."""
     cdef char memory[MAX_STEPS * SLOT_BYTES + 64]
     cdef char* free_block = memory + (-<size_t>memory) % 64
-    cdef char* blocks[MAX_SLOTS]
-    cdef char* places[MAX_SLOTS]
+    cdef char* places[MAX_SLOTS]        # of a block's elements
+    cdef char* copies[MAX_SLOTS]        # where they go from there, or NULL
+    cdef intptr_t advances[MAX_SLOTS]   # of both, in bytes an element
     cdef char* pointers[MAX_INPUTS + 1]
     cdef intptr_t strides[MAX_INPUTS]
-    cdef int itemsize = cg_itemsize[program.dtype], width = vector_bytes(), j, k, output
-    cdef intptr_t length = BLOCK_BYTES // itemsize, first = start, n
+    cdef int itemsize = cg_itemsize[program.dtype], j, k, slot
+    cdef intptr_t length = BLOCK_BYTES // itemsize, n, whole
+    cdef size_t unaligned = vector_bytes() - 1
+    cdef cg_copy copy = stream_copy()
+    cdef cg_loop loop
     cdef const Step* step
-    cdef const Slot* slots = program.slots
     cdef bint made[MAX_SLOTS]
-    if program.step_count == 1:
-        length = stop - start
     for k in range(program.slot_count):
-        blocks[k], made[k] = NULL, False
+        advances[k] = program.slots[k].stride
+        places[k], copies[k], made[k] = program.slots[k].data, NULL, False
+        if places[k] is not NULL:
+            places[k] += start * advances[k]
     for k in range(program.step_count):
         step = &program.steps[k]
         for j in range(step.inputs + 1):
-            output = step.slots[j]
-            made[output] = made[output] or j == step.inputs
-            if (output != redirected and blocks[output] is NULL and (
-                    slots[output].data is NULL or stream and made[output] and j < step.inputs)):
-                blocks[output] = free_block
+            slot = step.slots[j]
+            made[slot] = made[slot] or j == step.inputs
+            if slot == redirected:
+                places[slot] = block
+            elif places[slot] is NULL or stream and made[slot] and j < step.inputs and copies[slot] is NULL and advances[slot]:
+                copies[slot], places[slot] = places[slot], free_block
                 free_block += SLOT_BYTES
+                advances[slot] = 0
+    if program.step_count == 1:
+        length = stop - start
     while start < stop:
         n = min(length, stop - start)
-        for k in range(program.slot_count):
-            places[k] = blocks[k] if blocks[k] is not NULL else slots[k].data + start * slots[k].stride
-        if redirected != NONE:
-            places[redirected] = block + (start - first) * itemsize
         for k in range(program.step_count):
             step = &program.steps[k]
             for j in range(step.inputs):
-                pointers[j], strides[j] = places[step.slots[j]], slots[step.slots[j]].stride
-            output = step.slots[step.inputs]
-            pointers[step.inputs] = places[output]
-            if (stream and blocks[output] is NULL and output != redirected and n * itemsize % width == 0
-                    and step.kernel.streams[program.dtype] is not NULL and <size_t>places[output] % width == 0):
-                step.kernel.streams[program.dtype](pointers, strides, n, step.params)
-                continue
-            step.kernel.loops[program.dtype](pointers, strides, n, step.params)
-            if blocks[output] is not NULL and slots[output].data is not NULL:
-                write(slots[output].data + start * itemsize, blocks[output], n * itemsize)
+                pointers[j], strides[j] = places[step.slots[j]], program.slots[step.slots[j]].stride
+            slot = step.slots[step.inputs]
+            pointers[step.inputs] = places[slot]
+            loop = step.kernel.loops[program.dtype]
+            if (stream and advances[slot] and slot != redirected and step.kernel.streams[program.dtype] is not NULL
+                    and not (<size_t>places[slot] | <size_t>(n * itemsize)) & unaligned):
+                loop = step.kernel.streams[program.dtype]
+            loop(pointers, strides, n, step.params)
+            if copies[slot] is not NULL:
+                whole = 0 if <size_t>copies[slot] & unaligned else n * itemsize & ~<intptr_t>unaligned
+                copy(copies[slot], places[slot], whole)
+                if whole < n * itemsize:
+                    memcpy(copies[slot] + whole, places[slot] + whole, n * itemsize - whole)
+                copies[slot] += n * itemsize
+        for k in range(program.slot_count):
+            places[k] += n * advances[k]
         start += n
-
-
-cdef inline void write(char* target, const char* block, intptr_t nbytes) noexcept nogil:
-    """Write a block to memory, past the caches as far as that goes."""
-    cdef intptr_t whole = nbytes - nbytes % 16 if <size_t>target % 16 == 0 else 0
-    cg_stream_copy(target, block, whole)
-    memcpy(target + whole, block + whole, nbytes - whole)
 
 
 cdef void run_program(const Program* program) noexcept nogil:

@@ -28,6 +28,11 @@ static inline const cg_reduction *cg_find_reduction(int level, const char *name)
     return row->name ? row : NULL;
 }
 
+static inline cg_copy cg_find_stream_copy(int level) {
+    const cg_copy copies[] = CG_LEVELS(cg_stream_copy);
+    return copies[level];
+}
+
 static inline cg_cast cg_find_cast(int level, int source, int target) {
     static const cg_cast (*const tables[])[CG_DTYPES] = CG_LEVELS(cg_casts);
     return tables[level][source][target];

@@ -1,0 +1,209 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Results that are not computed yet (see deferred.pxd for the contract)."""
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport intptr_t
+from libc.string cimport memcmp, memcpy
+
+from cygrad._core.operands cimport Value
+from cygrad._core.storage cimport Storage, set_deferred
+from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty_like, special_active
+from cygrad._kernels.elementwise cimport cg_itemsize
+from cygrad._kernels.program cimport MAX_SLOTS, MAX_STEPS, Program, Step, add_array, run_program
+from cygrad._kernels.reduction cimport fold_program
+
+cdef extern from "Python.h":
+    ctypedef struct PyInterpreterState:
+        pass
+    ctypedef struct PyThreadState:
+        pass
+    PyInterpreterState* PyInterpreterState_Get() noexcept
+    PyThreadState* PyInterpreterState_ThreadHead(PyInterpreterState* interpreter) noexcept
+    PyThreadState* PyThreadState_Next(PyThreadState* state) noexcept
+
+cdef enum:
+    PARAMS = 3
+    MAX_ARRAYS = 12     # that are read and written side by side
+
+cdef intptr_t smallest = 1 << 17    # elements from which memory counts more than calls
+cdef Program program
+cdef int arrays                     # slots that are whole arrays
+cdef int folded = -1                # the slot of a result that was folded, and will be computed if it is needed again
+cdef PyObject* owners[MAX_SLOTS]    # the Storage of an array; a reference to one that is read, borrowed from one that waits
+cdef double constants[MAX_SLOTS]    # numbers by slot
+cdef double step_params[MAX_STEPS][PARAMS]
+
+
+def defer_from(intptr_t count):
+    """Set from how many elements on results may wait, and return what it was."""
+    global smallest
+    settle()
+    before = smallest
+    smallest = count
+    return before
+
+
+cdef inline bint only_thread() noexcept:
+    """Say whether there is one thread in Python: others would have to wait for what is computed later, with the GIL held."""
+    return PyThreadState_Next(PyInterpreterState_ThreadHead(PyInterpreterState_Get())) is NULL
+
+
+cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
+    """Say whether operands are dense and of one shape and dtype, and nobody outside can write into their memory."""
+    cdef TensorImpl first = None, tensor
+    cdef int k
+    if special_active:
+        return False
+    for k in range(count):
+        if values[k].tensor is NULL:
+            if kernel.blocked or count != 2:
+                return False
+            continue
+        tensor = <TensorImpl>values[k].tensor
+        if first is None:
+            first = tensor
+        if (tensor.count < smallest or not tensor.flags & CONTIGUOUS or tensor.dtype_nr != dtype or tensor.ndim != first.ndim
+                or memcmp(tensor.sizes, first.sizes, first.ndim * sizeof(intptr_t)) != 0
+                or not tensor.storage.padded or tensor.storage.exports):
+            return False
+    return first is not None and only_thread()
+
+
+cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost):
+    global waiting, arrays
+    cdef TensorImpl result, tensor
+    cdef Step* step
+    cdef int k, slot, known
+    if not may_wait(kernel, dtype, count, values):
+        return None
+    tensor = <TensorImpl>(values[0].tensor if values[0].tensor is not NULL else values[1].tensor)
+    if waiting and (program.dtype != dtype or program.total != tensor.count or program.step_count == MAX_STEPS
+                    or program.slot_count + count + 1 > MAX_SLOTS or arrays + count + 1 > MAX_ARRAYS):
+        settle()
+    result = empty_like(tensor, dtype)
+    if not waiting:
+        program.dtype, program.total, program.cost = dtype, result.count, 0
+    step = &program.steps[program.step_count]
+    step.kernel, step.inputs, step.params = kernel, count, NULL
+    for k in range(count):
+        known = program.slot_count
+        if values[k].tensor is NULL:
+            constants[known] = values[k].number
+            step.slots[k] = add_array(&program, <char*>&constants[known], 0)
+            continue
+        tensor = <TensorImpl>values[k].tensor
+        step.slots[k] = add_array(&program, tensor.data, cg_itemsize[dtype])
+        if step.slots[k] == known:
+            Py_INCREF(tensor.storage)
+            owners[known] = <PyObject*>tensor.storage
+            arrays += 1
+    slot = add_array(&program, result.data, cg_itemsize[dtype])
+    step.slots[count] = slot
+    if params is not NULL:
+        memcpy(step_params[program.step_count], params, sizeof(step_params[0]))
+        step.params = step_params[program.step_count]
+    program.cost = max(program.cost, cost)
+    program.step_count += 1
+    owners[slot] = <PyObject*>result.storage
+    result.storage.waiting = slot + 1
+    arrays += 1
+    waiting += 1
+    return result
+
+
+cdef void needed_steps(Program* compact) noexcept:
+    """Copy the program less the steps whose results nobody will read."""
+    cdef bint needed[MAX_SLOTS]
+    cdef bint kept[MAX_STEPS]
+    cdef const Step* step
+    cdef int k, j
+    compact[0] = program
+    for k in range(program.slot_count):
+        needed[k] = owners[k] is not NULL and (<Storage>owners[k]).waiting == k + 1
+    for k in range(program.step_count - 1, -1, -1):
+        step = &program.steps[k]
+        kept[k] = needed[step.slots[step.inputs]]
+        for j in range(step.inputs):
+            needed[step.slots[j]] = needed[step.slots[j]] or kept[k]
+    compact.step_count = 0
+    for k in range(program.step_count):
+        if kept[k]:
+            compact.steps[compact.step_count] = program.steps[k]
+            compact.step_count += 1
+
+
+cdef void compute_all() noexcept:
+    cdef Program compact
+    if not waiting:
+        return
+    needed_steps(&compact)
+    run_program(&compact)
+    clear()
+
+
+cdef void clear() noexcept:
+    """Have nothing wait any more."""
+    global waiting, arrays, folded
+    cdef PyObject* read[MAX_SLOTS]
+    cdef int k, count = 0
+    for k in range(program.slot_count):
+        if owners[k] is NULL:
+            continue
+        if (<Storage>owners[k]).waiting == k + 1:
+            (<Storage>owners[k]).waiting = 0
+        else:
+            read[count] = owners[k]
+            count += 1
+        owners[k] = NULL
+    program.slot_count = program.step_count = 0
+    waiting, arrays, folded = 0, 0, -1
+    for k in range(count):      # at last, as this may free memory
+        Py_DECREF(<Storage>read[k])
+
+
+cdef void forget(Storage storage) noexcept:
+    """Take note of the death of a result that waits."""
+    global waiting, arrays
+    cdef int slot = storage.waiting - 1
+    owners[slot] = NULL
+    program.slots[slot].data = NULL
+    waiting -= 1
+    arrays -= 1
+    if waiting == 0:
+        clear()
+
+
+set_deferred(forget, compute_all)
+
+
+cdef bint fold_waiting(const cg_reduction* reduction, TensorImpl x, char* output) except -1:
+    """All other results are computed on the way; x itself only if somebody asks for it later, which temporaries never live to see."""
+    global waiting, folded
+    cdef Program compact
+    cdef int slot = x.storage.waiting - 1, k
+    if slot < 0 or slot == folded or program.slots[slot].data != x.data or program.total != x.count or program.dtype != x.dtype_nr:
+        return False
+    needed_steps(&compact)
+    if fold_program(reduction, &compact, slot, output):
+        raise MemoryError("no memory for partial results")
+    for k in range(program.slot_count):
+        if k != slot and owners[k] is not NULL and (<Storage>owners[k]).waiting == k + 1:
+            Py_INCREF(<Storage>owners[k])       # it is an array that x may be computed from
+            (<Storage>owners[k]).waiting = 0
+    drop_computed_steps()
+    waiting, folded = 1, slot
+    return True
+
+
+cdef void drop_computed_steps() noexcept:
+    """Drop the steps whose outputs wait no more."""
+    cdef const Step* step
+    cdef int k, output, kept = 0
+    for k in range(program.step_count):
+        step = &program.steps[k]
+        output = step.slots[step.inputs]
+        if owners[output] is not NULL and (<Storage>owners[output]).waiting == 0:
+            continue
+        program.steps[kept] = step[0]
+        kept += 1
+    program.step_count = kept

@@ -1,4 +1,4 @@
-"""Switches and counters for tests: failing allocations, live memory, threads in use. Not part of the public interface.
+"""Switches and counters for tests: failing allocations, live memory, threads in use, results that wait. Not part of the public interface.
 
 They act on the whole process and are not meant for several threads at once.
 """
@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import Self
 
+from cygrad._core.deferred import defer_from, waiting_results
 from cygrad._kernels.allocator import fail_after, live_bytes
 from cygrad._kernels.threads import region_threads, reset_region_threads
 
-__all__ = ["fail_alloc", "live_bytes", "threads_used"]
+__all__ = ["defer_from", "fail_alloc", "live_bytes", "threads_used", "waiting_results"]
 
 
 class fail_alloc:

@@ -3,7 +3,6 @@
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport intptr_t
 
 from cygrad._core.accumulation cimport collect
 from cygrad._core.deferred cimport settle
@@ -69,7 +68,8 @@ cdef class Chain:
         cdef TensorImpl saved
         cdef object kept
         cdef int k, j, inputs
-        if (node.hooks is not None or node.params is not None or node.flags & (NODE_RELEASED | NODE_PACKED) or node.dtype != self.program.dtype or op.masks or self.node_count == MAX_NODES
+        if (node.hooks is not None or node.params is not None or node.flags & (NODE_RELEASED | NODE_PACKED)
+                or node.dtype != self.program.dtype or op.masks or self.node_count == MAX_NODES
                 or self.program.step_count + op.arity > MAX_STEPS or self.program.slot_count + op.arity * SLOTS > MAX_SLOTS):
             return False
         for k in range(op.arity):

@@ -31,7 +31,7 @@ cdef int arrays                     # slots that are whole arrays
 cdef int folded = -1                # the slot of a result that was folded, and will be computed if it is needed again
 cdef PyObject* owners[MAX_SLOTS]    # the Storage of an array; a reference to one that is read, borrowed from one that waits
 cdef double constants[MAX_SLOTS]    # numbers by slot
-cdef double step_params[MAX_STEPS][PARAMS]
+cdef double parameters[MAX_SLOTS][PARAMS]    # of the step whose output a slot is
 
 
 def defer_from(intptr_t count):
@@ -41,6 +41,11 @@ def defer_from(intptr_t count):
     before = smallest
     smallest = count
     return before
+
+
+def waiting_results():
+    """Return how many results wait."""
+    return waiting
 
 
 cdef inline bint only_thread() noexcept:
@@ -77,10 +82,10 @@ cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value
     if not may_wait(kernel, dtype, count, values):
         return None
     tensor = <TensorImpl>(values[0].tensor if values[0].tensor is not NULL else values[1].tensor)
+    result = empty_like(tensor, dtype)      # first, since a garbage collection may run and compute something
     if waiting and (program.dtype != dtype or program.total != tensor.count or program.step_count == MAX_STEPS
                     or program.slot_count + count + 1 > MAX_SLOTS or arrays + count + 1 > MAX_ARRAYS):
         settle()
-    result = empty_like(tensor, dtype)
     if not waiting:
         program.dtype, program.total, program.cost = dtype, result.count, 0
     step = &program.steps[program.step_count]
@@ -100,8 +105,8 @@ cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value
     slot = add_array(&program, result.data, cg_itemsize[dtype])
     step.slots[count] = slot
     if params is not NULL:
-        memcpy(step_params[program.step_count], params, sizeof(step_params[0]))
-        step.params = step_params[program.step_count]
+        memcpy(parameters[slot], params, sizeof(parameters[0]))
+        step.params = parameters[slot]
     program.cost = max(program.cost, cost)
     program.step_count += 1
     owners[slot] = <PyObject*>result.storage

@@ -97,10 +97,7 @@ cdef int parse_sizes(object sizes, intptr_t* shape) except -1:
     """Read a sequence of at most 64 ints into `shape` and return its length."""
     cdef int d = 0
     cdef tuple items
-    if not isinstance(sizes, (tuple, list)):
-        items = (sizes,) if hasattr(sizes, "__index__") else tuple(sizes)
-    else:
-        items = tuple(sizes)
+    items = (sizes,) if not isinstance(sizes, (tuple, list)) and hasattr(sizes, "__index__") else tuple(sizes)
     if len(items) > MAX_DIMS:
         raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions, got {len(items)} sizes")
     for item in items:

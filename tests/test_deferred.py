@@ -169,6 +169,10 @@ def test_who_waits():
     del y
     assert waiting_results() == 0
     assert s.item() == ((a.detach() * b.detach()) + 1.0).sum().item()
+    y = a.exp()
+    assert waiting_results() == 1
+    s = y.sum()
+    assert waiting_results() == 0           # its node saved it, so it was kept
 
 
 @pytest.mark.parametrize("make", [

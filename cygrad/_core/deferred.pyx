@@ -7,12 +7,13 @@ from libc.string cimport memcmp, memcpy
 
 from cygrad._core.operands cimport Value
 from cygrad._core.storage cimport Storage, set_deferred
-from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty_like, special_active
+from cygrad._core.tensor cimport CONTIGUOUS, SAVED, TensorImpl, empty_like, special_active
 from cygrad._kernels.elementwise cimport cg_itemsize
 from cygrad._kernels.program cimport MAX_SLOTS, MAX_STEPS, Program, Step, add_array, run_program
 from cygrad._kernels.reduction cimport fold_program
 
 cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* object) noexcept
     ctypedef struct PyInterpreterState:
         pass
     ctypedef struct PyThreadState:
@@ -182,15 +183,20 @@ set_deferred(forget, compute_all)
 
 
 cdef bint fold_waiting(const cg_reduction* reduction, TensorImpl x, char* output) except -1:
-    """All other results are computed on the way; x itself only if somebody asks for it later, which temporaries never live to see."""
+    """All other results are computed on the way, x itself too if a node has saved it; else when somebody asks, which temporaries
+    never live to see."""
     global waiting, folded
     cdef Program compact
     cdef int slot = x.storage.waiting - 1, k
+    cdef bint keep = x.flags & SAVED or Py_REFCNT(<PyObject*>x.storage) > 1
     if slot < 0 or slot == folded or program.slots[slot].data != x.data or program.total != x.count or program.dtype != x.dtype_nr:
         return False
     needed_steps(&compact)
-    if fold_program(reduction, &compact, slot, output):
+    if fold_program(reduction, &compact, slot, keep, output):
         raise MemoryError("no memory for partial results")
+    if keep:
+        clear()
+        return True
     for k in range(program.slot_count):
         if k != slot and owners[k] is not NULL and (<Storage>owners[k]).waiting == k + 1:
             Py_INCREF(<Storage>owners[k])       # it is an array that x may be computed from

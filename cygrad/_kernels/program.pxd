@@ -33,4 +33,6 @@ cdef int add_array(Program* program, char* data, intptr_t stride) noexcept nogil
 cdef bint streams(const Program* program, int threads) noexcept nogil
 # The elements from start to stop, which is a whole number of vectors or the end; the output `redirected` goes to `block` instead.
 cdef void run_part(const Program* program, bint stream, intptr_t start, intptr_t stop, int redirected, char* block) noexcept nogil
+# A block that begins at a vector's place: past the caches if streamed, but for less than a vector at the end.
+cdef void write(char* target, const char* block, intptr_t nbytes, bint stream) noexcept nogil
 cdef void run_program(const Program* program) noexcept nogil

@@ -4,7 +4,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._kernels.elementwise cimport STREAM_BYTES, cg_itemsize, cg_copy, cg_loop, cg_stream_end, cg_team_size, stream_copy, vector_bytes
+from cygrad._kernels.elementwise cimport STREAM_BYTES, cg_itemsize, cg_loop, cg_stream_end, cg_team_size, stream_copy, vector_bytes
 from cygrad._kernels.threads cimport note_threads, thread_limit, threads_for
 
 cdef enum:
@@ -44,9 +44,8 @@ cdef void run_part(const Program* program, bint stream, intptr_t start, intptr_t
     cdef char* pointers[MAX_INPUTS + 1]
     cdef intptr_t strides[MAX_INPUTS]
     cdef int itemsize = cg_itemsize[program.dtype], j, k, slot
-    cdef intptr_t length = BLOCK_BYTES // itemsize, n, whole
+    cdef intptr_t length = BLOCK_BYTES // itemsize, n
     cdef size_t unaligned = vector_bytes() - 1
-    cdef cg_copy copy = stream_copy()
     cdef cg_loop loop
     cdef const Step* step
     cdef bint made[MAX_SLOTS]
@@ -82,14 +81,20 @@ cdef void run_part(const Program* program, bint stream, intptr_t start, intptr_t
                 loop = step.kernel.streams[program.dtype]
             loop(pointers, strides, n, step.params)
             if copies[slot] is not NULL:
-                whole = 0 if <size_t>copies[slot] & unaligned else n * itemsize & ~<intptr_t>unaligned
-                copy(copies[slot], places[slot], whole)
-                if whole < n * itemsize:
-                    memcpy(copies[slot] + whole, places[slot] + whole, n * itemsize - whole)
+                write(copies[slot], places[slot], n * itemsize, True)
                 copies[slot] += n * itemsize
         for k in range(program.slot_count):
             places[k] += n * advances[k]
         start += n
+
+
+cdef void write(char* target, const char* block, intptr_t nbytes, bint stream) noexcept nogil:
+    cdef size_t unaligned = vector_bytes() - 1
+    cdef intptr_t whole = 0 if not stream or <size_t>target & unaligned else nbytes & ~<intptr_t>unaligned
+    if whole:
+        stream_copy()(target, block, whole)
+    if whole < nbytes:
+        memcpy(target + whole, block + whole, nbytes - whole)
 
 
 cdef void run_program(const Program* program) noexcept nogil:

@@ -9,7 +9,7 @@ from libc.stdlib cimport free, malloc
 
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_stream_end, gather
 from cygrad._kernels.isa cimport choose_isa
-from cygrad._kernels.program cimport run_part, streams
+from cygrad._kernels.program cimport run_part, streams, write
 from cygrad._kernels.threads cimport note_threads, thread_limit, threads_for
 
 cdef enum:
@@ -17,7 +17,7 @@ cdef enum:
     COLUMNS = 512       # neighbouring outputs that one task folds
     ON_STACK = 64       # partial results that need no allocation
     LARGEST = 8
-    PADDING = 64        # that loops may run over the end
+    VECTOR = 64         # bytes of the largest one: loops may run over the end by less
 
 cdef extern from "tables.h" nogil:
     ctypedef struct Row "cg_reduction":
@@ -63,7 +63,7 @@ cdef struct Plan:
     Operand source      # the folded dims as an operand, for gathering
     const Program* program      # whose output in `slot` is folded, or NULL
     int slot
-    bint stream
+    bint keep, stream
     char* partials
 
 
@@ -108,7 +108,8 @@ cdef intptr_t offset_of(const Dims* dims, intptr_t index) noexcept nogil:
 
 cdef void fold_task(const Plan* plan, intptr_t task) noexcept nogil:
     """Make one partial result: a dense block into one accumulator, or a block of rows into a strip of accumulators."""
-    cdef char scratch[BLOCK * LARGEST + PADDING]
+    cdef char memory[BLOCK * LARGEST + 2 * VECTOR]
+    cdef char* scratch = memory + (-<size_t>memory) % VECTOR
     cdef intptr_t strip = task % plan.strips, block = task // plan.strips % plan.blocks, outer = task // plan.strips // plan.blocks
     cdef intptr_t start = block * plan.length, n = min(plan.length, plan.folded.size - start), column = strip * COLUMNS, i
     cdef char* data = plan.source.data + offset_of(&plan.outer, outer)
@@ -124,6 +125,8 @@ cdef void fold_task(const Plan* plan, intptr_t task) noexcept nogil:
         plan.row.fill[plan.dtype](acc, 1)
     elif plan.program is not NULL:
         run_part(plan.program, plan.stream, start, start + n, plan.slot, scratch)
+        if plan.keep:
+            write(plan.program.slots[plan.slot].data + start * plan.item_size, scratch, n * plan.item_size, plan.stream)
         plan.row.dense[plan.dtype](scratch, n, acc)
     elif plan.folded.ndim == 0 or plan.folded.ndim == 1 and plan.folded.strides[0] == plan.item_size:
         plan.row.dense[plan.dtype](data + start * plan.item_size, n, acc)
@@ -148,18 +151,18 @@ cdef void combine_and_finish(const Plan* plan, intptr_t outer, char* output, int
 
 
 cdef int run(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output) noexcept nogil:
-    return fold(reduction, x, ndim, shape, reduced, output, NULL, 0)
+    return fold(reduction, x, ndim, shape, reduced, output, NULL, 0, False)
 
 
-cdef int fold_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil:
+cdef int fold_program(const cg_reduction* reduction, const Program* program, int slot, bint keep, char* output) noexcept nogil:
     cdef Operand x
     cdef char reduced = True
     x.data, x.dtype, x.loop_dtype, x.strides[0] = NULL, program.dtype, program.dtype, cg_itemsize[program.dtype]
-    return fold(reduction, &x, 1, &program.total, &reduced, output, program, slot)
+    return fold(reduction, &x, 1, &program.total, &reduced, output, program, slot, keep)
 
 
 cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
-              const Program* program, int slot) noexcept nogil:
+              const Program* program, int slot, bint keep) noexcept nogil:
     cdef Plan plan
     cdef char stack[ON_STACK * LARGEST]
     cdef int d, threads, last = -1, out_size = cg_itemsize[reduction.out_dtype[x.dtype]]
@@ -194,7 +197,8 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
             return -1
     tasks = plan.outer.size * plan.blocks * plan.strips
     threads = threads_for(plan.outer.size * plan.columns * plan.folded.size, program.cost if program is not NULL else 0) if tasks > 1 else 1
-    plan.program, plan.slot, plan.stream = program, slot, program is not NULL and streams(program, threads)
+    plan.program, plan.slot, plan.keep = program, slot, keep
+    plan.stream = program is not NULL and streams(program, threads)
     if threads <= 1:
         for task in range(tasks):
             fold_task(&plan, task)

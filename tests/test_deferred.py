@@ -172,7 +172,7 @@ def test_who_waits():
     y = a.exp()
     assert waiting_results() == 1
     s = y.sum()
-    assert waiting_results() == 0           # its node saved it, so it was kept
+    assert waiting_results() == 0           # its node saved it, so it is needed
 
 
 @pytest.mark.parametrize("make", [

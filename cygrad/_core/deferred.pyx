@@ -183,20 +183,16 @@ set_deferred(forget, compute_all)
 
 
 cdef bint fold_waiting(const cg_reduction* reduction, TensorImpl x, char* output) except -1:
-    """All other results are computed on the way, x itself too if a node has saved it; else when somebody asks, which temporaries
-    never live to see."""
+    """All other results are computed on the way, x itself only if somebody asks for it later, which temporaries never live to see."""
     global waiting, folded
     cdef Program compact
     cdef int slot = x.storage.waiting - 1, k
-    cdef bint keep = x.flags & SAVED or Py_REFCNT(<PyObject*>x.storage) > 1
-    if slot < 0 or slot == folded or program.slots[slot].data != x.data or program.total != x.count or program.dtype != x.dtype_nr:
+    if (slot < 0 or slot == folded or x.flags & SAVED or Py_REFCNT(<PyObject*>x.storage) > 1      # another has saved or shares it
+            or program.slots[slot].data != x.data or program.total != x.count or program.dtype != x.dtype_nr):
         return False
     needed_steps(&compact)
-    if fold_program(reduction, &compact, slot, keep, output):
+    if fold_program(reduction, &compact, slot, output):
         raise MemoryError("no memory for partial results")
-    if keep:
-        clear()
-        return True
     for k in range(program.slot_count):
         if k != slot and owners[k] is not NULL and (<Storage>owners[k]).waiting == k + 1:
             Py_INCREF(<Storage>owners[k])       # it is an array that x may be computed from

@@ -10,6 +10,7 @@ cdef enum:
     MAX_STEPS = 16
     MAX_SLOTS = 48
     MAX_INPUTS = 5
+    NONE = -1               # in place of a slot
 
 cdef struct Slot:
     char* data              # of a whole array, or of one number; NULL: a block, which the driver makes
@@ -31,8 +32,11 @@ cdef int add_block(Program* program) noexcept nogil
 # The slot of an array (or a number, stride 0) that steps read.
 cdef int add_array(Program* program, char* data, intptr_t stride) noexcept nogil
 cdef bint streams(const Program* program, int threads) noexcept nogil
-# The elements from start to stop, which is a whole number of vectors or the end; the output `redirected` goes to `block` instead.
-cdef void run_part(const Program* program, bint stream, intptr_t start, intptr_t stop, int redirected, char* block) noexcept nogil
-# A block that begins at a vector's place: past the caches if streamed, but for less than a vector at the end.
-cdef void write(char* target, const char* block, intptr_t nbytes, bint stream) noexcept nogil
+# Where the pass over memory that begins with step `first` ends.
+cdef int end_of_pass(const Program* program, int first, bint stream, int redirected) noexcept nogil
+# Steps of a pass on the elements from start to stop, which is a whole number of vectors or the end; the output `redirected` goes to
+# `block` instead.
+cdef void run_part(const Program* program, int first, int last, bint stream, intptr_t start, intptr_t stop, int redirected,
+                   char* block) noexcept nogil
+cdef void run_pass(const Program* program, int first, int last, int threads) noexcept nogil
 cdef void run_program(const Program* program) noexcept nogil

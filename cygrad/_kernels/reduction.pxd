@@ -19,8 +19,8 @@ cdef const cg_reduction* reduction(str name) except NULL
 
 # `reduced[d]` says which dims are folded; the output is dense, in row-major order of the kept dims. -1: out of memory.
 cdef int run(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output) noexcept nogil
-# All elements of an output of a program, which is made block by block, and written to its memory only if it is to be kept.
-cdef int fold_program(const cg_reduction* reduction, const Program* program, int slot, bint keep, char* output) noexcept nogil
+# All elements of an output of a program, which is made block by block and not written to its memory; all other outputs are.
+cdef int fold_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil
 # All of a small dense array, without the driver.
 cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, intptr_t n, char* output) noexcept nogil
 # The same iteration along one dim: running folds, and the first index that holds the value in `values`.

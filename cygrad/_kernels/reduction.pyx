@@ -9,7 +9,7 @@ from libc.stdlib cimport free, malloc
 
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_stream_end, gather
 from cygrad._kernels.isa cimport choose_isa
-from cygrad._kernels.program cimport run_part, streams, write
+from cygrad._kernels.program cimport end_of_pass, run_part, run_pass, streams
 from cygrad._kernels.threads cimport note_threads, thread_limit, threads_for
 
 cdef enum:
@@ -48,6 +48,13 @@ cdef struct Dims:
     intptr_t strides[MAX_DIMS]
 
 
+cdef struct Made:
+    const Program* program
+    int first, last     # steps of the pass that makes it
+    int slot
+    bint stream
+
+
 cdef struct Plan:
     const Row* row
     int dtype
@@ -61,9 +68,7 @@ cdef struct Plan:
     intptr_t length     # elements (or rows) of a block
     intptr_t strips     # tasks a row of columns is cut into
     Operand source      # the folded dims as an operand, for gathering
-    const Program* program      # whose output in `slot` is folded, or NULL
-    int slot
-    bint keep, stream
+    const Made* made    # what is folded, if it has no memory yet
     char* partials
 
 
@@ -123,10 +128,8 @@ cdef void fold_task(const Plan* plan, intptr_t task) noexcept nogil:
             plan.row.across[plan.dtype](acc, data + offset_of(&plan.folded, i), column)
     elif n <= 0:
         plan.row.fill[plan.dtype](acc, 1)
-    elif plan.program is not NULL:
-        run_part(plan.program, plan.stream, start, start + n, plan.slot, scratch)
-        if plan.keep:
-            write(plan.program.slots[plan.slot].data + start * plan.item_size, scratch, n * plan.item_size, plan.stream)
+    elif plan.made is not NULL:
+        run_part(plan.made.program, plan.made.first, plan.made.last, plan.made.stream, start, start + n, plan.made.slot, scratch)
         plan.row.dense[plan.dtype](scratch, n, acc)
     elif plan.folded.ndim == 0 or plan.folded.ndim == 1 and plan.folded.strides[0] == plan.item_size:
         plan.row.dense[plan.dtype](data + start * plan.item_size, n, acc)
@@ -151,18 +154,38 @@ cdef void combine_and_finish(const Plan* plan, intptr_t outer, char* output, int
 
 
 cdef int run(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output) noexcept nogil:
-    return fold(reduction, x, ndim, shape, reduced, output, NULL, 0, False)
+    return fold(reduction, x, ndim, shape, reduced, output, NULL, 0)
 
 
-cdef int fold_program(const cg_reduction* reduction, const Program* program, int slot, bint keep, char* output) noexcept nogil:
+cdef int fold_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil:
     cdef Operand x
+    cdef Made made
     cdef char reduced = True
+    cdef int threads = threads_for(program.total, program.cost), first = 0, last
     x.data, x.dtype, x.loop_dtype, x.strides[0] = NULL, program.dtype, program.dtype, cg_itemsize[program.dtype]
-    return fold(reduction, &x, 1, &program.total, &reduced, output, program, slot, keep)
+    made.program, made.slot, made.stream = program, slot, streams(program, threads)
+    while first < program.step_count:
+        last = end_of_pass(program, first, made.stream, slot)
+        if is_made(program, first, last, slot):
+            made.first, made.last = first, last
+            if fold(reduction, &x, 1, &program.total, &reduced, output, &made, program.cost):
+                return -1
+        else:
+            run_pass(program, first, last, threads)
+        first = last
+    return 0
+
+
+cdef bint is_made(const Program* program, int first, int last, int slot) noexcept nogil:
+    cdef int k
+    for k in range(first, last):
+        if program.steps[k].slots[program.steps[k].inputs] == slot:
+            return True
+    return False
 
 
 cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
-              const Program* program, int slot, bint keep) noexcept nogil:
+              const Made* made, int cost) noexcept nogil:
     cdef Plan plan
     cdef char stack[ON_STACK * LARGEST]
     cdef int d, threads, last = -1, out_size = cg_itemsize[reduction.out_dtype[x.dtype]]
@@ -196,13 +219,12 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
         if plan.partials is NULL:
             return -1
     tasks = plan.outer.size * plan.blocks * plan.strips
-    threads = threads_for(plan.outer.size * plan.columns * plan.folded.size, program.cost if program is not NULL else 0) if tasks > 1 else 1
-    plan.program, plan.slot, plan.keep = program, slot, keep
-    plan.stream = program is not NULL and streams(program, threads)
+    threads = threads_for(plan.outer.size * plan.columns * plan.folded.size, cost) if tasks > 1 else 1
+    plan.made = made
     if threads <= 1:
         for task in range(tasks):
             fold_task(&plan, task)
-        if plan.stream:
+        if made is not NULL and made.stream:
             cg_stream_end()
         for outer in range(plan.outer.size):
             combine_and_finish(&plan, outer, output, out_size)
@@ -212,7 +234,7 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
             note_threads(cg_team_size())
             for task in range(c * chunk, min(tasks, (c + 1) * chunk)):
                 fold_task(&plan, task)
-            if plan.stream:
+            if made is not NULL and made.stream:
                 cg_stream_end()
         for outer in prange(plan.outer.size, schedule="static", num_threads=thread_limit(), use_threads_if=plan.outer.size > 1024):
             combine_and_finish(&plan, outer, output, out_size)

@@ -8,7 +8,7 @@ from cygrad._kernels.elementwise cimport STREAM_BYTES, cg_itemsize, cg_loop, cg_
 from cygrad._kernels.threads cimport note_threads, thread_limit, threads_for
 
 cdef enum:
-    BLOCK_BYTES = 1 << 11       # of a slot: all of them fit the first-level cache
+    BLOCK_BYTES = 1 << 10       # of a slot: all of them fit the first-level cache
     STREAM_BLOCK_BYTES = 1 << 9         # arrays that come from memory are read side by side: prefetchers follow that
     SLOT_BYTES = BLOCK_BYTES + 64       # loops may run over the end
 

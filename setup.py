@@ -8,6 +8,7 @@ import importlib.util
 import os
 import shlex
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
@@ -15,10 +16,12 @@ from tempfile import TemporaryDirectory
 
 import numpy
 from Cython.Build import cythonize
-from setuptools import Extension, setup
+from setuptools import Extension, __version__, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError
-from setuptools.modified import newer_group
+
+if int(__version__.partition(".")[0]) < 77:     # what 3.11 brings, which has no setuptools.modified
+    sys.exit(f"cygrad is built with setuptools 77 or newer, and here is {__version__}: pip install --upgrade setuptools")
 
 CORE, KERNELS = Path("cygrad/_core"), Path("cygrad/_kernels")
 PYX = sorted([*CORE.glob("*.pyx"), *KERNELS.glob("*.pyx")])
@@ -82,6 +85,7 @@ class Build(build_ext):
 
     def compile_objects(self, sources, headers, flags):
         """Compile what is not up to date, side by side, and return the object files."""
+        from setuptools.modified import newer_group
 
         def compile_one(source):
             (target,) = self.compiler.object_filenames([source], output_dir=self.build_temp)

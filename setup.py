@@ -35,6 +35,9 @@ FLAGS = ["-O3", "-g1", "-fno-math-errno", "-fno-trapping-math", "-fno-builtin-me
          "-fno-strict-aliasing", "-fno-stack-protector", "-fvisibility=hidden", "-Wno-unused-function",
          "-Werror=incompatible-pointer-types"]
 
+# Clang says of NaN checks that they are one, and of conditions without branches that they have none.
+CLANG_FLAGS = ["-Wno-tautological-compare", "-Wno-bitwise-instead-of-logical", "-Wno-unknown-warning-option"]
+
 PROBES = {
     "python": "#include <Python.h>\n",
     "openmp": "#include <omp.h>\nint probe(void) { return omp_get_max_threads(); }\n",
@@ -99,7 +102,7 @@ class Build(build_ext):
     def flags(self, macros):
         """Return the flags for compiling and for linking that suit the compiler; the user's come last."""
         openmp = self.openmp_flag()
-        compile_flags = [*FLAGS, openmp, *([] if "__clang__" in macros else ["-fcx-fortran-rules"])]
+        compile_flags = [*FLAGS, openmp, *(CLANG_FLAGS if "__clang__" in macros else ["-fcx-fortran-rules"])]
         link_flags = [openmp] if openmp == "-fopenmp" else []
         if "__x86_64__" in macros and "__GLIBC__" in macros and "__clang__" not in macros:
             link_flags += ["-Wl,--as-needed", "-lmvec"]  # before libm, which it needs

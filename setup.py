@@ -8,6 +8,7 @@ import importlib.util
 import os
 import shlex
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
@@ -15,10 +16,12 @@ from tempfile import TemporaryDirectory
 
 import numpy
 from Cython.Build import cythonize
-from setuptools import Extension, setup
+from setuptools import Extension, __version__, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError
-from setuptools.modified import newer_group
+
+if int(__version__.partition(".")[0]) < 77:     # what 3.11 brings, which has no setuptools.modified
+    sys.exit(f"cygrad is built with setuptools 77 or newer, and here is {__version__}: pip install --upgrade setuptools")
 
 CORE, KERNELS = Path("cygrad/_core"), Path("cygrad/_kernels")
 PYX = sorted([*CORE.glob("*.pyx"), *KERNELS.glob("*.pyx")])
@@ -31,6 +34,9 @@ MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
 FLAGS = ["-O3", "-g1", "-fno-math-errno", "-fno-trapping-math", "-fno-builtin-memset", "-ffp-contract=off", "-fwrapv",
          "-fno-strict-aliasing", "-fno-stack-protector", "-fvisibility=hidden", "-Wno-unused-function",
          "-Werror=incompatible-pointer-types"]
+
+# Clang says of NaN checks that they are one, and of conditions without branches that they have none.
+CLANG_FLAGS = ["-Wno-tautological-compare", "-Wno-bitwise-instead-of-logical", "-Wno-unknown-warning-option"]
 
 PROBES = {
     "python": "#include <Python.h>\n",
@@ -82,6 +88,7 @@ class Build(build_ext):
 
     def compile_objects(self, sources, headers, flags):
         """Compile what is not up to date, side by side, and return the object files."""
+        from setuptools.modified import newer_group
 
         def compile_one(source):
             (target,) = self.compiler.object_filenames([source], output_dir=self.build_temp)
@@ -95,7 +102,7 @@ class Build(build_ext):
     def flags(self, macros):
         """Return the flags for compiling and for linking that suit the compiler; the user's come last."""
         openmp = self.openmp_flag()
-        compile_flags = [*FLAGS, openmp, *([] if "__clang__" in macros else ["-fcx-fortran-rules"])]
+        compile_flags = [*FLAGS, openmp, *(CLANG_FLAGS if "__clang__" in macros else ["-fcx-fortran-rules"])]
         link_flags = [openmp] if openmp == "-fopenmp" else []
         if "__x86_64__" in macros and "__GLIBC__" in macros and "__clang__" not in macros:
             link_flags += ["-Wl,--as-needed", "-lmvec"]  # before libm, which it needs

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import os
 import platform
 from pathlib import Path
 
@@ -70,6 +71,11 @@ def _blas() -> str:
     return described
 
 
+def _instruction_set() -> str:
+    wish = os.environ.get("CYGRAD_ISA", "").strip()
+    return f"{isa()} of {', '.join(available_isas())}" + (f" (CYGRAD_ISA={wish})" if wish else "")
+
+
 def _threads() -> str:
     report = thread_report()
     return f"{report['threads']} ({report['reason']})"
@@ -119,7 +125,7 @@ def show_config() -> str:
     lines = {
         "Python": f"{platform.python_version()}, NumPy {numpy.__version__}, {platform.platform()}",
         "compiler": compiler(),
-        "instruction set": f"{isa()} of {', '.join(available_isas())}",
+        "instruction set": _instruction_set(),
         "threads": _threads(),
         "OpenMP": _openmp(),
         "BLAS": _blas(),

@@ -3,6 +3,7 @@
 Whatever depends on the state of a fresh process runs in one of its own, under a timeout, so that a hang is a failure.
 """
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -64,6 +65,7 @@ def test_environment_sets_the_count(count):
     assert run(LIMIT_AND_TEAM, OMP_NUM_THREADS=count) == [count[0]] * 2
 
 
+@pytest.mark.skipif("gomp" not in str(threads.thread_report()["openmp_runtime"]), reason="LLVM's runtime ends the process")
 @pytest.mark.parametrize("wrong", ["", "0", "-3", "many"])
 def test_wrong_environment_counts_as_unset(wrong):
     assert run(LIMIT_AND_TEAM, OMP_NUM_THREADS=wrong) == run(LIMIT_AND_TEAM)
@@ -270,6 +272,30 @@ def test_request_of_another_type(wrong):
 def test_report_names_the_reason(script, variables, reason):
     printed = " ".join(run(script + "\nprint(threads.thread_report()['reason'])", **variables))
     assert re.search(reason, printed)
+
+
+def test_backward_runs_in_as_many_threads_as_forward():
+    """Whatever sets the number of threads, the kernels of a backward of 1e6 elements have as many."""
+    script = textwrap.dedent("""
+        def both():
+            leaf = cygrad.randn(1_000_000, requires_grad=True)
+            with threads_used() as forward:
+                total = leaf.tanh().sum()
+                total.item()
+            with threads_used() as backward:
+                total.backward()
+                leaf.grad.numpy()
+            print(max(forward.count, 1), max(backward.count, 1))
+        both()
+    """)
+    assert run(script, OMP_NUM_THREADS="3") == ["3", "3"]
+    assert run(script, OMP_NUM_THREADS="1") == ["1", "1"]
+    assert run("cygrad.set_num_threads(4)" + script) == ["4", "4"]
+    if hasattr(os, "sched_setaffinity"):
+        assert run(script, affinity={min(os.sched_getaffinity(0))}) == ["1", "1"]
+    if importlib.util.find_spec("threadpoolctl"):
+        limited = "from threadpoolctl import threadpool_limits\nwith threadpool_limits(2): both()\n"
+        assert run(script + limited, OMP_NUM_THREADS="3") == ["3", "3", "2", "2"]
 
 
 def test_small_work_stays_serial():

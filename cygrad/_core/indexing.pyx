@@ -121,7 +121,7 @@ cdef object index_error(TensorImpl x, object key, object error):
     shape = list(sizes_tuple(x.ndim, x.sizes))
     if text.startswith("only integers"):
         wrong = [item for item in (key if isinstance(key, tuple) else (key,))
-                 if not isinstance(item, (int, slice, numpy.ndarray, list)) and item not in (None, Ellipsis)]
+                 if not (item is None or item is Ellipsis or isinstance(item, (int, slice, numpy.ndarray, list)))]
         return IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices"
                           + (f" (got {type(wrong[0]).__name__})" if wrong else ""))
     if text.startswith("shape mismatch"):

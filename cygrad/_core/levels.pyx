@@ -163,13 +163,13 @@ cdef Dual make_dual(Level level, TensorImpl tangent, tuple layout, Dual below):
     return dual
 
 
-cdef Dual find(Dual dual, Level level) noexcept:
+cdef Dual find(Dual dual, Level level):
     while dual is not None and dual.level is not level:
         dual = dual.below
     return dual
 
 
-cdef Dual visible(Dual dual) noexcept:
+cdef Dual visible(Dual dual):
     """Return the tangent of the highest level that this thread sees now, or None."""
     while dual is not None and (not dual.level.active or dual.level.number >= cg_ceiling_address()[0]
                                 or dual.level.recorded and not dual.level.in_backward and not grad_mode()[0]):

@@ -54,7 +54,7 @@ cdef inline unsigned long long version_of(Storage storage) noexcept:
     """Return the number that every change of the memory makes larger; comparing two of them finds each change in between."""
     return storage.version if not storage.borrowed else storage.version + (<Storage>storage.owner).version
 
-cdef inline Storage owner_of(Storage storage) noexcept:
+cdef inline Storage owner_of(Storage storage):
     """Return the Storage that the memory belongs to: another one for a borrower."""
     return <Storage>storage.owner if storage.borrowed else storage
 

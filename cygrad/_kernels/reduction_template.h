@@ -37,7 +37,7 @@ static inline __attribute__((always_inline)) void CG_FN(lanes)(const X *v, intpt
         if (ahead) CG_FETCH(v + start, lanes * (int)sizeof(X));
         _Pragma("omp simd") for (int k = 0; k < lanes; k++) { const T acc = a[k]; const T x = CG_ELEMENT(v[start + k]); a[k] = STEP; }
     }
-    for (int k = 0; start + k < n; k++) { const T acc = a[k]; const T x = CG_ELEMENT(v[start + k]); a[k] = STEP; }
+    for (int k = 0; k < lanes && start + k < n; k++) { const T acc = a[k]; const T x = CG_ELEMENT(v[start + k]); a[k] = STEP; }
     for (int half = lanes / 2; half; half /= 2) {
         for (int k = 0; k < half; k++) { const T acc = a[k], x = a[k + half]; a[k] = COMBINE; }
     }

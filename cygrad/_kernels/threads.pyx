@@ -52,11 +52,14 @@ cdef extern from *:
         if (cg_pause_failed) cg_serial_after_fork = 1;
     }
 
+    /* LLVM's runtime starts a child with the default again, which nobody lowered. */
+    static void cg_forget_icv(void) { cg_own_icv = 0; }
+
     /* LLVM's and Intel's runtimes look after themselves and may crash when paused; they can stand in under libgomp's
        name, so the symbols decide. The pause itself is missing before GCC 9. */
     static void cg_register_guard(void) {
         void *runtime = dlopen(cg_openmp_path(), RTLD_LAZY | RTLD_NOLOAD);
-        if (runtime && dlsym(runtime, "__kmpc_fork_call")) return;
+        if (runtime && dlsym(runtime, "__kmpc_fork_call")) { pthread_atfork(NULL, NULL, cg_forget_icv); return; }
         if (runtime) cg_pause = (int (*)(int))(size_t)dlsym(runtime, "omp_pause_resource_all");
         pthread_atfork(cg_before_fork, NULL, cg_in_child);
     }

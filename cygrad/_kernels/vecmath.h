@@ -160,8 +160,8 @@ CG_INLINE int CG_NAME(isfinite)(CG_REAL x) { return CG_LIBM(fabs)(x) < CG_LIBM(i
 CG_INLINE CG_REAL CG_NAME(sign)(CG_REAL x) { return (CG_REAL)((x > 0) - (x < 0)); } /* NaN gives 0, as in torch */
 
 /* NaN if either is; of equal ones (-0 and 0) the first, as in torch. */
-CG_INLINE CG_REAL CG_NAME(maximum)(CG_REAL a, CG_REAL b) { return (a < b) | (b != b) ? b : a; }
-CG_INLINE CG_REAL CG_NAME(minimum)(CG_REAL a, CG_REAL b) { return (a > b) | (b != b) ? b : a; }
+CG_INLINE CG_REAL CG_NAME(maximum)(CG_REAL a, CG_REAL b) { return ((a < b) | (b != b)) ? b : a; }
+CG_INLINE CG_REAL CG_NAME(minimum)(CG_REAL a, CG_REAL b) { return ((a > b) | (b != b)) ? b : a; }
 
 /* ---- the exponential family: x = k log(2) + r, exp(r) = (2 + h + r) / (2 + h - r), 2 + h = r coth(r/2) ---- */
 

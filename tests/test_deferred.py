@@ -101,7 +101,15 @@ def folded_and_built_upon(a, b, c, d):
     return s + z.sum() + y.amin()
 
 
-PROGRAMS = (chain, kept, scalars, long, wide, params, lengths, folded_again, folded_and_built_upon)
+def folded_views(a, b, c, d):
+    """Views of as many elements as there are, in another order or one of them several times."""
+    x = (a * b).exp()
+    s = x[5:6].expand(SIZE).sum() + x[:1].expand(SIZE).sum()
+    y = (c * d).reshape(1, SIZE, 1)
+    return s + y.permute(2, 1, 0).sum() + (a * c).as_strided((SIZE,), (0,)).sum() + (b * c).as_strided((SIZE // 2, 2), (1, 1)).mean()
+
+
+PROGRAMS = (chain, kept, scalars, long, wide, params, lengths, folded_again, folded_and_built_upon, folded_views)
 
 
 def everything(program, dtype, size=SIZE):

@@ -18,5 +18,5 @@ cdef inline void settle() noexcept:
 
 # The result of an operator, computed later; None where it has to be computed now.
 cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost)
-# Fold all elements of a result that waits; False if it does not, or was folded before.
+# Fold all elements of a dense result that waits; False if it does not, or was folded before.
 cdef bint fold_waiting(const cg_reduction* reduction, TensorImpl x, char* output) except -1

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import ctypes
+import gc
 import io
 import itertools
 import os
@@ -468,6 +469,41 @@ def test_allocations_that_fail():
         if not failure.fired:
             break
     assert n > 20 and all(same_bits(x, y) for x, y in zip(found, expected, strict=True)) and waiting_results() == 0
+
+
+def test_memory_that_only_waiting_results_keep():
+    """Where an allocation fails they are computed, and it is tried again."""
+    a, b = leaves(2)
+    x = a + b
+    with fail_alloc(1) as failure:
+        cg.zeros(SIZE)
+    assert failure.fired and waiting_results() == 0
+    np.testing.assert_array_equal(array_of(x), array_of(a) + array_of(b))
+
+
+def test_a_garbage_collection_while_a_result_is_made():
+    """What it runs may give an operand's memory away."""
+    class Cycle:
+        def __init__(self):
+            self.own = self
+
+        def __del__(self):
+            outside.append(a.detach().numpy())
+
+    outside = []
+    a, b = leaves(2)
+    expected = array_of(a) * array_of(b)
+    gc.disable()
+    try:
+        Cycle()
+        alive = [a.detach() for _ in range(1 << 15)]        # no dead tensor is left to be used again, and a collection is due
+    finally:
+        gc.enable()
+    x = a * b
+    gc.collect()
+    outside[0][:] = 0
+    np.testing.assert_array_equal(array_of(x), expected)
+    assert alive
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

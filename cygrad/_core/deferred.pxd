@@ -9,7 +9,7 @@ from cygrad._kernels.elementwise cimport cg_kernel
 from cygrad._kernels.reduction cimport cg_reduction
 
 cdef int waiting        # results
-cdef void compute_all() noexcept
+cdef bint compute_all() noexcept     # False if nothing waited
 
 cdef inline void settle() noexcept:
     """Compute what waits."""

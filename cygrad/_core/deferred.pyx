@@ -140,13 +140,14 @@ cdef void needed_steps(Program* compact) noexcept:
             compact.step_count += 1
 
 
-cdef void compute_all() noexcept:
+cdef bint compute_all() noexcept:
     cdef Program compact
     if not waiting:
-        return
+        return False
     needed_steps(&compact)
     run_program(&compact)
     clear()
+    return True
 
 
 cdef void clear() noexcept:

@@ -9,7 +9,7 @@ from cygrad._kernels.elementwise cimport cg_kernel
 from cygrad._kernels.reduction cimport cg_reduction
 
 cdef int waiting        # results
-cdef void compute_all() noexcept
+cdef bint compute_all() noexcept     # False if nothing waited
 
 cdef inline void settle() noexcept:
     """Compute what waits."""
@@ -18,5 +18,5 @@ cdef inline void settle() noexcept:
 
 # The result of an operator, computed later; None where it has to be computed now.
 cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost)
-# Fold all elements of a result that waits; False if it does not, was folded before, or will be needed anyway.
+# Fold all elements of a dense result that waits; False if it does not, was folded before, or will be needed anyway.
 cdef bint fold_waiting(const cg_reduction* reduction, TensorImpl x, char* output) except -1

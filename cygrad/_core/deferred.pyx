@@ -54,9 +54,9 @@ cdef inline bint only_thread() noexcept:
     return PyThreadState_Next(PyInterpreterState_ThreadHead(PyInterpreterState_Get())) is NULL
 
 
-cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
-    """Say whether operands are dense and of one shape and dtype, and nobody outside can write into their memory."""
-    cdef TensorImpl first = None, tensor
+cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* values, TensorImpl first) noexcept:
+    """Say whether operands are dense and of one shape, that of `first` if given, and dtype, and nobody outside can write into them."""
+    cdef TensorImpl tensor
     cdef int k
     if special_active:
         return False
@@ -80,10 +80,13 @@ cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value
     cdef TensorImpl result, tensor
     cdef Step* step
     cdef int k, slot, known
-    if not may_wait(kernel, dtype, count, values):
+    if not may_wait(kernel, dtype, count, values, None):
         return None
     tensor = <TensorImpl>(values[0].tensor if values[0].tensor is not NULL else values[1].tensor)
-    result = empty_like(tensor, dtype)      # first, since a garbage collection may run and compute something
+    result = empty_like(tensor, dtype)
+    # A garbage collection may have run, and with it anything: operands may be in an array's reach now, or have another shape.
+    if not may_wait(kernel, dtype, count, values, result):
+        return None
     if waiting and (program.dtype != dtype or program.total != tensor.count or program.step_count == MAX_STEPS
                     or program.slot_count + count + 1 > MAX_SLOTS or arrays + count + 1 > MAX_ARRAYS):
         settle()
@@ -138,13 +141,14 @@ cdef void needed_steps(Program* compact) noexcept:
             compact.step_count += 1
 
 
-cdef void compute_all() noexcept:
+cdef bint compute_all() noexcept:
     cdef Program compact
     if not waiting:
-        return
+        return False
     needed_steps(&compact)
     run_program(&compact)
     clear()
+    return True
 
 
 cdef void clear() noexcept:

@@ -10,6 +10,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdlib cimport free, realloc
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
+from cygrad._core.deferred cimport settle
 from cygrad._core.node cimport Node, grad_mode, grads_list, last_sequence_nr
 from cygrad._core.tensor cimport TensorImpl, sizes_tuple, special_active
 from cygrad._kernels.allocator cimport memory_observer, observe_memory
@@ -57,6 +58,7 @@ cdef void put_observer(Observer observer) noexcept:
     profiling_threads += more
     special_active += more
     if observer is not None:
+        settle()        # or memory that only waiting results keep would be given back in the profile
         Py_INCREF(observer)
         place.thread = PyThread_get_thread_native_id()
     place.observer = NULL if observer is None else <PyObject*>observer

@@ -5,7 +5,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
 from cygrad._core.deferred cimport fold_waiting, settle
-from cygrad._core.operands cimport fill_operand, write_out
+from cygrad._core.operands cimport fill_operand, is_dense, write_out
 from cygrad._core.rules cimport RuleOp, record, wanted
 from cygrad._core.storage cimport dtype_number, dtypes
 from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, normalize_dim, shallow_copy, sizes_tuple
@@ -110,7 +110,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         settle()
         run_small(op.kernel, x.dtype_nr, x.data, count, result.data)
         failed = 0
-    elif count == x.count and fold_waiting(op.kernel, x, result.data):
+    elif count == x.count and is_dense(x) and fold_waiting(op.kernel, x, result.data):
         failed = 0
     elif x.count >= RELEASE_GIL:
         kept = shallow_copy(x)      # other threads may give the tensor other memory meanwhile

@@ -34,7 +34,7 @@ cdef class Storage:
     cdef cg_small small     # SMALL bytes and the padding
 
 ctypedef void (*forget_function)(Storage storage) noexcept
-ctypedef void (*compute_function)() noexcept
+ctypedef bint (*compute_function)() noexcept
 
 cdef void set_deferred(forget_function forgets, compute_function computes) noexcept
 # Whoever gives away an address says so before, and may take it back.

@@ -170,6 +170,8 @@ cdef Storage new_storage(size_t nbytes):
         count_live(<Py_ssize_t>nbytes)
     else:
         storage.data = <char*>allocate(nbytes)
+        if storage.data is NULL and compute():      # what waits may be all that keeps its operands
+            storage.data = <char*>allocate(nbytes)
         if storage.data is NULL:
             raise out_of_memory(nbytes)
     storage.padded = True

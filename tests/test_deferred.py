@@ -203,17 +203,24 @@ def test_who_does_not_wait(make):
     assert result.numel() > 0
 
 
-def test_nothing_waits_beside_another_thread():
+@pytest.mark.parametrize("compute", [lambda: cg.ones(40_000) + 1, lambda: cg.ones(SIZE, requires_grad=True) * 2], ids=["plain", "recorded"])
+def test_nothing_waits_once_two_threads_compute(compute):
+    """One that does other things does not matter."""
     a, b = leaves(2)
     go, done = threading.Event(), threading.Event()
-    thread = threading.Thread(target=lambda: (go.set(), done.wait(10)))
-    thread.start()
+    idle = threading.Thread(target=lambda: (go.set(), done.wait(10)))
+    idle.start()
     go.wait(10)
     x = a * b
-    assert waiting_results() == 0
+    assert waiting_results() == 1
     done.set()
+    thread = threading.Thread(target=compute)
+    thread.start()
     thread.join()
-    np.testing.assert_array_equal(array_of(x), array_of(a) * array_of(b))
+    idle.join()
+    y = a * b
+    assert waiting_results() == 0
+    np.testing.assert_array_equal(array_of(x), array_of(y))
 
 
 def test_another_thread_reads_what_waits():

@@ -16,6 +16,9 @@ cdef inline void settle() noexcept:
     if waiting:
         compute_all()
 
+# To be called where the GIL is given up for others' sake: once several threads compute, nothing waits, as it would be computed with the
+# GIL held.
+cdef void note_thread() noexcept
 # The result of an operator, computed later; None where it has to be computed now.
 cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost)
 # Fold all elements of a dense result that waits; False if it does not, was folded before, or will be needed anyway.

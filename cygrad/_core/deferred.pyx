@@ -14,19 +14,15 @@ from cygrad._kernels.reduction cimport fold_program
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object) noexcept
-    ctypedef struct PyInterpreterState:
-        pass
-    ctypedef struct PyThreadState:
-        pass
-    PyInterpreterState* PyInterpreterState_Get() noexcept
-    PyThreadState* PyInterpreterState_ThreadHead(PyInterpreterState* interpreter) noexcept
-    PyThreadState* PyThreadState_Next(PyThreadState* state) noexcept
+    unsigned long PyThread_get_thread_ident() noexcept
 
 cdef enum:
     PARAMS = 3
     MAX_ARRAYS = 12     # that are read and written side by side
 
 cdef intptr_t smallest = 1 << 17    # elements from which memory counts more than calls
+cdef unsigned long computing = 0    # the thread in Python that used large tensors last
+cdef bint several = False           # there was another one
 cdef Program program
 cdef int arrays                     # slots that are whole arrays
 cdef int folded = -1                # the slot of a result that was folded, and will be computed if it is needed again
@@ -36,11 +32,11 @@ cdef double parameters[MAX_SLOTS][PARAMS]    # of the step whose output a slot i
 
 
 def defer_from(intptr_t count):
-    """Set from how many elements on results may wait, and return what it was."""
-    global smallest
+    """Set from how many elements on results may wait, and return what it was; threads before now do not count."""
+    global smallest, computing, several
     settle()
     before = smallest
-    smallest = count
+    smallest, computing, several = count, 0, False
     return before
 
 
@@ -49,16 +45,19 @@ def waiting_results():
     return waiting
 
 
-cdef inline bint only_thread() noexcept:
-    """Say whether there is one thread in Python: others would have to wait for what is computed later, with the GIL held."""
-    return PyThreadState_Next(PyInterpreterState_ThreadHead(PyInterpreterState_Get())) is NULL
+cdef void note_thread() noexcept:
+    global computing, several
+    cdef unsigned long own = PyThread_get_thread_ident()
+    several = several or computing not in (0, own)
+    computing = own
 
 
 cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* values, TensorImpl first) noexcept:
     """Say whether operands are dense and of one shape, that of `first` if given, and dtype, and nobody outside can write into them."""
     cdef TensorImpl tensor
     cdef int k
-    if special_active:
+    note_thread()
+    if special_active or several:
         return False
     for k in range(count):
         if values[k].tensor is NULL:
@@ -72,7 +71,7 @@ cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* v
                 or memcmp(tensor.sizes, first.sizes, first.ndim * sizeof(intptr_t)) != 0
                 or not tensor.storage.padded or tensor.storage.exports):
             return False
-    return first is not None and only_thread()
+    return first is not None
 
 
 cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost):

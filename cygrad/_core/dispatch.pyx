@@ -7,7 +7,7 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, intptr_t
 from libc.string cimport memcpy, memset
 
-from cygrad._core.deferred cimport defer, settle
+from cygrad._core.deferred cimport defer, note_thread, settle
 from cygrad._core.inplace cimport as_before, check_in_place, cut_history, rebase, take_history
 from cygrad._core.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach, connect, finish_node_type, grad_mode, init_node,
                                 with_own_history)
@@ -101,6 +101,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     fill_operand(&operands[count], target, out_dtype, ndim, shape)
     if (fresh or private) and target.count >= RELEASE_GIL:
         # Other threads may give an operand other memory meanwhile.
+        note_thread()
         _held = [(<TensorImpl>values[k].tensor).storage for k in range(count) if values[k].tensor is not NULL]
         with nogil:
             run_kernel(kernel, dtype, count + 1, operands, ndim, shape, params, cost, fresh)

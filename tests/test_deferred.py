@@ -8,6 +8,7 @@ import io
 import itertools
 import os
 import pickle
+import random
 import threading
 
 import numpy as np
@@ -163,6 +164,59 @@ def test_rows(row, dtype):
     count, *found = compute()
     assert count > 1 or row.masks
     assert all(same_bits(x, y) for x, y in zip(found, expected, strict=True))
+
+
+# ----- Programs at random -----
+def random_step(stream, values, outside, log):
+    """Do one thing with what there is; what it shows goes to the log."""
+    a, b, place = stream.choice(values), stream.choice(values), stream.randrange(len(values))
+    waits = [
+        lambda: values.append(a * b),
+        lambda: values.append(0.7 - a),
+        lambda: values.append(a.tanh() / (b * b + 0.5)),
+        lambda: values.append(cg.leaky_relu(a - 0.5, 0.1) + b.sigmoid() * a),
+        lambda: values.append(a + (a * b).sum().tanh()),
+        lambda: values.extend((x := (a + b).sin(), x * 0.5, x.mean())),
+        lambda: values.append(stream.choice([a.detach(), a.data, a.view(-1, 1)[:, 0]])),
+        lambda: values.__delitem__(place) if len(values) > 3 else None,
+        lambda: values.__delitem__(slice(-3, None)) if len(values) > 6 else None,
+        lambda: log.append(bytes(memoryview(stream.choice([a.sum, a.amax, a.reshape(-1)[:1].expand(SIZE).sum])().detach()))),
+    ]
+    others = [
+        lambda: log.append(array_of(a).tobytes()),
+        lambda: values.extend(leaves(2)),
+        lambda: a.detach().mul_(0.9),
+        lambda: a.mul_(b) if a.grad_fn else None,
+        lambda: a.data[3:9].copy_(b[:6].detach()),
+        lambda: a.detach().set_(b.detach().clone()),
+        lambda: outside.append(a.detach().numpy()),
+        lambda: outside and np.multiply(outside[-1], 0.9, out=outside[-1]),
+        lambda: outside.clear(),
+        lambda: (a * b).sum().backward(retain_graph=place % 2 == 0) if a.requires_grad else None,
+        lambda: values.extend(g for g in cg.autograd.grad(a.exp().sum(), (a, b), create_graph=True, allow_unused=True) if g is not None),
+    ]
+    stream.choice(waits if stream.random() < 0.8 else others)()
+
+
+@pytest.mark.parametrize("first", range(0, 200, 25))
+def test_programs_at_random(first):
+    """What is seen on the way and at the end, errors too, is what is seen where nothing waits."""
+    def run(seed):
+        stream, outside, log, values = random.Random(seed), [], [], leaves(3)
+        for _ in range(40):
+            try:
+                random_step(stream, values, outside, log)
+            except (RuntimeError, IndexError) as error:
+                log.append(str(error))
+        return log + [array_of(x).tobytes() for value in values for x in (value, value.grad if value.is_leaf else None) if x is not None]
+
+    start = live_bytes()
+    for seed in range(first, first + 25):
+        with at_once():
+            expected = run(seed)
+        assert run(seed) == expected, seed
+    gc.collect()
+    assert waiting_results() == 0 and live_bytes() == start
 
 
 # ----- What waits -----

@@ -46,7 +46,7 @@ CG_INLINE double atan2_float64(double a, double b)
     const double scaled = special ? (n != 0) : n == __builtin_inf() ? 0x1p1000 : n * scale;
     const double angle = atan_of_quotient_float64(scaled, special ? 1 : n == __builtin_inf() ? 1 : d * scale);
     const double y = __builtin_copysign(1, b) < 0 ? 2 * CG_HALF_PI - (angle - 2 * CG_HALF_PI_LO) : angle;
-    return (a == a) & (b == b) ? __builtin_copysign(y, a) : a + b;
+    return ((a == a) & (b == b)) ? __builtin_copysign(y, a) : a + b;
 }
 
 /* asin(t) / t - 1 in z = t^2, |t| <= 1/2. */
@@ -84,7 +84,7 @@ CG_INLINE double hypot_float64(double a, double b)
 {
     const double m = __builtin_fabs(a), n = __builtin_fabs(b), greater = m > n ? m : n, smaller = m > n ? n : m;
     const double quotient = smaller / (greater > 0 ? greater : 1), y = greater * __builtin_sqrt(1 + quotient * quotient);
-    return (m == __builtin_inf()) | (n == __builtin_inf()) ? __builtin_inf() : y + (a - a) + (b - b);
+    return ((m == __builtin_inf()) | (n == __builtin_inf())) ? __builtin_inf() : y + (a - a) + (b - b);
 }
 
 CG_INLINE double fmod_float64(double x, double y) { return modulus_float64(x, y); }
@@ -97,6 +97,6 @@ CG_IN_DOUBLE2(fmod)
 CG_INLINE float hypot_float32(float a, float b)
 {
     const double y = __builtin_sqrt((double)a * a + (double)b * b);
-    return (__builtin_fabsf(a) == __builtin_inff()) | (__builtin_fabsf(b) == __builtin_inff()) ? __builtin_inff() : (float)y;
+    return ((__builtin_fabsf(a) == __builtin_inff()) | (__builtin_fabsf(b) == __builtin_inff())) ? __builtin_inff() : (float)y;
 }
 #endif

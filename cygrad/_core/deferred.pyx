@@ -7,7 +7,7 @@ from libc.string cimport memcmp, memcpy
 
 from cygrad._core.operands cimport Value
 from cygrad._core.storage cimport Storage, set_deferred
-from cygrad._core.tensor cimport CONTIGUOUS, SAVED, TensorImpl, empty_like, special_active
+from cygrad._core.tensor cimport CONTIGUOUS, SAVED, TensorImpl, empty_like
 from cygrad._kernels.elementwise cimport cg_itemsize
 from cygrad._kernels.program cimport MAX_SLOTS, MAX_STEPS, Program, Step, add_array, run_program
 from cygrad._kernels.reduction cimport fold_program
@@ -57,7 +57,7 @@ cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* v
     cdef TensorImpl tensor
     cdef int k
     note_thread()
-    if special_active or several:
+    if several:
         return False
     for k in range(count):
         if values[k].tensor is NULL:

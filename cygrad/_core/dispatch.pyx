@@ -233,7 +233,7 @@ cdef TensorImpl plain(Op op, Value* values, const double* params, TensorImpl tar
         loop_params = converted_params
     if target is None:
         result = None
-        if recorded and not op.masks and not op.bool_result:
+        if recorded and not op.masks and not op.bool_result and not profiling_threads:
             result = defer(op.kernel, dtype, op.arity, values, loop_params, op.cost)
         if result is None:
             result = map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, None)

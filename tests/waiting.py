@@ -1,0 +1,37 @@
+"""What the tests of deferred results share."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from cygrad._testing import defer_from
+
+SIZE = 5003         # no whole number of blocks, nor of vectors, nor of a reduction's blocks
+
+
+@pytest.fixture(autouse=True)
+def small_results_wait():
+    before = defer_from(2048)       # below, operators do not ask
+    yield
+    defer_from(before)
+
+
+@contextlib.contextmanager
+def at_once():
+    """Have nothing wait."""
+    before = defer_from(1 << 62)
+    try:
+        yield
+    finally:
+        defer_from(before)
+
+
+def arrays(count, dtype="float64", size=SIZE):
+    stream = np.random.default_rng(count)
+    return [stream.uniform(0.3, 0.9, size).astype(dtype) for _ in range(count)]
+
+
+def leaves(count, dtype="float64", size=SIZE):
+    return [cg.tensor(array, requires_grad=True) for array in arrays(count, dtype, size)]

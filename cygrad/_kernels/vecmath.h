@@ -229,7 +229,7 @@ CG_INLINE CG_REAL CG_NAME(expm1)(CG_REAL x)
     return CG_LIBM(copysign)(y, x);
 }
 
-/* (1 - exp(-2|x|)) / (1 + exp(-2|x|)); no quotient but this one, since what depends on what takes the time; 2.3, 2.9 ulp. */
+/* (1 - exp(-2|x|)) / (1 + exp(-2|x|)); no quotient but this one, since what depends on what takes the time; 2.3, 2.0 ulp. */
 CG_INLINE CG_REAL CG_NAME(tanh)(CG_REAL x)
 {
     CG_REAL magnitude = CG_LIBM(fabs)(x);

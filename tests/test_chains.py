@@ -168,3 +168,11 @@ def test_other_layouts_and_dtypes_go_one_by_one():
     x = leaves(1, "float32")[0]
     (mixed,) = cg.autograd.grad((x.double() * 2).sin().sum(), x)
     assert mixed.dtype == cg.float32
+
+
+def test_one_number_in_the_memory_of_an_operand():
+    """A gradient that repeats the first element of what the node has saved is not that."""
+    (x,) = leaves(1)
+    y = x * 2.0 * x
+    y.backward(x.detach()[:1].expand(SIZE))
+    np.testing.assert_allclose(array_of(x.grad), 4 * array_of(x) * array_of(x)[0], rtol=1e-15)

@@ -22,7 +22,7 @@ cdef int add_block(Program* program) noexcept nogil:
 cdef int add_array(Program* program, char* data, intptr_t stride) noexcept nogil:
     cdef int k
     for k in range(program.slot_count):
-        if program.slots[k].data == data:
+        if program.slots[k].data == data and program.slots[k].stride == stride:
             return k
     program.slots[program.slot_count].data, program.slots[program.slot_count].stride = data, stride
     program.slot_count += 1

@@ -24,7 +24,6 @@ cdef class Chain:
     """A program, while the engine gathers its nodes; slot 0 is the gradient it starts from."""
     cdef Program program
     cdef Py_ssize_t nodes[MAX_NODES]        # states
-    cdef int slot_of_node[MAX_NODES]
     cdef int node_count
     cdef bint own           # nobody else holds the gradient that the chain starts from
     cdef dict wholes        # by slot: the tensor of an output that leaves
@@ -39,12 +38,12 @@ cdef class Chain:
         cdef State* state
         cdef Op op
         cdef Py_ssize_t next
-        cdef int k, output_nr, out, place = self.node_count
+        cdef int k, output_nr, out
         node = <ElementwiseNode>run.states[index].node
         if not self.fits(node, self.program.slots[slot].stride == 0):
             return False
         op = <Op>node.op
-        self.nodes[place], self.slot_of_node[place] = index, slot
+        self.nodes[self.node_count] = index
         self.node_count += 1
         self.program.cost = max(self.program.cost, op.cost)
         for k in range(op.arity):

@@ -241,12 +241,15 @@ def test_results_wait_inside_of_transforms():
 
 @pytest.mark.parametrize("compute", [lambda: cg.ones(40_000) + 1, lambda: cg.ones(SIZE, requires_grad=True) * 2], ids=["plain", "recorded"])
 def test_nothing_waits_once_two_threads_compute(compute):
-    """One that does other things does not matter."""
+    """One that does other things, or computes with few elements, does not matter."""
     a, b = leaves(2)
     go, done = threading.Event(), threading.Event()
     idle = threading.Thread(target=lambda: (go.set(), done.wait(10)))
     idle.start()
     go.wait(10)
+    small = threading.Thread(target=lambda: cg.ones(3, 1, requires_grad=True) * cg.ones(4))
+    small.start()
+    small.join()
     x = a * b
     assert waiting_results() == 1
     done.set()

@@ -56,9 +56,6 @@ cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* v
     """Say whether operands are dense and of one shape, that of `first` if given, and dtype, and nobody outside can write into them."""
     cdef TensorImpl tensor
     cdef int k
-    note_thread()
-    if several:
-        return False
     for k in range(count):
         if values[k].tensor is NULL:
             if kernel.blocked or count != 2:
@@ -71,7 +68,10 @@ cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* v
                 or memcmp(tensor.sizes, first.sizes, first.ndim * sizeof(intptr_t)) != 0
                 or not tensor.storage.padded or tensor.storage.exports):
             return False
-    return first is not None
+    if first is None:
+        return False
+    note_thread()
+    return not several
 
 
 cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost):

@@ -145,7 +145,7 @@ cdef inline int keep(Node node, int place, object saved, unsigned long long vers
 
 
 cdef class Node:
-    """A vertex of the graph: what `grad_fn` gives."""
+    """A vertex of the graph: what `grad_fn` gives; subclasses apply."""
 
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         raise NotImplementedError

@@ -179,7 +179,7 @@ cdef void count_memory_observers(int more) noexcept:
 
 
 cdef class Observer:
-    """What a thread reports to, between start() and stop()."""
+    """What a thread reports to, between start() and stop(); subclasses keep or pass on what they are told."""
 
     cdef Py_ssize_t begin(self, int kind, object name, object operands, long long sequence_nr) except -1:
         raise NotImplementedError

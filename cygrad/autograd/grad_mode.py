@@ -21,7 +21,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class ContextDecorator:
-    """A context manager that decorates functions, methods and generators too."""
+    """A context manager that decorates functions, methods and generators too; subclasses say what it does."""
 
     def __enter__(self) -> Any:
         raise NotImplementedError

@@ -3,11 +3,11 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport intptr_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from cygrad._core.operands cimport Value
 from cygrad._core.storage cimport Storage, set_deferred
-from cygrad._core.tensor cimport CONTIGUOUS, SAVED, TensorImpl, empty_like, same_shape
+from cygrad._core.tensor cimport CONTIGUOUS, SAVED, TensorImpl, empty_like
 from cygrad._kernels.elementwise cimport cg_itemsize
 from cygrad._kernels.program cimport MAX_SLOTS, MAX_STEPS, Program, Step, add_array, run_program
 from cygrad._kernels.reduction cimport fold_program
@@ -64,7 +64,8 @@ cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* v
         tensor = <TensorImpl>values[k].tensor
         if first is None:
             first = tensor
-        if (tensor.count < smallest or not tensor.flags & CONTIGUOUS or tensor.dtype_nr != dtype or not same_shape(tensor, first)
+        if (tensor.count < smallest or not tensor.flags & CONTIGUOUS or tensor.dtype_nr != dtype or tensor.ndim != first.ndim
+                or memcmp(tensor.sizes, first.sizes, first.ndim * sizeof(intptr_t)) != 0
                 or not tensor.storage.padded or tensor.storage.exports):
             return False
     if first is None:

@@ -16,11 +16,11 @@ from cygrad._core.saved cimport released_error, saved_name
 from cygrad._core.levels cimport Batch, is_special, leave, plain_batch, private_examples
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_out, converted, copy_of, empty_for,
-                                    fill_operand, fits, number_of, out_argument, out_shape_error, overlaps, shape_is,
+                                    fill_operand, fits, number_of, out_argument, out_shape_error, overlaps, same_shape, shape_is,
                                     to_value)
 from cygrad._core.storage cimport count_change, default_dtype, dtypes
 from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, VIEW, TensorImpl, empty, empty_like, is_unique,
-                                  needs_grad, same_shape, sizes_tuple, special_active)
+                                  needs_grad, sizes_tuple, special_active)
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize,
                                           cg_kernel, cg_kind, cg_promotion)
 from cygrad._kernels.elementwise cimport kernel as find_kernel

@@ -9,14 +9,14 @@ from cygrad._core.node cimport (Node, attach, connect, edge, finish_node_type, g
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.interop cimport array_of
 from cygrad._core.levels cimport is_special
-from cygrad._core.operands cimport check_writable, copy_into, copy_of, overlaps
+from cygrad._core.operands cimport check_writable, copy_into, copy_of, overlaps, same_shape
 from cygrad._core.rules cimport RuleOp, any_wanted, node_of, node_of_inputs, record_view, rule_op
 from cygrad._core.saved cimport released_error
 from cygrad._core.storage cimport count_change, dtypes
 from cygrad._core.strided cimport laid_out, lies_within, overlaps_itself, part_of
 from cygrad._core.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
                                   REQUIRES_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, is_unique, needs_grad, offset_of,
-                                  same_shape, shallow_copy, sizes_tuple, special_active, view_of)
+                                  shallow_copy, sizes_tuple, special_active, view_of)
 from cygrad._kernels.elementwise cimport cg_promotion
 
 cdef RuleOp COPY = rule_op("copy"), FILL = rule_op("fill"), ZERO = rule_op("zero")

@@ -20,6 +20,7 @@ cdef struct Value:
 
 cdef object to_value(object argument, Value* value)
 cdef double number_of(const Value* value, int dtype) except? -1
+cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept
 cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept
 cdef int check_writable(TensorImpl target) except -1
 cdef int check_out(TensorImpl out, bint recorded) except -1

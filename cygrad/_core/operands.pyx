@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from cygrad._core.deferred cimport settle
 from cygrad._core.node cimport grad_mode, is_inference_mode, is_inference_suspended
 from cygrad._core.storage cimport count_change, dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, empty, empty_strided, needs_grad, same_shape, sizes_tuple, tensor_type)
+from cygrad._core.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, empty, empty_strided, needs_grad, sizes_tuple, tensor_type)
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize, cg_kind, copy)
 
 cdef extern from "Python.h":
@@ -93,6 +93,16 @@ cdef double converted(double number, int dtype) noexcept:
 
 
 # ----- Geometry -----
+cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept:
+    cdef int d
+    if a.ndim != b.ndim:
+        return False
+    for d in range(a.ndim):
+        if a.sizes[d] != b.sizes[d]:
+            return False
+    return True
+
+
 cdef int broadcast(int count, const Value* values, intptr_t* shape) except -1:
     """Write the common shape of the tensors and return its number of dims."""
     cdef TensorImpl tensor

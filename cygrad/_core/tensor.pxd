@@ -64,15 +64,6 @@ cdef inline bint needs_grad(TensorImpl tensor) noexcept:
     """Say whether operations on a tensor are recorded: its own flag, or a view's base's."""
     return tensor.flags & REQUIRES_GRAD or tensor.flags & VIEW and tensor.base.flags & REQUIRES_GRAD
 
-cdef inline bint same_shape(TensorImpl a, TensorImpl b) noexcept:
-    cdef int d
-    if a.ndim != b.ndim:
-        return False
-    for d in range(a.ndim):
-        if a.sizes[d] != b.sizes[d]:
-            return False
-    return True
-
 ctypedef int (*share_function)(TensorImpl view, TensorImpl source) except -1
 
 cdef type tensor_type

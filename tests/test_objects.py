@@ -366,7 +366,7 @@ UNCONVERTED = [(int, [1.0, 2.0], ValueError, ONLY_ONE), (float, [], ValueError, 
                (round, 1.5, TypeError, "__round__"), (math.trunc, 1.5, TypeError, "__trunc__")]
 
 
-@pytest.mark.parametrize(("convert", "value", "error", "message"), UNCONVERTED, ids=str)
+@pytest.mark.parametrize(("convert", "value", "error", "message"), UNCONVERTED, ids=lambda given: getattr(given, "__name__", str(given)))
 def test_no_numbers(convert, value, error, message):
     with pytest.raises(error, match=message):
         convert(cg.tensor(value))

@@ -70,7 +70,7 @@ def test_containers(tree, leaves, text):
 LEAVES = [None, 1, "text", b"bytes", {1, 2}, range(3), cg.Size([1, 2]), ListLike([1]), Layer, Point, iter([1])]
 
 
-@pytest.mark.parametrize("leaf", LEAVES, ids=repr)
+@pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: type(leaf).__name__)
 def test_anything_else_is_a_leaf(leaf):
     found, spec = tree_flatten(leaf)
     assert found[0] is leaf

@@ -15,7 +15,7 @@ import numpy as np
 from cygrad import creation
 from cygrad._core.interop import from_array, to_array
 from cygrad._core.rules import record_rule
-from cygrad._core.tensor import TensorImpl
+from cygrad._core.tensor import Size, TensorImpl
 from cygrad._core.views import normalized_dim
 from cygrad._core.windows import broadcast_shape
 from cygrad.operators import checked_tensor, delivered, functions, overwriting, publish, unrecorded
@@ -276,6 +276,44 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
     shape = [given[place].numel() for place in places]
     return tuple(tensor.reshape([size if place == d else 1 for d, size in enumerate(shape)]).expand(shape)
                  for tensor, place in zip(given, places, strict=True))
+
+
+def block_diag(*tensors: Any) -> Any:
+    """Matrix with matrices along its diagonal and zeros elsewhere; vectors and numbers count as rows.
+
+    >>> import cygrad
+    >>> cygrad.block_diag(cygrad.ones(1, 2), cygrad.tensor(3.))
+    tensor([[1., 1., 0.],
+            [0., 0., 3.]])
+    """
+    for number, tensor in enumerate(tensors):
+        if not isinstance(tensor, TensorImpl):
+            raise TypeError(f"block_diag(): expected Tensor as element {number}, but got {type(tensor).__name__}")
+        if tensor.ndim > 2:
+            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {number} has {tensor.ndim} "
+                               "dimensions")
+    blocks = [atleast_2d(tensor) for tensor in tensors] or [creation.empty(1, 0)]
+    widths = [block.shape[1] for block in blocks]
+    rows = [functions["cat"]([block.new_zeros(block.shape[0], sum(widths[:k])), block,
+                              block.new_zeros(block.shape[0], sum(widths[k + 1:]))], 1) for k, block in enumerate(blocks)]
+    return functions["cat"](rows)
+
+
+def broadcast_shapes(*shapes: Any) -> Any:
+    """Shape that tensors of the shapes given broadcast to; an int stands for a shape of one dim.
+
+    >>> import cygrad
+    >>> cygrad.broadcast_shapes((2,), (3, 1))
+    cygrad.Size([3, 2])
+    """
+    sizes = [_integers(shape) for shape in shapes]
+    if any(size < 0 for shape in sizes for size in shape):
+        raise ValueError(f"Attempting to broadcast a dimension with negative length! The shapes are {', '.join(map(str, sizes))}")
+    try:
+        return Size(np.broadcast_shapes(*sizes))
+    except ValueError:
+        raise RuntimeError(f"Attempting to broadcast a dimension of one length to another: {', '.join(map(str, sizes))}. Sizes are equal, "
+                           "or one of them is 1") from None
 
 
 # ----- Repetition -----

@@ -18,7 +18,8 @@ from cygrad.device import device as Device
 from cygrad.device import resolve_device
 
 __all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "eye", "from_dlpack", "frombuffer", "from_numpy", "full",
-           "full_like", "get_default_dtype", "linspace", "ones", "ones_like", "set_default_dtype", "tensor", "zeros", "zeros_like"]
+           "full_like", "get_default_dtype", "linspace", "ones", "ones_like", "set_default_dtype", "tensor", "tril_indices", "triu_indices",
+           "zeros", "zeros_like"]
 
 int64 = dtype_by_name["int64"]
 
@@ -387,3 +388,30 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: str | Device
     result = zeros(n, columns, dtype=dtype, device=device)
     result.numpy().reshape(-1)[:min(n, columns) * columns:columns + 1] = 1
     return finished(result, requires_grad) if out is None else out.copy_(result)
+
+
+def _triangle_indices(name: str, side: str, holds: Callable[..., Any], example: str) -> Callable[..., Any]:
+    def function(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: str | Device | None = None,
+                 layout: Any = None) -> Any:
+        for word, size in (("row", row), ("col", col), ("offset", offset)):
+            if not hasattr(size, "__index__") or isinstance(size, bool):
+                raise TypeError(f"{name}(): argument '{word}' must be int, not {type(size).__name__}")
+            if size < 0 and word != "offset":
+                raise RuntimeError(f"{word} must be non-negative, got {size}")
+        resolve_device(device)
+        wanted = int64 if dtype is None else resolve_dtype(dtype)
+        if wanted.name not in ("int64", "int32"):
+            raise NotImplementedError(f"\"{name}\" not implemented for '{wanted.name}': indices are int64 or int32")
+        offset = min(max(offset, -row), col)       # what lies beyond the matrix makes no difference
+        places = np.nonzero(holds(np.arange(row)[:, None] + offset, np.arange(col)))
+        return from_array(np.array(places, wanted.name))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (f"Return the places {side} the diagonal of a matrix, row by row: row numbers, then column numbers.\n\n"
+                        "`offset` counts the diagonal above the main one; `dtype` is int64 or int32.\n\n"
+                        f">>> import cygrad\n>>> cygrad.{name}(2, 2)\n{example}\n")
+    return function
+
+
+tril_indices = _triangle_indices("tril_indices", "on and below", np.greater_equal, "tensor([[0, 1, 1],\n        [0, 0, 1]])")
+triu_indices = _triangle_indices("triu_indices", "on and above", np.less_equal, "tensor([[0, 0, 1],\n        [0, 1, 1]])")

@@ -73,6 +73,27 @@ var = _variance_function("var", "Variance")
 std = _variance_function("std", "Standard deviation")
 
 
+def _with_mean(spread: str, sentence: str) -> Callable[..., Any]:
+    name = spread + "_mean"
+
+    @numpy_names
+    def function(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+                 correction: float | None = None) -> Any:
+        if not checked_tensor(name, input).is_floating_point():
+            raise RuntimeError(f"{name} only support floating point and complex dtypes, got {input.dtype}; convert it first, e.g. with "
+                               ".float()")
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        return getattr(input, spread)(dim, unbiased, keepdim, correction=correction), input.mean(dim, keepdim=keepdim)
+
+    return named(function, name, f"{sentence} and mean of the elements, over all dims or those in `dim`; see `{spread}`.\n\n"
+                 f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([1., 2., 3.]))\n(tensor(1.), tensor(2.))\n")
+
+
+var_mean = _with_mean("var", "Variance")
+std_mean = _with_mean("std", "Standard deviation")
+
+
 @numpy_names
 def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
     """log(sum(exp(x))) over dims, without overflow.

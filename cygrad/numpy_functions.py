@@ -12,7 +12,8 @@ from cygrad.limits import promoted
 from cygrad.operators import functions
 from cygrad.ops import ELEMENTWISE
 
-_NAMES = {getattr(np, row.numpy).__name__: name for name, row in ELEMENTWISE.items() if row.numpy} | {"matmul": "matmul"}
+_NAMES = {getattr(np, row.numpy).__name__: name for name, row in ELEMENTWISE.items() if row.numpy} | {
+    "matmul": "matmul", "positive": "positive"}
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_or": "any", "logical_and": "all"}
 
 

@@ -44,6 +44,9 @@ def _documentation(row: Elementwise, arguments: tuple[str, ...]) -> str:
 
 
 def named(function: Any, name: str, doc: str) -> Any:
+    wrapped = getattr(function, "__wrapped__", None)
+    if wrapped is not None:
+        named(wrapped, name, doc)       # which Python names where arguments do not fit
     function.__name__ = function.__qualname__ = name
     function.__module__ = "cygrad"
     function.__doc__ = doc
@@ -395,6 +398,19 @@ def equal(input: Any, other: Any) -> bool:
     return input.shape == other.shape and bool((input == other).all())
 
 
+@_public
+def positive(input: Any) -> Any:
+    """The tensor itself; RuntimeError for bools.
+
+    >>> import cygrad
+    >>> cygrad.positive(cygrad.tensor([-1.]))
+    tensor([-1.])
+    """
+    if checked_tensor("positive", input).dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported. Use it as it is, or convert it, e.g. with .int().")
+    return input
+
+
 # ----- Reductions -----
 class ValuesAndIndices(NamedTuple):
     """What operators return that find elements along a dim."""
@@ -523,21 +539,23 @@ def publish(module: str, namespace: dict[str, Any]) -> None:
 # Module: functions that are methods too; other functions; other methods. Importing cygrad stays quick and opens few files.
 LATE: dict[str, tuple[str, str, str]] = {
     "cygrad.scattering": (
-        "gather scatter scatter_add scatter_reduce index_select index_add index_copy index_fill", "",
-        "scatter_ scatter_add_ scatter_reduce_ index_add_ index_copy_ index_fill_"),
+        "gather scatter scatter_add scatter_reduce index_select index_add index_copy index_fill index_reduce", "",
+        "scatter_ scatter_add_ scatter_reduce_ index_reduce_ index_add_ index_copy_ index_fill_"),
     "cygrad.selection": (
         "masked_fill masked_select masked_scatter index_put take put take_along_dim nonzero argwhere", "",
         "masked_fill_ masked_scatter_ index_put_ put_"),
     "cygrad.folds": (
-        "var std logsumexp softmax log_softmax cumsum cumprod cummax cummin logcumsumexp diff count_nonzero nanmean", "",
+        "var std logsumexp softmax log_softmax cumsum cumprod cummax cummin logcumsumexp diff count_nonzero nanmean", "var_mean std_mean",
         "cumsum_ cumprod_ _cumsum _cumprod_gradient _cumprod_gradient_at_zeros"),
-    "cygrad.ordering": ("sort argsort msort topk kthvalue median nanmedian", "", ""),
+    "cygrad.ordering": ("sort argsort msort topk kthvalue median nanmedian", "isin", ""),
+    "cygrad.filling": ("", "", "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_"),
     "cygrad.products": (
         "outer ger inner addmm addmv addr baddbmm addbmm trace vdot kron cross norm dist", "tensordot einsum",
         "addmm_ addmv_ addr_ baddbmm_ addbmm_"),
     "cygrad.arrangement": (
         "movedim moveaxis swapaxes swapdims adjoint unflatten ravel broadcast_to tensor_split hsplit vsplit dsplit tile repeat_interleave "
         "flip fliplr flipud roll tril triu diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
-        "broadcast_tensors atleast_1d atleast_2d atleast_3d hstack vstack dstack column_stack row_stack meshgrid",
+        "broadcast_tensors broadcast_shapes block_diag atleast_1d atleast_2d atleast_3d hstack vstack dstack column_stack row_stack "
+        "meshgrid",
         "repeat tril_ triu_ _fold"),
 }

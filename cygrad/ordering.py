@@ -1,4 +1,4 @@
-"""Sorting and the elements at a rank; the gradient goes to the elements chosen. NumPy's stable sort puts NaN last.
+"""Sorting, the elements at a rank, and membership; the gradient goes to the elements chosen. NumPy's stable sort puts NaN last.
 
 Loaded at first use.
 """
@@ -12,7 +12,9 @@ import numpy as np
 
 from cygrad._core.interop import from_array, to_array
 from cygrad._core.rules import record_rule
+from cygrad._core.tensor import TensorImpl
 from cygrad._core.views import normalized_dim
+from cygrad.limits import promoted
 from cygrad.operators import checked_tensor, delivered, delivered_pair, named, numpy_names, pair_type, publish
 
 
@@ -139,6 +141,34 @@ def _median_function(name: str, skips_nan: bool, sentence: str) -> Callable[...,
 
 median = _median_function("median", False, "Lower median of all elements, or along `dim`; NaN if there is one.")
 nanmedian = _median_function("nanmedian", True, "Lower median of the elements that are not NaN.")
+
+
+# ----- Membership -----
+def isin(elements: Any = None, test_elements: Any = None, *, assume_unique: bool = False, invert: bool = False, element: Any = None,
+         test_element: Any = None, out: Any = None) -> Any:
+    """Say of each element whether it is among the test elements, or (`invert`) whether it is not; NaN is among none.
+
+    One of the two may be a number, also by the names `element` and `test_element`. `assume_unique` promises that no element
+    repeats in either, and saves time.
+
+    >>> import cygrad
+    >>> cygrad.isin(cygrad.tensor([1, 2, 3]), cygrad.tensor([3, 1]))
+    tensor([ True, False,  True])
+    """
+    elements = element if elements is None else elements
+    test_elements = test_element if test_elements is None else test_elements
+    given = (elements, test_elements)
+    numbers = [value for value in given if isinstance(value, int | float)]
+    if len(numbers) + sum(isinstance(value, TensorImpl) for value in given) < 2 or len(numbers) == 2:
+        raise TypeError("isin() received an invalid combination of arguments - got "
+                        f"({', '.join(type(value).__name__ for value in given)}), but expected two tensors, or a tensor and a number")
+    if numbers:
+        found = elements == test_elements
+        found = found if isinstance(elements, TensorImpl) else found.any()
+        return delivered(~found if invert else found, out)
+    dtype = promoted(elements.dtype, test_elements.dtype)
+    array, tests = (to_array(value.detach().to(dtype)) for value in given)
+    return delivered(from_array(np.asarray(np.isin(array, tests, assume_unique=assume_unique, invert=invert))), out)
 
 
 publish(__name__, globals())

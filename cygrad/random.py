@@ -12,21 +12,32 @@ import operator
 import os
 import struct
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.levels import Level, batched_level, innermost_level
-from cygrad._core.node import is_grad_enabled
-from cygrad.creation import empty, empty_like, from_numpy, int64, resolve_device, size_from_arguments
+from cygrad._core.levels import batched_level
+from cygrad.creation import from_numpy, int64, resolve_device, size_from_arguments
+from cygrad.sampling import (
+    at_random,
+    check_same,
+    checked_template,
+    drawn,
+    drawn_like,
+    integers,
+    normal_around,
+    permutation,
+    require_floating,
+    standard_normal,
+    uniform,
+)
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
     from cygrad._core.storage import DType
     from cygrad.device import device as Device
 
-    Sample = Callable[[np.random.Generator, np.ndarray], None]  # fills a C-contiguous array
     Rng = int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator
 
 DEFAULT_SEED = 67280421310721  # of a new Generator, as in torch; the default generator starts from entropy
@@ -191,7 +202,7 @@ def rand(
         >>> tuple(cygrad.rand(2, 3, rng=0).shape)
         (2, 3)
     """
-    return _drawn(_size(args, size), _uniform, _stream(generator, rng), out, dtype, device, requires_grad)
+    return drawn(_size(args, size), uniform, _stream(generator, rng), out, dtype, device, requires_grad)
 
 
 def randn(
@@ -213,7 +224,7 @@ def randn(
         >>> abs(cygrad.randn(1000, rng=0).mean().item()) < 0.1
         True
     """
-    return _drawn(_size(args, size), _standard_normal, _stream(generator, rng), out, dtype, device, requires_grad)
+    return drawn(_size(args, size), standard_normal, _stream(generator, rng), out, dtype, device, requires_grad)
 
 
 def randint(
@@ -247,7 +258,7 @@ def randint(
     if not isinstance(size, tuple | list):
         raise TypeError(f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}")
     dtype = int64 if dtype is None and out is None else dtype
-    return _drawn(_size((), size), _integers(first, end), _stream(generator, rng), out, dtype, device, requires_grad)
+    return drawn(_size((), size), integers(first, end), _stream(generator, rng), out, dtype, device, requires_grad)
 
 
 def randperm(
@@ -273,7 +284,7 @@ def randperm(
         [0, 1, 2, 3]
     """
     dtype = int64 if dtype is None and out is None else dtype
-    return _drawn(_size((), (n,)), _permutation, _stream(generator, rng), out, dtype, device, requires_grad)
+    return drawn(_size((), (n,)), permutation, _stream(generator, rng), out, dtype, device, requires_grad)
 
 
 def normal(
@@ -310,9 +321,9 @@ def normal(
             "and none with a tensor, whose shape is taken"
         )
     if any(map(batched_level, tensors)):
-        _check_same(*tensors)
-        drawn = randn(*sum(tensor.detach() for tensor in tensors).shape, generator=generator, rng=rng, dtype=dtype or tensors[0].dtype)
-        return drawn * (std.detach() if isinstance(std, Tensor) else std) + (mean.detach() if isinstance(mean, Tensor) else mean)
+        check_same(*tensors)
+        sampled = randn(*sum(tensor.detach() for tensor in tensors).shape, generator=generator, rng=rng, dtype=dtype or tensors[0].dtype)
+        return sampled * (std.detach() if isinstance(std, Tensor) else std) + (mean.detach() if isinstance(mean, Tensor) else mean)
     center, spread = (p.detach().numpy() if isinstance(p, Tensor) else float(p) for p in (mean, std))
     if not np.all(np.greater_equal(spread, 0)):
         expected = "all elements of std >= 0.0" if isinstance(std, Tensor) else f"std >= 0.0, but found std {std}"
@@ -327,8 +338,8 @@ def normal(
             ) from None
     if tensors and dtype is None and out is None:
         dtype = tensors[0].dtype
-    sample = _normal(center, spread)
-    return _drawn(_size((), size), sample, _stream(generator, rng), out, dtype, device, requires_grad)
+    sample = normal_around(center, spread)
+    return drawn(_size((), size), sample, _stream(generator, rng), out, dtype, device, requires_grad)
 
 
 def bernoulli(
@@ -352,23 +363,21 @@ def bernoulli(
         tensor([0., 1.])
     """
     if batched_level(input) is not None:
-        _check_same(input)
-        drawn = rand(*input.shape, generator=generator, rng=rng, dtype=input.dtype if input.is_floating_point() else None)
-        return (drawn < (input.detach() if p is None else p)).to(input.dtype)
-    chance: Any = _checked(input).detach().numpy() if p is None else float(p)
+        check_same(input)
+        sampled = rand(*input.shape, generator=generator, rng=rng, dtype=input.dtype if input.is_floating_point() else None)
+        return (sampled < (input.detach() if p is None else p)).to(input.dtype)
+    chance: Any = checked_template(input).detach().numpy() if p is None else float(p)
     if p is None:
-        _require_floating("bernoulli", chance)
+        require_floating("bernoulli", chance)
         if not np.all((chance >= 0) & (chance <= 1)):
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: input holds probabilities")
     elif not 0 <= chance <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
 
-    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
-        np.less(stream.random(array.shape), chance, out=array, casting="unsafe")
-
+    sample = at_random(chance)
     if out is None:
-        return _drawn_like(input, sample, _stream(generator, rng), None, None, False)
-    return _drawn(tuple(input.shape), sample, _stream(generator, rng), out, None, None, False)
+        return drawn_like(input, sample, _stream(generator, rng), None, None, False)
+    return drawn(tuple(input.shape), sample, _stream(generator, rng), out, None, None, False)
 
 
 def rand_like(
@@ -381,7 +390,7 @@ def rand_like(
     requires_grad: bool = False,
 ) -> Tensor:
     """Return `rand` with the shape and, unless given, the dtype of `input`."""
-    return _drawn_like(input, _uniform, _stream(generator, rng), dtype, device, requires_grad)
+    return drawn_like(input, uniform, _stream(generator, rng), dtype, device, requires_grad)
 
 
 def randn_like(
@@ -394,7 +403,7 @@ def randn_like(
     requires_grad: bool = False,
 ) -> Tensor:
     """Return `randn` with the shape and, unless given, the dtype of `input`."""
-    return _drawn_like(input, _standard_normal, _stream(generator, rng), dtype, device, requires_grad)
+    return drawn_like(input, standard_normal, _stream(generator, rng), dtype, device, requires_grad)
 
 
 def randint_like(
@@ -409,7 +418,7 @@ def randint_like(
     requires_grad: bool = False,
 ) -> Tensor:
     """Return `randint` with the shape and, unless given, the dtype of `input`; `randint_like(input, high)` starts at 0."""
-    return _drawn_like(input, _integers(low, high), _stream(generator, rng), dtype, device, requires_grad)
+    return drawn_like(input, integers(low, high), _stream(generator, rng), dtype, device, requires_grad)
 
 
 def _stream(generator: Generator | None, rng: Rng | None) -> np.random.Generator:
@@ -430,156 +439,3 @@ def _size(args: tuple[Any, ...], size: Sequence[int] | None) -> tuple[int, ...]:
     if args:
         raise TypeError(f"the size was given twice: as {args} and as size={size}")
     return size_from_arguments((size,))
-
-
-def _drawn(
-    size: tuple[int, ...],
-    sample: Sample,
-    stream: np.random.Generator,
-    out: Tensor | None,
-    dtype: DType | None,
-    device: Device | str | None,
-    requires_grad: bool,
-) -> Tensor:
-    if out is None:
-        levels = _levels_that_differ()
-        result = empty((*(level.size for level in levels), *size), dtype=dtype, device=device, requires_grad=requires_grad)
-        sample(stream, result.detach().numpy())
-        for level in levels:
-            result = level.leave(result)
-        return result
-    if batched_level(out) is not None or _levels_that_differ():
-        raise RuntimeError("vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants "
-                           "as a workaround")
-    if out.requires_grad and is_grad_enabled():
-        raise RuntimeError(
-            "functions with out=... arguments don't support automatic differentiation, "
-            "but one of the arguments requires grad: write to out.detach() or under no_grad()"
-        )
-    if dtype is not None and dtype != out.dtype:
-        raise RuntimeError(f"dtype {dtype} does not match dtype of out parameter ({out.dtype})")
-    if tuple(out.shape) != tuple(size):
-        raise RuntimeError(f"out has shape {tuple(out.shape)}, but the result has shape {tuple(size)}")
-    out[...] = _drawn(size, sample, stream, None, out.dtype, device, False)  # counts as an in-place change of out
-    return out.requires_grad_(requires_grad or out.requires_grad)
-
-
-def _levels_that_differ() -> list[Level]:
-    """Return the calls of vmap, outer ones first, that this thread is in and that want other numbers for each example."""
-    levels: list[Level] = []
-    level = innermost_level()
-    while level is not None:
-        if level.randomness == "error":
-            raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-                               "randomness flags on vmap or perform the randomness operation out of vmap")
-        if level.randomness == "different":
-            levels.insert(0, level)
-        level = level.outer
-    return levels
-
-
-def _check_same(*parameters: Any) -> None:
-    """Refuse parameters that differ among the examples of a vmap that wants the same numbers for all."""
-    if any(level.randomness == "same" for level in map(batched_level, parameters) if level is not None):
-        raise RuntimeError("Vmap does not currently support same randomness with a batched tensor input. Please use different randomness "
-                           "with vmap")
-
-
-def _drawn_like(
-    template: Tensor,
-    sample: Sample,
-    stream: np.random.Generator,
-    dtype: DType | None,
-    device: Device | str | None,
-    requires_grad: bool,
-) -> Tensor:
-    if batched_level(_checked(template)) is not None or _levels_that_differ():
-        return _drawn(tuple(template.shape), sample, stream, None, dtype or template.dtype, device, requires_grad)
-    result = empty_like(template, dtype=dtype, device=device, requires_grad=requires_grad)
-    array = result.detach().numpy()
-    # in index order whatever the strides, so that a seed means the same for every layout
-    drawn = array if array.flags.c_contiguous else np.empty(array.shape, array.dtype)
-    sample(stream, drawn)
-    if drawn is not array:
-        array[...] = drawn
-    return result
-
-
-def _checked(template: Tensor) -> Tensor:
-    if not isinstance(template, Tensor):
-        raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(template).__name__}")
-    return template
-
-
-def _require_floating(distribution: str, array: np.ndarray) -> None:
-    if array.dtype.kind != "f":
-        raise NotImplementedError(
-            f"\"{distribution}\" not implemented for '{array.dtype}': expected a floating-point dtype"
-        )
-
-
-def _limits(dtype: np.dtype) -> tuple[int, int]:
-    """Return the bounds of the integers that `dtype` holds without a gap."""
-    if dtype.kind == "b":
-        return 0, 1
-    if dtype.kind == "f":
-        largest = 2 ** (np.finfo(dtype).nmant + 1)
-        return -largest, largest
-    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-
-
-def _uniform(stream: np.random.Generator, array: np.ndarray) -> None:
-    _require_floating("uniform", array)
-    stream.random(out=array, dtype=array.dtype)
-
-
-def _standard_normal(stream: np.random.Generator, array: np.ndarray) -> None:
-    _require_floating("normal", array)
-    stream.standard_normal(out=array, dtype=array.dtype)
-
-
-def _normal(mean: Any, std: Any) -> Sample:
-    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
-        _standard_normal(stream, array)
-        array *= std
-        array += mean
-
-    return sample
-
-
-def _permutation(stream: np.random.Generator, array: np.ndarray) -> None:
-    largest = array.shape[-1] - 1
-    if array.dtype.kind == "b":
-        raise NotImplementedError("\"randperm\" not implemented for 'bool': expected a dtype of numbers")
-    if largest > _limits(array.dtype)[1]:
-        raise RuntimeError(
-            f"value cannot be converted to type {array.dtype} without overflow: up to {largest} is drawn"
-        )
-    array[...] = np.arange(array.shape[-1])
-    if array.ndim == 1:
-        stream.shuffle(array)
-    else:
-        stream.permuted(array, axis=-1, out=array)      # one for each example
-
-
-def _integers(low: Any, high: Any) -> Sample:
-    """Return the sampler of `low` to `high - 1`, or of 0 to `low - 1` where `high` is None."""
-    try:
-        first, end = (0, operator.index(low)) if high is None else (operator.index(low), operator.index(high))
-    except TypeError:
-        given = low if high is None or not hasattr(low, "__index__") else high
-        raise TypeError(f"the bounds of the integers drawn must be int, not {type(given).__name__}") from None
-    if first >= end:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={end}")
-
-    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
-        least, largest = _limits(array.dtype)
-        for bound, number in (("from", first), ("to - 1", end - 1)):
-            if not least <= number <= largest:
-                raise RuntimeError(
-                    f"{bound} is out of bounds for {array.dtype}: got {number}, expected {least} to {largest}"
-                )
-        kind = array.dtype if array.dtype.kind in "iub" else np.int64
-        array[...] = stream.integers(first, end, array.shape, kind)
-
-    return sample

@@ -21,6 +21,7 @@ from cygrad._core.rules import record_rule
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.views import normalized_dim
 from cygrad.operators import checked_tensor, delivered, publish
+from cygrad.ops.decompositions import slices_reduced
 
 Plan = tuple[str, tuple[Any, ...], tuple[Any, ...], Callable[[np.ndarray], Any]]
 _OUT = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
@@ -228,6 +229,8 @@ def _scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, 
     """
     if reduce not in _FOLDS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if reduce == "mean" and checked_tensor("scatter_reduce", input).dtype.kind == "b":
+        raise NotImplementedError("\"scatter_reduce\" not implemented for 'bool': a mean is of numbers; convert them, e.g. with .float()")
     rule = "scatter_extremum" if reduce in ("amax", "amin") else "scatter_" + reduce
     _, others, params, fold = _scatter_plan("scatter_reduce", rule, _FOLDS[reduce], input, dim, index, src)
     if reduce == "mean":
@@ -307,6 +310,24 @@ def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
     return delivered(record_rule("index_select", (input, index), result, (shape_of(input), d)), out)
 
 
+def _slices_to_fold(name: str, input: Any, dim: Any, index: Any, source: Any) -> tuple[int, np.ndarray]:
+    """Return the dim and the places along it that slices of the source are folded into."""
+    error = RuntimeError(f"{name}_(): Expected dtype int32/int64 for index but got: {getattr(index, 'dtype', None)}")
+    d, places = _slices(name, input, dim, index, ("int64", "int32"), error)
+    checked_tensor(name, source)
+    if index.ndim > 1:
+        raise IndexError(f"{name}_(): Index is supposed to be a vector, but got dim: {index.ndim} with size: {list(index.shape)}")
+    if input.dtype != source.dtype:
+        raise RuntimeError(f"{name}_(): self ({input.dtype}) and source ({source.dtype}) must have the same scalar type")
+    if len(places) != (source.shape[d] if source.ndim > d else 1):
+        raise RuntimeError(f"{name}_(): Number of indices ({len(places)}) should be equal to source.size(dim): "
+                           f"({source.shape[d] if source.ndim > d else 1}), for dim: {d}")
+    if source.ndim != input.ndim or any(a != b for k, (a, b) in enumerate(zip(source.shape, input.shape, strict=True)) if k != d):
+        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+                           f"{list(input.shape)} source.shape = {list(source.shape)}")
+    return d, places
+
+
 def _index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Plan:
     """Copy of `input` with `alpha` times the slices of `source` added at the places along `dim` that `index` names.
 
@@ -314,19 +335,7 @@ def _index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1)
     >>> cygrad.index_add(cygrad.zeros(3), 0, cygrad.tensor([0, 2, 0]), cygrad.ones(3))
     tensor([2., 0., 1.])
     """
-    error = RuntimeError(f"index_add_(): Expected dtype int32/int64 for index but got: {getattr(index, 'dtype', None)}")
-    d, places = _slices("index_add", input, dim, index, ("int64", "int32"), error)
-    checked_tensor("index_add", source)
-    if index.ndim > 1:
-        raise IndexError(f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with size: {list(index.shape)}")
-    if input.dtype != source.dtype:
-        raise RuntimeError(f"index_add_(): self ({input.dtype}) and source ({source.dtype}) must have the same scalar type")
-    if len(places) != (source.shape[d] if source.ndim > d else 1):
-        raise RuntimeError(f"index_add_(): Number of indices ({len(places)}) should be equal to source.size(dim): "
-                           f"({source.shape[d] if source.ndim > d else 1}), for dim: {d}")
-    if source.ndim != input.ndim or any(a != b for k, (a, b) in enumerate(zip(source.shape, input.shape, strict=True)) if k != d):
-        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-                           f"{list(input.shape)} source.shape = {list(source.shape)}")
+    d, places = _slices_to_fold("index_add", input, dim, index, source)
     if input.dtype.kind != "f" and isinstance(alpha, float):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     _check_bounds(places, input.shape[d] if input.ndim else 1, d)
@@ -394,6 +403,32 @@ def _index_fill(input: Any, dim: int, index: Any, value: Any) -> Plan:
 index_add, index_add_ = scattering(_index_add)
 index_copy, index_copy_ = scattering(_index_copy)
 index_fill, index_fill_ = scattering(_index_fill)
+
+
+def _check_index_reduce(input: Any, dim: Any, index: Any, source: Any, reduce: str) -> None:
+    d, places = _slices_to_fold("index_reduce", input, dim, index, source)
+    if reduce not in _FOLDS or reduce == "sum":
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    _check_bounds(places, input.shape[d] if input.ndim else 1, d, IndexError, "index out of range in self: ")
+
+
+def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, out: Any = None) -> Any:
+    """Copy of `input` with the slices of `source` folded in at the places along `dim` that `index` names; see `scatter_reduce`.
+
+    `reduce` is "prod", "mean", "amax" or "amin"; for sums see `index_add`.
+
+    >>> import cygrad
+    >>> cygrad.index_reduce(cygrad.ones(3), 0, cygrad.tensor([0, 2, 0]), cygrad.tensor([2., 3., 4.]), "prod")
+    tensor([8., 1., 3.])
+    """
+    _check_index_reduce(input, dim, index, source, reduce)
+    return delivered(slices_reduced("scatter_reduce")(input, dim, index, source, reduce, include_self=include_self), out)
+
+
+def index_reduce_(self: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """Do as `index_reduce` does, in place."""
+    _check_index_reduce(self, dim, index, source, reduce)
+    return slices_reduced("scatter_reduce_")(self, dim, index, source, reduce, include_self=include_self)
 
 
 publish(__name__, globals())

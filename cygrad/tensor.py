@@ -36,6 +36,20 @@ class _LateMethod:
         setattr(Tensor, self.name, function)
         return getattr(owner if instance is None else instance, self.name)
 
+
+
+def _adjoint(name: str, kinds: str, largest: int | None = None) -> property:
+    """Return the property that is the adjoint of matrices: of real numbers, their transpose."""
+
+    def adjoint(self: Tensor) -> Tensor:
+        if self.ndim == 1 or largest is not None and self.ndim > largest:
+            raise RuntimeError(f"tensor.{name} is only supported on {kinds}. Got {self.ndim}-D tensor."
+                               + (" For batches of matrices, consider using tensor.mH" if self.ndim > 1 else ""))
+        return self.mT
+
+    return property(adjoint, doc=f"The adjoint of {kinds}: its last two dims exchanged.")
+
+
 _convert = make_operator("convert", views.convert)
 _T = TypeVar("_T", bound="Tensor")
 _Class = type[_T]
@@ -282,6 +296,8 @@ class Tensor(TensorBase):
     _leave_or_sum = levels._leave_or_sum
     T = property(make_operator("T", views.reverse_dims), doc="The tensor with its dims in reverse order.")
     mT = property(make_operator("mT", views.matrix_transpose), doc="The tensor with its last two dims exchanged.")
+    H = _adjoint("H", "matrices (2-D tensors)", 2)
+    mH = _adjoint("mH", "matrices or batches of matrices")
     _cat = staticmethod(functions["cat"])
 
     def view_as(self, other: Tensor) -> Tensor:

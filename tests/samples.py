@@ -328,6 +328,10 @@ RULE_SAMPLES = {
             (lambda x, s, r=reduces[0], k=kept: (x * 1).scatter_reduce_(0, INDEX, s, r, include_self=k), (3, 2), (4, 2))
             for kept in (True, False)
         ]
+        + [
+            (lambda x, s, r=reduces[-1]: x.index_reduce(1, cg.tensor([2, 0, 2]), s, r), (2, 3), (2, 3)),
+            (lambda x, s, r=reduces[0]: (x * 1).index_reduce_(0, cg.tensor([1, 1]), s, r, include_self=False), (2, 3), (2, 3)),
+        ] * (rule != "sum")
         for rule, reduces in {"sum": ["sum"], "mean": ["mean"], "prod": ["prod"], "extremum": ["amax", "amin"]}.items()
     },
     "index_select": [
@@ -409,15 +413,20 @@ RULE_SAMPLES = {
     "clone": [(lambda x: x.clone(), (2, 3)), (lambda x: x.T.contiguous(), (2, 3))],
     "to_copy": [(lambda x: x.to(cg.float32).to(cg.float64), (2, 3))],
     "copy": [(write(...), (2, 3), ()), (write(...), (2, 3), (3,))],
-    "cat": [(lambda a, b: cg.cat([a, b, a], 1), (2, 1), (2, 3)), (lambda a, b: cg.cat([a, b], -1), (2,), (0,))],
+    "cat": [
+        (lambda a, b: cg.cat([a, b, a], 1), (2, 1), (2, 3)),
+        (lambda a, b: cg.cat([a, b], -1), (2,), (0,)),
+        (lambda a, b: cg.block_diag(a, b, a), (2, 1), (3,)),
+        (lambda a, b: cg.block_diag(a, b), (), (0, 2)),
+    ],
     "stack": [(lambda a, b: cg.stack([a, b, a], 1), (2, 3), (2, 3)), (lambda a, b: cg.stack([a, b], -1), (), ())],
     "max": [(lambda x: x.max(1), (2, 4)), (lambda x: x.max(0, keepdim=True), (3,)), (lambda x: x.max(0), ())],
     "min": [(lambda x: x.min(-2), (3, 2, 2)), (lambda x: x.min(0), (3,))],
     "logsumexp": [(lambda x: x.logsumexp((0, 2)), (2, 3, 2)), (lambda x: x.logsumexp(0, keepdim=True), (3, 2))],
     "softmax": [(lambda x: x.softmax(1), (2, 3)), (lambda x: x.softmax(0), (3,))],
     "log_softmax": [(lambda x: x.log_softmax(-1), (2, 3)), (lambda x: x.log_softmax(0), (3, 2))],
-    "var": [(lambda x: x.var(), (2, 3)), (lambda x: x.var(1, correction=0, keepdim=True), (2, 3))],
-    "std": [(lambda x: x.std(), (2, 3)), (lambda x: x.std((0, 2)), (2, 3, 2))],
+    "var": [(lambda x: x.var(), (2, 3)), (lambda x: cg.var_mean(x, 1), (2, 3)), (lambda x: x.var(1, correction=0, keepdim=True), (2, 3))],
+    "std": [(lambda x: x.std(), (2, 3)), (lambda x: cg.std_mean(x, correction=0), (2, 3)), (lambda x: x.std((0, 2)), (2, 3, 2))],
     "cumsum": [(lambda x: x.cumsum(1), (2, 3)), (lambda x: x.cumsum(0), (3, 2))],
     "matmul": [
         (lambda a, b: a @ b, (2, 3), (3, 2)),

@@ -70,8 +70,39 @@ def test_scalars_and_nothing():
     assert [part.shape for part in none.tensor_split(2)] == [(0, 3), (0, 3)]
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_block_diag(layout, dtype):
+    blocks = [LAYOUTS[layout](samples.draw(dtype, shape)) for shape in ((2, 3), (2,), (), (1, 0), (3, 1))]
+    expected, row, column = np.zeros((8, 7), dtype), 0, 0
+    for block in map(np.atleast_2d, map(array_of, blocks)):
+        expected[row : row + block.shape[0], column : column + block.shape[1]] = block
+        row, column = row + block.shape[0], column + block.shape[1]
+    assert same_bits(array_of(cg.block_diag(*blocks)), expected)
+
+
+def test_block_diag_of_nothing_and_of_several_dtypes():
+    assert cg.block_diag().shape == cg.block_diag(cg.zeros(0)).shape == (1, 0)
+    assert cg.block_diag(cg.ones(1, 1), cg.tensor(True), cg.tensor(2.0).double()).dtype == cg.float64
+
+
+@pytest.mark.parametrize("shapes", [(), ((2,), (3, 1)), (2, (3, 1)), ((0,), (1,)), ([4, 1], cg.Size([1, 3]), ()), ((5,),)])
+def test_broadcast_shapes(shapes):
+    result = cg.broadcast_shapes(*shapes)
+    assert isinstance(result, cg.Size) and result == np.broadcast_shapes(*(tuple(np.atleast_1d(shape)) for shape in shapes))
+
+
 X = cg.ones(2, 3)
 REFUSED = [
+    (lambda: cg.block_diag(X[None]), RuntimeError, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input 0 has 3"),
+    (lambda: cg.block_diag([X]), TypeError, "expected Tensor as element 0, but got list"),
+    (lambda: cg.broadcast_shapes((2,), (3,)), RuntimeError, "Attempting to broadcast a dimension of one length to another"),
+    (lambda: cg.broadcast_shapes((-1,), (3,)), ValueError, "Attempting to broadcast a dimension with negative length!"),
+    (lambda: X[0].mH, RuntimeError, "tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor."),
+    (lambda: X[0].H, RuntimeError, r"tensor.H is only supported on matrices \(2-D tensors\). Got 1-D tensor."),
+    (lambda: X[None].H, RuntimeError, "For batches of matrices, consider using tensor.mH"),
+    (lambda: cg.positive(X > 0), RuntimeError, "The `\\+` operator, on a bool tensor is not supported."),
+    (lambda: +(X > 0), RuntimeError, "The `\\+` operator, on a bool tensor is not supported."),
     (lambda: cg.movedim(X, (0, 1), (1,)), RuntimeError, "movedim: Invalid source or destination dims: source"),
     (lambda: cg.movedim(X, (0, 0), (1, 0)), RuntimeError, "movedim: repeated dim in `source`"),
     (lambda: cg.movedim(X, (0, 1), (1, -1)), RuntimeError, "movedim: repeated dim in `destination`"),
@@ -123,3 +154,12 @@ def test_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
     assert X.tolist() == [[1] * 3] * 2
+
+
+def test_adjoints_and_the_tensor_itself():
+    x = cg.tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
+    for view in (x.H, x.mH, x.adjoint(), x.mT):
+        assert view.tolist() == [[0, 3], [1, 4], [2, 5]] and view._is_view()
+    assert x[None].mH.shape == (1, 3, 2)
+    assert x[0, 0].H.tolist() == x[0, 1].mH.tolist() - 1 == x[0, 0].mT.tolist() == 0
+    assert cg.positive(x) is x.positive() is +x is np.positive(x) is x

@@ -375,3 +375,21 @@ def test_large_tensors_are_zeroed_and_filled():
         assert is_full_of(cg.zeros(shape), 0)
         assert is_full_of(cg.ones(shape, dtype=cg.int8), 1)
         assert is_full_of(cg.full(shape, 0.5, dtype=cg.float64), 0.5)
+
+
+@pytest.mark.parametrize(("name", "reference"), [("tril_indices", np.tril_indices), ("triu_indices", np.triu_indices)])
+def test_indices_of_triangles(name, reference):
+    function = getattr(cg, name)
+    for row, col, offset in itertools.product((0, 1, 3), (0, 2, 3, 5), (-9, -2, -1, 0, 1, 3, 9)):
+        result = function(row, col, offset)
+        assert result.dtype == cg.int64 and result.is_contiguous()
+        assert same_bits(array_of(result), np.array(reference(row, offset, col)))
+    assert function(row=2, col=2, dtype=cg.int32).dtype == cg.int32
+    for arguments, error, message in (((-1, 2), RuntimeError, "row must be non-negative, got -1"),
+                                      ((2, -2), RuntimeError, "col must be non-negative, got -2"),
+                                      ((2.5, 2), TypeError, "argument 'row' must be int, not float"),
+                                      ((2, 2, "1"), TypeError, "argument 'offset' must be int, not str")):
+        with pytest.raises(error, match=message):
+            function(*arguments)
+    with pytest.raises(NotImplementedError, match="not implemented for 'float32'"):
+        function(2, 2, dtype=cg.float32)

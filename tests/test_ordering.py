@@ -177,8 +177,39 @@ def test_changed_indices_are_noticed():
     assert grad(single.values, x)[0].tolist() == [0, 0, 1]
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_membership(dtype, layout):
+    x, among = LAYOUTS[layout](samples.draw(dtype, (3, 5))), LAYOUTS[layout](samples.draw(dtype, (2, 4), 1))
+    among[0, :2] = x[0, :2].clone() if layout != "expanded" else x[0, 0].clone()
+    expected = np.isin(array_of(x), array_of(among))
+    assert expected.any()
+    assert same_bits(array_of(cg.isin(x, among)), expected)
+    assert same_bits(array_of(cg.isin(x, among, invert=True)), ~expected)
+    out = cg.empty(3, 5, dtype=cg.bool)
+    assert cg.isin(elements=x, test_elements=among, out=out) is out and same_bits(array_of(out), expected)
+    mapped = cg.vmap(lambda row: cg.isin(row, among))(x), cg.vmap(lambda row: cg.isin(x, row, invert=True))(among)
+    assert same_bits(array_of(mapped[0]), expected)
+    assert same_bits(array_of(mapped[1]), np.stack([~np.isin(array_of(x), row) for row in array_of(among)]))
+
+
+def test_membership_of_numbers_nothing_and_nan():
+    x = cg.tensor([[0.1, 2.0], [3.0, NAN]])
+    assert cg.isin(x, 0.1).tolist() == cg.isin(x, test_element=0.1).tolist() == [[True, False], [False, False]]
+    assert cg.isin(2, x).tolist() is cg.isin(element=2, test_elements=x).tolist() is True
+    assert cg.isin(2, x, invert=True).tolist() is False
+    assert not cg.isin(x, cg.tensor([])).any() and cg.isin(x, cg.tensor([]), invert=True).all()
+    assert cg.isin(cg.zeros(0, 2), x).shape == (0, 2) and cg.isin(cg.tensor(2), x).shape == ()
+    assert not cg.isin(x[1, 1], x).item()
+    assert cg.isin(cg.tensor([1, 2, 3]), cg.tensor([2.0, 3.5])).tolist() == [False, True, False]
+    assert cg.isin(cg.tensor([1, 2, 3]), cg.tensor([3, 1]), assume_unique=True).tolist() == [True, False, True]
+    assert not cg.isin(x.requires_grad_(), x).requires_grad
+
+
 X = cg.ones(2, 3)
 REFUSED = [
+    (lambda: cg.isin(1, 2), TypeError, r"isin\(\) received an invalid combination of arguments - got \(int, int\)"),
+    (lambda: cg.isin(X, [1.0]), TypeError, r"isin\(\) received an invalid combination of arguments - got \(Tensor, list\)"),
     (lambda: X.sort(2), IndexError, "Dimension out of range"),
     (lambda: X.topk(4), RuntimeError, "selected index k out of range"),
     (lambda: X.topk(-1), RuntimeError, "selected index k out of range"),

@@ -334,6 +334,23 @@ def test_large_sums(dtype, bound):
     assert abs(x.cumsum(0)[-1].item() - exact) <= max(bound, 1e-12) * exact  # one after the other, in float64
 
 
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_variance_and_mean_at_once(name):
+    function, x = getattr(cg, name + "_mean"), cg.rand(2, 3, 4, dtype=cg.float64)
+    for positional, keywords in (((), {}), ((1,), {"correction": 0}), (((0, 2), False, True), {}), ((False,), {}),
+                                 ((), {"axis": -1, "keepdims": True}), (([],), {})):
+        spread, mean = function(x, *positional, **keywords)
+        dims = {key: value for key, value in keywords.items() if key != "correction"}
+        assert cg.equal(spread, getattr(x, name)(*positional, **keywords))
+        boolean = positional and isinstance(positional[0], bool)
+        keepdim = {"keepdim": positional[2]} if len(positional) > 2 else {}
+        assert cg.equal(mean, x.mean(*(() if boolean else positional[:1]), **keepdim, **dims))
+    with pytest.raises(RuntimeError, match=f"{name}_mean only support floating point and complex dtypes"):
+        function(x.int())
+    with pytest.raises(TypeError, match=rf"{name}_mean\(\) got an unexpected keyword argument 'dims'"):
+        function(x, dims=1)
+
+
 def test_large_broadcast_gradients_and_variances():
     array = samples.draw("float32", (1_000_000, 2), 1, (0.0, 1.0))
     bias = cg.zeros(2, requires_grad=True)

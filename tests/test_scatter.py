@@ -87,6 +87,28 @@ def test_scatter_reduce(dtype, reduce, dim, include_self):
     assert same_bits(array_of(x.scatter_reduce_(dim, place, src, reduce, include_self=include_self)), array_of(result))
 
 
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("dim", [0, -1])
+@pytest.mark.parametrize("reduce", [reduce for reduce in REDUCE if reduce != "sum"])
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32", "float64"])
+def test_index_reduce(dtype, reduce, dim, include_self):
+    array, order = small(dtype, SHAPE, 1), np.array([1, 0, 1, 1])
+    values = small(dtype, [4 if d == dim % 3 else size for d, size in enumerate(SHAPE)], 2)
+    expected = np.moveaxis(array.copy(), dim, 0)
+    for place in set(order):
+        parts = ([expected[place].copy()] if include_self else []) + [*np.moveaxis(values, dim, 0)[order == place]]
+        for at in np.ndindex(expected.shape[1:]):
+            expected[(place, *at)] = REDUCE[reduce]([part[at].item() for part in parts])
+    x, index, source = cg.tensor(array), cg.tensor(order).to(cg.int32), cg.tensor(values)
+    result = cg.index_reduce(x, dim, index, source, reduce, include_self=include_self)
+    assert result.dtype == x.dtype
+    assert np.allclose(array_of(result), np.moveaxis(expected, 0, dim), rtol=1e-7)
+    out = cg.empty(SHAPE, dtype=x.dtype)
+    assert x.index_reduce(dim, index=index, source=source, reduce=reduce, include_self=include_self, out=out) is out
+    assert same_bits(array_of(out), array_of(result))
+    assert same_bits(array_of(x.index_reduce_(dim, index, source, reduce, include_self=include_self)), array_of(result))
+
+
 @pytest.mark.parametrize("dim", [0, 1, -1])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -166,6 +188,7 @@ FORMS = {
     "scatter_add": (1, cg.tensor([[2, 2]]), cg.tensor([[5.0, 6.0]])),
     "scatter_reduce": (1, cg.tensor([[2, 2]]), cg.tensor([[5.0, 6.0]]), "prod"),
     "index_add": (0, cg.tensor([1, 1]), cg.ones(2, 3)),
+    "index_reduce": (0, cg.tensor([1, 1]), cg.full((2, 3), 2.0), "prod"),
     "index_copy": (1, cg.tensor([2]), cg.ones(2, 1)),
     "index_fill": (1, cg.tensor([2]), cg.tensor(3.0)),
     "index_put": ((cg.tensor([1]), cg.tensor([2])), cg.tensor(3.0)),
@@ -267,6 +290,10 @@ REFUSED = [
     (lambda: cg.index_add(X, 0, cg.tensor([0, 1]), cg.ones(3, 3)), RuntimeError, r"index_add_\(\): Number of indices \(2\) should be"),
     (lambda: X.index_add_(0, cg.tensor([0, 5]), X * 1), RuntimeError, "index 5 is out of bounds for dimension 0 with size 2"),
     (lambda: X.long().index_add(0, cg.tensor([0]), X.long()[:1], alpha=0.5), RuntimeError, "For integral input tensors, argument alpha"),
+    (lambda: X.index_reduce_(0, cg.tensor([0, 5]), X * 1, "prod"), IndexError, "index out of range in self"),
+    (lambda: cg.index_reduce(X, 0, cg.tensor([0, 1]), X, "sum"), RuntimeError, "Expected reduce to be one of prod, mean, amax or amin"),
+    (lambda: cg.index_reduce(X, 0, cg.tensor([0]), X, "prod"), RuntimeError, r"index_reduce_\(\): Number of indices \(1\) should be"),
+    (lambda: cg.scatter_reduce(X > 0, 0, PLACES, X > 0, "mean"), NotImplementedError, "not implemented for 'bool'"),
     (lambda: X.index_copy_(0, cg.tensor([0, 5]), X * 1), IndexError, r"index_copy_\(\): index 5 is out of bounds"),
     (lambda: cg.index_copy(X, 0, cg.tensor([0, 1]), cg.ones(2, 4)), RuntimeError, r"index_copy_\(\): Source/destination tensor must have"),
     (lambda: cg.index_copy(X, 0, PLACES.int()[0], X), RuntimeError, r"index_copy_\(\): Expected a long tensor for index"),

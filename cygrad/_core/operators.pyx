@@ -105,7 +105,7 @@ cdef class TensorBase(TensorImpl):
     def __neg__(self): return unary(NEG, self, None)
     def __abs__(self): return unary(ABS, self, None)
     def __invert__(self): return unary(NOT, self, None)
-    def __pos__(self): return self
+    def __pos__(self): return self.positive()
 
     def __iadd__(self, other): return in_place(ADD, self, other)
     def __isub__(self, other): return in_place(SUB, self, other)

@@ -267,8 +267,10 @@ def t(TensorImpl input not None):
 
 def matrix_transpose(TensorImpl input not None):
     """Return a view with the last two dims exchanged (`.mT`)."""
-    if input.ndim < 2:
-        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {input.ndim}D tensor.")
+    if input.ndim == 0:
+        return permute(input)
+    if input.ndim == 1:
+        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
     return transposed(input, input.ndim - 2, input.ndim - 1, "transpose")
 
 

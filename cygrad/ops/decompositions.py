@@ -173,6 +173,16 @@ def scatter_parts(x, dim, index, src=None, *, value=None, reduce=None):
     return x.scatter(dim, index, source) if src is None is not source else NotImplemented
 
 
+def slices_reduced(scatter):
+    """Fold slices by an operator that takes an index of whole elements."""
+    def parts(x, dim, index, source, reduce, *, include_self=True):
+        d = behind(dim, x.ndim) - 1
+        places = index.reshape([-1 if k == d else 1 for k in range(x.ndim)]).expand(source.shape)
+        return getattr(x, scatter)(d, places, source, reduce, include_self=include_self)
+
+    return parts
+
+
 def filled_parts(x, dim, index, value):
     """Write a tensor where a mask says that the index hits."""
     if not is_tensor(value):
@@ -188,6 +198,13 @@ def put_parts(x, index, source, accumulate=False):
     if "int64" not in str(index.dtype) or source.dtype != x.dtype or source.numel() != index.numel():
         return NotImplemented
     return x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape)
+
+
+def among(elements, test_elements, *, assume_unique=False, invert=False):
+    if not (is_tensor(elements) and is_tensor(test_elements)):
+        return NotImplemented
+    found = (elements.unsqueeze(-1) == test_elements.reshape(-1)).any(-1)
+    return ~found if invert else found
 
 
 # ----- Reductions -----

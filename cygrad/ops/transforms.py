@@ -39,6 +39,7 @@ from .batching import (
     shifted,
 )
 from .decompositions import (
+    among,
     chunked,
     cross_parts,
     dot_parts,
@@ -59,6 +60,7 @@ from .decompositions import (
     scattered_view,
     select_parts,
     set_all,
+    slices_reduced,
     split_by_sizes,
     split_parts,
     stacked,
@@ -87,7 +89,8 @@ COMPOSITES = frozenset(
     "where clamp clamp_ pow nan_to_num round logit prelu isclose allclose equal movedim moveaxis swapaxes swapdims adjoint unflatten ravel "
     "broadcast_to broadcast_tensors tensor_split hsplit vsplit dsplit tile repeat_interleave fliplr flipud diag diagflat atleast_1d "
     "atleast_2d atleast_3d hstack vstack dstack column_stack row_stack meshgrid outer ger inner addmv addr addbmm trace vdot kron dist "
-    "tensordot einsum diff count_nonzero nanmean msort take_along_dim _cumprod_gradient_at_zeros "
+    "tensordot einsum diff count_nonzero nanmean var_mean std_mean msort take_along_dim _cumprod_gradient_at_zeros positive block_diag "
+    "broadcast_shapes uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ "
     "squeeze_ unsqueeze_ transpose_ t_ as_strided_".split())
 
 
@@ -206,7 +209,7 @@ for _name, _parts in {
     "transpose": exchanged,
     "t": lambda x: x.permute(*range(x.ndim - 1, -1, -1)) if x.ndim < 3 else NotImplemented,
     "T": lambda x: x.permute(*range(x.ndim - 1, -1, -1)),
-    "mT": lambda x: exchanged(x, -2, -1) if x.ndim > 1 else NotImplemented,
+    "mT": lambda x: exchanged(x, -2, -1) if x.ndim != 1 else NotImplemented,
     "narrow": narrow_parts,
     "select": select_parts,
     "unbind": unbound,
@@ -246,6 +249,7 @@ transform("gather", forward=first_linear, batch=batched_gather)
 transform("scatter", forward=linear, batch=shifted("dim"), parts=scatter_parts)
 transform("scatter_add", forward=linear, batch=shifted("dim"))
 transform("scatter_reduce", forward="transposed", batch=shifted("dim"))
+transform("index_reduce", parts=slices_reduced("scatter_reduce"))
 transform("index_select", forward=first_linear, batch=along_index("gather"))
 transform("index_add", forward=linear, batch=along_index("scatter_add"))
 transform("index_copy", forward=linear, batch=along_index("scatter"))
@@ -269,11 +273,12 @@ transform("cumprod logcumsumexp", forward="transposed", batch=shifted("dim"))
 transform("cummax cummin sort topk kthvalue", forward=selecting, batch=shifted("dim"))
 transform("median nanmedian", forward=median_forward, batch=median_batch)
 transform("argsort", forward=constant, batch=shifted("dim"))
+transform("isin", parts=among)
 
 # Products
 transform("matmul", forward=bilinear, batch=batched_matmul)
 transform("cross", forward=bilinear, batch=shifted("dim"), parts=cross_parts)
 
-for _name in ("addmm addmv addr baddbmm addbmm cumsum cumprod scatter scatter_add scatter_reduce index_add index_copy index_fill "
-              "masked_fill masked_scatter index_put put tril triu round").split():
+for _name in ("addmm addmv addr baddbmm addbmm cumsum cumprod scatter scatter_add scatter_reduce index_reduce index_add index_copy "
+              "index_fill masked_fill masked_scatter index_put put tril triu round").split():
     transform(_name + "_", parts=written(_name))

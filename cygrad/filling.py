@@ -1,0 +1,192 @@
+"""Random numbers written into a tensor: the in-place methods, one for each distribution.
+
+Each takes `generator` (None: the default one) or `rng`, what `numpy.random.default_rng` takes, and returns the tensor, whose
+history ends: a draw depends on nothing. Loaded at first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cygrad._core.inplace import write_in_place
+from cygrad._core.levels import special_tensors
+from cygrad.operators import publish
+from cygrad.random import _stream, bernoulli
+from cygrad.sampling import at_random, drawn, fill, integers, levels_that_differ, limits_of, normal_around, uniform
+from cygrad.tensor import Tensor
+
+if TYPE_CHECKING:
+    from cygrad.random import Generator, Rng
+    from cygrad.sampling import Sample
+
+
+def _filled(target: Tensor, sample: Sample, generator: Generator | None, rng: Rng | None) -> Tensor:
+    stream = _stream(generator, rng)
+    if special_tensors() or levels_that_differ():
+        return target.copy_(drawn(tuple(target.shape), sample, stream, None, target.dtype, None, False))
+    return write_in_place("fill", (target,), (), lambda array: fill(array, sample, stream))
+
+
+def _numbers(name: str, **parameters: Any) -> tuple[float, ...]:
+    """Return the parameters of a distribution as floats; TypeError for what is no number."""
+    for word, value in parameters.items():
+        if not isinstance(value, int | float | np.number | Tensor):
+            raise TypeError(f"{name}(): argument '{word}' must be float, not {type(value).__name__}")
+    return tuple(map(float, parameters.values()))
+
+
+def _require_continuous(distribution: str, target: Tensor) -> None:
+    if not target.is_floating_point():
+        raise RuntimeError(f"{distribution} distribution is a continuous probability distribution. dtype must be a floating point but you "
+                           f"specified {target.dtype}")
+
+
+# ----- Continuous distributions -----
+def uniform_(self: Tensor, low: float = 0, to: float = 1, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+    """Fill with numbers drawn uniformly from [`low`, `to`).
+
+    >>> import cygrad
+    >>> x = cygrad.empty(1000).uniform_(2, 3)
+    >>> bool(((x >= 2) & (x < 3)).all())
+    True
+    """
+    first, end = _numbers("uniform_", **{"from": low, "to": to})
+    if not first <= end:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
+
+    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+        uniform(stream, array)
+        array *= end - first
+        array += first
+        if end > first:     # which rounding may have reached
+            np.minimum(array, np.nextafter(array.dtype.type(end), array.dtype.type(first)), out=array)
+
+    return _filled(self, sample, generator, rng)
+
+
+def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+    """Fill with numbers drawn from the normal distribution.
+
+    >>> import cygrad
+    >>> abs(cygrad.empty(10000).normal_(5, 0.1, rng=0).mean().item() - 5) < 0.01
+    True
+    """
+    center, spread = _numbers("normal_", mean=mean, std=std)
+    if not spread >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    return _filled(self, normal_around(center, spread), generator, rng)
+
+
+def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+    """Fill with exp of numbers drawn from the normal distribution with that mean and standard deviation.
+
+    >>> import cygrad
+    >>> bool((cygrad.empty(1000).log_normal_() > 0).all())
+    True
+    """
+    center, spread = _numbers("log_normal_", mean=mean, std=std)
+    if not spread > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    normally = normal_around(center, spread)
+
+    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+        normally(stream, array)
+        np.exp(array, out=array)
+
+    return _filled(self, sample, generator, rng)
+
+
+def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+    """Fill with numbers drawn from the exponential distribution of rate `lambd`, whose mean is 1 / `lambd`.
+
+    >>> import cygrad
+    >>> abs(cygrad.empty(10000).exponential_(2, rng=0).mean().item() - 0.5) < 0.02
+    True
+    """
+    rate, = _numbers("exponential_", lambd=lambd)
+    _require_continuous("Exponential", self)
+    if not rate > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+
+    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+        stream.standard_exponential(out=array, dtype=array.dtype)
+        array /= rate
+
+    return _filled(self, sample, generator, rng)
+
+
+def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+    """Fill with numbers drawn from the Cauchy distribution of that median and half width `sigma`.
+
+    >>> import cygrad
+    >>> abs(cygrad.empty(10000).cauchy_(3, rng=0).median().item() - 3) < 0.1
+    True
+    """
+    center, scale = _numbers("cauchy_", median=median, sigma=sigma)
+    _require_continuous("Cauchy", self)
+    if not scale > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+
+    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+        array[...] = stream.standard_cauchy(array.shape) * scale + center
+
+    return _filled(self, sample, generator, rng)
+
+
+# ----- Discrete distributions -----
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+    """Fill with the number of trials, 1 or more, up to the first success, which has probability `p` in each.
+
+    >>> import cygrad
+    >>> cygrad.empty(1000).geometric_(0.5).min()
+    tensor(1.)
+    """
+    chance, = _numbers("geometric_", p=p)
+    if not 0 < chance < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    if self.dtype.kind == "b":
+        raise NotImplementedError("\"geometric_\" not implemented for 'bool': expected a dtype of numbers")
+
+    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+        array[...] = stream.geometric(chance, array.shape)
+
+    return _filled(self, sample, generator, rng)
+
+
+def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+    """Fill with zeros and ones; ones with probability `p`, a number or a floating-point tensor that broadcasts.
+
+    >>> import cygrad
+    >>> cygrad.empty(2, dtype=cygrad.bool).bernoulli_(cygrad.tensor([0.0, 1.0]))
+    tensor([False,  True])
+    """
+    if isinstance(p, Tensor) and p.ndim or special_tensors() and isinstance(p, Tensor):
+        return self.copy_(bernoulli(p.expand(self.shape), generator=generator, rng=rng))
+    chance, = _numbers("bernoulli_", p=p)
+    if not 0 <= chance <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    return _filled(self, at_random(chance), generator, rng)
+
+
+def random_(self: Tensor, *bounds: int, to: int | None = None, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+    """Fill with integers drawn uniformly: `random_(to)` from 0 to `to - 1`, `random_(low, to)` from `low` on.
+
+    Without `to`, up to the largest that the dtype holds, and all smaller ones, without a gap.
+
+    >>> import cygrad
+    >>> x = cygrad.empty(100).random_(1, 7)
+    >>> x.min() >= 1, x.max() <= 6
+    (tensor(True), tensor(True))
+    """
+    if len(bounds) > 2 or len(bounds) == 2 and to is not None:
+        raise TypeError(f"random_() takes at most two bounds, but {len(bounds) + (to is not None)} were given")
+    given = bounds if to is None else (*bounds, to)
+    first, end = (0, *given) if len(given) == 1 else given or (0, None)
+    if end is None:
+        end = limits_of(np.dtype(self.dtype.name))[1] + 1
+    return _filled(self, integers(first, end), generator, rng)
+
+
+publish(__name__, globals())

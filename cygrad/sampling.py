@@ -1,0 +1,191 @@
+"""How random numbers get into a tensor's memory: samplers, and what draws from them, inside of vmap too.
+
+A sampler fills a C-contiguous array from a stream of NumPy's.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cygrad._core.levels import Level, batched_level, innermost_level
+from cygrad._core.node import is_grad_enabled
+from cygrad.creation import empty, empty_like
+from cygrad.tensor import Tensor
+
+if TYPE_CHECKING:
+    from cygrad._core.storage import DType
+    from cygrad.device import device as Device
+
+    Sample = Callable[[np.random.Generator, np.ndarray], None]
+
+
+# ----- Drawing -----
+def drawn(
+    size: tuple[int, ...],
+    sample: Sample,
+    stream: np.random.Generator,
+    out: Tensor | None,
+    dtype: DType | None,
+    device: Device | str | None,
+    requires_grad: bool,
+) -> Tensor:
+    """Return a tensor of a size, or `out`, filled by a sampler; with examples in front where each wants numbers of its own."""
+    if out is None:
+        levels = levels_that_differ()
+        result = empty((*(level.size for level in levels), *size), dtype=dtype, device=device, requires_grad=requires_grad)
+        sample(stream, result.detach().numpy())
+        for level in levels:
+            result = level.leave(result)
+        return result
+    if batched_level(out) is not None or levels_that_differ():
+        raise RuntimeError("vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants "
+                           "as a workaround")
+    if out.requires_grad and is_grad_enabled():
+        raise RuntimeError(
+            "functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad: write to out.detach() or under no_grad()"
+        )
+    if dtype is not None and dtype != out.dtype:
+        raise RuntimeError(f"dtype {dtype} does not match dtype of out parameter ({out.dtype})")
+    if tuple(out.shape) != tuple(size):
+        raise RuntimeError(f"out has shape {tuple(out.shape)}, but the result has shape {tuple(size)}")
+    out[...] = drawn(size, sample, stream, None, out.dtype, device, False)  # counts as an in-place change of out
+    return out.requires_grad_(requires_grad or out.requires_grad)
+
+
+def levels_that_differ() -> list[Level]:
+    """Return the calls of vmap, outer ones first, that this thread is in and that want other numbers for each example."""
+    levels: list[Level] = []
+    level = innermost_level()
+    while level is not None:
+        if level.randomness == "error":
+            raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+                               "randomness flags on vmap or perform the randomness operation out of vmap")
+        if level.randomness == "different":
+            levels.insert(0, level)
+        level = level.outer
+    return levels
+
+
+def check_same(*parameters: Any) -> None:
+    """Refuse parameters that differ among the examples of a vmap that wants the same numbers for all."""
+    if any(level.randomness == "same" for level in map(batched_level, parameters) if level is not None):
+        raise RuntimeError("Vmap does not currently support same randomness with a batched tensor input. Please use different randomness "
+                           "with vmap")
+
+
+def drawn_like(
+    template: Tensor,
+    sample: Sample,
+    stream: np.random.Generator,
+    dtype: DType | None,
+    device: Device | str | None,
+    requires_grad: bool,
+) -> Tensor:
+    """Return a tensor of the shape, layout and (unless given) dtype of a template, filled by a sampler."""
+    if batched_level(checked_template(template)) is not None or levels_that_differ():
+        return drawn(tuple(template.shape), sample, stream, None, dtype or template.dtype, device, requires_grad)
+    result = empty_like(template, dtype=dtype, device=device, requires_grad=requires_grad)
+    fill(result.detach().numpy(), sample, stream)
+    return result
+
+
+def fill(array: np.ndarray, sample: Sample, stream: np.random.Generator) -> None:
+    """Fill an array in index order whatever its strides, so that a seed means the same for every layout."""
+    dense = array if array.flags.c_contiguous else np.empty(array.shape, array.dtype)
+    sample(stream, dense)
+    if dense is not array:
+        array[...] = dense
+
+
+def checked_template(template: Tensor) -> Tensor:
+    if not isinstance(template, Tensor):
+        raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(template).__name__}")
+    return template
+
+
+# ----- Samplers -----
+def require_floating(distribution: str, array: np.ndarray) -> None:
+    if array.dtype.kind != "f":
+        raise NotImplementedError(
+            f"\"{distribution}\" not implemented for '{array.dtype}': expected a floating-point dtype"
+        )
+
+
+def limits_of(dtype: np.dtype) -> tuple[int, int]:
+    """Return the bounds of the integers that `dtype` holds without a gap."""
+    if dtype.kind == "b":
+        return 0, 1
+    if dtype.kind == "f":
+        largest = 2 ** (np.finfo(dtype).nmant + 1)
+        return -largest, largest
+    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+
+
+def uniform(stream: np.random.Generator, array: np.ndarray) -> None:
+    require_floating("uniform", array)
+    stream.random(out=array, dtype=array.dtype)
+
+
+def standard_normal(stream: np.random.Generator, array: np.ndarray) -> None:
+    require_floating("normal", array)
+    stream.standard_normal(out=array, dtype=array.dtype)
+
+
+def normal_around(mean: Any, std: Any) -> Sample:
+    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+        standard_normal(stream, array)
+        array *= std
+        array += mean
+
+    return sample
+
+
+def permutation(stream: np.random.Generator, array: np.ndarray) -> None:
+    largest = array.shape[-1] - 1
+    if array.dtype.kind == "b":
+        raise NotImplementedError("\"randperm\" not implemented for 'bool': expected a dtype of numbers")
+    if largest > limits_of(array.dtype)[1]:
+        raise RuntimeError(
+            f"value cannot be converted to type {array.dtype} without overflow: up to {largest} is drawn"
+        )
+    array[...] = np.arange(array.shape[-1])
+    if array.ndim == 1:
+        stream.shuffle(array)
+    else:
+        stream.permuted(array, axis=-1, out=array)      # one for each example
+
+
+def integers(low: Any, high: Any) -> Sample:
+    """Return the sampler of `low` to `high - 1`, or of 0 to `low - 1` where `high` is None."""
+    try:
+        first, end = (0, operator.index(low)) if high is None else (operator.index(low), operator.index(high))
+    except TypeError:
+        given = low if high is None or not hasattr(low, "__index__") else high
+        raise TypeError(f"the bounds of the integers drawn must be int, not {type(given).__name__}") from None
+    if first >= end:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={end}")
+
+    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+        least, largest = limits_of(array.dtype)
+        for bound, number in (("from", first), ("to - 1", end - 1)):
+            if not least <= number <= largest:
+                raise RuntimeError(
+                    f"{bound} is out of bounds for {array.dtype}: got {number}, expected {least} to {largest}"
+                )
+        kind = array.dtype if array.dtype.kind in "iub" else np.int64
+        array[...] = stream.integers(first, end, array.shape, kind)
+
+    return sample
+
+
+def at_random(chance: Any) -> Sample:
+    """Return the sampler of ones with a probability, zeros otherwise."""
+    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+        np.less(stream.random(array.shape), chance, out=array, casting="unsafe")
+
+    return sample

@@ -73,10 +73,12 @@ class Build(build_ext):
 
         generator = load_generator()
         loops = generator.generate(("v2", "v3", "v4") if levelled else ("baseline",))
-        # Other flags are a reason to compile again: a file that says them is what every object depends on.
+        # Other flags are a reason to compile again: a file that says them lies beside the objects, and every one depends on it.
         lines = shlex.join([*self.command(), *compile_flags]), shlex.join(link_flags)
-        generator.write(generator.OUTPUT / "flags", "\n".join(lines))
-        headers = [str(path) for path in (*Path("cygrad").glob("**/*.h"), generator.OUTPUT / "flags")]
+        flags = Path(self.build_temp, "flags")
+        flags.parent.mkdir(parents=True, exist_ok=True)
+        generator.write(flags, "\n".join(lines))
+        headers = [str(path) for path in (*Path("cygrad").glob("**/*.h"), flags)]
 
         directives = {"language_level": 3, "embedsignature": False, "freethreading_compatible": False}
         modules = cythonize([module(path) for path in PYX], compiler_directives=directives)

@@ -44,7 +44,7 @@ class RemovableHandle:
     def __enter__(self):
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, kind=None, error=None, traceback=None):
         self.remove()
 
 

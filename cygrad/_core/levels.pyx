@@ -101,16 +101,15 @@ def exit_level(Level level not None):
     """End a level, and with it the tangents that belong to it: usually the innermost one; a generator may end one later, or elsewhere."""
     global special_active
     cdef Dual dual
-    cdef list ended = []
     if not level.active:
         raise RuntimeError(f"{level!r} has ended before")
     level.active = False
     special_active -= 1
     drop_ended()
-    while level.duals is not NULL:      # their destructors may run anything, so they wait
+    # Destructors may run anything, so the list is read anew each time. Nothing is allocated: a level ends even without memory.
+    while level.duals is not NULL:
         dual = <Dual>level.duals
         unlink(dual)
-        ended.append(dual.tangent)
         dual.tangent = None
 
 

@@ -103,6 +103,9 @@ cdef void set_regenerate(regenerate_function function) noexcept
 cdef int set_edge(Node node, int index, object target, int output_nr) except -1
 cdef bint is_inference_mode() noexcept
 cdef bint is_inference_suspended() noexcept
+cdef enum:
+    SUSPENDED = 2               # the inference mode of a thread; 1: on
+cdef int exchange_inference_mode(int mode) noexcept
 cdef int refresh(TensorImpl tensor) except -1
 cdef Node gradient_edge(TensorImpl tensor, int* output_nr)
 cdef int connect(Node node, int index, TensorImpl tensor) except -1

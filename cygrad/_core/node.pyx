@@ -31,9 +31,6 @@ cdef extern from "type_slots.h":
     void cg_never_clear(type kind) noexcept
     void cg_refuse_new(type kind) noexcept
 
-cdef enum:
-    SUSPENDED = 2       # the inference mode of a thread; 1: on
-
 cdef unsigned long long last_sequence_nr = 0
 cdef int hook_pairs = 0
 cdef int anomaly_mode = 0
@@ -69,18 +66,19 @@ def is_inference_mode_enabled():
     return is_inference_mode()
 
 
-def _set_inference_mode(int mode):
-    """Set whether this thread makes inference tensors and return what it did before; `inference_mode` is the public form."""
+cdef int exchange_inference_mode(int mode) noexcept:
+    """Set whether this thread makes inference tensors (a negative mode: leave it) and return what it did before."""
     global inference_threads
     cdef int before = cg_inference_mode_address()[0]
-    inference_threads += (mode == 1) - (before == 1)
-    cg_inference_mode_address()[0] = mode
+    if mode >= 0:
+        inference_threads += (mode == 1) - (before == 1)
+        cg_inference_mode_address()[0] = mode
     return before
 
 
-def _suspend_inference_mode():
-    """Leave inference mode to take a derivative, which may save inference tensors then, and return what `_set_inference_mode` takes."""
-    return _set_inference_mode(SUSPENDED if cg_inference_mode_address()[0] else 0)
+def _set_inference_mode(int mode):
+    """Set what `exchange_inference_mode` sets, for a thread that works in another's place; `inference_mode` is the public form."""
+    return exchange_inference_mode(mode)
 
 
 def last_number():

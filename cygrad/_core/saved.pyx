@@ -32,21 +32,25 @@ cdef void set_to(PyObject** place, object value):
     Py_XDECREF(old)
 
 
-def push_hooks(pack, unpack):
-    """Have what is saved in this thread packed by a pair of hooks; `saved_tensors_hooks` is the public form."""
-    check_hooks("saved_tensors_hooks", pack, unpack)
-    if cg_refusal is not NULL:
-        raise RuntimeError(get(cg_refusal))
-    set_to(&cg_pair, (pack, unpack, get(cg_pair)))
-    graph.hook_pairs += 1
+cdef class HookPair:
+    """Has what is saved in this thread packed by a pair of hooks, from entry to exit; leaving allocates nothing, so it always happens."""
+    cdef public object pack_hook, unpack_hook
 
+    def __init__(self, pack_hook, unpack_hook):
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
-def pop_hooks():
-    """Make the pair outside the innermost one active again."""
-    if cg_pair is NULL:
-        raise RuntimeError("saved_tensors_hooks: no pair of hooks is active in this thread, so there is none to leave")
-    set_to(&cg_pair, (<tuple>get(cg_pair))[2])
-    graph.hook_pairs -= 1
+    def __enter__(self):
+        check_hooks("saved_tensors_hooks", self.pack_hook, self.unpack_hook)
+        if cg_refusal is not NULL:
+            raise RuntimeError(get(cg_refusal))
+        set_to(&cg_pair, (self.pack_hook, self.unpack_hook, get(cg_pair)))
+        graph.hook_pairs += 1
+
+    def __exit__(self, kind=None, error=None, traceback=None):
+        if cg_pair is NULL:
+            raise RuntimeError("saved_tensors_hooks: no pair of hooks is active in this thread, so there is none to leave")
+        graph.hook_pairs -= 1
+        set_to(&cg_pair, (<tuple>get(cg_pair))[2])
 
 
 def thread_hooks():

@@ -30,10 +30,15 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     """Switch anomaly mode on or off; `check_nan` also refuses gradients that are not a number."""
-    global _check_nan
     for position, (name, value) in enumerate({"enabled": enabled, "check_nan": check_nan}.items(), 1):
         if not isinstance(value, bool):
             raise TypeError(f"set_anomaly_enabled(): argument '{name}' (position {position}) must be bool, not {type(value).__name__}")
+    _set(enabled, check_nan)
+
+
+def _set(enabled: bool, check_nan: bool) -> None:
+    """Set the mode, without anything that could fail."""
+    global _check_nan
     _check_nan = check_nan
     set_anomaly_mode(enabled, check_nan, _remember, _report)
 
@@ -56,8 +61,8 @@ class set_detect_anomaly:
     def __enter__(self) -> None:
         """Do nothing: the mode was set when this object was made."""
 
-    def __exit__(self, *exception: object) -> None:
-        set_anomaly_enabled(*self.previous)
+    def __exit__(self, kind: object = None, error: object = None, traceback: object = None) -> None:
+        _set(*self.previous)
 
 
 class detect_anomaly:
@@ -84,8 +89,8 @@ class detect_anomaly:
     def __enter__(self) -> None:
         set_anomaly_enabled(True, self.check_nan)
 
-    def __exit__(self, *exception: object) -> None:
-        set_anomaly_enabled(*self.previous)
+    def __exit__(self, kind: object = None, error: object = None, traceback: object = None) -> None:
+        _set(*self.previous)
 
 
 def _remember(node: Node) -> None:

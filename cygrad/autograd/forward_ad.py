@@ -63,7 +63,7 @@ class dual_level(ContextDecorator):
     def __enter__(self) -> int:
         return enter_dual_level()
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, kind: object = None, error: object = None, traceback: object = None) -> None:
         exit_dual_level()
 
 

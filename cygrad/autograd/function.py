@@ -14,7 +14,7 @@ from cygrad._core.levels import special_tensors
 from cygrad._core.node import is_grad_enabled
 from cygrad._core.profiler import begin_function, end_function
 from cygrad._core.saved import SavedTensor, released_error_of, save_for
-from cygrad.autograd.grad_mode import no_grad, set_grad_enabled
+from cygrad.autograd.grad_mode import enable_grad, no_grad
 from cygrad.tensor import Tensor
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
@@ -238,8 +238,9 @@ class Function:
     def _apply(cls, arguments: tuple[Any, ...]) -> tuple[Any, FunctionCtx]:
         """Return the outputs and the context."""
         tensors = [argument if isinstance(argument, Tensor) else None for argument in arguments]
-        recorded = is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
-        ctx = cls._context(cls, tuple(tensor is not None and tensor.requires_grad for tensor in tensors))
+        needs = tuple([tensor is not None and tensor.requires_grad for tensor in tensors])
+        recorded = is_grad_enabled() and True in needs
+        ctx = cls._context(cls, needs)
         event = begin_function(cls.__name__, arguments)
         try:
             with no_grad():
@@ -316,7 +317,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         if not recorded or not needs:
             return result
         parts = result if isinstance(result, tuple) else (result,)
-        with set_grad_enabled(True):
+        with enable_grad():
             guarded = tuple(_Refuse.apply(part, *needs) if isinstance(part, Tensor) else part for part in parts)
         return guarded if isinstance(result, tuple) else guarded[0]
 

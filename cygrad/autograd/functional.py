@@ -141,7 +141,7 @@ class _ForwardMode:
         self.level, self.hooks = enter_level(recorded=self.recorded), hooks_registered()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         exit_level(self.level)
 
     def push(self, inputs: Sequence[Tensor], vectors: Sequence[Tensor]) -> None:

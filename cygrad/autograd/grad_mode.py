@@ -7,13 +7,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from cygrad._core.node import (
-    _set_grad_enabled,
-    _set_inference_mode,
-    _suspend_inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-)
+from cygrad._core.modes import RecordingMode
+from cygrad._core.modes import inference_mode_suspended as inference_mode_suspended
+from cygrad._core.node import _set_grad_enabled, is_grad_enabled, is_inference_mode_enabled
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]
 
@@ -21,15 +17,9 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class ContextDecorator:
-    """A context manager that decorates functions, methods and generators too; subclasses say what it does."""
+    """Lets a context manager decorate functions, methods and generators too."""
 
-    def __enter__(self) -> Any:
-        raise NotImplementedError
-
-    def __exit__(self, *exception: object) -> None:
-        raise NotImplementedError
-
-    def clone(self) -> ContextDecorator:
+    def clone(self) -> Any:
         """Return another such, for one call."""
         return type(self)()
 
@@ -71,23 +61,7 @@ class ContextDecorator:
         return decorated
 
 
-class _GradMode(ContextDecorator):
-    """Sets the grad mode on entry and puts the former one back on exit."""
-
-    mode: bool
-
-    def __init__(self) -> None:
-        self.previous: list[bool] = []
-
-    def __enter__(self) -> None:
-        self.previous.append(is_grad_enabled())
-        _set_grad_enabled(self.mode)
-
-    def __exit__(self, *exception: object) -> None:
-        _set_grad_enabled(self.previous.pop())
-
-
-class no_grad(_GradMode):
+class no_grad(RecordingMode, ContextDecorator):
     """Switch recording off: results need no gradient, whatever the operands.
 
     A context manager and a decorator; thread-local.
@@ -100,13 +74,14 @@ class no_grad(_GradMode):
     False
     """
 
-    mode = False
-
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         return super().__new__(cls) if function is None else cls()(function)
 
+    def __init__(self) -> None:
+        super().__init__(grad=False)
 
-class enable_grad(_GradMode):
+
+class enable_grad(RecordingMode, ContextDecorator):
     """Switch recording on inside `no_grad`.
 
     >>> import cygrad
@@ -117,13 +92,14 @@ class enable_grad(_GradMode):
     True
     """
 
-    mode = True
-
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         return super().__new__(cls) if function is None else cls()(function)
 
+    def __init__(self) -> None:
+        super().__init__(grad=True)
 
-class set_grad_enabled(_GradMode):
+
+class set_grad_enabled(RecordingMode, ContextDecorator):
     """Switch recording on or off: at once when called as a function, until the end of the block as a context manager.
 
     >>> import cygrad
@@ -137,15 +113,15 @@ class set_grad_enabled(_GradMode):
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise TypeError(f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}")
-        super().__init__()
+        super().__init__(grad=mode)
         self.mode = mode
         self.before = is_grad_enabled()
         _set_grad_enabled(mode)
 
     def __enter__(self) -> None:
         # The mode was set when this object was made: what counts as former is what was before that.
-        self.previous.append(self.before)
-        _set_grad_enabled(self.mode)
+        _set_grad_enabled(self.before)
+        super().__enter__()
         self.before = self.mode
 
     def __call__(self, function: _Function) -> _Function:
@@ -160,7 +136,7 @@ class set_grad_enabled(_GradMode):
         return f"set_grad_enabled(mode={self.mode})"
 
 
-class inference_mode(_GradMode):
+class inference_mode(RecordingMode, ContextDecorator):
     """Make tensors that autograd will never record: no history, no version.
 
     Such inference tensors cannot be saved for a backward nor changed in place outside the block. Views of other tensors, and
@@ -179,29 +155,9 @@ class inference_mode(_GradMode):
         return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
 
     def __init__(self, mode: bool = True) -> None:
-        super().__init__()
+        super().__init__(grad=not mode, inference=mode)
         self.mode = mode
-        self.before: list[int] = []
-
-    def __enter__(self) -> None:
-        self.previous.append(is_grad_enabled())
-        self.before.append(_set_inference_mode(self.mode))
-        _set_grad_enabled(not self.mode)
-
-    def __exit__(self, *exception: object) -> None:
-        _set_inference_mode(self.before.pop())
-        _set_grad_enabled(self.previous.pop())
 
     def clone(self) -> ContextDecorator:
         """Return another of the same mode."""
         return inference_mode(self.mode)
-
-
-class inference_mode_suspended:
-    """Take the derivative of a function, which may be asked for in inference mode, as if it was not."""
-
-    def __enter__(self) -> None:
-        self.before = _suspend_inference_mode()
-
-    def __exit__(self, *exception: object) -> None:
-        _set_inference_mode(self.before)

@@ -87,7 +87,7 @@ class profile:
         self.entered, self._recorder = True, recorder
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: object = None, error: object = None, traceback: object = None) -> None:
         if not self.enabled:
             return
         if self._recorder is None:
@@ -194,7 +194,7 @@ class record_function(ContextDecorator):
         self._open.append((observer, 0 if observer is None else observer.begin_range(self.name, (self.args,))))
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: object = None, error: object = None, traceback: object = None) -> None:
         if not self._open:
             raise AssertionError("Expected record to be set: __exit__() without __enter__()")
         observer, token = self._open.pop()
@@ -232,7 +232,7 @@ class _Emitter:
         self.entered, self._announcer = True, announcer
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: object = None, error: object = None, traceback: object = None) -> None:
         if not self.enabled:
             return
         if self._announcer is None:

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from cygrad._core.operands import set_write_guard
-from cygrad._core.saved import disable_hooks, pop_hooks, push_hooks
+from cygrad._core.saved import HookPair, disable_hooks
 from cygrad.creation import from_numpy
 from cygrad.tensor import Tensor
 
 __all__ = ["allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "save_on_cpu", "save_on_disk", "saved_tensors_hooks"]
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(HookPair):
     """Have each tensor that an operator saves for backward replaced by what `pack_hook` makes of it.
 
     Backward gets `unpack_hook(packed)`, which must be a tensor of the same values. A context manager, for this thread; of nested
@@ -49,13 +49,7 @@ class saved_tensors_hooks:
     """
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
-        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
-
-    def __enter__(self) -> None:
-        push_hooks(self.pack_hook, self.unpack_hook)
-
-    def __exit__(self, *exception: object) -> None:
-        pop_hooks()
+        super().__init__(pack_hook, unpack_hook)
 
 
 @contextlib.contextmanager
@@ -131,8 +125,8 @@ class save_on_disk(saved_tensors_hooks):
         self._used = self._written_bytes = 0
         self._written: dict[int, tuple[Any, int, Any]] = {}     # by id: the tensor, its version, where it is
 
-    def __exit__(self, *exception: object) -> None:
-        super().__exit__(*exception)
+    def __exit__(self, kind: object = None, error: object = None, traceback: object = None) -> None:
+        HookPair.__exit__(self)     # super() would allocate
         self._segment = None
 
     def _pack(self, tensor: Tensor) -> Tensor | np.ndarray:
@@ -252,14 +246,15 @@ def allow_mutation_on_saved_tensors() -> Iterator[_MutationContext]:
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
     context = _MutationContext()
     with saved_tensors_hooks(context.pack, context.unpack):
-        _thread.inside = True
-        _active.append(context)
-        set_write_guard(_before_write)
         try:
+            _thread.inside = True
+            _active.append(context)
+            set_write_guard(_before_write)
             yield context
         finally:
             _thread.inside = False
-            _active.remove(context)
+            if context in _active:
+                _active.remove(context)
             if not _active:
                 set_write_guard(None)
             context.clear()

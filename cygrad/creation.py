@@ -14,6 +14,7 @@ from cygrad._core.levels import refuse_special
 from cygrad._core.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.transforms import make_operator
+from cygrad.data import read_array
 from cygrad.device import device as Device
 from cygrad.device import resolve_device
 
@@ -98,7 +99,6 @@ def tensor(data: Any, *, dtype: Any = None, device: str | Device | None = None, 
         result = data.detach().clone()
         return finished(result if dtype is None else result.to(dtype), requires_grad)
     given = None if dtype is None else _dtype_argument("tensor", dtype)
-    from cygrad.data import read_array
     array = read_array(data, None if given is None else given.name)
     wanted = _inferred(array, data) if given is None else given
     if wanted.kind != "f" and array.dtype.kind == "f" and not isinstance(data, np.ndarray) and not np.isfinite(array).all():

@@ -3,15 +3,16 @@
 The bit generator is PCG64. `numpy.random.default_rng` takes it too, so a seed gives the same numbers there and here; it
 can jump ahead, so that blocks of one stream can be drawn apart; and it fills as fast as SFC64, which cannot, within about
 30 %. `numpy.random` is imported with the first generator. Threads may share a generator: NumPy locks it for each draw.
-A forked child continues a copy of its parent's stream.
+A forked child continues a copy of its parent's stream, also if another thread was drawing from it just then.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
 import os
 import struct
-import threading
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -55,11 +56,12 @@ class Generator:
         True
     """
 
-    __slots__ = ("device", "_seed", "_stream")
+    __slots__ = ("device", "_seed", "_stream", "__weakref__")
 
     def __init__(self, device: Device | str = "cpu") -> None:
         self.device = resolve_device(device)
         self.manual_seed(DEFAULT_SEED)
+        _note(self)
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of `seed`, an integer from -2**63 to 2**64 - 1, and return the generator."""
@@ -116,21 +118,44 @@ class Generator:
     def __reduce__(self) -> tuple[Any, ...]:
         return Generator, (), self.get_state()
 
+    def _unlock(self) -> None:
+        """Continue the stream under another lock if its own is held, which nobody will release."""
+        held = self._stream.bit_generator
+        if held.lock.acquire(blocking=False):
+            held.lock.release()
+        else:
+            self._stream = np.random.default_rng(self._seed)
+            self._stream.bit_generator.state = held.state
+
     def __setstate__(self, state: Tensor) -> None:
         self.set_state(state)
 
 
-_default: Generator | None = None
-_default_lock = threading.Lock()
+_default: dict[str, Generator] = {}
 
 
 def _default_generator() -> Generator:
-    global _default
-    with _default_lock:
-        if _default is None:
-            _default = Generator()
-            _default.seed()
-        return _default
+    generator = _default.get("generator")
+    if generator is None:
+        generator = Generator()
+        generator.seed()
+        generator = _default.setdefault("generator", generator)     # of threads that come here at once, the first one's
+    return generator
+
+
+_generators: weakref.WeakSet[Generator] = weakref.WeakSet()
+
+
+def _note(generator: Generator) -> None:
+    """Have forked children of this process unlock a generator: the thread that was drawing from it does not exist there."""
+    _watch_forks()
+    _generators.add(generator)
+
+
+@functools.cache
+def _watch_forks() -> None:
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: [generator._unlock() for generator in _generators])
 
 
 def __getattr__(name: str) -> Any:

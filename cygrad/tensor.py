@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -17,7 +19,7 @@ from cygrad._core.hooks import RemovableHandle, register, register_among
 from cygrad._core.interop import to_array
 from cygrad._core.node import HookTable
 from cygrad._core.operators import TensorBase
-from cygrad._core.rules import record_rule
+from cygrad._core.rules import record_rule, set_preparation
 from cygrad._core.storage import DType, dtype_by_name, resolve_dtype
 from cygrad._core.tensor import set_tensor_type
 from cygrad._core.transforms import make_operator
@@ -37,7 +39,6 @@ class _LateMethod:
         return getattr(owner if instance is None else instance, self.name)
 
 
-
 def _adjoint(name: str, kinds: str, largest: int | None = None) -> property:
     """Return the property that is the adjoint of matrices: of real numbers, their transpose."""
 
@@ -51,8 +52,15 @@ def _adjoint(name: str, kinds: str, largest: int | None = None) -> property:
 
 
 _convert = make_operator("convert", views.convert)
+_backward: Callable[..., None]      # `autograd.backward`
 _T = TypeVar("_T", bound="Tensor")
 _Class = type[_T]
+
+
+def set_backward(function: Callable[..., None]) -> None:
+    """Set what `Tensor.backward` calls: the module above brings it, since an import at each call would fail while Python shuts down."""
+    global _backward
+    _backward = function
 
 
 class Tensor(TensorBase):
@@ -77,8 +85,7 @@ class Tensor(TensorBase):
     def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
                  inputs: Any = None) -> None:
         """Add the gradient of this tensor to the `.grad` of the leaves it was computed from; see `autograd.backward`."""
-        from cygrad.autograd import backward
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        _backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call `hook(grad)` whenever this tensor's gradient is computed; a tensor it returns takes the gradient's place.
@@ -361,6 +368,23 @@ def _attach_methods() -> None:
         setattr(Tensor, "new_" + name, _new_like(name, getattr(creation, name)))
 
 
+def _load_methods(functions: Sequence[Callable[..., Any] | None]) -> None:
+    """Load the methods that functions of the tables name, and those that the methods and functions they call name."""
+    found, seen = [function for function in functions if function is not None], set()
+    while found:
+        function = found.pop()
+        codes = [function.__code__]
+        while codes:
+            code = codes.pop()
+            codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+            for name in {*code.co_names} - seen:
+                seen.add(name)
+                is_late = isinstance(vars(Tensor).get(name), _LateMethod)
+                called = inspect.unwrap(getattr(Tensor, name)) if is_late else function.__globals__.get(name)
+                if isinstance(called, FunctionType):
+                    found.append(called)
+
+
 def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
     def method(self: Tensor) -> Tensor:
         return _convert(self, dtype)
@@ -379,6 +403,7 @@ def _new_like(name: str, factory: Callable[..., Tensor]) -> Callable[..., Tensor
 
 _attach_methods()
 set_tensor_type(Tensor)
+set_preparation(_load_methods)
 # Calling the class. Set only now: the core keeps the way in which it makes tensors, which is not this one.
 Tensor.__new__ = new  # type: ignore[method-assign]
 Tensor.__init__ = lambda self, *_, **__: None  # type: ignore[method-assign]

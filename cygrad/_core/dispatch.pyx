@@ -26,7 +26,7 @@ from cygrad._kernels.elementwise cimport (CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLO
 from cygrad._kernels.elementwise cimport kernel as find_kernel
 from cygrad._kernels.elementwise cimport run as run_kernel
 
-from cygrad.ops import ELEMENTWISE
+from cygrad.ops import ELEMENTWISE, formula
 
 cdef extern from "type_slots.h":
     void cg_recycle(type kind) noexcept
@@ -543,7 +543,6 @@ cdef class Op:
     cdef object reading(self, int k):
         """Return the tensor reading of `g * partial`, compiled at its first use."""
         if self.partial_readings[k] is None:
-            from cygrad.ops import formula
             row, operand = self.row, self.row.operands[k]
             saved = row.saved(operand)
             arguments = ["g", *(name for name in (*row.operands, "y") if name in saved), *row.params]

@@ -17,6 +17,7 @@ cdef class RuleOp:
     cdef tuple reads                    # bit k: input k, bit RESULT: the result
     cdef bint each
     cdef bint gathers                   # reads the gradients of several outputs
+    cdef bint prepared                  # what its functions call is imported
     cdef bint reads_input(self, int k)
 
 cdef class RuleNode(Node):

@@ -1,5 +1,6 @@
 """Types of the compiled module."""
 
+from collections.abc import Callable
 from typing import Any, final
 
 from cygrad._core.node import Node
@@ -16,6 +17,8 @@ class RuleOp:
 class RuleNode(Node): ...
 
 rules: dict[str, RuleOp]
+
+def set_preparation(function: Callable[[tuple[Callable[..., Any] | None, ...]], None]) -> None: ...
 
 def record_rule(
     name: str, inputs: tuple[Tensor | None, ...], result: Tensor, params: tuple[Any, ...], outputs: int = 1

@@ -43,6 +43,22 @@ cdef class RuleOp:
 rules = {name: RuleOp(rule) for name, rule in RULES.items()}
 
 
+cdef object preparation = None
+
+
+def set_preparation(function):
+    """Set what imports what the functions of a rule call; the module of tensors, above, brings it."""
+    global preparation
+    preparation = function
+
+
+cdef int prepare(RuleOp op) except -1:
+    """Import what a backward will need when its first node is made: while Python shuts down nothing can be imported."""
+    preparation(op.functions)
+    op.prepared = True
+    return 0
+
+
 cdef RuleOp rule_op(str name):
     return rules[name]
 
@@ -120,6 +136,8 @@ cdef RuleNode node_of(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, 
     """Return the node of a result with one or two inputs (b may be None); `params` in the order of the rule."""
     cdef RuleNode node = RuleNode.__new__(RuleNode)
     cdef int reads = 0
+    if not op.prepared:
+        prepare(op)
     init_node(node, outputs)
     node.op, node.params = op, params
     connect(node, 0, a)
@@ -165,6 +183,8 @@ cdef RuleNode node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple p
     cdef TensorImpl tensor
     cdef bint tracked = False
     cdef int k, reads = 0
+    if not op.prepared:
+        prepare(op)
     init_node(node, outputs)
     node.op, node.params = op, params
     for k, tensor in enumerate(inputs):

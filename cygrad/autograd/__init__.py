@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +14,8 @@ from cygrad._core.node import is_grad_enabled as is_grad_enabled
 from cygrad._core.tensor import TensorImpl
 from cygrad._imports import at_first_use as _at_first_use
 from cygrad.autograd.graph import GradientEdge as _GradientEdge
+from cygrad.creation import ones as _ones
+from cygrad.tensor import set_backward as _set_backward
 
 _DEEPEST = 20   # backwards one inside the other on one stack: about 10 KiB each
 
@@ -60,7 +63,7 @@ def _weights(outputs: tuple[Any, ...], gradients: Any, batched: bool = False) ->
                 given = "of an unknown shape" if shape is None else f"of shape {list(shape)}"
                 raise RuntimeError(f"grad can be implicitly created only for scalar outputs; this one is {given}: give a gradient of "
                                    "that shape, or reduce it first, e.g. with .sum()")
-            gradient = _ones(shape, dtype)
+            gradient = _ones(shape, dtype=dtype)
         elif not isinstance(gradient, TensorImpl):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
         else:
@@ -71,11 +74,6 @@ def _weights(outputs: tuple[Any, ...], gradients: Any, batched: bool = False) ->
     if len(gradients) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
     return tuple(weights)
-
-
-def _ones(shape: Any, dtype: Any) -> Any:
-    from cygrad.creation import ones
-    return ones(shape, dtype=dtype)
 
 
 def _check_shape(number: int, gradient: Any, shape: Any, batched: bool) -> None:
@@ -92,7 +90,7 @@ def _check_shape(number: int, gradient: Any, shape: Any, batched: bool) -> None:
 # ----- The two functions -----
 def _run(*arguments: Any) -> list[Any]:
     """Run the engine: here, or where this is nested so deep that the stack could end, in a thread of its own."""
-    if run_depth() < _DEEPEST:
+    if run_depth() < _DEEPEST or sys.is_finalizing():      # no thread starts any more then
         return run_backward(*arguments)
     from cygrad.autograd.reentry import in_new_thread
     return in_new_thread(run_backward, *arguments, run_address())
@@ -211,6 +209,8 @@ def _differentiated(outputs: tuple[Any, ...], weights: tuple[Any, ...], keep_gra
     return [level.leave(gradient) if is_held and gradient is not None else gradient
             for gradient, is_held in zip(result, held, strict=True)]
 
+
+_set_backward(backward)
 
 # Below, since they build on the two above. `gradcheck` is a function and the module it lives in: bound last, the function wins.
 from cygrad.autograd import function as function  # noqa: E402

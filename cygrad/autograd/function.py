@@ -15,6 +15,7 @@ from cygrad._core.node import is_grad_enabled
 from cygrad._core.profiler import begin_function, end_function
 from cygrad._core.saved import SavedTensor, released_error_of, save_for
 from cygrad.autograd.grad_mode import enable_grad, no_grad
+from cygrad.creation import zeros
 from cygrad.tensor import Tensor
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
@@ -99,7 +100,6 @@ class FunctionCtx(FunctionNode):
 
     def _run_backward(self, *grads: Tensor | None) -> list[Tensor | None]:
         """Call the user's backward and check what it returns; the engine's gradients of the tensor inputs."""
-        from cygrad.creation import zeros
         filled = tuple(zeros(shape, dtype=dtype) if grad is None and self._materialize else grad
                        for grad, (shape, dtype) in zip(grads, self._outputs, strict=True))
         result = self._function._call_backward(self, *filled)

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
+from . import formula
+
 
 class Elementwise(SimpleNamespace):
     """One elementwise operator.
@@ -45,12 +47,10 @@ class Elementwise(SimpleNamespace):
 
     def tree(self, text: str) -> Any:
         """Return a formula of the row as a syntax tree."""
-        from . import formula
         return formula.parse(text, self.let)
 
     def backward(self, operand: str) -> Any:
         """Return the syntax tree of `g * dy/d(operand)`."""
-        from . import formula
         return formula.times_gradient(self.tree(self.partials[operand]))
 
     def saved(self, operand: str) -> set[str]:

@@ -1,0 +1,108 @@
+"""Fork while another thread holds a lock: the child, where that thread does not exist, computes on."""
+
+import ast
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import cygrad
+
+PACKAGE = Path(cygrad.__file__).parent
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+
+PRELUDE = """
+    import os, signal, threading
+    import cygrad as cg
+
+    held, over = threading.Event(), threading.Event()
+
+    def hold(lock):
+        with lock:
+            held.set()
+            over.wait()
+
+    def fork_while(function, *arguments):
+        thread = threading.Thread(target=function, args=arguments, daemon=True)
+        thread.start()
+        held.wait()
+        child = os.fork()
+        if child:
+            status = os.waitpid(child, 0)[1]
+            over.set()
+            thread.join()
+            assert status == 0, status
+            os._exit(0)
+        signal.alarm(10)
+"""
+
+# Where it is made: what holds it in another thread while this one forks, then what the child does.
+LOCKS = {
+    "numpy.random": """
+        generator = cg.Generator().manual_seed(5)
+        expected = cg.rand(3, generator=cg.Generator().manual_seed(5))
+        fork_while(hold, generator._stream.bit_generator.lock)
+        assert cg.equal(cg.rand(3, generator=generator), expected)
+    """,
+    "numpy.random, default generator": """
+        cg.manual_seed(5)
+        fork_while(hold, cg.random.default_generator._stream.bit_generator.lock)
+        cg.rand(3)
+        cg.manual_seed(5)
+    """,
+    "the default generator is being made": """
+        class Slow(cg.random.Generator):
+            __slots__ = ()
+            def seed(self):
+                if threading.current_thread() is not threading.main_thread():
+                    held.set()
+                    over.wait()
+                return super().seed()
+        cg.random.Generator = Slow
+        fork_while(cg.rand, 3)
+        cg.rand(3)
+    """,
+    "cygrad/checkpoint/loop.py": """
+        x = cg.ones(2, requires_grad=True)
+        out = cg.checkpoint.checkpoint_loop(lambda state, number: state * 2, x, 4, snapshots=2)
+        loop = out.grad_fn.loop
+        fork_while(hold, loop.running)
+        try:
+            out.sum().backward()
+        except RuntimeError as error:       # what the other thread had begun cannot be finished here
+            assert "is running in another thread" in str(error)
+    """,
+    "cygrad/autograd/reentry.py": """
+        from cygrad.autograd.reentry import in_new_thread
+        fork_while(in_new_thread, lambda: (held.set(), over.wait()))
+        assert in_new_thread(lambda: 7) == 7
+    """,
+    "a parallel region": """
+        x = cg.ones(1 << 22)
+        def compute():
+            while not over.is_set():
+                x.exp()
+                held.set()
+        fork_while(compute)
+        x.exp()
+        (cg.ones(1 << 20, requires_grad=True).tanh() * 2).sum().backward()
+    """,
+}
+
+
+def test_every_lock_of_the_package_is_here():
+    kinds = {"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore", "Event", "Barrier"}
+    made = {str(path.relative_to(PACKAGE.parent)) for path in PACKAGE.rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Call) and ast.unparse(node.func).removeprefix("threading.") in kinds}
+    assert made <= LOCKS.keys()
+    assert not [path for path in PACKAGE.rglob("*.pyx") if "mutex" in path.read_text() or "Lock(" in path.read_text()]
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_fork_while_another_thread_holds_a_lock(lock):
+    program = textwrap.dedent(PRELUDE) + textwrap.dedent(LOCKS[lock])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr

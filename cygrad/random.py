@@ -155,7 +155,12 @@ def _note(generator: Generator) -> None:
 @functools.cache
 def _watch_forks() -> None:
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lambda: [generator._unlock() for generator in _generators])
+        os.register_at_fork(after_in_child=_unlock_generators)
+
+
+def _unlock_generators() -> None:
+    for generator in _generators:
+        generator._unlock()
 
 
 def __getattr__(name: str) -> Any:

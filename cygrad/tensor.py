@@ -370,7 +370,8 @@ def _attach_methods() -> None:
 
 def _load_methods(functions: Sequence[Callable[..., Any] | None]) -> None:
     """Load the methods that functions of the tables name, and those that the methods and functions they call name."""
-    found, seen = [function for function in functions if function is not None], set()
+    found = [function for function in functions if function is not None]
+    seen: set[str] = set()
     while found:
         function = found.pop()
         codes = [function.__code__]

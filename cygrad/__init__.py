@@ -14,7 +14,7 @@ _imports.install()
 import cygrad.tensor as _tensor
 from cygrad import autograd as autograd
 from cygrad._core.node import is_grad_enabled as is_grad_enabled
-from cygrad._core.storage import DType as dtype
+from cygrad._core.storage import DType as dtype  # noqa: F401
 from cygrad._core.storage import OutOfMemoryError as OutOfMemoryError
 from cygrad._core.storage import dtype_by_name as _dtype_by_name
 from cygrad._core.tensor import Size as Size
@@ -42,7 +42,7 @@ strided = contiguous_format = preserve_format = None
 __getattr__, __dir__ = _imports.at_first_use(globals(), {name: module for module, names in {
     "cygrad.random": "random Generator default_generator manual_seed seed initial_seed rand randn randint randperm normal rand_like "
                      "randn_like randint_like bernoulli get_rng_state set_rng_state",
-    "cygrad.limits": "finfo iinfo",
+    "cygrad.limits": "finfo iinfo promote_types result_type can_cast",
     "cygrad.config": "config show_config",
     "cygrad.printing": "printing set_printoptions",
     "cygrad.serialization": "serialization load save",
@@ -74,14 +74,3 @@ def is_floating_point(input: Tensor) -> bool:
 def numel(input: Tensor) -> int:
     """Return the number of elements."""
     return input.numel()
-
-
-def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """Return the smallest dtype that holds both.
-
-    >>> import cygrad
-    >>> cygrad.promote_types(cygrad.int8, cygrad.uint8)
-    cygrad.int16
-    """
-    from cygrad.limits import promoted
-    return promoted(type1, type2)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from cygrad._core.operands import castable, common_dtype
 from cygrad._core.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype
 from cygrad.ops import dtypes
 
@@ -53,7 +54,37 @@ class iinfo:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
 
-def promoted(a: DType, b: DType) -> DType:
-    """Return the smallest dtype that holds both."""
-    rows = dtypes.DTYPES
-    return dtype_by_name[dtypes.promote(rows[dtypes.NUMBER[a.name]], rows[dtypes.NUMBER[b.name]]).name]
+def promote_types(type1: DType, type2: DType) -> DType:
+    """Return the smallest dtype that holds both.
+
+    >>> import cygrad
+    >>> cygrad.promote_types(cygrad.int8, cygrad.uint8)
+    cygrad.int16
+    """
+    a, b = (dtypes.DTYPES[resolve_dtype(type).number] for type in (type1, type2))
+    return dtype_by_name[dtypes.promote(a, b).name]
+
+
+def result_type(tensor: Any, other: Any) -> DType:
+    """Return the dtype that an operator computes in with two operands, tensors or numbers.
+
+    Tensors with dims decide; 0-d tensors, and below them numbers, count only where they are of a higher kind (bool, integer, floating
+    point). TypeError for what is neither.
+
+    >>> import cygrad
+    >>> cygrad.result_type(cygrad.ones(2), cygrad.tensor(1, dtype=cygrad.float64))
+    cygrad.float32
+    >>> cygrad.result_type(cygrad.tensor([1]), 0.5)
+    cygrad.float32
+    """
+    return common_dtype(tensor, other)
+
+
+def can_cast(from_: DType, to: DType) -> bool:
+    """Say whether results of one dtype may be written into a tensor of another: those of a higher kind may not.
+
+    >>> import cygrad
+    >>> cygrad.can_cast(cygrad.float64, cygrad.float32), cygrad.can_cast(cygrad.float32, cygrad.int64)
+    (True, False)
+    """
+    return castable(resolve_dtype(from_), resolve_dtype(to))

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from cygrad._core.matmul import promoted_factors
 from cygrad._core.tensor import TensorImpl
-from cygrad.creation import as_tensor
-from cygrad.limits import promoted
 from cygrad.operators import functions
 from cygrad.ops import ELEMENTWISE
 
@@ -28,12 +27,11 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[s
         return getattr(ufunc, method)(*plain, out=outputs, **keywords)
     keywords = {name: value for name, value in keywords.items() if not (name == "where" and value is True)}
     if ufunc is np.matmul and method == "__call__":
-        # NumPy promotes; matmul itself, as torch's, wants one dtype.
-        inputs = tuple(as_tensor(value) for value in inputs)
-        common = promoted(*(value.dtype for value in inputs))
-        inputs = tuple(value.to(common) for value in inputs)
+        inputs = promoted_factors(*inputs)
     if method == "__call__" and ufunc.__name__ in _NAMES and not keywords:
         return functions[_NAMES[ufunc.__name__]](*inputs, **({"out": outputs[0]} if outputs else {}))
+    if ufunc is np.divmod and method == "__call__" and not keywords and not outputs:
+        return functions["floor_divide"](*inputs), functions["remainder"](*inputs)
     if method == "reduce" and ufunc.__name__ in _REDUCTIONS and set(keywords) <= {"axis", "keepdims", "dtype"}:
         dim = keywords.pop("axis", 0)
         return functions[_REDUCTIONS[ufunc.__name__]](inputs[0], dim, keepdim=bool(keywords.get("keepdims")), dtype=keywords.get("dtype"))

@@ -109,8 +109,20 @@ def trace(input: Any) -> Any:
     return input.diagonal().sum()
 
 
+def _check_same_dtype(name: str, input: Any, product: Any) -> None:
+    if input.dtype != product.dtype:
+        raise RuntimeError(f"{name}: self and mat2 must have the same dtype, but got {input.dtype} and {product.dtype}")
+
+
+def _check_factors(input: Any, product: Any, beta: Any, alpha: Any) -> None:
+    for word, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, float) and not input.is_floating_point() and not product.is_floating_point():
+            raise RuntimeError(f"For integral input tensors, argument {word} must not be a floating point number.")
+
+
 def _plus(input: Any, beta: Any, product: Any, alpha: Any) -> Any:
     """Return beta * input + alpha * product without recording; what beta is 0 for is not looked at."""
+    _check_factors(input, product, beta, alpha)
     if alpha != 1:
         product = product * alpha
     if beta == 0:
@@ -127,6 +139,7 @@ def _adding_matrices(name: str, ndim: int, product: str, words: tuple[str, str],
         if ndim == 3 and tuple(mat2.shape[:2]) != (mat1.shape[0], mat1.shape[2]):
             raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{mat1.shape[0]}, {mat1.shape[2]}] but "
                                f"got: {list(mat2.shape[:2])}.")
+        _check_same_dtype(name, input, mat2)
         result = unrecorded(lambda: _plus(input, beta, functions[product](mat1.detach(), mat2.detach()), alpha))
         return delivered(record_rule(name, (input, mat1, mat2), result, (beta, tuple(input.shape), alpha)), out)
 
@@ -140,6 +153,7 @@ baddbmm = _adding_matrices("baddbmm", 3, "bmm", ("batch1", "batch2"), "Sum with 
 
 def _sum_with(input: Any, beta: Any, product: Any, alpha: Any) -> Any:
     """Return beta * input + alpha * product; elements that beta is 0 for may be NaN, and get a gradient of 0."""
+    _check_factors(input, product, beta, alpha)
     kept = functions["where"](from_array(np.array(False)), input, 0) if beta == 0 else input if beta == 1 else input * beta
     return kept.expand(product.shape) + (product if alpha == 1 else product * alpha)
 
@@ -151,7 +165,9 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
     >>> cygrad.addmv(cygrad.zeros(2), cygrad.eye(2), cygrad.ones(2))
     tensor([1., 1.])
     """
-    return delivered(_sum_with(checked_tensor("addmv", input), beta, functions["mv"](mat, vec), alpha), out)
+    product = functions["mv"](mat, vec)
+    _check_same_dtype("addmv", checked_tensor("addmv", input), product)
+    return delivered(_sum_with(input, beta, product, alpha), out)
 
 
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
@@ -173,7 +189,9 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
     >>> cygrad.addbmm(cygrad.zeros(1, 1), cygrad.ones(3, 1, 1), cygrad.ones(3, 1, 1))
     tensor([[3.]])
     """
-    return delivered(_sum_with(checked_tensor("addbmm", input), beta, functions["bmm"](batch1, batch2).sum(0), alpha), out)
+    products = functions["bmm"](batch1, batch2)
+    _check_same_dtype("addbmm", checked_tensor("addbmm", input), products)
+    return delivered(_sum_with(input, beta, products.sum(0, dtype=products.dtype), alpha), out)
 
 
 addmm_, baddbmm_, addmv_, addr_, addbmm_ = map(overwriting, (addmm, baddbmm, addmv, addr, addbmm))
@@ -201,7 +219,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     >>> cygrad.tensordot(cygrad.ones(2, 3), cygrad.ones(3, 4), 1).shape
     cygrad.Size([2, 4])
     """
-    checked_tensor("tensordot", a)
+    if checked_tensor("tensordot", a).dtype != checked_tensor("tensordot", b).dtype:
+        raise RuntimeError(f"both inputs should have same dtype, but got {a.dtype} and {b.dtype}")
     if isinstance(dims, int):
         if dims < 0 or dims > min(a.ndim, b.ndim):
             raise RuntimeError(f"tensordot expects dims {'>= 0' if dims < 0 else '< ndim_a or ndim_b'}, but got dims={dims}")

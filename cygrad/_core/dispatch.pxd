@@ -1,6 +1,6 @@
 """Elementwise operators: from a row of the table and operands to a result and, if needed, a node.
 
-`map_kernel` computes, `elementwise` promotes, computes and records. A scalar is weak in promotion (NEP 50), a tensor is strong.
+`map_kernel` computes, `elementwise` promotes, computes and records.
 The GIL is released for large results only that no other thread can see. Needs the GIL.
 """
 from cpython.object cimport PyObject
@@ -28,7 +28,7 @@ cdef class Op:
     cdef int partial_reads[OPERANDS]    # bit k: operand k, bit OPERANDS: the result
     cdef char partial_form[OPERANDS]
     cdef int arity, params, masks, cost
-    cdef bint bools, integers, floats, bool_result, checks_integers
+    cdef bint bools, integers, floats, bool_result, checks_integers, refuses_bools
     cdef bint plain                     # at most two operands, nothing special
     cdef bint differentiable
     cdef bint computes[8]               # by dtype: no conversion needed

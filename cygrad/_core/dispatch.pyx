@@ -15,14 +15,13 @@ from cygrad._core.profiler cimport begin_event, end_event, next_sequence_nr, pro
 from cygrad._core.saved cimport released_error, saved_name
 from cygrad._core.levels cimport Batch, is_special, leave, plain_batch, private_examples
 from cygrad._core.tracking cimport track_reachable
-from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_out, converted, copy_of, empty_for,
-                                    fill_operand, fits, number_of, out_argument, out_shape_error, overlaps, same_shape, shape_is,
-                                    to_value)
+from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_cast, check_out, converted, copy_of, empty_for,
+                                    fill_operand, holding_all, number_of, out_argument, out_shape_error, overlaps, promoted, same_shape,
+                                    shape_is, to_value)
 from cygrad._core.storage cimport count_change, default_dtype, dtypes
 from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, VIEW, TensorImpl, empty, empty_like, is_unique,
                                   needs_grad, sizes_tuple, special_active)
-from cygrad._kernels.elementwise cimport (CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize,
-                                          cg_kernel, cg_kind, cg_promotion)
+from cygrad._kernels.elementwise cimport CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, Operand, cg_itemsize, cg_kernel, cg_kind
 from cygrad._kernels.elementwise cimport kernel as find_kernel
 from cygrad._kernels.elementwise cimport run as run_kernel
 
@@ -111,39 +110,29 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
 
 
 cdef int result_dtype(Op op, const Value* values) except -1:
-    """Return the dtype to compute in: tensors promote, scalars are weak, kinds the row lacks are converted or refused."""
-    cdef int dtype = -1, k
-    cdef char kind = 0
-    for k in range(op.arity):
-        if op.masks >> k & 1:
-            continue
-        if values[k].tensor is NULL:
-            # In rising order: b < i < f does not hold for characters.
-            if kind == 0 or kind == b"b" or values[k].kind == b"f":
-                kind = values[k].kind
-        elif dtype < 0:
-            dtype = (<TensorImpl>values[k].tensor).dtype_nr
-        else:
-            dtype = cg_promotion[dtype][(<TensorImpl>values[k].tensor).dtype_nr]
-    if dtype < 0:
-        dtype = default_dtype() if kind == b"f" else CG_INT64 if kind == b"i" else CG_BOOL
-    elif kind == b"f" and cg_kind[dtype] != b"f":
-        dtype = default_dtype()
-    elif kind == b"i" and dtype == CG_BOOL:
-        dtype = CG_INT64
-    elif kind == b"i" and op.bool_result and cg_kind[dtype] == b"i":
-        for k in range(op.arity):
-            if values[k].tensor is NULL and not fits(values[k].integer, dtype):
-                dtype = CG_INT64
+    """Return the dtype to compute in: that of all operands; kinds the row lacks are converted or refused."""
+    cdef int dtype = promoted(op.arity, values, op.masks)
+    if op.refuses_bools:
+        check_no_bools(op, values)
+    if op.bool_result and cg_kind[dtype] == b"i":
+        dtype = holding_all(op.arity, values, dtype)        # so that comparisons are exact
     if cg_kind[dtype] == b"f" and op.floats or cg_kind[dtype] == b"i" and op.integers or cg_kind[dtype] == b"b" and op.bools:
         return dtype
     if op.floats and not op.integers:
         return CG_FLOAT64 if op.bool_result else default_dtype()
-    if op.row.refusal and dtype == CG_BOOL:
-        raise RuntimeError(op.row.refusal)
     raise NotImplementedError(f"\"{op.name}\" not implemented for '{dtypes[dtype].name}'; it takes "
                               + " and ".join(word for word, there in (("bool", op.bools), ("integer", op.integers),
                                                                       ("floating-point", op.floats)) if there) + " tensors")
+
+
+cdef int check_no_bools(Op op, const Value* values) except -1:
+    cdef int k, count = 0
+    for k in range(op.arity):
+        count += values[k].kind == b"b" if values[k].tensor is NULL else (<TensorImpl>values[k].tensor).dtype_nr == CG_BOOL
+    if count:
+        of_all, *of_some = op.row.refusals
+        raise RuntimeError(of_all if count == op.arity else of_some[0])
+    return 0
 
 
 cdef special_function special = NULL
@@ -199,7 +188,8 @@ cdef TensorImpl plain(Op op, Value* values, const double* params, TensorImpl tar
     # The common case first: tensors of one dtype that the row computes in, and results of their own.
     if target is None and op.plain and values[0].tensor is not NULL:
         dtype = (<TensorImpl>values[0].tensor).dtype_nr
-        if (op.computes[dtype] and (op.arity == 1 or values[1].tensor is not NULL or cg_kind[dtype] == b"f")
+        if (op.computes[dtype]
+                and (op.arity == 1 or values[1].tensor is not NULL or cg_kind[dtype] == b"f" and values[1].kind != b"b")
                 and is_simple(op.kernel, dtype, op.arity, values)):
             if op.arity == 2 and values[1].tensor is NULL:
                 values[1].number = converted(values[1].real, dtype)
@@ -246,9 +236,7 @@ cdef TensorImpl plain(Op op, Value* values, const double* params, TensorImpl tar
         check_in_place(target, recorded)
     else:
         check_out(target, recorded)
-    if cg_kind[out_dtype] == b"f" and cg_kind[target.dtype_nr] != b"f" or cg_kind[out_dtype] == b"i" and target.dtype_nr == CG_BOOL:
-        raise RuntimeError(f"result type {dtypes[out_dtype].name} can't be cast to the desired output type "
-                           f"{dtypes[target.dtype_nr].name}")
+    check_cast(out_dtype, target.dtype_nr)
     j = broadcast(op.arity, values, shape)
     if not shape_is(target, j, shape):
         if in_place:
@@ -519,7 +507,7 @@ cdef class Op:
         self.kernel = find_kernel(row.name)
         self.arity, self.params, self.cost = len(row.operands), len(row.params), row.cost
         self.bools, self.integers, self.floats = "b" in row.kinds, "i" in row.kinds, "f" in row.kinds
-        self.bool_result, self.checks_integers = row.result == "bool", row.integers is not None
+        self.bool_result, self.checks_integers, self.refuses_bools = row.result == "bool", row.integers is not None, bool(row.refusals)
         self.plain = self.arity <= 2 and not self.params and not row.masks and not self.checks_integers
         self.differentiable = bool(row.partials)
         for k in range(CG_DTYPES):

@@ -9,7 +9,7 @@ from cygrad._core.node cimport (Node, attach, connect, edge, finish_node_type, g
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.interop cimport array_of
 from cygrad._core.levels cimport is_special
-from cygrad._core.operands cimport check_writable, copy_into, copy_of, overlaps, same_shape
+from cygrad._core.operands cimport check_cast, check_writable, copy_into, copy_of, overlaps, same_shape
 from cygrad._core.rules cimport RuleOp, any_wanted, node_of, node_of_inputs, record_view, rule_op
 from cygrad._core.saved cimport released_error
 from cygrad._core.storage cimport count_change, dtypes
@@ -17,7 +17,6 @@ from cygrad._core.strided cimport laid_out, lies_within, overlaps_itself, part_o
 from cygrad._core.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
                                   REQUIRES_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, is_unique, needs_grad, offset_of,
                                   shallow_copy, sizes_tuple, special_active, view_of)
-from cygrad._kernels.elementwise cimport cg_promotion
 
 cdef RuleOp COPY = rule_op("copy"), FILL = rule_op("fill"), ZERO = rule_op("zero")
 
@@ -143,13 +142,11 @@ cdef TensorImpl as_before(TensorImpl operand, TensorImpl target):
 
 # ----- Operators without a kernel that writes in place -----
 def check_result(TensorImpl target not None, TensorImpl result not None):
-    """Refuse to write a result into a target of another shape, or of a dtype that does not hold it."""
+    """Refuse to write a result into a target of another shape, or of a lower kind."""
     if not same_shape(result, target):
         raise RuntimeError(f"output with shape {list(sizes_tuple(target.ndim, target.sizes))} doesn't match the broadcast shape "
                            f"{list(sizes_tuple(result.ndim, result.sizes))}")
-    if cg_promotion[result.dtype_nr][target.dtype_nr] != target.dtype_nr:
-        raise RuntimeError(f"result type {dtypes[result.dtype_nr].name} can't be cast to the desired output type "
-                           f"{dtypes[target.dtype_nr].name}")
+    check_cast(result.dtype_nr, target.dtype_nr)
 
 
 def apply_in_place(function, TensorImpl target not None, *arguments, **keywords):

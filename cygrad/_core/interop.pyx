@@ -113,9 +113,12 @@ def to_array(TensorImpl tensor not None):
 
 
 def foreign_operand(argument):
-    """Turn a NumPy array or scalar into a tensor; leave the rest to other packages."""
-    if isinstance(argument, (numpy.ndarray, numpy.generic)):
-        return tensor_of_array(numpy.asarray(argument))
+    """Turn a NumPy array into a tensor over its memory and a NumPy scalar into a number; leave the rest to other packages."""
+    if isinstance(argument, numpy.ndarray):
+        return tensor_of_array(argument)
+    for kind, number in (numpy.bool_, bool), (numpy.integer, int), (numpy.floating, float):
+        if isinstance(argument, kind):
+            return number(argument)
     return NotImplemented
 
 

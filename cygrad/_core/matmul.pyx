@@ -17,7 +17,7 @@ from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
 import numpy
 
-from cygrad._core.operands import checked_out
+from cygrad._core.operands import checked_out, common_dtype
 from cygrad._core.interop import foreign_operand
 
 numpy.import_umath()
@@ -55,12 +55,24 @@ cdef void find_loops():
 find_loops()
 
 
-cdef TensorImpl tensor_argument(str name, str argument, object value):
-    if isinstance(value, numpy.ndarray):
-        return foreign_operand(value)
-    if not isinstance(value, TensorImpl):
-        raise TypeError(f"{name}(): argument '{argument}' must be Tensor, not {type(value).__name__}")
-    return value
+cdef tuple factors(str name, str second, object a, object b, bint promotes=False):
+    """Return two arguments as tensors. Those of unlike dtypes are refused later; beside a NumPy array they promote, as everywhere."""
+    cdef list tensors = []
+    for argument, value in ("input", a), (second, b):
+        if isinstance(value, numpy.ndarray):
+            value, promotes = foreign_operand(value), True
+        elif not isinstance(value, TensorImpl):
+            raise TypeError(f"{name}(): argument '{argument}' must be Tensor, not {type(value).__name__}")
+        tensors.append(value)
+    if promotes:
+        dtype = common_dtype(*tensors)
+        tensors = [tensor.to(dtype) for tensor in tensors]
+    return tuple(tensors)
+
+
+def promoted_factors(a, b):
+    """Return tensors or arrays as tensors of their common dtype, as NumPy's own `matmul` has it."""
+    return factors("matmul", "other", a, b, True)
 
 
 cdef object shape_error(TensorImpl a, TensorImpl b):
@@ -158,7 +170,7 @@ cdef TensorImpl multiply(TensorImpl a, TensorImpl b):
 def matmul(input, other, *, out=None):
     """Return the matrix product; vectors, matrices and batches that broadcast, as NumPy's `@`.
 
-    RuntimeError where the shapes do not fit or the dtypes differ.
+    RuntimeError where the shapes do not fit or the dtypes of tensors differ; beside a NumPy array they promote.
 
     >>> import cygrad
     >>> cygrad.eye(2) @ cygrad.tensor([1., 2.])
@@ -168,13 +180,15 @@ def matmul(input, other, *, out=None):
     if isinstance(input, TensorImpl) and isinstance(other, TensorImpl):     # one check for operators and calls
         result = multiply(<TensorImpl>input, <TensorImpl>other)
     else:
-        result = multiply(tensor_argument("matmul", "input", input), tensor_argument("matmul", "other", other))
+        input, other = factors("matmul", "other", input, other)
+        result = multiply(<TensorImpl>input, <TensorImpl>other)
     return result if out is None else checked_out(out, result)
 
 
 cdef object with_dims(str name, int dims_a, int dims_b, object a, object b, object out):
     """Multiply tensors of exactly these numbers of dims."""
-    cdef TensorImpl left = tensor_argument(name, "input", a), right = tensor_argument(name, "mat2", b), result
+    cdef TensorImpl left, right, result
+    left, right = factors(name, "vec" if dims_b == 1 else "mat2", a, b)
     kinds = {1: "vector", 2: "matrix", 3: "3D tensor"}
     first, second = {"mm": ("self", "mat2"), "bmm": ("batch1", "batch2")}.get(name, ("", ""))
     if name == "mv" and (left.ndim != 2 or right.ndim != 1):
@@ -224,7 +238,8 @@ def dot(input, tensor, *, out=None):
     >>> cygrad.dot(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
     tensor(11.)
     """
-    cdef TensorImpl a = tensor_argument("dot", "input", input), b = tensor_argument("dot", "tensor", tensor), result
+    cdef TensorImpl a, b, result
+    a, b = factors("dot", "tensor", input, tensor)
     cdef intptr_t row[2]
     cdef intptr_t column[2]
     if a.ndim != 1 or b.ndim != 1:

@@ -19,6 +19,9 @@ cdef struct Value:
     double number       # a scalar in the dtype of the loop (its bytes)
 
 cdef object to_value(object argument, Value* value)
+cdef int promoted(int count, const Value* values, int masks) noexcept
+cdef int holding_all(int count, const Value* values, int dtype) noexcept
+cdef int check_cast(int result, int target) except -1
 cdef double number_of(const Value* value, int dtype) except? -1
 cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept
 cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept

@@ -9,9 +9,10 @@ from libc.string cimport memcpy
 
 from cygrad._core.deferred cimport settle
 from cygrad._core.node cimport grad_mode, is_inference_mode, is_inference_suspended
-from cygrad._core.storage cimport count_change, dtypes
+from cygrad._core.storage cimport DType, count_change, default_dtype, dtypes
 from cygrad._core.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, empty, empty_strided, needs_grad, sizes_tuple, tensor_type)
-from cygrad._kernels.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize, cg_kind, copy)
+from cygrad._kernels.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize, cg_kind,
+                                          cg_promotion, copy)
 
 cdef extern from "Python.h":
     bint PyObject_TypeCheck(object o, type t)
@@ -35,19 +36,20 @@ cdef object to_value(object argument, Value* value):
             raise OverflowError(f"Python integer {argument} is too large for int64")
         value.real = <double>value.integer
         return None
-    tensor = foreign_operand(argument)
-    if tensor is not NotImplemented:
-        value.tensor = <PyObject*>tensor
-    return tensor
+    operand = foreign_operand(argument)
+    if isinstance(operand, TensorImpl):
+        value.tensor = <PyObject*>operand
+        return operand
+    return operand if operand is NotImplemented else to_value(operand, value)
 
 
 def foreign_operand(argument):
-    """Turn an operand of another package into a tensor; replaced by interop, which knows NumPy."""
+    """Turn an operand of another package into a tensor or a Python number; replaced by interop, which knows NumPy."""
     return NotImplemented
 
 
 def set_foreign_operand(function):
-    """Set what turns NumPy arrays and scalars into tensors; the module above brings it."""
+    """Set what reads NumPy's arrays and scalars; the module above brings it."""
     global foreign_operand
     foreign_operand = function
 
@@ -90,6 +92,69 @@ cdef double converted(double number, int dtype) noexcept:
     bytes = 0
     (<int64_t*>&bytes)[0] = <int64_t>number
     return bytes
+
+
+# ----- Promotion -----
+cdef bint may_cast(int source, int target) noexcept:
+    """Say whether a dtype is of no higher kind than another: results are cast to that, if not always exactly."""
+    return cg_kind[cg_promotion[source][target]] == cg_kind[target]
+
+
+cdef inline int joined(int a, int b) noexcept:
+    return b if a < 0 else cg_promotion[a][b]
+
+
+cdef inline int outranked(int higher, int lower) noexcept:
+    """Return the dtype of two categories: the lower one counts only where it is of a higher kind."""
+    return lower if higher < 0 or lower >= 0 and not may_cast(lower, higher) else higher
+
+
+cdef int promoted(int count, const Value* values, int masks) noexcept:
+    """Return the common dtype of operands but `masks` (bits), by torch's categories: tensors with dims, 0-d tensors, numbers."""
+    cdef int with_dims = -1, without = -1, numbers = -1, k
+    for k in range(count):
+        if masks >> k & 1:
+            continue
+        if values[k].tensor is NULL:
+            numbers = joined(numbers, default_dtype() if values[k].kind == b"f" else CG_INT64 if values[k].kind == b"i" else CG_BOOL)
+        elif (<TensorImpl>values[k].tensor).ndim:
+            with_dims = joined(with_dims, (<TensorImpl>values[k].tensor).dtype_nr)
+        else:
+            without = joined(without, (<TensorImpl>values[k].tensor).dtype_nr)
+    return outranked(with_dims, outranked(without, numbers))
+
+
+cdef int holding_all(int count, const Value* values, int dtype) noexcept:
+    """Return the integer dtype that holds all operands exactly, of which `dtype` is the common one."""
+    cdef int k
+    for k in range(count):
+        if values[k].tensor is not NULL:
+            dtype = cg_promotion[dtype][(<TensorImpl>values[k].tensor).dtype_nr]
+    for k in range(count):
+        if values[k].tensor is NULL and not fits(values[k].integer, dtype):
+            return CG_INT64
+    return dtype
+
+
+cdef int check_cast(int result, int target) except -1:
+    if not may_cast(result, target):
+        raise RuntimeError(f"result type {dtypes[result].name} can't be cast to the desired output type {dtypes[target].name}")
+    return 0
+
+
+def common_dtype(a, b):
+    """Return the dtype that an operator computes in with two tensors or numbers."""
+    cdef Value values[2]
+    left, right = to_value(a, &values[0]), to_value(b, &values[1])
+    for value, operand in (left, a), (right, b):
+        if value is NotImplemented:
+            raise TypeError(f"result_type(): arguments must be Tensor or Number, not {type(operand).__name__}")
+    return dtypes[promoted(2, values, 0)]
+
+
+def castable(DType source not None, DType target not None):
+    """Say whether a dtype is of no higher kind than another."""
+    return may_cast(source.number, target.number)
 
 
 # ----- Geometry -----
@@ -290,9 +355,7 @@ cdef TensorImpl write_out(TensorImpl out, TensorImpl result, bint recorded):
     check_out(out, recorded)
     if not same_shape(out, result):
         raise out_shape_error(out, result.ndim, result.sizes)
-    if (cg_kind[result.dtype_nr] == b"f" and cg_kind[out.dtype_nr] != b"f"):
-        raise RuntimeError(f"result type {dtypes[result.dtype_nr].name} can't be cast to the desired output type "
-                           f"{dtypes[out.dtype_nr].name}")
+    check_cast(result.dtype_nr, out.dtype_nr)
     copy_into(out, result)
     count_change(out.storage)
     return out

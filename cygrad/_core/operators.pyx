@@ -14,8 +14,9 @@ from cygrad._core.tensor cimport BATCHED, TensorImpl, special_active
 from cygrad._core.indexing cimport get_item, set_item
 from cygrad._kernels.elementwise cimport cg_kind
 
+import numpy
+
 from cygrad._core.dispatch import operand_error, ops
-from cygrad._core.interop import foreign_operand
 from cygrad._core.matmul import matmul as plain_matmul
 from cygrad._core.transforms import make_operator
 
@@ -78,10 +79,6 @@ cdef object only_element(TensorImpl tensor):
     return array_of(tensor).item()
 
 
-cdef inline object as_tensor(object operand):
-    return operand if isinstance(operand, TensorImpl) else foreign_operand(operand)
-
-
 @cython.auto_pickle(False)
 cdef class TensorBase(TensorImpl):
     """A tensor with Python's operators.
@@ -121,8 +118,10 @@ cdef class TensorBase(TensorImpl):
     def __irshift__(self, other): return in_place(RIGHT_SHIFT, self, other)
 
     def __matmul__(left, right):
-        left, right = as_tensor(left), as_tensor(right)
-        return matmul(left, right) if left is not NotImplemented and right is not NotImplemented else NotImplemented
+        for operand in left, right:
+            if not isinstance(operand, (TensorImpl, numpy.ndarray)):
+                return NotImplemented
+        return matmul(left, right)
 
     def __richcmp__(self, other, int comparison):
         if comparison == Py_EQ:

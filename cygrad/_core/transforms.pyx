@@ -66,7 +66,7 @@ cdef TensorImpl batched_elementwise(Op op, Value* values, const double* params, 
     """Compute all examples at once: their dim in front, dims that an example has less than others behind that."""
     cdef list alive = []
     cdef TensorImpl tensor
-    cdef int k, ndim = 0
+    cdef int k, ndim = 0, dtype = result_dtype(op, values)
     for k in range(op.arity):
         if values[k].tensor is not NULL:
             ndim = max(ndim, (<TensorImpl>values[k].tensor).ndim)
@@ -74,6 +74,10 @@ cdef TensorImpl batched_elementwise(Op op, Value* values, const double* params, 
         if values[k].tensor is NULL:
             continue
         tensor = <TensorImpl>values[k].tensor
+        if tensor.ndim == 0 and not op.masks >> k & 1:
+            tensor = in_dtype(tensor, dtype)        # the dim of examples would give it a say in the dtype
+            alive.append(tensor)
+            values[k].tensor = <PyObject*>tensor
         # Tensors that are the same for all examples broadcast.
         if level.varies(tensor):
             tensor = enter(tensor, level)

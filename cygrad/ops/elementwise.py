@@ -19,6 +19,7 @@ class Elementwise(SimpleNamespace):
     ``kinds`` are the kinds of dtype it computes in (b, i, f): other inputs are converted upwards, or refused.
     ``result`` is "same" or "bool". ``masks`` are operands read as bool, outside promotion. ``params`` are constants
     of one call with their defaults. ``select`` names a keyword and the row that each of its values stands for.
+    ``refusals`` are what is said of operands that are all bool, or some of them, where the row does not take them.
     ``integers`` names the check that the second operand needs there: a divisor must not be 0, an exponent not negative.
     ``domain`` and ``edges`` are where the tests draw operands from.
     """
@@ -42,7 +43,7 @@ class Elementwise(SimpleNamespace):
     method: bool = True
     in_place: bool = True
     integers: str | None = None
-    refusal: str = ""
+    refusals: tuple[str, ...] = ()
     cost: int = 0
 
     def tree(self, text: str) -> Any:
@@ -76,17 +77,22 @@ def elementwise(name: str, *, y: str, operands: tuple[str, ...] = (), doc: str, 
     ELEMENTWISE[name] = Elementwise(name=name, doc=doc, y=y, operands=operands, partials=partials, numpy=numpy, **fields)
 
 
+NO_BOOL_DIFFERENCES = (
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+    "`logical_not()` operator instead.")
+
 # ----- Arithmetic -----
 elementwise("add", y="a + b", da="1", db="1", kinds="bif", numpy="add", select=("alpha", {1: "add", ...: "add_scaled"}),
             doc="Sum of two tensors, `input + alpha * other`.")
-elementwise("add_scaled", y="a + alpha * b", da="1", db="alpha", params={"alpha": 1}, kinds="if", node="Add", method=False,
+elementwise("add_scaled", y="a + alpha * b", da="1", db="alpha", params={"alpha": 1}, kinds="bif", node="Add", method=False,
             doc="Sum of a tensor and a multiple of another.")
 elementwise("sub", y="a - b", da="1", db="-1", kinds="if", numpy="subtract", aliases=("subtract",),
             select=("alpha", {1: "sub", ...: "sub_scaled"}),
-            refusal="Subtraction, the `-` operator, with two bool tensors is not supported. "
-                    "Use the `^` or `logical_xor()` operator instead.",
+            refusals=NO_BOOL_DIFFERENCES,
             doc="Difference of two tensors, `input - alpha * other`.")
 elementwise("sub_scaled", y="a - alpha * b", da="1", db="-alpha", params={"alpha": 1}, kinds="if", node="Sub", method=False,
+            refusals=NO_BOOL_DIFFERENCES,
             doc="Difference of a tensor and a multiple of another.")
 elementwise("mul", y="a * b", da="b", db="a", kinds="bif", numpy="multiply", aliases=("multiply",),
             doc="Product of two tensors, element by element.")
@@ -104,8 +110,8 @@ elementwise("fmod", y="fmod(a, b)", da="1", db="-trunc_divide(a, b)", kinds="if"
 elementwise("pow", y="pow(a, b)", da="b * pow(a, b - 1 if b != 0 else 0)", db="y * log(a if a != 0 or b < 0 else 1)", kinds="if",
             numpy="power", domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent", cost=2, doc="`input` raised to the power `exponent`.")
 elementwise("neg", y="-x", dx="-1", kinds="if", numpy="negative", aliases=("negative",),
-            refusal="Negation, the `-` operator, on a bool tensor is not supported. "
-                    "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
+            refusals=("Negation, the `-` operator, on a bool tensor is not supported. "
+                      "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",),
             doc="Negative of each element.")
 elementwise("abs", y="abs(x)", dx="sign(x)", kinds="if", numpy="absolute", aliases=("absolute",), edges=(0.0,),
             doc="Absolute value of each element.")
@@ -212,8 +218,8 @@ elementwise("leaky_relu", y="x if x > 0 else x * negative_slope", dx="1 if x > 0
             edges=(0.0,), method=False, doc="Rectifier with a slope below 0.")
 elementwise("hardtanh", y="minimum(maximum(x, min_val), max_val)", dx="1 if x > min_val and x < max_val else 0", edges=(-1.0, 1.0),
             params={"min_val": -1.0, "max_val": 1.0}, method=False, doc="Elements limited to a range; the gradient is 0 at its bounds.")
-elementwise("relu6", node="Hardtanh", y="minimum(maximum(x, 0), 6)", dx="1 if x > 0 and x < 6 else 0", edges=(0.0, 6.0), method=False,
-            doc="Rectifier limited to 6.")
+elementwise("relu6", node="Hardtanh", y="minimum(maximum(x, 0), 6)", dx="1 if x > 0 and x < 6 else 0", edges=(0.0, 6.0), kinds="if",
+            method=False, doc="Rectifier limited to 6.")
 elementwise("softsign", y="x / (1 + abs(x))", dx="1 / ((1 + abs(x)) * (1 + abs(x)))", method=False, doc="x / (1 + abs(x)).")
 elementwise("mish", y="x * t", let={"t": "tanh(x if x > 20 else log1p(exp(x)))"}, dx="t + x * (1 - t * t) / (1 + exp(-x))", cost=2,
             method=False, doc="x * tanh(softplus(x)) (Misra 2019).")
@@ -245,12 +251,12 @@ elementwise("nan_to_num", y="nan if isnan(x) else (posinf if x > 0 else neginf) 
             doc="Elements with NaN and infinities replaced, by 0 and the largest numbers.")
 elementwise("clamp", operands=("x", "min", "max"), y="minimum(maximum(x, min), max)",
             dx="1 if x >= min and x <= max else 0", dmin="1 if x < min and min < max else 0",
-            dmax="1 if x > max or max < min else 0", kinds="if", method=False,
+            dmax="1 if x > max or max < min else 0", kinds="bif", method=False,
             doc="Elements limited to the range from `min` to `max`.")
 elementwise("clamp_min", operands=("x", "min"), y="maximum(x, min)", dx="1 if x >= min else 0", dmin="1 if x < min else 0",
-            kinds="if", doc="Elements limited from below by `min`.")
+            kinds="bif", doc="Elements limited from below by `min`.")
 elementwise("clamp_max", operands=("x", "max"), y="minimum(x, max)", dx="1 if x <= max else 0", dmax="1 if x > max else 0",
-            kinds="if", doc="Elements limited from above by `max`.")
+            kinds="bif", doc="Elements limited from above by `max`.")
 elementwise("where", operands=("condition", "a", "b"), masks=("condition",), y="a if condition else b", da="1 if condition else 0",
             db="0 if condition else 1", kinds="bif", method=False, in_place=False,
             doc="Elements of `input` where `condition` holds, of `other` elsewhere.")

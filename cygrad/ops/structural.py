@@ -109,7 +109,7 @@ def product_without(value, product, zeros, zero_value):
     The zeros are taken out of the product and multiplied back in, so that second derivatives through them are kept.
     """
     zero = value == 0
-    others = zeros - zero
+    others = zeros - zero.to(zeros.dtype)
     factor = (others == 0).where(1.0, (others == 1).where(zero_value - zero.where(value, 0.0), 0.0))
     return product / value.masked_fill(zero, 1) * factor
 

@@ -14,7 +14,7 @@ from cygrad._core.interop import from_array, to_array
 from cygrad._core.rules import record_rule
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.views import normalized_dim
-from cygrad.limits import promoted
+from cygrad.limits import promote_types
 from cygrad.operators import checked_tensor, delivered, delivered_pair, named, numpy_names, pair_type, publish
 
 
@@ -166,7 +166,7 @@ def isin(elements: Any = None, test_elements: Any = None, *, assume_unique: bool
         found = elements == test_elements
         found = found if isinstance(elements, TensorImpl) else found.any()
         return delivered(~found if invert else found, out)
-    dtype = promoted(elements.dtype, test_elements.dtype)
+    dtype = promote_types(elements.dtype, test_elements.dtype)
     array, tests = (to_array(value.detach().to(dtype)) for value in given)
     return delivered(from_array(np.asarray(np.isin(array, tests, assume_unique=assume_unique, invert=invert))), out)
 

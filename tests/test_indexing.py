@@ -296,6 +296,49 @@ def test_writes_refused(index, value, error, message):
     assert a.tolist() == ARRAY.tolist()
 
 
+# Lists that hold more than numbers stand for tuples, as in torch.
+SEVERAL = [
+    [[0, 1], [2, 0]],
+    [slice(None), [0, 2]],
+    [[1, 0], slice(None), [3, 3]],
+    [[[1, 1], [0, 0]], [[0, 1], [1, 1]]],
+    [[1, 1], [0]],
+    [[0, 1]],
+    [[True, False]],
+    [..., 1],
+    [None, 0],
+    [0, slice(1, 3)],
+    [cg.tensor([0, 1]), ...],
+    [cg.tensor(1), cg.tensor(2)],
+    [np.array([0, 1]), 1],
+    [(0, 1), (1, 2)],
+]
+
+
+@pytest.mark.parametrize("key", SEVERAL, ids=str)
+def test_a_list_of_several_indices(key):
+    x, several = cg.tensor(ARRAY, requires_grad=True), "Using a non-tuple sequence for multidimensional indexing is deprecated"
+    with pytest.warns(UserWarning, match=several):
+        part = x[key]
+    assert part.tolist() == x[tuple(key)].tolist()
+    written, expected = cg.tensor(ARRAY), cg.tensor(ARRAY)
+    with pytest.warns(UserWarning, match=several):
+        written[key] = -1
+    expected[tuple(key)] = -1
+    assert written.tolist() == expected.tolist()
+    part.sum().backward()
+    gradient, x.grad = x.grad, None
+    x[tuple(key)].sum().backward()
+    assert gradient.tolist() == x.grad.tolist()
+    assert cg.vmap(lambda one: one[key])(cg.stack([x, x])).tolist() == cg.stack([part, part]).tolist()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("key", [[1, 0], [0], [True, False], []], ids=str)
+def test_a_list_of_numbers_is_one_index(key):
+    assert cg.tensor(ARRAY)[key].tolist() == ARRAY[np.array(key, dtype=bool if any(item is True for item in key) else int)].tolist()
+
+
 # ----- Writing -----
 
 

@@ -17,6 +17,8 @@ from cygrad._core.storage cimport count_change, dtypes
 from cygrad._core.tensor cimport CREATED, CREATED_MULTIPLE, TensorImpl, empty, needs_grad, normalize_dim, parse_sizes, sizes_tuple, view_of
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
 
+import warnings
+
 import numpy
 
 cdef extern from "Python.h":
@@ -101,6 +103,17 @@ cdef TensorImpl basic_view(TensorImpl x, tuple key):
     return view_of(x, data, ndim, sizes, strides)
 
 
+cdef tuple items_of(object key):
+    """Return the indices of the dims: a tuple has one for each, and so has, with a warning, a list that holds more than numbers."""
+    if type(key) is list:
+        from cygrad.ops.batching import is_several_indices
+        if is_several_indices(key):
+            warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed; use x[tuple(seq)] "
+                          "instead of x[seq], or x[tensor(seq)] where it stands for one index.", UserWarning, stacklevel=1)
+            return tuple(key)
+    return key if isinstance(key, tuple) else (key,)
+
+
 cdef object numpy_key(object key):
     """Return an index with tensors replaced by the arrays they hold."""
     if isinstance(key, tuple):
@@ -152,13 +165,13 @@ def array_key(TensorImpl x not None, key):
 
 
 cdef object get_item(TensorImpl x, object key):
-    cdef tuple items = key if type(key) is tuple else (key,)
+    cdef tuple items = key if type(key) is tuple else items_of(key)
     cdef TensorImpl result = basic_view(x, items)
     if result is not None:
         if wanted(x, None):
             record_part(x, result, items)
         return result
-    lookup = numpy_key(key)
+    lookup = numpy_key(items)
     try:
         array = array_of(x)[lookup]
     except IndexError as error:
@@ -170,7 +183,7 @@ cdef object get_item(TensorImpl x, object key):
 
 
 cdef int set_item(TensorImpl x, object key, object value) except -1:
-    cdef tuple items = key if type(key) is tuple else (key,)
+    cdef tuple items = key if type(key) is tuple else items_of(key)
     cdef TensorImpl source = value if isinstance(value, TensorImpl) else None, place
     cdef bint recorded = cg_kind[x.dtype_nr] == b"f" and wanted(x, source), whole = len(items) == 1 and items[0] is Ellipsis
     place = x if whole else basic_view(x, items)
@@ -182,7 +195,7 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
     elif recorded:
         source = as_before(source, x)
     if place is None:
-        lookup = items = (numpy_key(key),) if not isinstance(key, tuple) else numpy_key(key)
+        lookup = items = numpy_key(items)
         try:
             array_of(x)[lookup] = array_of(source)
         except IndexError as error:

@@ -63,6 +63,11 @@ def same(level, operator, *arguments, **keywords):
     return left(level, operator(*entered(level, arguments), **entered_keywords(level, keywords)))
 
 
+def in_any_order(level, operator, *arguments, memory_format=None, **keywords):
+    """Apply an operator that treats each element by itself; in which order the dims of one example lie, nobody can see."""
+    return same(level, operator, *arguments, **keywords)
+
+
 def matrices(level, operator, x, *arguments, **keywords):
     """Apply an operator to the last two dims."""
     if x.ndim < 2:
@@ -198,9 +203,15 @@ def is_mask(item):
     return isinstance(item, bool) or "bool" in dtype_name(item) or is_tensor(item) and "uint8" in dtype_name(item)
 
 
+def is_several_indices(key):
+    """Say whether a list stands for a tuple of indices, as it does in torch where it holds more than numbers."""
+    return len(key) < 32 and any(item is None or item is Ellipsis or isinstance(item, slice) or is_tensor(item) or hasattr(item, "__len__")
+                                 for item in key)
+
+
 def lookup(level, x, ndim_of_example, key):
     """Return an index into all examples of a tensor, and where its dims go in the result: all examples first, then one's dims."""
-    items = key if isinstance(key, tuple) else (key,)
+    items = key if isinstance(key, tuple) else tuple(key) if isinstance(key, list) and is_several_indices(key) else (key,)
     if all(isinstance(item, slice) for item in items):
         return (slice(None), *items), None
     items = [x.new_tensor(item, dtype=None) if isinstance(item, tuple | list | range) and item else item for item in items]

@@ -13,6 +13,13 @@ _imports.install()
 
 import cygrad.tensor as _tensor
 from cygrad import autograd as autograd
+from cygrad._core.formats import Layout as layout  # noqa: F401
+from cygrad._core.formats import MemoryFormat as memory_format  # noqa: F401
+from cygrad._core.formats import channels_last as channels_last
+from cygrad._core.formats import channels_last_3d as channels_last_3d
+from cygrad._core.formats import contiguous_format as contiguous_format
+from cygrad._core.formats import preserve_format as preserve_format
+from cygrad._core.formats import strided as strided
 from cygrad._core.node import is_grad_enabled as is_grad_enabled
 from cygrad._core.storage import DType as dtype  # noqa: F401
 from cygrad._core.storage import OutOfMemoryError as OutOfMemoryError
@@ -29,6 +36,7 @@ from cygrad.creation import *  # noqa: F403
 from cygrad.device import device as device
 from cygrad.operators import LATE as _LATE
 from cygrad.operators import functions as _functions
+from cygrad.ops.dtypes import DTYPES as _DTYPES
 
 Tensor = _tensor.Tensor
 __version__ = "0.1.0"
@@ -36,13 +44,15 @@ inf, nan, pi, e, newaxis = float("inf"), float("nan"), 3.141592653589793, 2.7182
 
 globals().update(_functions)
 globals().update(_dtype_by_name)
-strided = contiguous_format = preserve_format = None
 
 # Loaded at first use: importing cygrad stays quick and opens few files.
 __getattr__, __dir__ = _imports.at_first_use(globals(), {name: module for module, names in {
     "cygrad.random": "random Generator default_generator manual_seed seed initial_seed rand randn randint randperm normal rand_like "
                      "randn_like randint_like bernoulli get_rng_state set_rng_state",
     "cygrad.limits": "finfo iinfo promote_types result_type can_cast",
+    "cygrad.tensor_types": "set_default_tensor_type " + " ".join(row.tensors for row in _DTYPES),
+    "cygrad.cuda": "cuda",
+    "cygrad.utils": "utils",
     "cygrad.config": "config show_config",
     "cygrad.printing": "printing set_printoptions",
     "cygrad.serialization": "serialization load save",
@@ -69,6 +79,28 @@ def is_tensor(obj: object) -> bool:
 def is_floating_point(input: Tensor) -> bool:
     """Say whether the elements are floating-point numbers."""
     return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> bool:
+    """Say whether the elements are complex numbers."""
+    return input.is_complex()
+
+
+def is_signed(input: Tensor) -> bool:
+    """Say whether the elements can be negative."""
+    return input.is_signed()
+
+
+def is_inference(input: Tensor) -> bool:
+    """Say whether a tensor was made in inference mode.
+
+    >>> import cygrad
+    >>> with cygrad.inference_mode():
+    ...     x = cygrad.ones(2)
+    >>> cygrad.is_inference(x)
+    True
+    """
+    return input.is_inference()
 
 
 def numel(input: Tensor) -> int:

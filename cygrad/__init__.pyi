@@ -14,12 +14,20 @@ import numpy as np
 from cygrad import autograd as autograd
 from cygrad import checkpoint as checkpoint
 from cygrad import config as config
+from cygrad import cuda as cuda
 from cygrad import func as func
 from cygrad import optimize as optimize
 from cygrad import printing as printing
 from cygrad import pytree as pytree
 from cygrad import random as random
 from cygrad import serialization as serialization
+from cygrad import utils as utils
+from cygrad._core.formats import Layout, MemoryFormat
+from cygrad._core.formats import channels_last as channels_last
+from cygrad._core.formats import channels_last_3d as channels_last_3d
+from cygrad._core.formats import contiguous_format as contiguous_format
+from cygrad._core.formats import preserve_format as preserve_format
+from cygrad._core.formats import strided as strided
 from cygrad._core.indexing import chunk as chunk
 from cygrad._core.indexing import narrow as narrow
 from cygrad._core.indexing import select as select
@@ -84,9 +92,12 @@ from cygrad.random import set_rng_state as set_rng_state
 from cygrad.serialization import load as load
 from cygrad.serialization import save as save
 from cygrad.tensor import Tensor as Tensor
+from cygrad.tensor_types import set_default_tensor_type as set_default_tensor_type
 
 dtype = DType
 device = _device
+layout = Layout
+memory_format = MemoryFormat
 
 __version__: Final[str]
 default_generator: Final[Generator]
@@ -95,13 +106,13 @@ nan: Final[_float]
 pi: Final[_float]
 e: Final[_float]
 newaxis: Final[None]
-strided: Final[None]
-contiguous_format: Final[None]
-preserve_format: Final[None]
 
 # ----- Asking -----
 def is_tensor(obj: object) -> TypeGuard[Tensor]: ...
 def is_floating_point(input: Tensor) -> _bool: ...
+def is_complex(input: Tensor) -> _bool: ...
+def is_signed(input: Tensor) -> _bool: ...
+def is_inference(input: Tensor) -> _bool: ...
 def numel(input: Tensor) -> _int: ...
 def promote_types(type1: dtype, type2: dtype) -> dtype: ...
 def result_type(tensor: _Operand, other: _Operand) -> dtype: ...
@@ -121,6 +132,10 @@ def asarray(
     obj: Any, *, dtype: _DTypeLike | None = None, device: _Device = None, copy: _bool | None = None,
     requires_grad: _bool = False,
 ) -> Tensor: ...
+def empty_strided(
+    size: Sequence[_int], stride: Sequence[_int], *, dtype: _DTypeLike | None = None, layout: Layout | None = None,
+    device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False,
+) -> Tensor: ...
 def from_dlpack(ext_tensor: Any, *, device: _Device = None, copy: _bool | None = None) -> Tensor: ...
 def from_numpy(ndarray: np.ndarray) -> Tensor: ...
 def frombuffer(
@@ -128,32 +143,32 @@ def frombuffer(
 ) -> Tensor: ...
 def empty_like(
     input: Tensor, *, dtype: _DTypeLike | None = None, device: _Device = None, requires_grad: _bool = False,
-    layout: Any = None, memory_format: Any = None, pin_memory: _bool = False,
+    layout: Layout | None = None, memory_format: MemoryFormat | None = None, pin_memory: _bool = False,
 ) -> Tensor: ...
 def zeros_like(
     input: Tensor, *, dtype: _DTypeLike | None = None, device: _Device = None, requires_grad: _bool = False,
-    layout: Any = None, memory_format: Any = None, pin_memory: _bool = False,
+    layout: Layout | None = None, memory_format: MemoryFormat | None = None, pin_memory: _bool = False,
 ) -> Tensor: ...
 def ones_like(
     input: Tensor, *, dtype: _DTypeLike | None = None, device: _Device = None, requires_grad: _bool = False,
-    layout: Any = None, memory_format: Any = None, pin_memory: _bool = False,
+    layout: Layout | None = None, memory_format: MemoryFormat | None = None, pin_memory: _bool = False,
 ) -> Tensor: ...
 def full(
     size: Sequence[_int], fill_value: Tensor | _Number, *, dtype: _DTypeLike | None = None, device: _Device = None,
-    requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
+    requires_grad: _bool = False, out: Tensor | None = None, layout: Layout | None = None,
 ) -> Tensor: ...
 def full_like(
     input: Tensor, fill_value: Tensor | _Number, *, dtype: _DTypeLike | None = None, device: _Device = None,
-    requires_grad: _bool = False, layout: Any = None, memory_format: Any = None, pin_memory: _bool = False,
+    requires_grad: _bool = False, layout: Layout | None = None, memory_format: MemoryFormat | None = None, pin_memory: _bool = False,
 ) -> Tensor: ...
 def arange(
     start: Tensor | _Number | None = None, end: Tensor | _Number | None = None, step: Tensor | _Number = 1, *,
     dtype: _DTypeLike | None = None, device: _Device = None, requires_grad: _bool = False, out: Tensor | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
 ) -> Tensor: ...
 def linspace(
     start: Tensor | _Number, end: Tensor | _Number, steps: _int, *, dtype: _DTypeLike | None = None,
-    device: _Device = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
+    device: _Device = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Layout | None = None,
 ) -> Tensor: ...
 def tril_indices(
     row: _int, col: _int, offset: _int = 0, *, dtype: _DTypeLike | None = None, device: _Device = None,
@@ -165,7 +180,7 @@ def triu_indices(
 ) -> Tensor: ...
 def eye(
     n: _int, m: _int | None = None, *, dtype: _DTypeLike | None = None, device: _Device = None,
-    requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
+    requires_grad: _bool = False, out: Tensor | None = None, layout: Layout | None = None,
 ) -> Tensor: ...
 
 # ----- Functions that are no methods, or other ones -----
@@ -272,6 +287,9 @@ def tensor_split(
 def hsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]: ...
 def vsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]: ...
 def dsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]: ...
+def unsafe_split(input: Tensor, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]: ...
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]: ...
+def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
 def tile(input: Tensor, *dims: _int | Sequence[_int]) -> Tensor: ...
 def repeat_interleave(
     input: Tensor, repeats: Tensor | _int | None = None, dim: _int | None = None, *, output_size: _int | None = None
@@ -619,3 +637,11 @@ float32: dtype
 float: dtype
 float64: dtype
 double: dtype
+class BoolTensor(Tensor): ...
+class ByteTensor(Tensor): ...
+class CharTensor(Tensor): ...
+class ShortTensor(Tensor): ...
+class IntTensor(Tensor): ...
+class LongTensor(Tensor): ...
+class FloatTensor(Tensor): ...
+class DoubleTensor(Tensor): ...

@@ -5,7 +5,6 @@ Loaded at first use.
 
 from __future__ import annotations
 
-import itertools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -177,57 +176,6 @@ atleast_2d = _at_least("atleast_2d", 2, lambda x: x if x.ndim > 1 else x.unsquee
 atleast_3d = _at_least("atleast_3d", 3, lambda x: x if x.ndim > 2 else x.unsqueeze(-1) if x.ndim == 2 else
                        x.unsqueeze(0).unsqueeze(-1) if x.ndim else x.reshape(1, 1, 1))
 
-
-# ----- Parts -----
-def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
-    """Views of parts along `dim`: so many of nearly one size, or cut at the indices in a tuple or tensor.
-
-    >>> import cygrad
-    >>> cygrad.tensor_split(cygrad.arange(5), 2)
-    (tensor([0, 1, 2]), tensor([3, 4]))
-    """
-    checked_tensor("tensor_split", input)
-    if input.ndim == 0:
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
-    d = normalized_dim(dim, input.ndim)
-    size = input.shape[d]
-    cuts = indices_or_sections.tolist() if isinstance(indices_or_sections, TensorImpl) else indices_or_sections
-    if isinstance(cuts, tuple | list):
-        bounds = [0, *cuts, size]
-        parts = [slice(start, stop) for start, stop in itertools.pairwise(bounds)]
-        parts[-1] = slice(bounds[-2], None)
-    else:
-        if cuts <= 0:
-            raise RuntimeError(f"number of sections must be larger than 0, got {cuts}")
-        least, more = divmod(size, cuts)
-        parts = [slice(0)] * cuts       # at once, so that a senseless number is out of memory, not out of time
-        for number in range(cuts):
-            start = number * least + min(number, more)
-            parts[number] = slice(start, start + least + (number < more))
-    return tuple(input[(slice(None),) * d + (part,)] for part in parts)
-
-
-def _split_along(name: str, least: int, place: int) -> Callable[..., Any]:
-    def function(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
-        checked_tensor(name, input)
-        if input.ndim < least:
-            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} "
-                               "dimensions!")
-        dim = 0 if input.ndim == 1 else place
-        if isinstance(indices_or_sections, int) and (not indices_or_sections or input.shape[dim] % indices_or_sections):
-            raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {input.shape[dim]} "
-                               f"is not divisible by the split_size {indices_or_sections}!")
-        return tensor_split(input, indices_or_sections, dim)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (f"Views of parts along dim {place}; see `tensor_split`, but sections are of one size.\n\n"
-                        f">>> import cygrad\n>>> len(cygrad.{name}(cygrad.zeros(2, 2, 2), 2))\n2\n")
-    return function
-
-
-hsplit = _split_along("hsplit", 1, 1)
-vsplit = _split_along("vsplit", 2, 0)
-dsplit = _split_along("dsplit", 3, 2)
 
 
 # ----- Joining -----

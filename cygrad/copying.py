@@ -119,18 +119,20 @@ def make_subclass(cls: type[T], data: Tensor, require_grad: bool = False) -> T:
     return _with_state(as_instance(data.data, cls), require_grad, None)
 
 
-def construct(cls: type[T], arguments: tuple[Any, ...], device: Any) -> T:
-    """Return what calling the class does, in torch's old way: sizes make unset memory, a sequence is copied as floats."""
+def construct(cls: type[T], arguments: tuple[Any, ...], device: Any, dtype: DType | None = None) -> T:
+    """Return what calling the class does, in torch's old way: sizes make unset memory, a sequence is copied, as floats or as `dtype`."""
     resolve_device(device)
     data = arguments[0] if len(arguments) == 1 else None
     if isinstance(data, Tensor):
+        if dtype is not None and data.dtype != dtype:
+            raise TypeError(f"expected a tensor of {dtype} (got {data.dtype}); convert it with .to({dtype})")
         return data.as_subclass(cls)
     if isinstance(data, Size) or all(isinstance(size, int) for size in arguments):
-        return as_instance(empty(*(arguments or (0,))), cls)
+        return as_instance(empty(*(arguments or (0,)), dtype=dtype), cls)
     if len(arguments) > 1 or isinstance(data, str) or not hasattr(data, "__getitem__"):
         problem = "got several arguments that are not all sizes" if len(arguments) > 1 else f"got {type(data).__name__}"
         raise TypeError(f"new(): data must be a sequence ({problem}); cygrad.tensor() takes numbers, too")
-    return as_instance(new_tensor(data, dtype=get_default_dtype()), cls)
+    return as_instance(new_tensor(data, dtype=dtype or get_default_dtype()), cls)
 
 
 def _with_state(tensor: T, requires_grad: bool, state: Any) -> T:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from cygrad._core import dlpack
+from cygrad._core.aliases import extent, strided
 from cygrad._core.creation import arange_into, empty_tensor, fill_value
+from cygrad._core.formats import check_layout
 from cygrad._core.interop import from_array
 from cygrad._core.levels import refuse_special
 from cygrad._core.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
@@ -18,9 +20,9 @@ from cygrad.data import read_array
 from cygrad.device import device as Device
 from cygrad.device import resolve_device
 
-__all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "eye", "from_dlpack", "frombuffer", "from_numpy", "full",
-           "full_like", "get_default_dtype", "linspace", "ones", "ones_like", "set_default_dtype", "tensor", "tril_indices", "triu_indices",
-           "zeros", "zeros_like"]
+__all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "eye", "from_dlpack", "frombuffer", "from_numpy",
+           "full", "full_like", "get_default_dtype", "linspace", "ones", "ones_like", "set_default_dtype", "tensor", "tril_indices",
+           "triu_indices", "zeros", "zeros_like"]
 
 int64 = dtype_by_name["int64"]
 
@@ -253,11 +255,12 @@ def _constant(name: str, value: float | None, doc: str) -> Callable[..., Any]:
         if keywords:
             raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(keywords))!r}")
         resolve_device(device)
+        check_layout(name, layout)
         if out is not None:
             if tuple(out.shape) != tuple(shape):
                 raise RuntimeError(f"out= has shape {list(out.shape)}, but {list(shape)} was asked for")
             return out if value is None else out.fill_(value)
-        result = empty_tensor(shape, get_default_dtype() if dtype is None else resolve_dtype(dtype))
+        result = empty_tensor(shape, get_default_dtype() if dtype is None else resolve_dtype(dtype), None, memory_format)
         return finished(result if value is None else fill_value(result, value), requires_grad)
 
     factory.__name__ = factory.__qualname__ = name
@@ -271,13 +274,36 @@ zeros = _constant("zeros", 0, "Return a tensor of zeros.")
 ones = _constant("ones", 1, "Return a tensor of ones.")
 
 
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: str | Device | None = None,
+                  requires_grad: bool = False, pin_memory: bool = False) -> Any:
+    """Return a tensor of given strides whose elements are not set, over as much memory as they need.
+
+    RuntimeError for negative ones, and where there are not as many strides as sizes.
+
+    >>> import cygrad
+    >>> cygrad.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    resolve_device(device)
+    check_layout("empty_strided", layout)
+    sizes, strides = size_from_arguments((size,), "empty_strided"), size_from_arguments((stride,), "empty_strided")
+    if len(sizes) != len(strides):
+        raise RuntimeError(f"mismatch in length of strides and shape: got strides {list(strides)} for shape {list(sizes)}")
+    if any(number < 0 for number in (*sizes, *strides)):
+        raise RuntimeError(f"sizes and strides must be non-negative, got {list(sizes)} and {list(strides)}")
+    wanted = get_default_dtype() if dtype is None else resolve_dtype(dtype)
+    memory = empty_tensor((extent(wanted.itemsize, sizes, strides),), np.uint8)
+    return finished(strided(memory, wanted, 0, sizes, strides), requires_grad)
+
+
 def _like(name: str, value: float | None, doc: str) -> Callable[..., Any]:
     def factory(input: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False, layout: Any = None,
                 memory_format: Any = None, pin_memory: bool = False) -> Any:
         if not isinstance(input, TensorImpl):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         resolve_device(device)
-        result = empty_tensor(input.shape, input.dtype if dtype is None else resolve_dtype(dtype), input)
+        check_layout(name, layout)
+        result = empty_tensor(input.shape, input.dtype if dtype is None else resolve_dtype(dtype), input, memory_format)
         return finished(result if value is None else fill_value(result, value), requires_grad)
 
     factory.__name__ = factory.__qualname__ = name
@@ -306,7 +332,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: str | Device 
     """
     if out is not None:
         return out.fill_(fill_value)
-    return finished(empty(size, dtype=dtype or _dtype_of_value(fill_value), device=device).fill_(fill_value), requires_grad)
+    return finished(empty(size, dtype=dtype or _dtype_of_value(fill_value), device=device, layout=layout).fill_(fill_value), requires_grad)
 
 
 def full_like(input: Any, fill_value: Any, **keywords: Any) -> Any:
@@ -347,6 +373,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: from {start} to {end} in steps of {step}")
     wanted = resolve_dtype(dtype) if dtype is not None else _dtype_of_value(start + end + step)
     resolve_device(device)
+    check_layout("arange", layout)
     if wanted.kind == "b":
         raise NotImplementedError("\"arange\" not implemented for 'Bool'; give another dtype and compare")
     exact = all(isinstance(value, int) for value in (start, end, step))
@@ -367,6 +394,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: str
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
     wanted = get_default_dtype() if dtype is None else resolve_dtype(dtype)
     resolve_device(device)
+    check_layout("linspace", layout)
     result = empty_tensor((steps,), wanted)
     result.numpy()[...] = np.linspace(float(start), float(end), steps)
     return finished(result, requires_grad) if out is None else out.copy_(result)
@@ -385,7 +413,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: str | Device
     for name, size in (("n", n), ("m", columns)):
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    result = zeros(n, columns, dtype=dtype, device=device)
+    result = zeros(n, columns, dtype=dtype, device=device, layout=layout)
     result.numpy().reshape(-1)[:min(n, columns) * columns:columns + 1] = 1
     return finished(result, requires_grad) if out is None else out.copy_(result)
 

@@ -553,9 +553,11 @@ LATE: dict[str, tuple[str, str, str]] = {
         "outer ger inner addmm addmv addr baddbmm addbmm trace vdot kron cross norm dist", "tensordot einsum",
         "addmm_ addmv_ addr_ baddbmm_ addbmm_"),
     "cygrad.arrangement": (
-        "movedim moveaxis swapaxes swapdims adjoint unflatten ravel broadcast_to tensor_split hsplit vsplit dsplit tile repeat_interleave "
-        "flip fliplr flipud roll tril triu diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+        "movedim moveaxis swapaxes swapdims adjoint unflatten ravel broadcast_to tile repeat_interleave flip fliplr flipud roll tril triu "
+        "diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
         "broadcast_tensors broadcast_shapes block_diag atleast_1d atleast_2d atleast_3d hstack vstack dstack column_stack row_stack "
         "meshgrid",
         "repeat tril_ triu_ _fold"),
+    "cygrad.parts": ("tensor_split hsplit vsplit dsplit unsafe_split unsafe_split_with_sizes unsafe_chunk", "", ""),
+    "cygrad.storages": ("", "", "storage untyped_storage"),
 }

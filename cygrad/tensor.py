@@ -12,19 +12,22 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from cygrad import creation
-from cygrad._core import dlpack, indexing, levels, memory, strided, views, windows
+from cygrad._core import dlpack, indexing, levels, memory, views, windows
+from cygrad._core import strided as strides
 from cygrad._core.aliases import as_instance
 from cygrad._core.dispatch import ops
-from cygrad._core.hooks import RemovableHandle, register, register_among
+from cygrad._core.formats import MemoryFormat, preserve_format, strided
+from cygrad._core.hooks import RemovableHandle, hook_table, register, register_among, set_hook_table
 from cygrad._core.interop import to_array
-from cygrad._core.node import HookTable
+from cygrad._core.node import HookTable, is_grad_enabled
 from cygrad._core.operators import TensorBase
 from cygrad._core.rules import record_rule, set_preparation
-from cygrad._core.storage import DType, dtype_by_name, resolve_dtype
+from cygrad._core.storage import DType, dtype_by_name
 from cygrad._core.tensor import set_tensor_type
 from cygrad._core.transforms import make_operator
 from cygrad.device import CPU, resolve_device
 from cygrad.operators import LATE, functions, in_place_methods
+from cygrad.ops.dtypes import DTYPES
 
 
 class _LateMethod:
@@ -118,6 +121,28 @@ class Tensor(TensorBase):
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         return register_among(hooks, "accumulated", hook)
 
+    @property
+    def _backward_hooks(self) -> dict[Any, Callable[[Tensor], Tensor | None]] | None:
+        """The hooks on this tensor's gradient by their numbers, or None; a dict that is assigned takes their place."""
+        return hook_table(self)
+
+    @_backward_hooks.setter
+    def _backward_hooks(self, hooks: dict[Any, Callable[[Tensor], Tensor | None]] | None) -> None:
+        set_hook_table(self, hooks)
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self) -> None:
+        raise RuntimeError("Deletion of _backwards_hooks not allowed! Assign None.")
+
+    @property
+    def _grad_fn(self) -> Any:
+        """The node that `grad_fn` gives."""
+        return self.grad_fn
+
+    @_grad_fn.deleter
+    def _grad_fn(self) -> None:
+        raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
+
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Change whether operations on this leaf are recorded."""
         if not isinstance(requires_grad, bool):
@@ -138,6 +163,8 @@ class Tensor(TensorBase):
            memory_format: Any = None) -> Tensor:
         """Return the tensor with a dtype, on a device (the CPU), or as another tensor has them; itself if nothing changes.
 
+        `memory_format` gives the order in which the dims of the result lie.
+
         >>> import cygrad
         >>> cygrad.ones(2).to(cygrad.int64)
         tensor([1, 1])
@@ -152,11 +179,20 @@ class Tensor(TensorBase):
             else:
                 device = argument
         resolve_device(device)
-        return _convert(self, self.dtype if dtype is None else dtype, copy)
+        result = _convert(self, self.dtype if dtype is None else dtype, copy)
+        return result if memory_format is None or memory_format is preserve_format else result.contiguous(memory_format=memory_format)
 
-    def type(self, dtype: Any = None) -> Any:
-        """Return the tensor in another dtype; without an argument, the name of its dtype."""
-        return repr(self.dtype) if dtype is None else self.to(resolve_dtype(dtype))
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """Return the tensor in another dtype, also by the type's name; without an argument, the name of its own.
+
+        >>> import cygrad
+        >>> cygrad.ones(2).type()
+        'cygrad.FloatTensor'
+        >>> cygrad.ones(2).type(cygrad.LongTensor)
+        tensor([1, 1])
+        """
+        from cygrad.tensor_types import dtype_of, type_name
+        return type_name(self.dtype) if dtype is None else self.to(dtype_of(dtype))
 
     def type_as(self, other: Tensor) -> Tensor:
         """Return the tensor in the dtype of another."""
@@ -177,14 +213,15 @@ class Tensor(TensorBase):
 
     is_cuda = False
     is_sparse = False
+    layout = strided
 
     # ----- NumPy -----
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """Return an array over the same memory; changes are visible both ways.
 
-        RuntimeError for a tensor that requires grad, unless `force`.
+        RuntimeError for a tensor that requires grad, unless `force` or where grad mode is off.
         """
-        if self.requires_grad and not force:
+        if self.requires_grad and not force and is_grad_enabled():
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if not force:
             levels.refuse_tangent(self, "numpy()")
@@ -297,9 +334,9 @@ class Tensor(TensorBase):
     set_ = make_operator("set_", memory.set_)
     _scatter_key = make_operator("_scatter_key", indexing._scatter_key)
     _with_zeros_at = make_operator("_with_zeros_at", indexing._with_zeros_at)
-    _gather_view = make_operator("_gather_view", strided._gather_view)
-    _scatter_view = make_operator("_scatter_view", strided._scatter_view)
-    _put_view = make_operator("_put_view", strided._put_view)
+    _gather_view = make_operator("_gather_view", strides._gather_view)
+    _scatter_view = make_operator("_scatter_view", strides._scatter_view)
+    _put_view = make_operator("_put_view", strides._put_view)
     _leave_or_sum = levels._leave_or_sum
     T = property(make_operator("T", views.reverse_dims), doc="The tensor with its dims in reverse order.")
     mT = property(make_operator("mT", views.matrix_transpose), doc="The tensor with its last two dims exchanged.")
@@ -334,6 +371,16 @@ class Tensor(TensorBase):
         return functions["where"](condition, self, other)
 
     # ----- New tensors of this dtype -----
+    def new(self, *data: Any, device: Any = None) -> Tensor:
+        """Return a new tensor of this dtype: not set, of the sizes given, or with a copy of a sequence; torch's former way.
+
+        >>> import cygrad
+        >>> cygrad.ones(2, dtype=cygrad.int64).new([1, 2])
+        tensor([1, 2])
+        """
+        from cygrad.copying import construct
+        return construct(Tensor, data, device, self.dtype)
+
     def new_tensor(self, data: Any, **keywords: Any) -> Tensor:
         """Return new data in the dtype of this tensor."""
         return creation.tensor(data, **{"dtype": self.dtype, **keywords})
@@ -359,8 +406,9 @@ def _attach_methods() -> None:
     for name, function in (functions | in_place_methods).items():
         if name not in skipped and name not in Tensor.__dict__ and not (name in ops and not ops[name].row.method and name != "clamp"):
             setattr(Tensor, name, function)
-    for name, dtype in dtype_by_name.items():
-        setattr(Tensor, name, _conversion(name, dtype))
+    for row in DTYPES:
+        for name in row.conversions:
+            setattr(Tensor, name, _conversion(name, dtype_by_name[row.name]))
     for module, (functions_too, _, others) in LATE.items():
         for name in f"{functions_too} {others}".split():
             setattr(Tensor, name, _LateMethod(name, module))
@@ -387,8 +435,8 @@ def _load_methods(functions: Sequence[Callable[..., Any] | None]) -> None:
 
 
 def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
-    def method(self: Tensor) -> Tensor:
-        return _convert(self, dtype)
+    def method(self: Tensor, memory_format: MemoryFormat = preserve_format) -> Tensor:
+        return _convert(self, dtype) if memory_format is preserve_format else self.to(dtype, memory_format=memory_format)
 
     method.__name__, method.__doc__ = name, f"Return the tensor as {dtype.name}."
     return method

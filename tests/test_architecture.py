@@ -23,6 +23,7 @@ in_checkout = pytest.mark.skipif(not PACKAGE.is_dir(), reason="looks at the sour
 # From the top, where users enter; modules in none of them are namespaces, between autograd and the core.
 LAYERS = (
     ("cygrad", "cygrad.__main__", "cygrad.config"),
+    ("cygrad.utils",),
     ("cygrad.checkpoint", "cygrad.optimize"),
     ("cygrad.func",),
     ("cygrad.autograd",),

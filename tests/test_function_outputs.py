@@ -96,7 +96,7 @@ def test_a_dirty_input_beside_others(four):
     y.sum().backward()
     assert four.grad.tolist() == [2, 3, 4, 5]
     assert w.grad.tolist() == [1, 2, 3, 4]
-    with pytest.raises(RuntimeError, match="Functions which modify views in-place must return a single Variable"):
+    with pytest.raises(RuntimeError, match="modifies inplace an input that is a view of another Tensor, your Function cannot return more"):
         Scaled.apply(w, (four * 1)[:])
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
+from cygrad._core.formats import MemoryFormat
 from cygrad._core.operators import _Number
 from cygrad._core.storage import _DTypeLike
 from cygrad.tensor import Tensor
 
-def empty_tensor(sizes: int | Sequence[int], dtype: _DTypeLike, like: Tensor | None = None) -> Tensor: ...
+def empty_tensor(sizes: int | Sequence[int], dtype: _DTypeLike, like: Tensor | None = None,
+                 memory_format: MemoryFormat | None = None) -> Tensor: ...
 def fill_value(tensor: Tensor, value: _Number) -> Tensor: ...
 def arange_into(tensor: Tensor, start: _Number, step: _Number) -> Tensor: ...

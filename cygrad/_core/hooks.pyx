@@ -3,7 +3,7 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
-from cygrad._core.node cimport AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, grads_list, leaf_of
+from cygrad._core.node cimport AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, grads_list, leaf_of, refresh
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.operands cimport same_shape
 from cygrad._core.tensor cimport BATCHED, TensorImpl, sizes_tuple
@@ -67,6 +67,34 @@ def register(table, hook):
     handle = RemovableHandle(table)
     table[handle.id] = hook
     return handle
+
+
+def exchange_hooks(TensorImpl leaf not None, hooks):
+    """Give a leaf other hooks, or None, and return those it had."""
+    before, leaf.extra = leaf.extra, hooks
+    return before
+
+
+def hook_table(TensorImpl tensor not None):
+    """Return the table of hooks on a tensor's gradient; None where there is none."""
+    refresh(tensor)
+    hooks, output_nr = (tensor.extra, 0) if tensor.node is None else (<object>tensor)._hooks()
+    return None if hooks is None else hooks.tensor.get(output_nr)
+
+
+def set_hook_table(TensorImpl tensor not None, table):
+    """Put a table (None: none) in the place of that of a tensor's hooks; a leaf may get one before it requires a gradient."""
+    if table is not None and not isinstance(table, dict):
+        raise TypeError(f"_backward_hooks must be a dict of hooks or None, got {type(table).__name__}")
+    refresh(tensor)
+    if tensor.node is None and tensor.extra is None:
+        tensor.extra = Hooks()
+    hooks, output_nr = (tensor.extra, 0) if tensor.node is None else (<object>tensor)._hooks()
+    hooks.tensor.pop(output_nr, None)
+    if table is not None:
+        track_what_it_holds(table)
+        track_reachable(tensor)
+        hooks.tensor[output_nr] = table
 
 
 cdef enum:

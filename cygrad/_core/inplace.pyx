@@ -232,7 +232,8 @@ def check_dirty(TensorImpl tensor not None):
 def record_dirty(TensorImpl tensor not None, Node node not None, int edge_nr, int output_nr):
     """Make a user function's node, whose edge `edge_nr` is the tensor's history so far, the history of an input it has changed."""
     if tensor.flags & VIEW and node.outputs > 1:
-        raise RuntimeError("Functions which modify views in-place must return a single Variable")
+        raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more "
+                           "than one Tensor: clone() the input before, or make two Functions, of which one changes it and returns it.")
     rebase(tensor, node, edge_nr, output_nr)
 
 

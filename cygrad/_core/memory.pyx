@@ -8,15 +8,17 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
 from cygrad._core.deferred cimport settle
+from cygrad._core.formats cimport fill_strides, order_of
 from cygrad._core.inplace cimport check_in_place
 from cygrad._core.node cimport attach
 from cygrad._core.tensor cimport (TensorImpl, checked_numel, empty, inherit_special, needs_grad, new_tensor, parse_sizes,
                                   replace_memory, sizes_tuple)
+from cygrad._core.views cimport empty_in_order
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
 
 def resize_(TensorImpl self not None, *size, memory_format=None):
-    """Give the tensor another shape in place; elements keep their order, and new ones are undefined.
+    """Give the tensor another shape, and memory format, in place; elements keep their order in memory, and new ones are undefined.
 
     Where the memory is too small, the tensor gets other memory; tensors and arrays that shared it keep the old one. (In torch
     they would see the new one.) RuntimeError for a tensor that requires grad.
@@ -29,15 +31,19 @@ def resize_(TensorImpl self not None, *size, memory_format=None):
     cdef intptr_t sizes[MAX_DIMS]
     cdef int ndim = parse_sizes(size[0] if len(size) == 1 and not hasattr(size[0], "__index__") else size, sizes)
     cdef intptr_t itemsize = cg_itemsize[self.dtype_nr], count = checked_numel(ndim, sizes, itemsize), available
+    cdef tuple order = None if memory_format is None else order_of("resize_", memory_format, ndim)
+    cdef intptr_t strides[MAX_DIMS]
     cdef TensorImpl source
     if needs_grad(self):
         raise RuntimeError("cannot resize variables that require grad; resize tensor.detach() or make a new tensor")
     check_in_place(self, False)
     available = self.storage.nbytes - (self.data - self.storage.data)
+    if order is not None:
+        fill_strides(order, sizes, strides)
     if count * itemsize <= available:
-        source = new_tensor(self.storage, self.data, self.dtype_nr, ndim, sizes, NULL)
+        source = new_tensor(self.storage, self.data, self.dtype_nr, ndim, sizes, NULL if order is None else strides)
     else:
-        source = empty(self.dtype_nr, ndim, sizes)
+        source = empty_in_order(order, self.dtype_nr, ndim, sizes)
         settle()
         memcpy(source.data, self.data, available)
     replace_memory(self, source, source.storage)
@@ -46,7 +52,7 @@ def resize_(TensorImpl self not None, *size, memory_format=None):
 
 def resize_as_(TensorImpl self not None, TensorImpl other not None, memory_format=None):
     """Give the tensor the shape of another in place; see `resize_`."""
-    return resize_(self, sizes_tuple(other.ndim, other.sizes))
+    return resize_(self, sizes_tuple(other.ndim, other.sizes), memory_format=memory_format)
 
 
 def set_(TensorImpl self not None, source=None, storage_offset=None, size=None, stride=None):

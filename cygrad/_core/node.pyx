@@ -346,7 +346,8 @@ cdef class Node:
         cdef tuple kept = grads
         cdef list result = []
         if len(kept) != self.outputs:
-            raise TypeError(f"{self.node_name()} expected {self.outputs} gradients, got {len(kept)}")
+            raise TypeError(f"expected {self.outputs} arguments, got {len(kept)} instead: {self.node_name()} takes a gradient for each of "
+                            "its outputs")
         if count > 8:
             buffers = <PyObject**>realloc(NULL, count * sizeof(PyObject*))
             if buffers is NULL:

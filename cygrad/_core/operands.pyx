@@ -343,11 +343,10 @@ cdef int check_writable(TensorImpl target) except -1:
 
 cdef int check_out(TensorImpl out, bint recorded) except -1:
     """Refuse an `out=` that autograd would have to know of."""
-    check_writable(out)
     if recorded or (grad_mode()[0] and needs_grad(out)):
         raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                            "requires grad; call the function inside `with cygrad.no_grad():`, or without out=.")
-    return 0
+    return check_writable(out)
 
 
 cdef TensorImpl write_out(TensorImpl out, TensorImpl result, bint recorded):

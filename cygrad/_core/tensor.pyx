@@ -7,6 +7,7 @@ from cpython.object cimport PyObject
 from libc.stdlib cimport free, malloc
 
 from cygrad._core.node cimport Hooks, NODE_ACCUMULATES, grad_mode, gradient_edge, hooks_of, is_inference_mode, refresh
+from cygrad._core.formats cimport is_in_format
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.storage cimport DType, Storage, borrow, count_change, dtypes, expose, new_storage, visible_version
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
@@ -230,13 +231,15 @@ cdef void set_share(share_function function) noexcept:
 
 
 cdef inline int become_view(TensorImpl view, TensorImpl base) except -1:
-    """Make a new tensor over the memory of another a view of it."""
-    view.base = base if base.base is None else base.base
-    view.view_version = base.storage.version
+    """Make a new tensor over the memory of another a view of it; those of inference tensors are none that autograd follows."""
     stay_inference(view, base)
-    view.flags |= VIEW | base.flags & CREATED
     if base.flags & DUAL:
         share(view, base)
+    if base.flags & INFERENCE:
+        return 0
+    view.base = base if base.base is None else base.base
+    view.view_version = base.storage.version
+    view.flags |= VIEW | base.flags & CREATED
     if not grad_mode()[0]:
         view.flags = (view.flags & ~<unsigned>CREATED) | (CREATED_IN_INFERENCE if is_inference_mode() else CREATED_WITHOUT_GRAD)
     if view.base.flags & TENSOR_TRACKED:
@@ -344,9 +347,9 @@ cdef class TensorImpl:
         expose(self.storage)
         return <size_t>self.data if self.count else 0
 
-    def is_contiguous(self):
-        """Say whether the elements lie dense in row-major order."""
-        return bool(self.flags & CONTIGUOUS)
+    def is_contiguous(self, *, memory_format=None):
+        """Say whether the elements lie dense in row-major order, or as a memory format has them."""
+        return bool(self.flags & CONTIGUOUS) if memory_format is None else is_in_format(memory_format, self.ndim, self.sizes, self.strides)
 
     def is_floating_point(self):
         """Say whether the elements are floating-point numbers."""
@@ -525,11 +528,6 @@ cdef class TensorImpl:
                 hooks.outputs = {}
             hooks.outputs[output_nr] = (self.shape, self.dtype)
         return node, 0 if self.node is None else output_nr
-
-    def _exchange_hooks(self, hooks):
-        """Give a leaf other hooks, or None, and return those it had."""
-        before, self.extra = self.extra, hooks
-        return before
 
     @property
     def _version(self):

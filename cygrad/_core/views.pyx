@@ -6,12 +6,15 @@ The functions are the methods of Tensor too: their first argument is the tensor.
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
+from cygrad._core.formats cimport fill_strides, lies_in_order, order_of
 from cygrad._core.operands cimport copy_into, copy_of
 from cygrad._core.rules cimport record, rule_op, wanted
 from cygrad._core.storage cimport dtype_number, dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, TensorImpl, checked_numel, empty, normalize_dim, parse_sizes, sizes_tuple, view_of)
+from cygrad._core.tensor cimport (CONTIGUOUS, TensorImpl, checked_numel, empty, empty_strided, normalize_dim, parse_sizes,
+                                  sizes_tuple, view_of)
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind, cg_promotion
 
+from cygrad._core.formats import preserve_format
 from cygrad._core.operands import checked_out
 from cygrad._core.rules import record_rule
 
@@ -337,30 +340,45 @@ def sum_to_size(TensorImpl input not None, *size):
 
 
 # ----- Copies -----
+cdef TensorImpl empty_in_order(tuple order, int dtype, int ndim, const intptr_t* sizes):
+    """Return an unset tensor whose dims lie in an order, None: row-major."""
+    cdef intptr_t strides[MAX_DIMS]
+    if order is None:
+        return empty(dtype, ndim, sizes)
+    fill_strides(order, sizes, strides)
+    return empty_strided(dtype, ndim, sizes, strides)
+
+
 def clone(TensorImpl input not None, *, memory_format=None):
-    """Return a copy that gradients flow through.
+    """Return a copy that gradients flow through; a dense tensor's dims keep their order unless a memory format is given.
 
     >>> import cygrad
     >>> cygrad.ones(2).clone()
     tensor([1., 1.])
     """
-    cdef TensorImpl result = copy_of(input, input.dtype_nr)
+    cdef TensorImpl result
+    if memory_format is None or memory_format is preserve_format:
+        result = copy_of(input, input.dtype_nr)
+    else:
+        result = empty_in_order(order_of("clone", memory_format, input.ndim), input.dtype_nr, input.ndim, input.sizes)
+        copy_into(result, input)
     if wanted(input, None):
         record(rule_op("clone"), input, None, result, ())
     return result
 
 
 def contiguous(TensorImpl input not None, *, memory_format=None):
-    """Return the tensor itself if it is dense and row-major, else a copy that is.
+    """Return the tensor itself if it is dense and row-major, or as a memory format has it, else a copy that is.
 
     >>> import cygrad
     >>> cygrad.zeros(2, 3).T.contiguous().is_contiguous()
     True
     """
     cdef TensorImpl result
-    if input.flags & CONTIGUOUS:
+    cdef tuple order = None if memory_format is None else order_of("contiguous", memory_format, input.ndim)
+    if input.flags & CONTIGUOUS if order is None else lies_in_order(order, input.ndim, input.sizes, input.strides):
         return input
-    result = empty(input.dtype_nr, input.ndim, input.sizes)
+    result = empty_in_order(order, input.dtype_nr, input.ndim, input.sizes)
     copy_into(result, input)
     if wanted(input, None):
         record(rule_op("clone"), input, None, result, ())

@@ -186,7 +186,7 @@ def _batched(outputs: tuple[Any, ...], weights: tuple[Any, ...], keep_graph: boo
                          "dimension")
     if not sizes or not sizes[0]:
         return [None] * len(chosen)
-    level = enter_level(sizes[0], "error")
+    level = enter_level(sizes[0], "none")
     try:
         result = _differentiated(outputs, tuple(map(level.leave, weights)), keep_graph, create_graph, chosen)
         return [None if gradient is None else level.enter(gradient) for gradient in result]
@@ -231,5 +231,7 @@ __getattr__, __dir__ = _at_first_use(globals(), {
     **dict.fromkeys(("functional", "jacobian", "hessian", "vjp", "jvp", "vhp", "hvp"), "cygrad.autograd.functional"),
     **dict.fromkeys(("variable", "Variable"), "cygrad.autograd.variable"),
     "forward_ad": "cygrad.autograd.forward_ad", "profiler": "cygrad.autograd.profiler",
-    "profiler_util": "cygrad.autograd.profiler_util",
+    "profiler_util": "cygrad.autograd.profiler_util", "kineto_available": "cygrad.autograd.profiler",
+    "SavedTensor": "cygrad._core.saved",
+    **dict.fromkeys(("is_multithreading_enabled", "set_multithreading_enabled"), "cygrad.autograd.multithreading"),
 })

@@ -27,6 +27,13 @@ def _current() -> Any:
     return getattr(_state, "level", None)
 
 
+def __getattr__(name: str) -> int:
+    """Tell the number of the level in `_current_level`, -1 outside of one, as torch's module does."""
+    if name == "_current_level":
+        return -1 if _current() is None else 0
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 # ----- Levels -----
 def enter_dual_level() -> int:
     """Begin the level of forward mode that the other functions use; `dual_level` is the usual form. Returns its number, 0."""
@@ -103,9 +110,11 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
         if not isinstance(value, TensorImpl):
             raise TypeError(f"make_dual(): argument '{name}' must be Tensor, not {type(value).__name__}")
     if tangent_of(tensor, current) is not None:
-        raise RuntimeError("Cannot create a dual Tensor of a tensor that has a tangent at this level already: unpack_dual() it first")
+        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level is not supported: "
+                           "unpack_dual() it first")
     if tangent_of(tangent, current) is not None:
-        raise RuntimeError("Expected tangent to have no tangent of its own at this level: unpack_dual() it first")
+        raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level is not supported: "
+                           "unpack_dual() it first")
     return dual(tensor, tangent, current)
 
 

@@ -18,7 +18,7 @@ from cygrad.autograd.grad_mode import enable_grad, no_grad
 from cygrad.creation import zeros
 from cygrad.tensor import Tensor
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 
 class FunctionCtx(FunctionNode):
@@ -77,6 +77,12 @@ class FunctionCtx(FunctionNode):
         if self._in_jvp and self.saved_for_forward is not None:
             return self.saved_for_forward
         return tuple(saved.unpack(self) for saved in self._raw_saved_tensors)
+
+    @property
+    def saved_variables(self) -> tuple[Tensor | None, ...]:
+        """What `saved_tensors` is; the former name."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
 
     @property
     def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
@@ -161,11 +167,11 @@ class Function:
     tensor([1., 1.])
     """
 
-    _context: type[FunctionCtx] = FunctionCtx
+    _backward_cls: type[FunctionCtx] = FunctionCtx
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        cls._context = type(f"{cls.__name__}Backward", (FunctionCtx,), {"_function": cls})
+        cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionCtx,), {"_function": cls})
 
     @staticmethod
     def forward(*arguments: Any, **keywords: Any) -> Any:
@@ -213,7 +219,10 @@ class Function:
         return method(ctx, *grads)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Work as `apply` does, on an instance."""
+        """Work as `apply` does, on an instance; RuntimeError for a `forward` without @staticmethod, whose `self` would not be that."""
+        if not isinstance(inspect.getattr_static(type(self), "forward"), staticmethod):
+            raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
+                               "function with static forward method, which gets a context as its first argument.")
         return self.apply(*arguments)
 
     @classmethod
@@ -240,7 +249,7 @@ class Function:
         tensors = [argument if isinstance(argument, Tensor) else None for argument in arguments]
         needs = tuple([tensor is not None and tensor.requires_grad for tensor in tensors])
         recorded = is_grad_enabled() and True in needs
-        ctx = cls._context(cls, needs)
+        ctx = cls._backward_cls(cls, needs)
         event = begin_function(cls.__name__, arguments)
         try:
             with no_grad():
@@ -253,6 +262,10 @@ class Function:
         finally:
             if event:
                 end_function(event)
+
+
+class InplaceFunction(Function):
+    """What old code derives Functions from that change an input in place; `Function` does the same."""
 
 
 def _finished(ctx: FunctionCtx, inputs: list[Tensor | None], result: Any, recorded: bool) -> Any:
@@ -270,12 +283,13 @@ def _finished(ctx: FunctionCtx, inputs: list[Tensor | None], result: Any, record
         ctx._inputs = tuple(None if tensor is None else (tensor.shape, tensor.dtype) for tensor in inputs)
         ctx._connect(tuple(tensor for tensor in inputs if tensor is not None), tuple(
             output if use and not changed else None for output, use, changed in zip(fresh, differentiable, dirty, strict=True)))
-        for number, (output, use, changed) in enumerate(zip(fresh, differentiable, dirty, strict=True)):
+        for number, (output, changed) in enumerate(zip(fresh, dirty, strict=True)):
             if changed:
                 record_dirty(output, ctx, edges[id(output)], number)
-            elif use and output._is_view():
-                guard_view(output, sum(differentiable) > 1)
         ctx._saved = tuple(save_for(ctx, tensor) for tensor in ctx._to_save)
+    for output in fresh:
+        if isinstance(output, Tensor) and id(output) not in edges and output._is_view():
+            guard_view(output, sum(differentiable) > 1)
     ctx._changed = ctx._dirty.keys() & edges.keys()
     ctx._to_save, ctx._dirty = (), {}
     return fresh if isinstance(result, tuple) else fresh[0]

@@ -179,7 +179,7 @@ def _for_all_examples(function: type[Function]) -> type[Function]:
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            inner = ctx.inner = function._context(function, ctx.needs_input_grad[2:])
+            inner = ctx.inner = function._backward_cls(function, ctx.needs_input_grad[2:])
 
             def setup(level: Any, values: Any) -> Any:
                 function.setup_context(inner, *values)

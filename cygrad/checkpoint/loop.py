@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from cygrad import random
+from cygrad._core.hooks import exchange_hooks
 from cygrad._core.node import AccumulateGrad, Node, last_number
 from cygrad.autograd import Function, enable_grad, grad, is_grad_enabled, no_grad
 from cygrad.checkpoint.reentrant import replayed_random_numbers
@@ -166,12 +167,12 @@ class _Loop:
 @contextlib.contextmanager
 def _without_hooks(leaves: Sequence[Tensor]) -> Iterator[None]:
     """Take the hooks of leaves away meanwhile: they are for the whole gradient, not for the part of each step."""
-    hooks = [leaf._exchange_hooks(None) for leaf in leaves]
+    hooks = [exchange_hooks(leaf, None) for leaf in leaves]
     try:
         yield
     finally:
         for leaf, table in zip(leaves, hooks, strict=True):
-            leaf._exchange_hooks(table)
+            exchange_hooks(leaf, table)
 
 
 class CheckpointLoop(Function):

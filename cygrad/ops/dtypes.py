@@ -10,7 +10,7 @@ class DTypeRow(NamedTuple):
     """One element type: its name, C type, kind and size.
 
     ``kind`` is one of ``b`` (bool), ``i`` (integer) and ``f`` (float); promotion across kinds goes upwards in that order.
-    ``widest`` is the C type in which reductions accumulate.
+    ``widest`` is the C type in which reductions accumulate. ``tensors`` is what torch calls tensors of it: `FloatTensor`.
     """
 
     name: str
@@ -20,18 +20,24 @@ class DTypeRow(NamedTuple):
     signed: bool
     buffer_format: str
     widest: str
+    tensors: str
     aliases: tuple[str, ...] = ()
+
+    @property
+    def conversions(self) -> tuple[str, ...]:
+        """Names of the methods that convert to it: its own, and the one of its tensors."""
+        return tuple(dict.fromkeys((self.name, *self.aliases, self.tensors.removesuffix("Tensor").lower())))
 
 
 DTYPES = (
-    DTypeRow("bool", "uint8_t", "b", 1, False, "?", "int64"),
-    DTypeRow("uint8", "uint8_t", "i", 1, False, "B", "int64"),
-    DTypeRow("int8", "int8_t", "i", 1, True, "b", "int64"),
-    DTypeRow("int16", "int16_t", "i", 2, True, "h", "int64", ("short",)),
-    DTypeRow("int32", "int32_t", "i", 4, True, "i", "int64", ("int",)),
-    DTypeRow("int64", "int64_t", "i", 8, True, "q", "int64", ("long",)),
-    DTypeRow("float32", "float", "f", 4, True, "f", "float64", ("float",)),
-    DTypeRow("float64", "double", "f", 8, True, "d", "float64", ("double",)),
+    DTypeRow("bool", "uint8_t", "b", 1, False, "?", "int64", "BoolTensor"),
+    DTypeRow("uint8", "uint8_t", "i", 1, False, "B", "int64", "ByteTensor"),
+    DTypeRow("int8", "int8_t", "i", 1, True, "b", "int64", "CharTensor"),
+    DTypeRow("int16", "int16_t", "i", 2, True, "h", "int64", "ShortTensor", ("short",)),
+    DTypeRow("int32", "int32_t", "i", 4, True, "i", "int64", "IntTensor", ("int",)),
+    DTypeRow("int64", "int64_t", "i", 8, True, "q", "int64", "LongTensor", ("long",)),
+    DTypeRow("float32", "float", "f", 4, True, "f", "float64", "FloatTensor", ("float",)),
+    DTypeRow("float64", "double", "f", 8, True, "d", "float64", "DoubleTensor", ("double",)),
 )
 
 NUMBER = {row.name: number for number, row in enumerate(DTYPES)}

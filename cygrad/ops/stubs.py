@@ -69,8 +69,8 @@ def methods() -> Iterator[tuple[str, str]]:
         if name in REDUCTIONS:
             yield name, text.replace("input: Tensor", "self")
     for dtype in DTYPES:
-        for name in (dtype.name, *dtype.aliases):
-            yield name, declaration(name, ["self"], [])
+        for name in dtype.conversions:
+            yield name, declaration(name, ["self", "memory_format: MemoryFormat = ..."], [])
 
 
 def shared_functions() -> Iterator[str]:
@@ -132,6 +132,7 @@ def stub(path: Path) -> str:
         table = (text for name, text in methods() if name not in known)
         return by_hand(path) + "".join(formatted(text, "    ") for text in (*shared_functions(), *table))
     dtypes = "".join(f"{name}: dtype\n" for row in DTYPES for name in (row.name, *row.aliases))
+    dtypes += "".join(f"class {row.tensors}(Tensor): ...\n" for row in DTYPES)
     return by_hand(path) + "".join(formatted(text, "") for name, text in functions() if name not in known) + dtypes
 
 

@@ -28,6 +28,7 @@ from .batching import (
     batched_set_item,
     batched_strides,
     dynamic_shape,
+    in_any_order,
     is_tensor,
     joined_batches,
     leading_zeros,
@@ -90,6 +91,7 @@ COMPOSITES = frozenset(
     "broadcast_to broadcast_tensors tensor_split hsplit vsplit dsplit tile repeat_interleave fliplr flipud diag diagflat atleast_1d "
     "atleast_2d atleast_3d hstack vstack dstack column_stack row_stack meshgrid outer ger inner addmv addr addbmm trace vdot kron dist "
     "tensordot einsum diff count_nonzero nanmean var_mean std_mean msort take_along_dim _cumprod_gradient_at_zeros positive block_diag "
+    "unsafe_split unsafe_split_with_sizes unsafe_chunk "
     "broadcast_shapes uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ "
     "squeeze_ unsqueeze_ transpose_ t_ as_strided_".split())
 
@@ -180,7 +182,8 @@ def median_forward(tangent_of, operator, result, x, *arguments, **keywords):
 
 # ----- The table -----
 # Views and copies
-transform("clone contiguous convert", forward=linear, batch=same)
+transform("clone contiguous", forward=linear, batch=in_any_order)
+transform("convert", forward=linear, batch=same)
 transform("detach", forward=constant, batch=same)
 transform("tril triu", forward=linear, batch=matrices)
 transform("reshape view", forward=linear, batch=batched_reshape)
@@ -239,7 +242,7 @@ for _name, _parts in {
     transform(_name, parts=_parts)
 
 # New tensors of the kind of another
-transform("empty_like zeros_like ones_like", forward=constant, batch=same)
+transform("empty_like zeros_like ones_like", forward=constant, batch=in_any_order)
 transform("new_empty new_zeros new_ones", forward=constant, batch=batched_new)
 transform("new_full", forward=constant, batch=batched_new, parts=lambda x, size, fill_value, **keywords:
           x.new_empty(size, **keywords).fill_(fill_value) if is_tensor(fill_value) else NotImplemented)

@@ -57,7 +57,7 @@ def _both_ways(derivatives: Derivatives, tensor: Tensor, targets: Sequence[Tenso
 
 def _at_once(derivatives: Derivatives, batch: Tensor) -> list[Tensor | None]:
     """Call with a tensor that stands for any one of the batch, as `vmap` does."""
-    level = enter_level(len(batch), "error")
+    level = enter_level(len(batch), "none")
     try:
         return [None if found is None else level.enter(found) for found in derivatives(level.leave(batch))]
     finally:

@@ -1,0 +1,94 @@
+"""The memory of a tensor as an object, as torch shows it: what asks whether tensors share memory, and how much there is.
+
+>>> import cygrad
+>>> x = cygrad.zeros(4)
+>>> x[1:].untyped_storage().data_ptr() == x.data_ptr(), x[1:].untyped_storage().nbytes()
+(True, 16)
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from cygrad._core.aliases import byte_offset, storage_bytes, strided
+from cygrad._core.levels import batched_level
+from cygrad._core.storage import DType
+from cygrad.device import device
+from cygrad.tensor import Tensor
+
+
+class UntypedStorage:
+    """All bytes of a tensor's memory, whatever part of it the tensor is; made by `Tensor.untyped_storage`."""
+
+    is_cuda: ClassVar[bool] = False
+
+    def __init__(self, elements: Tensor) -> None:
+        self._elements = elements
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def __getitem__(self, index: int) -> Any:
+        return self._elements[index].item()
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        self._elements[index] = value
+
+    def __repr__(self) -> str:
+        return f"<cygrad.storages.{type(self).__name__} of {len(self)} elements of {self._elements.dtype}>"
+
+    @property
+    def device(self) -> device:
+        """The CPU."""
+        return self._elements.device
+
+    def size(self) -> int:
+        """Return the number of elements."""
+        return len(self)
+
+    def nbytes(self) -> int:
+        """Return the number of bytes."""
+        return self._elements.nbytes
+
+    def element_size(self) -> int:
+        """Return the bytes of an element."""
+        return self._elements.itemsize
+
+    def data_ptr(self) -> int:
+        """Return the address of the memory."""
+        return self._elements.data_ptr()
+
+    def tolist(self) -> list[Any]:
+        """Return the elements in the order in which they lie."""
+        return self._elements.tolist()
+
+
+class TypedStorage(UntypedStorage):
+    """All elements of a tensor's memory; made by `Tensor.storage`, which torch keeps for old code."""
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self._elements.dtype
+
+    def untyped(self) -> UntypedStorage:
+        """Return the bytes of the memory."""
+        return untyped_storage(self._elements)
+
+
+def _memory_of(tensor: Tensor) -> Tensor:
+    if batched_level(tensor) is not None:
+        raise RuntimeError("vmap: storage() under vmap transform is not allowed: the tensor stands for one of many examples")
+    return storage_bytes(tensor)
+
+
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """Return the bytes of the memory that the tensor lies in."""
+    return UntypedStorage(_memory_of(self))
+
+
+def storage(self: Tensor) -> TypedStorage:
+    """Return the elements of the memory that the tensor lies in; bytes in front of and behind whole elements are left out."""
+    memory, itemsize = _memory_of(self), self.itemsize
+    start = byte_offset(self) % itemsize
+    return TypedStorage(strided(memory, self.dtype, start, ((len(memory) - start) // itemsize,), (1,)))

@@ -1,0 +1,3 @@
+"""What `cygrad.checkpoint` has, for `from torch.utils.checkpoint import checkpoint` with the name of the library changed."""
+
+from cygrad.checkpoint import *  # noqa: F403

@@ -1,6 +1,6 @@
-"""What this build and this process compute with: `show_config()`, also `python -m cygrad info`.
+"""What this build and this process compute with: `show_config()`, also `python -m cygrad info`; and how much freed memory is kept.
 
-It looks and reports; nothing is changed, not even a foreign library's denormal mode. Safe from every thread; threads
+`show_config` looks and reports; nothing is changed, not even a foreign library's denormal mode. Safe from every thread; threads
 and denormals are those of the calling one. Not needed by anything else, so the package loads it on first use only.
 """
 from __future__ import annotations
@@ -15,6 +15,9 @@ import numpy
 
 import cygrad
 from cygrad._kernels.allocator import allocator_report
+from cygrad._kernels.allocator import empty_cache as empty_cache
+from cygrad._kernels.allocator import get_cache_limit as get_cache_limit
+from cygrad._kernels.allocator import set_cache_limit as set_cache_limit
 from cygrad._kernels.elementwise import available_isas, isa
 from cygrad._kernels.threads import compiler, denormal_mode, thread_report
 
@@ -94,7 +97,7 @@ def _memory() -> str:
     except OSError:
         huge_pages = "unknown"
     return (f"{_size(report['live_bytes'])} in {report['live_blocks']} blocks, "
-            f"{_size(report['cached_bytes'])} of at most {_size(report['cache_limit'])} cached "
+            f"{_size(report['cached_bytes'])} of at most {_size(report['cache_limit'])} ({report['cache_limit_reason']}) cached "
             f"({report['hits']} hits, {report['misses']} misses), huge pages: {huge_pages}")
 
 

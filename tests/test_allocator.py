@@ -21,7 +21,7 @@ CACHED, LARGE = 32 * KIB, 256 * KIB      # kept when freed; mapped
 
 @pytest.fixture(autouse=True)
 def empty_cache_and_old_limit():
-    limit = allocator.cache_limit()
+    limit = allocator.get_cache_limit()
     allocator.empty_cache()
     yield
     allocator.set_cache_limit(limit)
@@ -138,7 +138,7 @@ def test_limit_refuses_nonsense():
 
 def test_default_limit():
     """At most 2 GiB, and not the whole memory of a small machine."""
-    script = "from cygrad._kernels.allocator import cache_limit; print(cache_limit())"
+    script = "from cygrad._kernels.allocator import get_cache_limit; print(get_cache_limit())"
     printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert 0 < int(printed.stdout) <= 2 * 1024**3
 

@@ -4,7 +4,7 @@
 Small blocks are malloc's. Large ones are mapped with huge pages, because page faults are the dearest part of a large
 operation. Blocks from 32 KiB on are kept when freed (malloc gives the end of its heap back at each turn): per size
 class, the last one freed is the first reused; beyond the limit the one that lay longest goes back to where it came
-from. A class is at most 12.5 % above the size asked for. glibc's aligned allocation is avoided, since before 2.38 it
+from, and all do before an allocation fails or where machine or cgroup run short of memory. A class is at most 12.5 % above the size asked for. glibc's aligned allocation is avoided, since before 2.38 it
 does not reuse what was freed.
 """
 from libc.stdint cimport uintptr_t
@@ -14,7 +14,9 @@ from libc.string cimport memset
 import operator
 import sys
 
-from cygrad._kernels.threads import memory_limit
+from cygrad._kernels.machine cimport attainable_memory, granted_memory, runs_short
+
+from cygrad._kernels.machine import local_processes
 
 cdef extern from *:
     """
@@ -24,9 +26,6 @@ cdef extern from *:
     #include <stddef.h>
     #include <sys/mman.h>
     #include <unistd.h>
-    #ifdef __linux__
-    #include <sys/sysinfo.h>
-    #endif
     #ifndef MAP_ANONYMOUS
     #define MAP_ANONYMOUS MAP_ANON
     #endif
@@ -43,27 +42,17 @@ cdef extern from *:
     #endif
     }
     static size_t cg_page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
-    static size_t cg_physical_memory(void) { return (size_t)sysconf(_SC_PHYS_PAGES) * cg_page_size(); }
-    static size_t cg_swap_space(void) {
-    #ifdef __linux__
-        struct sysinfo system;
-        return sysinfo(&system) == 0 ? (size_t)system.totalswap * system.mem_unit : 0;
-    #else
-        return 0;
-    #endif
-    }
     static int cg_highest_bit(size_t n) { return 63 - __builtin_clzll((unsigned long long)n); }
     """
     void* cg_map(size_t size) noexcept
     void cg_want_huge_pages(void* start, size_t size) noexcept
     int munmap(void* start, size_t size) noexcept
     size_t cg_page_size() noexcept
-    size_t cg_physical_memory() noexcept
-    size_t cg_swap_space() noexcept
     int cg_highest_bit(size_t n) noexcept
 
 cdef enum:
     HUGE_PAGE = 2 * 1024 * 1024
+    BETWEEN_LOOKS = 32 * 1024 * 1024        # page faults for so many take milliseconds, a look microseconds
     STEPS = 8                               # classes per power of two: 12.5 % is one part in eight
     CLASSES = 64 * STEPS
 
@@ -86,8 +75,8 @@ cdef Py_ssize_t live = 0, live_blocks = 0
 cdef size_t countdown = 0                   # allocations until the injected failure; 0: none
 cdef size_t largest_default = <size_t>2 << 30
 cdef size_t limit = 0                       # of the cache, in bytes
-cdef size_t attainable = 0                  # what a single request can ever get; 0: not measured yet
-cdef bint limit_is_default = True
+cdef size_t unlooked = 0                    # bytes mapped since the memory of the machine was last looked at
+cdef object limit_reason = None
 
 
 cdef int size_class(size_t nbytes) noexcept:
@@ -178,16 +167,14 @@ cdef void shrink_cache(size_t bound) noexcept:
         give_back(block, block.size_class)
 
 
-cdef void measure_memory() noexcept:
-    """Set what depends on the machine, or on the container where that has less; going over either ends the process."""
-    global attainable, limit
-    cdef size_t memory = cg_physical_memory()
-    granted = memory_limit()
-    if granted is not None and granted < memory:
-        memory = granted
-    attainable = memory + cg_swap_space()
-    if limit_is_default:
-        limit = min(memory // 8, largest_default)
+cdef void make_room(size_t size) noexcept:
+    """Give the cache back where mapping more would leave machine or cgroup short of memory: asked once in so many bytes, as it reads files."""
+    global unlooked
+    unlooked += size
+    if cached > 0 and unlooked >= BETWEEN_LOOKS:
+        unlooked = 0
+        if runs_short(size):
+            shrink_cache(0)
 
 
 cdef void* allocate_large(size_t nbytes) noexcept:
@@ -195,10 +182,8 @@ cdef void* allocate_large(size_t nbytes) noexcept:
     cdef int number
     cdef Cached* block
     cdef void* pointer
-    if attainable == 0:
-        measure_memory()
     # Overcommit would grant this and call the out-of-memory killer when it is written to.
-    if nbytes > attainable:
+    if nbytes > attainable_memory():
         return NULL
     number = size_class(nbytes)
     block = newest_of_class[number]
@@ -208,6 +193,8 @@ cdef void* allocate_large(size_t nbytes) noexcept:
         memset(<char*>block + nbytes, 0, PADDING)
         return block
     misses += 1
+    if number >= first_mapped:
+        make_room(block_size(number))
     pointer = new_block(number)
     if pointer is NULL and cached > 0:
         shrink_cache(0)
@@ -289,29 +276,51 @@ def cached_bytes() -> int:
     return cached
 
 
-def cache_limit() -> int:
-    """Return how many bytes the cache may hold: an eighth of the memory, at most 2 GiB, unless it was set."""
-    if attainable == 0:
-        measure_memory()
+def get_cache_limit() -> int:
+    """Return how many bytes of freed blocks this process may keep for reuse.
+
+    >>> import cygrad.config
+    >>> cygrad.config.get_cache_limit() <= 2 * 1024**3
+    True
+    """
     return limit
 
 
-def set_cache_limit(nbytes: int) -> None:
-    """Set how many bytes of freed blocks may be kept, and give back what is above; 0 turns the cache off.
+def set_cache_limit(nbytes: int | None) -> None:
+    """Set how many bytes of freed blocks this process may keep, and give back what is above; 0 turns the cache off.
 
-    Raises TypeError if nbytes is not an int and ValueError if it is negative.
+    None is the value at the start: an eighth of the memory of the machine, or of what its cgroup grants, divided by the number of
+    processes that a launcher (MPI, Slurm, torchrun) has started on the node; at most 2 GiB. Raises TypeError if nbytes is no int and
+    ValueError if it is negative.
+
+    >>> import cygrad.config
+    >>> cygrad.config.set_cache_limit(256 * 1024**2)
+    >>> cygrad.config.get_cache_limit()
+    268435456
+    >>> cygrad.config.set_cache_limit(None)
     """
-    global limit, limit_is_default
-    wanted = operator.index(nbytes)
-    if wanted < 0:
-        raise ValueError(f"set_cache_limit expects a number of bytes, 0 or more, but got {wanted}")
-    limit = min(wanted, sys.maxsize)
-    limit_is_default = False
+    global limit, limit_reason
+    if nbytes is None:
+        processes, variable = local_processes()
+        share = <size_t>(granted_memory() // 8 // <size_t>processes)
+        limit = min(share, largest_default)
+        limit_reason = ("the default" if limit < share else "an eighth of the memory" if variable is None else
+                        f"an eighth of the memory for {processes} processes, {variable}")
+    else:
+        wanted = operator.index(nbytes)
+        if wanted < 0:
+            raise ValueError(f"set_cache_limit expects a number of bytes, 0 or more, but got {wanted}")
+        limit = min(wanted, sys.maxsize)
+        limit_reason = "set_cache_limit"
     shrink_cache(limit)
 
 
 def empty_cache() -> None:
-    """Give all freed blocks back to the system."""
+    """Give all freed blocks back to the system.
+
+    >>> import cygrad.config
+    >>> cygrad.config.empty_cache()
+    """
     shrink_cache(0)
 
 
@@ -323,7 +332,10 @@ def fail_after(n: int) -> int:
     return pending
 
 
-def allocator_report() -> dict[str, int]:
+def allocator_report() -> dict:
     """Return the allocator's counters; hits and misses are those of large blocks in the cache."""
-    return {"live_bytes": live, "live_blocks": live_blocks, "cached_bytes": cached, "cache_limit": cache_limit(),
-            "hits": hits, "misses": misses}
+    return {"live_bytes": live, "live_blocks": live_blocks, "cached_bytes": cached, "cache_limit": limit,
+            "cache_limit_reason": limit_reason, "hits": hits, "misses": misses}
+
+
+set_cache_limit(None)

@@ -13,6 +13,8 @@ from libc.stdint cimport intptr_t
 import operator
 import os
 
+from cygrad._kernels.machine import cpu_quota
+
 # A count that the system refuses to start makes libgomp end the process, so absurd ones are turned down.
 cdef enum:
     LARGEST_REQUEST = 1024
@@ -180,57 +182,6 @@ cdef void read_quota() noexcept with gil:
     global quota
     granted = cpu_quota()
     quota = INT_MAX if granted is None else max(1, <int>ceil(min(granted, 1e6)))
-
-
-def _words(path: str) -> list[str]:
-    """Words of a small file; none if it cannot be read."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read().split()
-    except OSError:
-        return []
-
-
-def _cgroup_directories(controller: str, root: str):
-    """Directories of this process's cgroup and those above it, in version 2 or in version 1's `controller` tree."""
-    try:
-        with open(f"{root}/proc/self/cgroup", encoding="utf-8", errors="replace") as file:
-            memberships = [line.rstrip("\n").split(":", 2)[1:] for line in file]
-        with open(f"{root}/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
-            mounts = [line.split() for line in file]
-    except OSError:
-        return
-    own = {name: path for names, path in memberships for name in names.split(",")}
-    for mount in mounts:
-        separator = mount.index("-")
-        kind, options = mount[separator + 1], mount[separator + 3]
-        name = "" if kind == "cgroup2" else controller
-        if kind not in ("cgroup", "cgroup2") or name not in own or name not in ["", *options.split(",")]:
-            continue
-        path = os.path.relpath(own[name], mount[3])
-        # Inside a container the path may be the host's, not visible here; the mount point is then the cgroup.
-        parts = [] if path.startswith(".") else path.split("/")
-        for depth in range(len(parts), -1, -1):
-            yield "/".join([root + mount[4], *parts[:depth]])
-
-
-def cpu_quota(root: str = "") -> float | None:
-    """CPUs' worth of time the tightest cgroup above this process grants, or None."""
-    granted = []
-    for directory in _cgroup_directories("cpu", root):
-        words = _words(f"{directory}/cpu.max") or [
-            word for file in ("quota", "period") for word in _words(f"{directory}/cpu.cfs_{file}_us")]
-        if len(words) == 2 and words[0] not in ("max", "-1") and int(words[1]) > 0:
-            granted.append(int(words[0]) / int(words[1]))
-    return min(granted, default=None)
-
-
-def memory_limit(root: str = "") -> int | None:
-    """Bytes the tightest cgroup above this process grants, or None."""
-    granted = [int(word) for directory in _cgroup_directories("memory", root)
-               for file in ("memory.max", "memory.limit_in_bytes")
-               for word in _words(f"{directory}/{file}") if word != "max"]
-    return min((bytes for bytes in granted if bytes < 1 << 60), default=None)
 
 
 def get_num_threads() -> int:

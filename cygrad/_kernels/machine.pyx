@@ -1,0 +1,167 @@
+# cython: language_level=3
+"""What of the machine this process may use: the cgroup's grants, the memory that is free, the processes it shares the node with.
+
+Files are read by Python code at import and when somebody asks. `runs_short` is asked while memory is allocated, where no Python code may
+run: it reads in C the few numbers that were found to matter. Needs the GIL.
+"""
+from libc.stdio cimport FILE, fclose, fgets, fopen
+from libc.stdlib cimport strtoull
+from libc.string cimport strlen, strncmp
+
+import os
+
+cdef extern from *:
+    """
+    #include <unistd.h>
+    #ifdef __linux__
+    #include <sys/sysinfo.h>
+    #endif
+    static size_t cg_physical_memory(void) { return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE); }
+    static size_t cg_swap_space(void) {
+    #ifdef __linux__
+        struct sysinfo system;
+        return sysinfo(&system) == 0 ? (size_t)system.totalswap * system.mem_unit : 0;
+    #else
+        return 0;
+    #endif
+    }
+    """
+    size_t cg_physical_memory() noexcept
+    size_t cg_swap_space() noexcept
+
+# How many processes a launcher has started on this node: Open MPI, MPICH and Intel MPI, MVAPICH, PMI, PALS, jsrun, torchrun, and Slurm,
+# whose counts of several nodes read "16(x2),8".
+LOCAL_SIZES = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE", "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE",
+               "JSM_NAMESPACE_LOCAL_SIZE", "LOCAL_WORLD_SIZE", "SLURM_STEP_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE")
+RESERVE = 16            # memory is short where less than one part in so many is free
+
+cdef size_t memory = 0
+cdef size_t swap = cg_swap_space()
+cdef tuple machine_free = ()    # (bytes, file, words before the number of KiB that are free)
+cdef list cgroups = []          # (bytes granted, file of what is used, file of what that is made of, words before what can be dropped)
+
+
+# ----- Control groups -----
+def _words(path: str) -> list[str]:
+    """Words of a small file; none if it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().split()
+    except OSError:
+        return []
+
+
+def _cgroup_directories(controller: str, root: str):
+    """Directories of this process's cgroup and those above it, in version 2 or in version 1's `controller` tree."""
+    try:
+        with open(f"{root}/proc/self/cgroup", encoding="utf-8", errors="replace") as file:
+            memberships = [line.rstrip("\n").split(":", 2)[1:] for line in file]
+        with open(f"{root}/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
+            mounts = [line.split() for line in file]
+    except OSError:
+        return
+    own = {name: path for names, path in memberships for name in names.split(",")}
+    for mount in mounts:
+        separator = mount.index("-")
+        kind, options = mount[separator + 1], mount[separator + 3]
+        name = "" if kind == "cgroup2" else controller
+        if kind not in ("cgroup", "cgroup2") or name not in own or name not in ["", *options.split(",")]:
+            continue
+        path = os.path.relpath(own[name], mount[3])
+        # Inside a container the path may be the host's, not visible here; the mount point is then the cgroup.
+        parts = [] if path.startswith(".") else path.split("/")
+        for depth in range(len(parts), -1, -1):
+            yield "/".join([root + mount[4], *parts[:depth]])
+
+
+def cpu_quota(root: str = "") -> float | None:
+    """CPUs' worth of time the tightest cgroup above this process grants, or None."""
+    granted = []
+    for directory in _cgroup_directories("cpu", root):
+        words = _words(f"{directory}/cpu.max") or [
+            word for file in ("quota", "period") for word in _words(f"{directory}/cpu.cfs_{file}_us")]
+        if len(words) == 2 and words[0] not in ("max", "-1") and int(words[1]) > 0:
+            granted.append(int(words[0]) / int(words[1]))
+    return min(granted, default=None)
+
+
+def _memory_limits(root: str) -> list[tuple[int, str]]:
+    """Bytes that each cgroup above this process grants, where it limits them, and its directory."""
+    granted = [(int(word), directory) for directory in _cgroup_directories("memory", root)
+               for file in ("memory.max", "memory.limit_in_bytes")
+               for word in _words(f"{directory}/{file}") if word != "max"]
+    return [(limit, directory) for limit, directory in granted if limit < 1 << 60]
+
+
+def memory_limit(root: str = "") -> int | None:
+    """Bytes the tightest cgroup above this process grants, or None."""
+    return min((granted for granted, _ in _memory_limits(root)), default=None)
+
+
+# ----- Memory -----
+cdef size_t number_in(bytes path, bytes words) noexcept:
+    """Return the number behind words that open a line of a file; SIZE_MAX if there is none."""
+    cdef char[512] line
+    cdef size_t length = strlen(words), number = <size_t>-1
+    cdef FILE* file = fopen(path, "re")
+    if file is NULL:
+        return number
+    while fgets(line, sizeof(line), file) is not NULL:
+        if strncmp(line, words, length) == 0:
+            number = strtoull(line + length, NULL, 10)
+            break
+    fclose(file)
+    return number
+
+
+def measure(root: str = "") -> None:
+    """Find out which memory this process may use, and where it says how much is free; `root` is where the files of the system are."""
+    global memory, machine_free
+    cdef size_t total
+    cdef bytes meminfo = os.fsencode(f"{root}/proc/meminfo")
+    total = number_in(meminfo, b"MemTotal:")
+    memory = total << 10 if total != <size_t>-1 else cg_physical_memory()
+    machine_free = memory, meminfo, b"MemAvailable:"
+    cgroups.clear()
+    for granted, directory in _memory_limits(root):
+        names = ("memory.current", "inactive_file ") if os.path.exists(f"{directory}/memory.current") else (
+            "memory.usage_in_bytes", "total_inactive_file ")
+        cgroups.append((granted, os.fsencode(f"{directory}/{names[0]}"), os.fsencode(f"{directory}/memory.stat"), names[1].encode()))
+        memory = min(memory, granted)
+
+
+measure()
+
+
+cdef size_t granted_memory() noexcept:
+    return memory
+
+
+cdef size_t attainable_memory() noexcept:
+    return memory + swap
+
+
+cdef bint runs_short(size_t nbytes) noexcept:
+    cdef size_t granted = <size_t>machine_free[0], used, dropped
+    cdef size_t free = number_in(<bytes>machine_free[1], <bytes>machine_free[2])
+    if free != <size_t>-1 and (free << 10) < nbytes + granted // RESERVE:
+        return True
+    for group in cgroups:
+        granted = <size_t>(<tuple>group)[0]
+        used = number_in(<bytes>(<tuple>group)[1], b"")
+        if used == <size_t>-1 or used + nbytes + granted // RESERVE <= granted:
+            continue
+        # What lies in the cache of files counts as used, but is given up first.
+        dropped = number_in(<bytes>(<tuple>group)[2], <bytes>(<tuple>group)[3])
+        if used - (0 if dropped == <size_t>-1 else min(dropped, used)) + nbytes + granted // RESERVE > granted:
+            return True
+    return False
+
+
+# ----- Processes -----
+def local_processes() -> tuple[int, str | None]:
+    """Return how many processes a launcher has started on this node, this one included, and which variable says so."""
+    found = [(max(map(int, counts)), name) for name in LOCAL_SIZES
+             if all(map(str.isdecimal, counts := [part.partition("(")[0] for part in os.environ.get(name, "").split(",")]))]
+    count, name = max(found, default=(1, None))
+    return (count, name) if count > 1 else (1, None)

@@ -1,0 +1,236 @@
+"""What of the machine a process may use: quotas, granted and free memory, and the cache of freed blocks that depends on them.
+
+Files of the system are written under a folder of the test, variables of launchers into its environment.
+"""
+
+import subprocess
+import sys
+
+import pytest
+
+import cygrad
+from cygrad import config
+from cygrad._kernels import allocator, machine
+
+MIB, GIB = 1024**2, 1024**3
+
+
+@pytest.fixture(autouse=True)
+def this_machine_afterwards(monkeypatch):
+    for name in machine.LOCAL_SIZES:
+        monkeypatch.delenv(name, raising=False)
+    config.empty_cache()
+    yield
+    monkeypatch.undo()
+    machine.measure()
+    config.set_cache_limit(None)
+    config.empty_cache()
+
+
+# ----- Control groups -----
+def write(root, files):
+    for name, text in files.items():
+        path = root / name.lstrip("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+V2_MOUNT = "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n"
+V1_MOUNTS = (
+    "32 31 0:29 {root} /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+    "33 31 0:30 {root} /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+    "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+)
+V1_MEMBERSHIP = "5:memory:/docker/abc\n4:cpuset:/\n3:cpu,cpuacct:/docker/abc\n0::/\n"
+
+
+@pytest.mark.parametrize(
+    ("own", "outer", "expected"),
+    [
+        ("150000 100000", "max 100000", 1.5),
+        ("max 100000", "50000 100000", 0.5),
+        ("300000 100000", "200000 100000", 2.0),
+        ("max 100000", "max 100000", None),
+    ],
+)
+def test_quota_of_version_2(tmp_path, own, outer, expected):
+    """The tightest of the groups from the process's own up to the root counts."""
+    write(
+        tmp_path,
+        {
+            "/proc/self/cgroup": "0::/user.slice/job\n",
+            "/proc/self/mountinfo": V2_MOUNT,
+            "/sys/fs/cgroup/user.slice/job/cpu.max": own + "\n",
+            "/sys/fs/cgroup/user.slice/cpu.max": outer + "\n",
+            "/sys/fs/cgroup/user.slice/job/memory.max": "max\n",
+            "/sys/fs/cgroup/user.slice/memory.max": "1000000\n",
+        },
+    )
+    assert machine.cpu_quota(str(tmp_path)) == expected
+    assert machine.memory_limit(str(tmp_path)) == 1000000
+
+
+@pytest.mark.parametrize("membership", ["0::/\n", "0::/../../outside\n"])
+def test_quota_of_version_2_in_a_namespace(tmp_path, membership):
+    write(
+        tmp_path,
+        {
+            "/proc/self/cgroup": membership,
+            "/proc/self/mountinfo": V2_MOUNT,
+            "/sys/fs/cgroup/cpu.max": "250000 100000\n",
+        },
+    )
+    assert machine.cpu_quota(str(tmp_path)) == 2.5
+    assert machine.memory_limit(str(tmp_path)) is None
+
+
+@pytest.mark.parametrize(("root", "below"), [("/", "/docker/abc"), ("/docker/abc", ""), ("/", "")])
+def test_quota_of_version_1(tmp_path, root, below):
+    """Seen from the host, from a container that mounts its own group, and from one that sees the host's path only."""
+    write(
+        tmp_path,
+        {
+            "/proc/self/cgroup": V1_MEMBERSHIP,
+            "/proc/self/mountinfo": V1_MOUNTS.format(root=root),
+            f"/sys/fs/cgroup/cpu,cpuacct{below}/cpu.cfs_quota_us": "150000\n",
+            f"/sys/fs/cgroup/cpu,cpuacct{below}/cpu.cfs_period_us": "100000\n",
+            f"/sys/fs/cgroup/memory{below}/memory.limit_in_bytes": "5000000\n",
+        },
+    )
+    assert machine.cpu_quota(str(tmp_path)) == 1.5
+    assert machine.memory_limit(str(tmp_path)) == 5000000
+
+
+def test_no_quota_in_version_1(tmp_path):
+    write(
+        tmp_path,
+        {
+            "/proc/self/cgroup": V1_MEMBERSHIP,
+            "/proc/self/mountinfo": V1_MOUNTS.format(root="/"),
+            "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "-1\n",
+            "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+        },
+    )
+    assert machine.cpu_quota(str(tmp_path)) is None
+    assert machine.memory_limit(str(tmp_path)) is None
+
+
+def test_no_cgroups_at_all(tmp_path):
+    assert machine.cpu_quota(str(tmp_path)) is None
+
+
+# ----- Processes on the node -----
+LAUNCHERS = {
+    "OMPI_COMM_WORLD_LOCAL_SIZE": "64", "MPI_LOCALNRANKS": "2", "MV2_COMM_WORLD_LOCAL_SIZE": "3", "PMI_LOCAL_SIZE": "4",
+    "PALS_LOCAL_SIZE": "5", "JSM_NAMESPACE_LOCAL_SIZE": "6", "LOCAL_WORLD_SIZE": "8", "SLURM_STEP_TASKS_PER_NODE": "16(x2),32,8(x3)",
+    "SLURM_NTASKS_PER_NODE": "12",
+}
+
+
+@pytest.mark.parametrize("name", machine.LOCAL_SIZES)
+def test_the_share_of_a_process_that_a_launcher_started(monkeypatch, tmp_path, name):
+    write(tmp_path, {"/proc/meminfo": f"MemTotal: {256 * MIB} kB\n"})
+    machine.measure(str(tmp_path))
+    monkeypatch.setenv(name, LAUNCHERS[name])
+    count = max(int(part.partition("(")[0]) for part in LAUNCHERS[name].split(","))
+    config.set_cache_limit(None)
+    assert machine.local_processes() == (count, name)
+    assert config.get_cache_limit() == min(256 * GIB // 8 // count, 2 * GIB)
+    report = allocator.allocator_report()["cache_limit_reason"]
+    assert report == (f"an eighth of the memory for {count} processes, {name}" if count > 16 else "the default")
+
+
+@pytest.mark.parametrize("wrong", ["", "0", "-3", "many", "4,", "(x2)", "1"])
+@pytest.mark.parametrize("name", machine.LOCAL_SIZES)
+def test_nonsense_of_a_launcher_counts_as_one_process(monkeypatch, name, wrong):
+    monkeypatch.setenv(name, wrong)
+    assert machine.local_processes() == (1, None)
+
+
+def test_the_largest_number_counts(monkeypatch):
+    monkeypatch.setenv("SLURM_NTASKS_PER_NODE", "4")
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2")
+    assert machine.local_processes() == (4, "SLURM_NTASKS_PER_NODE")
+
+
+def test_the_limit_follows_the_cgroup(tmp_path):
+    limit_memory(tmp_path, total=64 * GIB, available=60 * GIB, granted=4 * GIB, used=0)
+    config.set_cache_limit(None)
+    assert config.get_cache_limit() == GIB // 2
+    assert allocator.allocator_report()["cache_limit_reason"] == "an eighth of the memory"
+
+
+def test_info_tells_the_limit_and_why(monkeypatch):
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1000000")
+    printed = subprocess.run([sys.executable, "-m", "cygrad", "info"], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert "(an eighth of the memory for 1000000 processes, OMPI_COMM_WORLD_LOCAL_SIZE) cached" in printed
+    config.set_cache_limit(3 * MIB)
+    assert "0 B of at most 3 MiB (set_cache_limit) cached" in config.show_config()
+
+
+# ----- Memory runs short -----
+def limit_memory(root, total, available, granted=None, used=0, droppable=0, version=2):
+    """Lay the files out for a machine and the cgroup that this process is in."""
+    files = {"/proc/meminfo": f"MemTotal:       {total // 1024} kB\nMemFree: 1 kB\nMemAvailable:   {available // 1024} kB\n"}
+    if granted is not None and version == 2:
+        group = "/sys/fs/cgroup/job"
+        files |= {"/proc/self/cgroup": "0::/job\n", "/proc/self/mountinfo": V2_MOUNT, f"{group}/memory.max": f"{granted}\n",
+                  f"{group}/memory.current": f"{used}\n", f"{group}/memory.stat": f"anon 5\ninactive_file {droppable}\n"}
+    elif granted is not None:
+        group = "/sys/fs/cgroup/memory/docker/abc"
+        files |= {"/proc/self/cgroup": V1_MEMBERSHIP, "/proc/self/mountinfo": V1_MOUNTS.format(root="/"),
+                  f"{group}/memory.limit_in_bytes": f"{granted}\n", f"{group}/memory.usage_in_bytes": f"{used}\n",
+                  f"{group}/memory.stat": f"inactive_file 0\ntotal_inactive_file {droppable}\n"}
+    write(root, files)
+    machine.measure(str(root))
+
+
+def keeps_its_cache():
+    """Say whether blocks that were freed are still there after others were mapped."""
+    config.set_cache_limit(GIB)
+    cygrad.empty(2 * MIB)       # 8 MiB
+    cached = allocator.cached_bytes()
+    assert cached >= 8 * MIB
+    mapped = [cygrad.empty(10 * MIB) for _ in range(2)]
+    return allocator.cached_bytes() == cached and len(mapped) == 2
+
+
+@pytest.mark.parametrize(("available", "kept"), [(32 * GIB, True), (5 * GIB, True), (4 * GIB, False), (GIB, False)])
+def test_what_is_cached_goes_back_when_the_machine_runs_short(tmp_path, available, kept):
+    limit_memory(tmp_path, total=64 * GIB, available=available)
+    assert keeps_its_cache() is kept
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(("used", "droppable", "kept"), [(0, 0, True), (14 * GIB, 0, True), (15 * GIB, 0, False), (16 * GIB, 0, False),
+                                                         (16 * GIB, 8 * GIB, True), (15 * GIB, GIB // 4, True), (GIB, 2 * GIB, True)])
+def test_what_is_cached_goes_back_when_the_cgroup_runs_short(tmp_path, version, used, droppable, kept):
+    limit_memory(tmp_path, total=640 * GIB, available=600 * GIB, granted=16 * GIB, used=used, droppable=droppable, version=version)
+    assert keeps_its_cache() is kept
+
+
+def test_memory_that_nobody_reports_is_not_short(tmp_path):
+    machine.measure(str(tmp_path))
+    assert keeps_its_cache()
+
+
+def test_few_bytes_do_not_ask(tmp_path):
+    limit_memory(tmp_path, total=64 * GIB, available=0)
+    config.set_cache_limit(GIB)
+    cygrad.empty(10 * MIB)      # asks, so the count begins again
+    assert keeps_its_cache() is False
+    cygrad.empty(2 * MIB)
+    cached, later = allocator.cached_bytes(), cygrad.empty(MIB // 2)
+    assert allocator.cached_bytes() == cached > later.nbytes
+
+
+# ----- Setting the limit -----
+def test_config_sets_and_empties_the_cache():
+    config.set_cache_limit(64 * MIB)
+    cygrad.empty(2 * MIB)
+    assert 8 * MIB <= allocator.cached_bytes() <= config.get_cache_limit() == 64 * MIB
+    config.empty_cache()
+    assert allocator.cached_bytes() == 0
+    cygrad.empty(32 * MIB)
+    assert allocator.cached_bytes() == 0

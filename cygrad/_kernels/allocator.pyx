@@ -4,8 +4,8 @@
 Small blocks are malloc's. Large ones are mapped with huge pages, because page faults are the dearest part of a large
 operation. Blocks from 32 KiB on are kept when freed (malloc gives the end of its heap back at each turn): per size
 class, the last one freed is the first reused; beyond the limit the one that lay longest goes back to where it came
-from, and all do before an allocation fails or where machine or cgroup run short of memory. A class is at most 12.5 % above the size asked for. glibc's aligned allocation is avoided, since before 2.38 it
-does not reuse what was freed.
+from, and all do before an allocation fails or where machine or cgroup run short of memory. A class is at most 12.5 %
+above the size asked for. glibc's aligned allocation is avoided, since before 2.38 it does not reuse what was freed.
 """
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
@@ -168,7 +168,7 @@ cdef void shrink_cache(size_t bound) noexcept:
 
 
 cdef void make_room(size_t size) noexcept:
-    """Give the cache back where mapping more would leave machine or cgroup short of memory: asked once in so many bytes, as it reads files."""
+    """Give the cache back where mapping more would leave machine or cgroup short; files tell, so only each so many bytes ask."""
     global unlooked
     unlooked += size
     if cached > 0 and unlooked >= BETWEEN_LOOKS:

@@ -21,7 +21,7 @@ def modes():
     """Return every mode of this thread and of the process."""
     return (cg.is_grad_enabled(), cg.is_inference_mode_enabled(), thread_hooks(), innermost_level(), current_observer(),
             anomaly_mode.is_anomaly_enabled(), anomaly_mode.is_anomaly_check_nan_enabled(), forward_ad._current(),
-            saved_tensors._thread.inside, list(saved_tensors._active), dict(region._switches))
+            cg.autograd.is_multithreading_enabled(), saved_tensors._thread.inside, list(saved_tensors._active), dict(region._switches))
 
 
 def failing(number, case):
@@ -105,6 +105,7 @@ MODES = {
     "allow_mutation_on_saved_tensors": graph.allow_mutation_on_saved_tensors,
     "detect_anomaly": cg.autograd.detect_anomaly,
     "set_detect_anomaly": lambda: cg.autograd.set_detect_anomaly(True, check_nan=False),
+    "set_multithreading_enabled": lambda: cg.autograd.set_multithreading_enabled(False),
     "dual_level": forward_ad.dual_level,
     "profile": profiler.profile,
     "record_function": lambda: profiler.record_function("here"),
@@ -113,7 +114,7 @@ MODES = {
     "set_checkpoint_early_stop": lambda: region.set_checkpoint_early_stop(False),
     "set_checkpoint_debug_enabled": lambda: region.set_checkpoint_debug_enabled(True),
 }
-SET_WHEN_MADE = ("set_grad_enabled", "set_detect_anomaly")
+SET_WHEN_MADE = ("set_grad_enabled", "set_detect_anomaly", "set_multithreading_enabled")
 
 
 def test_every_public_mode_is_here():

@@ -41,7 +41,7 @@ class set_multithreading_enabled(ContextDecorator):
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: object = None, error: object = None, traceback: object = None) -> None:
         _multithreading.enabled = self.before
 
     def clone(self) -> ContextDecorator:

@@ -35,6 +35,7 @@ from cygrad.autograd import set_grad_enabled as set_grad_enabled
 from cygrad.creation import *  # noqa: F403
 from cygrad.device import device as device
 from cygrad.operators import LATE as _LATE
+from cygrad.operators import checked_tensor as _checked_tensor
 from cygrad.operators import functions as _functions
 from cygrad.ops.dtypes import DTYPES as _DTYPES
 
@@ -78,7 +79,7 @@ def is_tensor(obj: object) -> bool:
 
 def is_floating_point(input: Tensor) -> bool:
     """Say whether the elements are floating-point numbers."""
-    return input.is_floating_point()
+    return _checked_tensor("is_floating_point", input).is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
@@ -105,4 +106,4 @@ def is_inference(input: Tensor) -> bool:
 
 def numel(input: Tensor) -> int:
     """Return the number of elements."""
-    return input.numel()
+    return _checked_tensor("numel", input).numel()

@@ -14,8 +14,8 @@ import numpy as np
 from cygrad import creation
 from cygrad._core.interop import from_array, to_array
 from cygrad._core.rules import record_rule
+from cygrad._core.sizes import index_argument, normalized_dim
 from cygrad._core.tensor import Size, TensorImpl
-from cygrad._core.views import normalized_dim
 from cygrad._core.windows import broadcast_shape
 from cygrad.operators import checked_tensor, delivered, functions, overwriting, publish, unrecorded
 
@@ -408,7 +408,8 @@ def _triangle(name: str, side: str, cut: Callable[..., np.ndarray]) -> Callable[
     def function(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
         if checked_tensor(name, input).ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, it has {input.ndim}")
-        diagonal = operator.index(diagonal)
+        corner = sum(input.shape[-2:])      # further out nothing changes
+        diagonal = max(-corner, min(index_argument(diagonal, "diagonal"), corner))
         return delivered(record_rule(name, (input,), from_array(cut(to_array(input), diagonal)), (diagonal,)), out)
 
     function.__name__ = function.__qualname__ = name

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cygrad._core.aliases import as_instance, byte_offset, extent, storage_bytes, storages, strided
+from cygrad._core.aliases import as_instance, byte_offset, storage_bytes, storages, strided
 from cygrad._core.interop import from_array
 from cygrad._core.levels import refuse_special
+from cygrad._core.sizes import extent
 from cygrad._core.storage import DType
 from cygrad._core.tensor import Size
 from cygrad.creation import empty, empty_tensor, get_default_dtype

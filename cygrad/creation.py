@@ -378,6 +378,8 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
         raise NotImplementedError("\"arange\" not implemented for 'Bool'; give another dtype and compare")
     exact = all(isinstance(value, int) for value in (start, end, step))
     count = -((start - end) // step) if exact else int(np.ceil((end - start) / step))
+    if count >= 2**63:
+        raise RuntimeError(f"invalid size, possible overflow? From {start} to {end} in steps of {step} there are 2**63 numbers or more")
     result = arange_into(empty_tensor((count,), wanted), start, step)
     return finished(result, requires_grad) if out is None else out.copy_(result)
 

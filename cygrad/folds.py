@@ -13,8 +13,8 @@ import numpy as np
 from cygrad._core import reductions as _reduction
 from cygrad._core.interop import from_array, to_array
 from cygrad._core.rules import record_rule
+from cygrad._core.sizes import normalized_dim
 from cygrad._core.storage import get_default_dtype
-from cygrad._core.views import normalized_dim
 from cygrad.operators import (
     check_floating,
     checked_tensor,

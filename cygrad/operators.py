@@ -22,8 +22,9 @@ from cygrad._core.memory import rearrange_in_place
 from cygrad._core.node import _set_grad_enabled, is_grad_enabled
 from cygrad._core.operands import checked_out
 from cygrad._core.rules import record_rule
+from cygrad._core.sizes import index_argument, normalized_dim
 from cygrad._core.tensor import TensorImpl
-from cygrad._core.transforms import make_operator
+from cygrad._core.transforms import make_operator, set_explanation
 from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
 
 functions: dict[str, Callable[..., Any]] = {}
@@ -141,10 +142,10 @@ def unrecorded(compute: Callable[[], Any]) -> Any:
         _set_grad_enabled(before)
 
 
-def checked_tensor(name: str, value: Any) -> Any:
-    """Return the first argument of a function; TypeError if it is no tensor."""
+def checked_tensor(name: str, value: Any, argument: str = "input", position: int = 1) -> Any:
+    """Return an argument of a function, by default the first; TypeError if it is no tensor."""
     if not isinstance(value, TensorImpl):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(value).__name__}")
+        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
     return value
 
 
@@ -159,7 +160,7 @@ def normalized_dims(dim: Any, ndim: int) -> tuple[int, ...]:
     """Return dims as a tuple of non-negative numbers; None means all."""
     if dim is None or (isinstance(dim, tuple | list) and not dim):
         return tuple(range(ndim))
-    return tuple(_views.normalized_dim(d, ndim) for d in (dim if isinstance(dim, tuple | list) else (dim,)))
+    return tuple(normalized_dim(d, ndim) for d in (dim if isinstance(dim, tuple | list) else (dim,)))
 
 
 def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -221,10 +222,10 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     >>> cygrad.where(cygrad.tensor([True, False]), 1.0, 2.0)
     tensor([1., 2.])
     """
-    if input is None and other is None:
-        return condition.nonzero(as_tuple=True)
     if not isinstance(condition, TensorImpl):
         raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)
     if condition.dtype.kind != "b" and condition.dtype.name != "uint8":
         raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")
     return _where(condition, input, other, out=out)
@@ -325,7 +326,7 @@ def round(input: Any, *, decimals: int = 0, out: Any = None) -> Any:
     if decimals == 0:
         return _round(input, out=out)
     check_floating("round", input)
-    scale = 10.0 ** (decimals if decimals > 0 else -decimals)
+    scale = float(f"1e{min(abs(index_argument(decimals, 'decimals')), 400)}")       # inf from 309 on
     return delivered(_round(input * scale) / scale if decimals > 0 else _round(input / scale) * scale, out)
 
 
@@ -505,7 +506,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
         if part.shape != parts[0].shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(parts[0].shape)} at entry 0 and "
                                f"{list(part.shape)} at entry {number}")
-    place = _views.normalized_dim(dim, parts[0].ndim + 1)
+    place = normalized_dim(dim, parts[0].ndim + 1)
     joined = unrecorded(lambda: functions["cat"]([part.detach().unsqueeze(place) for part in parts], place))
     return delivered(record_rule("stack", parts, joined, (place,)), out)
 
@@ -533,6 +534,14 @@ def publish(module: str, namespace: dict[str, Any]) -> None:
     """Make operators of the functions of a module that is loaded at first use."""
     for name in " ".join(LATE[module]).split():
         namespace[name] = make_operator(name, namespace[name])
+
+
+def _explained(*call: Any) -> Exception | None:
+    from cygrad.signatures import explained
+    return explained(*call)
+
+
+set_explanation(_explained)
 
 
 # ----- Loaded at first use -----

@@ -12,8 +12,8 @@ import numpy as np
 
 from cygrad._core.interop import from_array, to_array
 from cygrad._core.rules import record_rule
+from cygrad._core.sizes import normalized_dim
 from cygrad._core.tensor import TensorImpl
-from cygrad._core.views import normalized_dim
 from cygrad.limits import promote_types
 from cygrad.operators import checked_tensor, delivered, delivered_pair, named, numpy_names, pair_type, publish
 

@@ -171,12 +171,9 @@ def _array_text(array: np.ndarray, indent: int) -> str:
 
 
 def _edges(array: np.ndarray) -> np.ndarray:
-    """Return the elements a summary shows: they alone decide the format."""
+    """Return the elements a summary shows: they alone are read, and decide the format."""
     edge = options.edgeitems
-    for axis, length in enumerate(array.shape):
-        if length > 2 * edge:
-            array = array.take([*range(edge), *range(length - edge, length)], axis)
-    return array
+    return array[np.ix_(*([*range(edge), *range(length - edge, length)] if length > 2 * edge else range(length) for length in array.shape))]
 
 
 def _element_format(array: np.ndarray) -> tuple[Callable[[Any], str], int]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from cygrad._core.interop import from_array
 from cygrad._core.rules import record_rule
+from cygrad._core.sizes import normalized_dim
 from cygrad._core.tensor import TensorImpl
-from cygrad._core.views import normalized_dim
 from cygrad._core.windows import broadcast_shape
 from cygrad.operators import checked_tensor, delivered, functions, named, normalized_dims, numpy_names, overwriting, publish, unrecorded
 

@@ -105,6 +105,8 @@ class Generator:
         words = {"state": int.from_bytes(state, "little"), "inc": int.from_bytes(increment, "little")}
         if words["inc"] % 2 == 0:
             raise RuntimeError("RNG state is damaged: the increment is even, which get_state() never returns")
+        if has_half > 1:
+            raise RuntimeError(f"RNG state is damaged: the mark of half a draw is {has_half}, and get_state() returns 0 or 1")
         stream = np.random.default_rng(seed)
         stream.bit_generator.state = {
             "bit_generator": "PCG64",
@@ -179,7 +181,10 @@ def manual_seed(seed: int) -> Generator:
         >>> cygrad.equal(first, cygrad.rand(2, generator=cygrad.manual_seed(seed)))
         True
     """
-    return _default_generator().manual_seed(int(seed))
+    try:
+        return _default_generator().manual_seed(int(seed))
+    except OverflowError:
+        raise ValueError(f"manual_seed expected a finite number, but got {seed}") from None
 
 
 def seed() -> int:

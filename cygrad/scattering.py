@@ -18,8 +18,8 @@ from cygrad import creation
 from cygrad._core.inplace import check_disjoint, write_in_place
 from cygrad._core.interop import from_array, to_array
 from cygrad._core.rules import record_rule
+from cygrad._core.sizes import normalized_dim
 from cygrad._core.tensor import TensorImpl
-from cygrad._core.views import normalized_dim
 from cygrad.operators import checked_tensor, delivered, publish
 from cygrad.ops.decompositions import slices_reduced
 

@@ -14,8 +14,8 @@ import numpy as np
 from cygrad._core.indexing import array_key
 from cygrad._core.interop import from_array, to_array
 from cygrad._core.rules import record_rule
+from cygrad._core.sizes import normalized_dim
 from cygrad._core.tensor import TensorImpl
-from cygrad._core.views import normalized_dim
 from cygrad._core.windows import broadcast_shape
 from cygrad.operators import checked_tensor, delivered, functions, publish
 from cygrad.scattering import Plan, check_index, gather, scattering, shape_of, value_for

@@ -22,8 +22,9 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
-from cygrad._core.aliases import byte_offset, extent, storage_bytes, storages, strided
+from cygrad._core.aliases import byte_offset, storage_bytes, storages, strided
 from cygrad._core.interop import from_array
+from cygrad._core.sizes import extent
 from cygrad._core.storage import DType, dtype_by_name
 from cygrad._core.tensor import Size
 from cygrad.copying import compact, refuse_history

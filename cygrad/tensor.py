@@ -26,7 +26,7 @@ from cygrad._core.storage import DType, dtype_by_name
 from cygrad._core.tensor import set_tensor_type
 from cygrad._core.transforms import make_operator
 from cygrad.device import CPU, resolve_device
-from cygrad.operators import LATE, functions, in_place_methods
+from cygrad.operators import LATE, checked_tensor, functions, in_place_methods
 from cygrad.ops.dtypes import DTYPES
 
 
@@ -196,7 +196,7 @@ class Tensor(TensorBase):
 
     def type_as(self, other: Tensor) -> Tensor:
         """Return the tensor in the dtype of another."""
-        return self.to(other.dtype)
+        return self.to(checked_tensor("type_as", other, "other", 2).dtype)
 
     def cpu(self) -> Tensor:
         """Return the tensor itself: it is on the CPU."""
@@ -346,15 +346,15 @@ class Tensor(TensorBase):
 
     def view_as(self, other: Tensor) -> Tensor:
         """Return a view of the shape of another tensor."""
-        return self.view(other.shape)
+        return self.view(checked_tensor("view_as", other, "other", 2).shape)
 
     def reshape_as(self, other: Tensor) -> Tensor:
         """Return the elements in the shape of another tensor."""
-        return self.reshape(other.shape)
+        return self.reshape(checked_tensor("reshape_as", other, "other", 2).shape)
 
     def expand_as(self, other: Tensor) -> Tensor:
         """Return a view repeated to the shape of another tensor."""
-        return self.expand(other.shape)
+        return self.expand(checked_tensor("expand_as", other, "other", 2).shape)
 
     def ndimension(self) -> int:
         """Return the number of dims."""

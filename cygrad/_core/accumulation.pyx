@@ -6,12 +6,13 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from cygrad._core.dispatch cimport Op, elementwise, map_kernel
 from cygrad._core.node cimport grad_mode, set_accumulate
 from cygrad._core.profiler cimport special_tensors
+from cygrad._core.sizes cimport sizes_tuple
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.hooks cimport refuse_many
 from cygrad._core.levels cimport Batch, is_special, plain_batch, private_examples
 from cygrad._core.operands cimport Value, check_writable, copy_into, is_dense, same_shape
 from cygrad._core.storage cimport count_change, dtypes
-from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, is_unique, sizes_tuple
+from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, is_unique
 
 from cygrad._core.dispatch import ops
 

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Other tensors over memory that is there: as instances of a subclass, as plain bytes, in a layout read from a file.
 
-Nothing here copies or records. `strided` takes what came from outside, so it checks every bound, in Python's integers.
+Nothing here copies or records. `strided` takes what came from outside, so it checks every bound.
 """
 from libc.stdint cimport intptr_t
 
@@ -10,10 +10,10 @@ from cygrad._core.levels cimport is_special, share
 from cygrad._core.tensor cimport TensorImpl, new_instance, new_tensor, special_active, tensor_type
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
+from cygrad._core.sizes import extent
 from cygrad._core.storage import dtype_by_name
 
 cdef int UINT8 = dtype_by_name["uint8"].number
-ADDRESSES = 2**63       # more than the bytes, and the elements, a tensor can have
 
 
 def as_instance(TensorImpl source not None, cls, bint view=False):
@@ -43,22 +43,6 @@ def storage_bytes(TensorImpl tensor not None):
 def byte_offset(TensorImpl tensor not None):
     """Return the place of the first element in `storage_bytes`."""
     return tensor.data - tensor.storage.data
-
-
-def extent(itemsize, shape, strides):
-    """Return the bytes from the first element of a layout to the end of its last one; ValueError where it is none."""
-    if len(shape) != len(strides) or len(shape) > MAX_DIMS:
-        raise ValueError(f"a tensor of shape {list(shape)} cannot have the strides {list(strides)}")
-    elements, last, widest = itemsize, 0, 0
-    for size, stride in zip(shape, strides):
-        if type(size) is not int or type(stride) is not int or size < 0 or stride < 0:
-            raise ValueError(f"sizes and strides must be integers of at least 0, got {list(shape)} and {list(strides)}")
-        elements *= max(size, 1)
-        last += max(size - 1, 0) * stride
-        widest = max(widest, stride)
-    if max(elements, (last + 1) * itemsize, widest) >= ADDRESSES:
-        raise ValueError(f"the shape {list(shape)} with strides {list(strides)} needs more than all addresses there are")
-    return 0 if 0 in shape else (last + 1) * itemsize
 
 
 def strided(TensorImpl source not None, dtype, offset, shape, strides):

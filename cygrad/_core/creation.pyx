@@ -6,8 +6,9 @@ from libc.string cimport memset
 
 from cygrad._core.formats cimport order_of
 from cygrad._core.operands cimport Value, copy_into, empty_for, number_of, to_value
+from cygrad._core.sizes cimport parse_sizes
 from cygrad._core.storage cimport dtype_number
-from cygrad._core.tensor cimport TensorImpl, empty, parse_sizes
+from cygrad._core.tensor cimport TensorImpl, empty
 from cygrad._core.views cimport empty_in_order
 from cygrad._kernels.elementwise cimport CG_INT64, MAX_DIMS, cg_itemsize, cg_kind
 
@@ -17,12 +18,12 @@ from cygrad._core.formats import preserve_format
 def empty_tensor(sizes, dtype, TensorImpl like=None, memory_format=None):
     """Return an unset tensor; dense, in the order of dims of `like` if that is given, unless a memory format gives another."""
     cdef intptr_t shape[MAX_DIMS]
-    cdef int ndim = parse_sizes(sizes, shape)
+    cdef int ndim = parse_sizes(sizes, shape), number = dtype_number(dtype)
     cdef Value value
     if memory_format is not None and memory_format is not preserve_format:
-        return empty_in_order(order_of("empty", memory_format, ndim), dtype_number(dtype), ndim, shape)
+        return empty_in_order(order_of("empty", memory_format, ndim), number, ndim, shape)
     value.tensor = <PyObject*>like
-    return empty_for(dtype_number(dtype), ndim, shape, like is not None, &value)
+    return empty_for(number, ndim, shape, like is not None, &value)
 
 
 def fill_value(TensorImpl tensor not None, value):

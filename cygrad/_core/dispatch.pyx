@@ -14,13 +14,14 @@ from cygrad._core.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach
 from cygrad._core.profiler cimport begin_event, end_event, next_sequence_nr, profiling_threads, special_tensors, wants_operands
 from cygrad._core.saved cimport released_error, saved_name
 from cygrad._core.levels cimport Batch, is_special, leave, plain_batch, private_examples
+from cygrad._core.sizes cimport sizes_tuple
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_cast, check_out, converted, copy_of, empty_for,
                                     fill_operand, holding_all, number_of, out_argument, out_shape_error, overlaps, promoted, same_shape,
                                     shape_is, to_value)
 from cygrad._core.storage cimport count_change, default_dtype, dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, VIEW, TensorImpl, empty, empty_like, is_unique,
-                                  needs_grad, sizes_tuple, special_active)
+from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, VIEW, TensorImpl, empty, empty_like, is_unique, needs_grad,
+                                  special_active)
 from cygrad._kernels.elementwise cimport CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, Operand, cg_itemsize, cg_kernel, cg_kind
 from cygrad._kernels.elementwise cimport kernel as find_kernel
 from cygrad._kernels.elementwise cimport run as run_kernel
@@ -497,6 +498,7 @@ PUBLIC_NAMES = {"x": "input", "a": "input", "b": "other"}
 
 
 @cython.final
+@cython.binding(False)
 cdef class Op:
     """An elementwise operator of the table, ready to be called."""
 

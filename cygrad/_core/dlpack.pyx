@@ -18,7 +18,7 @@ from cygrad._core.storage cimport DType, Storage, dtypes, expose, unexpose
 from cygrad._core.tensor cimport REQUIRES_GRAD, TensorImpl, new_tensor
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
-from cygrad._core.aliases import extent
+from cygrad._core.sizes import extent, row_major
 from cygrad._core.storage import dtype_by_name
 
 cdef extern from "Python.h":
@@ -234,11 +234,3 @@ cdef TensorImpl tensor_of(Managed managed, const DLTensor* described, bint reado
     storage.owner, storage.nbytes, storage.readonly = managed, nbytes, readonly
     storage.data = data if nbytes else storage.small.bytes
     return new_tensor(storage, storage.data, dtype.number, ndim, sizes, steps)
-
-
-cdef tuple row_major(tuple shape):
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))

@@ -5,6 +5,7 @@ Iterative; its state is per run (run.pxd), so runs may nest and meet in several 
 node's gradients, what retains them, the node's before and after it computes; a leaf's after accumulation come before the last.
 Signals are answered between nodes. Needs the GIL.
 """
+cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
@@ -345,6 +346,9 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
 
 
 # ----- User functions -----
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class FunctionNode(Node):
     """The node of a user Function; the Python layer subclasses it and gives it `_run_backward(*grads)`."""
 

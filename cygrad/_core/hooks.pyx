@@ -4,9 +4,10 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 from cygrad._core.node cimport AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, grads_list, leaf_of, refresh
+from cygrad._core.sizes cimport sizes_tuple
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.operands cimport same_shape
-from cygrad._core.tensor cimport BATCHED, TensorImpl, sizes_tuple
+from cygrad._core.tensor cimport BATCHED, TensorImpl
 from cygrad._core.storage cimport dtypes
 
 import gc

@@ -5,6 +5,7 @@ Basic indices (int, slice, None, ...) give views; index arrays and masks are loo
 The functions are the methods of Tensor too: their first argument is the tensor.
 """
 from cpython.bool cimport PyBool_Check
+from cpython.object cimport PyObject
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Check, PySlice_Unpack
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
@@ -13,21 +14,30 @@ from cygrad._core.inplace cimport as_before, check_in_place, cut_history, record
 from cygrad._core.interop cimport array_of, tensor_of_array
 from cygrad._core.operands cimport Value, copy_into, number_of, to_value
 from cygrad._core.rules cimport RuleOp, record, record_outputs, rule_op, wanted
+from cygrad._core.sizes cimport integer, multiply_overflows, parse_sizes, sequence_items, sizes_tuple, wrap_dim
 from cygrad._core.storage cimport count_change, dtypes
-from cygrad._core.tensor cimport CREATED, CREATED_MULTIPLE, TensorImpl, empty, needs_grad, normalize_dim, parse_sizes, sizes_tuple, view_of
+from cygrad._core.tensor cimport CREATED, CREATED_MULTIPLE, TensorImpl, empty, needs_grad, tensor_type, view_of
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
 
 import warnings
 
 import numpy
 
+from cygrad._core.storage import OutOfMemoryError
+
 cdef extern from "Python.h":
     Py_ssize_t PyNumber_AsSsize_t(object value, object exception) except? -1
     bint PyIndex_Check(object value)
+    object PyNumber_Index(object value)     # an exact int
+    ctypedef struct PySliceObject:
+        PyObject* start
+        PyObject* stop
+        PyObject* step
 
 
 cdef enum:
     LONG_ROW = 128      # elements from which a call for each row of a box is worth what it leaves out
+    MOST_VIEWS = 1 << 26    # that one call makes: they take 16 GiB
 
 
 # ----- Indexing -----
@@ -35,17 +45,69 @@ cdef RuleOp SLICE = rule_op("slice"), SELECT = rule_op("select"), INDEX_PUT = ru
 cdef RuleOp UNBIND = rule_op("unbind"), SPLIT = rule_op("split"), SPLIT_WITH_SIZES = rule_op("split_with_sizes")
 
 
-cdef bint is_integer(object item):
-    """Say whether an index selects one place: ints and integer scalars do, bools and arrays do not."""
-    if type(item) is int:
-        return True
+cdef inline bint is_exact(PyObject* number) noexcept:
+    return <object>number is None or type(<object>number) is int
+
+
+cdef inline bint is_plain(object item) noexcept:
+    """Say whether looking at an item of an index runs no code of the user."""
+    cdef PySliceObject* part = <PySliceObject*><PyObject*>item
+    if PySlice_Check(item):
+        return is_exact(part.start) and is_exact(part.stop) and is_exact(part.step)
+    return (type(item) is int or item is None or item is Ellipsis
+            or type(item) is tensor_type and ((<TensorImpl>item).ndim or cg_kind[(<TensorImpl>item).dtype_nr] != b"i"))
+
+
+cdef object bound(object end):
+    """Return an end of a slice, or its step, as an exact int or None."""
+    if end is None:
+        return None
+    if not PyIndex_Check(end):
+        raise TypeError(f"slice indices must be integers or None or have an __index__ method, not {type(end).__name__}")
+    return PyNumber_Index(end)
+
+
+cdef object plain(object item):
+    """Return an item of an index of which this is true: what selects one place, ints and integer scalars, as an exact int."""
+    if PySlice_Check(item):
+        return slice(bound(item.start), bound(item.stop), bound(item.step))
     if isinstance(item, TensorImpl):
-        return (<TensorImpl>item).ndim == 0 and cg_kind[(<TensorImpl>item).dtype_nr] == b"i"
-    return PyIndex_Check(item) and not PyBool_Check(item) and not isinstance(item, numpy.ndarray)
+        if (<TensorImpl>item).ndim == 0 and cg_kind[(<TensorImpl>item).dtype_nr] == b"i":
+            return array_of(<TensorImpl>item).item()
+        return item
+    if isinstance(item, tuple):
+        return tuple([plain(part) for part in item])
+    if isinstance(item, list):
+        return [plain(part) for part in tuple(item)]
+    if item is None or item is Ellipsis or PyBool_Check(item) or isinstance(item, (numpy.ndarray, numpy.bool_, str, bytes)):
+        return item
+    if PyIndex_Check(item):
+        return PyNumber_Index(item)
+    return numpy.asarray(item) if hasattr(item, "__array__") else item
+
+
+cdef tuple items_of(object key):
+    """Return the indices of the dims: a tuple has one for each, and so has, with a warning, a list that holds more than numbers."""
+    if type(key) is list:
+        from cygrad.ops.batching import is_several_indices
+        if is_several_indices(key):
+            warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed; use x[tuple(seq)] "
+                          "instead of x[seq], or x[tensor(seq)] where it stands for one index.", UserWarning, stacklevel=1)
+            return tuple(key)
+    return tuple(key) if isinstance(key, tuple) else (key,)
+
+
+cdef tuple read_key(object key):
+    """Return an index as a tuple of plain items: before anything of a tensor is read."""
+    cdef tuple items = key if type(key) is tuple else items_of(key)
+    for item in items:
+        if not is_plain(item):
+            return tuple([plain(item) for item in items])
+    return items
 
 
 cdef TensorImpl basic_view(TensorImpl x, tuple key):
-    """Return the view of a basic index without recording; None if the key holds an index array or a mask."""
+    """Return the view of a basic index, as `read_key` gives it, without recording; None if it holds an index array or a mask."""
     cdef intptr_t sizes[2 * MAX_DIMS]
     cdef intptr_t strides[2 * MAX_DIMS]
     cdef Py_ssize_t index, start, stop, step, length
@@ -59,7 +121,7 @@ cdef TensorImpl basic_view(TensorImpl x, tuple key):
         elif item is Ellipsis:
             ellipses += 1
         elif item is not None:
-            if not is_integer(item):
+            if type(item) is not int:
                 return None
             consumed += 1
     if consumed and x.ndim == 0:
@@ -77,7 +139,9 @@ cdef TensorImpl basic_view(TensorImpl x, tuple key):
             length = PySlice_AdjustIndices(x.sizes[d], &start, &stop, step)
             if length:
                 data += start * x.strides[d] * itemsize
-            sizes[ndim], strides[ndim] = length, x.strides[d] * step
+            sizes[ndim] = length
+            if multiply_overflows(x.strides[d], step, &strides[ndim]):
+                strides[ndim] = 1       # of at most one element
             ndim += 1
             d += 1
         elif item is None:
@@ -101,17 +165,6 @@ cdef TensorImpl basic_view(TensorImpl x, tuple key):
     if ndim > MAX_DIMS:
         raise IndexError(f"tensors have at most {MAX_DIMS} dimensions")
     return view_of(x, data, ndim, sizes, strides)
-
-
-cdef tuple items_of(object key):
-    """Return the indices of the dims: a tuple has one for each, and so has, with a warning, a list that holds more than numbers."""
-    if type(key) is list:
-        from cygrad.ops.batching import is_several_indices
-        if is_several_indices(key):
-            warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed; use x[tuple(seq)] "
-                          "instead of x[seq], or x[tensor(seq)] where it stands for one index.", UserWarning, stacklevel=1)
-            return tuple(key)
-    return key if isinstance(key, tuple) else (key,)
 
 
 cdef object numpy_key(object key):
@@ -157,7 +210,7 @@ cdef object index_error(TensorImpl x, object key, object error):
 
 def array_key(TensorImpl x not None, key):
     """Return an index with copies of the arrays that its tensors hold, and the shape it gives; IndexError where it does not fit x."""
-    lookup = numpy_key(key)
+    lookup = numpy_key(read_key(key))
     try:
         return lookup, array_of(x)[lookup].shape
     except IndexError as error:
@@ -165,7 +218,7 @@ def array_key(TensorImpl x not None, key):
 
 
 cdef object get_item(TensorImpl x, object key):
-    cdef tuple items = key if type(key) is tuple else items_of(key)
+    cdef tuple items = read_key(key)
     cdef TensorImpl result = basic_view(x, items)
     if result is not None:
         if wanted(x, None):
@@ -183,16 +236,14 @@ cdef object get_item(TensorImpl x, object key):
 
 
 cdef int set_item(TensorImpl x, object key, object value) except -1:
-    cdef tuple items = key if type(key) is tuple else items_of(key)
-    cdef TensorImpl source = value if isinstance(value, TensorImpl) else None, place
+    cdef tuple items = read_key(key)
+    cdef TensorImpl source = value if isinstance(value, TensorImpl) else scalar_like(x, value), place
     cdef bint recorded = cg_kind[x.dtype_nr] == b"f" and wanted(x, source), whole = len(items) == 1 and items[0] is Ellipsis
     place = x if whole else basic_view(x, items)
     if recorded and place is not None and not whole and needs_grad(x):
         record_part(x, place, items)
     check_in_place(x if place is None else place, recorded)
-    if source is None:
-        source = scalar_like(x, value)
-    elif recorded:
+    if recorded and source is value:
         source = as_before(source, x)
     if place is None:
         lookup = items = numpy_key(items)
@@ -279,6 +330,7 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
     cdef intptr_t sizes[MAX_DIMS]
     cdef int ndim = parse_sizes(shape, sizes)
     cdef TensorImpl result = empty(input.dtype_nr, ndim, sizes), part
+    key = read_key(key)
     if accumulate:
         memset(result.data, 0, result.count * cg_itemsize[result.dtype_nr])
         numpy.add.at(array_of(result), numpy_key(key), array_of(input))
@@ -345,8 +397,8 @@ def narrow(TensorImpl input not None, dim, start, length):
     >>> cygrad.arange(5).narrow(0, 1, 3)
     tensor([1, 2, 3])
     """
-    cdef int d = normalize_dim(dim, input.ndim)
-    cdef Py_ssize_t first = PyNumber_AsSsize_t(start, IndexError), count = PyNumber_AsSsize_t(length, IndexError)
+    cdef intptr_t along = integer(dim, "dim"), first = integer(start, "start"), count = integer(length, "length")
+    cdef int d = wrap_dim(along, input.ndim)
     if input.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if count < 0:
@@ -354,7 +406,7 @@ def narrow(TensorImpl input not None, dim, start, length):
     if first < -input.sizes[d] or first > input.sizes[d]:
         raise IndexError(f"start out of range (expected to be in range of [{-input.sizes[d]}, {input.sizes[d]}], but got {first})")
     first += input.sizes[d] if first < 0 else 0
-    if first + count > input.sizes[d]:
+    if count > input.sizes[d] - first:
         raise RuntimeError(f"start ({first}) + length ({count}) exceeds dimension size ({input.sizes[d]}).")
     return get_item(input, (slice(None),) * d + (slice(first, first + count),))
 
@@ -366,14 +418,21 @@ def select(TensorImpl input not None, dim, index):
     >>> cygrad.arange(6).reshape(2, 3).select(1, 2)
     tensor([2, 5])
     """
+    cdef intptr_t along = integer(dim, "dim"), place = integer(index, "index")
     if input.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    cdef int d = normalize_dim(dim, input.ndim)
-    cdef Py_ssize_t place = PyNumber_AsSsize_t(index, IndexError)
+    cdef int d = wrap_dim(along, input.ndim)
     if place < -input.sizes[d] or place >= input.sizes[d]:
         raise IndexError(f"select(): index {place} out of range for tensor of size {list(sizes_tuple(input.ndim, input.sizes))} at "
-                         f"dimension {dim}")
+                         f"dimension {along}")
     return get_item(input, (slice(None),) * d + (place,))
+
+
+cdef int check_views(intptr_t count) except -1:
+    """Refuse a number of views that only a tensor which repeats its elements has, or a senseless argument asks for."""
+    if count > MOST_VIEWS:
+        raise OutOfMemoryError(f"{count} views at once do not fit into memory: at most {MOST_VIEWS} are made; use larger parts")
+    return 0
 
 
 cdef tuple several_views(TensorImpl x, RuleOp op, list views, tuple params):
@@ -396,11 +455,13 @@ def unbind(TensorImpl input not None, dim=0):
     >>> cygrad.arange(2).unbind()
     (tensor(0), tensor(1))
     """
+    cdef intptr_t along = integer(dim, "dim")
     if input.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    cdef int d = normalize_dim(dim, input.ndim)
+    cdef int d = wrap_dim(along, input.ndim)
     cdef tuple before = (slice(None),) * d
     cdef list shape = list(sizes_tuple(input.ndim, input.sizes))
+    check_views(input.sizes[d])
     shape[d] = 1
     return several_views(input, UNBIND, [basic_view(input, before + (index,)) for index in range(input.sizes[d])], (shape, d))
 
@@ -424,18 +485,18 @@ def split(TensorImpl input not None, split_size_or_sections, dim=0):
     >>> cygrad.arange(5).split(2)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
-    cdef Py_ssize_t part
     if isinstance(split_size_or_sections, (tuple, list)):
         return split_with_sizes(input, split_size_or_sections, dim)
+    cdef intptr_t part = integer(split_size_or_sections, "split_size_or_sections"), along = integer(dim, "dim")
     if input.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
-    cdef int d = normalize_dim(dim, input.ndim)
-    cdef Py_ssize_t size = input.sizes[d]
-    part = PyNumber_AsSsize_t(split_size_or_sections, OverflowError)
+    cdef int d = wrap_dim(along, input.ndim)
+    cdef intptr_t size = input.sizes[d]
     if part == 0 and size:
         raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}")
     if part < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={part}")
+    check_views((size - 1) // max(part, 1) + 1)
     return split_at(input, SPLIT, [min(part, size - first) for first in range(0, size, max(part, 1))] or [0], d)
 
 
@@ -446,10 +507,11 @@ def split_with_sizes(TensorImpl input not None, split_sizes, dim=0):
     >>> cygrad.arange(3).split_with_sizes([1, 2])
     (tensor([0]), tensor([1, 2]))
     """
+    cdef list sections = [integer(section, "split_sizes") for section in sequence_items(split_sizes, "split_sizes")]
+    cdef intptr_t along = integer(dim, "dim")
     if input.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
-    cdef int d = normalize_dim(dim, input.ndim)
-    cdef list sections = [PyNumber_AsSsize_t(section, OverflowError) for section in tuple(split_sizes)]
+    cdef int d = wrap_dim(along, input.ndim)
     if sum(sections) != input.sizes[d] or min(sections, default=0) < 0:
         raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.sizes[d]} (input tensor's size at dimension "
                            f"{d}), but got split_sizes={sections}")
@@ -463,13 +525,14 @@ def chunk(TensorImpl input not None, chunks, dim=0):
     >>> cygrad.arange(5).chunk(2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    cdef Py_ssize_t count = PyNumber_AsSsize_t(chunks, OverflowError)
+    cdef intptr_t count = integer(chunks, "chunks"), along = integer(dim, "dim"), size
     if input.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if count <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {count}")
-    cdef int d = normalize_dim(dim, input.ndim)
-    cdef Py_ssize_t size = input.sizes[d]
+    cdef int d = wrap_dim(along, input.ndim)
+    size = input.sizes[d]
     if size == 0:
+        check_views(count)
         return split_at(input, SPLIT_WITH_SIZES, [0] * count, d)
-    return split(input, (size + count - 1) // count, d)
+    return split(input, (size - 1) // count + 1, d)

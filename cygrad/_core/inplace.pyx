@@ -6,6 +6,7 @@ from libc.stdlib cimport calloc, free
 
 from cygrad._core.node cimport (Node, attach, connect, edge, finish_node_type, grad_mode, gradient_edge, init_node, refresh,
                                 set_edge, set_regenerate)
+from cygrad._core.sizes cimport sizes_tuple
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.interop cimport array_of
 from cygrad._core.levels cimport is_special
@@ -15,8 +16,8 @@ from cygrad._core.saved cimport released_error
 from cygrad._core.storage cimport count_change, dtypes
 from cygrad._core.strided cimport laid_out, lies_within, overlaps_itself, part_of
 from cygrad._core.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
-                                  REQUIRES_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, is_unique, needs_grad, offset_of,
-                                  shallow_copy, sizes_tuple, special_active, view_of)
+                                  REQUIRES_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, is_unique, needs_grad, offset_of, shallow_copy,
+                                  special_active, view_of)
 
 cdef RuleOp COPY = rule_op("copy"), FILL = rule_op("fill"), ZERO = rule_op("zero")
 

@@ -4,8 +4,9 @@ cimport cython
 cimport numpy
 from libc.stdint cimport intptr_t
 
+from cygrad._core.sizes cimport span
 from cygrad._core.storage cimport DType, Storage, dtypes, expose, storage_of_buffer, unexpose
-from cygrad._core.tensor cimport BATCHED, TensorImpl, new_tensor, span
+from cygrad._core.tensor cimport BATCHED, TensorImpl, new_tensor
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
 import numpy

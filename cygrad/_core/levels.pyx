@@ -10,10 +10,10 @@ from cygrad._core.operands cimport copy_of
 from cygrad._core.profiler cimport special_tensors as tensors_may_be_special
 from cygrad._core.rules cimport record, rule_op, wanted
 from cygrad._core.saved cimport SavedTensor
+from cygrad._core.sizes cimport sizes_tuple
 from cygrad._core.strided cimport lies_within, overlaps_itself
 from cygrad._core.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, FRESH, RETIRED, SPECIAL, TensorImpl, VIEW, inherit_special,
-                                  needs_grad, new_tensor, offset_of, refuse_batched, set_share, shallow_copy, sizes_tuple,
-                                  special_active, view_of)
+                                  needs_grad, new_tensor, offset_of, refuse_batched, set_share, shallow_copy, special_active, view_of)
 from cygrad._kernels.elementwise cimport MAX_DIMS
 
 from cygrad._core.node import _set_inference_mode
@@ -41,6 +41,7 @@ cdef unsigned long long* ceiling() noexcept nogil:
 
 # ----- Levels -----
 @cython.final
+@cython.binding(False)
 cdef class Level:
     """A forward-mode differentiation, or a vmap, in progress."""
 

@@ -10,8 +10,9 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.deferred cimport settle
 from cygrad._core.rules cimport record, rule_op, wanted
+from cygrad._core.sizes cimport sizes_tuple
 from cygrad._core.storage cimport dtypes
-from cygrad._core.tensor cimport TensorImpl, empty, sizes_tuple, view_of
+from cygrad._core.tensor cimport TensorImpl, empty, view_of
 from cygrad._core.views cimport reshape_to
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 

@@ -11,10 +11,12 @@ from cygrad._core.deferred cimport settle
 from cygrad._core.formats cimport fill_strides, order_of
 from cygrad._core.inplace cimport check_in_place
 from cygrad._core.node cimport attach
-from cygrad._core.tensor cimport (TensorImpl, checked_numel, empty, inherit_special, needs_grad, new_tensor, parse_sizes,
-                                  replace_memory, sizes_tuple)
+from cygrad._core.sizes cimport checked_numel, integer, parse_sizes, sizes_argument, sizes_tuple
+from cygrad._core.tensor cimport TensorImpl, empty, inherit_special, needs_grad, new_tensor, replace_memory
 from cygrad._core.views cimport empty_in_order
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
+
+from cygrad._core.sizes import row_major
 
 
 def resize_(TensorImpl self not None, *size, memory_format=None):
@@ -29,7 +31,7 @@ def resize_(TensorImpl self not None, *size, memory_format=None):
             [2, 3]])
     """
     cdef intptr_t sizes[MAX_DIMS]
-    cdef int ndim = parse_sizes(size[0] if len(size) == 1 and not hasattr(size[0], "__index__") else size, sizes)
+    cdef int ndim = sizes_argument(size, {}, "size", sizes)
     cdef intptr_t itemsize = cg_itemsize[self.dtype_nr], count = checked_numel(ndim, sizes, itemsize), available
     cdef tuple order = None if memory_format is None else order_of("resize_", memory_format, ndim)
     cdef intptr_t strides[MAX_DIMS]
@@ -66,6 +68,17 @@ def set_(TensorImpl self not None, source=None, storage_offset=None, size=None, 
     """
     cdef TensorImpl given
     cdef intptr_t nothing = 0
+    cdef intptr_t lengths[MAX_DIMS]
+    cdef intptr_t steps[MAX_DIMS]
+    cdef int ndim
+    if size is not None:        # read once: what follows runs no code of the user
+        ndim = parse_sizes(size, lengths)
+        size = sizes_tuple(ndim, lengths)
+        if stride is None:
+            stride = row_major(size)
+        ndim = parse_sizes(stride, steps, "stride")
+        stride = sizes_tuple(ndim, steps)
+        storage_offset = 0 if storage_offset is None else integer(storage_offset, "storage_offset")
     if source is None:
         given = empty(self.dtype_nr, 1, &nothing)
     elif isinstance(source, TensorImpl):
@@ -78,8 +91,7 @@ def set_(TensorImpl self not None, source=None, storage_offset=None, size=None, 
         raise RuntimeError("set_() is not differentiable, and a tensor requires grad: use detach()ed tensors, or assign to .data")
     check_in_place(self, False)
     if size is not None:
-        offset = 0 if storage_offset is None else storage_offset
-        given = (<object>given).detach().as_strided(size, row_major(size) if stride is None else stride, offset)
+        given = (<object>given).detach().as_strided(size, stride, storage_offset)
     replace_memory(self, given, given.storage)
     return self
 
@@ -99,13 +111,3 @@ def rearrange_in_place(function, TensorImpl self not None, *arguments, **keyword
     if view.node is not None:
         attach(self, view.node, view.output_nr)
     return self
-
-
-cdef tuple row_major(size):
-    """Return the strides of a dense tensor."""
-    cdef list strides = []
-    step = 1
-    for length in reversed(tuple(size)):
-        strides.append(step)
-        step *= max(length, 1)
-    return tuple(reversed(strides))

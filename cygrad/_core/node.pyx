@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Vertices of the graph (see node.pxd for the contract)."""
+cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.stdlib cimport free, realloc
@@ -142,6 +143,9 @@ cdef inline int keep(Node node, int place, object saved, unsigned long long vers
     return 0
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class Node:
     """A vertex of the graph: what `grad_fn` gives; subclasses apply."""
 
@@ -420,6 +424,9 @@ cdef void set_accumulate(accumulate_function function) noexcept:
     accumulate = function
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds what arrives to `.grad`."""
 

@@ -9,8 +9,9 @@ from libc.string cimport memcpy
 
 from cygrad._core.deferred cimport settle
 from cygrad._core.node cimport grad_mode, is_inference_mode, is_inference_suspended
+from cygrad._core.sizes cimport sizes_tuple
 from cygrad._core.storage cimport DType, count_change, default_dtype, dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, empty, empty_strided, needs_grad, sizes_tuple, tensor_type)
+from cygrad._core.tensor cimport CONTIGUOUS, INFERENCE, TensorImpl, empty, empty_strided, needs_grad, tensor_type
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize, cg_kind,
                                           cg_promotion, copy)
 

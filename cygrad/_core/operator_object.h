@@ -20,21 +20,52 @@ static int (*cg_any_special)(PyObject **arguments, Py_ssize_t count);
 static PyObject *(*cg_call_special)(PyObject *op, PyObject *arguments, PyObject *keywords);
 static Py_ssize_t (*cg_begin_event)(PyObject *name, PyObject **arguments, Py_ssize_t count);
 static int (*cg_end_event)(Py_ssize_t event);
+static PyObject *(*cg_explain)(PyObject *name, PyObject *error, PyObject *arguments, PyObject *keywords);
 
-static PyObject *cg_operator_special(PyObject *op, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
-    PyObject *result = NULL, *positional = PyTuple_New(count), *keywords = PyDict_New();
-    if (!positional || !keywords) goto done;
+/* The arguments of a call as a tuple and a dict; 0 if that worked, and both are the caller's to release in any case. */
+static int cg_operator_arguments(PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyObject **positional,
+                                 PyObject **keywords) {
+    *positional = PyTuple_New(count);
+    *keywords = PyDict_New();
+    if (!*positional || !*keywords) return -1;
     for (Py_ssize_t k = 0; k < count; k++) {
         Py_INCREF(arguments[k]);
-        PyTuple_SET_ITEM(positional, k, arguments[k]);
+        PyTuple_SET_ITEM(*positional, k, arguments[k]);
     }
     for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++)
-        if (PyDict_SetItem(keywords, PyTuple_GET_ITEM(names, k), arguments[count + k]) < 0) goto done;
-    result = cg_call_special(op, positional, keywords);
-done:
+        if (PyDict_SetItem(*keywords, PyTuple_GET_ITEM(names, k), arguments[count + k]) < 0) return -1;
+    return 0;
+}
+
+static PyObject *cg_operator_special(PyObject *op, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
+    PyObject *result = NULL, *positional, *keywords;
+    if (cg_operator_arguments(arguments, count, names, &positional, &keywords) == 0) result = cg_call_special(op, positional, keywords);
     Py_XDECREF(positional);
     Py_XDECREF(keywords);
     return result;
+}
+
+/* An error that may come of a wrong argument is replaced by one that names the argument, where that is what was wrong. */
+static PyObject *cg_operator_failed(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
+    PyObject *type, *error, *traceback, *positional, *keywords, *better = NULL;
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_AttributeError)
+        && !PyErr_ExceptionMatches(PyExc_OverflowError) && !PyErr_ExceptionMatches(PyExc_SystemError)) return NULL;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyErr_NormalizeException(&type, &error, &traceback);
+    if (cg_operator_arguments(arguments, count, names, &positional, &keywords) == 0)
+        better = cg_explain(((cg_operator *)self)->name, error, positional, keywords);
+    Py_XDECREF(positional);
+    Py_XDECREF(keywords);
+    if (better && better != Py_None) {
+        PyErr_SetObject((PyObject *)Py_TYPE(better), better);
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(traceback);
+    } else {
+        PyErr_Restore(type, error, traceback);
+    }
+    Py_XDECREF(better);
+    return NULL;
 }
 
 /* Ends an event; an error of the operator comes before one of that. */
@@ -58,7 +89,8 @@ static PyObject *cg_operator_vectorcall(PyObject *self, PyObject *const *argumen
                                                         : PyObject_Vectorcall(op->function, arguments, flags, names);
         return event > 0 ? cg_operator_ended(event, result) : result;
     }
-    return PyObject_Vectorcall(op->function, arguments, flags, names);
+    PyObject *result = PyObject_Vectorcall(op->function, arguments, flags, names);
+    return __builtin_expect(result != NULL, 1) ? result : cg_operator_failed(self, arguments, PyVectorcall_NARGS(flags), names);
 }
 
 static PyObject *cg_operator_bind(PyObject *self, PyObject *instance, PyObject *owner) {
@@ -129,12 +161,14 @@ static PyTypeObject cg_operator_type = {
 
 static inline int cg_prepare_operators(const int *special_active, int (*any_special)(PyObject **, Py_ssize_t),
                                        PyObject *(*call_special)(PyObject *, PyObject *, PyObject *),
-                                       Py_ssize_t (*begin_event)(PyObject *, PyObject **, Py_ssize_t), int (*end_event)(Py_ssize_t)) {
+                                       Py_ssize_t (*begin_event)(PyObject *, PyObject **, Py_ssize_t), int (*end_event)(Py_ssize_t),
+                                       PyObject *(*explain)(PyObject *, PyObject *, PyObject *, PyObject *)) {
     cg_special_active = special_active;
     cg_any_special = any_special;
     cg_call_special = call_special;
     cg_begin_event = begin_event;
     cg_end_event = end_event;
+    cg_explain = explain;
     return PyType_Ready(&cg_operator_type);
 }
 

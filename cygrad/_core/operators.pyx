@@ -18,6 +18,7 @@ import numpy
 
 from cygrad._core.dispatch import operand_error, ops
 from cygrad._core.matmul import matmul as plain_matmul
+from cygrad._core.storage import OutOfMemoryError
 from cygrad._core.transforms import make_operator
 
 cdef Op ADD = ops["add"], SUB = ops["sub"], MUL = ops["mul"], DIV = ops["div"], FLOOR_DIVIDE = ops["floor_divide"]
@@ -25,6 +26,10 @@ cdef Op REMAINDER = ops["remainder"], POW = ops["pow"], NEG = ops["neg"], ABS = 
 cdef Op AND = ops["bitwise_and"], OR = ops["bitwise_or"], XOR = ops["bitwise_xor"], NOT = ops["bitwise_not"]
 cdef Op LEFT_SHIFT = ops["bitwise_left_shift"], RIGHT_SHIFT = ops["bitwise_right_shift"]
 cdef Op LT = ops["lt"], LE = ops["le"], EQ = ops["eq"], NE = ops["ne"], GT = ops["gt"], GE = ops["ge"]
+
+
+cdef enum:
+    MOST_NUMBERS = 1 << 30      # in a list: more would be 32 GiB, and a tensor that repeats its elements may have any number
 
 
 cdef object matmul = make_operator("matmul", plain_matmul)
@@ -80,6 +85,9 @@ cdef object only_element(TensorImpl tensor):
 
 
 @cython.auto_pickle(False)
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class TensorBase(TensorImpl):
     """A tensor with Python's operators.
 
@@ -168,6 +176,8 @@ cdef class TensorBase(TensorImpl):
 
     def tolist(self):
         """Return the elements as nested lists, or as a number for 0-d."""
+        if self.count > MOST_NUMBERS:
+            raise OutOfMemoryError(f"tolist(): {self.count} Python numbers do not fit into memory: at most {MOST_NUMBERS} are listed")
         return array_of(self).tolist()
 
     def __float__(self):

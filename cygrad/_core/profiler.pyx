@@ -12,7 +12,8 @@ from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from cygrad._core.deferred cimport settle
 from cygrad._core.node cimport Node, grad_mode, grads_list, last_sequence_nr
-from cygrad._core.tensor cimport TensorImpl, sizes_tuple, special_active
+from cygrad._core.sizes cimport sizes_tuple
+from cygrad._core.tensor cimport TensorImpl, special_active
 from cygrad._kernels.allocator cimport memory_observer, observe_memory
 
 import sys
@@ -178,6 +179,9 @@ cdef void count_memory_observers(int more) noexcept:
     observe_memory(memory_changed if memory_observers else nobody)
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class Observer:
     """What a thread reports to, between start() and stop(); subclasses keep or pass on what they are told."""
 
@@ -246,6 +250,9 @@ cdef long long now() noexcept:
 
 
 @cython.final
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class Recorder(Observer):
     """Keeps the events of a thread."""
 

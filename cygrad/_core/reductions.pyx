@@ -7,12 +7,11 @@ from libc.string cimport memset
 from cygrad._core.deferred cimport fold_waiting, settle
 from cygrad._core.operands cimport fill_operand, is_dense, write_out
 from cygrad._core.rules cimport RuleOp, record, wanted
+from cygrad._core.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.storage cimport dtype_number, dtypes
-from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, normalize_dim, shallow_copy, sizes_tuple
+from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, shallow_copy
 from cygrad._kernels.elementwise cimport CG_INT64, MAX_DIMS, Operand, cg_kind
 from cygrad._kernels.reduction cimport BLOCK, cg_reduction, find, reduction, run, run_small, scan
-
-from operator import index
 
 from cygrad.ops import REDUCTIONS
 
@@ -42,31 +41,25 @@ cdef class ReductionOp:
 ops = {name: ReductionOp(row) for name, row in REDUCTIONS.items()}
 
 
-cdef int fill_mask(object dim, int ndim, char* mask) except -1:
-    """Mark the dims to fold: None or an empty tuple means all of them."""
+cdef int fill_mask(tuple dims, int ndim, char* mask) except -1:
+    """Mark the dims to fold: None means all of them."""
     cdef int d
-    if dim is None or isinstance(dim, (tuple, list)) and len(dim) == 0:
+    if dims is None:
         memset(mask, 1, ndim)
         return 0
     for d in range(max(ndim, 1)):
         mask[d] = False
-    if not isinstance(dim, (tuple, list)):
-        d = normalize_dim(dim, ndim)
-        mask[d] = ndim > 0
-        return 0
-    for item in dim:
-        d = normalize_dim(item, ndim)
+    for item in dims:
+        d = wrap_dim(item, ndim)
         if mask[d]:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
         mask[d] = ndim > 0
     return 0
 
 
-cdef tuple params_of(RuleOp rule, TensorImpl x, object dim, intptr_t count):
+cdef tuple params_of(RuleOp rule, TensorImpl x, tuple dims, intptr_t count):
     """Collect what the rule of a reduction asks for."""
-    cdef dict known = {"shape": sizes_tuple(x.ndim, x.sizes), "count": count,
-                       "dim": None if dim is None or isinstance(dim, (tuple, list)) and len(dim) == 0 else
-                       tuple([index(d) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))])}
+    cdef dict known = {"shape": sizes_tuple(x.ndim, x.sizes), "count": count, "dim": dims}
     return tuple([known[name] for name in rule.params])
 
 
@@ -78,21 +71,22 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     cdef Operand operand
     cdef TensorImpl result, kept
     cdef bint recorded
+    cdef tuple dims = read_dims(dim) or None
     if dtype is not None and dtype_number(dtype) != x.dtype_nr:
         x = (<object>x).to(dtype)
     if op.floats_only and cg_kind[x.dtype_nr] != b"f":
         raise RuntimeError(f"{op.row.refusal} Got: {dtypes[x.dtype_nr].name}; convert it first, or give dtype=")
     # The common case first: all of a few elements.
     if (x.flags & CONTIGUOUS and 0 < x.count <= BLOCK and not keepdim and dtype is None and out is None
-            and (dim is None or x.ndim == 1 and type(dim) is int and (dim == 0 or dim == -1))):
+            and (dims is None or x.ndim == 1 and len(dims) == 1 and -1 <= <intptr_t>dims[0] < 1)):
         result = empty(op.kernel.out_dtype[x.dtype_nr], 0, NULL)
         settle()
         run_small(op.kernel, x.dtype_nr, x.data, x.count, result.data)
         if op.rule is not None and wanted(x, None):
-            record(op.rule, x, None, result, params_of(op.rule, x, dim, x.count))
+            record(op.rule, x, None, result, params_of(op.rule, x, dims, x.count))
         return result
-    fill_mask(dim, x.ndim, mask)
-    if op.needs_elements and x.count == 0 and (dim is None or dim == ()):
+    fill_mask(dims, x.ndim, mask)
+    if op.needs_elements and x.count == 0 and dims is None:
         raise RuntimeError(f"{op.name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
                            "the 'dim' argument.")
     for d in range(x.ndim):
@@ -127,7 +121,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     if out is not None:
         return write_out(out, result, recorded)
     if recorded:
-        record(op.rule, x, None, result, params_of(op.rule, x, dim, count))
+        record(op.rule, x, None, result, params_of(op.rule, x, dims, count))
     return result
 
 
@@ -152,9 +146,10 @@ def make_reduction(ReductionOp op not None):
 def cumulate(str name, TensorImpl input not None, dim, bint reverse=False):
     """Return the running fold along a dim, from the end if `reverse`; not recorded."""
     cdef ReductionOp op = ops[name]
+    cdef intptr_t along = integer(dim, "dim")
     cdef TensorImpl x = shallow_copy(input), result
     cdef Operand source, target
-    cdef int d = normalize_dim(dim, x.ndim)
+    cdef int d = wrap_dim(along, x.ndim)
     result = empty(op.kernel.out_dtype[x.dtype_nr], x.ndim, x.sizes)
     fill_operand(&source, x, x.dtype_nr, x.ndim, x.sizes)
     fill_operand(&target, result, result.dtype_nr, x.ndim, x.sizes)
@@ -166,10 +161,11 @@ def cumulate(str name, TensorImpl input not None, dim, bint reverse=False):
 def extremum(str name, TensorImpl input not None, dim, bint keepdim=False, str caller=None):
     """Return (values, indices) of the first largest or smallest elements along a dim; not recorded."""
     cdef ReductionOp op = ops[name]
-    cdef int d = normalize_dim(dim, input.ndim)
-    cdef TensorImpl values, indices, detached = (<object>input).detach()
+    cdef intptr_t along = integer(dim, "dim")
+    cdef TensorImpl values, indices, detached = shallow_copy(input)
+    cdef int d = wrap_dim(along, detached.ndim)
     cdef Operand source, from_values, to_indices
-    if input.ndim and input.sizes[d] == 0:
+    if detached.ndim and detached.sizes[d] == 0:
         raise IndexError(f"{caller or name}(): Expected reduction dim {d} to have non-zero size.")
     values = reduce_tensor(op, detached, d, True, None, None)
     indices = empty(CG_INT64, values.ndim, values.sizes)
@@ -178,7 +174,7 @@ def extremum(str name, TensorImpl input not None, dim, bint keepdim=False, str c
     fill_operand(&to_indices, indices, CG_INT64, values.ndim, values.sizes)
     with nogil:
         find(op.kernel, &source, &from_values, &to_indices, detached.ndim, detached.sizes, d)
-    if not keepdim and input.ndim:
+    if not keepdim and detached.ndim:
         shape = tuple((<object>values).shape)[:d] + tuple((<object>values).shape)[d + 1:]
         return (<object>values).reshape(shape), (<object>indices).reshape(shape)
     return values, indices

@@ -1,12 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Saved-tensor hooks, and saved tensors as objects (see saved.pxd for the contract)."""
+cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 cimport cygrad._core.node as graph
 from cygrad._core.node cimport LEAF, Node, grad_mode, is_inference_suspended, refresh, with_origin, with_own_history
+from cygrad._core.sizes cimport sizes_tuple
 from cygrad._core.storage cimport dtypes, version_of, visible_version
-from cygrad._core.tensor cimport BATCHED, INFERENCE, REQUIRES_GRAD, TensorImpl, shallow_copy, sizes_tuple, special_active
+from cygrad._core.tensor cimport BATCHED, INFERENCE, REQUIRES_GRAD, TensorImpl, shallow_copy, special_active
 from cygrad._core.tracking cimport track_reachable
 
 cdef extern from *:
@@ -90,6 +92,9 @@ def set_tangent_functions(of, with_):
     tangents_of, with_tangents = of, with_
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class SavedTensor:
     """A tensor that a node keeps for its backward; `register_hooks` has it packed."""
 

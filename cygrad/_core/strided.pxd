@@ -10,4 +10,4 @@ from cygrad._core.tensor cimport TensorImpl
 cdef bint overlaps_itself(int ndim, const intptr_t* sizes, const intptr_t* strides) noexcept
 cdef TensorImpl laid_out(TensorImpl x, tuple geometry)
 cdef TensorImpl part_of(TensorImpl whole, tuple geometry)
-cdef bint lies_within(tuple geometry)
+cdef bint lies_within(tuple geometry) except -1

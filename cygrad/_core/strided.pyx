@@ -6,8 +6,8 @@ from libc.string cimport memset
 from cygrad._core.interop cimport array_of
 from cygrad._core.operands cimport copy_into, copy_of, is_dense
 from cygrad._core.rules cimport record, rule_op, wanted
-from cygrad._core.tensor cimport (TensorImpl, checked_numel, empty, empty_strided, new_tensor, offset_of, parse_sizes, sizes_tuple,
-                                  span, view_of)
+from cygrad._core.sizes cimport bytes_needed, checked_numel, integer, parse_sizes, sizes_tuple, span
+from cygrad._core.tensor cimport TensorImpl, empty, empty_strided, new_tensor, offset_of, view_of
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
 import numpy
@@ -60,7 +60,7 @@ cdef TensorImpl laid_out(TensorImpl x, tuple geometry):
     return result
 
 
-cdef bint lies_within(tuple geometry):
+cdef bint lies_within(tuple geometry) except -1:
     """Say whether the part of a geometry lies between the first and the last element of the whole."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
@@ -95,22 +95,27 @@ def as_strided(TensorImpl input not None, size, stride, storage_offset=None):
     """
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
-    cdef int ndim = parse_sizes(size, sizes), d
-    cdef intptr_t offset = offset_of(input) if storage_offset is None else storage_offset, itemsize = cg_itemsize[input.dtype_nr], needed
+    cdef int ndim = parse_sizes(size, sizes), steps = parse_sizes(stride, strides, "stride"), d
+    cdef intptr_t offset = -1 if storage_offset is None else integer(storage_offset, "storage_offset")
+    cdef intptr_t itemsize = cg_itemsize[input.dtype_nr], needed
     cdef TensorImpl result
-    if parse_sizes(stride, strides) != ndim:
-        raise RuntimeError(f"mismatch in length of strides and shape: {list(size)} and {list(stride)}")
+    if storage_offset is None:
+        offset = offset_of(input)
+    if steps != ndim:
+        raise RuntimeError(f"mismatch in length of strides and shape: {list(sizes_tuple(ndim, sizes))} and "
+                           f"{list(sizes_tuple(steps, strides))}")
     for d in range(ndim):
         if strides[d] < 0:
-            raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+            raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: "
+                               f"{list(sizes_tuple(ndim, strides))}")
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     checked_numel(ndim, sizes, itemsize)
-    needed = span(ndim, sizes, strides)
-    if needed and (needed + offset) * itemsize > <intptr_t>input.storage.nbytes:
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
-                           f"requiring a storage size of {(needed + offset) * itemsize} are out of bounds for storage of size "
-                           f"{input.storage.nbytes}")
+    needed = bytes_needed(ndim, sizes, strides, offset, itemsize)
+    if needed > <intptr_t>input.storage.nbytes:
+        raise RuntimeError(f"setStorage: sizes {list(sizes_tuple(ndim, sizes))}, strides {list(sizes_tuple(ndim, strides))}, storage "
+                           f"offset {offset}, and itemsize {itemsize} requiring a storage size of {needed} are out of bounds for "
+                           f"storage of size {input.storage.nbytes}")
     result = view_of(input, input.storage.data + offset * itemsize, ndim, sizes, strides)
     if wanted(input, None):
         record(rule_op("as_strided"), input, None, result, ((

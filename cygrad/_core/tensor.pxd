@@ -78,12 +78,7 @@ cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const 
 cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) except -1
 cdef TensorImpl shallow_copy(TensorImpl tensor)
-cdef intptr_t checked_numel(int ndim, const intptr_t* shape, intptr_t itemsize) except -1
-cdef int parse_sizes(object sizes, intptr_t* shape) except -1
-cdef tuple sizes_tuple(int ndim, const intptr_t* sizes)
 cdef bint is_unique(PyObject* object) noexcept
 cdef intptr_t offset_of(TensorImpl tensor) noexcept
-cdef intptr_t span(int ndim, const intptr_t* sizes, const intptr_t* strides) noexcept
 cdef void track(TensorImpl tensor)
 cdef int refuse_batched(TensorImpl tensor, str what) except -1
-cdef int normalize_dim(object dim, int ndim) except -1

@@ -9,20 +9,15 @@ from libc.stdlib cimport free, malloc
 from cygrad._core.node cimport Hooks, NODE_ACCUMULATES, grad_mode, gradient_edge, hooks_of, is_inference_mode, refresh
 from cygrad._core.formats cimport is_in_format
 from cygrad._core.tracking cimport track_reachable
+from cygrad._core.sizes cimport checked_numel, integer, lies_inside, sizes_tuple, span, wrap_dim
 from cygrad._core.storage cimport DType, Storage, borrow, count_change, dtypes, expose, new_storage, visible_version
-from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
+from cygrad._kernels.elementwise cimport cg_itemsize, cg_kind
 
 import warnings
 import weakref
 
-from cygrad._core.storage import OutOfMemoryError
-
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
-    Py_ssize_t PyIndex_AsSsize "PyNumber_AsSsize_t"(object value, object exception) except? -1
-
-cdef extern from *:
-    bint multiply_overflows "__builtin_mul_overflow"(intptr_t a, intptr_t b, intptr_t* product) noexcept nogil
 
 cdef extern from "type_slots.h":
     object cg_new(type kind, tuple no_arguments)
@@ -75,42 +70,6 @@ def set_tensor_type(type cls not None):
 cdef void make_untracked(type kind) noexcept:
     """Have objects of a type (not of its subclasses in Python) made untracked by the garbage collector."""
     cg_make_untracked(kind)
-
-
-cdef intptr_t checked_numel(int ndim, const intptr_t* shape, intptr_t itemsize) except -1:
-    """Return the number of elements; raise where a size is negative or the bytes do not fit an address."""
-    cdef intptr_t numel = 1, nbytes = itemsize, largest
-    cdef int d
-    for d in range(ndim):
-        if shape[d] < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {shape[d]}: {list(sizes_tuple(ndim, shape))}; "
-                               "sizes must be 0 or more")
-        # A size of 0 makes the product 0, but the strides are still made of the other sizes.
-        largest = max(shape[d], 1)
-        if multiply_overflows(nbytes, largest, &nbytes):
-            raise OutOfMemoryError(f"Storage size calculation overflowed with sizes={list(sizes_tuple(ndim, shape))} "
-                                   f"and {itemsize} bytes an element; use smaller sizes")
-        numel *= shape[d]
-    return numel
-
-
-cdef int parse_sizes(object sizes, intptr_t* shape) except -1:
-    """Read a sequence of at most 64 ints into `shape` and return its length."""
-    cdef int d = 0
-    cdef tuple items
-    items = (sizes,) if not isinstance(sizes, (tuple, list)) and hasattr(sizes, "__index__") else tuple(sizes)
-    if len(items) > MAX_DIMS:
-        raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions, got {len(items)} sizes")
-    for item in items:
-        if not hasattr(item, "__index__"):
-            raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(item).__name__} at pos {d}")
-        shape[d] = PyIndex_AsSsize(item, OverflowError)
-        d += 1
-    return d
-
-
-cdef tuple sizes_tuple(int ndim, const intptr_t* sizes):
-    return tuple([sizes[d] for d in range(ndim)])
 
 
 cdef inline bint is_dense_row_major(int ndim, const intptr_t* shape, const intptr_t* strides) noexcept nogil:
@@ -196,17 +155,6 @@ cdef TensorImpl empty_like(TensorImpl tensor, int dtype):
     return new_tensor(storage, storage.data, dtype, tensor.ndim, tensor.sizes, NULL)
 
 
-cdef intptr_t span(int ndim, const intptr_t* sizes, const intptr_t* strides) noexcept:
-    """Return how many places lie from the first element to the last."""
-    cdef intptr_t last = 0
-    cdef int d
-    for d in range(ndim):
-        if sizes[d] == 0:
-            return 0
-        last += (sizes[d] - 1) * strides[d]
-    return last + 1
-
-
 cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
     """Make a new tensor of given non-negative strides, dense in some order of the dims."""
     cdef Storage storage
@@ -216,12 +164,23 @@ cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const 
 
 
 cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* shape, const intptr_t* strides):
-    """Make a tensor over the memory of another."""
+    """Make a tensor over the memory of another; RuntimeError where it would not lie there, whatever the caller has computed."""
     cdef TensorImpl view
     refuse_batched(base, "a view of the memory")
     view = new_tensor(base.storage, data, base.dtype_nr, ndim, shape, strides)
+    if not lies_inside(view.storage.data, view.storage.nbytes, data, cg_itemsize[view.dtype_nr], ndim, view.sizes, view.strides):
+        if view.count:
+            raise outside_error(view)
+        view.data = view.storage.data       # nothing, behind the end of memory
     become_view(view, base)
     return view
+
+
+cdef object outside_error(TensorImpl view):
+    return RuntimeError(f"a view of sizes {list(sizes_tuple(view.ndim, view.sizes))} and strides "
+                        f"{list(sizes_tuple(view.ndim, view.strides))} would lie outside of the tensor's memory of "
+                        f"{view.storage.nbytes} bytes: the tensor was given other memory or another shape meanwhile, by another thread or by "
+                        "an argument's own code")
 
 
 cdef void set_share(share_function function) noexcept:
@@ -293,6 +252,9 @@ cdef class ManyDims:
 
 
 @cython.auto_pickle(False)
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class TensorImpl:
     """The memory, geometry and autograd state of a tensor: the base of `cygrad.Tensor`."""
 
@@ -331,11 +293,19 @@ cdef class TensorImpl:
 
     def size(self, dim=None):
         """Return the shape, or the size of one dim."""
-        return Size(sizes_tuple(self.ndim, self.sizes)) if dim is None else self.sizes[normalize_dim(dim, self.ndim)]
+        cdef intptr_t place
+        if dim is None:
+            return Size(sizes_tuple(self.ndim, self.sizes))
+        place = integer(dim, "dim")
+        return self.sizes[wrap_dim(place, self.ndim)]
 
     def stride(self, dim=None):
         """Return the strides in elements, or the stride of one dim."""
-        return sizes_tuple(self.ndim, self.strides) if dim is None else self.strides[normalize_dim(dim, self.ndim)]
+        cdef intptr_t place
+        if dim is None:
+            return sizes_tuple(self.ndim, self.strides)
+        place = integer(dim, "dim")
+        return self.strides[wrap_dim(place, self.ndim)]
 
     def storage_offset(self):
         """Return the place of the first element in the storage, in elements."""
@@ -583,15 +553,3 @@ cdef class TensorImpl:
     def detach(self):
         """Return a tensor of the same memory, and the same version counter, that needs no gradient."""
         return shallow_copy(self)
-
-
-cdef int normalize_dim(object dim, int ndim) except -1:
-    """Return a dim as a number from 0 on; raise IndexError where it is out of range."""
-    cdef Py_ssize_t d
-    cdef int limit = max(ndim, 1)
-    if type(dim) is not int and (not hasattr(dim, "__index__") or isinstance(dim, bool)):
-        raise TypeError(f"dim must be an int, not {type(dim).__name__}")
-    d = PyIndex_AsSsize(dim, IndexError)
-    if d < -limit or d >= limit:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {d})")
-    return d + limit if d < 0 else d

@@ -23,7 +23,8 @@ cdef extern from "operator_object.h":
     int cg_prepare_operators(const int* special_active, bint (*any_special)(PyObject**, Py_ssize_t) except -1,
                              object (*call_special)(object, object, object),
                              Py_ssize_t (*begin)(object, PyObject**, Py_ssize_t) except -1,
-                             int (*end)(Py_ssize_t) except -1) except -1
+                             int (*end)(Py_ssize_t) except -1,
+                             object (*explain)(object, object, object, object)) except -1
     object cg_new_operator(object function, object name)
     object cg_function_of "cg_function_of_operator"(object op)
 
@@ -354,4 +355,17 @@ def make_operator(str name not None, function):
     return cg_new_operator(function, name)
 
 
-cg_prepare_operators(&special_active, any_special, call_special, begin_operator, end_event)
+explanation = None
+
+
+def set_explanation(function):
+    """Set what finds the argument that an error of a call comes of; a layer above, which knows the types of arguments, brings it."""
+    global explanation
+    explanation = function
+
+
+cdef object explain_failure(object name, object error, object arguments, object keywords):
+    return None if explanation is None else explanation(name, error, arguments, keywords)
+
+
+cg_prepare_operators(&special_active, any_special, call_special, begin_operator, end_event, explain_failure)

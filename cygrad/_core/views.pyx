@@ -9,17 +9,14 @@ from libc.string cimport memcpy, memset
 from cygrad._core.formats cimport fill_strides, lies_in_order, order_of
 from cygrad._core.operands cimport copy_into, copy_of
 from cygrad._core.rules cimport record, rule_op, wanted
+from cygrad._core.sizes cimport (add_overflows, checked_numel, integer, read_dims, sizes_argument, sizes_tuple, wrap_dim)
 from cygrad._core.storage cimport dtype_number, dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, TensorImpl, checked_numel, empty, empty_strided, normalize_dim, parse_sizes,
-                                  sizes_tuple, view_of)
+from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, view_of
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind, cg_promotion
 
 from cygrad._core.formats import preserve_format
 from cygrad._core.operands import checked_out
 from cygrad._core.rules import record_rule
-
-cdef extern from "Python.h":
-    bint PyIndex_Check(object value)
 
 
 # ----- Shapes -----
@@ -63,17 +60,19 @@ cdef bint view_strides(TensorImpl x, int ndim, const intptr_t* shape, intptr_t* 
 cdef TensorImpl reshape_to(TensorImpl x, int ndim, intptr_t* shape, str rule, bint may_copy):
     """Return the elements in another shape (-1: inferred), as a view if possible."""
     cdef intptr_t strides[MAX_DIMS]
-    cdef intptr_t known = 1, size
+    cdef intptr_t known
     cdef int d, inferred = -1
     cdef TensorImpl view
     for d in range(ndim):
-        size = shape[d]
-        if size == -1 and inferred < 0:
+        if shape[d] == -1 and inferred < 0:
             inferred = d
-        elif size < 0:
-            raise RuntimeError("only one dimension can be inferred" if size == -1 else f"invalid shape dimension {size}")
-        else:
-            known *= size
+        elif shape[d] < 0:
+            raise RuntimeError("only one dimension can be inferred" if shape[d] == -1 else f"invalid shape dimension {shape[d]}")
+    if inferred >= 0:
+        shape[inferred] = 1
+    known = checked_numel(ndim, shape, cg_itemsize[x.dtype_nr])
+    if inferred >= 0:
+        shape[inferred] = -1
     if inferred >= 0 and known == 0 and x.count == 0:
         raise RuntimeError(f"cannot reshape tensor of {x.count} elements into shape {list(sizes_tuple(ndim, shape))} because the "
                            "unspecified dimension size -1 can be any value and is ambiguous")
@@ -95,17 +94,6 @@ cdef TensorImpl reshape_to(TensorImpl x, int ndim, intptr_t* shape, str rule, bi
     if wanted(x, None):
         record(rule_op(rule), x, None, view, (sizes_tuple(x.ndim, x.sizes),))
     return view
-
-
-cdef int sizes_argument(tuple arguments, dict keywords, str name, intptr_t* sizes) except -1:
-    """Read sizes given as one sequence, as several ints or by keyword."""
-    if keywords:
-        if len(keywords) > 1 or arguments or name not in keywords:
-            raise TypeError(f"unexpected keyword argument {next(iter(keywords))!r}; give the sizes by position or as {name}=")
-        return parse_sizes(keywords[name], sizes)
-    if len(arguments) == 1 and not PyIndex_Check(arguments[0]):
-        return parse_sizes(arguments[0], sizes)
-    return parse_sizes(arguments, sizes)
 
 
 def reshape(TensorImpl input not None, *shape, **keywords):
@@ -140,9 +128,10 @@ def flatten(TensorImpl input not None, start_dim=0, end_dim=-1):
     cygrad.Size([2, 12])
     """
     cdef intptr_t sizes[MAX_DIMS]
-    cdef int first = normalize_dim(start_dim, input.ndim), last = normalize_dim(end_dim, input.ndim), d, ndim = 0
+    cdef intptr_t start = integer(start_dim, "start_dim"), end = integer(end_dim, "end_dim")
+    cdef int first = wrap_dim(start, input.ndim), last = wrap_dim(end, input.ndim), d, ndim = 0
     if first > last:
-        raise RuntimeError(f"flatten() has invalid args: start_dim cannot come after end_dim, got {start_dim} and {end_dim}")
+        raise RuntimeError(f"flatten() has invalid args: start_dim cannot come after end_dim, got {start} and {end}")
     if input.ndim == 1:
         return input
     for d in range(input.ndim):
@@ -166,8 +155,8 @@ def squeeze(TensorImpl input not None, dim=None):
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
     cdef int d, ndim = 0
-    cdef object chosen = None if dim is None else {normalize_dim(item, input.ndim) for item in
-                                                   (dim if isinstance(dim, (tuple, list)) else (dim,))}
+    cdef tuple dims = read_dims(dim)
+    cdef set chosen = None if dims is None else {wrap_dim(item, input.ndim) for item in dims}
     for d in range(input.ndim):
         if input.sizes[d] != 1 or chosen is not None and d not in chosen:
             sizes[ndim], strides[ndim] = input.sizes[d], input.strides[d]
@@ -184,7 +173,8 @@ def unsqueeze(TensorImpl input not None, dim):
     """
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
-    cdef int place = normalize_dim(dim, input.ndim + 1), d
+    cdef intptr_t wanted_place = integer(dim, "dim")
+    cdef int place = wrap_dim(wanted_place, input.ndim + 1), d
     if input.ndim == MAX_DIMS:
         raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions")
     for d in range(input.ndim):
@@ -220,7 +210,7 @@ def permute(TensorImpl input not None, *dims, **keywords):
                            f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {ndim}")
     memset(inverse, 255, sizeof(inverse))
     for d in range(ndim):
-        source = normalize_dim(order[d], ndim)
+        source = wrap_dim(order[d], ndim)
         if inverse[source] >= 0:
             raise RuntimeError(f"permute(): duplicate dims are not allowed, got {list(sizes_tuple(ndim, order))}")
         inverse[source] = d
@@ -253,7 +243,8 @@ def transpose(TensorImpl input not None, dim0, dim1):
     >>> cygrad.zeros(2, 3).transpose(0, 1).shape
     cygrad.Size([3, 2])
     """
-    return transposed(input, normalize_dim(dim0, input.ndim), normalize_dim(dim1, input.ndim), "transpose")
+    cdef intptr_t first = integer(dim0, "dim0"), second = integer(dim1, "dim1")
+    return transposed(input, wrap_dim(first, input.ndim), wrap_dim(second, input.ndim), "transpose")
 
 
 def t(TensorImpl input not None):
@@ -325,7 +316,8 @@ def sum_to_size(TensorImpl input not None, *size):
     tensor([[2., 2., 2.]])
     """
     cdef intptr_t shape[MAX_DIMS]
-    cdef int ndim = sizes_argument(size, {}, "size", shape), d, leading = input.ndim - ndim
+    cdef int ndim = sizes_argument(size, {}, "size", shape), d, leading = 0
+    leading = input.ndim - ndim
     cdef list dims = list(range(leading)) if leading > 0 else []
     for d in range(ndim):
         if leading < 0 or shape[d] != 1 and shape[d] != input.sizes[leading + d]:
@@ -406,10 +398,12 @@ def cat(tensors, dim=0, *, out=None, axis=None):
     """
     if isinstance(tensors, TensorImpl):
         raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
+    if not hasattr(tensors, "__iter__"):
+        raise TypeError(f"cat(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
     cdef tuple parts = tuple(tensors)
     cdef TensorImpl part, first, result, place
     cdef intptr_t shape[MAX_DIMS]
-    cdef intptr_t start = 0
+    cdef intptr_t start = 0, joined = integer(dim if axis is None else axis, "dim")
     cdef list sizes = []
     cdef int d, along, dtype
     if not parts:
@@ -423,7 +417,7 @@ def cat(tensors, dim=0, *, out=None, axis=None):
     dtype = first.dtype_nr
     if first.ndim == 0:
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated; use stack()")
-    along = normalize_dim(dim if axis is None else axis, first.ndim)
+    along = wrap_dim(joined, first.ndim)
     memcpy(shape, first.sizes, first.ndim * sizeof(intptr_t))
     shape[along] = 0
     for k, part in enumerate(parts):
@@ -437,7 +431,8 @@ def cat(tensors, dim=0, *, out=None, axis=None):
             if d != along and part.sizes[d] != shape[d]:
                 raise RuntimeError(f"Sizes of tensors must match except in dimension {along}. Expected size {shape[d]} but got size "
                                    f"{part.sizes[d]} for tensor number {k} in the list.")
-        shape[along] += part.sizes[along]
+        if add_overflows(shape[along], part.sizes[along], &shape[along]):
+            raise RuntimeError(f"cat(): the sizes in dim {along} add up to 2**63 or more")
         sizes.append(part.sizes[along])
     parts = tuple([convert(part, dtypes[dtype]) for part in parts])
     result = empty(dtype, first.ndim, shape)
@@ -450,8 +445,3 @@ def cat(tensors, dim=0, *, out=None, axis=None):
         start += part.sizes[along]
     record_rule("cat", parts, result, (sizes, along))
     return result if out is None else checked_out(out, result)
-
-
-def normalized_dim(dim, int ndim):
-    """Return a dim as a number from 0 on; IndexError where it is out of range."""
-    return normalize_dim(dim, ndim)

@@ -9,11 +9,9 @@ from libc.stdlib cimport free, malloc
 
 from cygrad._core.operands cimport Value, broadcast
 from cygrad._core.rules cimport record, rule_op, wanted
-from cygrad._core.tensor cimport TensorImpl, normalize_dim, sizes_tuple, view_of
+from cygrad._core.sizes cimport checked_numel, integer, multiply_overflows, sizes_tuple, wrap_dim
+from cygrad._core.tensor cimport TensorImpl, view_of
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
-
-cdef extern from "Python.h":
-    Py_ssize_t PyNumber_AsSsize_t(object value, object exception) except? -1
 
 
 def diagonal(TensorImpl input not None, offset=0, dim1=0, dim2=1):
@@ -25,17 +23,19 @@ def diagonal(TensorImpl input not None, offset=0, dim1=0, dim2=1):
     """
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
-    cdef int first = normalize_dim(dim1, input.ndim), second = normalize_dim(dim2, input.ndim), d, ndim = 0
-    cdef Py_ssize_t above = PyNumber_AsSsize_t(offset, OverflowError)
+    cdef intptr_t above = integer(offset, "offset"), of_rows = integer(dim1, "dim1"), of_columns = integer(dim2, "dim2"), length
+    cdef int first = wrap_dim(of_rows, input.ndim), second = wrap_dim(of_columns, input.ndim), d, ndim = 0
     cdef char* data = input.data
-    cdef intptr_t length
     if input.ndim < 2 or first == second:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}: a diagonal runs through two dims")
+        raise RuntimeError(f"diagonal dimensions cannot be identical {of_rows}, {of_columns}: a diagonal runs through two dims")
     for d in range(input.ndim):
         if d != first and d != second:
             sizes[ndim], strides[ndim] = input.sizes[d], input.strides[d]
             ndim += 1
-    length = min(input.sizes[first], input.sizes[second] - above) if above >= 0 else min(input.sizes[first] + above, input.sizes[second])
+    if above >= 0:      # neither difference overflows
+        length = min(input.sizes[first], input.sizes[second] - above)
+    else:
+        length = min(input.sizes[first] + above, input.sizes[second])
     length = max(length, 0)
     if length:
         data += (above * input.strides[second] if above >= 0 else -above * input.strides[first]) * cg_itemsize[input.dtype_nr]
@@ -56,8 +56,8 @@ def unfold(TensorImpl input not None, dimension, size, step):
     """
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
-    cdef int along = normalize_dim(dimension, input.ndim), d
-    cdef Py_ssize_t width = PyNumber_AsSsize_t(size, OverflowError), apart = PyNumber_AsSsize_t(step, OverflowError)
+    cdef intptr_t wanted_dim = integer(dimension, "dimension"), width = integer(size, "size"), apart = integer(step, "step")
+    cdef int along = wrap_dim(wanted_dim, input.ndim), d
     cdef intptr_t there = input.sizes[along] if input.ndim else 1
     if input.ndim == MAX_DIMS:
         raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions")
@@ -71,7 +71,10 @@ def unfold(TensorImpl input not None, dimension, size, step):
         sizes[d], strides[d] = input.sizes[d], input.strides[d]
     strides[input.ndim], sizes[input.ndim] = input.strides[along] if input.ndim else 1, width
     if input.ndim:
-        sizes[along], strides[along] = (there - width) // apart + 1, apart * input.strides[along]
+        sizes[along] = (there - width) // apart + 1
+        if multiply_overflows(apart, input.strides[along], &strides[along]):
+            strides[along] = 1          # of one window
+        checked_numel(input.ndim + 1, sizes, cg_itemsize[input.dtype_nr])
     cdef TensorImpl result = view_of(input, input.data, input.ndim + 1, sizes, strides)
     if wanted(input, None):
         record(rule_op("unfold"), input, None, result, (sizes_tuple(input.ndim, input.sizes), along, width, apart))

@@ -1,0 +1,96 @@
+"""Calls of public functions as data: what the samples of the rules call, with all arguments, to be called again with others."""
+
+import functools
+import inspect
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+import samples
+from cygrad._core.aliases import byte_offset, storage_bytes
+from cygrad._core.sizes import extent
+
+
+def callables(owner):
+    """Return the public functions of the package, or of a class, by name."""
+    found = {name: getattr(owner, name) for name in dir(owner) if not name.startswith("_")}
+    return {name: thing for name, thing in found.items() if callable(thing) and not isinstance(thing, type)}
+
+
+@functools.cache
+def recorded_calls():
+    """Return (owner, name, arguments, keywords) of the calls that the samples of the rules make, one for each kind of arguments."""
+    calls, seen, inside = [], set(), []
+
+    def recording(owner, name, function):
+        def call(*arguments, **keywords):
+            kind = (owner, name, tuple(map(type, arguments)), tuple(keywords))
+            if not inside and kind not in seen:
+                seen.add(kind)
+                calls.append((owner, name, arguments, keywords))
+            inside.append(name)
+            try:
+                return function(*arguments, **keywords)
+            finally:
+                inside.pop()
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patch:
+        for owner in (cg.Tensor, cg):
+            for name, function in callables(owner).items():
+                static = isinstance(inspect.getattr_static(owner, name), staticmethod)
+                patch.setattr(owner, name, (staticmethod if static else lambda f: f)(recording(owner, name, function)))
+        for _, _, call, shapes in samples.rule_cases():
+            call(*map(cg.tensor, samples.rule_operands(shapes)))
+    return calls
+
+
+# ----- Arguments within arguments -----
+def places(value, path=()):
+    """Yield (path, value) of an argument and of all that it holds: items of sequences and dicts, ends of slices."""
+    yield path, value
+    if isinstance(value, tuple | list):
+        for k, item in enumerate(value):
+            yield from places(item, (*path, k))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from places(item, (*path, key))
+    elif isinstance(value, slice):
+        for end in ("start", "stop", "step"):
+            yield (*path, end), getattr(value, end)
+
+
+def replaced(value, path, other):
+    """Return an argument with what is at a path replaced."""
+    if not path:
+        return other
+    first, *rest = path
+    if isinstance(value, slice):
+        return slice(*(other if end == first else getattr(value, end) for end in ("start", "stop", "step")))
+    if isinstance(value, dict):
+        return value | {first: replaced(value[first], rest, other)}
+    return type(value)([replaced(item, rest, other) if k == first else item for k, item in enumerate(value)])
+
+
+def copied(value):
+    """Return an argument with fresh copies of the tensors in it."""
+    if isinstance(value, cg.Tensor):
+        return value.detach().clone()
+    if isinstance(value, tuple | list) and type(value) in (tuple, list):
+        return type(value)(map(copied, value))
+    return {key: copied(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def tensors_in(value):
+    return [item for _, item in places(value) if isinstance(item, cg.Tensor)]
+
+
+# ----- Where tensors lie -----
+def lies_inside(tensor):
+    """Say whether all elements lie in the tensor's memory, and numel is the product of the sizes."""
+    needed = extent(tensor.itemsize, tuple(tensor.shape), tensor.stride())
+    begin = byte_offset(tensor)
+    product = int(np.prod([0] if 0 in tensor.shape else [1, *tensor.shape], dtype=object))
+    return begin >= 0 and begin + needed <= storage_bytes(tensor).numel() and product == tensor.numel()

@@ -13,6 +13,7 @@ from cygrad._core.creation import arange_into, empty_tensor, fill_value
 from cygrad._core.formats import check_layout
 from cygrad._core.interop import from_array
 from cygrad._core.levels import refuse_special
+from cygrad._core.sizes import index_argument
 from cygrad._core.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.transforms import make_operator
@@ -365,6 +366,9 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
     for value in (start, end, step):
         if not isinstance(value, int | float):
             raise TypeError(f"arange(): arguments must be numbers, not {type(value).__name__}")
+    for name, value in (("start", start), ("end", end), ("step", step)):
+        if isinstance(value, int):
+            index_argument(int(value), name)
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not all(np.isfinite((start, end, step))):

@@ -9,8 +9,9 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from cygrad._core.indexing import check_views
+from cygrad._core.sizes import normalized_dim
 from cygrad._core.tensor import TensorImpl
-from cygrad._core.views import normalized_dim
 from cygrad.operators import checked_tensor, publish
 
 
@@ -36,7 +37,8 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[An
         if cuts <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {cuts}")
         least, more = divmod(size, cuts)
-        parts = [slice(0)] * cuts       # at once, so that a senseless number is out of memory, not out of time
+        check_views(cuts)
+        parts = [slice(0)] * cuts
         for number in range(cuts):
             start = number * least + min(number, more)
             parts[number] = slice(start, start + least + (number < more))

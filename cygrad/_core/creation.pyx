@@ -6,7 +6,7 @@ from libc.string cimport memset
 
 from cygrad._core.formats cimport order_of
 from cygrad._core.operands cimport Value, copy_into, empty_for, number_of, to_value
-from cygrad._core.sizes cimport parse_sizes
+from cygrad._core.sizes cimport integer, parse_sizes
 from cygrad._core.storage cimport dtype_number
 from cygrad._core.tensor cimport TensorImpl, empty
 from cygrad._core.views cimport empty_in_order
@@ -50,8 +50,7 @@ def arange_into(TensorImpl tensor not None, start, step):
     cdef double real_start, real_step
     cdef long long first, increment
     if cg_kind[tensor.dtype_nr] == b"i" or isinstance(start, int) and isinstance(step, int):
-        start, step = int(start), int(step)
-        first, increment = start, step
+        first, increment = integer(int(start), "start"), integer(int(step), "step")
         exact = tensor if tensor.dtype_nr == CG_INT64 else empty(CG_INT64, 1, tensor.sizes)
         for k in range(tensor.count):
             (<long long*>exact.data)[k] = first + k * increment

@@ -8,6 +8,7 @@ cdef extern from "type_slots.h":
 
 
 @cython.final
+@cython.binding(False)
 cdef class MemoryFormat:
     """The order in which dims lie in memory, such as `cygrad.channels_last`."""
     cdef readonly str name
@@ -21,6 +22,7 @@ cdef class MemoryFormat:
 
 
 @cython.final
+@cython.binding(False)
 cdef class Layout:
     """The way in which a tensor keeps its elements: `cygrad.strided`, the only one, has all of them in memory."""
 

@@ -5,6 +5,7 @@ Basic indices (int, slice, None, ...) give views; index arrays and masks are loo
 The functions are the methods of Tensor too: their first argument is the tensor.
 """
 from cpython.bool cimport PyBool_Check
+from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.object cimport PyObject
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Check, PySlice_Unpack
 from libc.stdint cimport intptr_t
@@ -14,7 +15,7 @@ from cygrad._core.inplace cimport as_before, check_in_place, cut_history, record
 from cygrad._core.interop cimport array_of, tensor_of_array
 from cygrad._core.operands cimport Value, copy_into, number_of, to_value
 from cygrad._core.rules cimport RuleOp, record, record_outputs, rule_op, wanted
-from cygrad._core.sizes cimport integer, multiply_overflows, parse_sizes, sequence_items, sizes_tuple, wrap_dim
+from cygrad._core.sizes cimport integer, multiply_overflows, parse_sizes, sequence_items, sizes_tuple, wrap_dim, written
 from cygrad._core.storage cimport count_change, dtypes
 from cygrad._core.tensor cimport CREATED, CREATED_MULTIPLE, TensorImpl, empty, needs_grad, tensor_type, view_of
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
@@ -26,7 +27,6 @@ import numpy
 from cygrad._core.storage import OutOfMemoryError
 
 cdef extern from "Python.h":
-    Py_ssize_t PyNumber_AsSsize_t(object value, object exception) except? -1
     bint PyIndex_Check(object value)
     object PyNumber_Index(object value)     # an exact int
     ctypedef struct PySliceObject:
@@ -112,7 +112,7 @@ cdef TensorImpl basic_view(TensorImpl x, tuple key):
     cdef intptr_t strides[2 * MAX_DIMS]
     cdef Py_ssize_t index, start, stop, step, length
     cdef char* data = x.data
-    cdef int d = 0, ndim = 0, consumed = 0, ellipses = 0, itemsize = cg_itemsize[x.dtype_nr]
+    cdef int d = 0, ndim = 0, consumed = 0, ellipses = 0, overflow = 0, itemsize = cg_itemsize[x.dtype_nr]
     if len(key) > MAX_DIMS:
         raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
     for item in key:
@@ -153,9 +153,9 @@ cdef TensorImpl basic_view(TensorImpl x, tuple key):
                 ndim += 1
                 d += 1
         else:
-            index = PyNumber_AsSsize_t(item, IndexError)
-            if index < -x.sizes[d] or index >= x.sizes[d]:
-                raise IndexError(f"index {index} is out of bounds for dimension {d} with size {x.sizes[d]}")
+            index = PyLong_AsLongLongAndOverflow(item, &overflow)
+            if overflow or index < -x.sizes[d] or index >= x.sizes[d]:
+                raise IndexError(f"index {written(item)} is out of bounds for dimension {d} with size {x.sizes[d]}")
             data += (index + x.sizes[d] if index < 0 else index) * x.strides[d] * itemsize
             d += 1
     while d < x.ndim:
@@ -428,7 +428,7 @@ def select(TensorImpl input not None, dim, index):
     return get_item(input, (slice(None),) * d + (place,))
 
 
-cdef int check_views(intptr_t count) except -1:
+cpdef int check_views(count) except -1:
     """Refuse a number of views that only a tensor which repeats its elements has, or a senseless argument asks for."""
     if count > MOST_VIEWS:
         raise OutOfMemoryError(f"{count} views at once do not fit into memory: at most {MOST_VIEWS} are made; use larger parts")

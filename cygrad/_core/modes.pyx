@@ -3,12 +3,14 @@
 
 Leaving allocates nothing and runs no Python code, so it happens even where memory has run out or Ctrl-C arrives just then.
 """
+cimport cython
 from cygrad._core.node cimport SUSPENDED, exchange_inference_mode, grad_mode
 
 cdef enum:
     AS_IT_IS = -1
 
 
+@cython.binding(False)
 cdef class RecordingMode:
     """Sets modes on entry and what was before on exit; an object that is entered may be entered again."""
     cdef int grad

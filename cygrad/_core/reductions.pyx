@@ -71,20 +71,23 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     cdef Operand operand
     cdef TensorImpl result, kept
     cdef bint recorded
-    cdef tuple dims = read_dims(dim) or None
+    cdef bint single = type(dim) is int
+    cdef tuple dims = None if dim is None or single else read_dims(dim) or None
     if dtype is not None and dtype_number(dtype) != x.dtype_nr:
         x = (<object>x).to(dtype)
     if op.floats_only and cg_kind[x.dtype_nr] != b"f":
         raise RuntimeError(f"{op.row.refusal} Got: {dtypes[x.dtype_nr].name}; convert it first, or give dtype=")
     # The common case first: all of a few elements.
     if (x.flags & CONTIGUOUS and 0 < x.count <= BLOCK and not keepdim and dtype is None and out is None
-            and (dims is None or x.ndim == 1 and len(dims) == 1 and -1 <= <intptr_t>dims[0] < 1)):
+            and (dims is None and not single or single and x.ndim == 1 and (dim == 0 or dim == -1))):
         result = empty(op.kernel.out_dtype[x.dtype_nr], 0, NULL)
         settle()
         run_small(op.kernel, x.dtype_nr, x.data, x.count, result.data)
         if op.rule is not None and wanted(x, None):
-            record(op.rule, x, None, result, params_of(op.rule, x, dims, x.count))
+            record(op.rule, x, None, result, params_of(op.rule, x, (dim,) if single else dims, x.count))
         return result
+    if single:
+        dims = (integer(dim, "dim"),)
     fill_mask(dims, x.ndim, mask)
     if op.needs_elements and x.count == 0 and dims is None:
         raise RuntimeError(f"{op.name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "

@@ -34,6 +34,7 @@ cdef void set_to(PyObject** place, object value):
     Py_XDECREF(old)
 
 
+@cython.binding(False)
 cdef class HookPair:
     """Has what is saved in this thread packed by a pair of hooks, from entry to exit; leaving allocates nothing, so it always happens."""
     cdef public object pack_hook, unpack_hook

@@ -7,6 +7,7 @@ from libc.stdint cimport intptr_t
 
 # ----- Reading arguments: may run code of the user -----
 cdef intptr_t integer(object value, str argument) except? -1
+cdef str written(object number)
 cdef tuple sequence_items(object sequence, str argument)
 cdef tuple read_dims(object dims, str argument=*)
 cdef int parse_sizes(object sizes, intptr_t* shape, str argument=*) except -1

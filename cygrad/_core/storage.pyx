@@ -22,6 +22,7 @@ class OutOfMemoryError(MemoryError, RuntimeError):
 
 
 @cython.final
+@cython.binding(False)
 cdef class DType:
     """The type of a tensor's elements, such as `cygrad.float32`."""
 

@@ -179,8 +179,8 @@ cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* s
 cdef object outside_error(TensorImpl view):
     return RuntimeError(f"a view of sizes {list(sizes_tuple(view.ndim, view.sizes))} and strides "
                         f"{list(sizes_tuple(view.ndim, view.strides))} would lie outside of the tensor's memory of "
-                        f"{view.storage.nbytes} bytes: the tensor was given other memory or another shape meanwhile, by another thread or by "
-                        "an argument's own code")
+                        f"{view.storage.nbytes} bytes: the tensor was given other memory or another shape meanwhile, by another thread or "
+                        "by an argument's own code")
 
 
 cdef void set_share(share_function function) noexcept:

@@ -25,8 +25,12 @@ def _integers(value: Any) -> tuple[int, ...]:
     return tuple(map(operator.index, value if isinstance(value, tuple | list) else (value,)))
 
 
-def _spread(sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return integers that were given one by one or as one sequence."""
+def _spread(sizes: tuple[Any, ...], by_name: Any = None) -> tuple[int, ...]:
+    """Return integers that were given one by one, as one sequence, or by the parameter's name."""
+    if by_name is not None:
+        if sizes:
+            raise TypeError(f"the integers were given twice: as {sizes} and by keyword as {by_name}")
+        return _integers(by_name)
     return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], tuple | list) else sizes
 
 
@@ -265,7 +269,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
 
 
 # ----- Repetition -----
-def repeat(input: Any, *repeats: Any) -> Any:
+def repeat(input: Any, *counts: Any, repeats: Any = None) -> Any:
     """Copy with the elements repeated along each dim; more numbers than dims add dims in front.
 
     >>> import cygrad
@@ -274,9 +278,9 @@ def repeat(input: Any, *repeats: Any) -> Any:
             [1, 2, 1, 2]])
     """
     checked_tensor("repeat", input)
-    if not repeats:
+    if not counts and repeats is None:
         raise TypeError('repeat() missing 1 required positional arguments: "repeats"')
-    counts = _spread(repeats)
+    counts = _spread(counts, repeats)
     if len(counts) < input.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: "
                            f"{len(counts)} and {input.ndim}")
@@ -292,18 +296,18 @@ def repeat(input: Any, *repeats: Any) -> Any:
     return record_rule("repeat", (input,), unrecorded(compute), (tuple(input.shape), tuple(counts)))
 
 
-def tile(input: Any, *dims: Any) -> Any:
+def tile(input: Any, *counts: Any, dims: Any = None) -> Any:
     """Copy with the elements repeated along the last dims, as NumPy's tile.
 
     >>> import cygrad
     >>> cygrad.tile(cygrad.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
     """
-    counts = _spread(dims)
-    return repeat(input, (1,) * (checked_tensor("tile", input).ndim - len(counts)) + tuple(counts))
+    counts = _spread(counts, dims)
+    return repeat(input, repeats=(1,) * (checked_tensor("tile", input).ndim - len(counts)) + tuple(counts))
 
 
-def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
+def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
     """Copy with each slice along `dim` (default: each element) repeated in place, `repeats` times or as often as a vector says.
 
     With `repeats` alone, a vector: the index that does so.
@@ -312,6 +316,8 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     >>> cygrad.repeat_interleave(cygrad.tensor([1, 2]), 2)
     tensor([1, 1, 2, 2])
     """
+    if input is None:
+        input, repeats = repeats, None
     checked_tensor("repeat_interleave", input)
     if repeats is None:
         return from_array(np.repeat(np.arange(input.numel()), _counts(input)))
@@ -347,7 +353,7 @@ def _counts(repeats: Any) -> np.ndarray:
 
 
 # ----- Turning -----
-def flip(input: Any, *dims: Any) -> Any:
+def flip(input: Any, *places: Any, dims: Any = None) -> Any:
     """Copy with the order of elements reversed along dims.
 
     >>> import cygrad
@@ -355,7 +361,7 @@ def flip(input: Any, *dims: Any) -> Any:
     tensor([2, 1, 0])
     """
     checked_tensor("flip", input)
-    chosen = _distinct_dims(_spread(dims), input.ndim)
+    chosen = _distinct_dims(_spread(places, dims), input.ndim)
     turned = np.flip(to_array(input), chosen) if input.ndim else to_array(input)
     return record_rule("flip", (input,), from_array(turned.copy()), (chosen,))
 
@@ -509,7 +515,8 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
     return _part_written(input, src, lambda x: x.select(dim, index), "select_scatter", (key,))
 
 
-def slice_scatter(input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+def slice_scatter(input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *,
+                  out: Any = None) -> Any:
     """Copy of `input` with `src` in a slice of `dim`.
 
     >>> import cygrad
@@ -517,7 +524,7 @@ def slice_scatter(input: Any, src: Any, dim: int = 0, start: int | None = None, 
     tensor([0., 1., 1., 0.])
     """
     key = (slice(None),) * normalized_dim(dim, checked_tensor("slice_scatter", input).ndim) + (slice(start, end, step),)
-    return _part_written(input, src, lambda x: x[key], "slice_scatter", (key,))
+    return delivered(_part_written(input, src, lambda x: x[key], "slice_scatter", (key,)), out)
 
 
 def _fold(windows: Any, shape: tuple[int, ...], dim: int, size: int, step: int) -> Any:

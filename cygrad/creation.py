@@ -324,7 +324,7 @@ def _dtype_of_value(value: Any) -> DType:
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
-         out: Any = None, layout: Any = None) -> Any:
+         out: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
     """Return a tensor full of one number, of its dtype unless another is given.
 
     >>> import cygrad
@@ -348,7 +348,7 @@ def full_like(input: Any, fill_value: Any, **keywords: Any) -> Any:
 
 
 def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, device: str | Device | None = None,
-           requires_grad: bool = False, out: Any = None, layout: Any = None) -> Any:
+           requires_grad: bool = False, out: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
     """Return the numbers from `start` (default 0) up to but without `end`, in steps of `step`.
 
     int64 where all three are ints, else the default dtype. RuntimeError for a step of 0 or of the wrong sign.
@@ -389,7 +389,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
 
 
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
-             out: Any = None, layout: Any = None) -> Any:
+             out: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
     """Return `steps` evenly spaced numbers from `start` to `end`, both included.
 
     >>> import cygrad
@@ -407,7 +407,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: str
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
-        out: Any = None, layout: Any = None) -> Any:
+        out: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
     """Return a matrix with ones on the diagonal and zeros elsewhere, n x n or n x m.
 
     >>> import cygrad
@@ -426,7 +426,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: str | Device
 
 def _triangle_indices(name: str, side: str, holds: Callable[..., Any], example: str) -> Callable[..., Any]:
     def function(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: str | Device | None = None,
-                 layout: Any = None) -> Any:
+                 requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
         for word, size in (("row", row), ("col", col), ("offset", offset)):
             if not hasattr(size, "__index__") or isinstance(size, bool):
                 raise TypeError(f"{name}(): argument '{word}' must be int, not {type(size).__name__}")
@@ -438,7 +438,7 @@ def _triangle_indices(name: str, side: str, holds: Callable[..., Any], example: 
             raise NotImplementedError(f"\"{name}\" not implemented for '{wanted.name}': indices are int64 or int32")
         offset = min(max(offset, -row), col)       # what lies beyond the matrix makes no difference
         places = np.nonzero(holds(np.arange(row)[:, None] + offset, np.arange(col)))
-        return from_array(np.array(places, wanted.name))
+        return finished(from_array(np.array(places, wanted.name)), requires_grad)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (f"Return the places {side} the diagonal of a matrix, row by row: row numbers, then column numbers.\n\n"

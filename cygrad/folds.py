@@ -266,7 +266,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     ends = [end for end in (prepend, append) if end is not None]
     if any(end.ndim != input.ndim for end in ends):
         raise RuntimeError("diff expects prepend or append to be the same dimension as input")
-    result = functions["cat"]([part for part in (prepend, input, append) if part is not None], d) if ends else input
+    result = functions["cat"]([part for part in (prepend, input, append) if part is not None], d) if ends and n else input
     for _ in range(min(n, result.shape[d])):
         size = max(result.shape[d], 1)
         later, earlier = result.narrow(d, min(1, result.shape[d]), size - 1), result.narrow(d, 0, size - 1)

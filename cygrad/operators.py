@@ -88,10 +88,11 @@ def _selecting(name: str, plain: Callable[..., Any], rows: dict[Any, Callable[..
 
 
 def _from_rows() -> None:
-    simple = {1: (_factories.make_unary, _factories.make_unary_in_place), 2: (_factories.make_binary, _factories.make_binary_in_place)}
+    simple = {("input",): (_factories.make_unary, _factories.make_unary_in_place),
+              ("input", "other"): (_factories.make_binary, _factories.make_binary_in_place)}
     for name, row in ELEMENTWISE.items():
         op = dispatch.ops[name]
-        make, make_in_place = simple.get(len(op.arguments) if not row.params else 0, (_general, _general_in_place))
+        make, make_in_place = simple.get(op.arguments, (_general, _general_in_place))
         functions[name] = make(op)
         if row.in_place:
             in_place_methods[name + "_"] = make_in_place(op)
@@ -205,7 +206,15 @@ def _rearranging(name: str) -> Callable[..., Any]:
 
 for _name in ("transpose", "t", "squeeze", "unsqueeze", "as_strided"):
     in_place_methods[_name + "_"] = _rearranging(_name)
-in_place_methods["swapaxes_"] = in_place_methods["swapdims_"] = in_place_methods["transpose_"]
+in_place_methods["swapdims_"] = in_place_methods["transpose_"]
+
+
+def swapaxes_(self: Any, axis0: int, axis1: int) -> Any:
+    """Do as `swapaxes` does, in place: the tensor takes on the view's sizes, strides and history."""
+    return in_place_methods["transpose_"](self, axis0, axis1)
+
+
+in_place_methods["swapaxes_"] = swapaxes_
 
 
 # ----- Selection and comparison -----
@@ -311,7 +320,12 @@ def round_(self: Any, *, decimals: int = 0) -> Any:
     return apply_in_place(round, self, decimals=decimals)
 
 
-in_place_methods.update(nan_to_num_=nan_to_num_, round_=round_)
+def logit_(self: Any, eps: float | None = None) -> Any:
+    """Replace elements by the logarithm of the odds, in place; see `logit`."""
+    return apply_in_place(logit, self, eps)
+
+
+in_place_methods.update(nan_to_num_=nan_to_num_, round_=round_, logit_=logit_)
 _round, _logit = functions["round"], functions["logit"]
 
 

@@ -55,14 +55,14 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = Fal
 
 
 @numpy_names
-def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Any = None) -> Any:
     """Places of the elements along `dim` in their order; see `sort`.
 
     >>> import cygrad
     >>> cygrad.argsort(cygrad.tensor([3., 1., 2.]))
     tensor([1, 2, 0])
     """
-    return sort(checked_tensor("argsort", input).detach(), dim, descending).indices
+    return delivered(sort(checked_tensor("argsort", input).detach(), dim, descending).indices, out)
 
 
 def msort(input: Any, *, out: Any = None) -> Any:

@@ -16,7 +16,20 @@ from cygrad.operators import checked_tensor, publish
 
 
 # ----- Views -----
-def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+def _cuts(name: str, *given: Any) -> Any:
+    """Return what one of several parameters says: a number of sections, or indices."""
+    chosen = [value for value in given if value is not None]
+    if len(chosen) != 1:
+        raise TypeError(f"{name}() {'missing 1 required positional argument' if not chosen else 'takes one'}: sections or indices")
+    if not isinstance(chosen[0], TensorImpl):
+        return chosen[0]
+    if chosen[0].dtype.kind != "i":
+        raise RuntimeError(f"{name} expected tensor_indices_or_sections to have dtype of long, but got {chosen[0].dtype}")
+    return chosen[0].tolist()
+
+
+def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, sections: Any = None, indices: Any = None,
+                 tensor_indices_or_sections: Any = None) -> tuple[Any, ...]:
     """Views of parts along `dim`: so many of nearly one size, or cut at the indices in a tuple or tensor.
 
     >>> import cygrad
@@ -28,7 +41,7 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[An
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     d = normalized_dim(dim, input.ndim)
     size = input.shape[d]
-    cuts = indices_or_sections.tolist() if isinstance(indices_or_sections, TensorImpl) else indices_or_sections
+    cuts = _cuts("tensor_split", indices_or_sections, sections, indices, tensor_indices_or_sections)
     if isinstance(cuts, tuple | list):
         bounds = [0, *cuts, size]
         parts = [slice(start, stop) for start, stop in itertools.pairwise(bounds)]
@@ -46,16 +59,17 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[An
 
 
 def _split_along(name: str, least: int, place: int) -> Callable[..., Any]:
-    def function(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
+    def function(input: Any, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> tuple[Any, ...]:
         checked_tensor(name, input)
+        cuts = _cuts(name, indices_or_sections, sections, indices)
         if input.ndim < least:
             raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} "
                                "dimensions!")
         dim = 0 if input.ndim == 1 else place
-        if isinstance(indices_or_sections, int) and (not indices_or_sections or input.shape[dim] % indices_or_sections):
+        if isinstance(cuts, int) and (not cuts or input.shape[dim] % cuts):
             raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {input.shape[dim]} "
-                               f"is not divisible by the split_size {indices_or_sections}!")
-        return tensor_split(input, indices_or_sections, dim)
+                               f"is not divisible by the split_size {cuts}!")
+        return tensor_split(input, cuts, dim)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (f"Views of parts along dim {place}; see `tensor_split`, but sections are of one size.\n\n"

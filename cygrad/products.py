@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from cygrad._core.rules import record_rule
 from cygrad._core.sizes import normalized_dim
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.windows import broadcast_shape
-from cygrad.operators import checked_tensor, delivered, functions, named, normalized_dims, numpy_names, overwriting, publish, unrecorded
+from cygrad.operators import checked_tensor, delivered, functions, normalized_dims, numpy_names, overwriting, publish, unrecorded
 
 
 def _check_dims(message: str, tensor: Any, ndim: int) -> None:
@@ -131,24 +130,41 @@ def _plus(input: Any, beta: Any, product: Any, alpha: Any) -> Any:
     return product + (input if beta == 1 else input * beta)
 
 
-def _adding_matrices(name: str, ndim: int, product: str, words: tuple[str, str], sentence: str) -> Callable[..., Any]:
-    def function(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-        checked_tensor(name, input)
-        for word, matrix in zip(words, (mat1, mat2), strict=True):
-            _check_dims(f"{word} must be a {'matrix' if ndim == 2 else '3D tensor'}, got {{}}-D tensor", matrix, ndim)
-        if ndim == 3 and tuple(mat2.shape[:2]) != (mat1.shape[0], mat1.shape[2]):
-            raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{mat1.shape[0]}, {mat1.shape[2]}] but "
-                               f"got: {list(mat2.shape[:2])}.")
-        _check_same_dtype(name, input, mat2)
-        result = unrecorded(lambda: _plus(input, beta, functions[product](mat1.detach(), mat2.detach()), alpha))
-        return delivered(record_rule(name, (input, mat1, mat2), result, (beta, tuple(input.shape), alpha)), out)
+def _add_product(name: str, words: tuple[str, str], input: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any) -> Any:
+    """Return beta * input + alpha * (a @ b); `words`: what the function calls a and b."""
+    checked_tensor(name, input)
+    ndim = 2 if name == "addmm" else 3
+    for word, matrix in zip(words, (a, b), strict=True):
+        _check_dims(f"{word} must be a {'matrix' if ndim == 2 else '3D tensor'}, got {{}}-D tensor", matrix, ndim)
+    if ndim == 3 and tuple(b.shape[:2]) != (a.shape[0], a.shape[2]):
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but "
+                           f"got: {list(b.shape[:2])}.")
+    _check_same_dtype(name, input, b)
+    product = functions["mm" if ndim == 2 else "bmm"]
+    result = unrecorded(lambda: _plus(input, beta, product(a.detach(), b.detach()), alpha))
+    return delivered(record_rule(name, (input, a, b), result, (beta, tuple(input.shape), alpha)), out)
 
-    return named(function, name, f"{sentence}, `beta * input + alpha * (mat1 @ mat2)`; the input broadcasts.\n\n"
-                 f">>> import cygrad\n>>> x = cygrad.ones({', '.join(['1'] * ndim)})\n>>> cygrad.{name}(x, x, x).item()\n2.0\n")
+
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """Sum with a product of matrices, `beta * input + alpha * (mat1 @ mat2)`; the input broadcasts.
+
+    >>> import cygrad
+    >>> x = cygrad.ones(1, 1)
+    >>> cygrad.addmm(x, x, x).item()
+    2.0
+    """
+    return _add_product("addmm", ("mat1", "mat2"), input, mat1, mat2, beta, alpha, out)
 
 
-addmm = _adding_matrices("addmm", 2, "mm", ("mat1", "mat2"), "Sum with a product of matrices")
-baddbmm = _adding_matrices("baddbmm", 3, "bmm", ("batch1", "batch2"), "Sum with products of two batches of matrices")
+def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """Sum with products of two batches of matrices, `beta * input + alpha * (batch1 @ batch2)`; the input broadcasts.
+
+    >>> import cygrad
+    >>> x = cygrad.ones(1, 1, 1)
+    >>> cygrad.baddbmm(x, x, x).item()
+    2.0
+    """
+    return _add_product("baddbmm", ("batch1", "batch2"), input, batch1, batch2, beta, alpha, out)
 
 
 def _sum_with(input: Any, beta: Any, product: Any, alpha: Any) -> Any:

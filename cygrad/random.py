@@ -216,6 +216,8 @@ def rand(
     dtype: DType | None = None,
     device: Device | str | None = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return a tensor of numbers drawn uniformly from [0, 1).
 
@@ -249,6 +251,8 @@ def randn(
     dtype: DType | None = None,
     device: Device | str | None = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return a tensor of numbers drawn from the normal distribution with mean 0 and standard deviation 1.
 
@@ -273,6 +277,8 @@ def randint(
     dtype: DType | None = None,
     device: Device | str | None = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return a tensor of integers drawn uniformly from `low` to `high - 1`; `randint(high, size)` starts at 0.
 
@@ -305,6 +311,8 @@ def randperm(
     dtype: DType | None = None,
     device: Device | str | None = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return the integers from 0 to `n - 1` in random order.
 
@@ -333,6 +341,8 @@ def normal(
     dtype: DType | None = None,
     device: Device | str | None = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return numbers drawn from normal distributions: one for each element of `mean` and `std`, or one for all of `size`.
 
@@ -423,6 +433,9 @@ def rand_like(
     dtype: DType | None = None,
     device: Device | str | None = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Return `rand` with the shape and, unless given, the dtype of `input`."""
     return drawn_like(input, uniform, _stream(generator, rng), dtype, device, requires_grad)
@@ -436,6 +449,9 @@ def randn_like(
     dtype: DType | None = None,
     device: Device | str | None = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Return `randn` with the shape and, unless given, the dtype of `input`."""
     return drawn_like(input, standard_normal, _stream(generator, rng), dtype, device, requires_grad)
@@ -451,6 +467,9 @@ def randint_like(
     dtype: DType | None = None,
     device: Device | str | None = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Return `randint` with the shape and, unless given, the dtype of `input`; `randint_like(input, high)` starts at 0."""
     return drawn_like(input, integers(low, high), _stream(generator, rng), dtype, device, requires_grad)

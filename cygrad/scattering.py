@@ -69,7 +69,7 @@ def _check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception]
         raise error(f"{prefix}index {index[outside][0]} is out of bounds for dimension {dim} with size {size}")
 
 
-def _vector(array: np.ndarray) -> np.ndarray:
+def vector(array: np.ndarray) -> np.ndarray:
     """Return a scalar as a vector over the same memory."""
     return array.reshape(1) if array.ndim == 0 else array
 
@@ -79,13 +79,13 @@ def _places(name: str, input: Any, dim: Any, index: Any, own: str) -> tuple[int,
     checked_tensor(name, input)
     d = normalized_dim(dim, input.ndim)
     check_index(name, 3, index)
-    if index.dtype.name not in ("int64", "int32"):
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, got {index.dtype}")
     if index.numel() == 0:
         return d, None
+    if index.dtype.name not in ("int64", "int32"):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, got {index.dtype}")
     if max(index.ndim, 1) != max(input.ndim, 1):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {own} tensor: {index.ndim} and {input.ndim}")
-    array = _vector(to_array(index))
+    array = vector(to_array(index))
     for other, (count, size) in enumerate(zip(index.shape, input.shape, strict=False)):
         if other != d and count > size:
             shapes = f"expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {d}"
@@ -129,7 +129,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: 
             [4, 3]])
     """
     d, key = _places("gather", input, dim, index, "input")
-    array = np.empty(shape_of(index), input.dtype.name) if key is None else _vector(to_array(input))[key].reshape(shape_of(index))
+    array = np.empty(shape_of(index), input.dtype.name) if key is None else vector(to_array(input))[key].reshape(shape_of(index))
     return delivered(record_rule("gather", (input, index), from_array(array), (shape_of(input), d)), out)
 
 
@@ -147,7 +147,7 @@ def _source_of(name: str, input: Any, index: Any, src: Any) -> Any:
 def _read_part(src: Any, key: Any) -> np.ndarray:
     """Return what a scatter reads of its source."""
     shape = np.broadcast_shapes(*(axis.shape for axis in key))
-    return _vector(to_array(src))[tuple(slice(size) for size in shape)]
+    return vector(to_array(src))[tuple(slice(size) for size in shape)]
 
 
 def _scatter_plan(name: str, rule: str, combine: Any, input: Any, dim: Any, index: Any, src: Any) -> Plan:
@@ -159,9 +159,9 @@ def _scatter_plan(name: str, rule: str, combine: Any, input: Any, dim: Any, inde
         if key is None:
             return
         if combine is None:
-            _vector(array)[key] = _read_part(src, key)
+            vector(array)[key] = _read_part(src, key)
         else:
-            _accumulate(combine, _vector(array), key, _read_part(src, key))
+            _accumulate(combine, vector(array), key, _read_part(src, key))
 
     return rule, (src, index), (d, shape_of(src)), write
 
@@ -184,7 +184,7 @@ def _scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = 
         d, key = _places("scatter", input, dim, index, "self")
         filling = value_for("scatter", input, number)
         if reduce is None:
-            return "scatter", (None, index), (d, ()), lambda array: key and _vector(array).__setitem__(key, to_array(filling))
+            return "scatter", (None, index), (d, ()), lambda array: key and vector(array).__setitem__(key, to_array(filling))
         src = filling.expand(index.shape)
     if reduce is None:
         return _scatter_plan("scatter", "scatter", None, input, dim, index, src)
@@ -305,7 +305,7 @@ def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {len(places)} value(s)")
     if ((places < 0) | (places >= (input.shape[d] if input.ndim else 1))).any():
         raise IndexError(f"index out of range in self: dimension {d} of {list(input.shape)}")
-    array = _vector(to_array(input)).take(places, d)       # row-major, unlike what an index gives
+    array = vector(to_array(input)).take(places, d)       # row-major, unlike what an index gives
     result = from_array(array if input.ndim else array.reshape(()))
     return delivered(record_rule("index_select", (input, index), result, (shape_of(input), d)), out)
 
@@ -341,9 +341,9 @@ def _index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1)
     _check_bounds(places, input.shape[d] if input.ndim else 1, d)
 
     def write(array: np.ndarray) -> None:
-        values = _vector(to_array(source))
-        scaled = values if alpha == 1 else values * np.asarray(alpha, values.dtype)
-        np.add.at(_vector(array), _along(d, places), scaled)
+        values = vector(to_array(source))
+        scaled = values if alpha == 1 else values * np.asarray(alpha).astype(values.dtype)
+        np.add.at(vector(array), _along(d, places), scaled)
 
     return "index_add", (source, index), (d, shape_of(source), alpha), write
 
@@ -378,7 +378,7 @@ def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Plan:
     _check_bounds(places, input.shape[d] if input.ndim else 1, d, IndexError, "index_copy_(): ")
 
     def write(array: np.ndarray) -> None:
-        _vector(array)[_along(d, places)] = to_array(source)
+        vector(array)[_along(d, places)] = to_array(source)
 
     return "index_copy", (source, index), (d, shape_of(source)), write
 
@@ -397,7 +397,7 @@ def _index_fill(input: Any, dim: int, index: Any, value: Any) -> Plan:
     filling = value_for("index_fill_", input, value)
     size = input.shape[d] if input.ndim else 1
     _check_bounds(places, size, d, IndexError, lowest=-size)
-    return "index_fill", (filling, index), (d,), lambda array: _vector(array).__setitem__(_along(d, places), to_array(filling))
+    return "index_fill", (filling, index), (d,), lambda array: vector(array).__setitem__(_along(d, places), to_array(filling))
 
 
 index_add, index_add_ = scattering(_index_add)

@@ -18,7 +18,7 @@ from cygrad._core.sizes import normalized_dim
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.windows import broadcast_shape
 from cygrad.operators import checked_tensor, delivered, functions, publish
-from cygrad.scattering import Plan, check_index, gather, scattering, shape_of, value_for
+from cygrad.scattering import Plan, check_index, gather, scattering, shape_of, value_for, vector
 
 
 # ----- Masks -----
@@ -188,9 +188,8 @@ def _put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Plan:
     def write(array: np.ndarray) -> None:
         if not places.size:
             return
+        array = vector(array)
         key, values = np.unravel_index(places % array.size, array.shape), to_array(source).reshape(places.shape)
-        if array.ndim == 0:
-            key, array = (places % 1,), array.reshape(1)
         if accumulate:
             np.add.at(array, key, values)
         else:

@@ -159,8 +159,8 @@ class Tensor(TensorBase):
         return self
 
     # ----- Conversion -----
-    def to(self, *arguments: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False,
-           memory_format: Any = None) -> Tensor:
+    def to(self, *arguments: Any, dtype: Any = None, device: Any = None, other: Tensor | None = None, copy: bool = False,
+           non_blocking: bool = False, memory_format: Any = None) -> Tensor:
         """Return the tensor with a dtype, on a device (the CPU), or as another tensor has them; itself if nothing changes.
 
         `memory_format` gives the order in which the dims of the result lie.
@@ -169,7 +169,7 @@ class Tensor(TensorBase):
         >>> cygrad.ones(2).to(cygrad.int64)
         tensor([1, 1])
         """
-        for argument in arguments:
+        for argument in arguments if other is None else (*arguments, other):
             if isinstance(argument, Tensor):
                 dtype = argument.dtype
             elif isinstance(argument, DType | type | np.dtype):
@@ -198,11 +198,11 @@ class Tensor(TensorBase):
         """Return the tensor in the dtype of another."""
         return self.to(checked_tensor("type_as", other, "other", 2).dtype)
 
-    def cpu(self) -> Tensor:
+    def cpu(self, memory_format: Any = None) -> Tensor:
         """Return the tensor itself: it is on the CPU."""
         return self
 
-    def cuda(self, device: Any = None, non_blocking: bool = False) -> Tensor:
+    def cuda(self, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
         """Refuse: there is no other device than the CPU."""
         return self.to(device="cuda")
 

@@ -350,14 +350,14 @@ def _with_zeros_at(TensorImpl input not None, key):
     return result
 
 
-def copy_(TensorImpl self not None, src, non_blocking=False):
-    """Copy the elements of `src`, broadcast and converted, into this tensor.
+def copy_(TensorImpl self not None, other, non_blocking=False):
+    """Copy the elements of `other`, broadcast and converted, into this tensor.
 
     >>> import cygrad
     >>> cygrad.zeros(2).copy_(cygrad.tensor([1, 2]))
     tensor([1., 2.])
     """
-    set_item(self, Ellipsis, src)
+    set_item(self, Ellipsis, other)
     return self
 
 
@@ -478,13 +478,14 @@ cdef tuple split_at(TensorImpl x, RuleOp op, list sections, int d):
     return several_views(x, op, views, (shapes, d))
 
 
-def split(TensorImpl input not None, split_size_or_sections, dim=0):
+def split(TensorImpl input not None, split_size_or_sections=None, dim=0, *, split_size=None):
     """Return views of parts along a dim: of one size (the last may be smaller), or of the sizes listed.
 
     >>> import cygrad
     >>> cygrad.arange(5).split(2)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
+    split_size_or_sections = split_size if split_size_or_sections is None else split_size_or_sections
     if isinstance(split_size_or_sections, (tuple, list)):
         return split_with_sizes(input, split_size_or_sections, dim)
     cdef intptr_t part = integer(split_size_or_sections, "split_size_or_sections"), along = integer(dim, "dim")

@@ -19,7 +19,7 @@ from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 from cygrad._core.sizes import row_major
 
 
-def resize_(TensorImpl self not None, *size, memory_format=None):
+def resize_(TensorImpl self not None, *size, memory_format=None, **keywords):
     """Give the tensor another shape, and memory format, in place; elements keep their order in memory, and new ones are undefined.
 
     Where the memory is too small, the tensor gets other memory; tensors and arrays that shared it keep the old one. (In torch
@@ -31,7 +31,7 @@ def resize_(TensorImpl self not None, *size, memory_format=None):
             [2, 3]])
     """
     cdef intptr_t sizes[MAX_DIMS]
-    cdef int ndim = sizes_argument(size, {}, "size", sizes)
+    cdef int ndim = sizes_argument(size, keywords, "size", sizes)
     cdef intptr_t itemsize = cg_itemsize[self.dtype_nr], count = checked_numel(ndim, sizes, itemsize), available
     cdef tuple order = None if memory_format is None else order_of("resize_", memory_format, ndim)
     cdef intptr_t strides[MAX_DIMS]
@@ -52,9 +52,9 @@ def resize_(TensorImpl self not None, *size, memory_format=None):
     return self
 
 
-def resize_as_(TensorImpl self not None, TensorImpl other not None, memory_format=None):
+def resize_as_(TensorImpl self not None, TensorImpl the_template not None, memory_format=None):
     """Give the tensor the shape of another in place; see `resize_`."""
-    return resize_(self, sizes_tuple(other.ndim, other.sizes), memory_format=memory_format)
+    return resize_(self, sizes_tuple(the_template.ndim, the_template.sizes), memory_format=memory_format)
 
 
 def set_(TensorImpl self not None, source=None, storage_offset=None, size=None, stride=None):

@@ -308,7 +308,7 @@ def expand(TensorImpl input not None, *sizes, **keywords):
     return result
 
 
-def sum_to_size(TensorImpl input not None, *size):
+def sum_to_size(TensorImpl input not None, *size, **keywords):
     """Return the sum over the dims that broadcasting from `size` has made.
 
     >>> import cygrad
@@ -316,7 +316,7 @@ def sum_to_size(TensorImpl input not None, *size):
     tensor([[2., 2., 2.]])
     """
     cdef intptr_t shape[MAX_DIMS]
-    cdef int ndim = sizes_argument(size, {}, "size", shape), d, leading = 0
+    cdef int ndim = sizes_argument(size, keywords, "size", shape), d, leading = 0
     leading = input.ndim - ndim
     cdef list dims = list(range(leading)) if leading > 0 else []
     for d in range(ndim):

@@ -144,8 +144,8 @@ def joined_batches(level, operator, tensors, dim=0, **keywords):
     return level.leave(operator(shaped, behind(dim, shaped[0].ndim - 1), **keywords))
 
 
-def batched_repeat(level, operator, x, *repeats):
-    x, repeats = level.enter(x), sizes_of(repeats, {})
+def batched_repeat(level, operator, x, *repeats, **keywords):
+    x, repeats = level.enter(x), sizes_of(repeats, keywords)
     if len(repeats) < x.ndim - 1:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     return level.leave(operator(x[(slice(None),) + (None,) * (len(repeats) + 1 - x.ndim)], 1, *repeats))
@@ -158,9 +158,9 @@ def batched_new(level, operator, x, *size, **keywords):
     return level.leave(operator(level.enter(x), (level.size, *sizes_of(size, {})), *values, **keywords))
 
 
-def batched_flip(level, operator, x, *dims):
+def batched_flip(level, operator, x, *dims, **keywords):
     x = level.enter(x)
-    return level.leave(operator(x, *(behind(dim, x.ndim - 1) for dim in sizes_of(dims, {}))) if x.ndim > 1 else x.clone())
+    return level.leave(operator(x, *(behind(dim, x.ndim - 1) for dim in sizes_of(dims, keywords))) if x.ndim > 1 else x.clone())
 
 
 def batched_fold(level, operator, windows, shape, dim, size, step):

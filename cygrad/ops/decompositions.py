@@ -34,8 +34,8 @@ def flattened(x, start_dim=0, end_dim=-1):
     return NotImplemented if start > end else x.reshape(*x.shape[:start], prod(x.shape[start:end + 1]), *x.shape[end + 1:])
 
 
-def sum_to_size_parts(x, *size):
-    size = sizes_of(size, {})
+def sum_to_size_parts(x, *size, **keywords):
+    size = sizes_of(size, keywords)
     leading = x.ndim - len(size)
     if leading < 0 or any(n not in (1, m) for n, m in zip(size, x.shape[leading:], strict=True)):
         return NotImplemented
@@ -72,7 +72,8 @@ def parts_along(x, sizes, dim):
     return tuple(x[(*whole, slice(start, start + size))] for start, size in zip(starts, sizes, strict=False))
 
 
-def split_parts(x, split_size_or_sections, dim=0):
+def split_parts(x, split_size_or_sections=None, dim=0, *, split_size=None):
+    split_size_or_sections = split_size if split_size_or_sections is None else split_size_or_sections
     if isinstance(split_size_or_sections, tuple | list):
         return split_by_sizes(x, split_size_or_sections, dim)
     size, length = x.shape[behind(dim, x.ndim) - 1] if x.ndim else -1, integer(split_size_or_sections)
@@ -244,13 +245,19 @@ def exactly(dims_a, dims_b):
     return parts
 
 
-def sum_with_product(multiply):
-    def parts(input, a, b, *, beta=1, alpha=1):
-        product = getattr(a, multiply)(b)
-        product = product if alpha == 1 else product * alpha
-        return product if beta == 0 else (input if beta == 1 else input * beta).expand(product.shape) + product
+def added_product(x, a, b, beta, alpha):
+    product = a.matmul(b)
+    product = product if alpha == 1 else product * alpha
+    return product if beta == 0 else (x if beta == 1 else x * beta).expand(product.shape) + product
 
-    return parts
+
+def addmm_parts(input, mat1, mat2, *, beta=1, alpha=1):
+    return added_product(input, mat1, mat2, beta, alpha) if mat1.ndim == mat2.ndim == 2 else NotImplemented
+
+
+def baddbmm_parts(input, batch1, batch2, *, beta=1, alpha=1):
+    fits = batch1.ndim == batch2.ndim == 3 and batch1.shape[0] == batch2.shape[0]
+    return added_product(input, batch1, batch2, beta, alpha) if fits else NotImplemented
 
 
 def dot_parts(a, b):

@@ -107,8 +107,9 @@ elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", 
             integers="divisor", doc="Remainder of the floored division, with the sign of the divisor.")
 elementwise("fmod", y="fmod(a, b)", da="1", db="-trunc_divide(a, b)", kinds="if", numpy="fmod", domain=(0.3, 2), integers="divisor",
             doc="Remainder of the division rounded towards zero, with the sign of the dividend.")
-elementwise("pow", y="pow(a, b)", da="b * pow(a, b - 1 if b != 0 else 0)", db="y * log(a if a != 0 or b < 0 else 1)", kinds="if",
-            numpy="power", domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent", cost=2, doc="`input` raised to the power `exponent`.")
+elementwise("pow", operands=("a", "exponent"), y="pow(a, exponent)", da="exponent * pow(a, exponent - 1 if exponent != 0 else 0)",
+            dexponent="y * log(a if a != 0 or exponent < 0 else 1)", kinds="if", numpy="power",
+            domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent", cost=2, doc="`input` raised to the power `exponent`.")
 elementwise("neg", y="-x", dx="-1", kinds="if", numpy="negative", aliases=("negative",),
             refusals=("Negation, the `-` operator, on a bool tensor is not supported. "
                       "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",),

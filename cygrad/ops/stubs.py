@@ -83,6 +83,8 @@ def shared_functions() -> Iterator[str]:
     for node in [*found, *ast.parse(text[text.index(SHARED):]).body]:
         if isinstance(node, ast.FunctionDef):
             node.args.args[0] = ast.arg("self")
+            if len(node.args.defaults) == len(node.args.args):
+                del node.args.defaults[0]
             yield ast.unparse(node)
 
 

@@ -40,7 +40,9 @@ from .batching import (
     shifted,
 )
 from .decompositions import (
+    addmm_parts,
     among,
+    baddbmm_parts,
     chunked,
     cross_parts,
     dot_parts,
@@ -66,7 +68,6 @@ from .decompositions import (
     split_parts,
     stacked,
     sum_to_size_parts,
-    sum_with_product,
     take_parts,
     unbound,
     variance_parts,
@@ -235,8 +236,8 @@ for _name, _parts in {
     "bmm": exactly(3, 3),
     "mv": exactly(2, 1),
     "dot": dot_parts,
-    "addmm": sum_with_product("mm"),
-    "baddbmm": sum_with_product("bmm"),
+    "addmm": addmm_parts,
+    "baddbmm": baddbmm_parts,
     "_cumprod_gradient": lambda x, g, y, dim: x._cumprod_gradient_at_zeros(g, y, dim),
 }.items():
     transform(_name, parts=_parts)

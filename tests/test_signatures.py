@@ -1,0 +1,81 @@
+"""Keywords: every parameter that torch names is taken by that name, and what the stubs declare is what functions take."""
+
+import re
+
+import pytest
+
+import cygrad as cg
+from torch_signatures import read
+
+# Keywords that torch's stubs declare and torch itself does not take; one of its own use; and views in another dtype.
+MISTAKES = {".requires_grad_": {"mode"}, ".random_": {"from_"}, ".uniform_": {"from_"},
+            ".expand": {"implicit"}, ".view": {"dtype"}}
+
+
+@pytest.mark.parametrize(("name", "words"), read(), ids=lambda value: value if isinstance(value, str) else "-".join(value))
+def test_keywords_are_those_of_torch(name, words):
+    """A call by keywords alone, with values of no use, may complain of the values but not of the names."""
+    function = getattr(cg.Tensor, name[1:]) if name.startswith(".") else getattr(cg, name)
+    operand = [cg.ones(2)] if name.startswith(".") else []
+    keywords = {word: object() for word in words if word not in MISTAKES.get(name, ())}
+    try:
+        function(*operand, **keywords)
+    except (TypeError, ValueError, RuntimeError, AttributeError, AssertionError, IndexError) as error:
+        assert not re.search(r"unexpected keyword|missing|multiple values|positional argument|takes no keyword|got both", str(error)), error
+
+
+# ----- Calls that PyTorch's operator database makes -----
+X = cg.arange(6.0).reshape(2, 3)
+CALLS = [
+    (lambda: X.flip(dims=(0, -1)), X.flip(0, 1)),
+    (lambda: cg.flip(X, dims=[1]), X.flip(1)),
+    (lambda: cg.vmap(lambda row: row.flip(dims=(0,)))(X), X.flip(1)),
+    (lambda: X.tile(dims=(2,)), X.tile(2)),
+    (lambda: X.repeat(repeats=(2, 1)), X.repeat(2, 1)),
+    (lambda: cg.tensor(3.0).repeat(()), cg.tensor(3.0)),
+    (lambda: X.sum_to_size(size=(1, 3)), X.sum(0, keepdim=True)),
+    (lambda: X.clone().resize_(size=(3, 2)), X.reshape(3, 2)),
+    (lambda: X.split(split_size=2, dim=1)[0], X[:, :2]),
+    (lambda: cg.vmap(lambda row: row.split(split_size=2)[0])(X), X[:, :2]),
+    (lambda: cg.tensor_split(X, sections=2)[1], X[1:]),
+    (lambda: cg.tensor_split(X, indices=(1,), dim=1)[0], X[:, :1]),
+    (lambda: cg.tensor_split(X, tensor_indices_or_sections=cg.tensor([1]))[0], X[:1]),
+    (lambda: cg.hsplit(X, sections=3)[2], X[:, 2:]),
+    (lambda: X.vsplit(indices=[1])[1], X[1:]),
+    (lambda: cg.repeat_interleave(repeats=cg.tensor([0, 2])), cg.tensor([1, 1])),
+    (lambda: X.argsort(descending=True, out=cg.empty(2, 3, dtype=cg.int64)), X.argsort(descending=True)),
+    (lambda: cg.slice_scatter(X, X[:1] * 2, 0, 1, out=cg.empty(2, 3)), cg.cat([X[:1], X[:1] * 2])),
+    (lambda: X.clamp_max(max=2), X.clamp(max=2)),
+    (lambda: X.clone().clamp_min_(min=2), X.clamp(min=2)),
+    (lambda: X.clone().pow_(exponent=2), X * X),
+    (lambda: (X / 6).logit_(eps=0.1), (X / 6).logit(0.1)),
+    (lambda: X.clone().swapaxes_(axis0=0, axis1=1), X.T),
+    (lambda: cg.baddbmm(X[None], batch1=X[None], batch2=X.T[None] @ X[None]), (X + X @ (X.T @ X))[None]),
+    (lambda: X.to(other=cg.ones(1).double()), X.double()),
+    (lambda: X.int(memory_format=cg.preserve_format), X.int()),
+    (lambda: X.diff(n=0, prepend=X, append=X), X),
+    (lambda: cg.gather(X, 0, cg.zeros(0, 3, dtype=cg.uint8)), cg.zeros(0, 3)),
+    (lambda: cg.tensor(1.0).put(cg.tensor([0]), cg.tensor([2.0]), accumulate=True), cg.tensor(3.0)),
+    (lambda: cg.index_add(X.to(cg.uint8), 0, cg.tensor([0]), X.to(cg.uint8)[:1], alpha=-1),
+     (X * cg.tensor([[0], [1]])).to(cg.uint8)),
+]
+
+
+@pytest.mark.parametrize(("call", "expected"), CALLS)
+def test_calls(call, expected):
+    result = call()
+    assert result.dtype == expected.dtype and cg.equal(result, expected)
+
+
+REFUSED = [
+    (lambda: X.repeat(2, 1, repeats=(1, 1)), "the integers were given twice"),
+    (lambda: cg.hsplit(X, 1, sections=1), "takes one: sections or indices"),
+    (lambda: cg.tensor_split(X), "missing 1 required positional argument: sections or indices"),
+    (lambda: X.pow_(), "missing required argument: 'exponent'"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
+def test_refused(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()

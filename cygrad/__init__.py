@@ -84,12 +84,12 @@ def is_floating_point(input: Tensor) -> bool:
 
 def is_complex(input: Tensor) -> bool:
     """Say whether the elements are complex numbers."""
-    return input.is_complex()
+    return _checked_tensor("is_complex", input).is_complex()
 
 
 def is_signed(input: Tensor) -> bool:
     """Say whether the elements can be negative."""
-    return input.is_signed()
+    return _checked_tensor("is_signed", input).is_signed()
 
 
 def is_inference(input: Tensor) -> bool:
@@ -101,7 +101,7 @@ def is_inference(input: Tensor) -> bool:
     >>> cygrad.is_inference(x)
     True
     """
-    return input.is_inference()
+    return _checked_tensor("is_inference", input).is_inference()
 
 
 def numel(input: Tensor) -> int:

@@ -44,6 +44,13 @@ def size_from_arguments(arguments: tuple[Any, ...], function: str = "size") -> t
     return tuple(size.__index__() for size in sizes)
 
 
+def out_tensor(out: Any) -> Any:
+    """Return the tensor given as `out`; TypeError if it is none."""
+    if not isinstance(out, TensorImpl):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    return out
+
+
 def finished(result: Any, requires_grad: bool) -> Any:
     """Return a new tensor as the leaf that was asked for."""
     if requires_grad and not result.is_floating_point():
@@ -258,7 +265,7 @@ def _constant(name: str, value: float | None, doc: str) -> Callable[..., Any]:
         resolve_device(device)
         check_layout(name, layout)
         if out is not None:
-            if tuple(out.shape) != tuple(shape):
+            if tuple(out_tensor(out).shape) != tuple(shape):
                 raise RuntimeError(f"out= has shape {list(out.shape)}, but {list(shape)} was asked for")
             return out if value is None else out.fill_(value)
         result = empty_tensor(shape, get_default_dtype() if dtype is None else resolve_dtype(dtype), None, memory_format)
@@ -332,7 +339,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: str | Device 
     tensor([7, 7])
     """
     if out is not None:
-        return out.fill_(fill_value)
+        return out_tensor(out).fill_(fill_value)
     return finished(empty(size, dtype=dtype or _dtype_of_value(fill_value), device=device, layout=layout).fill_(fill_value), requires_grad)
 
 
@@ -385,7 +392,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
     if count >= 2**63:
         raise RuntimeError(f"invalid size, possible overflow? From {start} to {end} in steps of {step} there are 2**63 numbers or more")
     result = arange_into(empty_tensor((count,), wanted), start, step)
-    return finished(result, requires_grad) if out is None else out.copy_(result)
+    return finished(result, requires_grad) if out is None else out_tensor(out).copy_(result)
 
 
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
@@ -403,7 +410,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: str
     check_layout("linspace", layout)
     result = empty_tensor((steps,), wanted)
     result.numpy()[...] = np.linspace(float(start), float(end), steps)
-    return finished(result, requires_grad) if out is None else out.copy_(result)
+    return finished(result, requires_grad) if out is None else out_tensor(out).copy_(result)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
@@ -421,7 +428,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: str | Device
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     result = zeros(n, columns, dtype=dtype, device=device, layout=layout)
     result.numpy().reshape(-1)[:min(n, columns) * columns:columns + 1] = 1
-    return finished(result, requires_grad) if out is None else out.copy_(result)
+    return finished(result, requires_grad) if out is None else out_tensor(out).copy_(result)
 
 
 def _triangle_indices(name: str, side: str, holds: Callable[..., Any], example: str) -> Callable[..., Any]:

@@ -363,7 +363,7 @@ def prelu(input: Any, weight: Any) -> Any:
     >>> cygrad.prelu(cygrad.tensor([-2., 3.]), cygrad.tensor(0.25))
     tensor([-0.5000,  3.0000])
     """
-    channels = checked_tensor("prelu", input).shape[1] if input.ndim > 1 else 1
+    channels = input.shape[1] if checked_tensor("prelu", input).ndim > 1 else 1
     if weight.ndim > 1 or weight.numel() not in (1, channels):
         raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel "
                            f"size = {channels}.")
@@ -440,6 +440,8 @@ class ValuesAndIndices(NamedTuple):
 def delivered_pair(result_type: Any, values: Any, indices: Any, out: Any) -> Any:
     """Return values and indices, written into the two tensors of `out` if that is given."""
     if out is not None:
+        if not isinstance(out, tuple | list) or len(out) != 2:
+            raise TypeError(f"argument 'out' must be tuple of two Tensors, not {type(out).__name__}")
         values, indices = checked_out(out[0], values), checked_out(out[1], indices)
     return result_type(values, indices)
 

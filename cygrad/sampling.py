@@ -13,7 +13,7 @@ import numpy as np
 
 from cygrad._core.levels import Level, batched_level, innermost_level
 from cygrad._core.node import is_grad_enabled
-from cygrad.creation import empty, empty_like
+from cygrad.creation import empty, empty_like, out_tensor
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def drawn(
         for level in levels:
             result = level.leave(result)
         return result
-    if batched_level(out) is not None or levels_that_differ():
+    if batched_level(out_tensor(out)) is not None or levels_that_differ():
         raise RuntimeError("vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants "
                            "as a workaround")
     if out.requires_grad and is_grad_enabled():

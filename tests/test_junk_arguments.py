@@ -1,0 +1,128 @@
+"""Junk in each argument of each public function: an error of the right kind, in words that say what was wrong, never one from inside."""
+
+import contextlib
+import inspect
+import resource
+import warnings
+from pathlib import Path
+
+import pytest
+
+import calls
+import cygrad as cg
+import public
+from test_huge_numbers import ERRORS, WORDLESS
+
+
+class Stranger:
+    """What no function can make sense of."""
+
+
+JUNK = {
+    "None": None,
+    "text": "a",
+    "stranger": Stranger(),
+    "2**70": 2**70,
+    "-2**63": -(2**63),
+    "2**63 - 1": 2**63 - 1,
+    "NaN": float("nan"),
+    "infinity": float("inf"),
+    "nothing": [],
+    "texts": ["a"],
+    "large": [2**62, 2**62],
+    "long": [0] * 65,
+    "dict": {},
+    "bytes": b"x",
+}
+# They change what the process does, write files, or speak of devices in torch's AssertionError.
+SKIPPED = {"set_default_dtype", "set_num_threads", "set_printoptions", "save", "load", "cuda", "seed", "backward"}
+NEVER_READ = {"layout", "pin_memory", "memory_format"}
+OPERANDS = {"input", "self", "tensor", "other", "src", "source", "vec2", "mat2", "mat1", "exponent", "end", "weight"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def little_memory():
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**29, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def functions():
+    """Return the functions of the package and the methods of Tensor by name, each once."""
+    found = {}
+    for name, thing in public.public():
+        short = name.rpartition(".")[2]
+        if name not in (f"cygrad.{short}", f"cygrad.Tensor.{short}") or short.rstrip("_") in SKIPPED or inspect.ismodule(thing):
+            continue
+        if not isinstance(thing, type):
+            found.setdefault(thing, name)
+    return {name: thing for thing, name in found.items()}
+
+
+def junk_calls(function, name):
+    """Yield (argument, kind of junk, arguments, keywords): junk for one argument, and something plain for the others that must be there."""
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    required = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
+    for place, parameter in enumerate(parameters[:6]):
+        if parameter.name == "self" and name.startswith("cygrad.Tensor.") or parameter.name in NEVER_READ:
+            continue
+        for kind, junk in JUNK.items():
+            x = cg.arange(6.0).reshape(2, 3)
+            plain = {p.name: x if p.name in OPERANDS else 0 for p in required}
+            if parameter.kind is parameter.KEYWORD_ONLY or parameter in required:
+                yield parameter.name, kind, [], plain | {parameter.name: junk}
+            else:
+                before = [plain.get(p.name, p.default) for p in parameters[:place] if p.kind is not p.KEYWORD_ONLY]
+                yield parameter.name, kind, [*before, junk], {}
+
+
+def test_junk_is_refused_in_words():
+    wrong, count = [], 0
+    for name, function in functions().items():
+        with contextlib.suppress(ValueError):      # of a signature that cannot be told
+            for argument, kind, arguments, keywords in junk_calls(function, name):
+                count += 1
+                try:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        result = function(*arguments, **keywords)
+                except Exception as error:
+                    text = str(error)
+                    if not isinstance(error, ERRORS) or len(text) < 8 or any(words in text for words in WORDLESS):
+                        wrong.append(f"{name}({argument}={kind}): {type(error).__name__}: {text}")
+                    elif kind == "stranger" and isinstance(error, TypeError) and not any(
+                        words in text for words in (argument, "Stranger", "argument", "must be")
+                    ):
+                        wrong.append(f"{name}({argument}={kind}) does not say which: {type(error).__name__}: {text}")
+                else:
+                    wrong += [f"{name}({argument}={kind}): outside of memory" for tensor in calls.tensors_in(result)
+                              if not calls.lies_inside(tensor)]
+    assert wrong == []
+    assert count > 5000
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: x.topk("a"), TypeError, r"topk\(\): argument 'k' \(position 2\) must be int, not str"),
+        (lambda x: x.gather(0, None), TypeError, r"argument 'index' \(position 3\) must be Tensor, not NoneType"),
+        (lambda x: x.transpose(None, 1), TypeError, r"argument 'dim0' must be int, not NoneType"),
+        (lambda x: x.narrow(0, 2**70, 1), ValueError, "Overflow when unpacking long long: argument 'start' must lie between"),
+        (lambda x: x.expand_as(3), TypeError, r"expand_as\(\): argument 'other' \(position 2\) must be Tensor, not int"),
+    ],
+)
+def test_the_words(call, error, message):
+    with pytest.raises(error, match=message):
+        call(cg.ones(2, 3))
+
+
+def test_errors_of_the_user_come_out_as_they_are():
+    class Refusing:
+        def __index__(self):
+            raise AttributeError("mine")
+
+    for call in (lambda x: x.narrow(Refusing(), 0, 1), lambda x: x.sum(Refusing()), lambda x: x[Refusing()]):
+        with pytest.raises(AttributeError, match="mine"):
+            call(cg.ones(2, 3))

@@ -5,6 +5,7 @@ Loaded at first use.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,8 @@ import numpy as np
 
 from cygrad._core import reductions as _reduction
 from cygrad._core.interop import from_array, to_array
-from cygrad._core.rules import record_rule
+from cygrad._core.levels import special_tensors
+from cygrad._core.rules import record_rule, record_several
 from cygrad._core.sizes import normalized_dim
 from cygrad._core.storage import get_default_dtype
 from cygrad.operators import (
@@ -32,6 +34,15 @@ from cygrad.operators import (
 
 
 # ----- Variance and exponentials -----
+def _correction(unbiased: bool | None, given: float | None) -> float:
+    """Return the correction that is asked for by one of the two words, 1 if by neither."""
+    return given if given is not None else 1 if unbiased is None else int(unbiased)
+
+
+def _scale(degrees: float) -> float:
+    return 1 / degrees if degrees else float("nan")
+
+
 def _variance(name: str, input: Any, dim: Any, correction: float, keepdim: bool) -> Any:
     """Compute var or std by two passes: the mean, then the squares of the differences from it."""
     checked_tensor(name, input)
@@ -39,10 +50,7 @@ def _variance(name: str, input: Any, dim: Any, correction: float, keepdim: bool)
         raise RuntimeError(f"std and var only support floating point and complex dtypes, got {input.dtype}; convert it first, "
                            "e.g. with .float()")
     dims = normalized_dims(dim, input.ndim)
-    count = 1
-    for d in dims:
-        count *= input.shape[d] if input.ndim else 1
-    degrees = max(count - correction, 0)
+    degrees = _degrees(input, dims, correction)
 
     def compute() -> Any:
         x = input.detach()
@@ -51,7 +59,12 @@ def _variance(name: str, input: Any, dim: Any, correction: float, keepdim: bool)
         variance = total / degrees if degrees else total / 0.0
         return variance.sqrt_() if name == "std" else variance
 
-    return record_rule(name, (input,), unrecorded(compute), (dims, 1 / degrees if degrees else float("nan")))
+    return record_rule(name, (input,), unrecorded(compute), (dims, _scale(degrees)))
+
+
+def _degrees(input: Any, dims: tuple[int, ...], correction: float) -> float:
+    """Return what the squares of differences are divided by."""
+    return max(math.prod(input.shape[d] for d in dims if input.ndim) - correction, 0)
 
 
 def _variance_function(name: str, root: str) -> Callable[..., Any]:
@@ -60,9 +73,7 @@ def _variance_function(name: str, root: str) -> Callable[..., Any]:
                  out: Any = None, ddof: float | None = None) -> Any:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
-        given = correction if ddof is None else ddof
-        if given is None:
-            given = 1 if unbiased is None else int(unbiased)
+        given = _correction(unbiased, correction if ddof is None else ddof)
         return delivered(_variance(name, input, dim, given, keepdim), out)
 
     return named(function, name, f"{root} of the elements, over all dims or those in `dim`, divided by n - `correction` (default 1).\n\n"
@@ -84,7 +95,15 @@ def _with_mean(spread: str, sentence: str) -> Callable[..., Any]:
                                ".float()")
         if isinstance(dim, bool):
             dim, unbiased = None, dim
-        return getattr(input, spread)(dim, unbiased, keepdim, correction=correction), input.mean(dim, keepdim=keepdim)
+        given = _correction(unbiased, correction)
+
+        def compute() -> tuple[Any, Any]:
+            return getattr(input, spread)(dim, keepdim=keepdim, correction=given), input.mean(dim, keepdim=keepdim)
+
+        if special_tensors():       # which are handed on to the two
+            return compute()
+        dims = normalized_dims(dim, input.ndim)
+        return record_several(name, (input,), unrecorded(compute), (dims, _scale(_degrees(input, dims, given))))
 
     return named(function, name, f"{sentence} and mean of the elements, over all dims or those in `dim`; see `{spread}`.\n\n"
                  f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([1., 2., 3.]))\n(tensor(1.), tensor(2.))\n")

@@ -573,7 +573,7 @@ LATE: dict[str, tuple[str, str, str]] = {
         "var std logsumexp softmax log_softmax cumsum cumprod cummax cummin logcumsumexp diff count_nonzero nanmean", "var_mean std_mean",
         "cumsum_ cumprod_ _cumsum _cumprod_gradient _cumprod_gradient_at_zeros"),
     "cygrad.ordering": ("sort argsort msort topk kthvalue median nanmedian", "isin", ""),
-    "cygrad.filling": ("", "", "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_"),
+    "cygrad.filling": ("", "", "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli"),
     "cygrad.products": (
         "outer ger inner addmm addmv addr baddbmm addbmm trace vdot kron cross norm dist", "tensordot einsum",
         "addmm_ addmv_ addr_ baddbmm_ addbmm_"),

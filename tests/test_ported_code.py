@@ -160,6 +160,12 @@ def test_a_view_of_an_inference_tensor_is_no_view_that_autograd_follows():
         assert normal[1:]._is_view() and normal[1:]._base is normal
 
 
+def test_bernoulli_is_a_method():
+    chances = cg.tensor([0.0, 1.0, 1.0], requires_grad=True)
+    drawn = chances.bernoulli()
+    assert drawn.tolist() == [0, 1, 1] and not drawn.requires_grad and chances.bernoulli(1.0).tolist() == [1, 1, 1]
+
+
 def test_of_two_reasons_against_out_autograd_comes_first():
     with cg.inference_mode():
         out = cg.zeros(2)

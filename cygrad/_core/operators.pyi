@@ -252,6 +252,9 @@ class TensorBase:
     def geometric_(
         self, p: _float, *, generator: Generator | None = None, rng: Rng | None = None
     ) -> Tensor: ...
+    def bernoulli(
+        self, p: _float | None = None, *, generator: Generator | None = None, rng: Rng | None = None, out: Tensor | None = None
+    ) -> Tensor: ...
     def bernoulli_(
         self, p: Tensor | _float = 0.5, *, generator: Generator | None = None, rng: Rng | None = None
     ) -> Tensor: ...

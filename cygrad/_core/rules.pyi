@@ -23,3 +23,6 @@ def set_preparation(function: Callable[[tuple[Callable[..., Any] | None, ...]], 
 def record_rule(
     name: str, inputs: tuple[Tensor | None, ...], result: Tensor, params: tuple[Any, ...], outputs: int = 1
 ) -> Tensor: ...
+def record_several(
+    name: str, inputs: tuple[Tensor | None, ...], results: tuple[Tensor, ...], params: tuple[Any, ...]
+) -> tuple[Tensor, ...]: ...

@@ -220,3 +220,14 @@ def record_rule(str name, tuple inputs, TensorImpl result not None, tuple params
     if any_wanted(inputs):
         attach(result, node_of_inputs(rules[name], inputs, result, params, outputs), 0)
     return result
+
+
+def record_several(str name, tuple inputs, tuple results, tuple params):
+    """Record an operator of several results, which are the outputs of one node; its rule may read the first of them."""
+    cdef RuleNode node
+    cdef int k
+    if any_wanted(inputs):
+        node = node_of_inputs(rules[name], inputs, results[0], params, <int>len(results))
+        for k in range(node.outputs):
+            attach(results[k], node, k)
+    return results

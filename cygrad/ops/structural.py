@@ -95,6 +95,25 @@ def norm_gradient(g, x, y, dim, p):
     return g * ratio.sign() * ratio.abs().masked_fill(zero, 1).pow(p - 1).masked_fill(zero, 0)
 
 
+def variance_gradient(g, x, dim, scale):
+    """Gradient of the sum of squared differences from the mean, times `scale`."""
+    return keep_dims(g, x.shape, dim) * (2 * scale) * (x - x.mean(dim, keepdim=True))
+
+
+def per_deviation(g, y):
+    """Return the gradient of a variance from that of its root y; 0 where that is 0."""
+    return (g / (2 * y.masked_fill(y == 0, 1))).masked_fill(y == 0, 0)
+
+
+def with_mean(g, g_mean, x, dim, scale):
+    """Return the gradient of a variance and a mean, either of which may have none."""
+    parts = [] if g is None else [variance_gradient(g, x, dim, scale)]
+    if g_mean is not None:
+        g_mean = keep_dims(g_mean, x.shape, dim)
+        parts.append(g_mean.expand(x.shape) / (prod(x.shape) / max(g_mean.numel(), 1)))
+    return sum(parts[1:], parts[0])
+
+
 def log_cumulative_gradient(g, x, y, dim):
     """Gradient of logcumsumexp: the positive and the negative parts of g are summed by their logarithms."""
     parts = [(part > 0).where(part.masked_fill(part <= 0, 1).log(), -1e300 if g.dtype.itemsize == 8 else -1e38) for part in (g, -g)]
@@ -240,9 +259,10 @@ for _extremum in ("max", "min"):
 rule("logsumexp", dx=lambda g, x, y, dim: keep_dims(g, x.shape, dim) * (x - keep_dims(y, x.shape, dim)).exp())
 rule("softmax", dx=lambda g, y, dim: y * (g - (g * y).sum(dim, keepdim=True)))
 rule("log_softmax", dx=lambda g, y, dim: g - y.exp() * g.sum(dim, keepdim=True))
-rule("var", dx=lambda g, x, dim, scale: keep_dims(g, x.shape, dim) * (2 * scale) * (x - x.mean(dim, keepdim=True)))
-rule("std", dx=lambda g, x, y, dim, scale: keep_dims((g / y.masked_fill(y == 0, 1)).masked_fill(y == 0, 0) * scale, x.shape, dim)
-     * (x - x.mean(dim, keepdim=True)))
+rule("var", dx=variance_gradient)
+rule("std", dx=lambda g, x, y, dim, scale: variance_gradient(per_deviation(g, y), x, dim, scale))
+rule("var_mean", dx=lambda gs, x, dim, scale: with_mean(gs[0], gs[1], x, dim, scale))
+rule("std_mean", dx=lambda gs, x, y, dim, scale: with_mean(None if gs[0] is None else per_deviation(gs[0], y), gs[1], x, dim, scale))
 for _order in ("sort", "topk", "kthvalue", "median", "nanmedian"):
     rule(_order, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter(dim, indices, g.reshape(indices.shape)), dindices=None)
 for _median in ("median", "nanmedian"):

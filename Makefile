@@ -9,7 +9,7 @@ SOURCES := setup.py pyproject.toml \
     $(shell find cygrad -name generated -prune -o \( -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' \) -print)
 WHEEL_LIMIT_KIB := 3072
 
-.PHONY: demo test lint check bench wheel clean
+.PHONY: demo test lint check sanitize sanitize-threads bench wheel clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/cygrad $(VENV)/demo.txt
@@ -25,6 +25,30 @@ lint: $(VENV)/lint.txt
 
 check: $(VENV)/cygrad $(VENV)/test.txt
 	$(RUN) -m pytest
+
+# The core of the suite in a build with the sanitizers for addresses and undefined behaviour, loops included, in a folder of its own.
+# Python is not built so, hence the preloaded libraries; its own small blocks come from malloc, so that they are watched too.
+SANITIZED := allocator backward backward_arguments chains creation deferred deferred_memory dlpack elementwise elementwise_gradients forward_ad \
+    func function functional_paths graph hooks indexing inplace interop machine no_memory ordering products random random_programs \
+    reductions replaced_memory saved_tensors scatter serialization structural transforms vecmath views vmap
+SANITIZER_FLAGS := -O1 -g1 -fno-omit-frame-pointer
+SANITIZER_ENVIRONMENT = PYTHONPATH="$(CURDIR)/$(1)/lib" PYTHONSAFEPATH=1 PYTHONMALLOC=malloc CYGRAD_TEST_SHAPES=few
+sanitizer_library = $$($${CC:-gcc} -print-file-name=$(1))
+
+sanitize: $(VENV)/build.txt $(VENV)/test.txt
+	CFLAGS="$(SANITIZER_FLAGS) -fsanitize=address,undefined -fno-sanitize-recover=undefined" LDFLAGS="-fsanitize=address,undefined" \
+	    $(RUN) setup.py build --build-base build/sanitize --build-lib build/sanitize/lib
+	$(call SANITIZER_ENVIRONMENT,build/sanitize) LD_PRELOAD="$(call sanitizer_library,libasan.so) $(call sanitizer_library,libubsan.so)" \
+	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	    $(RUN) -m pytest -p no:cacheprovider $(SANITIZED:%=tests/test_%.py)
+
+# Without OpenMP, whose runtime the thread sanitizer does not know; of other libraries only what they do to memory of ours is looked at.
+sanitize-threads: $(VENV)/build.txt $(VENV)/test.txt
+	CYGRAD_OPENMP=0 CFLAGS="$(SANITIZER_FLAGS) -fsanitize=thread" LDFLAGS="-fsanitize=thread" \
+	    $(RUN) setup.py build --build-base build/threads --build-lib build/threads/lib
+	setarch $$(uname -m) -R env $(call SANITIZER_ENVIRONMENT,build/threads) LD_PRELOAD="$(call sanitizer_library,libtsan.so)" \
+	    TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
+	    $(RUN) -m pytest -s -p no:cacheprovider tests/test_backward_threads.py tests/test_deferred.py tests/test_random.py
 
 bench: $(VENV)/cygrad $(VENV)/bench.txt
 	$(RUN) -m benchmarks

@@ -5,6 +5,7 @@ Large means from 256 KiB on. Sizes are in float32 elements where tensors are mad
 
 import contextlib
 import itertools
+import os
 import subprocess
 import sys
 import textwrap
@@ -257,3 +258,23 @@ def test_cache_after_fork():
         assert os.waitpid(child, 0)[1] == 0
         assert float(y[12345]) == 1
     """)
+
+
+@pytest.mark.skipif("libasan" not in os.environ.get("LD_PRELOAD", ""), reason="a matter of the build with sanitizers")
+@pytest.mark.parametrize("nbytes", [4, 12, 64, 100, CACHED, LARGE + 4])
+@pytest.mark.parametrize("where", ["behind", "inside", "freed"])
+def test_the_address_sanitizer_knows_what_nobody_may_touch(nbytes, where):
+    """Two bytes are read: behind the data, the last ones of it, or in a block that lies in the cache."""
+    script = f"""if True:
+        import ctypes, cygrad
+        x = cygrad.empty({nbytes // 4})
+        address = x.data_ptr() + {dict(behind=nbytes, inside=nbytes - 2, freed=nbytes // 2)[where]}
+        if {where == "freed"}:
+            del x
+        ctypes.memmove(ctypes.create_string_buffer(2), address, 2)
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    if where == "inside" or where == "freed" and nbytes <= 64:      # what is kept of a small one is the next one's
+        assert done.returncode == 0, done.stderr
+    else:
+        assert "AddressSanitizer: use-after-poison" in done.stderr or "AddressSanitizer: heap-use-after-free" in done.stderr

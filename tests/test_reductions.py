@@ -62,7 +62,7 @@ NEEDS_DIM = {"logsumexp", *SCANS}
 SMOOTH = ("sum", "prod", "mean", "amax", "amin", "var", "std", "logsumexp", "max", "min", *SCANS)
 CASES = [(name, dtype) for table in (FOLDS, SCANS) for name, (_, dtypes) in table.items() for dtype in dtypes]
 
-SHAPES = (
+SHAPES = samples.sizes((
     (),
     (1,),
     (7,),
@@ -76,7 +76,7 @@ SHAPES = (
     (5000, 3),
     (5, 6, 7, 9),
     (9001,),
-)
+))
 DIMS = (None, 0, 1, 2, -1, -3, (0,), (1, 2), (0, -1), [0, 1], (2, 0, 1), ())
 
 
@@ -372,7 +372,7 @@ def results_of(name, x, dim, weight=None):
     return found
 
 
-@pytest.mark.parametrize("shape", [(540_001,), (3, 180_001), (180_001, 3), (600, 901)], ids=str)
+@pytest.mark.parametrize("shape", samples.sizes([(540_001,), (3, 180_001), (180_001, 3), (600, 901)]), ids=str)
 @pytest.mark.parametrize("name", [*FOLDS, *SCANS])
 def test_bits_depend_on_no_thread_count(name, shape):
     array = samples.draw("float32", shape)

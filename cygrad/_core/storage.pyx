@@ -12,6 +12,11 @@ cdef extern from "Python.h":
     Py_buffer* PyMemoryView_GET_BUFFER(object view)
 
 
+cdef extern from "poison.h":
+    void cg_poison(const void* start, size_t size) noexcept
+    void cg_unpoison(const void* start, size_t size) noexcept
+
+
 cdef extern from "type_slots.h":
     void cg_prepend_dealloc(type kind, void (*before)(PyObject*) noexcept) noexcept
     void cg_refuse_new(type kind) noexcept
@@ -151,6 +156,7 @@ cdef void release_memory(PyObject* object) noexcept:
         forget(<Storage>object)
     if (<Storage>object).padded:
         if (<Storage>object).data == (<Storage>object).small.bytes:
+            cg_unpoison((<Storage>object).small.bytes, sizeof(cg_small))
             count_live(-<Py_ssize_t>(<Storage>object).nbytes)
         else:
             release((<Storage>object).data, (<Storage>object).nbytes)
@@ -168,6 +174,7 @@ cdef Storage new_storage(size_t nbytes):
         if allocation_should_fail():
             raise out_of_memory(nbytes)
         storage.data = storage.small.bytes
+        cg_poison(storage.small.bytes + nbytes, sizeof(cg_small) - nbytes)
         count_live(<Py_ssize_t>nbytes)
     else:
         storage.data = <char*>allocate(nbytes)

@@ -50,6 +50,10 @@ cdef extern from *:
     size_t cg_page_size() noexcept
     int cg_highest_bit(size_t n) noexcept
 
+cdef extern from "poison.h":
+    void cg_poison(const void* start, size_t size) noexcept
+    void cg_unpoison(const void* start, size_t size) noexcept
+
 cdef enum:
     HUGE_PAGE = 2 * 1024 * 1024
     BETWEEN_LOOKS = 32 * 1024 * 1024        # page faults for so many take milliseconds, a look microseconds
@@ -98,6 +102,7 @@ cdef void* new_block(int number) noexcept:
 
 
 cdef void give_back(void* block, int number) noexcept:
+    cg_unpoison(block, block_size(number))
     if number >= first_mapped:
         munmap(block, block_size(number))
     else:
@@ -157,6 +162,7 @@ cdef void link(Cached* block, int number) noexcept:
         eldest = block
     newest_of_class[number] = youngest = block
     cached += block_size(number)
+    cg_poison(block + 1, block_size(number) - sizeof(Cached))
 
 
 cdef void shrink_cache(size_t bound) noexcept:
@@ -190,7 +196,9 @@ cdef void* allocate_large(size_t nbytes) noexcept:
     if block is not NULL:
         hits += 1
         unlink(block)
+        cg_unpoison(block, block_size(number))
         memset(<char*>block + nbytes, 0, PADDING)
+        cg_poison(<char*>block + nbytes, block_size(number) - nbytes)
         return block
     misses += 1
     if number >= first_mapped:
@@ -199,8 +207,10 @@ cdef void* allocate_large(size_t nbytes) noexcept:
     if pointer is NULL and cached > 0:
         shrink_cache(0)
         pointer = new_block(number)
-    if pointer is not NULL and number < first_mapped:
-        memset(<char*>pointer + nbytes, 0, PADDING)
+    if pointer is not NULL:
+        if number < first_mapped:
+            memset(<char*>pointer + nbytes, 0, PADDING)
+        cg_poison(<char*>pointer + nbytes, block_size(number) - nbytes)
     return pointer
 
 
@@ -211,6 +221,7 @@ cdef void* allocate_small(size_t nbytes) noexcept:
         pointer = malloc(nbytes + PADDING)
     if pointer is not NULL:
         memset(<char*>pointer + nbytes, 0, PADDING)
+        cg_poison(<char*>pointer + nbytes, PADDING)
     return pointer
 
 

@@ -82,4 +82,10 @@ static inline void cg_stream(void *out, const void *block) {
             for (intptr_t i = 0; i < n; i++) { const S x = *(const S *)(s + i * ss); *(D *)(d + i * ds) = value; } \
         }                                                                                                        \
     }
+
+/* What is behind the end is poisoned there (poison.h): the last vector is cut short, so that any other step over it is found. */
+#ifdef __SANITIZE_ADDRESS__
+#undef CG_LANE
+#define CG_LANE(T) for (intptr_t k = 0; k < CG_VL(T) && first + k < n; k++)
+#endif
 #endif

@@ -1,0 +1,13 @@
+/* Memory that nobody may touch, in a build with the address sanitizer: what is behind owned data, and blocks in the cache. */
+#ifndef CG_POISON_H
+#define CG_POISON_H
+#include <stddef.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+static inline void cg_poison(const volatile void *start, size_t size) { ASAN_POISON_MEMORY_REGION(start, size); }
+static inline void cg_unpoison(const volatile void *start, size_t size) { ASAN_UNPOISON_MEMORY_REGION(start, size); }
+#else
+static inline void cg_poison(const volatile void *start, size_t size) { (void)start; (void)size; }
+static inline void cg_unpoison(const volatile void *start, size_t size) { (void)start; (void)size; }
+#endif
+#endif

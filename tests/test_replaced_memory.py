@@ -52,6 +52,34 @@ def test_resize():
     assert cg.ones(2).resize_(*[1] * 12).ndim == 12
 
 
+@pytest.mark.parametrize(("change", "version"), [     # as torch 2.13 counts
+    (lambda t: t.resize_(4), 0), (lambda t: t.resize_(2), 1), (lambda t: t.resize_(2, 2), 1), (lambda t: t.resize_(9), 1),
+    (lambda t: t.resize_as_(cg.ones(4)), 0), (lambda t: t.resize_as_(cg.ones(5)), 1), (lambda t: t.resize_(2).resize_(2), 1),
+    (lambda t: t.set_(cg.ones(4)), 1), (lambda t: t.t_(), 1), (lambda t: t.unsqueeze_(0), 1), (lambda t: t.squeeze_(), 1),
+])
+def test_what_is_laid_out_anew_counts_as_changed_and_what_stays_as_it_is_does_not(change, version):
+    x, saved = cg.ones(4, requires_grad=True), cg.ones(4)
+    y = (x * saved).sum()
+    change(saved)
+    assert saved._version == version
+    if version:
+        with pytest.raises(RuntimeError, match=CHANGED):
+            y.backward()
+    else:
+        y.backward()
+        assert x.grad.tolist() == [1, 1, 1, 1]
+
+
+def test_a_tensor_that_others_are_laid_over_is_not_changed_by_that():
+    x, saved = cg.ones(4, requires_grad=True), cg.ones(4)
+    y = (x * saved).sum()
+    other = cg.ones(0).add_(1).set_(saved)
+    y.backward(retain_graph=True)
+    other[2] = 5
+    with pytest.raises(RuntimeError, match=CHANGED):
+        y.backward()
+
+
 def test_a_resized_tensor_leaves_others_their_memory():
     array = np.arange(4.0)
     x = cg.from_numpy(array)
@@ -77,13 +105,14 @@ def test_refused(call):
     assert x.tolist() == [1, 1]
 
 
-def test_set_shares_memory_and_version():
+def test_set_shares_memory_and_each_counts_its_own_changes():
     x, source = cg.ones(2), cg.arange(6.0)
+    source.add_(0)
     assert x.set_(source, 1, (2, 2), (3, 1)) is x
     assert x.tolist() == [[1, 2], [4, 5]]
     x[0, 0] = 9
     assert source[1].item() == 9
-    assert x._version == source._version
+    assert (x._version, source._version) == (2, 1)
     assert x.set_(source, 0, (3,)).tolist() == [0, 9, 2]
     assert x.set_().shape == (0,)
     with pytest.raises(TypeError):

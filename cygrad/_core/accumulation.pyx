@@ -11,8 +11,8 @@ from cygrad._core.tracking cimport track_reachable
 from cygrad._core.hooks cimport refuse_many
 from cygrad._core.levels cimport Batch, is_special, plain_batch, private_examples
 from cygrad._core.operands cimport Value, check_writable, copy_into, is_dense, same_shape
-from cygrad._core.storage cimport count_change, dtypes
-from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, is_unique
+from cygrad._core.storage cimport dtypes
+from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, count_change, empty, empty_strided, is_unique
 
 from cygrad._core.dispatch import ops
 
@@ -27,7 +27,7 @@ cdef TensorImpl sum_of(TensorImpl a, TensorImpl b, TensorImpl target, bint priva
     values[0].tensor, values[1].tensor = <PyObject*>a, <PyObject*>b
     if target is not None:
         map_kernel(add.kernel, a.dtype_nr, a.dtype_nr, 0, 2, values, NULL, 0, target, private)
-        count_change(target.storage)
+        count_change(target)
         return target
     return elementwise(add, values, NULL, None, False)
 

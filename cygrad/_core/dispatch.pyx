@@ -19,9 +19,9 @@ from cygrad._core.tracking cimport track_reachable
 from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_cast, check_out, converted, copy_of, empty_for,
                                     fill_operand, holding_all, number_of, out_argument, out_shape_error, overlaps, promoted, same_shape,
                                     shape_is, to_value)
-from cygrad._core.storage cimport count_change, default_dtype, dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, VIEW, TensorImpl, empty, empty_like, is_unique, needs_grad,
-                                  special_active)
+from cygrad._core.storage cimport default_dtype, dtypes
+from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, VIEW, TensorImpl, count_change, empty, empty_like,
+                                  is_unique, needs_grad, special_active)
 from cygrad._kernels.elementwise cimport CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, Operand, cg_itemsize, cg_kernel, cg_kind
 from cygrad._kernels.elementwise cimport kernel as find_kernel
 from cygrad._kernels.elementwise cimport run as run_kernel
@@ -260,7 +260,7 @@ cdef TensorImpl plain(Op op, Value* values, const double* params, TensorImpl tar
         copies.append(kept)
         values[k].tensor = <PyObject*>kept
     map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, target)
-    count_change(target.storage)
+    count_change(target)
     if recorded:
         rebase(target, node_of(op, dtype, values, target, converted_params if op.params else NULL, False))
     elif in_place and grad_mode()[0] and needs_grad(target):

@@ -16,8 +16,8 @@ from cygrad._core.interop cimport array_of, tensor_of_array
 from cygrad._core.operands cimport Value, copy_into, number_of, to_value
 from cygrad._core.rules cimport RuleOp, record, record_outputs, rule_op, wanted
 from cygrad._core.sizes cimport integer, multiply_overflows, parse_sizes, sequence_items, sizes_tuple, wrap_dim, written
-from cygrad._core.storage cimport count_change, dtypes
-from cygrad._core.tensor cimport CREATED, CREATED_MULTIPLE, TensorImpl, empty, needs_grad, tensor_type, view_of
+from cygrad._core.storage cimport dtypes
+from cygrad._core.tensor cimport CREATED, CREATED_MULTIPLE, TensorImpl, count_change, empty, needs_grad, tensor_type, view_of
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
 
 import warnings
@@ -258,7 +258,7 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
         while source.ndim > place.ndim and source.sizes[0] == 1:
             source = get_item(source, 0)
         copy_into(place, source)
-    count_change(x.storage)
+    count_change(x if place is None else place)
     if not recorded:
         return 0
     if place is None:
@@ -383,7 +383,7 @@ def zero_(TensorImpl self not None):
     """
     check_in_place(self, False)
     copy_into(self, scalar_like(self, 0))
-    count_change(self.storage)
+    count_change(self)
     if wanted(self, None):
         cut_history(self, True)
     return self

@@ -13,11 +13,11 @@ from cygrad._core.levels cimport is_special
 from cygrad._core.operands cimport check_cast, check_writable, copy_into, copy_of, overlaps, same_shape
 from cygrad._core.rules cimport RuleOp, any_wanted, node_of, node_of_inputs, record_view, rule_op
 from cygrad._core.saved cimport released_error
-from cygrad._core.storage cimport count_change, dtypes
+from cygrad._core.storage cimport dtypes
 from cygrad._core.strided cimport laid_out, lies_within, overlaps_itself, part_of
 from cygrad._core.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
-                                  REQUIRES_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, is_unique, needs_grad, offset_of, shallow_copy,
-                                  special_active, view_of)
+                                  REQUIRES_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, count_change, is_unique, needs_grad, offset_of,
+                                  shallow_copy, special_active, view_of)
 
 cdef RuleOp COPY = rule_op("copy"), FILL = rule_op("fill"), ZERO = rule_op("zero")
 
@@ -166,7 +166,7 @@ def apply_in_place(function, TensorImpl target not None, *arguments, **keywords)
     if result.node is not None:
         check_in_place(target, True)
     copy_into(target, result)
-    count_change(target.storage)
+    count_change(target)
     if result.node is None or not grad_mode()[0]:
         return target
     k = edge_to(result.node, target)
@@ -197,7 +197,7 @@ def write_in_place(str name, tuple inputs not None, tuple params, write):
         take_history(before, target)
         inputs = (before,) + inputs[1:]
     write(array_of(target))
-    count_change(target.storage)
+    count_change(target)
     if recorded:
         rebase(target, node_of_inputs(op, inputs, target, params, 1))
     return target

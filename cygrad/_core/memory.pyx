@@ -11,8 +11,10 @@ from cygrad._core.deferred cimport settle
 from cygrad._core.formats cimport fill_strides, order_of
 from cygrad._core.inplace cimport check_in_place
 from cygrad._core.node cimport attach
+from cygrad._core.operands cimport shape_is
 from cygrad._core.sizes cimport checked_numel, integer, parse_sizes, sizes_argument, sizes_tuple
-from cygrad._core.tensor cimport TensorImpl, empty, inherit_special, needs_grad, new_tensor, replace_memory
+from cygrad._core.storage cimport borrow
+from cygrad._core.tensor cimport TensorImpl, count_change, empty, inherit_special, needs_grad, new_tensor, replace_memory
 from cygrad._core.views cimport empty_in_order
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
@@ -39,6 +41,8 @@ def resize_(TensorImpl self not None, *size, memory_format=None, **keywords):
     if needs_grad(self):
         raise RuntimeError("cannot resize variables that require grad; resize tensor.detach() or make a new tensor")
     check_in_place(self, False)
+    if shape_is(self, ndim, sizes):
+        return self
     available = self.storage.nbytes - (self.data - self.storage.data)
     if order is not None:
         fill_strides(order, sizes, strides)
@@ -60,7 +64,7 @@ def resize_as_(TensorImpl self not None, TensorImpl the_template not None, memor
 def set_(TensorImpl self not None, source=None, storage_offset=None, size=None, stride=None):
     """Lay the tensor over the memory of `source`: all of it as it is laid out there, or by offset, sizes and strides.
 
-    Both share memory and version from then on. Without a source the tensor becomes an empty vector.
+    Both share memory, and each counts its own changes. Without a source the tensor becomes an empty vector.
 
     >>> import cygrad
     >>> cygrad.ones(2).set_(cygrad.zeros(3))
@@ -92,7 +96,7 @@ def set_(TensorImpl self not None, source=None, storage_offset=None, size=None, 
     check_in_place(self, False)
     if size is not None:
         given = (<object>given).detach().as_strided(size, stride, storage_offset)
-    replace_memory(self, given, given.storage)
+    replace_memory(self, given, borrow(given.storage))
     return self
 
 
@@ -102,6 +106,7 @@ def rearrange_in_place(function, TensorImpl self not None, *arguments, **keyword
     check_in_place(self, False)
     view = <TensorImpl?>function(self, *arguments, **keywords)
     if view is self:
+        count_change(self)
         return self
     if view.storage is not self.storage:
         raise RuntimeError(f"{getattr(function, '__name__', 'this')}_() would have to copy: the tensor cannot be seen in that shape; "

@@ -7,7 +7,7 @@ from libc.stdlib cimport free, realloc
 
 from cygrad._core.saved cimport (SavedTensor, check_savable, check_version, packed_by_default, packs_by_default, released_error,
                                  saved_operand, saved_result)
-from cygrad._core.storage cimport version_of
+from cygrad._core.storage cimport version_of, visible_version
 from cygrad._core.tracking cimport track_node, track_reachable, track_tensor
 from cygrad._core.tensor cimport (BATCHED, REQUIRES_GRAD, RETAINS_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, inherit_special,
                                   make_untracked, shallow_copy)
@@ -527,7 +527,7 @@ cdef void set_regenerate(regenerate_function function) noexcept:
 cdef int refresh(TensorImpl tensor) except -1:
     """Bring the node of a view up to date with what was done to its base in place."""
     if (tensor.flags & VIEW and tensor.view_version != tensor.storage.version and tensor.base.flags & REQUIRES_GRAD
-            and tensor.storage is tensor.base.storage):
+            and tensor.storage is tensor.base.storage and visible_version(tensor.view_version ^ tensor.storage.version)):
         return regenerate(tensor)
     return 0
 

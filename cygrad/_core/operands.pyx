@@ -10,8 +10,8 @@ from libc.string cimport memcpy
 from cygrad._core.deferred cimport settle
 from cygrad._core.node cimport grad_mode, is_inference_mode, is_inference_suspended
 from cygrad._core.sizes cimport sizes_tuple
-from cygrad._core.storage cimport DType, count_change, default_dtype, dtypes
-from cygrad._core.tensor cimport CONTIGUOUS, INFERENCE, TensorImpl, empty, empty_strided, needs_grad, tensor_type
+from cygrad._core.storage cimport DType, default_dtype, dtypes
+from cygrad._core.tensor cimport CONTIGUOUS, INFERENCE, TensorImpl, count_change, empty, empty_strided, needs_grad, tensor_type
 from cygrad._kernels.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize, cg_kind,
                                           cg_promotion, copy)
 
@@ -357,7 +357,7 @@ cdef TensorImpl write_out(TensorImpl out, TensorImpl result, bint recorded):
         raise out_shape_error(out, result.ndim, result.sizes)
     check_cast(result.dtype_nr, out.dtype_nr)
     copy_into(out, result)
-    count_change(out.storage)
+    count_change(out)
     return out
 
 

@@ -10,6 +10,8 @@ from cygrad._core.sizes cimport sizes_tuple
 from cygrad._core.storage cimport dtypes, version_of, visible_version
 from cygrad._core.tensor cimport BATCHED, INFERENCE, REQUIRES_GRAD, TensorImpl, shallow_copy, special_active
 from cygrad._core.tracking cimport track_reachable
+from cygrad._core.writes cimport written_since
+from cygrad._kernels.elementwise cimport cg_itemsize
 
 cdef extern from *:
     """
@@ -113,7 +115,7 @@ cdef class SavedTensor:
             packed = packer(tensor)
         finally:
             grad_mode()[0] = mode
-        if version_of(tensor.storage) != version:
+        if changed_since(tensor, version):
             raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be "
                                "modified by in-place operations as this can lead to unexpected side-effects. Change a clone() of it.")
         # What is still the saved memory is still checked for changes; what became of a copy is the hook's affair.
@@ -243,9 +245,16 @@ def released_error_of():
     return released_error()
 
 
+cdef bint changed_since(TensorImpl tensor, unsigned long long version) noexcept:
+    """Say whether a tensor was changed in place since its memory had a version: under its own counter, or its bytes under another."""
+    cdef unsigned long long now = version_of(tensor.storage)
+    return now != version and (visible_version(now) != visible_version(version) or written_since(
+        tensor.storage, version, tensor.data, cg_itemsize[tensor.dtype_nr], tensor.ndim, tensor.sizes, tensor.strides))
+
+
 cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, Node reader) except -1:
     """Refuse a saved tensor that was changed in place; `maker` gave it as an output, `reader` saved it (either may be None)."""
-    if version_of(tensor.storage) == version:
+    if not changed_since(tensor, version):
         return 0
     now = visible_version(version_of(tensor.storage))
     route = " (it was changed through .data)" if now == visible_version(version) else ""

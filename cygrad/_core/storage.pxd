@@ -1,8 +1,9 @@
 """Element types and the memory of tensors.
 
 A Storage owns its bytes (inside itself when small), or holds a buffer export, or borrows from another Storage.
-64 readable and writable bytes follow owned data. The version counts in-place changes, shared by all views; changes through `.data`,
-which borrows with a counter of its own, are counted in its high bits, which users do not see. Needs the GIL.
+64 readable and writable bytes follow owned data. The version counts in-place changes, shared by all views. `.data` and `set_` borrow
+memory with a counter of their own; while there are several, the high bits of the owner's, which users do not see, count the changes
+through all of them, and writes.pxd knows where those were. Needs the GIL.
 """
 from libc.stdint cimport intptr_t
 
@@ -31,6 +32,8 @@ cdef class Storage:
     cdef object owner       # a memoryview (foreign memory), another Storage (borrowed), or None
     cdef int exports        # NumPy arrays and others that can reach the memory without asking
     cdef int waiting        # its place among results that are not computed yet (deferred.pxd), from 1; else 0
+    cdef int counters       # besides its own that count changes of the memory: living borrowers of an owner; 1 of a borrower
+    cdef void* writes       # of an owner: where and when its memory was written under several counters (writes.pxd), or NULL
     cdef cg_small small     # SMALL bytes and the padding
 
 ctypedef void (*forget_function)(Storage storage) noexcept
@@ -48,11 +51,11 @@ cdef Storage storage_of_buffer(object view)
 cdef Storage borrow(Storage parent)
 
 cdef enum:
-    VISIBLE_BITS = 48       # of a version: those above count changes through `.data`
+    VISIBLE_BITS = 40       # of a version: those above count changes under several counters
 
 cdef inline unsigned long long version_of(Storage storage) noexcept:
-    """Return the number that every change of the memory makes larger; comparing two of them finds each change in between."""
-    return storage.version if not storage.borrowed else storage.version + (<Storage>storage.owner).version
+    """Return a number that every change of the memory changes, whichever counter it goes to."""
+    return storage.version if not storage.borrowed else storage.version + ((<Storage>storage.owner).version >> VISIBLE_BITS << VISIBLE_BITS)
 
 cdef inline Storage owner_of(Storage storage):
     """Return the Storage that the memory belongs to: another one for a borrower."""
@@ -60,9 +63,3 @@ cdef inline Storage owner_of(Storage storage):
 
 cdef inline unsigned long long visible_version(unsigned long long version) noexcept:
     return version & ((1ULL << VISIBLE_BITS) - 1)
-
-cdef inline void count_change(Storage storage) noexcept:
-    """Count an in-place change."""
-    storage.version += 1
-    if storage.borrowed:
-        (<Storage>storage.owner).version += 1ULL << VISIBLE_BITS

@@ -3,6 +3,7 @@
 cimport cython
 from cpython.buffer cimport Py_buffer
 from cpython.object cimport PyObject
+from libc.stdlib cimport free
 
 from cygrad._kernels.allocator cimport allocate, allocation_should_fail, count_live, release
 
@@ -154,6 +155,10 @@ cdef void release_memory(PyObject* object) noexcept:
     """Give back what a dying Storage owns."""
     if (<Storage>object).waiting:
         forget(<Storage>object)
+    if (<Storage>object).borrowed:
+        (<Storage>(<Storage>object).owner).counters -= 1
+    if (<Storage>object).writes is not NULL:
+        free((<Storage>object).writes)
     if (<Storage>object).padded:
         if (<Storage>object).data == (<Storage>object).small.bytes:
             cg_unpoison((<Storage>object).small.bytes, sizeof(cg_small))
@@ -203,10 +208,11 @@ cdef Storage storage_of_buffer(object view):
 
 
 cdef Storage borrow(Storage parent):
-    """Make a Storage over the same memory with a version counter of its own (`.data`)."""
+    """Make a Storage over the same memory with a version counter of its own."""
     cdef Storage storage = Storage.__new__(Storage)
-    # The memory's own Storage, so that changes through a borrower of a borrower are counted there too.
+    # The memory's own Storage, so that changes through a borrower of a borrower are noted there too.
     parent = owner_of(parent)
     storage.owner, storage.data, storage.nbytes, storage.readonly = parent, parent.data, parent.nbytes, parent.readonly
-    storage.borrowed = True
+    storage.borrowed, storage.counters = True, 1
+    parent.counters += 1
     return storage

@@ -8,6 +8,8 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.node cimport Node
 from cygrad._core.storage cimport Storage
+from cygrad._core.writes cimport note_write
+from cygrad._kernels.elementwise cimport cg_itemsize
 
 cdef enum:
     REQUIRES_GRAD = 1       # a leaf that gathers its gradient, or a result with history
@@ -61,8 +63,15 @@ cdef inline void inherit_special(TensorImpl copy, TensorImpl tensor) noexcept:
     copy.flags |= tensor.flags & SPECIAL
 
 cdef inline bint needs_grad(TensorImpl tensor) noexcept:
-    """Say whether operations on a tensor are recorded: its own flag, or a view's base's."""
-    return tensor.flags & REQUIRES_GRAD or tensor.flags & VIEW and tensor.base.flags & REQUIRES_GRAD
+    """Say whether operations on a tensor are recorded: its own flag, or that of the base which a view shares memory with."""
+    return (tensor.flags & REQUIRES_GRAD or tensor.flags & VIEW and tensor.base.flags & REQUIRES_GRAD
+            and tensor.storage is tensor.base.storage)
+
+cdef inline void count_change(TensorImpl tensor) noexcept:
+    """Count a change of a tensor's elements."""
+    tensor.storage.version += 1
+    if tensor.storage.counters:
+        note_write(tensor.storage, tensor.data, cg_itemsize[tensor.dtype_nr], tensor.ndim, tensor.sizes, tensor.strides)
 
 ctypedef int (*share_function)(TensorImpl view, TensorImpl source) except -1
 

@@ -10,7 +10,7 @@ from cygrad._core.node cimport Hooks, NODE_ACCUMULATES, grad_mode, gradient_edge
 from cygrad._core.formats cimport is_in_format
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.sizes cimport checked_numel, integer, lies_inside, sizes_tuple, span, wrap_dim
-from cygrad._core.storage cimport DType, Storage, borrow, count_change, dtypes, expose, new_storage, visible_version
+from cygrad._core.storage cimport DType, Storage, borrow, dtypes, expose, new_storage, visible_version
 from cygrad._kernels.elementwise cimport cg_itemsize, cg_kind
 
 import warnings
@@ -222,7 +222,7 @@ cdef bint is_unique(PyObject* object) noexcept:
 
 cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) except -1:
     """Lay a tensor over other memory, as `source` is; what was saved of it counts as changed."""
-    storage.version = max(storage.version, tensor.storage.version + 1)
+    storage.version = tensor.storage.version + 1 if storage is tensor.storage else visible_version(tensor.storage.version) + 1
     tensor.flags &= ~<unsigned>CONTIGUOUS
     stay_inference(tensor, source)
     return set_memory(tensor, storage, source.data, source.dtype_nr, source.ndim, source.sizes, source.strides)
@@ -460,7 +460,7 @@ cdef class TensorImpl:
         cdef int output_nr
         refuse_batched(self, "retain_grad()")
         refresh(self)
-        if not self.flags & REQUIRES_GRAD:
+        if not needs_grad(self):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if self.node is not None and not self.flags & RETAINS_GRAD:
             hooks_of(gradient_edge(self, &output_nr)).retained[self.output_nr] = weakref.ref(self)
@@ -477,7 +477,7 @@ cdef class TensorImpl:
         cdef int output_nr
         refuse_batched(self, "a hook")
         refresh(self)
-        if not self.flags & REQUIRES_GRAD:
+        if not needs_grad(self):
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         track_reachable(self)
         if self.node is None:
@@ -508,7 +508,7 @@ cdef class TensorImpl:
 
     def _increment_version(self):
         """Count a change that was made to the memory by other means."""
-        count_change(self.storage)
+        count_change(self)
 
     def is_inference(self):
         """Say whether the tensor was made in inference mode.

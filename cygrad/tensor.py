@@ -152,7 +152,10 @@ class Tensor(TensorBase):
         return self
 
     def detach_(self) -> Tensor:
-        """Make this tensor a leaf that needs no gradient."""
+        """Make this tensor a leaf that needs no gradient; RuntimeError for a view.
+
+        What nodes have saved of it keeps its history, so gradients of what was computed before are right. (In torch they raise.)
+        """
         if self._is_view():
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         self._forget_history()

@@ -233,3 +233,38 @@ def test_double_backward_through_a_dirty_input():
         return y.sin()
 
     assert autograd.gradcheck(run, (x,))
+
+
+# ----- Gradients that nothing has given -----
+UNGIVEN = {     # (_materialize_non_diff_grads, set_materialize_grads; None: as it is) -> what backward gets, as in torch 2.13
+    (None, None): 0, (None, True): 0, (None, False): None, (True, None): 0, (True, True): 0, (True, False): None,
+    (False, None): None, (False, True): None, (False, False): None,
+}
+
+
+@pytest.mark.parametrize(("of_constants", "of_all"), UNGIVEN)
+@pytest.mark.parametrize("second", ["marked", "integers", "unused"])
+def test_gradients_of_outputs_that_have_none(of_constants, of_all, second):
+    """Of one that is differentiable and merely not used, the first of the two says nothing."""
+    seen = []
+
+    class Two(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            if of_constants is not None:
+                ctx._materialize_non_diff_grads = of_constants
+            if of_all is not None:
+                ctx.set_materialize_grads(of_all)
+            other = (x * 3).long() if second == "integers" else x * 3
+            if second == "marked":
+                ctx.mark_non_differentiable(other)
+            return x * 2, other
+
+        @staticmethod
+        def backward(ctx, g, h):
+            seen.append(h if h is None else h.tolist())
+            return g
+
+    Two.apply(cg.ones(2, requires_grad=True))[0].sum().backward()
+    expected = UNGIVEN[None if second == "unused" else of_constants, of_all]
+    assert seen == [expected if expected is None else [expected] * 2]

@@ -184,7 +184,7 @@ def test_refusals():
     (lambda t: t[:1], RuntimeError, "Trying to set a forward gradient that has a different size than that of the original Tensor"),
     (lambda t: t.float(), RuntimeError, "dtype cygrad.float32 for output 0"),
     (lambda t: (t, t), RuntimeError, r"invalid number of forward gradients \(expected 1 but got 2\)"),
-    (lambda t: 1.0, TypeError, r"expected Tensor or None \(got float\) as tangent 0"),
+    (lambda t: 1.0, RuntimeError, r"expected Variable or None \(got float\) for grad output 0"),
 ])
 def test_wrong_tangents(result, error, message):
     class Wrong(Cube):

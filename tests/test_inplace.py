@@ -292,6 +292,33 @@ def test_detach_in_place_cuts_the_history(x):
     assert y.grad_fn is None
 
 
+@pytest.mark.parametrize("read", [lambda y: y * y, lambda y: y.exp(), lambda y: y[cg.tensor([1, 0])] * y, lambda y: y @ y])
+@pytest.mark.parametrize("changed", [lambda x: x * 2, lambda x: x.exp(), lambda x: x.clone()])
+def test_what_was_saved_of_a_tensor_that_is_detached_in_place_keeps_its_history(x, read, changed):
+    """Where it was saved as an operand, or as the result that it is; torch refuses that."""
+    kept, detached = changed(x), changed(x)
+    expected, total = read(kept).sum(), read(detached).sum()
+    detached.detach_()
+    (first,), (second,) = (autograd.grad(y, x, create_graph=True) for y in (expected, total))
+    assert first.tolist() == second.tolist()
+    if first.requires_grad:
+        assert autograd.grad(first.sum(), x)[0].tolist() == autograd.grad(second.sum(), x, retain_graph=True)[0].tolist()
+    detached.requires_grad_()
+    assert autograd.grad(total, detached, allow_unused=True, retain_graph=True) == (None,)
+
+
+def test_a_leaf_that_is_detached_in_place_gets_no_gradient(x):
+    """As in torch, also where a node has saved it; it may become a leaf again."""
+    y = (x * x).sum()
+    x.detach_()
+    y.backward(retain_graph=True)
+    assert x.grad is None
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        autograd.grad(y, x)
+    x.requires_grad_()
+    assert autograd.grad(y, x)[0].tolist() == [2, 4]
+
+
 # ----- out= -----
 
 

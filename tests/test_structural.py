@@ -443,3 +443,62 @@ REFUSED = [
 def test_refused(call, error, message):
     with pytest.raises(error, match=message or None):
         call()
+
+
+# ----- What a backward frees -----
+def holds_arrays(value):
+    if isinstance(value, tuple | list):
+        return any(map(holds_arrays, value))
+    return isinstance(value, cg.Tensor | np.ndarray) and value.ndim > 0
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_backward_frees_tensors_and_index_arrays_alike(rule):
+    """Then a second one either needs nothing of them, and gives the same, or says how to keep them."""
+    for call, *shapes in samples.RULE_SAMPLES[rule]:
+        leaves = [samples.leaf(array) for array in samples.rule_operands(shapes)]
+        outputs = [output for output in samples.as_tuple(call(*leaves)) if output.requires_grad]
+        weights = [cg.ones_like(output) for output in outputs]
+        cg.autograd.backward(outputs, weights)
+        nodes, seen = [output.grad_fn for output in outputs], set()
+        looked_up = False
+        while nodes:
+            node = nodes.pop()
+            if node is None or node in seen:
+                continue
+            seen.add(node)
+            nodes += [following for following, _ in node.next_functions]
+            looked_up = looked_up or node.name() in ("IndexBackward0", "IndexPutBackward0")
+            for name in dir(node):
+                if name.startswith("_saved_"):
+                    try:
+                        assert not holds_arrays(getattr(node, name)), (rule, node, name)
+                    except RuntimeError as error:
+                        assert "Specify retain_graph=True" in str(error)
+        first = [leaf.grad.clone() if leaf.grad is not None else None for leaf in leaves]
+        try:
+            cg.autograd.backward(outputs, weights)
+        except RuntimeError as error:
+            assert "Trying to backward through the graph a second time" in str(error)
+            continue
+        assert not looked_up
+        for leaf, before in zip(leaves, first, strict=True):
+            if before is not None:
+                np.testing.assert_array_equal(leaf.grad.numpy(), 2 * before.numpy())
+
+
+@pytest.mark.parametrize("use", [
+    lambda x: x[cg.tensor([1, 2])], lambda x: x[cg.tensor([True, False, True, False])], lambda x: x[[1, 2]], lambda x: x[np.array([1, 2])],
+    lambda x: samples.write(cg.tensor([1, 2]))(x, 5), lambda x: samples.write(cg.tensor([1, 2]))(cg.zeros(4), x[:2]),
+    lambda x: samples.write(slice(1, 3))(x, 5), lambda x: samples.write(slice(1, 3))(cg.zeros(4), x[:2] * 1), lambda x: x.max(0)[0],
+])
+def test_a_second_backward_through_an_index_needs_retain_graph(use):
+    for keep in (False, True):
+        x = cg.ones(4, requires_grad=True)
+        y = use(x).sum()
+        y.backward(retain_graph=keep)
+        if keep:
+            y.backward()
+        else:
+            with pytest.raises(RuntimeError, match="Specify retain_graph=True if you need to backward through the graph a second time"):
+                y.backward()

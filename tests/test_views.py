@@ -302,6 +302,39 @@ def test_a_base_that_was_detached(x):
     assert x.grad.tolist() == [1, 1, 0, 0]
 
 
+# ----- Views that were made without a history -----
+def without_history(how):
+    x = cg.arange(1.0, 5.0).requires_grad_()
+    if how == "before the base required a gradient":
+        base = cg.arange(1.0, 5.0)
+        view = base[1:3]
+        return base.requires_grad_(), base, view
+    base = x if how == "of a leaf" else x * 2
+    with cg.inference_mode() if how == "in inference mode" else cg.no_grad():
+        return x, base, base[1:3]
+
+
+@pytest.mark.parametrize("how", ["of a leaf", "of a result", "in inference mode", "before the base required a gradient"])
+def test_a_view_that_was_made_without_a_history_is_reached_by_no_gradient(how):
+    """It requires a gradient, since its base does, and is a leaf, as in torch 2.13."""
+    x, base, view = without_history(how)
+    assert (view.requires_grad, view.is_leaf, view.grad_fn, view.retain_grad()) == (True, True, None, None)
+    calls = []
+    view.register_hook(calls.append)
+    y = (base * base).sum() if how == "in inference mode" else (base * base).sum() + (view * 3).sum()
+    assert cg.autograd.grad(y, [view], allow_unused=True, retain_graph=True) == (None,)
+    of_x, of_view = cg.autograd.grad(y, [x, view], allow_unused=True, retain_graph=True)
+    assert of_view is None
+    assert of_x.tolist() == cg.autograd.grad(y, x, retain_graph=True)[0].tolist()
+    assert cg.autograd.grad(y, view, materialize_grads=True, retain_graph=True)[0].tolist() == [0, 0]
+    with pytest.raises(RuntimeError, match="The differentiated Tensor at index 0 appears to not have been used in the graph"):
+        cg.autograd.grad(y, view, retain_graph=True)
+    y.backward(inputs=[view])
+    assert view.grad is None
+    assert x.grad is None
+    assert calls == []
+
+
 # ----- Memory -----
 def test_a_cycle_through_a_changed_base_is_collected():
     def make(how):

@@ -21,7 +21,7 @@ from cygrad._core.node cimport (ANOMALY_CHECKS_NAN, AccumulateGrad, Hooks, NODE_
 from cygrad._core.profiler cimport BACKWARD, EVALUATION, begin_node, end_event, profiling_threads
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.run cimport Run, State, find_state, free_run, grads_of, grow, pop_ready, push_ready, state_of, walk
-from cygrad._core.tensor cimport TensorImpl
+from cygrad._core.tensor cimport TensorImpl, needs_grad
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
@@ -178,6 +178,19 @@ cdef int compute_observed(Node node, PyObject** grads, PyObject** results) excep
         end_event(token)
 
 
+cdef bint leads_on(Run* run, Node node) except -1:
+    """Say whether somebody waits for what a node computes: not behind a non-leaf whose `.grad` is all that was asked for."""
+    cdef Py_ssize_t next
+    cdef int k, output_nr
+    for k in range(node.edges):
+        target = edge(node, k, &output_nr)
+        if target is not None:
+            next = find_state(run, <PyObject*>target)
+            if run.states[next].needed or run.states[next].captured:
+                return True
+    return False
+
+
 cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, list captured) except -1:
     """Run one node and hand its gradients to the next ones."""
     cdef Node node = <Node>run.states[index].node, target
@@ -187,7 +200,7 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
     cdef int k, output_nr, edges = node.edges
     cdef Py_ssize_t next
     cdef PyObject* grad
-    cdef bint asked_for, needed = run.states[index].needed, is_captured = run.states[index].captured
+    cdef bint asked_for, computes, needed = run.states[index].needed, is_captured = run.states[index].captured
     cdef tuple held = None
     cdef Hooks hooks = node.hooks
     if is_captured and needed:      # before the hooks, as torch does where the node runs too
@@ -208,16 +221,17 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
             call_prehooks(hooks, grads, node.outputs)
         if hooks is not None and hooks.post is not None:
             held = tuple(grads_list(grads, node.outputs))       # which also keeps them from being overwritten
-        if profiling_threads:
+        computes = run.everything or edges == 0 or leads_on(run, node)
+        if profiling_threads and computes:
             compute_observed(node, grads, results)
-        else:
+        elif computes:
             compute(node, grads, results)
         if held is not None:
             call_posthooks(hooks, results, edges, held)
         for k in range(node.outputs):
             Py_XDECREF(grads[k])
             grads[k] = NULL
-        if not keep_graph:
+        if computes and not keep_graph:
             node.release()
         if anomaly_mode & ANOMALY_CHECKS_NAN:
             check_nan(node, results)
@@ -278,18 +292,18 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
         grow(&run)
         for item in inputs or ():
             node = node_of(item, &output_nr)
-            if node is None:
+            if node is None and not (isinstance(item, TensorImpl) and needs_grad(item)):
                 raise RuntimeError("One of the differentiated Tensors does not require grad")
             targets.append((node, output_nr))
             captured.append(None)
+            if node is None:        # a view that was made without a history, of a tensor that has one: nothing reaches it
+                continue
             index = state_of(&run, <PyObject*>node)
-            if accumulate_grad and node.flags & NODE_ACCUMULATES:
+            if accumulate_grad:     # a non-leaf retains its gradient: nothing is captured, but its node's hooks run
                 run.states[index].needed = True
             else:
-                # A non-leaf whose `.grad` is asked for retains it: nothing is captured, but its hooks run.
                 run.states[index].captured = True
-                if not accumulate_grad:
-                    captures.setdefault((<size_t><PyObject*>node, output_nr), len(captured) - 1)
+                captures.setdefault((<size_t><PyObject*>node, output_nr), len(captured) - 1)
         for item in outputs:
             node = node_of(item, &output_nr)
             if node is None:
@@ -341,7 +355,8 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
         grad_mode()[0] = mode
         free_run(&run)
     for k, (node, number) in enumerate(targets):
-        captured[k] = captured[captures.get((<size_t><PyObject*>node, number), k)]
+        if node is not None:
+            captured[k] = captured[captures.get((<size_t><PyObject*>node, number), k)]
     return captured
 
 

@@ -547,8 +547,12 @@ cdef int connect(Node node, int index, TensorImpl tensor) except -1:
         refresh(tensor)
     if tensor is None or not tensor.flags & REQUIRES_GRAD:
         set_edge(node, index, None, 0)
-    elif tensor.node is None:
+    elif tensor.node is None and tensor.accumulator is NULL:
         set_edge(node, index, tensor, LEAF)     # the accumulator can wait: most graphs of a leaf die without a backward
+    elif tensor.node is None:                   # it may have hooks, which live as long as it does
+        if (<Node>tensor.accumulator).flags & NODE_TRACKED:
+            track_node(node)
+        set_edge(node, index, <Node>tensor.accumulator, 0)
     else:
         if tensor.node.flags & NODE_TRACKED:
             track_node(node)

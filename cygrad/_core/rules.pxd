@@ -16,11 +16,13 @@ cdef class RuleOp:
     cdef tuple plans                    # where the arguments of each function come from
     cdef tuple reads                    # bit k: input k, bit RESULT: the result
     cdef bint each
+    cdef bint may_hold_data             # has parameters that may hold arrays
     cdef bint gathers                   # reads the gradients of several outputs
     cdef bint prepared                  # what its functions call is imported
     cdef bint reads_input(self, int k)
 
 cdef class RuleNode(Node):
+    cdef void release(self)
     cdef object call(self, RuleOp op, int function, PyObject** grads, list unpacked)
 
 cdef RuleOp rule_op(str name)

@@ -10,7 +10,7 @@ from cygrad._core.saved cimport released_error, saved_name
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.tensor cimport TENSOR_TRACKED, TensorImpl, needs_grad
 
-from cygrad.ops import RULES
+from cygrad.ops import DATA, RULES
 
 cdef enum:
     GRADIENT = -1
@@ -32,6 +32,7 @@ cdef class RuleOp:
         keys = ["each"] if self.each else rule.inputs
         self.functions = (rule.each,) if self.each else tuple([rule.gradients[name] for name in rule.inputs])
         self.plans = tuple([tuple([sources[name] for name in rule.names.get(key, ())]) for key in keys])
+        self.may_hold_data = not DATA.isdisjoint(rule.params)
         self.gathers = any([GRADIENTS in plan for plan in self.plans])
         self.reads = tuple([sum([1 << source for source in plan if 0 <= source <= RESULT]) for plan in self.plans])
 
@@ -68,6 +69,13 @@ cdef bint wanted(TensorImpl a, TensorImpl b):
     return grad_mode()[0] != 0 and (needs_grad(a) or b is not None and needs_grad(b))
 
 
+cdef bint holds_data(object value):
+    """Say whether a parameter is, or has among its items, more than numbers, slices and the like."""
+    if type(value) is tuple:
+        return any([holds_data(item) for item in <tuple>value])
+    return isinstance(value, (TensorImpl, list)) or hasattr(value, "__array__") and getattr(value, "shape", ()) != ()
+
+
 cdef class RuleNode(Node):
     """A recorded structural operator."""
 
@@ -87,6 +95,13 @@ cdef class RuleNode(Node):
 
     def __getattr__(self, str name):
         return self.saved_attribute(name)
+
+    cdef void release(self):
+        """Free the saved values, and the index arrays and tensors among the parameters."""
+        Node.release(self)
+        if (<RuleOp>self.op).may_hold_data and any([holds_data(value) for value in self.params]):
+            self.params = tuple([None if holds_data(value) else value for value in self.params])
+            self.flags |= NODE_RELEASED
 
     cdef object call(self, RuleOp op, int function, PyObject** grads, list unpacked):
         """Call a function of the rule with what it names."""

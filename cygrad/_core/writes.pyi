@@ -1,1 +1,1 @@
-"""Where and when a memory was written while several version counters count its changes: C only."""
+"""Types of the compiled module: nothing for Python."""

@@ -34,6 +34,11 @@ def __getattr__(name: str) -> int:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def is_dual_level(level: Any) -> bool:
+    """Say whether a level is the one that these functions use in this thread."""
+    return level is _current()
+
+
 # ----- Levels -----
 def enter_dual_level() -> int:
     """Begin the level of forward mode that the other functions use; `dual_level` is the usual form. Returns its number, 0."""

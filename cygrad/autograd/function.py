@@ -34,11 +34,11 @@ class FunctionCtx(FunctionNode):
         self._non_differentiable: set[int] = set()
         self._dirty: dict[int, Tensor] = {}
         self._changed: set[int] = set()         # ids of inputs that were, for forward mode
-        self._materialize = True
+        self._materialize = self._materialize_non_diff_grads = True     # the second is torch's name, which users set
         self.saved_for_forward: tuple[Tensor | None, ...] | None = None
         self._in_jvp = False
         self._freed = False
-        self._outputs: tuple[Any, ...] = ()
+        self._outputs: tuple[tuple[Any, Any, bool], ...] = ()      # (shape, dtype, whether differentiable)
         self._input_count = len(needs_input_grad)
         self._inputs: tuple[Any, ...] = ()
 
@@ -53,7 +53,10 @@ class FunctionCtx(FunctionNode):
         self.saved_for_forward = tensors
 
     def mark_non_differentiable(self, *outputs: Tensor) -> None:
-        """Declare outputs that have no gradient; `backward` still gets a zero gradient for each."""
+        """Declare outputs that have no gradient; `backward` still gets a zero gradient for each.
+
+        With `ctx._materialize_non_diff_grads = False` it gets None for them.
+        """
         for number, output in enumerate(outputs):
             if not isinstance(output, Tensor):
                 raise TypeError(f"mark_non_differentiable only accepts variable arguments, but got {type(output).__name__} as argument "
@@ -73,9 +76,9 @@ class FunctionCtx(FunctionNode):
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What `save_for_backward` kept, in `jvp` what `save_for_forward` kept; RuntimeError if it was changed in place or freed."""
-        if self._in_jvp and self.saved_for_forward is not None:
-            return self.saved_for_forward
+        """What `save_for_backward` kept, in `jvp` only what `save_for_forward` kept; RuntimeError if it was changed or freed."""
+        if self._in_jvp:
+            return self.saved_for_forward or ()
         return tuple(saved.unpack(self) for saved in self._raw_saved_tensors)
 
     @property
@@ -106,8 +109,9 @@ class FunctionCtx(FunctionNode):
 
     def _run_backward(self, *grads: Tensor | None) -> list[Tensor | None]:
         """Call the user's backward and check what it returns; the engine's gradients of the tensor inputs."""
-        filled = tuple(zeros(shape, dtype=dtype) if grad is None and self._materialize else grad
-                       for grad, (shape, dtype) in zip(grads, self._outputs, strict=True))
+        filled = tuple(zeros(shape, dtype=dtype)
+                       if grad is None and self._materialize and (use or self._materialize_non_diff_grads) else grad
+                       for grad, (shape, dtype, use) in zip(grads, self._outputs, strict=True))
         result = self._function._call_backward(self, *filled)
         parts = result if isinstance(result, tuple) else (result,)
         extra = len(parts) - self._input_count
@@ -279,7 +283,8 @@ def _finished(ctx: FunctionCtx, inputs: list[Tensor | None], result: Any, record
     fresh = tuple(output if changed else _unshared(output, id(output) in edges, use) if isinstance(output, Tensor) else output
                   for output, use, changed in zip(outputs, differentiable, dirty, strict=True))
     if recorded:
-        ctx._outputs = tuple((output.shape, output.dtype) if isinstance(output, Tensor) else ((), None) for output in fresh)
+        ctx._outputs = tuple((output.shape, output.dtype, use) if isinstance(output, Tensor) else ((), None, use)
+                             for output, use in zip(fresh, differentiable, strict=True))
         ctx._inputs = tuple(None if tensor is None else (tensor.shape, tensor.dtype) for tensor in inputs)
         ctx._connect(tuple(tensor for tensor in inputs if tensor is not None), tuple(
             output if use and not changed else None for output, use, changed in zip(fresh, differentiable, dirty, strict=True)))

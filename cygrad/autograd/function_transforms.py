@@ -21,6 +21,7 @@ from cygrad._core.levels import (
     without_tangent,
 )
 from cygrad._core.transforms import over_tensors
+from cygrad.autograd.forward_ad import is_dual_level
 from cygrad.autograd.function import Function, FunctionCtx
 from cygrad.pytree import broadcast_prefix, tree_flatten, tree_unflatten
 from cygrad.tensor import Tensor
@@ -58,10 +59,13 @@ def _by_jvp(function: type[Function], levels: list[Any], arguments: tuple[Any, .
     for level in levels:
         before = set_ceiling(level.number)
         try:
-            tangents = [_tangent(ctx, argument, level) for argument in arguments]
+            given = tuple(_tangent(ctx, argument, level) for argument in arguments)
             ctx._in_jvp = True
-            found = function.jvp(ctx, *tangents)
-            _attach(ctx, level, outputs, found if isinstance(found, tuple) else (found,))
+            found = function.jvp(ctx, *given)
+            found = found if isinstance(found, tuple) else (found,)
+            _check_jvp(ctx, outputs, found)
+            _check_relations(ctx, level, arguments, given, result if isinstance(result, tuple) else (result,), found)
+            _attach(ctx, level, outputs, found)
         finally:
             ctx._in_jvp = False
             set_ceiling(before)
@@ -77,23 +81,61 @@ def _tangent(ctx: FunctionCtx, argument: Any, level: Any) -> Any:
     return tangent.clone() if id(argument) in ctx._changed else tangent     # jvp may change it in place, too
 
 
-def _attach(ctx: FunctionCtx, level: Any, outputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> None:
-    """Check what jvp returned and give it to the outputs."""
+def _check_jvp(ctx: FunctionCtx, outputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> None:
+    """Check what jvp returned; None stands for a tangent of zeros."""
     if len(tangents) != len(outputs):
         raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got "
                            f"{len(tangents)}): {ctx._function.__name__}.jvp must return one for each output")
     for number, (output, tangent) in enumerate(zip(outputs, tangents, strict=True)):
-        if tangent is None or not isinstance(output, Tensor) or not output.is_floating_point():
+        if tangent is None:
             continue
         if not isinstance(tangent, Tensor):
-            raise TypeError(f"expected Tensor or None (got {type(tangent).__name__}) as tangent {number} of {ctx._function.__name__}.jvp")
+            raise RuntimeError(f"expected Variable or None (got {type(tangent).__name__}) for grad output {number}. "
+                               f"{ctx._function.__name__}.jvp must return a tensor for each output that is differentiable")
+        if not isinstance(output, Tensor) or not output.is_floating_point() or id(output) in ctx._non_differentiable:
+            raise RuntimeError(f"Function's jvp returned a gradient at position {number}, but  the corresponding forward output is not a "
+                               "differentiable Tensor.You should return None at that position instead.")
         if tangent.shape != output.shape or tangent.dtype != output.dtype:
             raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
                                f"supported. {ctx._function.__name__}.jvp returned shape {list(tangent.shape)} and dtype {tangent.dtype} "
                                f"for output {number}, which has shape {list(output.shape)} and dtype {output.dtype}")
+
+
+def _check_relations(ctx: FunctionCtx, level: Any, arguments: tuple[Any, ...], given: tuple[Any, ...], outputs: tuple[Any, ...],
+                     tangents: tuple[Any, ...]) -> None:
+    """Refuse a jvp that does not to tangents what forward does to memory: change them in place, or (in `forward_ad`) give views of them.
+
+    `cygrad.func` takes any tangent of a view, as torch's does.
+    """
+    places = {id(argument): place for place, argument in enumerate(arguments)
+              if isinstance(argument, Tensor) and tangent_of(argument, level) is not None}
+    bases = {id(argument if argument._base is None else argument._base): place for place, argument in enumerate(arguments)
+             if id(argument) in places}
+    for output, tangent in zip(outputs, tangents, strict=True):
+        if not isinstance(output, Tensor):
+            continue
+        if id(output) in ctx._changed:
+            if id(output) in places and tangent is not given[places[id(output)]]:
+                raise RuntimeError("An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
+                                   "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace.")
+        elif is_dual_level(level) and (id(output) in places or id(output._base) in bases):
+            whole = given[places[id(output)] if id(output) in places else bases[id(output._base)]]
+            if tangent is None or not tangent._is_view():
+                raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a "
+                                   "view. Return a view of the tangent given, or clone() in forward.")
+            if tangent._base is not (whole if whole._base is None else whole._base):
+                of = "given grad input" if whole._base is None else "same base as the given grad input"
+                raise RuntimeError(f"A custom Function is returning a view but the jvp is not returning a view of the {of}.")
+
+
+def _attach(ctx: FunctionCtx, level: Any, outputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> None:
+    """Give the outputs what jvp returned."""
+    for output, tangent in zip(outputs, tangents, strict=True):
+        if tangent is None:
+            continue
         if id(output) in ctx._changed:
             tangent_to_write(output, level, tangent)[...] = tangent
-        elif id(output) not in ctx._non_differentiable:
+        else:
             set_tangent(output, level, tangent)
 
 

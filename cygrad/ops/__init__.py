@@ -5,6 +5,6 @@
 
 from .elementwise import ELEMENTWISE, Elementwise
 from .reduction import REDUCTIONS, Reduction
-from .structural import RULES, Rule
+from .structural import DATA, RULES, Rule
 
-__all__ = ["ELEMENTWISE", "REDUCTIONS", "RULES", "Elementwise", "Reduction", "Rule"]
+__all__ = ["DATA", "ELEMENTWISE", "REDUCTIONS", "RULES", "Elementwise", "Reduction", "Rule"]

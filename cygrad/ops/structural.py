@@ -27,6 +27,7 @@ class Rule(NamedTuple):
 
 
 RULES: dict[str, Rule] = {}
+DATA = frozenset({"key", "indices", "count"})     # parameters that may hold arrays; a backward frees these as it does saved tensors
 
 
 def rule(name: str, *, each: Callable | None = None, node: str = "", **gradients: Callable | None) -> None:

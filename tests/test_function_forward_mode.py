@@ -1,0 +1,155 @@
+"""A user Function's `jvp` in forward mode: what it finds in its context, and what it owes to views and in-place changes.
+
+The facts are torch 2.13's. Where torch fails by an internal assertion (None for an output), None stands for zeros here.
+"""
+
+import pytest
+
+import cygrad as cg
+from cygrad import func
+from cygrad.autograd import Function, forward_ad
+
+
+def applied(forward, jvp, plain=False):
+    """Apply a Function of (x, y) to dual tensors; return the tangent of what it gives. `plain`: x has no tangent."""
+
+    class Made(Function):
+        pass
+
+    Made.forward, Made.jvp = staticmethod(forward), staticmethod(jvp)
+    with forward_ad.dual_level():
+        x = cg.tensor([1.0, 2.0])
+        y = forward_ad.make_dual(cg.tensor([3.0, 4.0]), cg.tensor([1.0, 0.0]))
+        tangent = forward_ad.unpack_dual(Made.apply(x if plain else forward_ad.make_dual(x, cg.tensor([1.0, 1.0])), y)).tangent
+        return None if tangent is None else tangent.tolist()
+
+
+# ----- The context -----
+SAVED = {
+    "nothing": (lambda ctx, x, y: None, ()),
+    "for backward": (lambda ctx, x, y: ctx.save_for_backward(x, y), ()),
+    "for forward": (lambda ctx, x, y: ctx.save_for_forward(x, None), ([1, 2], None)),
+    "for both": (lambda ctx, x, y: (ctx.save_for_backward(x, y), ctx.save_for_forward(y)), ([3, 4],)),
+}
+
+
+@pytest.mark.parametrize("saved", SAVED)
+def test_saved_tensors_holds_what_was_saved_for_forward_and_nothing_else(saved):
+    save, expected = SAVED[saved]
+    found = []
+
+    def forward(ctx, x, y):
+        save(ctx, x, y)
+        return x * y
+
+    def jvp(ctx, tx, ty):
+        found.extend(None if tensor is None else tensor.tolist() for tensor in ctx.saved_tensors)
+        return tx
+
+    assert applied(forward, jvp) == [1, 1]
+    assert tuple(found) == expected
+
+
+# ----- Views, changes in place, outputs without a gradient -----
+def in_place(ctx, x, y):
+    ctx.mark_dirty(x)
+    return x.mul_(2)
+
+
+def constant(ctx, x, y):
+    result = x * 2
+    ctx.mark_non_differentiable(result)
+    return result
+
+
+NOT_A_VIEW = "A custom Function's forward is returning a view \\(or an input as-is\\) but the jvp is not returning a view."
+OTHER_VIEW = "A custom Function is returning a view but the jvp is not returning a view of the given grad input."
+OTHER_BASE = "A custom Function is returning a view but the jvp is not returning a view of the same base as the given grad input."
+NOT_IN_PLACE = "An inplace custom Function is not modifying the forward mode gradients inplace."
+UNASKED = "Function's jvp returned a gradient at position 0, but  the corresponding forward output is not a differentiable Tensor."
+RELATIONS = {
+    "view of the tangent": (lambda ctx, x, y: x.view(2, 1), lambda ctx, a, b: a.view(2, 1), [[1], [1]]),
+    "view of a copy": (lambda ctx, x, y: x.view(2, 1), lambda ctx, a, b: a.clone().view(2, 1), OTHER_VIEW),
+    "view of another tangent": (lambda ctx, x, y: x.view(2, 1), lambda ctx, a, b: b.view(2, 1), OTHER_VIEW),
+    "no view": (lambda ctx, x, y: x.view(2, 1), lambda ctx, a, b: cg.ones(2, 1), NOT_A_VIEW),
+    "None for a view": (lambda ctx, x, y: x.view(2, 1), lambda ctx, a, b: None, NOT_A_VIEW),
+    "input as it is, view of the tangent": (lambda ctx, x, y: x, lambda ctx, a, b: a.view_as(a), [1, 1]),
+    "input as it is, the tangent": (lambda ctx, x, y: x, lambda ctx, a, b: a, NOT_A_VIEW),
+    "input as it is, a copy": (lambda ctx, x, y: x, lambda ctx, a, b: a.clone(), NOT_A_VIEW),
+    "in place": (in_place, lambda ctx, a, b: a.mul_(2), [2, 2]),
+    "in place, new tangent": (in_place, lambda ctx, a, b: a * 2, NOT_IN_PLACE),
+    "in place, view of the tangent": (in_place, lambda ctx, a, b: a.mul_(2).view_as(a), NOT_IN_PLACE),
+    "in place, None": (in_place, lambda ctx, a, b: None, NOT_IN_PLACE),
+    "new, the tangent": (lambda ctx, x, y: x * 2, lambda ctx, a, b: a, [1, 1]),
+    "new, view of the tangent": (lambda ctx, x, y: (x * 2).view(2, 1), lambda ctx, a, b: a.view(2, 1), [[1], [1]]),
+    "new, None": (lambda ctx, x, y: x * 2, lambda ctx, a, b: None, None),
+    "no gradient, None": (constant, lambda ctx, a, b: None, None),
+    "no gradient, tangent": (constant, lambda ctx, a, b: a, UNASKED),
+    "integers, tangent": (lambda ctx, x, y: x.long(), lambda ctx, a, b: a, UNASKED),
+}
+
+
+@pytest.mark.parametrize("name", RELATIONS)
+def test_a_jvp_does_to_tangents_what_forward_does_to_memory(name):
+    forward, jvp, expected = RELATIONS[name]
+    if isinstance(expected, str):
+        with pytest.raises(RuntimeError, match=expected):
+            applied(forward, jvp)
+    else:
+        assert applied(forward, jvp) == expected
+
+
+@pytest.mark.parametrize(("forward", "jvp", "expected"), [
+    (lambda ctx, x, y: x.view(2, 1), lambda ctx, a, b: b.view(2, 1), [[1], [0]]),
+    (lambda ctx, x, y: (ctx.mark_dirty(x), x.mul_(y))[1], lambda ctx, a, b: b * 2, [2, 0]),
+])
+def test_an_input_without_a_tangent_has_none_to_keep_a_relation_to(forward, jvp, expected):
+    assert applied(forward, jvp, plain=True) == expected
+
+
+def test_views_of_what_the_tangent_is_a_view_of():
+    class Last(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x[1:]
+
+        @staticmethod
+        def jvp(ctx, t):
+            return Last.tangent(t)
+
+    with forward_ad.dual_level():
+        whole = cg.arange(6.0)
+        x = forward_ad.make_dual(cg.ones(3), whole[:3])
+        Last.tangent = lambda t: t[1:]
+        assert forward_ad.unpack_dual(Last.apply(x)).tangent.tolist() == [1, 2]
+        Last.tangent = lambda t: cg.ones(3)[1:]
+        with pytest.raises(RuntimeError, match=OTHER_BASE):
+            Last.apply(x)
+
+
+def test_func_takes_any_tangent_of_a_view():
+    """As torch.func does; a change in place is a change in place there, too."""
+
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view(2, 1)
+
+        @staticmethod
+        def jvp(ctx, t):
+            return (t * 5).view(2, 1)
+
+    assert func.jvp(Scaled.apply, (cg.ones(2),), (cg.ones(2),))[1].tolist() == [[5], [5]]
+
+    class Changed(Scaled):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t * 2
+
+    with pytest.raises(RuntimeError, match=NOT_IN_PLACE):
+        func.jvp(Changed.apply, (cg.ones(2),), (cg.ones(2),))

@@ -71,6 +71,21 @@ def test_without_strict_a_result_may_have_no_history(name, x):
     assert last_result(name, lambda x: cg.ones(1), x, create_graph=True).requires_grad is False
 
 
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_strict_is_off_unless_it_is_asked_for(name, x):
+    """Then a result that does not depend on the input is zeros, in the shape that it would have; `strict` refuses it."""
+    zeros = {"jacobian": [[0, 0]], "vjp": [0, 0], "jvp": [0], "hessian": [[0, 0], [0, 0]], "vhp": [0, 0], "hvp": [0, 0]}[name]
+    shape = () if name in ("hessian", "vhp", "hvp") else (1,)
+    vector = cg.ones(1) if name == "vjp" else x
+    arguments = (lambda x: cg.full(shape, 3.0), x) + (() if name in ("jacobian", "hessian") else (vector,))
+    for options in {}, {"strict": False}:
+        result = getattr(functional, name)(*arguments, **options)
+        result = result[1] if isinstance(result, tuple) else result
+        assert (result.tolist(), result.requires_grad) == (zeros, False)
+    with pytest.raises(RuntimeError, match="does not require gradients|independent of"):
+        getattr(functional, name)(*arguments, strict=True)
+
+
 def test_hvp_is_vhp_where_second_derivatives_are_symmetric():
     def function(x):
         return (x.prod() * x.exp()).sum()

@@ -41,7 +41,7 @@ def resize_(TensorImpl self not None, *size, memory_format=None, **keywords):
     if needs_grad(self):
         raise RuntimeError("cannot resize variables that require grad; resize tensor.detach() or make a new tensor")
     check_in_place(self, False)
-    if shape_is(self, ndim, sizes):
+    if order is None and shape_is(self, ndim, sizes):
         return self
     available = self.storage.nbytes - (self.data - self.storage.data)
     if order is not None:

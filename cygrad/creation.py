@@ -13,6 +13,7 @@ from cygrad._core.creation import arange_into, empty_tensor, fill_value
 from cygrad._core.formats import check_layout
 from cygrad._core.interop import from_array
 from cygrad._core.levels import refuse_special
+from cygrad._core.operands import checked_out
 from cygrad._core.sizes import index_argument
 from cygrad._core.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
 from cygrad._core.tensor import TensorImpl
@@ -59,6 +60,21 @@ def finished(result: Any, requires_grad: bool) -> Any:
     if requires_grad:
         result.requires_grad = True
     return result
+
+
+def wanted_dtype(dtype: Any, out: Any, default: DType) -> DType:
+    """Return the dtype to compute in: that of `out`, else the one given, else the default."""
+    given = None if dtype is None else resolve_dtype(dtype)
+    if out is None:
+        return default if given is None else given
+    if given is not None and given != out_tensor(out).dtype:
+        raise RuntimeError(f"dtype {given} does not match dtype of out parameter ({out.dtype})")
+    return out_tensor(out).dtype
+
+
+def placed(result: Any, out: Any, requires_grad: bool) -> Any:
+    """Return a new tensor as the leaf that was asked for, or `out` with its elements."""
+    return finished(result, requires_grad) if out is None else checked_out(out, result)
 
 
 # ----- From data -----
@@ -338,9 +354,8 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: str | Device 
     >>> cygrad.full((2,), 7)
     tensor([7, 7])
     """
-    if out is not None:
-        return out_tensor(out).fill_(fill_value)
-    return finished(empty(size, dtype=dtype or _dtype_of_value(fill_value), device=device, layout=layout).fill_(fill_value), requires_grad)
+    wanted = wanted_dtype(dtype, out, _dtype_of_value(fill_value))
+    return placed(empty(size, dtype=wanted, device=device, layout=layout).fill_(fill_value), out, requires_grad)
 
 
 def full_like(input: Any, fill_value: Any, **keywords: Any) -> Any:
@@ -382,7 +397,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: from {start} to {end} in steps of {step}")
-    wanted = resolve_dtype(dtype) if dtype is not None else _dtype_of_value(start + end + step)
+    wanted = wanted_dtype(dtype, out, _dtype_of_value(start + end + step))
     resolve_device(device)
     check_layout("arange", layout)
     if wanted.kind == "b":
@@ -391,8 +406,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
     count = -((start - end) // step) if exact else int(np.ceil((end - start) / step))
     if count >= 2**63:
         raise RuntimeError(f"invalid size, possible overflow? From {start} to {end} in steps of {step} there are 2**63 numbers or more")
-    result = arange_into(empty_tensor((count,), wanted), start, step)
-    return finished(result, requires_grad) if out is None else out_tensor(out).copy_(result)
+    return placed(arange_into(empty_tensor((count,), wanted), start, step), out, requires_grad)
 
 
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
@@ -403,14 +417,23 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: str
     >>> cygrad.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
+    for name, value in (("start", start), ("end", end)):
+        if isinstance(value, TensorImpl) and value.ndim:
+            raise RuntimeError(f"linspace only supports 0-dimensional start and end tensors, but got {name} with {value.ndim} "
+                               "dimension(s).")
+        if not isinstance(value, int | float | np.number | TensorImpl):
+            raise TypeError(f"linspace(): argument '{name}' must be Number, not {type(value).__name__}")
+    steps = index_argument(steps, "steps")
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
-    wanted = get_default_dtype() if dtype is None else resolve_dtype(dtype)
+    wanted = wanted_dtype(dtype, out, get_default_dtype())
+    if wanted.kind == "b":
+        raise NotImplementedError("\"linspace\" not implemented for 'bool'; give another dtype and compare")
     resolve_device(device)
     check_layout("linspace", layout)
     result = empty_tensor((steps,), wanted)
     result.numpy()[...] = np.linspace(float(start), float(end), steps)
-    return finished(result, requires_grad) if out is None else out_tensor(out).copy_(result)
+    return placed(result, out, requires_grad)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
@@ -426,9 +449,9 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: str | Device
     for name, size in (("n", n), ("m", columns)):
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    result = zeros(n, columns, dtype=dtype, device=device, layout=layout)
+    result = zeros(n, columns, dtype=wanted_dtype(dtype, out, get_default_dtype()), device=device, layout=layout)
     result.numpy().reshape(-1)[:min(n, columns) * columns:columns + 1] = 1
-    return finished(result, requires_grad) if out is None else out_tensor(out).copy_(result)
+    return placed(result, out, requires_grad)
 
 
 def _triangle_indices(name: str, side: str, holds: Callable[..., Any], example: str) -> Callable[..., Any]:

@@ -31,6 +31,7 @@ from cygrad.operators import (
     publish,
     unrecorded,
 )
+from cygrad.ops.structural import times
 
 
 # ----- Variance and exponentials -----
@@ -190,7 +191,16 @@ cumsum_ = overwriting(cumsum)
 
 # ----- Running folds -----
 def _cumprod(input: Any, dim: int) -> Any:
-    return record_rule("cumprod", (input,), _reduction.cumulate("prod", input, dim), (normalized_dim(dim, input.ndim),))
+    dim = normalized_dim(dim, input.ndim)
+
+    def compute() -> Any:
+        x, y = input.detach(), _reduction.cumulate("prod", input, dim)
+        if not y.is_floating_point() or not y.numel() or not bool((y.select(dim, -1) if y.ndim else y).isnan().any()):
+            return y        # NaN, once met, is never left
+        zero = ((x == 0).cumsum(dim) != 0) & (x.isfinite().logical_not().cumsum(dim) == 0)
+        return zero.where(0.0, y)
+
+    return record_rule("cumprod", (input,), unrecorded(compute), (dim,))
 
 
 @numpy_names
@@ -223,9 +233,9 @@ def _cumprod_gradient_at_zeros(x: Any, g: Any, y: Any, dim: int) -> Any:
     size = x.shape[dim]
     behind = [g.select(dim, size - 1)]
     for place in range(size - 2, -1, -1):
-        behind.append(g.select(dim, place) + x.select(dim, place + 1) * behind[-1])
+        behind.append(g.select(dim, place) + times(x.select(dim, place + 1), behind[-1]))
     before = functions["cat"]([functions["stack"]([(g == g).to(g.dtype).select(dim, 0)], dim), y.narrow(dim, 0, size - 1)], dim)
-    return before * functions["stack"](behind[::-1], dim)
+    return times(before, functions["stack"](behind[::-1], dim))
 
 
 def _running_extremum(name: str, fold: np.ufunc, adjective: str) -> Callable[..., Any]:

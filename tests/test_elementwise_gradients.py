@@ -156,7 +156,7 @@ CONVENTIONS = {
     "log2 and log10": (lambda x: cg.log2(x) + cg.log10(x), [[0, 1]], [[INF, 1 / math.log(2) + 1 / math.log(10)]]),
     "asin": (cg.asin, [[0, 1, -1, 2]], [[1, INF, INF, NAN]]),
     "acos": (cg.acos, [[0, 1, 2]], [[-1, -INF, NAN]]),
-    "acosh": (cg.acosh, [[1, -1, 0.5]], [[INF, INF, NAN]]),
+    "acosh": (cg.acosh, [[1, -1, 0.5]], [[INF, NAN, NAN]]),
     "atan": (cg.atan, [[0, INF]], [[1, 0]]),
     "atan2": (cg.atan2, [[0, 0, 1], [0, 2, 0]], [[0, 0.5, 0], [0, 0, -1]]),
     "hypot": (cg.hypot, [[0, 3], [0, 4]], [[NAN, 0.6], [NAN, 0.8]]),

@@ -1,6 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Reductions, running folds and the places of extrema: from arguments to the driver and the graph."""
 cimport cython
+from libc.math cimport isnan
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
@@ -10,7 +11,7 @@ from cygrad._core.rules cimport RuleOp, record, wanted
 from cygrad._core.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.storage cimport dtype_number, dtypes
 from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, shallow_copy
-from cygrad._kernels.elementwise cimport CG_INT64, MAX_DIMS, Operand, cg_kind
+from cygrad._kernels.elementwise cimport CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_kind
 from cygrad._kernels.reduction cimport BLOCK, cg_reduction, find, reduction, run, run_small, scan
 
 from cygrad.ops import REDUCTIONS
@@ -63,6 +64,15 @@ cdef tuple params_of(RuleOp rule, TensorImpl x, tuple dims, intptr_t count):
     return tuple([known[name] for name in rule.params])
 
 
+cdef bint holds_nan(TensorImpl x) noexcept nogil:
+    """Say whether there is a NaN among dense elements."""
+    cdef intptr_t i
+    for i in range(x.count):
+        if x.dtype_nr == CG_FLOAT32 and isnan((<float*> x.data)[i]) or x.dtype_nr == CG_FLOAT64 and isnan((<double*> x.data)[i]):
+            return True
+    return False
+
+
 cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint keepdim, object dtype, TensorImpl out):
     cdef char mask[MAX_DIMS]    # set for the dims there are
     cdef intptr_t shape[MAX_DIMS]
@@ -83,6 +93,8 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         result = empty(op.kernel.out_dtype[x.dtype_nr], 0, NULL)
         settle()
         run_small(op.kernel, x.dtype_nr, x.data, x.count, result.data)
+        if op.row.nan is not None and holds_nan(result):
+            result = op.row.nan((<object>x).detach(), result, None, False)
         if op.rule is not None and wanted(x, None):
             record(op.rule, x, None, result, params_of(op.rule, x, (dim,) if single else dims, x.count))
         return result
@@ -119,6 +131,8 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         failed = run(op.kernel, &operand, x.ndim, x.sizes, mask, result.data)
     if failed:
         raise MemoryError(f"{op.name}(): no memory for partial results")
+    if op.row.nan is not None and holds_nan(result):
+        result = op.row.nan((<object>x).detach(), result, dims, keepdim)
     if dtype is not None:
         result = (<object>result).to(dtype)
     if out is not None:

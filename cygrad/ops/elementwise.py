@@ -129,7 +129,7 @@ elementwise("lerp", operands=("x", "end", "weight"), y="x + weight * (end - x) i
 elementwise("addcmul", operands=("x", "tensor1", "tensor2"), y="x + value * tensor1 * tensor2", dx="1", dtensor1="value * tensor2",
             dtensor2="value * tensor1", params={"value": 1}, kinds="if", doc="Sum with a product, `input + value * tensor1 * tensor2`.")
 elementwise("addcdiv", operands=("x", "tensor1", "tensor2"), y="x + value * (tensor1 / tensor2)", dx="1", dtensor1="value / tensor2",
-            dtensor2="-value * tensor1 / (tensor2 * tensor2)", params={"value": 1}, domain=(0.3, 2),
+            dtensor2="-value * (tensor1 / tensor2) / tensor2", params={"value": 1}, domain=(0.3, 2),
             doc="Sum with a quotient, `input + value * tensor1 / tensor2`.")
 
 # ----- Rounding -----
@@ -147,66 +147,75 @@ elementwise("exp2", y="exp2(x)", dx="y * 0.6931471805599453", numpy="exp2", cost
 elementwise("log", y="log(x)", dx="1 / x", numpy="log", domain=(0.1, 3), cost=1, doc="Natural logarithm of each element.")
 elementwise("log1p", y="log1p(x)", dx="1 / (1 + x)", numpy="log1p", domain=(-0.5, 3), node="Log1P", cost=1,
             doc="log(1 + x), accurate for small x.")
-elementwise("log2", y="log2(x)", dx="1 / (x * 0.6931471805599453)", numpy="log2", domain=(0.1, 3), cost=1,
+elementwise("log2", y="log2(x)", dx="1.4426950408889634 / x", numpy="log2", domain=(0.1, 3), cost=1,
             doc="Logarithm to base 2 of each element.")
-elementwise("log10", y="log10(x)", dx="1 / (x * 2.302585092994046)", numpy="log10", domain=(0.1, 3), cost=1,
+elementwise("log10", y="log10(x)", dx="0.4342944819032518 / x", numpy="log10", domain=(0.1, 3), cost=1,
             doc="Logarithm to base 10 of each element.")
-elementwise("logaddexp", y="maximum(a, b) + log1p(exp(0 if a == b else -abs(a - b)))", da="1 / (1 + exp(b - a))",
-            db="1 / (1 + exp(a - b))", numpy="logaddexp", cost=2, doc="Logarithm of the sum of exponentials, log(exp(a) + exp(b)).")
-elementwise("logaddexp2", y="maximum(a, b) + 1.4426950408889634 * log1p(exp2(0 if a == b else -abs(a - b)))",
-            da="1 / (1 + exp2(b - a))", db="1 / (1 + exp2(a - b))", numpy="logaddexp2", cost=2,
+elementwise("logaddexp", y="maximum(a, b) + log1p(exp(0 if a == b else -abs(a - b)))", da="sigmoid(a - b)",
+            db="sigmoid(b - a)", numpy="logaddexp", cost=2, doc="Logarithm of the sum of exponentials, log(exp(a) + exp(b)).")
+elementwise("logaddexp2", y="maximum(a, b) + 1.4426950408889634 * log1p(e)", let={"e": "exp2(0 if a == b else -abs(a - b))"},
+            da="(1 if a >= b else e) / (1 + e)", db="(1 if b >= a else e) / (1 + e)", numpy="logaddexp2", cost=2,
             doc="Logarithm to base 2 of the sum of powers of 2.")
 elementwise("xlogy", y="b if isnan(b) else 0 if a == 0 else a * log(b)", da="log(1 if a == 0 and b <= 0 else b)", db="a / b",
             domain=(0.3, 2), cost=1, doc="a * log(b); 0 where a is 0.")
-elementwise("logit", y="log(x) - log1p(-x)", dx="1 / (x * (1 - x))", domain=(0.1, 0.9), cost=1,
+elementwise("logit", y="log(q) if x < 0.3 else log1p(q)", let={"q": "(x if x < 0.3 else 2 * x - 1) / (1 - x)"}, dx="1 / (x * (1 - x))",
+            domain=(0.1, 0.9), cost=1,
             doc="Logarithm of the odds, log(x / (1 - x)); with `eps`, of elements limited to the range from `eps` to 1 - `eps`.")
 elementwise("sin", y="sin(x)", dx="cos(x)", numpy="sin", cost=1, doc="Sine of each element, in radians.")
 elementwise("cos", y="cos(x)", dx="-sin(x)", numpy="cos", cost=1, doc="Cosine of each element, in radians.")
 elementwise("tan", y="tan(x)", dx="1 + y * y", numpy="tan", domain=(-1, 1), cost=1, doc="Tangent of each element, in radians.")
-elementwise("asin", y="asin(x)", dx="1 / sqrt(1 - x * x)", numpy="arcsin", domain=(-0.9, 0.9), cost=1, aliases=("arcsin",),
+elementwise("asin", y="asin(x)", dx="1 / sqrt((1 - x) * (1 + x))", numpy="arcsin", domain=(-0.9, 0.9), cost=1, aliases=("arcsin",),
             doc="Inverse sine of each element.")
-elementwise("acos", y="acos(x)", dx="-1 / sqrt(1 - x * x)", numpy="arccos", domain=(-0.9, 0.9), cost=1, aliases=("arccos",),
+elementwise("acos", y="acos(x)", dx="-1 / sqrt((1 - x) * (1 + x))", numpy="arccos", domain=(-0.9, 0.9), cost=1, aliases=("arccos",),
             doc="Inverse cosine of each element.")
-elementwise("atan", y="atan(x)", dx="1 / (1 + x * x)", numpy="arctan", cost=1, aliases=("arctan",), doc="Inverse tangent of each element.")
-elementwise("atan2", y="atan2(a, b)", let={"square": "a * a + b * b if a != 0 or b != 0 else 1"}, da="b / square", db="-a / square",
+elementwise("atan", y="atan(x)", dx="1 / (1 + x * x) if m < 1e9 else 1 / m / m", let={"m": "maximum(abs(x), 1)"}, numpy="arctan", cost=1,
+            aliases=("arctan",), doc="Inverse tangent of each element.")
+elementwise("atan2", y="atan2(a, b)", let={"h": "hypot(a, b) if a != 0 or b != 0 else 1"}, da="b / h / h", db="-a / h / h",
             numpy="arctan2", domain=(0.3, 2), cost=1, aliases=("arctan2",), doc="Angle of the point (b, a), from -pi to pi.")
 elementwise("sinh", y="sinh(x)", dx="cosh(x)", numpy="sinh", cost=1, doc="Hyperbolic sine of each element.")
 elementwise("cosh", y="cosh(x)", dx="sinh(x)", numpy="cosh", cost=1, doc="Hyperbolic cosine of each element.")
-elementwise("asinh", y="copysign(log1p(m + m * m / (1 + sqrt(1 + m * m))) if m < 10000 else log(m) + 0.6931471805599453, x)",
-            let={"m": "abs(x)"}, dx="1 / sqrt(x * x + 1)", numpy="arcsinh", cost=1, aliases=("arcsinh",),
+elementwise("asinh", y="copysign(log1p(m + m * m / (1 + sqrt(1 + m * m))) if m < 1e9 else log(m) + 0.6931471805599453, x)",
+            let={"m": "abs(x)"}, dx="1 / (sqrt(x * x + 1) if m < 1e9 else m)", numpy="arcsinh", cost=1, aliases=("arcsinh",),
             doc="Inverse hyperbolic sine of each element.")
-elementwise("acosh", y="log1p(m + sqrt(m) * sqrt(m + 2)) if x < 10000 else log(x) + 0.6931471805599453", let={"m": "x - 1"},
-            dx="1 / sqrt(x * x - 1)", numpy="arccosh", domain=(1.1, 3), cost=1, aliases=("arccosh",),
+elementwise("acosh", y="log1p(m + sqrt(m) * sqrt(m + 2)) if x < 1e9 else log(x) + 0.6931471805599453", let={"m": "x - 1"},
+            dx="1 / (sqrt(x - 1) * sqrt(x + 1))", numpy="arccosh", domain=(1.1, 3), cost=1, aliases=("arccosh",),
             doc="Inverse hyperbolic cosine of each element.")
-elementwise("atanh", y="copysign(0.5 * log1p(2 * m / (1 - m)), x)", let={"m": "abs(x)"}, dx="1 / (1 - x * x)", numpy="arctanh",
+elementwise("atanh", y="copysign(0.5 * log1p(2 * m / (1 - m)), x)", let={"m": "abs(x)"}, dx="1 / ((1 - x) * (1 + x))", numpy="arctanh",
             domain=(-0.9, 0.9), cost=1, aliases=("arctanh",), doc="Inverse hyperbolic tangent of each element.")
-elementwise("sinc", y="1 if x == 0 else 0 if abs(x) > 9007199254740992 and abs(x) < inf else sin(p) / p", cost=2,
-            let={"p": "3.141592653589793 * (x if x != 0 else 1)"},
-            dx="0 if x == 0 else (cos(p) - sin(p) / p) / (x if x != 0 else 1)", doc="sin(pi * x) / (pi * x) of each element.")
+elementwise("sinc", y="1 if x == 0 else s / (3.141592653589793 * (x if x != 0 else 1))", cost=2,
+            let={"n": "round(x)", "sign": "1 - 2 * abs(n - 2 * round(0.5 * n))", "s": "sign * sin(3.141592653589793 * (x - n))",
+                 "c": "sign * cos(3.141592653589793 * (x - n))", "far": "x if abs(x) > 0.2 else 1", "z": "9.869604401089358 * x * x",
+                 "series": "1 - z / 10 * (1 - z / 28 * (1 - z / 54 * (1 - z / 88 * (1 - z / 130 * (1 - z / 180)))))"},
+            dx="(c - s / (3.141592653589793 * far)) / far if abs(x) > 0.2 else -3.289868133696453 * x * series",
+            doc="sin(pi * x) / (pi * x) of each element.")
 elementwise("deg2rad", node="Deg2Rad", y="x * 0.017453292519943295", dx="0.017453292519943295", doc="Angles in degrees as radians.")
 elementwise("rad2deg", node="Rad2Deg", y="x * 57.29577951308232", dx="57.29577951308232", doc="Angles in radians as degrees.")
 elementwise("tanh", y="tanh(x)", dx="1 - y * y", numpy="tanh", cost=1, doc="Hyperbolic tangent of each element.")
-elementwise("erf", y="erf(x)", dx="1.1283791670955126 * exp(-x * x)", cost=1,
+elementwise("erf", y="erf(x)", dx="1.1283791670955126 * exp_of_product(-x, x)", cost=1,
             doc="Error function of each element (Abramowitz and Stegun 7.1.1).")
-elementwise("erfc", y="erfc(x)", dx="-1.1283791670955126 * exp(-x * x)", cost=1,
+elementwise("erfc", y="erfc(x)", dx="-1.1283791670955126 * exp_of_product(-x, x)", cost=1,
             doc="One minus the error function of each element, accurate where it is tiny.")
+elementwise("ndtr", y="ndtr(x)", dx="0.3989422804014327 * exp_of_product(-0.5 * x, x)", cost=1, method=False,
+            doc="Normal distribution: the area under the standard normal density below each element.")
+elementwise("exp_of_product", y="exp_of_product(a, b)", da="b * y", db="a * y", cost=1, method=False,
+            doc="exp(input * other), of the product before it is rounded: right also where it is large.")
 
 # ----- Activations -----
-elementwise("sigmoid", y="1 / (1 + exp(-x))", dx="y * (1 - y)", cost=1, doc="Logistic function, 1 / (1 + exp(-x)).")
+elementwise("sigmoid", y="sigmoid(x)", dx="y * (1 - y)", cost=1, doc="Logistic function, 1 / (1 + exp(-x)).")
 elementwise("softplus", y="x if x * beta > threshold else log1p(exp(x * beta)) / beta",
-            dx="1 if x * beta > threshold else 1 / (1 + exp(-x * beta))", params={"beta": 1.0, "threshold": 20.0}, cost=2,
+            dx="1 if x * beta > threshold else sigmoid(x * beta)", params={"beta": 1.0, "threshold": 20.0}, cost=2,
             doc="Smooth rectifier, log(1 + exp(beta * x)) / beta; linear where beta * x exceeds `threshold`.")
 elementwise("relu", y="maximum(x, 0)", dx="0 if y <= 0 else 1", kinds="if", edges=(0.0,), doc="Rectifier, max(x, 0).")
-elementwise("gelu", y="0.5 * x * (1 + erf(x * 0.7071067811865476))",
-            dx="0.5 * (1 + erf(x * 0.7071067811865476)) + x * 0.3989422804014327 * exp(-0.5 * x * x)", cost=2, method=False,
+elementwise("gelu", y="x * ndtr(x)", dx="ndtr(x) + x * 0.3989422804014327 * exp_of_product(-0.5 * x, x)", cost=2, method=False,
             select=("approximate", {"none": "gelu", "tanh": "gelu_tanh"}),
             doc="Gaussian error linear unit, x * Phi(x) (Hendrycks and Gimpel 2016).")
-elementwise("gelu_tanh", y="0.5 * x * (1 + s)", let={"s": "tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))"},
-            dx="0.5 * (1 + s) + 0.5 * x * (1 - s * s) * 0.7978845608028654 * (1 + 0.134145 * x * x)", node="Gelu", cost=2,
-            method=False, doc="Gaussian error linear unit, in its approximation by tanh.")
-elementwise("silu", y="x * s", dx="s * (1 + x * (1 - s))", let={"s": "1 / (1 + exp(-x))"}, cost=1,
+elementwise("gelu_tanh", y="x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))", cost=2, method=False, node="Gelu",
+            let={"m": "minimum(maximum(x, -30), 30)", "u": "1.5957691216057308 * (m + 0.044715 * m * m * m)"},
+            dx="sigmoid(u) * (1 + sigmoid(-u) * m * 1.5957691216057308 * (1 + 0.134145 * m * m))",
+            doc="Gaussian error linear unit, in its approximation by tanh.")
+elementwise("silu", y="x * sigmoid(x)", dx="sigmoid(x) * (1 + x * sigmoid(-x))", cost=1,
             doc="Sigmoid linear unit, x * sigmoid(x).")
-elementwise("logsigmoid", node="LogSigmoid", y="minimum(x, 0) - log1p(exp(-abs(x)))", dx="1 / (1 + exp(x))", cost=1, method=False,
+elementwise("logsigmoid", node="LogSigmoid", y="minimum(x, 0) - log1p(exp(-abs(x)))", dx="sigmoid(-x)", cost=1, method=False,
             doc="Logarithm of the sigmoid, without underflow.")
 elementwise("elu", y="x if x > 0 else alpha * expm1(x)", dx="1 if x > 0 else alpha * exp(0 if x > 0 else x)", params={"alpha": 1.0},
             cost=1, method=False, doc="Exponential linear unit: x, or alpha * (exp(x) - 1) below 0.")
@@ -221,12 +230,12 @@ elementwise("hardtanh", y="minimum(maximum(x, min_val), max_val)", dx="1 if x > 
             params={"min_val": -1.0, "max_val": 1.0}, method=False, doc="Elements limited to a range; the gradient is 0 at its bounds.")
 elementwise("relu6", node="Hardtanh", y="minimum(maximum(x, 0), 6)", dx="1 if x > 0 and x < 6 else 0", edges=(0.0, 6.0), kinds="if",
             method=False, doc="Rectifier limited to 6.")
-elementwise("softsign", y="x / (1 + abs(x))", dx="1 / ((1 + abs(x)) * (1 + abs(x)))", method=False, doc="x / (1 + abs(x)).")
-elementwise("mish", y="x * t", let={"t": "tanh(x if x > 20 else log1p(exp(x)))"}, dx="t + x * (1 - t * t) / (1 + exp(-x))", cost=2,
-            method=False, doc="x * tanh(softplus(x)) (Misra 2019).")
+elementwise("softsign", y="x / (1 + abs(x))", dx="1 / (1 + abs(x)) / (1 + abs(x))", method=False, doc="x / (1 + abs(x)).")
+elementwise("mish", y="x * (n / (n + 2))", let={"m": "minimum(x, 21)", "e": "exp(m)", "n": "e * (e + 2)"},
+            dx="(n + 4 * e * m * (1 + e) / (n + 2)) / (n + 2)", cost=2, method=False, doc="x * tanh(softplus(x)) (Misra 2019).")
 elementwise("hardsigmoid", y="minimum(maximum(x + 3, 0), 6) / 6", dx="0.16666666666666666 if x > -3 and x < 3 else 0", method=False,
             edges=(-3.0, 3.0), doc="Sigmoid in three straight pieces.")
-elementwise("hardswish", y="x * minimum(maximum(x + 3, 0), 6) / 6", dx="0 if x <= -3 else 1 if x >= 3 else x / 3 + 0.5", method=False,
+elementwise("hardswish", y="x * (minimum(maximum(x + 3, 0), 6) / 6)", dx="0 if x <= -3 else 1 if x >= 3 else (x + 1.5) / 3", method=False,
             edges=(-3.0, 3.0), doc="x times its hardsigmoid.")
 elementwise("softshrink", y="x - lambd if x > lambd else x + lambd if x < -lambd else x * 0", dx="1 if x > lambd or x < -lambd else 0",
             params={"lambd": 0.5}, edges=(-0.5, 0.5), method=False, doc="Elements moved towards 0 by `lambd`, those nearer to it set to 0.")

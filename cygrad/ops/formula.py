@@ -8,12 +8,15 @@ import ast
 from collections.abc import Mapping
 
 FUNCTIONS = frozenset(
-    "abs acos asin atan atan2 ceil copysign cos cosh erf erfc exp exp2 expm1 floor floor_divide fmod hypot isfinite isinf isnan left_shift"
-    " log log10 log1p log2 maximum minimum pow remainder right_shift round sign sin sinh sqrt tan tanh trunc trunc_divide".split()
+    "abs acos asin atan atan2 ceil copysign cos cosh erf erfc exp exp2 exp_of_product expm1 floor floor_divide fmod hypot isfinite"
+    " isinf isnan left_shift log log10 log1p log2 maximum minimum ndtr pow remainder right_shift round sigmoid sign sin sinh sqrt"
+    " tan tanh trunc trunc_divide".split()
 )
 # Those evaluated in vector blocks: their rows have no scalar tail (see DESIGN "No tails").
 VECTOR_FUNCTIONS = frozenset(
-    "acos asin atan atan2 cos cosh erf erfc exp exp2 expm1 hypot log log10 log1p log2 pow sin sinh tan tanh".split())
+    "acos asin atan atan2 cos cosh erf erfc exp exp2 exp_of_product expm1 hypot log log10 log1p log2 ndtr pow sigmoid sin sinh tan"
+    " tanh".split()
+)
 CONSTANTS = {"inf": "(T)INFINITY", "nan": "(T)NAN", "lowest": "lowest_{}", "highest": "highest_{}"}
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}

@@ -6,7 +6,7 @@ Partial results of fixed blocks are combined in a fixed order, so the bits do no
 from collections.abc import Callable
 from types import SimpleNamespace
 
-from .structural import keep_dims, product_of_others, rule, shared_among
+from .structural import keep_dims, product_beside_overflow, product_of_others, rule, shared_among, times
 
 
 class Reduction(SimpleNamespace):
@@ -15,7 +15,8 @@ class Reduction(SimpleNamespace):
     ``step`` folds element ``x`` into the accumulator ``acc``; ``combine`` (default: the step) folds a partial result;
     ``y`` finishes, knowing the count ``n``. A row with result "bool" reads ``x`` as `x != 0`. ``empty`` False: an empty fold is an error.
     ``wide`` accumulates in the widest type of the kind; with ``block_step`` the lanes of a whole block of 4096 elements are folded in the
-    elements' own type before that. ``scan`` names the cumulative operator made of the same step.
+    elements' own type before that. ``nan`` decides what came out as NaN: (x, y, dim, keepdim) -> y. ``scan`` names the cumulative operator
+    made of the same step.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Reduction(SimpleNamespace):
     result: str = "same"
     wide: bool = False
     numpy: str | None = None
+    nan: Callable | None = None
     scan: str | None = None
     domain: tuple[float, float] = (-3.0, 3.0)
     refusal: str = ""
@@ -58,8 +60,8 @@ reduction("mean", start="0", step="acc + x", block_step="acc + x", y="acc / n", 
           dx=lambda g, shape, dim, count: keep_dims(g / count, shape, dim).expand(shape),
           refusal="mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype.",
           doc="Arithmetic mean of the elements.")
-reduction("prod", start="1", step="acc * x", wide=True, result="widest", numpy="prod", dx=product_of_others,
-          doc="Product of the elements.")
+reduction("prod", start="1", step="acc * x", wide=True, result="widest", numpy="prod", nan=product_beside_overflow,
+          dx=lambda g, x, dim: times(keep_dims(g, x.shape, dim), product_of_others(x, dim)), doc="Product of the elements.")
 reduction("amax", start="lowest", step="maximum(acc, x)", empty=False, numpy="amax", dx=shared_among,
           doc="Largest element; NaN if there is one.")
 reduction("amin", start="highest", step="minimum(acc, x)", empty=False, numpy="amin", dx=shared_among,

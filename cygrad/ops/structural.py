@@ -67,16 +67,15 @@ def one_hot_mask(indices, shape, dim):
     return indices.new_arange(shape[dim]).reshape([shape[dim] if d == dim else 1 for d in range(len(shape))]) == indices
 
 
+def attained(x, y):
+    """Say which elements are the result of an order: those that equal it, NaNs where it is NaN."""
+    return (x == y) | (x != x) & (y != y)
+
+
 def shared_among(g, x, y, dim):
     """Share the gradient of an extremum evenly among the elements that attain it."""
-    mask = (x == keep_dims(y, x.shape, dim)).to(g.dtype)
+    mask = attained(x, keep_dims(y, x.shape, dim)).to(g.dtype)
     return mask * (keep_dims(g, x.shape, dim) / mask.sum(dim, keepdim=True))
-
-
-def shared(g, attained):
-    """Share a gradient evenly among the elements marked."""
-    mask = attained.to(g.dtype)
-    return mask * (g / mask.sum())
 
 
 def norm_gradient(g, x, y, dim, p):
@@ -87,8 +86,7 @@ def norm_gradient(g, x, y, dim, p):
     if p == 1:
         return x.sign() * g
     if abs(p) == float("inf"):
-        attained = (x.abs() == y).to(g.dtype)
-        return x.sign() * (attained * (g / attained.sum(dim, keepdim=True)))
+        return x.sign() * shared_among(g, x.abs(), y, dim)
     ratio = x / y.masked_fill(y == 0, 1)
     if p == 2:
         return g * ratio
@@ -123,6 +121,14 @@ def log_cumulative_gradient(g, x, y, dim):
     return positive - negative
 
 
+def times(factor, product):
+    """Multiply; a factor 0 gives 0 also where the product has overflowed, which is its derivative all the same."""
+    meeting = (factor == 0) & product.isinf()
+    huge = 1e300 if product.dtype.itemsize == 8 else 1e38
+    zero = factor.masked_fill(~meeting, 0) * huge * huge * product.sign()
+    return meeting.where(zero, factor * product.masked_fill(meeting, 1))
+
+
 def product_without(value, product, zeros, zero_value):
     """Product of a group's elements without `value`, from that of the nonzero ones, the number of zeros and their (vanishing) sum.
 
@@ -131,15 +137,21 @@ def product_without(value, product, zeros, zero_value):
     zero = value == 0
     others = zeros - zero.to(zeros.dtype)
     factor = (others == 0).where(1.0, (others == 1).where(zero_value - zero.where(value, 0.0), 0.0))
-    return product / value.masked_fill(zero, 1) * factor
+    return times(factor, product) / value.masked_fill(zero, 1)
 
 
-def product_of_others(g, x, dim):
-    """Gradient of a product: each element meets the product of the others, right also where elements are zero."""
+def product_beside_overflow(x, y, dim, keepdim):
+    """Say that a product with a zero is 0 where it came out as NaN because the other factors overflowed."""
+    zero = (x == 0).any(dim, keepdim) & x.isfinite().all(dim, keepdim)
+    return zero.where(0.0, y)
+
+
+def product_of_others(x, dim):
+    """Return the product of the other elements for each, right also where elements are zero."""
     zero = x == 0
     product = keep_dims(x.masked_fill(zero, 1).prod(dim), x.shape, dim)
     zeros, zero_value = zero.to(x.dtype).sum(dim, keepdim=True), zero.where(x, 0.0).sum(dim, keepdim=True)
-    return keep_dims(g, x.shape, dim) * product_without(x, product, zeros, zero_value)
+    return product_without(x, product, zeros, zero_value)
 
 
 def padded(part, shape):
@@ -159,16 +171,16 @@ def scattered_product(g, x, src, index, dim):
     groups = (x.masked_fill(zero, 1).scatter_reduce(dim, index, part.masked_fill(zero_part, 1), "prod"),
               zero.to(g.dtype).scatter_add(dim, index, zero_part.to(g.dtype)),
               zero.where(x, 0.0).scatter_add(dim, index, zero_part.where(part, 0.0)))
-    return (g * product_without(x, *groups),
-            g.gather(dim, index) * product_without(part, *(group.gather(dim, index) for group in groups)))
+    return (times(g, product_without(x, *groups)),
+            times(g.gather(dim, index), product_without(part, *(group.gather(dim, index) for group in groups))))
 
 
 def scattered_extremum(g, x, src, index, y, dim):
     """Return the gradients of "amax" or "amin", shared evenly among the elements that attain it, for x and what was read of src."""
-    attained = (x == y).to(g.dtype)
-    attained_part = (leading_part(src, index.shape) == y.gather(dim, index)).to(g.dtype)
-    share = g / attained.scatter_add(dim, index, attained_part)
-    return attained * share, attained_part * share.gather(dim, index)
+    mask = attained(x, y).to(g.dtype)
+    mask_part = attained(leading_part(src, index.shape), y.gather(dim, index)).to(g.dtype)
+    share = g / mask.scatter_add(dim, index, mask_part)
+    return mask * share, mask_part * share.gather(dim, index)
 
 
 def sum_of_repeats(g, shape, repeats):
@@ -267,7 +279,7 @@ rule("std_mean", dx=lambda gs, x, y, dim, scale: with_mean(None if gs[0] is None
 for _order in ("sort", "topk", "kthvalue", "median", "nanmedian"):
     rule(_order, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter(dim, indices, g.reshape(indices.shape)), dindices=None)
 for _median in ("median", "nanmedian"):
-    rule(_median + "_of_all", dx=lambda g, x, y: shared(g, (x == y) | (x != x) & (y != y)), node=_median.capitalize() + "Backward0")
+    rule(_median + "_of_all", dx=lambda g, x, y: shared_among(g, x, y, None), node=_median.capitalize() + "Backward0")
 for _extremum in ("cummax", "cummin"):
     rule(_extremum, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter_add(dim, indices, g), dindices=None)
 rule("cumprod", dx=lambda g, x, y, dim: x._cumprod_gradient(g, y, dim))

@@ -75,6 +75,7 @@ from .decompositions import (
     without_ones,
     written,
 )
+from .structural import attained, product_of_others, times
 
 
 class Transform(NamedTuple):
@@ -177,8 +178,17 @@ def strided(tangent_of, operator, result, x, size, stride, storage_offset=None):
 def median_forward(tangent_of, operator, result, x, *arguments, **keywords):
     if isinstance(result, tuple):
         return selecting(tangent_of, operator, result, x, *arguments, **keywords)
-    t, attained = tangent_of(x), x == result
-    return None if t is None else attained.where(t, 0.0).sum() / attained.sum()
+    t, mask = tangent_of(x), attained(x, result)
+    return None if t is None else mask.where(t, 0.0).sum() / mask.sum()
+
+
+def product_forward(tangent_of, operator, result, x, *arguments, **keywords):
+    """Sum the tangents times the other elements; a tangent 0 is 0 also beside an overflow."""
+    t, given = tangent_of(x), named_arguments(operator, (x, *arguments), keywords).arguments
+    dim = given["axis"] if given.get("axis") is not None else given.get("dim")
+    dims = dim or None if dim is None or isinstance(dim, tuple | list) else (dim,)
+    x = x.to(result.dtype)
+    return None if t is None else times(t.to(x.dtype), product_of_others(x, dims)).sum(*arguments, **keywords)
 
 
 # ----- The table -----
@@ -263,7 +273,8 @@ transform("nonzero argwhere", forward=constant, batch=dynamic_shape)
 
 # Reductions and running folds
 transform("sum mean", forward=first_linear, batch=shifted("dim"))
-transform("nansum prod amax amin logsumexp norm", forward="transposed", batch=shifted("dim"))
+transform("prod", forward=product_forward, batch=shifted("dim"))
+transform("nansum amax amin logsumexp norm", forward="transposed", batch=shifted("dim"))
 transform("any all", forward=constant, batch=shifted("dim"))
 for _name in ("var", "std"):
     transform(_name, forward="transposed", batch=shifted("dim"), parts=variance_parts(_name))

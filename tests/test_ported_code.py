@@ -119,6 +119,22 @@ def test_a_view_that_a_function_returns_without_recording_is_guarded():
     assert View.apply(plain).add_(1).tolist() == plain.tolist()
 
 
+def test_outputs_that_are_no_tensors_have_no_gradients():
+    class Several(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 3, x * 2, None, "text"
+
+        @staticmethod
+        def backward(ctx, *gradients):
+            assert [gradient is None for gradient in gradients] == [True, False, True, True]
+            return gradients[1] * 2
+
+    x = cg.ones(2, requires_grad=True)
+    Several.apply(x)[1].sum().backward()
+    assert x.grad.tolist() == [2, 2]
+
+
 def test_a_node_tells_how_many_gradients_it_takes():
     node = (cg.ones(1, requires_grad=True) ** 2).grad_fn
     for gradients in ((), (cg.ones(1), cg.ones(1))):

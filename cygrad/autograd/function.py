@@ -109,8 +109,9 @@ class FunctionCtx(FunctionNode):
 
     def _run_backward(self, *grads: Tensor | None) -> list[Tensor | None]:
         """Call the user's backward and check what it returns; the engine's gradients of the tensor inputs."""
+        # An output that is no tensor has no dtype, and None as its gradient.
         filled = tuple(zeros(shape, dtype=dtype)
-                       if grad is None and self._materialize and (use or self._materialize_non_diff_grads) else grad
+                       if grad is None and dtype and self._materialize and (use or self._materialize_non_diff_grads) else grad
                        for grad, (shape, dtype, use) in zip(grads, self._outputs, strict=True))
         result = self._function._call_backward(self, *filled)
         parts = result if isinstance(result, tuple) else (result,)

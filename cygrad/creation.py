@@ -13,7 +13,7 @@ from cygrad._core.creation import arange_into, empty_tensor, fill_value
 from cygrad._core.formats import check_layout
 from cygrad._core.interop import from_array
 from cygrad._core.levels import refuse_special
-from cygrad._core.operands import checked_out
+from cygrad._core.operands import checked_out, common_dtype, scalar_tensor
 from cygrad._core.sizes import index_argument
 from cygrad._core.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
 from cygrad._core.tensor import TensorImpl
@@ -84,34 +84,12 @@ def _dtype_argument(function: str, dtype: Any) -> DType:
     return resolve_dtype(dtype)
 
 
-def _inferred(array: np.ndarray, data: Any) -> DType:
-    """Return the dtype of data that was given without one: NumPy's and tensors' own, Python floats become the default."""
-    if isinstance(data, list | tuple) and data:
-        first = data[0]
-        while isinstance(first, list | tuple) and first:
-            first = first[0]
-        if isinstance(first, TensorImpl):
-            return first.dtype
-        data = first if isinstance(first, np.ndarray | np.generic) else data
-    if isinstance(data, np.ndarray | np.generic):
-        if array.dtype.name not in dtype_by_name:
-            raise TypeError(f"can't convert np.ndarray of type {array.dtype}. The only supported types are: "
-                            f"{', '.join(sorted({dtype.name for dtype in dtype_by_name.values()}))}")
-        return dtype_by_name[array.dtype.name]
-    if array.dtype.kind == "b":
-        return dtype_by_name["bool"]
-    if array.dtype.kind in "iu":
-        if array.size and array.dtype == np.uint64:
-            raise RuntimeError(f"Overflow when unpacking long: {array.max()} does not fit int64")
-        return dtype_by_name["int64"]
-    if array.dtype.kind == "c":
-        raise TypeError("complex numbers are not supported in this version")
-    return get_default_dtype()
-
-
 def tensor(data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
            pin_memory: bool = False) -> Any:
     """Return a new tensor with a copy of numbers, nested sequences, an array or a tensor.
+
+    Data that names its dtype keeps it: arrays and their scalars, also in sequences, and whatever has `__array__`,
+    `__array_interface__`, `__dlpack__` or a buffer. Python's numbers are bool, int64 or the default dtype.
 
     ValueError for ragged sequences, TypeError for what is no number.
 
@@ -125,14 +103,7 @@ def tensor(data: Any, *, dtype: Any = None, device: str | Device | None = None, 
         result = data.detach().clone()
         return finished(result if dtype is None else result.to(dtype), requires_grad)
     given = None if dtype is None else _dtype_argument("tensor", dtype)
-    array = read_array(data, None if given is None else given.name)
-    wanted = _inferred(array, data) if given is None else given
-    if wanted.kind != "f" and array.dtype.kind == "f" and not isinstance(data, np.ndarray) and not np.isfinite(array).all():
-        raise RuntimeError(f"value cannot be converted to type {wanted.name} without overflow")
-    if wanted.kind == "i" and array.dtype.kind in "iu" and array.size and not isinstance(data, np.ndarray):
-        limits = np.iinfo(wanted.name)
-        if array.min() < limits.min or array.max() > limits.max:
-            raise RuntimeError(f"value cannot be converted to type {wanted.name} without overflow")
+    array, wanted = read_array(data, given)
     result = empty_tensor(array.shape, wanted)
     with np.errstate(invalid="ignore", over="ignore"):
         result.numpy()[...] = array
@@ -340,12 +311,6 @@ zeros_like = _like("zeros_like", 0, "Return zeros of the shape, dtype and layout
 ones_like = _like("ones_like", 1, "Return ones of the shape, dtype and layout of another tensor.")
 
 
-def _dtype_of_value(value: Any) -> DType:
-    if isinstance(value, TensorImpl):
-        return value.dtype
-    return dtype_by_name["bool"] if isinstance(value, bool) else dtype_by_name["int64"] if isinstance(value, int) else get_default_dtype()
-
-
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
          out: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
     """Return a tensor full of one number, of its dtype unless another is given.
@@ -354,7 +319,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: str | Device 
     >>> cygrad.full((2,), 7)
     tensor([7, 7])
     """
-    wanted = wanted_dtype(dtype, out, _dtype_of_value(fill_value))
+    wanted = wanted_dtype(dtype, out, common_dtype(fill_value, fill_value))
     return placed(empty(size, dtype=wanted, device=device, layout=layout).fill_(fill_value), out, requires_grad)
 
 
@@ -397,7 +362,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: from {start} to {end} in steps of {step}")
-    wanted = wanted_dtype(dtype, out, _dtype_of_value(start + end + step))
+    wanted = wanted_dtype(dtype, out, common_dtype(start, end + step))
     resolve_device(device)
     check_layout("arange", layout)
     if wanted.kind == "b":
@@ -406,6 +371,8 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
     count = -((start - end) // step) if exact else int(np.ceil((end - start) / step))
     if count >= 2**63:
         raise RuntimeError(f"invalid size, possible overflow? From {start} to {end} in steps of {step} there are 2**63 numbers or more")
+    for value in (start, start + (count - 1) * step) if count else ():
+        scalar_tensor(value, wanted)        # refuses what the dtype does not hold
     return placed(arange_into(empty_tensor((count,), wanted), start, step), out, requires_grad)
 
 
@@ -432,6 +399,8 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: str
     resolve_device(device)
     check_layout("linspace", layout)
     result = empty_tensor((steps,), wanted)
+    for value in (start, end):
+        scalar_tensor(value, wanted)        # refuses what the dtype does not hold
     result.numpy()[...] = np.linspace(float(start), float(end), steps)
     return placed(result, out, requires_grad)
 

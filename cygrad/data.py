@@ -5,34 +5,93 @@ Elements may run code of the user, which may change the very lists that are read
 
 from __future__ import annotations
 
+import functools
+import sys
 from typing import Any, NoReturn
 
 import numpy as np
 
+from cygrad._core.operators import warn_of_scalar
+from cygrad._core.storage import DType, dtype_by_name, get_default_dtype
 from cygrad._core.tensor import TensorImpl
+from cygrad.ops.dtypes import DTYPES, promote
 
 MAX_DEPTH = 64
 _NUMBERS = bool | int | float | complex | np.generic
 
 
-def read_array(data: Any, dtype: str | None) -> np.ndarray:
-    """Return data as an array of numbers; `dtype` (a NumPy name) is what it will become, if that is known."""
-    if isinstance(data, np.ndarray | np.generic):
-        return _checked(np.asarray(data))
+def read_array(data: Any, dtype: DType | None) -> tuple[np.ndarray, DType]:
+    """Return data as an array of numbers, and the dtype that it is to have: the given one, its own, or what Python's numbers are."""
+    array = own_array(data)
+    if array is not None:
+        array = _checked(array)
+        if dtype is not None and isinstance(data, np.generic):
+            check_range(array, dtype)
+        return array, dtype or _own_dtype(array)
     if isinstance(data, str | bytes):
         raise TypeError(f"new(): invalid data type {type(data).__name__!r}")
-    snapshot = _snapshot(data, 0)
+    found: set[Any] = set()
+    snapshot = _snapshot(data, 0, found)
     try:
         array = np.array(snapshot)
         if array.dtype == object and dtype is not None and not _holds_sequences(array):
-            array = array.astype(dtype)     # by __float__ and __index__ of the elements
+            array = array.astype(dtype.name)     # by __float__ and __index__ of the elements
     except (ValueError, TypeError):
         _explain(snapshot)
         raise
     if array.dtype == object or array.dtype.kind not in "biufc":
         _explain(snapshot)
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
-    return array
+    wanted = _inferred(array, found) if dtype is None else dtype
+    check_range(array, wanted)
+    return array, wanted
+
+
+def own_array(data: Any) -> np.ndarray | None:
+    """Return data that names its dtype as an array, without a copy where that is possible; None for numbers and sequences."""
+    if isinstance(data, np.ndarray | np.generic):
+        return np.asarray(data)
+    if isinstance(data, list | tuple | int | float | complex | str | bytes | TensorImpl):
+        return None
+    if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
+        return np.asarray(data)
+    if hasattr(data, "__dlpack__"):
+        return np.from_dlpack(data)
+    try:
+        return np.asarray(memoryview(data))
+    except TypeError:
+        return None
+
+
+def _own_dtype(array: np.ndarray) -> DType:
+    if array.dtype.name not in dtype_by_name:
+        raise TypeError(f"can't convert np.ndarray of type {array.dtype}. The only supported types are: "
+                        f"{', '.join(sorted({dtype.name for dtype in dtype_by_name.values()}))}")
+    return dtype_by_name[array.dtype.name]
+
+
+def _inferred(array: np.ndarray, found: set[Any]) -> DType:
+    """Return the dtype of nested sequences: that of all arrays and tensors in it and of the types of Python's numbers, promoted."""
+    if array.dtype.kind == "c":
+        raise TypeError("complex numbers are not supported in this version")
+    if array.dtype == np.uint64 and np.dtype("uint64") not in found:
+        raise RuntimeError(f"Overflow when unpacking long: {array.max()} does not fit int64")
+    named = [dtype_by_name["bool"] if item is bool else dtype_by_name["int64"] if item is int else get_default_dtype() if item is float
+             else _own_dtype(np.empty(0, item)) for item in found]
+    if not named:
+        return get_default_dtype() if array.dtype.kind == "f" else _own_dtype(array)
+    return dtype_by_name[functools.reduce(promote, [DTYPES[dtype.number] for dtype in named]).name]
+
+
+def check_range(array: np.ndarray, dtype: DType) -> None:
+    """Refuse numbers that an integer dtype does not hold; NaN is one."""
+    if dtype.kind != "i" or array.dtype.kind not in "iuf" or not array.size:
+        return
+    limits = np.iinfo(dtype.name)
+    for number in (array.min().item(), array.max().item()):     # Python compares integers and floats exactly
+        if not limits.min <= number <= limits.max:
+            raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow: {number} is outside of what {dtype} "
+                               "holds")
 
 
 def _checked(array: np.ndarray) -> np.ndarray:
@@ -50,20 +109,36 @@ def _is_sequence(value: Any) -> bool:
                                                and not isinstance(value, str | bytes | dict | np.generic | TensorImpl))
 
 
-def _snapshot(data: Any, depth: int) -> Any:
-    """Copy nested sequences into lists, and tensors into the arrays they hold."""
+def _snapshot(data: Any, depth: int, found: set[Any]) -> Any:
+    """Copy nested sequences into lists, and tensors into the arrays they hold; collect the dtypes and types of numbers found."""
     if depth > MAX_DEPTH:
         raise ValueError(f"too many nested sequences: tensors have at most {MAX_DEPTH} dimensions")
     if isinstance(data, TensorImpl):
+        warn_of_scalar(data, stacklevel=frames_inside())
         array = data.detach().numpy()
+        found.add(array.dtype)
         return array.item() if array.ndim == 0 else array
     if isinstance(data, list | tuple):
-        return [_snapshot(item, depth + 1) for item in tuple(data)]
-    if isinstance(data, np.ndarray | np.generic | int | float):
+        return [_snapshot(item, depth + 1, found) for item in tuple(data)]
+    if isinstance(data, np.generic | np.ndarray):
+        found.add(data.dtype)
         return data
-    if hasattr(data, "__array__") or hasattr(data, "__array_interface__") or isinstance(data, bytearray | memoryview):
-        return np.array(data)
-    return [_snapshot(item, depth + 1) for item in list(data)] if _is_sequence(data) else data
+    if isinstance(data, int | float):
+        found.add(bool if isinstance(data, bool) else int if isinstance(data, int) else float)
+        return data
+    array = own_array(data)
+    if array is not None:
+        found.add(array.dtype)
+        return array
+    return [_snapshot(item, depth + 1, found) for item in list(data)] if _is_sequence(data) else data
+
+
+def frames_inside() -> int:
+    """Return how many frames of this package lie between the caller's and the user's: what a warning is to leave out."""
+    frame, count = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "cygrad":
+        frame, count = frame.f_back, count + 1
+    return count
 
 
 def _holds_sequences(array: np.ndarray) -> bool:

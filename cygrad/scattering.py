@@ -17,6 +17,7 @@ import numpy as np
 from cygrad import creation
 from cygrad._core.inplace import check_disjoint, write_in_place
 from cygrad._core.interop import from_array, to_array
+from cygrad._core.operands import scalar_tensor
 from cygrad._core.rules import record_rule
 from cygrad._core.sizes import normalized_dim
 from cygrad._core.tensor import TensorImpl
@@ -110,7 +111,7 @@ def _same_dtype(message: str, a: Any, b: Any) -> None:
 def value_for(name: str, input: Any, value: Any) -> Any:
     """Return a number, or a 0-d tensor, as a tensor of the dtype of the input."""
     if not isinstance(value, TensorImpl):
-        return creation.tensor(value, dtype=input.dtype)
+        return scalar_tensor(value, input.dtype)
     if value.ndim:
         raise RuntimeError(f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
     return value.to(input.dtype)
@@ -138,7 +139,8 @@ def _source_of(name: str, input: Any, index: Any, src: Any) -> Any:
     if not isinstance(src, TensorImpl):
         raise TypeError(f"{name}(): argument 'src' (position 4) must be Tensor, not {type(src).__name__}")
     _same_dtype(f"{name}(): Expected self.dtype to be equal to src.dtype", input, src)
-    if index.numel() and (max(src.ndim, 1) != max(index.ndim, 1) or any(n > m for n, m in zip(index.shape, src.shape, strict=False))):
+    sizes = src.shape or (1,)
+    if index.numel() and (len(sizes) != max(index.ndim, 1) or any(n > m for n, m in zip(index.shape, sizes, strict=False))):
         raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from the dimension "
                            f"that is indexed and to be no larger size than src {list(src.shape)}")
     return src

@@ -5,7 +5,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
 from cygrad._core.formats cimport order_of
-from cygrad._core.operands cimport Value, copy_into, empty_for, number_of, to_value
+from cygrad._core.operands cimport Value, copy_into, empty_for, number_tensor, to_value
 from cygrad._core.sizes cimport integer, parse_sizes
 from cygrad._core.storage cimport dtype_number
 from cygrad._core.tensor cimport TensorImpl, empty
@@ -28,18 +28,12 @@ def empty_tensor(sizes, dtype, TensorImpl like=None, memory_format=None):
 
 def fill_value(TensorImpl tensor not None, value):
     """Set all elements of a new tensor to a Python number."""
-    cdef TensorImpl scalar
     cdef Value read
     if value == 0:
         memset(tensor.data, 0, tensor.count * cg_itemsize[tensor.dtype_nr])
         return tensor
     to_value(value, &read)
-    read.number = number_of(&read, tensor.dtype_nr)
-    scalar = empty(tensor.dtype_nr, 0, NULL)
-    memset(scalar.data, 0, cg_itemsize[tensor.dtype_nr])
-    for k in range(cg_itemsize[tensor.dtype_nr]):
-        scalar.data[k] = (<char*>&read.number)[k]
-    copy_into(tensor, scalar)
+    copy_into(tensor, number_tensor(&read, tensor.dtype_nr))
     return tensor
 
 

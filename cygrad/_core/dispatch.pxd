@@ -57,5 +57,5 @@ cdef void set_special(special_function function) noexcept
 cdef int result_dtype(Op op, const Value* values) except -1
 cdef TensorImpl in_dtype(TensorImpl tensor, int dtype)
 cdef bint any_needs_grad(int count, const Value* values) noexcept
-cdef void pack_params(Op op, const double* params, int dtype, double* packed) noexcept
+cdef int pack_params(Op op, const double* params, int dtype, double* packed) except -1
 cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorImpl target, bint in_place)

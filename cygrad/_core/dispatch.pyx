@@ -16,7 +16,7 @@ from cygrad._core.saved cimport released_error, saved_name
 from cygrad._core.levels cimport Batch, is_special, leave, plain_batch, private_examples
 from cygrad._core.sizes cimport sizes_tuple
 from cygrad._core.tracking cimport track_reachable
-from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_cast, check_out, converted, copy_of, empty_for,
+from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_cast, check_out, copy_of, empty_for,
                                     fill_operand, holding_all, number_of, out_argument, out_shape_error, overlaps, promoted, same_shape,
                                     shape_is, to_value)
 from cygrad._core.storage cimport default_dtype, dtypes
@@ -193,7 +193,7 @@ cdef TensorImpl plain(Op op, Value* values, const double* params, TensorImpl tar
                 and (op.arity == 1 or values[1].tensor is not NULL or cg_kind[dtype] == b"f" and values[1].kind != b"b")
                 and is_simple(op.kernel, dtype, op.arity, values)):
             if op.arity == 2 and values[1].tensor is NULL:
-                values[1].number = converted(values[1].real, dtype)
+                values[1].number = number_of(&values[1], dtype)
             result = map_simple(op.kernel, dtype, CG_BOOL if op.bool_result else dtype, op.arity, values, NULL, None)
             flags = (<TensorImpl>values[0].tensor).flags
             if op.arity == 2 and values[1].tensor is not NULL:
@@ -284,13 +284,17 @@ cdef bint reads_operand(Op op, int operand) noexcept:
     return False
 
 
-cdef void pack_params(Op op, const double* params, int dtype, double* packed) noexcept:
+cdef int pack_params(Op op, const double* params, int dtype, double* packed) except -1:
     """Lay the parameters out as an array of the dtype of the loop."""
+    cdef Value value
     cdef int k
     cdef double bytes
+    value.kind = b"f"
     for k in range(op.params):
-        bytes = converted(params[k], dtype)
+        value.real = params[k]
+        bytes = number_of(&value, dtype)
         memcpy(<char*>packed + k * cg_itemsize[dtype], &bytes, cg_itemsize[dtype])
+    return 0
 
 
 cdef int check_integers(Op op, const Value* second) except -1:

@@ -9,11 +9,11 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.object cimport PyObject
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Check, PySlice_Unpack
 from libc.stdint cimport intptr_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from cygrad._core.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place
 from cygrad._core.interop cimport array_of, tensor_of_array
-from cygrad._core.operands cimport Value, copy_into, number_of, to_value
+from cygrad._core.operands cimport Value, copy_into, number_tensor, to_value
 from cygrad._core.rules cimport RuleOp, record, record_outputs, rule_op, wanted
 from cygrad._core.sizes cimport integer, multiply_overflows, parse_sizes, sequence_items, sizes_tuple, wrap_dim, written
 from cygrad._core.storage cimport dtypes
@@ -277,7 +277,6 @@ cdef int record_part(TensorImpl x, TensorImpl part, tuple items) except -1:
 cdef TensorImpl scalar_like(TensorImpl x, object value):
     """Return a number or an array as a tensor that can be written into x."""
     cdef Value read
-    cdef TensorImpl result
     alive = to_value(value, &read)
     if alive is NotImplemented:
         if isinstance(value, (list, tuple)):
@@ -285,15 +284,7 @@ cdef TensorImpl scalar_like(TensorImpl x, object value):
         raise TypeError(f"can't assign a {type(value).__name__} to a cygrad.{dtypes[x.dtype_nr].name} tensor; assign a tensor or a number")
     if read.tensor is not NULL:
         return <TensorImpl>read.tensor
-    result = empty(x.dtype_nr, 0, NULL)
-    if read.kind == b"f" and cg_kind[x.dtype_nr] != b"f":
-        if not -9223372036854775808.0 <= read.real < 9223372036854775808.0:
-            raise RuntimeError(f"value cannot be converted to type {dtypes[x.dtype_nr].name} without overflow: {read.real}")
-        read.integer = <long long>read.real
-    number = number_of(&read, x.dtype_nr)
-    read.number = number
-    memcpy(result.data, &read.number, cg_itemsize[x.dtype_nr])
-    return result
+    return number_tensor(&read, x.dtype_nr)
 
 
 cdef void zero_around(char* data, Py_ssize_t size, int ndim, const intptr_t* sizes, const intptr_t* starts, const intptr_t* lengths,

@@ -14,6 +14,7 @@ cdef enum:
 cdef struct Value:
     PyObject* tensor    # borrowed; NULL for a scalar
     char kind           # of a Python scalar: b, i, f
+    bint huge           # an integer beyond int64: only `real` is set
     long long integer
     double real
     double number       # a scalar in the dtype of the loop (its bytes)
@@ -32,10 +33,9 @@ cdef int copy_into(TensorImpl target, TensorImpl source) except -1
 cdef TensorImpl copy_of(TensorImpl tensor, int dtype)
 cdef TensorImpl out_argument(str name, object out)
 cdef int broadcast(int count, const Value* values, intptr_t* shape) except -1
-cdef double converted(double number, int dtype) noexcept
 cdef bint overlaps(TensorImpl target, TensorImpl source) noexcept
 cdef bint shape_is(TensorImpl tensor, int ndim, const intptr_t* shape) noexcept
 cdef object out_shape_error(TensorImpl out, int ndim, const intptr_t* shape)
 cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values)
-cdef bint fits(long long integer, int dtype)
+cdef TensorImpl number_tensor(const Value* value, int dtype)
 cdef bint is_dense(TensorImpl tensor) noexcept

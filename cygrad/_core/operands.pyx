@@ -2,9 +2,10 @@
 """Operands of operators: reading, broadcasting, checking and copying them (see operands.pxd for the contract)."""
 from cpython.bool cimport PyBool_Check
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
-from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
+from cpython.long cimport PyLong_AsDouble, PyLong_AsLongLongAndOverflow, PyLong_Check
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, intptr_t, uint8_t
+from libc.math cimport isinf
+from libc.stdint cimport intptr_t, uint8_t
 from libc.string cimport memcpy
 
 from cygrad._core.deferred cimport settle
@@ -32,10 +33,8 @@ cdef object to_value(object argument, Value* value):
         return None
     if PyLong_Check(argument):
         value.integer = PyLong_AsLongLongAndOverflow(argument, &overflow)
-        value.kind = b"b" if PyBool_Check(argument) else b"i"
-        if overflow:
-            raise OverflowError(f"Python integer {argument} is too large for int64")
-        value.real = <double>value.integer
+        value.kind, value.huge = b"b" if PyBool_Check(argument) else b"i", overflow != 0
+        value.real = <double>value.integer if not overflow else PyLong_AsDouble(argument)
         return None
     operand = foreign_operand(argument)
     if isinstance(operand, TensorImpl):
@@ -55,8 +54,12 @@ def set_foreign_operand(function):
     foreign_operand = function
 
 
+# ----- Numbers -----
 cdef double number_of(const Value* value, int dtype) except? -1:
-    """Return a scalar's bytes in a dtype; OverflowError where an integer does not fit."""
+    """Return a number's bytes in a dtype: rounded, truncated, or for bool whether it is not 0.
+
+    RuntimeError where an integer dtype does not hold it: nothing wraps.
+    """
     cdef double bytes = 0
     cdef long long integer = value.integer
     if cg_kind[dtype] == b"f":
@@ -64,35 +67,60 @@ cdef double number_of(const Value* value, int dtype) except? -1:
             return value.real
         (<float*>&bytes)[0] = <float>value.real
     elif dtype == CG_BOOL:
-        (<uint8_t*>&bytes)[0] = integer != 0
+        (<uint8_t*>&bytes)[0] = value.real != 0     # so NaN is true, as in Python
     else:
-        if dtype != CG_INT64:
-            if not fits(integer, dtype):
-                raise OverflowError(f"Python integer {integer} out of bounds for {dtypes[dtype].name}")
+        if not holds(value.real, dtype) if value.kind == b"f" else not fits(value, dtype):
+            raise overflow_error(value, dtype)
+        if value.kind == b"f":
+            integer = <long long>value.real
         memcpy(&bytes, &integer, cg_itemsize[dtype])    # little-endian
     return bytes
 
 
-cdef bint fits(long long integer, int dtype):
+cdef inline bint is_signed(int dtype) noexcept:
+    return (<DType>dtypes[dtype]).is_signed
+
+
+cdef bint fits(const Value* value, int dtype) noexcept:
+    """Say whether an integer dtype holds an integer."""
     cdef int bits = 8 * cg_itemsize[dtype]
-    if bits == 64:
-        return True
-    if dtypes[dtype].is_signed:
-        return -(1LL << (bits - 1)) <= integer < (1LL << (bits - 1))
-    return 0 <= integer < (1LL << bits)
+    if value.huge or bits == 64:
+        return not value.huge
+    if is_signed(dtype):
+        return -(1LL << (bits - 1)) <= value.integer < (1LL << (bits - 1))
+    return 0 <= value.integer < (1LL << bits)
 
 
-cdef double converted(double number, int dtype) noexcept:
-    """Return the bytes of a parameter in a floating-point dtype."""
-    cdef double bytes = 0
-    if dtype == CG_FLOAT32:
-        (<float*>&bytes)[0] = <float>number
-        return bytes
-    if dtype == CG_FLOAT64:
-        return number
-    bytes = 0
-    (<int64_t*>&bytes)[0] = <int64_t>number
-    return bytes
+cdef bint holds(double number, int dtype) noexcept:
+    """Say whether a number lies between the ends of an integer dtype, as torch asks before it truncates; NaN does not."""
+    cdef int bits = 8 * cg_itemsize[dtype] - is_signed(dtype)
+    cdef double end = <double>(1ULL << bits)
+    return (-end if is_signed(dtype) else 0) <= number and (number < end if bits == 63 else number <= end - 1)
+
+
+cdef object overflow_error(const Value* value, int dtype):
+    name = "float" if dtype == CG_FLOAT32 else dtypes[dtype].name + "_t"
+    number = int(value.real) if value.kind != b"f" and value.huge else value.integer if value.kind != b"f" else value.real
+    return RuntimeError(f"value cannot be converted to type {name} without overflow: {number} is outside of what {dtypes[dtype]!r} holds")
+
+
+cdef TensorImpl number_tensor(const Value* value, int dtype):
+    """Return a number as a 0-d tensor that is to be written somewhere; a finite one must not become infinite there."""
+    cdef TensorImpl result = empty(dtype, 0, NULL)
+    cdef double number = number_of(value, dtype)
+    if dtype == CG_FLOAT32 and isinf((<float*>&number)[0]) and not isinf(value.real):
+        raise overflow_error(value, dtype)
+    memcpy(result.data, &number, cg_itemsize[dtype])
+    return result
+
+
+def scalar_tensor(number, DType dtype not None):
+    """Return a number, or a 0-d tensor, as a 0-d tensor of a dtype, to be written into another."""
+    cdef Value value
+    alive = to_value(number, &value)
+    if alive is NotImplemented:
+        raise TypeError(f"expected a number to write into a tensor of {dtype!r}, not {type(number).__name__}")
+    return number_tensor(&value, dtype.number) if alive is None else alive.to(dtype)
 
 
 # ----- Promotion -----
@@ -132,7 +160,7 @@ cdef int holding_all(int count, const Value* values, int dtype) noexcept:
         if values[k].tensor is not NULL:
             dtype = cg_promotion[dtype][(<TensorImpl>values[k].tensor).dtype_nr]
     for k in range(count):
-        if values[k].tensor is NULL and not fits(values[k].integer, dtype):
+        if values[k].tensor is NULL and not fits(&values[k], dtype):
             return CG_INT64
     return dtype
 
@@ -149,7 +177,7 @@ def common_dtype(a, b):
     left, right = to_value(a, &values[0]), to_value(b, &values[1])
     for value, operand in (left, a), (right, b):
         if value is NotImplemented:
-            raise TypeError(f"result_type(): arguments must be Tensor or Number, not {type(operand).__name__}")
+            raise TypeError(f"argument must be Tensor or Number, not {type(operand).__name__}")
     return dtypes[promoted(2, values, 0)]
 
 

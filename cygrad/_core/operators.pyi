@@ -54,6 +54,8 @@ class _Factory(Protocol):
         memory_format: MemoryFormat | None = None,
     ) -> Tensor: ...
 
+def warn_of_scalar(tensor: Tensor, stacklevel: _int = 1) -> None: ...
+
 class TensorBase:
     # ----- Geometry -----
     @property

@@ -10,7 +10,8 @@ from cygrad._core.dispatch cimport Op, elementwise
 from cygrad._core.operands cimport Value, out_argument, to_value
 from cygrad._core.interop cimport array_of
 from cygrad._core.profiler cimport begin_event, end_event, next_sequence_nr, profiling_threads
-from cygrad._core.tensor cimport BATCHED, TensorImpl, special_active
+from cygrad._core.node cimport grad_mode
+from cygrad._core.tensor cimport BATCHED, TensorImpl, needs_grad, special_active
 from cygrad._core.indexing cimport get_item, set_item
 from cygrad._kernels.elementwise cimport cg_kind
 
@@ -76,6 +77,20 @@ cdef object power(object a, object b):
         return binary(POW, a, b)
     finally:
         end_event(event)
+
+
+cdef bint warned_of_scalars = False
+
+
+def warn_of_scalar(TensorImpl tensor not None, int stacklevel=1):
+    """Warn, the first time, that a number taken from a tensor has lost its history."""
+    global warned_of_scalars
+    if warned_of_scalars or not grad_mode()[0] or not needs_grad(tensor):
+        return
+    warned_of_scalars = True
+    import warnings
+    warnings.warn("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+                  "Consider using tensor.detach() first.", UserWarning, stacklevel=stacklevel)
 
 
 cdef object only_element(TensorImpl tensor):
@@ -181,6 +196,7 @@ cdef class TensorBase(TensorImpl):
         return array_of(self).tolist()
 
     def __float__(self):
+        warn_of_scalar(self)
         return float(only_element(self))
 
     def __int__(self):
@@ -192,6 +208,7 @@ cdef class TensorBase(TensorImpl):
         return int(self.item())
 
     def __complex__(self):
+        warn_of_scalar(self)
         return complex(only_element(self))
 
 

@@ -155,12 +155,16 @@ def product_of_others(x, dim):
 
 
 def padded(part, shape):
-    """Return the gradient of an operand of which only the leading part in each dim was read."""
+    """Return the gradient of an operand of which only the leading part in each dim was read; a 0-d one was read as a vector."""
+    if not shape:
+        return part.reshape(shape)
     return part if tuple(part.shape) == shape else part._scatter_key(shape, tuple(slice(size) for size in part.shape), False)
 
 
 def leading_part(x, shape):
     """Return what `padded` is the gradient of."""
+    if not x.shape:
+        return x.reshape(shape)
     return x if tuple(x.shape) == tuple(shape) else x[tuple(slice(size) for size in shape)]
 
 

@@ -34,13 +34,21 @@ cdef object to_value(object argument, Value* value):
     if PyLong_Check(argument):
         value.integer = PyLong_AsLongLongAndOverflow(argument, &overflow)
         value.kind, value.huge = b"b" if PyBool_Check(argument) else b"i", overflow != 0
-        value.real = <double>value.integer if not overflow else PyLong_AsDouble(argument)
+        value.real = <double>value.integer if not overflow else real_of(argument)
         return None
     operand = foreign_operand(argument)
     if isinstance(operand, TensorImpl):
         value.tensor = <PyObject*>operand
         return operand
     return operand if operand is NotImplemented else to_value(operand, value)
+
+
+cdef double real_of(object integer) except? -1:
+    """Return an integer beyond int64 as a float."""
+    try:
+        return PyLong_AsDouble(integer)
+    except OverflowError:
+        raise RuntimeError(f"value cannot be converted to type double without overflow: an integer of {integer.bit_length()} bits") from None
 
 
 def foreign_operand(argument):

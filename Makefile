@@ -24,7 +24,7 @@ lint: $(VENV)/lint.txt
 	$(TOOLS) mypy
 
 check: $(VENV)/cygrad $(VENV)/test.txt
-	$(RUN) -m pytest
+	$(RUN) -m pytest --numprocesses auto --dist worksteal
 
 # The core of the suite in a build with the sanitizers for addresses and undefined behaviour, loops included, in a folder of its own.
 # Python is not built so, hence the preloaded libraries; its own small blocks come from malloc, so that they are watched too.

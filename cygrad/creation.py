@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from cygrad._core import dlpack
-from cygrad._core.aliases import extent, strided
+from cygrad._core.aliases import strided
 from cygrad._core.creation import arange_into, empty_tensor, fill_value
 from cygrad._core.formats import check_layout
 from cygrad._core.interop import from_array
 from cygrad._core.levels import refuse_special
 from cygrad._core.operands import checked_out, common_dtype, scalar_tensor
-from cygrad._core.sizes import index_argument
+from cygrad._core.sizes import extent, index_argument
 from cygrad._core.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
 from cygrad._core.tensor import TensorImpl
 from cygrad._core.transforms import make_operator

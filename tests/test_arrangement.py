@@ -95,7 +95,7 @@ def test_broadcast_shapes(shapes):
 X = cg.ones(2, 3)
 REFUSED = [
     (lambda: cg.block_diag(X[None]), RuntimeError, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input 0 has 3"),
-    (lambda: cg.block_diag([X]), TypeError, "expected Tensor as element 0, but got list"),
+    (lambda: cg.block_diag([X]), TypeError, "expected Tensor as element 0 in argument 0, but got list"),
     (lambda: cg.broadcast_shapes((2,), (3,)), RuntimeError, "Attempting to broadcast a dimension of one length to another"),
     (lambda: cg.broadcast_shapes((-1,), (3,)), ValueError, "Attempting to broadcast a dimension with negative length!"),
     (lambda: X[0].mH, RuntimeError, "tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor."),
@@ -112,7 +112,7 @@ REFUSED = [
     (lambda: X.unflatten(1, (2, -1)), RuntimeError, r"unflatten: Provided sizes \[2, -1\] don't multiply up to the size of dim 1 \(3\)"),
     (lambda: X.unflatten(1, ()), RuntimeError, "unflatten: sizes must be non-empty"),
     (lambda: cg.broadcast_tensors(X, cg.ones(4)), RuntimeError, r"The size of tensor a \(3\) must match the size of tensor b \(4\)"),
-    (lambda: cg.broadcast_tensors(X, 1), TypeError, "expected Tensor as element 1, but got int"),
+    (lambda: cg.broadcast_tensors(X, 1), TypeError, "expected Tensor as element 1 in argument 0, but got int"),
     (lambda: cg.tensor_split(X, 0), RuntimeError, "number of sections must be larger than 0, got 0"),
     (lambda: cg.tensor_split(cg.tensor(1.0), 2), RuntimeError, "tensor_split expected at least a 1-dimensional tensor"),
     (lambda: cg.hsplit(X, 2), RuntimeError, "torch.hsplit attempted to split along dimension 1, but the size of the dimension 3 is not"),

@@ -78,7 +78,6 @@ CALLS = [
     ("scatter, index differs", lambda i: ROW.scatter(0, i[:1], 5.0), I),
     ("masked_fill, mask differs", lambda m: MATRIX[:2, :3].masked_fill(m, 0.0), B),
     # Indices.
-    ("select by a truth value", lambda x: x.select(0, True), F),
     ("apart", lambda x: x[[0, 1], :, [2, 0]], CUBE),
     ("apart, by lists of lists", lambda x: x[[[0, 1], [1, 0]], :, [[2, 0], [1, 1]]], CUBE),
     ("apart, by ranges", lambda x: x[range(2), :, range(2)], CUBE),

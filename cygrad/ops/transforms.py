@@ -95,7 +95,7 @@ COMPOSITES = frozenset(
     "tensordot einsum diff count_nonzero nanmean var_mean std_mean msort take_along_dim _cumprod_gradient_at_zeros positive block_diag "
     "unsafe_split unsafe_split_with_sizes unsafe_chunk "
     "broadcast_shapes uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli "
-    "squeeze_ unsqueeze_ transpose_ t_ as_strided_".split())
+    "squeeze_ unsqueeze_ transpose_ swapaxes_ t_ as_strided_".split())
 
 
 def transform(names: str, *, forward: Callable | str | None = None, batch: Callable | None = None, parts: Callable | None = None) -> None:

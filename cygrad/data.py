@@ -85,7 +85,7 @@ def _inferred(array: np.ndarray, found: set[Any]) -> DType:
 
 def check_range(array: np.ndarray, dtype: DType) -> None:
     """Refuse numbers that an integer dtype does not hold; NaN is one."""
-    if dtype.kind != "i" or array.dtype.kind not in "iuf" or not array.size:
+    if dtype.kind != "i" or array.dtype.kind not in "iuf" or not array.size or np.can_cast(array.dtype, dtype.name):
         return
     limits = np.iinfo(dtype.name)
     for number in (array.min().item(), array.max().item()):     # Python compares integers and floats exactly

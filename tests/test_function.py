@@ -572,5 +572,7 @@ def test_methods_without_staticmethod(x):
         def backward(ctx, g):
             return g * 3
 
-    Plain.apply(x).sum().backward()
-    assert x.grad.tolist() == [3, 3]
+    for call in (Plain.apply, Plain()):
+        x.grad = None
+        call(x).sum().backward()
+        assert x.grad.tolist() == [3, 3]

@@ -217,9 +217,11 @@ def test_an_operator_leaves_no_object_and_no_reference(call, arrays):
     """Blocks that Python has allocated, references to the operands, bytes of tensors: after 50 derivatives as after the first."""
     tensors = samples.prepared(arrays)
     wanted = [tensor for tensor in tensors if tensor.requires_grad]
+    results = len(samples.as_tuple(call(*tensors)))
 
     def run():
-        for result in samples.as_tuple(call(*tensors)):
+        for number in range(results):       # each of a graph of its own: the second backward frees what several results share
+            result = samples.as_tuple(call(*tensors))[number]
             if result.requires_grad:
                 first = grad(result.sum(), wanted, create_graph=True, allow_unused=True)
                 total = sum((g * g).sum() for g in first if g is not None and g.requires_grad)
@@ -233,11 +235,15 @@ def test_an_operator_leaves_no_object_and_no_reference(call, arrays):
     for _ in range(3):
         run()
     blocks, references, live = count()
-    for _ in range(50):
-        run()
-    more_blocks, more_references, more_live = count()
-    assert (more_references, more_live) == (references, live)
-    assert more_blocks - blocks < 25
+    for _ in range(5):                      # caches of NumPy are full at some time, a leak grows in each round
+        for _ in range(50):
+            run()
+        before, (blocks, more_references, more_live) = blocks, count()
+        assert (more_references, more_live) == (references, live)
+        if blocks - before < 25:
+            break
+    else:
+        pytest.fail(f"{blocks - before} blocks are left by the last 50 derivatives")
 
 
 # ----- Memory that a backward takes -----

@@ -143,15 +143,6 @@ def test_a_node_tells_how_many_gradients_it_takes():
     assert node(cg.ones(1)).tolist() == [2]
 
 
-def test_an_instance_of_a_function_without_staticmethod_is_refused():
-    class Legacy(autograd.Function):
-        def forward(self, x):
-            return x
-
-    with pytest.raises(RuntimeError, match="Legacy autograd function with non-static forward method is deprecated"):
-        Legacy()(cg.ones(1))
-
-
 def test_random_numbers_in_a_backward_of_batched_gradients_are_refused():
     x = cg.ones(3, requires_grad=True)
     y = x * 1

@@ -224,10 +224,7 @@ class Function:
         return method(ctx, *grads)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Work as `apply` does, on an instance; RuntimeError for a `forward` without @staticmethod, whose `self` would not be that."""
-        if not isinstance(inspect.getattr_static(type(self), "forward"), staticmethod):
-            raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
-                               "function with static forward method, which gets a context as its first argument.")
+        """Work as `apply` does, on an instance; methods without @staticmethod get the context as their first argument."""
         return self.apply(*arguments)
 
     @classmethod

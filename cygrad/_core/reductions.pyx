@@ -27,11 +27,12 @@ cdef class ReductionOp:
     cdef readonly object row
     cdef const cg_reduction* kernel
     cdef RuleOp rule
+    cdef object decide_nan      # what a result is that came out as NaN
     cdef bint floats_only, takes_dim, takes_count, needs_elements
 
     def __cinit__(self, row):
         self.row, self.name, self.kernel = row, row.name, reduction(row.name)
-        self.floats_only, self.needs_elements = row.kinds == "f", not row.empty
+        self.floats_only, self.needs_elements, self.decide_nan = row.kinds == "f", not row.empty, row.nan
         from cygrad._core.rules import rules
         self.rule = rules.get(row.name)
 
@@ -93,8 +94,8 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         result = empty(op.kernel.out_dtype[x.dtype_nr], 0, NULL)
         settle()
         run_small(op.kernel, x.dtype_nr, x.data, x.count, result.data)
-        if op.row.nan is not None and holds_nan(result):
-            result = op.row.nan((<object>x).detach(), result, None, False)
+        if op.decide_nan is not None and holds_nan(result):
+            result = op.decide_nan((<object>x).detach(), result, None, False)
         if op.rule is not None and wanted(x, None):
             record(op.rule, x, None, result, params_of(op.rule, x, (dim,) if single else dims, x.count))
         return result
@@ -131,8 +132,8 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         failed = run(op.kernel, &operand, x.ndim, x.sizes, mask, result.data)
     if failed:
         raise MemoryError(f"{op.name}(): no memory for partial results")
-    if op.row.nan is not None and holds_nan(result):
-        result = op.row.nan((<object>x).detach(), result, dims, keepdim)
+    if op.decide_nan is not None and holds_nan(result):
+        result = op.decide_nan((<object>x).detach(), result, dims, keepdim)
     if dtype is not None:
         result = (<object>result).to(dtype)
     if out is not None:

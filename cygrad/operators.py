@@ -471,7 +471,7 @@ def _extremum(name: str, elementwise_name: str, result_type: Any) -> Callable[..
         values, indices = _reduction.extremum("a" + name, input, dim, keepdim, name)
         dim, = normalized_dims(dim, input.ndim)
         kept = indices if keepdim or not input.ndim else indices.unsqueeze(dim)
-        record_rule(name, (input,), values, (kept, tuple(input.shape), dim), 2)
+        record_rule(name, (input, kept), values, (tuple(input.shape), dim), 2)
         return delivered_pair(result_type, values, indices, out)
 
     adjective = {"max": "Largest", "min": "Smallest"}[name]

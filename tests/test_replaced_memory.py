@@ -119,6 +119,20 @@ def test_set_shares_memory_and_each_counts_its_own_changes():
         x.set_(3)
 
 
+def test_a_leaf_takes_other_memory_where_nothing_is_recorded():
+    x = cg.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        x.set_(cg.ones(2))
+    before = (x * x).sum()
+    with cg.no_grad():
+        x.set_(cg.full((2,), 3.0))
+    assert x.requires_grad and x.is_leaf and x._version == 1
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [6, 6]
+    with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
+        before.backward()
+
+
 def test_memory_is_replaced_while_another_thread_reads_it():
     x, total = cg.ones(400_000), []
     stop = threading.Event()

@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from cygrad._core.deferred cimport settle
 from cygrad._core.formats cimport fill_strides, order_of
 from cygrad._core.inplace cimport check_in_place
-from cygrad._core.node cimport attach
+from cygrad._core.node cimport attach, grad_mode
 from cygrad._core.operands cimport shape_is
 from cygrad._core.sizes cimport checked_numel, integer, parse_sizes, sizes_argument, sizes_tuple
 from cygrad._core.storage cimport borrow
@@ -65,6 +65,7 @@ def set_(TensorImpl self not None, source=None, storage_offset=None, size=None, 
     """Lay the tensor over the memory of `source`: all of it as it is laid out there, or by offset, sizes and strides.
 
     Both share memory, and each counts its own changes. Without a source the tensor becomes an empty vector.
+    RuntimeError for a tensor that requires grad, unless grad mode is off: then it keeps its history, as with `.data =`.
 
     >>> import cygrad
     >>> cygrad.ones(2).set_(cygrad.zeros(3))
@@ -91,9 +92,9 @@ def set_(TensorImpl self not None, source=None, storage_offset=None, size=None, 
         raise TypeError(f"set_(): argument 'source' must be Tensor, not {type(source).__name__}")
     if given.dtype_nr != self.dtype_nr:
         raise RuntimeError(f"Could not set tensor of type {(<object>given).dtype!r} to a tensor of type {(<object>self).dtype!r}")
-    if needs_grad(self) or needs_grad(given):
-        raise RuntimeError("set_() is not differentiable, and a tensor requires grad: use detach()ed tensors, or assign to .data")
     check_in_place(self, False)
+    if grad_mode()[0] and (needs_grad(self) or needs_grad(given)):
+        raise RuntimeError("set_() is not differentiable, and a tensor requires grad: use detach()ed tensors, or no_grad()")
     if size is not None:
         given = (<object>given).detach().as_strided(size, stride, storage_offset)
     replace_memory(self, given, borrow(given.storage))

@@ -27,7 +27,7 @@ class Rule(NamedTuple):
 
 
 RULES: dict[str, Rule] = {}
-DATA = frozenset({"key", "indices", "count"})     # parameters that may hold arrays; a backward frees these as it does saved tensors
+DATA = frozenset({"key", "count"})     # parameters that may hold arrays; a backward frees these as it does saved tensors
 
 
 def rule(name: str, *, each: Callable | None = None, node: str = "", **gradients: Callable | None) -> None:
@@ -272,7 +272,8 @@ rule("put", dx=lambda g, index, accumulate: g if accumulate else g.put(index, g.
 
 # ----- Reductions that are more than a fold -----
 for _extremum in ("max", "min"):
-    rule(_extremum, dx=lambda g, indices, shape, dim: one_hot_mask(indices, shape, dim).where(keep_dims(g, shape, (dim,)), 0.0))
+    rule(_extremum, dx=lambda g, indices, shape, dim: one_hot_mask(indices, shape, dim).where(keep_dims(g, shape, (dim,)), 0.0),
+         dindices=None)
 rule("logsumexp", dx=lambda g, x, y, dim: keep_dims(g, x.shape, dim) * (x - keep_dims(y, x.shape, dim)).exp())
 rule("softmax", dx=lambda g, y, dim: y * (g - (g * y).sum(dim, keepdim=True)))
 rule("log_softmax", dx=lambda g, y, dim: g - y.exp() * g.sum(dim, keepdim=True))

@@ -40,7 +40,7 @@ from cygrad._core.matmul import matmul as matmul
 from cygrad._core.matmul import mm as mm
 from cygrad._core.matmul import mv as mv
 from cygrad._core.node import is_grad_enabled as is_grad_enabled
-from cygrad._core.operators import _Device, _Dims, _Extremum, _Factory, _Number, _Operand, _Pair
+from cygrad._core.operators import _Device, _Dims, _Extremum, _Factory, _MinimumAndMaximum, _Number, _Operand, _Pair
 from cygrad._core.storage import DType, _DTypeLike
 from cygrad._core.storage import OutOfMemoryError as OutOfMemoryError
 from cygrad._core.storage import get_default_dtype as get_default_dtype
@@ -202,6 +202,14 @@ def isin(
     elements: Tensor | _Number | None = None, test_elements: Tensor | _Number | None = None, *,
     assume_unique: _bool = False, invert: _bool = False, element: _Number | None = None,
     test_element: _Number | None = None, out: Tensor | None = None,
+) -> Tensor: ...
+def searchsorted(
+    sorted_sequence: Tensor, input: Tensor | _Number | None = None, *, out_int32: _bool = False, right: _bool = False,
+    side: Literal["left", "right"] | None = None, sorter: Tensor | None = None, out: Tensor | None = None, self: _Number | None = None,
+) -> Tensor: ...
+def bucketize(
+    input: Tensor | _Number | None = None, boundaries: Tensor | None = None, *, out_int32: _bool = False, right: _bool = False,
+    out: Tensor | None = None, self: _Number | None = None,
 ) -> Tensor: ...
 def var_mean(
     input: Tensor, dim: _Dims = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
@@ -424,6 +432,29 @@ def kthvalue(
     axis: _int | None = None, keepdims: _bool | None = None,
 ) -> _Extremum: ...
 @overload
+def unique(
+    input: Tensor, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False,
+    dim: _int | None = None, *, axis: _int | None = None,
+) -> Tensor: ...
+@overload
+def unique(
+    input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None, *,
+    axis: _int | None = None,
+) -> Any: ...
+@overload
+def unique_consecutive(
+    input: Tensor, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _int | None = None, *,
+    axis: _int | None = None,
+) -> Tensor: ...
+@overload
+def unique_consecutive(
+    input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None, *, axis: _int | None = None,
+) -> Any: ...
+def aminmax(
+    input: Tensor, *, dim: _int | None = None, keepdim: _bool = False, out: _Pair | None = None, axis: _int | None = None,
+    keepdims: _bool | None = None,
+) -> _MinimumAndMaximum: ...
+@overload
 def median(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def median(input: Tensor, dim: _int, keepdim: _bool = False, *, out: _Pair | None = None) -> _Extremum: ...
@@ -578,6 +609,7 @@ def minimum(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> T
 def fmax(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
 def fmin(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
 def copysign(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
+def nextafter(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
 def clamp_min(input: _Operand, min: _Operand, *, out: Tensor | None = None) -> Tensor: ...
 def clamp_max(input: _Operand, max: _Operand, *, out: Tensor | None = None) -> Tensor: ...
 def eq(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...

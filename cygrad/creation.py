@@ -401,7 +401,9 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: str
     result = empty_tensor((steps,), wanted)
     for value in (start, end):
         scalar_tensor(value, wanted)        # refuses what the dtype does not hold
-    result.numpy()[...] = np.linspace(float(start), float(end), steps)
+    numbers = np.linspace(float(start), float(end), steps)
+    numbers[1:][-1:] += 0 * float(start)    # NumPy writes the end there, also where the start is NaN
+    result.numpy()[...] = numbers
     return placed(result, out, requires_grad)
 
 

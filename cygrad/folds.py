@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -312,6 +312,31 @@ def count_nonzero(input: Any, dim: Any = None) -> Any:
     tensor(1)
     """
     return (checked_tensor("count_nonzero", input) != 0).sum(dim)
+
+
+class MinimumAndMaximum(NamedTuple):
+    """What `aminmax` returns."""
+
+    min: Any
+    max: Any
+
+    def __repr__(self) -> str:
+        return f"cygrad.return_types.aminmax(\nmin={self.min!r},\nmax={self.max!r})"
+
+
+@numpy_names
+def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
+    """Smallest and largest element of all, or along `dim`: (min, max). Equal ones share the gradient.
+
+    >>> import cygrad
+    >>> cygrad.aminmax(cygrad.tensor([3., 1., 2.])).max
+    tensor(3.)
+    """
+    if not checked_tensor("aminmax", input).numel() and dim is None:
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    if dim is not None:
+        dim = normalized_dim(dim, input.ndim)
+    return delivered_pair(MinimumAndMaximum, input.amin(dim, keepdim), input.amax(dim, keepdim), out)
 
 
 @numpy_names

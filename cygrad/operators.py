@@ -570,9 +570,11 @@ LATE: dict[str, tuple[str, str, str]] = {
         "masked_fill masked_select masked_scatter index_put take put take_along_dim nonzero argwhere", "",
         "masked_fill_ masked_scatter_ index_put_ put_"),
     "cygrad.folds": (
-        "var std logsumexp softmax log_softmax cumsum cumprod cummax cummin logcumsumexp diff count_nonzero nanmean", "var_mean std_mean",
+        "var std logsumexp softmax log_softmax cumsum cumprod cummax cummin logcumsumexp diff count_nonzero nanmean aminmax",
+        "var_mean std_mean",
         "cumsum_ cumprod_ _cumsum _cumprod_gradient _cumprod_gradient_at_zeros"),
-    "cygrad.ordering": ("sort argsort msort topk kthvalue median nanmedian", "isin", ""),
+    "cygrad.ordering": ("sort argsort msort topk kthvalue median nanmedian", "isin searchsorted bucketize", ""),
+    "cygrad.distinct": ("unique unique_consecutive", "", ""),
     "cygrad.filling": ("", "", "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli"),
     "cygrad.products": (
         "outer ger inner addmm addmv addr baddbmm addbmm trace vdot kron cross norm dist", "tensordot einsum",

@@ -1,4 +1,6 @@
-"""Sorting, the elements at a rank, and membership; the gradient goes to the elements chosen. NumPy's stable sort puts NaN last.
+"""Sorting, the elements at a rank, places in what is sorted, and membership; the gradient goes to the elements chosen.
+
+NumPy's stable sort puts NaN last.
 
 Loaded at first use.
 """
@@ -6,13 +8,14 @@ Loaded at first use.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from cygrad._core.interop import from_array, to_array
 from cygrad._core.rules import record_rule
 from cygrad._core.sizes import normalized_dim
+from cygrad._core.storage import dtype_by_name
 from cygrad._core.tensor import TensorImpl
 from cygrad.limits import promote_types
 from cygrad.operators import checked_tensor, delivered, delivered_pair, named, numpy_names, pair_type, publish
@@ -141,6 +144,81 @@ def _median_function(name: str, skips_nan: bool, sentence: str) -> Callable[...,
 
 median = _median_function("median", False, "Lower median of all elements, or along `dim`; NaN if there is one.")
 nanmedian = _median_function("nanmedian", True, "Lower median of the elements that are not NaN.")
+
+
+# ----- Places in what is sorted -----
+def _check_search(sequence: Any, input: Any, right: bool, side: str | None, sorter: Any) -> None:
+    if not isinstance(sequence, TensorImpl) or not isinstance(input, TensorImpl | int | float):
+        raise TypeError("searchsorted() received an invalid combination of arguments - got "
+                        f"({type(sequence).__name__}, {type(input).__name__}), but expected a tensor, and a tensor or a number")
+    if side not in (None, "left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if right and side == "left":
+        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+    shape, given = list(sequence.shape), list(input.shape) if isinstance(input, TensorImpl) else []
+    if len(shape) != 1 and not given:
+        raise RuntimeError("torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+                           f"boundaries tensor dim({len(shape)}) and input value's dim(0) numel(1)")
+    if len(shape) != 1 and shape[:-1] != given[:-1]:
+        raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
+                           f"and input value tensor must match, but we got boundaries tensor {shape} and input value tensor {given}")
+    if sorter is None:
+        return
+    if not isinstance(sorter, TensorImpl):
+        raise TypeError(f"searchsorted(): argument 'sorter' must be Tensor, not {type(sorter).__name__}")
+    if list(sorter.shape) != shape:
+        raise RuntimeError(f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {shape} and got "
+                           f"sorter tensor {list(sorter.shape)}")
+    if sorter.dtype.name != "int64":
+        raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}")
+
+
+def searchsorted(sorted_sequence: Any, input: Any = None, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+                 sorter: Any = None, out: Any = None, self: Any = None) -> Any:
+    """Places where the numbers of `input` keep a sorted last dim in order: before equal elements, or behind them (`right`).
+
+    The other dims of both are the same, or the sequence is a vector. `side="right"` is another way to say `right`; `sorter` gives
+    the places of the sequence in order, if it is not sorted. NaN is the largest. The result is int64, or int32 (`out_int32`).
+
+    >>> import cygrad
+    >>> cygrad.searchsorted(cygrad.tensor([1., 3., 5.]), cygrad.tensor([0., 3., 9.]))
+    tensor([0, 1, 3])
+    """
+    input = self if input is None else input
+    _check_search(sorted_sequence, input, right, side, sorter)
+    wanted = dtype_by_name["int32" if out_int32 else "int64"]
+    if out is not None and isinstance(out, TensorImpl) and out.dtype is not wanted:
+        raise RuntimeError("torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on "
+                           f"whether out_int32 flag is True, but we got output tensor's dtype {out.dtype} and out_int32 flag is "
+                           f"{bool(out_int32)}")
+    values = np.asarray(to_array(input) if isinstance(input, TensorImpl) else input)
+    array = to_array(sorted_sequence)
+    if sorter is not None:
+        places = to_array(sorter)
+        if ((places < 0) | (places >= array.shape[-1])).any():
+            raise RuntimeError("torch.searchsorted(): sorter index out of range")
+        array = np.take_along_axis(array, places, -1)
+    where: Literal["left", "right"] = "right" if right or side == "right" else "left"
+    found = np.empty(values.shape, wanted.name)
+    if array.ndim == 1:
+        found[...] = np.searchsorted(array, values, where)
+    else:
+        for row in np.ndindex(array.shape[:-1]):
+            found[row] = np.searchsorted(array[row], values[row], where)
+    return delivered(from_array(found), out)
+
+
+def bucketize(input: Any = None, boundaries: Any = None, *, out_int32: bool = False, right: bool = False, out: Any = None,
+              self: Any = None) -> Any:
+    """Number of the bucket between sorted boundaries that each element lies in; the upper one (or with `right` the lower) belongs to it.
+
+    >>> import cygrad
+    >>> cygrad.bucketize(cygrad.tensor([0., 3., 9.]), cygrad.tensor([1., 3., 5.]))
+    tensor([0, 1, 3])
+    """
+    if isinstance(boundaries, TensorImpl) and boundaries.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+    return searchsorted(boundaries, self if input is None else input, out_int32=out_int32, right=right, out=out)
 
 
 # ----- Membership -----

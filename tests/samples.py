@@ -261,7 +261,7 @@ RULE_SAMPLES = {
         (lambda x: x.expand(2, -1), (3,)),
         (lambda x: x.expand(0, 3), (1, 3)),
     ],
-    "slice": [(lambda x: x[:, 1::2], (2, 4)), (lambda x: x[..., None], (2,)), (lambda x: x.narrow(1, 1, 2), (2, 4))],
+    "slice": [(lambda x: x[:, 1::2], (2, 4)), (lambda x: x[..., None], (2,)), (lambda x: x.narrow(1, cg.tensor(1), 2), (2, 4))],
     "select": [(lambda x: x[1], (2, 3)), (lambda x: x.select(1, -1), (2, 3))],
     "unbind": [(lambda x: x.unbind(1), (2, 3)), (lambda x: x.unbind()[1], (2, 3))],
     "split": [(lambda x: x.split(2, 1), (2, 5)), (lambda x: x.split(2)[1], (3,)), (lambda x: x.chunk(2, -1), (2, 3))],
@@ -344,6 +344,7 @@ RULE_SAMPLES = {
         (lambda x: x.index_select(1, cg.tensor([2, 0, 2])), (2, 3)),
         (lambda x: x.index_select(0, cg.tensor([0])), ()),
         (lambda x: x.repeat_interleave(2, 1), (2, 2)),
+        (lambda x: x.unique(dim=1), (2, 3)),
     ],
     "index_add": [
         (lambda x, s: x.index_add(1, cg.tensor([2, 0, 2]), s, alpha=2.5), (2, 3), (2, 3)),

@@ -104,6 +104,8 @@ SHAPES = [
     ),
     ("cg.ones(2, 3).split([1, 2])", RuntimeError, "split_with_sizes expects split_sizes to sum exactly to 2"),
     ("cg.ones(2, 3).narrow(0, 1, 2)", RuntimeError, r"start \(1\) \+ length \(2\) exceeds dimension size \(2\)"),
+    *((f"cg.ones(2, 3).narrow(0, cg.tensor({start}), 1)", RuntimeError, "start must be an 0-dim integral Tensor")
+      for start in ("[1]", "1.0", "True")),
     ("cg.ones(2, 3).narrow(0, 0, -1)", RuntimeError, r"narrow\(\): length must be non-negative"),
 ]
 

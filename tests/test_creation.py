@@ -265,6 +265,12 @@ def test_linspace_is_numpys(arguments):
             assert tensor[-1].item() == expected.astype(dtype)[-1]
 
 
+def test_linspace_from_or_to_nan_is_nan():
+    for arguments in ((math.nan, 1), (1, math.nan), (math.nan, math.nan)):
+        for steps in (1, 2, 3, 4)[arguments[0] == 1:]:
+            assert cg.linspace(*arguments, steps).isnan().all()
+
+
 def test_linspace_in_other_forms():
     assert cg.linspace(start=0, end=1, steps=2).dtype == cg.float32
     assert cg.linspace(cg.tensor(0.0), cg.tensor(1.0), 3).tolist() == [0, 0.5, 1]

@@ -133,6 +133,8 @@ PLACES = {
     "argmin": lambda x, **k: cg.argmin(x, 1, **k),
     "argsort": lambda x, **k: cg.argsort(x, 1, descending=True, **k),
     "nonzero": lambda x, **k: cg.nonzero(x, **k),
+    "searchsorted": lambda x, **k: cg.searchsorted(x.flip(1), x, **k),
+    "bucketize": lambda x, **k: cg.bucketize(x, x[0].flip(0), **k),
 }
 
 
@@ -189,7 +191,7 @@ def test_membership_written_over_the_operand():
 
 
 def test_every_function_that_takes_out_is_here():
-    here = {*CALLS, *PAIRS, *PLACES, *ELEMENTWISE, *REDUCTIONS, *FACTORIES, "isin"}
+    here = {*CALLS, *PAIRS, *PLACES, *ELEMENTWISE, *REDUCTIONS, *FACTORIES, "isin", "aminmax"}
     taking = {node.name for node in ast.parse(stubs.FUNCTIONS.read_text()).body if isinstance(node, ast.FunctionDef)
               and "out" in [a.arg for a in (*node.args.args, *node.args.kwonlyargs)]}
     aliases = {alias for row in ELEMENTWISE.values() for alias in row.aliases}

@@ -12,7 +12,8 @@ from cygrad.ops.transforms import COMPOSITES, TRANSFORMS
 from samples import array_of, as_tuple
 
 # Why a sample of a rule is no function of one example: what it does needs its values.
-VALUES_DECIDE = {("index", 2): "a mask gives each example another shape"}
+VALUES_DECIDE = {("index", 2): "a mask gives each example another shape",
+                 ("index_select", 3): "each example may have another number of distinct columns"}
 CASES = samples.rule_cases()
 IDS = [f"{name}-{number}" for name, number, _, _ in CASES]
 

@@ -154,6 +154,21 @@ def level(request, tmp_path_factory):
 
 # ----- Tests -----
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_neighbours_are_exact(dtype):
+    """Of zeros, denormals, powers of two, the largest number and infinities: in all directions."""
+    info = np.finfo(dtype)
+    sizes = [0, info.smallest_subnormal, info.tiny, 1, 2, info.max, np.inf]
+    with np.errstate(all="ignore"):
+        around = np.nextafter(np.array(sizes, dtype)[:, None], np.array([-np.inf, 0, np.inf], dtype)).ravel()
+        starts = np.concatenate([around, -around, np.array([*sizes, -0.0, np.nan], dtype)])
+        a, b = np.meshgrid(starts, starts)
+        expected = np.nextafter(a, b)
+    x, y = cg.tensor(a), cg.tensor(b)
+    for tensor in (cg.nextafter(x, y), cg.nextafter(x.T, y.T).T, x.nextafter_(y)):
+        assert samples.same_bits(samples.array_of(tensor), expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("function", [*FUNCTIONS, "pow"])
 def test_accuracy(level, function, dtype):
     values, true = level[f"{function} {dtype}"], reference(function, dtype)

@@ -382,12 +382,15 @@ def zero_(TensorImpl self not None):
 
 # ----- Parts along a dim -----
 def narrow(TensorImpl input not None, dim, start, length):
-    """Return the view of `length` elements from `start` on along a dim.
+    """Return the view of `length` elements from `start` on along a dim; `start` is an int, or a 0-d tensor of one.
 
     >>> import cygrad
     >>> cygrad.arange(5).narrow(0, 1, 3)
     tensor([1, 2, 3])
     """
+    if isinstance(start, TensorImpl) and ((<TensorImpl>start).ndim or cg_kind[(<TensorImpl>start).dtype_nr] != b"i"):
+        raise RuntimeError("start must be an 0-dim integral Tensor, or an int; the one given has dtype "
+                           f"{start.dtype} and {(<TensorImpl>start).ndim} dims")
     cdef intptr_t along = integer(dim, "dim"), first = integer(start, "start"), count = integer(length, "length")
     cdef int d = wrap_dim(along, input.ndim)
     if input.ndim == 0:

@@ -155,6 +155,16 @@ CG_INLINE CG_REAL CG_NAME(trunc)(CG_REAL x) { return CG_LIBM(trunc)(x); }
 CG_INLINE CG_REAL CG_NAME(round)(CG_REAL x) { return CG_LIBM(rint)(x); } /* half to even */
 CG_INLINE CG_REAL CG_NAME(copysign)(CG_REAL x, CG_REAL y) { return CG_LIBM(copysign)(x, y); }
 CG_INLINE int CG_NAME(isnan)(CG_REAL x) { return x != x; }
+
+/* The float beside x on the side of y; y where they are equal. */
+CG_INLINE CG_REAL CG_NAME(nextafter)(CG_REAL x, CG_REAL y)
+{
+    const CG_REAL least = CG_LIBM(copysign)(CG_NAME(real)(1), y);
+    const CG_REAL beside = CG_NAME(real)(CG_NAME(bits)(x) + ((x < y) == (x > 0) ? 1 : -(CG_BITS)1));
+    const CG_REAL next = x == 0 ? least : beside, found = x == y ? y : next;
+    return ((x == x) & (y == y)) ? found : x + y;
+}
+
 CG_INLINE int CG_NAME(isinf)(CG_REAL x) { return CG_LIBM(fabs)(x) == CG_LIBM(inf)(); }
 CG_INLINE int CG_NAME(isfinite)(CG_REAL x) { return CG_LIBM(fabs)(x) < CG_LIBM(inf)(); }
 CG_INLINE CG_REAL CG_NAME(sign)(CG_REAL x) { return (CG_REAL)((x > 0) - (x < 0)); } /* NaN gives 0, as in torch */

@@ -35,6 +35,8 @@ def transposed(level: Any, operator: Any, result: Any, *arguments: Any, **keywor
     recording, tensors = is_grad_enabled(), tensors_of((*arguments, *keywords.values()))
     with inference_mode_suspended(), enable_grad():
         again = operator(*over_tensors(alias, arguments), **keywords)
+        if several := isinstance(again, tuple):     # values, then integers
+            again = again[0]
         if not inputs or not again.requires_grad:
             return None
         weights = again.new_ones(again.shape).requires_grad_()      # any would do
@@ -45,7 +47,8 @@ def transposed(level: Any, operator: Any, result: Any, *arguments: Any, **keywor
             return None
         outputs, directions = zip(*found, strict=True)
         recorded = recording and any(tensor.requires_grad for tensor in (*tensors, *directions))
-        return grad(outputs, weights, directions, create_graph=recorded, allow_unused=True)[0]
+        tangent, = grad(outputs, weights, directions, create_graph=recorded, allow_unused=True)
+        return (tangent,) if several else tangent
 
 
 def written(level: Any, operator: Any, result: Any, x: Any, key: Any, value: Any) -> None:

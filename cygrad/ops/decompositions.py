@@ -50,6 +50,8 @@ def rolled(x, shifts, dims=()):
 
 # ----- Parts -----
 def narrow_parts(x, dim, start, length):
+    if is_tensor(start) and (start.ndim or start.is_floating_point()):
+        return NotImplemented
     d, start = behind(dim, x.ndim) - 1, integer(start)
     size = x.shape[d] if x.ndim else 0
     start = start + size if start < 0 else start
@@ -206,6 +208,25 @@ def among(elements, test_elements, *, assume_unique=False, invert=False):
         return NotImplemented
     found = (elements.unsqueeze(-1) == test_elements.reshape(-1)).any(-1)
     return ~found if invert else found
+
+
+def ranks_among(sequence, values, *, out_int32=False, right=False, side=None, sorter=None):
+    """Count the elements that lie before each value; NaN is the largest."""
+    if not is_tensor(sequence) or sequence.ndim != 1 and not (is_tensor(values) and values.shape[:-1] == sequence.shape[:-1]):
+        return NotImplemented
+    values = values if is_tensor(values) else sequence.new_full((), values, dtype=float)
+    sequence = sequence if sorter is None else sequence.gather(-1, sorter)
+    row, value = sequence if sequence.ndim == 1 else sequence.unsqueeze(-2), values.unsqueeze(-1)
+    before = row <= value if right or side == "right" else row < value
+    missing = value != value
+    before = before | missing if right or side == "right" else before | missing & (row == row)
+    return before.sum(-1).int() if out_int32 else before.sum(-1)
+
+
+def bucket_parts(values, boundaries, *, out_int32=False, right=False):
+    if not is_tensor(boundaries) or boundaries.ndim != 1:
+        return NotImplemented
+    return ranks_among(boundaries, values, out_int32=out_int32, right=right)
 
 
 # ----- Reductions -----

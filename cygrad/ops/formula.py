@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 FUNCTIONS = frozenset(
     "abs acos asin atan atan2 ceil copysign cos cosh erf erfc exp exp2 exp_of_product expm1 floor floor_divide fmod hypot isfinite"
-    " isinf isnan left_shift log log10 log1p log2 maximum minimum ndtr pow remainder right_shift round sigmoid sign sin sinh sqrt"
-    " tan tanh trunc trunc_divide".split()
+    " isinf isnan left_shift log log10 log1p log2 maximum minimum ndtr nextafter pow remainder right_shift round sigmoid sign sin"
+    " sinh sqrt tan tanh trunc trunc_divide".split()
 )
 # Those evaluated in vector blocks: their rows have no scalar tail (see DESIGN "No tails").
 VECTOR_FUNCTIONS = frozenset(

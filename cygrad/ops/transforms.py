@@ -43,6 +43,7 @@ from .decompositions import (
     addmm_parts,
     among,
     baddbmm_parts,
+    bucket_parts,
     chunked,
     cross_parts,
     dot_parts,
@@ -58,6 +59,7 @@ from .decompositions import (
     narrow_parts,
     place_parts,
     put_parts,
+    ranks_among,
     rolled,
     scatter_parts,
     scattered_view,
@@ -92,8 +94,8 @@ COMPOSITES = frozenset(
     "where clamp clamp_ pow nan_to_num round logit prelu isclose allclose equal movedim moveaxis swapaxes swapdims adjoint unflatten ravel "
     "broadcast_to broadcast_tensors tensor_split hsplit vsplit dsplit tile repeat_interleave fliplr flipud diag diagflat atleast_1d "
     "atleast_2d atleast_3d hstack vstack dstack column_stack row_stack meshgrid outer ger inner addmv addr addbmm trace vdot kron dist "
-    "tensordot einsum diff count_nonzero nanmean var_mean std_mean msort take_along_dim _cumprod_gradient_at_zeros positive block_diag "
-    "unsafe_split unsafe_split_with_sizes unsafe_chunk "
+    "tensordot einsum diff count_nonzero nanmean aminmax var_mean std_mean msort take_along_dim _cumprod_gradient_at_zeros positive "
+    "block_diag unsafe_split unsafe_split_with_sizes unsafe_chunk "
     "broadcast_shapes uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli "
     "squeeze_ unsqueeze_ transpose_ swapaxes_ t_ as_strided_".split())
 
@@ -289,6 +291,9 @@ transform("cummax cummin sort topk kthvalue", forward=selecting, batch=shifted("
 transform("median nanmedian", forward=median_forward, batch=median_batch)
 transform("argsort", forward=constant, batch=shifted("dim"))
 transform("isin", parts=among)
+transform("searchsorted", forward=constant, parts=ranks_among)
+transform("bucketize", forward=constant, parts=bucket_parts)
+transform("unique unique_consecutive", forward="transposed", batch=dynamic_shape)
 
 # Products
 transform("matmul", forward=bilinear, batch=batched_matmul)

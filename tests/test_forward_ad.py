@@ -320,3 +320,20 @@ def test_what_operators_save_of_a_tensor_has_its_tangent(kind):
     twice = hessian(lambda v: (v.expand(3, 3) @ (v.view(3, 1).expand(3, 3) @ v)).sum())(vector())
     np.testing.assert_allclose(array_of(twice), array_of(jacrev(jacrev(lambda v: (v.expand(3, 3) @ (v.view(3, 1).expand(3, 3) @ v)).sum()))(
         vector())))
+
+
+@pytest.mark.parametrize(("primal", "tangent", "as_it_is"), [       # as torch 2.13 has it
+    (lambda t: t, lambda t: t, True), (lambda t: t[:3], lambda t: t[:3], True), (lambda t: t.T, lambda t: t.T, True),
+    (lambda t: t[:1], lambda t: t.as_strided((1, 4), (7, 1)), True), (lambda t: t[:3], lambda t: t[:3].clone(), False),
+    (lambda t: t[:3].clone(), lambda t: t[:3], False), (lambda t: t, lambda t: t.T, False),
+    (lambda t: t, lambda t: t[:1].expand(4, 4), False),
+])
+def test_a_tangent_that_is_laid_out_otherwise_is_copied(primal, tangent, as_it_is):
+    """So a change of what unpack_dual returns is seen in the tensor that was given exactly where both lie alike."""
+    given = tangent(cg.arange(16.0).view(4, 4)).requires_grad_()
+    with fw.dual_level():
+        dual = fw.make_dual(primal(cg.ones(4, 4)), given)
+        found = fw.unpack_dual(dual).tangent
+        assert found.tolist() == given.tolist()
+        assert (found.data_ptr() == given.data_ptr()) is as_it_is
+        assert cg.autograd.grad(found.sum(), given)[0].tolist() == cg.ones(given.shape).tolist()

@@ -119,12 +119,18 @@ def test_views_of_what_the_tangent_is_a_view_of():
 
     with forward_ad.dual_level():
         whole = cg.arange(6.0)
-        x = forward_ad.make_dual(cg.ones(3), whole[:3])
+        x = forward_ad.make_dual(cg.ones(6)[:3], whole[:3])
         Last.tangent = lambda t: t[1:]
         assert forward_ad.unpack_dual(Last.apply(x)).tangent.tolist() == [1, 2]
-        Last.tangent = lambda t: cg.ones(3)[1:]
+        Last.tangent = lambda t: cg.ones(t.shape)[1:]
         with pytest.raises(RuntimeError, match=OTHER_BASE):
             Last.apply(x)
+        y = forward_ad.make_dual(cg.ones(3), cg.arange(3.0))
+        with pytest.raises(RuntimeError, match=OTHER_VIEW):
+            Last.apply(y)
+        for view in (y[:2], y.view_as(y), y.view(3, 1)):        # parts of the tangent of y, and all of it
+            with pytest.raises(RuntimeError, match=OTHER_BASE):
+                Last.apply(view)
 
 
 def test_func_takes_any_tangent_of_a_view():

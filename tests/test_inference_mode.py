@@ -108,6 +108,60 @@ def test_refused_outside(made, leaf, use, message):
     assert made.tolist() == [2, 2, 2]
 
 
+@pytest.fixture
+def made_leaf():
+    with cg.inference_mode():
+        return cg.ones(2, 3, requires_grad=True)
+
+
+VIEWS = {
+    "view": lambda c: c.view(-1), "slice": lambda c: c[1:], "select": lambda c: c[0], "unbind": lambda c: c.unbind()[1],
+    "t": lambda c: c.T, "expand": lambda c: c.expand(2, 2, 3), "as_strided": lambda c: c.as_strided((2,), (1,)),
+    "unfold": lambda c: c.unfold(1, 2, 1), "diagonal": lambda c: c.diagonal(), "squeeze": lambda c: c.unsqueeze(0),
+    "of a view": lambda c: c[1:][0], "detach": lambda c: c.detach(),
+}
+ALONE = {       # of inference tensors only
+    "unary": lambda c: -c, "saves its input": lambda c: c * c, "saves its result": lambda c: c.exp(), "number": lambda c: c * 2 + 1,
+    "reduction": lambda c: c.sum(0), "prod": lambda c: c.prod(), "mm": lambda c: c @ c.T, "cat": lambda c: cg.cat([c, c]),
+    "index array": lambda c: c[cg.tensor([0])], "softmax": lambda c: c.softmax(-1), "of a view": lambda c: c[0] * c[1],
+    "cumsum": lambda c: c.cumsum(0), "std": lambda c: c.std(),
+}
+WITH_OTHERS = {     # a tensor that is none is among the operands
+    "add": lambda c, q: c + q, "mul": lambda c, q: c * q, "cat": lambda c, q: cg.cat([q, c]), "where": lambda c, q: cg.where(q > 0, c, c),
+    "in place": lambda c, q: q.add_(c), "copy_": lambda c, q: q.copy_(c), "clone": lambda c, q: c.clone(), "to": lambda c, q: c.double(),
+    "mm": lambda c, q: c @ q.T, "rule in Python": lambda c, q: q.scatter(0, cg.tensor([[0, 1, 0]]), c),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_of_an_inference_tensor_has_no_place_in_a_graph(made_leaf, view):
+    result = VIEWS[view](made_leaf)
+    assert (result.is_inference(), result.requires_grad, result.grad_fn) == (True, False, None)
+    assert (result.is_leaf, result._is_view()) == (True, False)
+    assert made_leaf.requires_grad
+
+
+@pytest.mark.parametrize("operator", ALONE)
+def test_what_is_computed_of_inference_tensors_alone_is_not_recorded(made_leaf, operator):
+    result = ALONE[operator](made_leaf)
+    assert (result.is_inference(), result.requires_grad, result.grad_fn) == (False, False, None)
+
+
+@pytest.mark.parametrize("operator", WITH_OTHERS)
+def test_an_inference_leaf_gathers_its_gradient_beside_other_operands(made_leaf, operator):
+    other = cg.ones(2, 3)
+    result = WITH_OTHERS[operator](made_leaf, other)
+    assert (result.is_inference(), result.requires_grad) == (False, True)
+    result.sum().backward()
+    assert made_leaf.grad.shape == (2, 3) and made_leaf.grad.any()
+
+
+def test_a_derivative_that_is_asked_for_in_inference_mode_follows_views(made_leaf):
+    with cg.inference_mode():
+        gradient = cg.func.grad(lambda c: (c.view(-1)[1:] * c.T.reshape(-1)[1:]).sum())(made_leaf.detach())
+    assert gradient.shape == (2, 3) and gradient.any()
+
+
 def test_allowed_outside(made, leaf):
     assert (leaf + made).requires_grad  # a sum saves nothing
     (made.clone() * leaf).sum().backward()

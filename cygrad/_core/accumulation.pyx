@@ -89,7 +89,7 @@ cdef bint has_layout_of(TensorImpl grad, TensorImpl variable) noexcept:
 
 
 cdef TensorImpl laid_out_as(TensorImpl variable, TensorImpl grad):
-    """Return a copy of a gradient with the strides of a dense parameter; anything else means row-major."""
+    """Return a copy of a gradient with the dtype, and the strides, of a dense parameter; anything else means row-major."""
     cdef TensorImpl copy = (empty_strided(variable.dtype_nr, variable.ndim, variable.sizes, variable.strides) if is_dense(variable)
                             else empty(variable.dtype_nr, variable.ndim, variable.sizes))
     if grad_mode()[0]:
@@ -99,8 +99,8 @@ cdef TensorImpl laid_out_as(TensorImpl variable, TensorImpl grad):
 
 
 cdef int check_arrival(TensorImpl variable, TensorImpl grad) except -1:
-    """Refuse a gradient that does not suit its leaf: a weight of a GradientEdge may have had any shape."""
-    if not same_shape(variable, grad) or variable.dtype_nr != grad.dtype_nr:
+    """Refuse a gradient that does not suit its leaf: `.data =` may have given that another shape, a GradientEdge any."""
+    if not same_shape(variable, grad):
         raise RuntimeError(f"a gradient of shape {list(sizes_tuple(grad.ndim, grad.sizes))} and dtype {dtypes[grad.dtype_nr].name} arrived "
                            f"at a leaf of shape {list(sizes_tuple(variable.ndim, variable.sizes))} and dtype "
                            f"{dtypes[variable.dtype_nr].name}")
@@ -124,7 +124,7 @@ cdef int accumulate(TensorImpl variable, PyObject* arrived) except -1:
             return add_in_place(old, grad)
         if old is not None:
             made = sum_of(old, grad, None)
-        elif unique and not create_graph and has_layout_of(grad, variable):
+        elif unique and not create_graph and grad.dtype_nr == variable.dtype_nr and has_layout_of(grad, variable):
             made = grad
         else:
             made = laid_out_as(variable, grad)

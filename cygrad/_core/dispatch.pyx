@@ -16,12 +16,12 @@ from cygrad._core.saved cimport released_error, saved_name
 from cygrad._core.levels cimport Batch, is_special, leave, plain_batch, private_examples
 from cygrad._core.sizes cimport sizes_tuple
 from cygrad._core.tracking cimport track_reachable
-from cygrad._core.operands cimport (RELEASE_GIL, Value, broadcast, check_cast, check_out, copy_of, empty_for,
+from cygrad._core.operands cimport (RELEASE_GIL, Value, any_followed, broadcast, check_cast, check_out, copy_of, empty_for,
                                     fill_operand, holding_all, number_of, out_argument, out_shape_error, overlaps, promoted, same_shape,
                                     shape_is, to_value)
 from cygrad._core.storage cimport default_dtype, dtypes
-from cygrad._core.tensor cimport (CONTIGUOUS, REQUIRES_GRAD, TENSOR_TRACKED, VIEW, TensorImpl, count_change, empty, empty_like,
-                                  is_unique, needs_grad, special_active)
+from cygrad._core.tensor cimport (CONTIGUOUS, INFERENCE, REQUIRES_GRAD, TENSOR_TRACKED, VIEW, TensorImpl, count_change, empty,
+                                  empty_like, is_unique, needs_grad, special_active)
 from cygrad._kernels.elementwise cimport CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, Operand, cg_itemsize, cg_kernel, cg_kind
 from cygrad._kernels.elementwise cimport kernel as find_kernel
 from cygrad._kernels.elementwise cimport run as run_kernel
@@ -213,6 +213,8 @@ cdef TensorImpl plain(Op op, Value* values, const double* params, TensorImpl tar
         for k in range(op.arity):
             recorded = recorded or (op.partial_form[k] != NO_PARTIAL and values[k].tensor is not NULL
                                     and needs_grad(<TensorImpl>values[k].tensor))
+        if flags & INFERENCE:
+            recorded = recorded and any_followed(op.arity, values)
     if op.checks_integers and cg_kind[dtype] == b"i":
         check_integers(op, &values[1])
     if op.params:
@@ -269,10 +271,11 @@ cdef TensorImpl plain(Op op, Value* values, const double* params, TensorImpl tar
 
 
 cdef bint any_needs_grad(int count, const Value* values) noexcept:
+    """Say whether an operator on these operands is to be recorded, in grad mode."""
     cdef int k
     for k in range(count):
         if values[k].tensor is not NULL and needs_grad(<TensorImpl>values[k].tensor):
-            return True
+            return not (<TensorImpl>values[k].tensor).flags & INFERENCE or any_followed(count, values)
     return False
 
 

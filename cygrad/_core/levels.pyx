@@ -12,8 +12,9 @@ from cygrad._core.rules cimport record, rule_op, wanted
 from cygrad._core.saved cimport SavedTensor
 from cygrad._core.sizes cimport sizes_tuple
 from cygrad._core.strided cimport lies_within, overlaps_itself
-from cygrad._core.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, FRESH, RETIRED, SPECIAL, TensorImpl, VIEW, inherit_special,
-                                  needs_grad, new_tensor, offset_of, refuse_batched, set_share, shallow_copy, special_active, view_of)
+from cygrad._core.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, FRESH, RETIRED, SHARES_TANGENTS, SPECIAL, TensorImpl, VIEW,
+                                  inherit_special, needs_grad, new_tensor, offset_of, refuse_batched, set_share, shallow_copy,
+                                  special_active, view_of)
 from cygrad._kernels.elementwise cimport MAX_DIMS
 
 from cygrad._core.node import _set_inference_mode
@@ -190,6 +191,7 @@ cdef int share(TensorImpl view, TensorImpl source) except -1:
         dual.layout = layout_of(source) if dual.layout is None else dual.layout
         dual = dual.below
     inherit_special(view, source)
+    view.flags |= SHARES_TANGENTS
     return 0
 
 
@@ -280,12 +282,11 @@ cdef TensorImpl part_at(Dual dual, tuple layout):
 cdef TensorImpl tangent_at(TensorImpl tensor, Level level):
     """Return the tangent of a tensor at a level, or None."""
     cdef Dual dual = find(tangents_of(tensor), level)
-    cdef tuple layout
-    if dual is None or dual.layout is None:
+    cdef tuple layout = None if dual is None or dual.layout is None else layout_of(tensor)
+    if layout is None:
         return None if dual is None else dual.tangent
-    layout = layout_of(tensor)
     if layout == dual.layout:
-        return dual.tangent
+        return (<object>dual.tangent).view_as(dual.tangent) if tensor.flags & SHARES_TANGENTS else dual.tangent
     arrange(dual, False)
     return part_at(dual, layout)
 

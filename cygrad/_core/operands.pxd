@@ -20,6 +20,7 @@ cdef struct Value:
     double number       # a scalar in the dtype of the loop (its bytes)
 
 cdef object to_value(object argument, Value* value)
+cdef bint any_followed(int count, const Value* values) noexcept
 cdef int promoted(int count, const Value* values, int masks) noexcept
 cdef int holding_all(int count, const Value* values, int dtype) noexcept
 cdef int check_cast(int result, int target) except -1

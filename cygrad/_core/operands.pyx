@@ -10,6 +10,7 @@ from libc.string cimport memcpy
 
 from cygrad._core.deferred cimport settle
 from cygrad._core.node cimport grad_mode, is_inference_mode, is_inference_suspended
+from cygrad._core.saved cimport is_followed
 from cygrad._core.sizes cimport sizes_tuple
 from cygrad._core.storage cimport DType, default_dtype, dtypes
 from cygrad._core.tensor cimport CONTIGUOUS, INFERENCE, TensorImpl, count_change, empty, empty_strided, needs_grad, tensor_type
@@ -129,6 +130,16 @@ def scalar_tensor(number, DType dtype not None):
     if alive is NotImplemented:
         raise TypeError(f"expected a number to write into a tensor of {dtype!r}, not {type(number).__name__}")
     return number_tensor(&value, dtype.number) if alive is None else alive.to(dtype)
+
+
+# ----- Recording -----
+cdef bint any_followed(int count, const Value* values) noexcept:
+    """Say whether an operator that has a tensor among its operands that needs a gradient is to be recorded."""
+    cdef int k
+    for k in range(count):
+        if values[k].tensor is not NULL and is_followed(<TensorImpl>values[k].tensor):
+            return True
+    return False
 
 
 # ----- Promotion -----

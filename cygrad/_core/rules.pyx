@@ -6,7 +6,7 @@ from cpython.ref cimport Py_INCREF
 
 from cygrad._core.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach, connect, edge, finish_node_type, grad_mode,
                                 init_node, with_own_history)
-from cygrad._core.saved cimport released_error, saved_name
+from cygrad._core.saved cimport is_followed, released_error, saved_name
 from cygrad._core.tracking cimport track_reachable
 from cygrad._core.tensor cimport TENSOR_TRACKED, TensorImpl, needs_grad
 
@@ -66,7 +66,8 @@ cdef RuleOp rule_op(str name):
 
 cdef bint wanted(TensorImpl a, TensorImpl b):
     """Say whether an operator on these inputs (b may be None) is to be recorded."""
-    return grad_mode()[0] != 0 and (needs_grad(a) or b is not None and needs_grad(b))
+    return (grad_mode()[0] != 0 and (needs_grad(a) or b is not None and needs_grad(b))
+            and (is_followed(a) or b is not None and is_followed(b)))
 
 
 cdef bint holds_data(object value):
@@ -222,11 +223,15 @@ cdef RuleNode node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple p
 cdef bint any_wanted(tuple inputs):
     """Say whether an operator on these inputs, which may be None, is to be recorded."""
     cdef TensorImpl tensor
+    cdef bint needed = False, followed = False
     if not grad_mode()[0]:
         return False
     for tensor in inputs:
-        if tensor is not None and needs_grad(tensor):
-            return True
+        if tensor is not None:
+            needed = needed or needs_grad(tensor)
+            followed = followed or is_followed(tensor)
+            if needed and followed:
+                return True
     return False
 
 

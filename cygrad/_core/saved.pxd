@@ -27,4 +27,5 @@ cdef SavedTensor packed_by_default(TensorImpl tensor, bint is_output)
 cdef object released_error()
 cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, Node reader) except -1
 cdef str saved_name(str argument)
+cdef bint is_followed(TensorImpl tensor) noexcept
 cdef int check_savable(TensorImpl tensor) except -1

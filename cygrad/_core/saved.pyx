@@ -271,9 +271,14 @@ cdef str saved_name(str argument):
     return {"x": "self", "a": "self", "input": "self", "b": "other"}.get(argument, argument)
 
 
+cdef bint is_followed(TensorImpl tensor) noexcept:
+    """Say whether what is computed of a tensor alone is recorded: not of an inference tensor, unless a derivative was asked for there."""
+    return not tensor.flags & INFERENCE or is_inference_suspended()
+
+
 cdef int check_savable(TensorImpl tensor) except -1:
     """Refuse to save an inference tensor: its changes are not counted."""
-    if tensor.flags & INFERENCE and not is_inference_suspended():
+    if not is_followed(tensor):
         raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
                            "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
                            "it in autograd, or use `cygrad.no_grad()` instead of `cygrad.inference_mode()`.")

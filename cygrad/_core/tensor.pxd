@@ -30,6 +30,7 @@ cdef enum:
     SPECIAL = DUAL | BATCHED
     FRESH = 16384                   # a leaf that stands for an argument of a function that is differentiated
     RETIRED = 32768                 # such a leaf after the call: nobody else will ask for its gradient
+    SHARES_TANGENTS = 65536         # a view that took on the tangents of its base: its own are views of those
     INLINE_DIMS = 8
 
 cdef class ManyDims:

@@ -545,9 +545,9 @@ cdef class TensorImpl:
         if special_active:
             from cygrad._core.levels import refuse_special
             refuse_special(self, "an assignment to `.data`")
-        if (<TensorImpl>value).dtype_nr != self.dtype_nr:
-            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type: "
-                               f"{dtypes[self.dtype_nr]!r} and {(<object>value).dtype!r}")
+        if cg_kind[(<TensorImpl>value).dtype_nr] != b"f" and needs_grad(self):
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype, got "
+                               f"{(<object>value).dtype!r}; convert it first, e.g. with .float(), or use tensor.detach()")
         replace_memory(self, value, borrow((<TensorImpl>value).storage))
 
     def detach(self):

@@ -354,7 +354,7 @@ def clone(TensorImpl input not None, *, memory_format=None):
     else:
         result = empty_in_order(order_of("clone", memory_format, input.ndim), input.dtype_nr, input.ndim, input.sizes)
         copy_into(result, input)
-    if wanted(input, None):
+    if wanted(input, result):      # written into a tensor of its own, which may be followed where the input is not
         record(rule_op("clone"), input, None, result, ())
     return result
 
@@ -384,7 +384,7 @@ def convert(TensorImpl input not None, dtype, copy=False):
     if number == input.dtype_nr:
         return clone(input) if copy else input
     result = copy_of(input, number)
-    if wanted(input, None) and cg_kind[number] == b"f":
+    if wanted(input, result) and cg_kind[number] == b"f":
         record(rule_op("to_copy"), input, None, result, (dtypes[input.dtype_nr],))
     return result
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 from typing import Any, NamedTuple
 
-from cygrad._core.levels import enter_level, exit_level, set_tangent, tangent_of, without_overlap, without_tangent
+from cygrad._core.levels import batched_level, enter_level, exit_level, set_tangent, tangent_of, without_overlap, without_tangent
 from cygrad._core.tensor import TensorImpl
 from cygrad.autograd import tangents as tangents  # the rules that operators name
 from cygrad.autograd.grad_mode import ContextDecorator
@@ -99,6 +99,7 @@ def dual(primal: Any, tangent: Any, level: Any) -> Any:
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     """Return a tensor over the memory of `tensor` that has `tangent`, of the same shape and dtype, beside its value.
 
+    `tangent` is taken as it is where its memory is laid out as that of `tensor` (strides, and the size of all), else a copy of it.
     Differentiable with respect to both. RuntimeError outside of `dual_level`; ValueError for tensors that are not floating-point.
 
     >>> import cygrad
@@ -120,7 +121,15 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     if tangent_of(tangent, current) is not None:
         raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level is not supported: "
                            "unpack_dual() it first")
-    return dual(tensor, tangent, current)
+    return dual(tensor, tangent if _lie_alike(tensor, tangent) else tangent.clone(), current)
+
+
+def _lie_alike(tensor: Any, other: Any) -> bool:
+    """Say whether two tensors have the same steps in memories of the same size; what stands for one of many examples has no memory."""
+    if batched_level(tensor) is not None or batched_level(other) is not None:
+        return True
+    return (all(a == b or size == 1 for a, b, size in zip(tensor.stride(), other.stride(), tensor.shape, strict=False))
+            and tensor.untyped_storage().nbytes() == other.untyped_storage().nbytes())
 
 
 class UnpackedDualTensor(NamedTuple):

@@ -575,6 +575,7 @@ LATE: dict[str, tuple[str, str, str]] = {
         "cumsum_ cumprod_ _cumsum _cumprod_gradient _cumprod_gradient_at_zeros"),
     "cygrad.ordering": ("sort argsort msort topk kthvalue median nanmedian", "isin searchsorted bucketize", ""),
     "cygrad.distinct": ("unique unique_consecutive", "", ""),
+    "cygrad.conjugation": ("conj resolve_conj", "real", ""),
     "cygrad.filling": ("", "", "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli"),
     "cygrad.products": (
         "outer ger inner addmm addmv addr baddbmm addbmm trace vdot kron cross norm dist", "tensordot einsum",

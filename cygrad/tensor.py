@@ -343,6 +343,7 @@ class Tensor(TensorBase):
     _leave_or_sum = levels._leave_or_sum
     T = property(make_operator("T", views.reverse_dims), doc="The tensor with its dims in reverse order.")
     mT = property(make_operator("mT", views.matrix_transpose), doc="The tensor with its last two dims exchanged.")
+    real = property(lambda self: self, lambda self, value: self.copy_(value), doc="The tensor itself: its numbers are real.")
     H = _adjoint("H", "matrices (2-D tensors)", 2)
     mH = _adjoint("mH", "matrices or batches of matrices")
     _cat = staticmethod(functions["cat"])

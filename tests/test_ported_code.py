@@ -10,6 +10,7 @@ import pytest
 import cygrad as cg
 from cygrad import autograd
 from cygrad.autograd import forward_ad
+from cygrad.func import vmap
 
 # ----- CUDA -----
 CUDA = sorted(name for name, thing in vars(cg.cuda).items() if isinstance(thing, types.FunctionType) and not name.startswith("_")
@@ -270,3 +271,14 @@ def test_where_grad_mode_is_off_numpy_may_see_what_requires_grad():
         warnings.simplefilter("error")
         with cg.no_grad():
             assert x.__array__().sum() == 2
+
+
+def test_real_tensors_are_their_own_conjugates_and_real_parts():
+    x = cg.ones(2, requires_grad=True)
+    assert all(same is x for same in (x.real, cg.real(x), x.conj(), cg.conj(x), x.resolve_conj(), cg.resolve_conj(x)))
+    y = cg.zeros(2)
+    y.real = x
+    assert y.tolist() == [1, 1] and y.requires_grad
+    assert vmap(lambda row: row.real * row.conj())(cg.tensor([[2.0], [3.0]])).tolist() == [[4], [9]]
+    with pytest.raises(TypeError, match=r"real\(\): argument 'input' \(position 1\) must be Tensor, not list"):
+        cg.real([1])

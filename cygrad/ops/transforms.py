@@ -95,7 +95,7 @@ COMPOSITES = frozenset(
     "broadcast_to broadcast_tensors tensor_split hsplit vsplit dsplit tile repeat_interleave fliplr flipud diag diagflat atleast_1d "
     "atleast_2d atleast_3d hstack vstack dstack column_stack row_stack meshgrid outer ger inner addmv addr addbmm trace vdot kron dist "
     "tensordot einsum diff count_nonzero nanmean aminmax var_mean std_mean msort take_along_dim _cumprod_gradient_at_zeros positive "
-    "block_diag unsafe_split unsafe_split_with_sizes unsafe_chunk "
+    "block_diag unsafe_split unsafe_split_with_sizes unsafe_chunk real conj resolve_conj "
     "broadcast_shapes uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli "
     "squeeze_ unsqueeze_ transpose_ swapaxes_ t_ as_strided_".split())
 

@@ -17,6 +17,7 @@ from cygrad.autograd.graph import (
     save_on_disk,
     saved_tensors_hooks,
 )
+from cygrad.ops import ELEMENTWISE
 
 
 class Product(Function):
@@ -469,3 +470,15 @@ def test_peak_of_a_chain():
     total.backward()
     assert saved <= 16.5 * x.nbytes
     assert peak - before <= 18.5 * x.nbytes
+
+
+@pytest.mark.parametrize("name", [name for name, row in ELEMENTWISE.items() if len(row.operands) == 2 and row.partials])
+def test_hooks_see_no_constants_in_a_second_derivative(name):
+    """What is saved of a formula with a number has the shape of the tensor: numbers stay numbers."""
+    x, seen = cg.full((3,), 1.5, requires_grad=True), []
+    y = getattr(cg, name)(x, 2.5)
+    if not y.requires_grad:
+        pytest.skip("no derivative")
+    with cg.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.shape) or t, lambda t: t):
+        g, = cg.autograd.grad(y.sum(), x, create_graph=True)
+    assert set(seen) <= {(3,)}

@@ -33,6 +33,7 @@ cdef class Op:
     cdef bint differentiable
     cdef bint computes[8]               # by dtype: no conversion needed
     cdef double defaults[PARAMS]
+    cdef int takes_numbers[OPERANDS]      # bit j: operand j, if a number, stays one in the tensor reading
     cdef list partial_readings
     cdef object reading(self, int k)
     cdef object run(self, tuple arguments, dict keywords, object out, bint in_place)

@@ -421,17 +421,21 @@ cdef class ElementwiseNode(Node):
         cdef TensorImpl tensor
         cdef int j, reads = op.partial_reads[k]
         cdef list arguments = [g]
+        cdef object reading = op.reading(k)
         for j in range(RESULT + 1):
             if not reads >> j & 1:
                 continue
             tensor = self.unpack(j) if unpacked is None else unpacked[j]
             if tensor is None:
                 tensor = self.scalar_tensor(j)
+                if op.takes_numbers[k] >> j & 1:        # hooks on saved tensors are not to see constants
+                    arguments.append((<object>tensor).item())
+                    continue
             elif j == RESULT and grad_mode()[0]:
                 tensor = with_own_history(tensor, self, 0)
             arguments.append(tensor if op.masks >> j & 1 else in_dtype(tensor, self.dtype))
         arguments.extend(self.saved_params().values())
-        result = op.reading(k)(*arguments)
+        result = reading(*arguments)
         if isinstance(result, TensorImpl):
             return result
         # A partial that is a number is 0: 1 is IDENTITY.
@@ -543,7 +547,10 @@ cdef class Op:
             row, operand = self.row, self.row.operands[k]
             saved = row.saved(operand)
             arguments = ["g", *(name for name in (*row.operands, "y") if name in saved), *row.params]
-            self.partial_readings[k] = formula.to_tensor_function(row.backward(operand), arguments, functions, row.name)
+            tree = row.backward(operand)
+            for j, name in enumerate(row.operands):
+                self.takes_numbers[k] |= formula.takes_number(tree, name) << j
+            self.partial_readings[k] = formula.to_tensor_function(tree, arguments, functions, row.name)
         return self.partial_readings[k]
 
     def __repr__(self):

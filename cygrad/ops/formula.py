@@ -125,11 +125,24 @@ def _call(name: str, *arguments: ast.expr) -> ast.expr:
     return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
 
 
+def takes_number(tree: ast.expr, operand: str) -> bool:
+    """Say whether an operand may stay a number in the tensor reading: no function or logical operator is to begin with it."""
+    first = [node.args[0] if isinstance(node, ast.Call) else node for node in ast.walk(tree)
+             if isinstance(node, ast.Call | ast.BoolOp) or isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)]
+    return not any(operand in names(node) for node in first)
+
+
 def to_tensor_function(tree: ast.expr, arguments: list[str], namespace: Mapping[str, object], filename: str):
     """Compile a formula into a Python function of tensors; its functions are looked up in `namespace`."""
     body = ast.unparse(_TensorReading().visit(ast.parse(ast.unparse(tree), mode="eval").body))
     source = f"lambda {', '.join(arguments)}: {body}"
-    return eval(compile(source, f"<formula of {filename}>", "eval"), {**CONSTANT_VALUES, **namespace})
+    where = namespace["where"]
+
+    def choose(test: object, chosen: object, other: object) -> object:
+        """Return `chosen if test else other`; a test of numbers is a bool."""
+        return (chosen if test else other) if isinstance(test, bool) else where(test, chosen, other)
+
+    return eval(compile(source, f"<formula of {filename}>", "eval"), {**CONSTANT_VALUES, **namespace, "where": choose})
 
 
 CONSTANT_VALUES = {"inf": float("inf"), "nan": float("nan")}

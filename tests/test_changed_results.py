@@ -1,7 +1,8 @@
 """What an operator gives back may be what its backward needs: changed in between it is an error, or makes no difference."""
 
-import cygrad as cg
 import pytest
+
+import cygrad as cg
 import samples
 from cygrad.autograd import grad
 

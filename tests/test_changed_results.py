@@ -46,3 +46,38 @@ def test_places_are_saved_as_torch_does(name):
     places.zero_()
     with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
         values.sum().backward()
+
+
+def results_of_own_memory():
+    """Return the call and operands of every operator whose result is no view of an operand."""
+    for row in samples.differentiable_rows():
+        yield pytest.param(samples.function(row), samples.operands(row, "float64", ((3, 2),) * 3), id=row.name)
+    for name, number, call, shapes in samples.rule_cases():
+        arrays = samples.rule_operands(shapes)
+        tensors = samples.prepared(arrays)
+        if not any(result.data_ptr() == tensor.data_ptr() or result._is_view() and result._base is tensor
+                   for result in samples.as_tuple(call(*tensors)) for tensor in tensors):
+            yield pytest.param(call, arrays, id=f"{name}-{number}")
+
+
+@pytest.mark.parametrize(("call", "arrays"), [*results_of_own_memory()])
+def test_a_result_may_be_changed_though_it_was_laid_out_as_a_view(call, arrays):
+    """x.norm(), x.repeat(2), x.max(1).values may be changed in place, whether they have a history or get one so."""
+    for tensors in (samples.prepared(arrays), [tensor.detach() for tensor in samples.prepared(arrays)]):
+        for result in samples.as_tuple(call(*tensors)):
+            if result.is_floating_point():
+                factor = cg.full((), 2.0, dtype=result.dtype, requires_grad=True)
+                expected = result.detach().sum()
+                result.mul_(factor)
+                assert grad(result.sum(), factor)[0] == expected
+
+
+@pytest.mark.parametrize("quotient", [lambda a, b: a / b, lambda a, b: a.clone().div_(b), lambda a, b: 1 / b, cg.true_divide])
+def test_a_quotient_may_be_changed(quotient):
+    """What is saved of a division are its operands, as in torch."""
+    a, b = (cg.tensor(numbers, requires_grad=True) for numbers in ([1.0, 2.0], [4.0, 5.0]))
+    expected = grad(quotient(a, b).sum(), (a, b), allow_unused=True)
+    result = quotient(a, b)
+    result += 1
+    for found, wanted in zip(grad(result.sum(), (a, b), allow_unused=True), expected, strict=True):
+        assert found is wanted is None or found.tolist() == wanted.tolist()

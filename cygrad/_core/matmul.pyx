@@ -12,7 +12,7 @@ from cygrad._core.deferred cimport settle
 from cygrad._core.rules cimport record, rule_op, wanted
 from cygrad._core.sizes cimport sizes_tuple
 from cygrad._core.storage cimport dtypes
-from cygrad._core.tensor cimport TensorImpl, empty, view_of
+from cygrad._core.tensor cimport TensorImpl, empty, stand_alone, view_of
 from cygrad._core.views cimport reshape_to
 from cygrad._kernels.elementwise cimport MAX_DIMS, cg_itemsize
 
@@ -253,6 +253,7 @@ def dot(input, tensor, *, out=None):
     cdef intptr_t[2] column_strides = [b.strides[0], 1]
     result = product(view_of(a, a.data, 2, row, row_strides), view_of(b, b.data, 2, column, column_strides))
     result = reshape_to(result, 0, row, "view", False)
+    stand_alone(result)
     if wanted(a, b):
         record(rule_op("dot"), a, b, result, ())
     return result if out is None else checked_out(out, result)

@@ -10,7 +10,7 @@ from cygrad._core.operands cimport fill_operand, is_dense, write_out
 from cygrad._core.rules cimport RuleOp, record, wanted
 from cygrad._core.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.storage cimport dtype_number, dtypes
-from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, shallow_copy
+from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, shallow_copy, stand_alone
 from cygrad._kernels.elementwise cimport CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_kind
 from cygrad._kernels.reduction cimport BLOCK, cg_reduction, find, reduction, run, run_small, scan
 
@@ -194,5 +194,7 @@ def extremum(str name, TensorImpl input not None, dim, bint keepdim=False, str c
         find(op.kernel, &source, &from_values, &to_indices, detached.ndim, detached.sizes, d)
     if not keepdim and detached.ndim:
         shape = tuple((<object>values).shape)[:d] + tuple((<object>values).shape)[d + 1:]
-        return (<object>values).reshape(shape), (<object>indices).reshape(shape)
+        values, indices = (<object>values).reshape(shape), (<object>indices).reshape(shape)
+        stand_alone(values)
+        stand_alone(indices)
     return values, indices

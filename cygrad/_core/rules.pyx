@@ -8,7 +8,7 @@ from cygrad._core.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach
                                 init_node, with_own_history)
 from cygrad._core.saved cimport is_followed, released_error, saved_name
 from cygrad._core.tracking cimport track_reachable
-from cygrad._core.tensor cimport TENSOR_TRACKED, TensorImpl, needs_grad
+from cygrad._core.tensor cimport TENSOR_TRACKED, VIEW, TensorImpl, needs_grad, stand_alone
 
 from cygrad.ops import DATA, RULES
 
@@ -235,8 +235,21 @@ cdef bint any_wanted(tuple inputs):
     return False
 
 
+cdef int own(tuple inputs, TensorImpl result) except -1:
+    """Have a result that was made as a view, but of none of the inputs, be a tensor of its own."""
+    cdef TensorImpl tensor
+    if not result.flags & VIEW:
+        return 0
+    for tensor in inputs:
+        if tensor is not None and tensor.storage is result.storage:
+            return 0
+    stand_alone(result)
+    return 0
+
+
 def record_rule(str name, tuple inputs, TensorImpl result not None, tuple params, int outputs=1):
     """Record a structural operator that was computed without recording; for operators written in Python. An input may be None."""
+    own(inputs, result)
     if any_wanted(inputs):
         attach(result, node_of_inputs(rules[name], inputs, result, params, outputs), 0)
     return result
@@ -246,6 +259,8 @@ def record_several(str name, tuple inputs, tuple results, tuple params):
     """Record an operator of several results, which are the outputs of one node; its rule may read the first of them."""
     cdef RuleNode node
     cdef int k
+    for result in results:
+        own(inputs, result)
     if any_wanted(inputs):
         node = node_of_inputs(rules[name], inputs, results[0], params, <int>len(results))
         for k in range(node.outputs):

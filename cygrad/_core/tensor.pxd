@@ -88,6 +88,7 @@ cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const 
 cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) except -1
 cdef TensorImpl shallow_copy(TensorImpl tensor)
+cdef void stand_alone(TensorImpl view)
 cdef bint is_unique(PyObject* object) noexcept
 cdef intptr_t offset_of(TensorImpl tensor) noexcept
 cdef void track(TensorImpl tensor)

@@ -213,6 +213,12 @@ cdef TensorImpl shallow_copy(TensorImpl tensor):
     return copy
 
 
+cdef void stand_alone(TensorImpl view):
+    """Have a view of what nobody else holds be no view: an operator has laid out its result."""
+    view.base = None
+    view.flags &= ~<unsigned>(VIEW | CREATED)
+
+
 cdef bint is_unique(PyObject* object) noexcept:
     """Say whether the caller's reference to a tensor is the only one, and the tensor's to its memory; hides what a
     free-threaded interpreter would have to do otherwise."""

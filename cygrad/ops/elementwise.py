@@ -96,7 +96,7 @@ elementwise("sub_scaled", y="a - alpha * b", da="1", db="-alpha", params={"alpha
             doc="Difference of a tensor and a multiple of another.")
 elementwise("mul", y="a * b", da="b", db="a", kinds="bif", numpy="multiply", aliases=("multiply",),
             doc="Product of two tensors, element by element.")
-elementwise("div", y="a / b", da="1 / b", db="-y / b", numpy="true_divide", domain=(0.3, 2), aliases=("divide", "true_divide"),
+elementwise("div", y="a / b", da="1 / b", db="-(a / b) / b", numpy="true_divide", domain=(0.3, 2), aliases=("divide", "true_divide"),
             select=("rounding_mode", {None: "div", "trunc": "trunc_divide", "floor": "floor_divide"}),
             doc="Quotient of two tensors; integers are divided as floats.")
 elementwise("floor_divide", y="floor_divide(a, b)", da="0", db="0", kinds="if", numpy="floor_divide", domain=(0.3, 2), integers="divisor",

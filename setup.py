@@ -7,6 +7,7 @@ What the compiler can do is asked of the compiler, so nothing is decided by the 
 import importlib.util
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -87,6 +88,11 @@ class Build(build_ext):
         native.sources, native.extra_link_args = [], link_flags
         native.depends = native.extra_objects = self.compile_objects(sources, headers, compile_flags)
         super().build_extensions()
+
+    def copy_extensions_to_source(self):
+        """Leave word of how the loops were compiled, for the tests of a build in place."""
+        super().copy_extensions_to_source()
+        shutil.copy(Path(self.build_temp, "flags"), Path(KERNELS, "generated"))
 
     def compile_objects(self, sources, headers, flags):
         """Compile what is not up to date, side by side, and return the object files."""

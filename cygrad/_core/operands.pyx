@@ -49,7 +49,8 @@ cdef double real_of(object integer) except? -1:
     try:
         return PyLong_AsDouble(integer)
     except OverflowError:
-        raise RuntimeError(f"value cannot be converted to type double without overflow: an integer of {integer.bit_length()} bits") from None
+        raise RuntimeError("value cannot be converted to type double without overflow: an integer of "
+                           f"{integer.bit_length()} bits") from None
 
 
 def foreign_operand(argument):

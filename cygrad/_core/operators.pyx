@@ -99,6 +99,10 @@ cdef object only_element(TensorImpl tensor):
     return array_of(tensor).item()
 
 
+cdef inline bint is_factor(object operand):
+    return isinstance(operand, TensorImpl) or isinstance(operand, numpy.ndarray)
+
+
 @cython.auto_pickle(False)
 @cython.binding(False)
 @cython.embedsignature(True)
@@ -141,10 +145,7 @@ cdef class TensorBase(TensorImpl):
     def __irshift__(self, other): return in_place(RIGHT_SHIFT, self, other)
 
     def __matmul__(left, right):
-        for operand in left, right:
-            if not isinstance(operand, (TensorImpl, numpy.ndarray)):
-                return NotImplemented
-        return matmul(left, right)
+        return matmul(left, right) if is_factor(left) and is_factor(right) else NotImplemented
 
     def __richcmp__(self, other, int comparison):
         if comparison == Py_EQ:

@@ -5,13 +5,14 @@ Loaded at first use.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from cygrad import creation
+from cygrad import creation, limits
 from cygrad._core.interop import from_array, to_array
 from cygrad._core.rules import record_rule
 from cygrad._core.sizes import index_argument, normalized_dim
@@ -244,7 +245,11 @@ def block_diag(*tensors: Any) -> Any:
         if tensor.ndim > 2:
             raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {number} has {tensor.ndim} "
                                "dimensions")
-    blocks = [atleast_2d(tensor) for tensor in tensors] or [creation.empty(1, 0)]
+    ranks = [[tensor.dtype for tensor in tensors if bool(tensor.ndim) == dims] for dims in (True, False)]
+    samples = [creation.empty([0] * dims, dtype=functools.reduce(limits.promote_types, dtypes))
+               for dims, dtypes in zip((1, 0), ranks, strict=True) if dtypes]
+    dtype = limits.result_type(samples[0], samples[-1]) if samples else None
+    blocks = [atleast_2d(tensor).to(dtype) for tensor in tensors] or [creation.empty(1, 0)]
     widths = [block.shape[1] for block in blocks]
     rows = [functions["cat"]([block.new_zeros(block.shape[0], sum(widths[:k])), block,
                               block.new_zeros(block.shape[0], sum(widths[k + 1:]))], 1) for k, block in enumerate(blocks)]
@@ -320,7 +325,7 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
         input, repeats = repeats, None
     checked_tensor("repeat_interleave", input)
     if repeats is None:
-        return from_array(np.repeat(np.arange(input.numel()), _counts(input)))
+        return from_array(np.repeat(np.arange(input.numel(), dtype="int32" if input.dtype.name == "int32" else "int64"), _counts(input)))
     if dim is None:
         input, dim = input.reshape(-1), 0
     d = normalized_dim(dim, input.ndim)

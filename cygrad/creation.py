@@ -400,7 +400,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: str
     check_layout("linspace", layout)
     result = empty_tensor((steps,), wanted)
     for value in (start, end):
-        scalar_tensor(value, wanted)        # refuses what the dtype does not hold
+        scalar_tensor(float(value), wanted)     # refuses what the dtype does not hold
     numbers = np.linspace(float(start), float(end), steps)
     numbers[1:][-1:] += 0 * float(start)    # NumPy writes the end there, also where the start is NaN
     result.numpy()[...] = numbers

@@ -88,8 +88,9 @@ def check_range(array: np.ndarray, dtype: DType) -> None:
     if dtype.kind != "i" or array.dtype.kind not in "iuf" or not array.size or np.can_cast(array.dtype, dtype.name):
         return
     limits = np.iinfo(dtype.name)
+    lowest = limits.min or -limits.max * (array.dtype.kind == "i")      # negative integers are written modulo 256
     for number in (array.min().item(), array.max().item()):     # Python compares integers and floats exactly
-        if not limits.min <= number <= limits.max:
+        if not lowest <= number <= limits.max:
             raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow: {number} is outside of what {dtype} "
                                "holds")
 

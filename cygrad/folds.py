@@ -168,6 +168,14 @@ log_softmax = _softmax_function("log_softmax", "Logarithm of softmax along `dim`
                                 lambda shifted, d: shifted.sub_(shifted.exp().sum(d, keepdim=True).log_()))
 
 
+def _running(name: str, fold: Callable[[Any], Any], input: Any, dtype: Any, out: Any) -> Any:
+    """Compute a running fold in `dtype`, by default that of `out`."""
+    checked_tensor(name, input)
+    if dtype is None and out is not None:
+        dtype = checked_tensor(name, out, "out", 3).dtype
+    return delivered(fold(input) if dtype is None else fold(input.to(dtype)).to(dtype), out)
+
+
 def _cumsum(input: Any, dim: int, reverse: bool) -> Any:
     """Return the running sum along a dim, from its end if `reverse`; recorded."""
     return record_rule("cumsum", (input,), _reduction.cumulate("sum", input, dim, reverse), (dim, reverse))
@@ -181,9 +189,7 @@ def cumsum(input: Any, dim: int, *, dtype: Any = None, out: Any = None) -> Any:
     >>> cygrad.cumsum(cygrad.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
-    checked_tensor("cumsum", input)
-    result = _cumsum(input if dtype is None else input.to(dtype), dim, False)
-    return delivered(result if dtype is None else result.to(dtype), out)
+    return _running("cumsum", lambda x: _cumsum(x, dim, False), input, dtype, out)
 
 
 cumsum_ = overwriting(cumsum)
@@ -211,9 +217,7 @@ def cumprod(input: Any, dim: int, *, dtype: Any = None, out: Any = None) -> Any:
     >>> cygrad.cumprod(cygrad.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
     """
-    checked_tensor("cumprod", input)
-    result = _cumprod(input if dtype is None else input.to(dtype), dim)
-    return delivered(result if dtype is None else result.to(dtype), out)
+    return _running("cumprod", lambda x: _cumprod(x, dim), input, dtype, out)
 
 
 cumprod_ = overwriting(cumprod)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cygrad._core.interop import from_array
+from cygrad._core.operands import common_dtype
 from cygrad._core.rules import record_rule
 from cygrad._core.sizes import normalized_dim
 from cygrad._core.tensor import TensorImpl
@@ -119,15 +120,18 @@ def _check_factors(input: Any, product: Any, beta: Any, alpha: Any) -> None:
             raise RuntimeError(f"For integral input tensors, argument {word} must not be a floating point number.")
 
 
+def _scaled(tensor: Any, factor: Any) -> Any:
+    """Return a tensor times a factor, which has no say in the dtype."""
+    return tensor if factor == 1 else tensor * (bool(factor) if tensor.dtype.kind == "b" else factor)
+
+
 def _plus(input: Any, beta: Any, product: Any, alpha: Any) -> Any:
     """Return beta * input + alpha * product without recording; what beta is 0 for is not looked at."""
     _check_factors(input, product, beta, alpha)
-    if alpha != 1:
-        product = product * alpha
+    product = _scaled(product, alpha)
     if beta == 0:
         return product
-    input = input.detach().expand(product.shape)
-    return product + (input if beta == 1 else input * beta)
+    return product + _scaled(input.detach().expand(product.shape), beta)
 
 
 def _add_product(name: str, words: tuple[str, str], input: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any) -> Any:
@@ -170,8 +174,10 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
 def _sum_with(input: Any, beta: Any, product: Any, alpha: Any) -> Any:
     """Return beta * input + alpha * product; elements that beta is 0 for may be NaN, and get a gradient of 0."""
     _check_factors(input, product, beta, alpha)
-    kept = functions["where"](from_array(np.array(False)), input, 0) if beta == 0 else input if beta == 1 else input * beta
-    return kept.expand(product.shape) + (product if alpha == 1 else product * alpha)
+    dtype = common_dtype(input, product)
+    input, product = input.to(dtype), product.to(dtype)
+    kept = functions["where"](from_array(np.array(False)), input, False) if beta == 0 else _scaled(input, beta)
+    return kept.expand(product.shape) + _scaled(product, alpha)
 
 
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:

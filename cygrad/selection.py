@@ -214,10 +214,10 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     """
     checked_tensor("take_along_dim", input)
     check_index("take_along_dim", 2, indices)
-    if indices.dtype.name != "int64":
-        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
     if dim is None:
         return gather(input.reshape(-1), 0, indices.reshape(-1), out=out)
+    if indices.dtype.name != "int64":
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
     if input.ndim != indices.ndim:
         raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
                            f"{input.ndim} dimensions for input, and {indices.ndim} dimensions for indices")

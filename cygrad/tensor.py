@@ -370,7 +370,7 @@ class Tensor(TensorBase):
 
     def where(self, condition: Any, other: Any) -> Tensor:
         """Return elements of this tensor where `condition` holds, of `other` elsewhere."""
-        if self.dtype.name == "bool" and not (isinstance(condition, Tensor) and condition.dtype.name == "bool"):
+        if self.dtype.name == "bool" and not (isinstance(condition, Tensor) and condition.dtype.name in ("bool", "uint8")):
             return functions["where"](self, condition, other)
         return functions["where"](condition, self, other)
 

@@ -173,7 +173,7 @@ PARAMETERS = {
     "elu": {"alpha": 1.5},
     "celu": {"alpha": 1.5},
     "leaky_relu": {"negative_slope": 0.125},
-    "hardtanh": {"min_val": -0.75, "max_val": 1.5},
+    "hardtanh": {"min_val": 0, "max_val": 2},
     "softshrink": {"lambd": 0.75},
     "hardshrink": {"lambd": 0.75},
     "threshold": {"threshold": 1, "value": 7},

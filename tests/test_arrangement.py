@@ -83,7 +83,8 @@ def test_block_diag(layout, dtype):
 
 def test_block_diag_of_nothing_and_of_several_dtypes():
     assert cg.block_diag().shape == cg.block_diag(cg.zeros(0)).shape == (1, 0)
-    assert cg.block_diag(cg.ones(1, 1), cg.tensor(True), cg.tensor(2.0).double()).dtype == cg.float64
+    assert cg.block_diag(cg.ones(1, 1), cg.tensor(True), cg.tensor(2.0).double()).dtype == cg.float32
+    assert cg.block_diag(cg.ones(1, dtype=cg.int32), cg.tensor(True), cg.tensor(2.0).double()).dtype == cg.float64
 
 
 @pytest.mark.parametrize("shapes", [(), ((2,), (3, 1)), (2, (3, 1)), ((0,), (1,)), ([4, 1], cg.Size([1, 3]), ()), ((5,),)])

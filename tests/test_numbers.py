@@ -15,7 +15,7 @@ from samples import DTYPES, KINDS
 from test_promotion import name
 
 NUMBERS = [
-    True, False, 0, 1, 2, -1, 127, 128, 255, 256, -128, -129, 2**31, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**64,
+    True, False, 0, 1, 2, -1, 127, 128, 255, 256, -128, -129, -255, -256, 2**31, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**64,
     0.5, -0.5, 0.0, -0.0, 1.5, 127.5, 255.9, 256.0, -1.0, -128.5, 1e10, 2.0**63, 1e300, math.inf, -math.inf, math.nan,
     np.float32(0.5), np.int64(3), np.int8(-1), np.bool_(True), np.float64(0.5),
 ]  # fmt: skip
@@ -55,13 +55,15 @@ READERS = {     # a finite number may become infinite in float32: it is read, no
 
 
 def element(number, dtype):
-    """Return the element that a number becomes, or None where the dtype does not hold it."""
+    """Return the element that a number becomes, or None where the dtype does not hold it; negative integers wrap in uint8."""
     number = number.item() if isinstance(number, np.generic) else number
     if dtype == "bool":
         return number != 0
     if KINDS[dtype] == "f":
         return float(np.array(float(number)).astype(dtype))
     limits = np.iinfo(dtype)
+    if isinstance(number, int) and limits.min == 0 and -limits.max <= number < 0:
+        return number + limits.max + 1
     return math.trunc(number) if limits.min <= number <= limits.max else None
 
 

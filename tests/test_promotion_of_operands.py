@@ -21,8 +21,9 @@ from test_promotion import PAIRS, name
 TENSORS, SCALARS, NUMBERS = ([(rank, kind) for kind in kinds] for rank, kinds in enumerate((DTYPES, DTYPES, ("bool", "int64", "float32"))))
 OPERANDS = [*TENSORS, *SCALARS, *NUMBERS]
 HOLDS_BOTH = {(left, right): result for left, right, result in PAIRS}
+NUMBER_OF = {"b": "bool", "i": "int64", "f": "float32"}
 EXCEPTIONS = {"isclose"}      # as in torch: takes tensors of one dtype
-ROWS = {arity: [row for row in ELEMENTWISE.values() if len(row.operands) == arity and row.name not in EXCEPTIONS] for arity in (2, 3)}
+ROWS = {arity: [row for row in ELEMENTWISE.values() if len(row.operands) == arity and row.name not in EXCEPTIONS] for arity in (1, 2, 3)}
 
 
 def common(*operands):
@@ -45,11 +46,16 @@ VALUES = {operand: make(operand) for operand in OPERANDS}
 def result_of(row, operands):
     """Return the dtype of a row's result, or None where it refuses."""
     used = [operand for name, operand in zip(row.operands, operands, strict=True) if name not in row.masks]
+    if any(name in row.bounds and rank == 2 for name, (rank, _) in zip(row.operands, operands, strict=True)):
+        used = [(2, NUMBER_OF[KINDS[kind]]) if name in row.bounds and rank == 1 else (rank, kind)
+                for name, (rank, kind) in zip(row.operands, operands, strict=True)]
     dtype = common(*used)
     if row.refusals and any(KINDS[kind] == "b" for _, kind in used):
         return None
     if row.kinds == "f" and KINDS[dtype] != "f":
         dtype = "float32"
+    if row.counts_bools and dtype == "bool":
+        return "int64"
     if KINDS[dtype] not in row.kinds:
         return None
     return "bool" if row.result == "bool" else dtype
@@ -74,6 +80,12 @@ def with_tensors(count):
 
 
 # ----- All rows -----
+@pytest.mark.parametrize("row", samples.named(ROWS[1]))
+def test_one_operand(row):
+    fitting = {param: max(value, 0) for param, value in row.params.items()}     # which uint8 holds
+    check(row, partial(functions[row.name], **fitting), [(operand,) for operand in [*TENSORS, *SCALARS]])
+
+
 @pytest.mark.parametrize("row", samples.named(ROWS[2]))
 def test_two_operands(row):
     check(row, functions[row.name], with_tensors(2))
@@ -153,6 +165,68 @@ def test_products_want_one_dtype(product):
         tensors = [shape(VALUES[operand]) for shape, operand in zip(shapes, operands, strict=True)]
         expected = operands[0][1] if len({*operands}) == 1 else None
         assert outcome(getattr(cg, product), *tensors) == expected, operands
+
+
+@pytest.mark.parametrize("factors", [{}, {"alpha": 2}, {"beta": 2}, {"beta": 0}, {"alpha": True, "beta": False}])
+def test_factors_have_no_say(factors):
+    for operands in itertools.product(TENSORS, repeat=3):
+        input, *vectors = (VALUES[operand] for operand in operands)
+        assert outcome(partial(cg.addr, **factors), MATRIX(input), *vectors) == common(*operands), operands
+    total = cg.addr(cg.ones(2, 2, dtype=cg.int32), VALUES[0, "bool"], VALUES[0, "bool"], alpha=3)
+    assert total.tolist() == [[4, 4], [4, 4]]
+
+
+def test_blocks_of_a_matrix():
+    for operands in itertools.product([*TENSORS, *SCALARS], repeat=2):
+        assert outcome(cg.block_diag, *(VALUES[operand] for operand in operands)) == common(*operands), operands
+
+
+@pytest.mark.parametrize("condition", ["bool", "uint8"])
+def test_the_condition_has_no_say(condition):
+    for operands in itertools.product(TENSORS, repeat=2):
+        first, second = (VALUES[operand] for operand in operands)
+        assert outcome(first.where, VALUES[0, condition], second) == common(*operands), operands
+
+
+# ----- Reductions -----
+ACCUMULATING = ["sum", "prod", "nansum", "cumsum", "cumprod"]
+
+
+@pytest.mark.parametrize("name", ACCUMULATING)
+def test_an_out_says_what_is_computed_in(name):
+    """As `dtype` does: the elements are converted first."""
+    values = [[0.5, 3, 2], [1.25, 1, 0.5]]
+    for source, target in itertools.product(DTYPES, repeat=2):
+        x = cg.tensor(values).to(getattr(cg, source))
+        out = cg.zeros(x.shape if name.startswith("cum") else 3, dtype=getattr(cg, target))
+        if name == "nansum" and KINDS[source] == "f" != KINDS[target]:
+            with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
+                cg.nansum(x, 0, out=out)
+            with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
+                cg.nansum(x, 0, dtype=out.dtype)
+            continue
+        assert getattr(cg, name)(x, 0, out=out) is out
+        assert out.tolist() == getattr(cg, name)(x, 0, dtype=out.dtype).tolist(), (source, target)
+
+
+def test_an_out_of_more_digits_is_computed_with_them():
+    x = cg.full((3,), 0.1)
+    assert cg.sum(x, 0, out=cg.tensor(0.0, dtype=cg.float64)).item() == sum([x[0].item()] * 3)
+
+
+@pytest.mark.parametrize("name", ["any", "all"])
+def test_truth_of_bytes_is_bytes(name):
+    for dtype in DTYPES:
+        x = cg.tensor([[2, 0], [3, 0]]).to(getattr(cg, dtype))
+        expected = "uint8" if dtype == "uint8" else "bool"
+        for result in (getattr(cg, name)(x, 0), getattr(x, name)(dim=0, keepdim=True), vmap(getattr(cg, name))(x.mT)):
+            assert outcome(cg.clone, result) == expected
+            assert result.reshape(-1).tolist() == [1, 0]
+        assert outcome(getattr(cg, name), x) == expected
+        for target in DTYPES:
+            out = cg.zeros(2, dtype=getattr(cg, target))
+            assert getattr(cg, name)(x, 0, out=out) is out
+            assert out.tolist() == [1, 0]
 
 
 # ----- Inside of vmap -----

@@ -27,8 +27,8 @@ cdef class Op:
     cdef const cg_kernel* partial_kernel[OPERANDS]
     cdef int partial_reads[OPERANDS]    # bit k: operand k, bit OPERANDS: the result
     cdef char partial_form[OPERANDS]
-    cdef int arity, params, masks, cost
-    cdef bint bools, integers, floats, bool_result, checks_integers, refuses_bools
+    cdef int arity, params, masks, bounds, cost
+    cdef bint bools, integers, floats, bool_result, checks_integers, refuses_bools, counts_bools
     cdef bint plain                     # at most two operands, nothing special
     cdef bint differentiable
     cdef bint computes[8]               # by dtype: no conversion needed

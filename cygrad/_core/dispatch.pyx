@@ -16,13 +16,14 @@ from cygrad._core.saved cimport released_error, saved_name
 from cygrad._core.levels cimport Batch, is_special, leave, plain_batch, private_examples
 from cygrad._core.sizes cimport sizes_tuple
 from cygrad._core.tracking cimport track_reachable
-from cygrad._core.operands cimport (RELEASE_GIL, Value, any_followed, broadcast, check_cast, check_out, copy_of, empty_for,
+from cygrad._core.operands cimport (RELEASE_GIL, Value, any_followed, broadcast, check_cast, check_no_bools, check_out, copy_of, empty_for,
                                     fill_operand, holding_all, number_of, out_argument, out_shape_error, overlaps, promoted, same_shape,
                                     shape_is, to_value)
 from cygrad._core.storage cimport default_dtype, dtypes
 from cygrad._core.tensor cimport (CONTIGUOUS, INFERENCE, REQUIRES_GRAD, TENSOR_TRACKED, VIEW, TensorImpl, count_change, empty,
                                   empty_like, is_unique, needs_grad, special_active)
-from cygrad._kernels.elementwise cimport CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, Operand, cg_itemsize, cg_kernel, cg_kind
+from cygrad._kernels.elementwise cimport (CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize, cg_kernel,
+                                          cg_kind)
 from cygrad._kernels.elementwise cimport kernel as find_kernel
 from cygrad._kernels.elementwise cimport run as run_kernel
 
@@ -112,28 +113,24 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
 
 cdef int result_dtype(Op op, const Value* values) except -1:
     """Return the dtype to compute in: that of all operands; kinds the row lacks are converted or refused."""
-    cdef int dtype = promoted(op.arity, values, op.masks)
+    cdef int k, numbers = 0, dtype
+    for k in range(op.arity if op.bounds else 0):
+        if op.bounds >> k & 1 and values[k].tensor is NULL:
+            numbers = op.bounds
+    dtype = promoted(op.arity, values, op.masks, numbers)
     if op.refuses_bools:
-        check_no_bools(op, values)
+        check_no_bools(op.arity, values, op.row.refusals)
     if op.bool_result and cg_kind[dtype] == b"i":
         dtype = holding_all(op.arity, values, dtype)        # so that comparisons are exact
     if cg_kind[dtype] == b"f" and op.floats or cg_kind[dtype] == b"i" and op.integers or cg_kind[dtype] == b"b" and op.bools:
         return dtype
     if op.floats and not op.integers:
         return CG_FLOAT64 if op.bool_result else default_dtype()
+    if op.counts_bools and cg_kind[dtype] == b"b":
+        return CG_INT64
     raise NotImplementedError(f"\"{op.name}\" not implemented for '{dtypes[dtype].name}'; it takes "
                               + " and ".join(word for word, there in (("bool", op.bools), ("integer", op.integers),
                                                                       ("floating-point", op.floats)) if there) + " tensors")
-
-
-cdef int check_no_bools(Op op, const Value* values) except -1:
-    cdef int k, count = 0
-    for k in range(op.arity):
-        count += values[k].kind == b"b" if values[k].tensor is NULL else (<TensorImpl>values[k].tensor).dtype_nr == CG_BOOL
-    if count:
-        of_all, *of_some = op.row.refusals
-        raise RuntimeError(of_all if count == op.arity else of_some[0])
-    return 0
 
 
 cdef special_function special = NULL
@@ -521,6 +518,7 @@ cdef class Op:
         self.arity, self.params, self.cost = len(row.operands), len(row.params), row.cost
         self.bools, self.integers, self.floats = "b" in row.kinds, "i" in row.kinds, "f" in row.kinds
         self.bool_result, self.checks_integers, self.refuses_bools = row.result == "bool", row.integers is not None, bool(row.refusals)
+        self.counts_bools = row.counts_bools
         self.plain = self.arity <= 2 and not self.params and not row.masks and not self.checks_integers
         self.differentiable = bool(row.partials)
         for k in range(CG_DTYPES):
@@ -532,6 +530,8 @@ cdef class Op:
         for k, operand in enumerate(row.operands):
             if operand in row.masks:
                 self.masks |= 1 << k
+            if operand in row.bounds:
+                self.bounds |= 1 << k
             if operand not in row.partials:
                 continue
             self.partial_form[k] = IDENTITY if row.partials[operand] == "1" else KERNEL

@@ -115,9 +115,15 @@ cdef object overflow_error(const Value* value, int dtype):
 
 
 cdef TensorImpl number_tensor(const Value* value, int dtype):
-    """Return a number as a 0-d tensor that is to be written somewhere; a finite one must not become infinite there."""
+    """Return a number as a 0-d tensor that is to be written somewhere.
+
+    A finite one must not become infinite there. A negative integer is written into uint8 modulo 256, as in torch.
+    """
     cdef TensorImpl result = empty(dtype, 0, NULL)
-    cdef double number = number_of(value, dtype)
+    cdef Value written = value[0]
+    if value.kind == b"i" and cg_kind[dtype] == b"i" and not is_signed(dtype) and -256 < value.integer < 0:
+        written.integer += 256
+    cdef double number = number_of(&written, dtype)
     if dtype == CG_FLOAT32 and isinf((<float*>&number)[0]) and not isinf(value.real):
         raise overflow_error(value, dtype)
     memcpy(result.data, &number, cg_itemsize[dtype])
@@ -158,14 +164,19 @@ cdef inline int outranked(int higher, int lower) noexcept:
     return lower if higher < 0 or lower >= 0 and not may_cast(lower, higher) else higher
 
 
-cdef int promoted(int count, const Value* values, int masks) noexcept:
-    """Return the common dtype of operands but `masks` (bits), by torch's categories: tensors with dims, 0-d tensors, numbers."""
+cdef int promoted(int count, const Value* values, int masks, int as_numbers) noexcept:
+    """Return the common dtype of operands but `masks` (bits), by torch's categories: tensors with dims, 0-d tensors, numbers.
+
+    Of operands `as_numbers` (bits) 0-d tensors count as numbers, too.
+    """
     cdef int with_dims = -1, without = -1, numbers = -1, k
+    cdef char kind
     for k in range(count):
         if masks >> k & 1:
             continue
-        if values[k].tensor is NULL:
-            numbers = joined(numbers, default_dtype() if values[k].kind == b"f" else CG_INT64 if values[k].kind == b"i" else CG_BOOL)
+        if values[k].tensor is NULL or as_numbers >> k & 1 and (<TensorImpl>values[k].tensor).ndim == 0:
+            kind = values[k].kind if values[k].tensor is NULL else cg_kind[(<TensorImpl>values[k].tensor).dtype_nr]
+            numbers = joined(numbers, default_dtype() if kind == b"f" else CG_INT64 if kind == b"i" else CG_BOOL)
         elif (<TensorImpl>values[k].tensor).ndim:
             with_dims = joined(with_dims, (<TensorImpl>values[k].tensor).dtype_nr)
         else:
@@ -185,6 +196,16 @@ cdef int holding_all(int count, const Value* values, int dtype) noexcept:
     return dtype
 
 
+cdef int check_no_bools(int arity, const Value* values, tuple refusals) except -1:
+    """Refuse operands that are bool: `refusals` are what is said of all of them, and of some."""
+    cdef int k, count = 0
+    for k in range(arity):
+        count += values[k].kind == b"b" if values[k].tensor is NULL else (<TensorImpl>values[k].tensor).dtype_nr == CG_BOOL
+    if count:
+        raise RuntimeError(refusals[0 if count == arity else 1])
+    return 0
+
+
 cdef int check_cast(int result, int target) except -1:
     if not may_cast(result, target):
         raise RuntimeError(f"result type {dtypes[result].name} can't be cast to the desired output type {dtypes[target].name}")
@@ -198,7 +219,7 @@ def common_dtype(a, b):
     for value, operand in (left, a), (right, b):
         if value is NotImplemented:
             raise TypeError(f"argument must be Tensor or Number, not {type(operand).__name__}")
-    return dtypes[promoted(2, values, 0)]
+    return dtypes[promoted(2, values, 0, 0)]
 
 
 def castable(DType source not None, DType target not None):

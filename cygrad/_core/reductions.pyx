@@ -6,12 +6,12 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
 from cygrad._core.deferred cimport fold_waiting, settle
-from cygrad._core.operands cimport fill_operand, is_dense, write_out
+from cygrad._core.operands cimport check_cast, check_out, fill_operand, is_dense, write_out
 from cygrad._core.rules cimport RuleOp, record, wanted
 from cygrad._core.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.storage cimport dtype_number, dtypes
 from cygrad._core.tensor cimport CONTIGUOUS, TensorImpl, empty, shallow_copy, stand_alone
-from cygrad._kernels.elementwise cimport CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_kind
+from cygrad._kernels.elementwise cimport CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_kind
 from cygrad._kernels.reduction cimport BLOCK, cg_reduction, find, reduction, run, run_small, scan
 
 from cygrad.ops import REDUCTIONS
@@ -28,11 +28,12 @@ cdef class ReductionOp:
     cdef const cg_reduction* kernel
     cdef RuleOp rule
     cdef object decide_nan      # what a result is that came out as NaN
-    cdef bint floats_only, takes_dim, takes_count, needs_elements
+    cdef bint floats_only, takes_dim, takes_count, needs_elements, accumulates, truth, reads_nan
 
     def __cinit__(self, row):
         self.row, self.name, self.kernel = row, row.name, reduction(row.name)
         self.floats_only, self.needs_elements, self.decide_nan = row.kinds == "f", not row.empty, row.nan
+        self.accumulates, self.truth, self.reads_nan = row.result == "widest", row.result == "truth", "isnan" in row.step
         from cygrad._core.rules import rules
         self.rule = rules.get(row.name)
 
@@ -84,7 +85,13 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     cdef bint recorded
     cdef bint single = type(dim) is int
     cdef tuple dims = None if dim is None or single else read_dims(dim) or None
+    if out is not None:
+        check_out(out, op.rule is not None and wanted(x, None))
+        if dtype is None and op.accumulates and out.dtype_nr != op.kernel.out_dtype[x.dtype_nr]:
+            dtype = dtypes[out.dtype_nr]        # as torch: who gives an out says what to compute in
     if dtype is not None and dtype_number(dtype) != x.dtype_nr:
+        if op.reads_nan and cg_kind[x.dtype_nr] == b"f":
+            check_cast(x.dtype_nr, dtype_number(dtype))     # converted, a NaN is a number
         x = (<object>x).to(dtype)
     if op.floats_only and cg_kind[x.dtype_nr] != b"f":
         raise RuntimeError(f"{op.row.refusal} Got: {dtypes[x.dtype_nr].name}; convert it first, or give dtype=")
@@ -114,7 +121,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
             shape[ndim] = 1 if mask[d] else x.sizes[d]
             ndim += 1
     recorded = op.rule is not None and wanted(x, None)
-    out_dtype = op.kernel.out_dtype[x.dtype_nr]
+    out_dtype = CG_BOOL if op.truth and out is not None else op.kernel.out_dtype[x.dtype_nr]
     result = empty(out_dtype, ndim, shape)
     if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1:
         settle()

@@ -89,14 +89,15 @@ def reduction_kernels():
         for number, dtype in enumerate(DTYPES.DTYPES):
             if dtype.kind not in row.kinds:
                 continue
-            acc = dtype.widest if row.wide else "bool" if row.result == "bool" else dtype.name
-            out = {"bool": "bool", "same": dtype.name, "widest": dtype.name if dtype.kind == "f" else dtype.widest}[row.result]
+            acc = dtype.widest if row.wide else "bool" if row.result == "truth" else dtype.name
+            out = {"truth": "uint8" if dtype.name == "uint8" else "bool", "same": dtype.name,
+                   "widest": dtype.name if dtype.kind == "f" else dtype.widest}[row.result]
             known, suffix = {"acc", "x", "n"}, f"{row.name}_{dtype.name}"
             read = {key: FORMULA.to_c(FORMULA.parse(text), acc, known) for key, text in
                     {"START": row.start, "STEP": row.step, "COMBINE": row.combine or row.step, "FINISH": row.y}.items()}
             if row.block_step and acc != dtype.name and dtype.kind == "f":
                 read["BLOCK_STEP"] = FORMULA.to_c(FORMULA.parse(row.block_step), dtype.name, known)
-            element = "(value) != 0" if row.result == "bool" else "(T)(value)"
+            element = "(value) != 0" if row.result == "truth" else "(T)(value)"
             defines = {"NAME": suffix, "X": dtype.c_type, "T": c_type(acc), "Y": c_type(out), "CG_ELEMENT(value)": element, **read}
             code += [f"#define {key} {value}" for key, value in defines.items()]
             code += [directives[row.name], '#include "reduction_template.h"']

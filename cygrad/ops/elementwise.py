@@ -17,6 +17,8 @@ class Elementwise(SimpleNamespace):
 
     ``partials`` maps an operand to the formula of dy/d(operand); an operator without partials is not differentiable.
     ``kinds`` are the kinds of dtype it computes in (b, i, f): other inputs are converted upwards, or refused.
+    ``counts_bools``: bools, which it does not compute in, are taken as int64. ``bounds`` are operands of which 0-d tensors count as
+    numbers where another of them is a number.
     ``result`` is "same" or "bool". ``masks`` are operands read as bool, outside promotion. ``params`` are constants
     of one call with their defaults. ``select`` names a keyword and the row that each of its values stands for.
     ``refusals`` are what is said of operands that are all bool, or some of them, where the row does not take them.
@@ -44,6 +46,8 @@ class Elementwise(SimpleNamespace):
     in_place: bool = True
     integers: str | None = None
     refusals: tuple[str, ...] = ()
+    counts_bools: bool = False
+    bounds: tuple[str, ...] = ()
     cost: int = 0
 
     def tree(self, text: str) -> Any:
@@ -108,7 +112,7 @@ elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", 
 elementwise("fmod", y="fmod(a, b)", da="1", db="-trunc_divide(a, b)", kinds="if", numpy="fmod", domain=(0.3, 2), integers="divisor",
             doc="Remainder of the division rounded towards zero, with the sign of the dividend.")
 elementwise("pow", operands=("a", "exponent"), y="pow(a, exponent)", da="exponent * pow(a, exponent - 1 if exponent != 0 else 0)",
-            dexponent="y * log(a if a != 0 or exponent < 0 else 1)", kinds="if", numpy="power",
+            dexponent="y * log(a if a != 0 or exponent < 0 else 1)", kinds="bif", numpy="power",
             domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent", cost=2, doc="`input` raised to the power `exponent`.")
 elementwise("neg", y="-x", dx="-1", kinds="if", numpy="negative", aliases=("negative",),
             refusals=("Negation, the `-` operator, on a bool tensor is not supported. "
@@ -118,7 +122,7 @@ elementwise("abs", y="abs(x)", dx="sign(x)", kinds="if", numpy="absolute", alias
             doc="Absolute value of each element.")
 elementwise("sign", y="sign(x)", dx="0", kinds="bif", numpy="sign", aliases=("sgn",), edges=(0.0,), doc="Sign of each element: -1, 0 or 1.")
 elementwise("reciprocal", y="1 / x", dx="-y * y", numpy="reciprocal", domain=(0.3, 2), doc="One divided by each element.")
-elementwise("square", y="x * x", dx="2 * x", kinds="if", numpy="square", node="Pow", doc="Square of each element.")
+elementwise("square", y="x * x", dx="2 * x", kinds="if", counts_bools=True, numpy="square", node="Pow", doc="Square of each element.")
 elementwise("sqrt", y="sqrt(x)", dx="0.5 / y", numpy="sqrt", domain=(0.1, 3), doc="Square root of each element.")
 elementwise("rsqrt", y="1 / sqrt(x)", dx="-0.5 * y * y * y", domain=(0.1, 3),
             doc="One divided by the square root of each element.")
@@ -227,7 +231,8 @@ elementwise("celu", y="x if x > 0 else alpha * expm1(x / alpha)", dx="1 if x > 0
 elementwise("leaky_relu", y="x if x > 0 else x * negative_slope", dx="1 if x > 0 else negative_slope", params={"negative_slope": 0.01},
             edges=(0.0,), method=False, doc="Rectifier with a slope below 0.")
 elementwise("hardtanh", y="minimum(maximum(x, min_val), max_val)", dx="1 if x > min_val and x < max_val else 0", edges=(-1.0, 1.0),
-            params={"min_val": -1.0, "max_val": 1.0}, method=False, doc="Elements limited to a range; the gradient is 0 at its bounds.")
+            params={"min_val": -1.0, "max_val": 1.0}, kinds="if", method=False,
+            doc="Elements limited to a range; the gradient is 0 at its bounds.")
 elementwise("relu6", node="Hardtanh", y="minimum(maximum(x, 0), 6)", dx="1 if x > 0 and x < 6 else 0", edges=(0.0, 6.0), kinds="if",
             method=False, doc="Rectifier limited to 6.")
 elementwise("softsign", y="x / (1 + abs(x))", dx="1 / (1 + abs(x)) / (1 + abs(x))", method=False, doc="x / (1 + abs(x)).")
@@ -263,7 +268,7 @@ elementwise("nan_to_num", y="nan if isnan(x) else (posinf if x > 0 else neginf) 
             doc="Elements with NaN and infinities replaced, by 0 and the largest numbers.")
 elementwise("clamp", operands=("x", "min", "max"), y="minimum(maximum(x, min), max)",
             dx="1 if x >= min and x <= max else 0", dmin="1 if x < min and min < max else 0",
-            dmax="1 if x > max or max < min else 0", kinds="bif", method=False,
+            dmax="1 if x > max or max < min else 0", kinds="bif", bounds=("min", "max"), method=False,
             doc="Elements limited to the range from `min` to `max`.")
 elementwise("clamp_min", operands=("x", "min"), y="maximum(x, min)", dx="1 if x >= min else 0", dmin="1 if x < min else 0",
             kinds="bif", doc="Elements limited from below by `min`.")

@@ -13,7 +13,8 @@ class Reduction(SimpleNamespace):
     """One reduction.
 
     ``step`` folds element ``x`` into the accumulator ``acc``; ``combine`` (default: the step) folds a partial result;
-    ``y`` finishes, knowing the count ``n``. A row with result "bool" reads ``x`` as `x != 0`. ``empty`` False: an empty fold is an error.
+    ``y`` finishes, knowing the count ``n``. A row with result "truth" reads ``x`` as `x != 0` and gives bool,
+    or uint8 of uint8, which had that part before there was bool. ``empty`` False: an empty fold is an error.
     ``wide`` accumulates in the widest type of the kind; with ``block_step`` the lanes of a whole block of 4096 elements are folded in the
     elements' own type before that. ``nan`` decides what came out as NaN: (x, y, dim, keepdim) -> y. ``scan`` names the cumulative operator
     made of the same step.
@@ -66,5 +67,5 @@ reduction("amax", start="lowest", step="maximum(acc, x)", empty=False, numpy="am
           doc="Largest element; NaN if there is one.")
 reduction("amin", start="highest", step="minimum(acc, x)", empty=False, numpy="amin", dx=shared_among,
           doc="Smallest element; NaN if there is one.")
-reduction("any", start="0", step="acc | x", result="bool", numpy="any", doc="Whether one element is non-zero.")
-reduction("all", start="1", step="acc & x", result="bool", numpy="all", doc="Whether every element is non-zero.")
+reduction("any", start="0", step="acc | x", result="truth", numpy="any", doc="Whether one element is non-zero.")
+reduction("all", start="1", step="acc & x", result="truth", numpy="all", doc="Whether every element is non-zero.")

@@ -261,8 +261,8 @@ elementwise("fmin", y="b if isnan(a) or b < a else a", da="1 if a <= b or isnan(
             kinds="bif", numpy="fmin", doc="Smaller of two elements; the other one where one is NaN.")
 elementwise("copysign", y="copysign(a, b)", da="0 if a == 0 else y / (a if a != 0 else 1)", db="0", numpy="copysign",
             doc="Magnitude of `input` with the sign of `other`.")
-elementwise("nextafter", y="nextafter(a, b)", numpy="nextafter", edges=(0.0,),
-            doc="Neighbour of each float in the direction of `other`; it has no gradient.")
+elementwise("nextafter", y="nextafter(a, b)", da="1", db="0", numpy="nextafter", edges=(0.0,),
+            doc="Neighbour of each float in the direction of `other`.")
 elementwise("nan_to_num", y="nan if isnan(x) else (posinf if x > 0 else neginf) if isinf(x) else x", dx="1 if isfinite(x) else 0",
             kinds="bif", params={"nan": 0.0, "posinf": 0.0, "neginf": 0.0},
             doc="Elements with NaN and infinities replaced, by 0 and the largest numbers.")

@@ -5,7 +5,8 @@ and, or, not; `p if condition else q` (finite in both branches: the tensor readi
 """
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 FUNCTIONS = frozenset(
     "abs acos asin atan atan2 ceil copysign cos cosh erf erfc exp exp2 exp_of_product expm1 floor floor_divide fmod hypot isfinite"
@@ -42,16 +43,23 @@ class _Substitute(ast.NodeTransformer):
         return parse(self.let[node.id], self.let) if node.id in self.let else node
 
 
-def names(tree: ast.expr) -> set[str]:
+def nodes_of(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all nodes of a formula; `ast.walk` imports something when called, which a backward cannot while Python shuts down."""
+    yield tree
+    for child in ast.iter_child_nodes(tree):
+        yield from nodes_of(child)
+
+
+def names(tree: ast.AST) -> set[str]:
     """Return the argument and parameter names a formula mentions."""
-    called = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node not in called}
+    called = {node.func for node in nodes_of(tree) if isinstance(node, ast.Call)}
+    found = {node.id for node in nodes_of(tree) if isinstance(node, ast.Name) and node not in called}
     return found - set(CONSTANTS)
 
 
 def uses_vector_mathematics(tree: ast.expr) -> bool:
     """Say whether a formula calls a function that is evaluated in whole vectors."""
-    return any(isinstance(node, ast.Name) and node.id in VECTOR_FUNCTIONS for node in ast.walk(tree))
+    return any(isinstance(node, ast.Name) and node.id in VECTOR_FUNCTIONS for node in nodes_of(tree))
 
 
 def times_gradient(tree: ast.expr) -> ast.expr:
@@ -127,12 +135,12 @@ def _call(name: str, *arguments: ast.expr) -> ast.expr:
 
 def takes_number(tree: ast.expr, operand: str) -> bool:
     """Say whether an operand may stay a number in the tensor reading: no function or logical operator is to begin with it."""
-    first = [node.args[0] if isinstance(node, ast.Call) else node for node in ast.walk(tree)
+    first = [node.args[0] if isinstance(node, ast.Call) else node for node in nodes_of(tree)
              if isinstance(node, ast.Call | ast.BoolOp) or isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)]
     return not any(operand in names(node) for node in first)
 
 
-def to_tensor_function(tree: ast.expr, arguments: list[str], namespace: Mapping[str, object], filename: str):
+def to_tensor_function(tree: ast.expr, arguments: list[str], namespace: Mapping[str, Any], filename: str):
     """Compile a formula into a Python function of tensors; its functions are looked up in `namespace`."""
     body = ast.unparse(_TensorReading().visit(ast.parse(ast.unparse(tree), mode="eval").body))
     source = f"lambda {', '.join(arguments)}: {body}"

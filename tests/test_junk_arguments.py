@@ -2,9 +2,7 @@
 
 import contextlib
 import inspect
-import resource
 import warnings
-from pathlib import Path
 
 import pytest
 
@@ -12,6 +10,7 @@ import calls
 import cygrad as cg
 import public
 from test_huge_numbers import ERRORS, WORDLESS
+from test_huge_numbers import little_memory as little_memory  # for all tests here, too
 
 
 class Stranger:
@@ -38,15 +37,6 @@ JUNK = {
 SKIPPED = {"set_default_dtype", "set_num_threads", "set_printoptions", "save", "load", "cuda", "seed", "backward"}
 NEVER_READ = {"layout", "pin_memory", "memory_format"}
 OPERANDS = {"input", "self", "tensor", "other", "src", "source", "vec2", "mat2", "mat1", "exponent", "end", "weight"}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def little_memory():
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**29, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def functions():

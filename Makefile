@@ -40,7 +40,7 @@ sanitize: $(VENV)/build.txt $(VENV)/test.txt
 	    $(RUN) setup.py build --build-base build/sanitize --build-lib build/sanitize/lib
 	$(call SANITIZER_ENVIRONMENT,build/sanitize) LD_PRELOAD="$(call sanitizer_library,libasan.so) $(call sanitizer_library,libubsan.so)" \
 	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	    $(RUN) -m pytest -p no:cacheprovider $(SANITIZED:%=tests/test_%.py)
+	    $(RUN) -m pytest -p no:cacheprovider $(SANITIZED:%=tests/*/test_%.py)
 
 # Without OpenMP, whose runtime the thread sanitizer does not know; of other libraries only what they do to memory of ours is looked at.
 sanitize-threads: $(VENV)/build.txt $(VENV)/test.txt
@@ -48,7 +48,7 @@ sanitize-threads: $(VENV)/build.txt $(VENV)/test.txt
 	    $(RUN) setup.py build --build-base build/threads --build-lib build/threads/lib
 	setarch $$(uname -m) -R env $(call SANITIZER_ENVIRONMENT,build/threads) LD_PRELOAD="$(call sanitizer_library,libtsan.so)" \
 	    TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
-	    $(RUN) -m pytest -s -p no:cacheprovider tests/test_backward_threads.py tests/test_deferred.py tests/test_random.py
+	    $(RUN) -m pytest -s -p no:cacheprovider tests/autograd/test_backward_threads.py tests/core/test_deferred.py tests/tensor/test_random.py
 
 bench: $(VENV)/cygrad $(VENV)/bench.txt
 	$(RUN) -m benchmarks

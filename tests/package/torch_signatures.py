@@ -1,6 +1,6 @@
 """The signatures that torch's stubs declare of functions and methods that are here too, one overload a line.
 
-Where torch is installed, `python tests/torch_signatures.py` writes `tests/torch_signatures.txt` anew.
+Where torch is installed, `python tests/package/torch_signatures.py` writes `tests/package/torch_signatures.txt` anew.
 """
 
 import ast

@@ -15,7 +15,7 @@ import pytest
 import cygrad
 import public
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "cygrad"
 GENERATED = PACKAGE / "_kernels" / "generated"
 in_checkout = pytest.mark.skipif(not PACKAGE.is_dir(), reason="looks at the sources, and runs beside none")
@@ -117,7 +117,7 @@ def test_the_tables_need_neither_the_package_nor_anything_installed():
 # ----- Sources -----
 @in_checkout
 def test_no_file_is_longer_than_600_lines():
-    others = (path for folder in ("tests", "benchmarks", "examples") for path in (ROOT / folder).glob("*.py"))
+    others = (path for folder in ("tests", "benchmarks", "examples") for path in (ROOT / folder).rglob("*.py"))
     lengths = {
         str(path.relative_to(ROOT)): len(path.read_text().splitlines())
         for path in (*sources(".py", ".pyx", ".pxd", ".h"), *others, ROOT / "setup.py")

@@ -24,7 +24,7 @@ from samples import PARAMETERS, array_of
 LIMIT = 4
 ROWS = {name: row for name, row in ELEMENTWISE.items() if "f" in row.kinds and row.result == "same"}
 READINGS = [(row, operand) for row in ROWS.values() for operand in (None, *row.partials)]
-KERNELS = Path(__file__).parents[1] / "cygrad" / "_kernels"
+KERNELS = Path(__file__).parents[2] / "cygrad" / "_kernels"
 
 
 # ----- Bounds -----

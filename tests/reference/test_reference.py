@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).resolve().parent
-ROOT = TESTS.parent
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parents[1]
 DOCUMENTS = Path(os.environ.get("CYGRAD_REFERENCE") or ROOT.parent / "shared" / "reference")
 KINDS = {"sentence", "example", "signature", "heading"}
-with (TESTS / "reference_sentences.csv").open(newline="") as file:
+with (FOLDER / "reference_sentences.csv").open(newline="") as file:
     ROWS = list(csv.DictReader(file))
 
 FILES = sorted({row["file"] for row in ROWS})
@@ -54,7 +54,7 @@ def test_each_row_has_a_test_or_a_reason():
 
 def test_an_open_sentence_cites_no_test_and_says_what_is_missing():
     """Tests of a part of it are named in the reason: they do not hold the sentence."""
-    named = {name for path in TESTS.glob("test_*.py") for name in names_of_tests(path.relative_to(ROOT).as_posix())}
+    named = {name for path in FOLDER.parent.glob("*/test_*.py") for name in names_of_tests(path.relative_to(ROOT).as_posix())}
     for row in ROWS:
         if "open" in row["reason"].partition(":")[0]:
             assert row["tests"] == "", place(row)
@@ -64,7 +64,8 @@ def test_an_open_sentence_cites_no_test_and_says_what_is_missing():
 
 def test_each_printed_example_has_a_test_of_the_examples_or_a_reason():
     examples = [row for row in ROWS if row["kind"] == "example"]
-    assert [place(row) for row in examples if not (row["tests"].startswith("tests/test_reference_examples.py::") or row["reason"])] == []
+    tests = "tests/reference/test_reference_examples.py::"
+    assert [place(row) for row in examples if not (row["tests"].startswith(tests) or row["reason"])] == []
 
 
 def test_each_test_named_exists():

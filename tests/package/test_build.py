@@ -15,7 +15,7 @@ import pytest
 
 import cygrad
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 TOOLS = shutil.which("gcc") and all(importlib.util.find_spec(name) for name in ("Cython", "setuptools"))
 pytestmark = pytest.mark.skipif(not (TOOLS and (ROOT / "setup.py").exists()), reason="no sources, or no tools to build")
 
@@ -97,7 +97,7 @@ def test_the_source_archive_is_complete_and_holds_nothing_generated(checkout, tm
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames() if "." in name}
     wanted = {path for suffix in ("py", "pyx", "pxd", "h", "pyi") for path in ROOT.glob(f"cygrad/**/*.{suffix}")}
-    wanted |= {*ROOT.glob("tests/*.py"), *ROOT.glob("docs/*.md")}
+    wanted |= {*ROOT.glob("tests/**/*.py"), *ROOT.glob("docs/*.md")}
     wanted = {str(path.relative_to(ROOT)) for path in wanted if "generated" not in path.parts}
     assert wanted | {"cygrad/py.typed", "setup.py", "pyproject.toml", "README.md"} <= packed
     assert not {name for name in packed if name.endswith((".c", ".so", ".o", ".pyc")) or "/generated" in name}

@@ -14,7 +14,7 @@ from cygrad._testing import live_bytes
 from cygrad.func import grad, jvp
 from cygrad.optimize import hessp, value_and_grad
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Counted:

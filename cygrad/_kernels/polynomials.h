@@ -97,8 +97,8 @@ CG_INLINE float coth_tail_float32(float z) { return z * CG_HORNER2(z, 0x1.555516
 
 CG_INLINE float exp_tail_float32(float r, float z)
 {
-    float tail = CG_HORNER2(r, 0x1.6d70dep-10f, 0x1.a037p-13f);
-    return CG_MULTIPLY_ADD(z * z, tail, CG_POLY4(r, z, 0.5f, 0x1.555554p-3f, 0x1.5554b2p-5f, 0x1.111186p-7f));
+    float tail = CG_MULTIPLY_ADD(z, 0x1.6d99dcp-10f, CG_HORNER2(r, 0x1.5554acp-5f, 0x1.12282p-7f));
+    return CG_MULTIPLY_ADD(z, tail, CG_HORNER2(r, 0.5f, 0x1.5554bp-3f));
 }
 
 CG_INLINE float log_tail_float32(float z)

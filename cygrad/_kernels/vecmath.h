@@ -100,7 +100,8 @@ CG_INLINE double modulus_float64(double x, double y)
 #define CG_SINH_MAX 710.7
 #define CG_TANH_MAX 22.0                  /* tanh is 1 from here, erf from ERF_MAX */
 #define CG_ERF_MAX 5.95
-#define CG_ERFC_MAX 27.4                  /* erfc is 0 from here */
+#define CG_ERFC_MAX 27.4                  /* erfc is 0 from here, exp(-x^2/2) from GAUSSIAN_MAX */
+#define CG_GAUSSIAN_MAX 38.7
 #include "vecmath.h"
 
 #define CG_TYPE float32
@@ -128,6 +129,7 @@ CG_INLINE double modulus_float64(double x, double y)
 #define CG_TANH_MAX 10.0f
 #define CG_ERF_MAX 3.95f
 #define CG_ERFC_MAX 10.3f
+#define CG_GAUSSIAN_MAX 14.5f
 #include "vecmath.h"
 
 #endif /* CG_VECMATH_H */
@@ -141,6 +143,11 @@ CG_INLINE CG_REAL CG_NAME(power_of_two)(CG_BITS k) { return CG_NAME(real)((k + C
 
 /* condition ? b : 0, in arithmetic: two selections on one condition make GCC compute what lies between them twice. */
 CG_INLINE CG_BITS CG_NAME(bits_if)(int condition, CG_BITS b) { return -(CG_BITS)condition & b; }
+
+CG_INLINE CG_REAL CG_NAME(zero_if)(int condition, CG_REAL y)
+{
+    return CG_NAME(real)(CG_NAME(bits_if)(!condition, CG_NAME(bits)(y)));
+}
 
 #define CG_ONE ((CG_BITS)CG_BIAS << CG_DIGITS) /* the bits of 1 */
 #define CG_EXPONENT_MASK ((CG_BITS)(2 * CG_BIAS + 1) << CG_DIGITS)
@@ -217,34 +224,50 @@ CG_INLINE CG_REAL CG_NAME(exp)(CG_REAL x)
     return x <= CG_EXP_MAX ? y : x + CG_LIBM(inf)(); /* inf or NaN */
 }
 
-/* product - a b for the rounded product. */
-CG_INLINE CG_REAL CG_NAME(product_error)(CG_REAL a, CG_REAL b, CG_REAL product)
+/* exp(r) 2^k for k <= 0, by a polynomial: for formulas with a quotient of their own. k_bits as of exp_split. The power is lifted, so
+ * that a denormal result is rounded once.
+ */
+CG_INLINE CG_REAL CG_NAME(decaying)(CG_REAL r, CG_BITS k_bits)
+{
+    CG_REAL z = r * r, lifted = CG_NAME(power_of_two)(k_bits + CG_BIAS / 2);
+    return CG_MULTIPLY_ADD(lifted, CG_MULTIPLY_ADD(z, CG_NAME(exp_tail)(r, z), r), lifted) * CG_NAME(power_of_two)(-(CG_BIAS / 2));
+}
+
+/* a b + c, of the product before its rounding, for c near -a b. */
+CG_INLINE CG_REAL CG_NAME(product_plus)(CG_REAL a, CG_REAL b, CG_REAL c)
 {
 #ifdef __FMA__
-    return CG_MULTIPLY_ADD(-a, b, product);
+    return CG_MULTIPLY_ADD(a, b, c);
 #else
     CG_REAL head = CG_NAME(real)(CG_NAME(bits)(a) & CG_HALF_DIGITS_MASK), tail = a - head;
     CG_REAL other_head = CG_NAME(real)(CG_NAME(bits)(b) & CG_HALF_DIGITS_MASK), other_tail = b - other_head;
-    return (((product - head * other_head) - head * other_tail) - tail * other_head) - tail * other_tail;
+    return (((c + head * other_head) + head * other_tail) + tail * other_head) + tail * other_tail;
 #endif
 }
 
-/* exp(a b) of the product before its rounding, which exp would multiply by the product; 1.3, 1.4 ulp. */
+/* exp(a b) for -746 or -105 <= a b <= 0, of the product before its rounding, which exp would multiply by the product. */
 CG_INLINE CG_REAL CG_NAME(exp_of_product)(CG_REAL a, CG_REAL b)
 {
-    CG_REAL product = a * b, error = CG_NAME(product_error)(a, b, product);
-    CG_NAME(exp_parts) p = CG_NAME(exp_split)(product);
-    CG_REAL rest = CG_NAME(expm1_of_r)(p.r, p.h);
-    CG_REAL y = CG_NAME(scale)(1, rest - CG_MULTIPLY_ADD(error, rest, error), p.k_bits);
-    y = product < CG_EXP_MIN ? 0 : y;
-    return product <= CG_EXP_MAX ? y : product + CG_LIBM(inf)();
+    CG_REAL shifted = CG_MULTIPLY_ADD(a * CG_C(0x1.71547652b82fep+0), b, CG_SHIFTER), k = shifted - CG_SHIFTER;
+    CG_REAL r = CG_MULTIPLY_ADD(k, -CG_LN2_LO, CG_NAME(product_plus)(a, b, k * -CG_LN2_HI));
+    return CG_NAME(decaying)(r, CG_NAME(bits)(shifted) - 2 * CG_BIAS);
 }
 
-/* By an exponential that never overflows, so that small results keep their digits; 2.0, 2.0 ulp. */
+/* exp(-x^2/2); 1.0, 1.0 ulp. */
+CG_INLINE CG_REAL CG_NAME(gaussian)(CG_REAL x)
+{
+    return CG_NAME(zero_if)(CG_LIBM(fabs)(x) > CG_GAUSSIAN_MAX, CG_NAME(exp_of_product)(CG_C(-0.5) * x, x));
+}
+
+/* By an exponential that never overflows, so that small results keep their digits; 2.0, 2.0 ulp. sigmoid(-x) beside it takes no
+ * second quotient.
+ */
 CG_INLINE CG_REAL CG_NAME(sigmoid)(CG_REAL x)
 {
-    CG_REAL decaying = CG_NAME(exp)(-CG_LIBM(fabs)(x));
-    return (x > 0 ? 1 : decaying) / (1 + decaying);
+    CG_REAL magnitude = CG_LIBM(fabs)(x);
+    CG_NAME(exp_parts) p = CG_NAME(exp_split)(-magnitude);
+    CG_REAL decaying = CG_NAME(zero_if)(magnitude > -CG_EXP_MIN, CG_NAME(decaying)(p.r, p.k_bits)), inverse = 1 / (1 + decaying);
+    return (x > 0 ? 1 : decaying) * inverse;
 }
 
 /* As exp, exact for integers; 1.3, 1.4 ulp. */
@@ -347,7 +370,7 @@ CG_INLINE CG_REAL CG_NAME(erfc_of_square)(CG_REAL m, CG_REAL square, CG_REAL squ
 CG_INLINE CG_REAL CG_NAME(erfc)(CG_REAL x)
 {
     CG_REAL square = x * x;
-    CG_REAL y = CG_NAME(erfc_of_square)(CG_LIBM(fabs)(x), square, CG_NAME(product_error)(x, x, square));
+    CG_REAL y = CG_NAME(erfc_of_square)(CG_LIBM(fabs)(x), square, CG_NAME(product_plus)(-x, x, square));
     y = x < 0 ? 2 - y : y;
     return x == x ? y : x;
 }
@@ -355,7 +378,7 @@ CG_INLINE CG_REAL CG_NAME(erfc)(CG_REAL x)
 /* The normal distribution, erfc(-x / sqrt(2)) / 2, of x^2 rather than the square of a rounded quotient; 3.1, 3.0 ulp. */
 CG_INLINE CG_REAL CG_NAME(ndtr)(CG_REAL x)
 {
-    CG_REAL square = x * x, error = CG_NAME(product_error)(x, x, square);
+    CG_REAL square = x * x, error = CG_NAME(product_plus)(-x, x, square);
     CG_REAL m = CG_LIBM(fabs)(x) * CG_C(0x1.6a09e667f3bcdp-1);
     CG_REAL y = CG_C(0.5) * CG_NAME(erfc_of_square)(m, CG_C(0.5) * square, CG_C(0.5) * error);
     y = x > 0 ? 1 - y : y;
@@ -407,19 +430,37 @@ CG_INLINE CG_REAL CG_NAME(log)(CG_REAL x)
     return CG_NAME(log_special)(x, CG_MULTIPLY_ADD(p.k, CG_LN2_HI, p.f) + tail);
 }
 
-/* log(u) + e/u for 1 + x = u + e, exactly (Knuth), with 1 / (1 + f) = (1 - s) / (1 + s) = 1 - 2 s + 2 s^2 ...;
- * 1.4, 1.6 ulp.
- */
+/* 2^(1-k), finite for a normal number. */
+CG_INLINE CG_REAL CG_NAME(twice_inverse_power)(CG_NAME(log_parts) p)
+{
+    return CG_NAME(real)((2 * CG_BIAS + 1 + CG_EXTRA - p.k_bits) << CG_DIGITS);
+}
+
+/* log(u + e) = log(u) + e/u, of u and of e 2^(1-k), with 1 / (1 + f) = (1 - s) / (1 + s) = 1 - 2 s + 2 s^2 ... */
+CG_INLINE CG_REAL CG_NAME(log_of_sum)(CG_NAME(log_parts) p, CG_REAL u, CG_REAL scaled_e)
+{
+    CG_REAL s = p.f / (2 + p.f), z = s * s;
+    CG_REAL low = CG_MULTIPLY_ADD(scaled_e, CG_C(0.5) - (s - z), p.k * CG_LN2_LO);
+    CG_REAL tail = CG_MULTIPLY_ADD(-s, CG_MULTIPLY_ADD(-z, CG_NAME(log_tail)(z), p.f), low);
+    return CG_NAME(log_special)(u, CG_MULTIPLY_ADD(p.k, CG_LN2_HI, p.f) + tail);
+}
+
+/* 1 + x = u + e, exactly (Knuth); 1.4, 1.6 ulp. */
 CG_INLINE CG_REAL CG_NAME(log1p)(CG_REAL x)
 {
     CG_REAL u = 1 + x, x_in_u = u - 1, e = (1 - (u - x_in_u)) + (x - x_in_u);
     CG_NAME(log_parts) p = CG_NAME(log_split)(u, 0);
-    CG_REAL s = p.f / (2 + p.f), z = s * s;
-    CG_REAL twice_power = CG_NAME(real)((2 * CG_BIAS + 1 + CG_EXTRA - p.k_bits) << CG_DIGITS); /* 2^(1-k), finite */
-    CG_REAL low = CG_MULTIPLY_ADD(e * twice_power, CG_C(0.5) - (s - z), p.k * CG_LN2_LO);
-    CG_REAL tail = CG_MULTIPLY_ADD(-s, CG_MULTIPLY_ADD(-z, CG_NAME(log_tail)(z), p.f), low);
-    CG_REAL y = CG_NAME(log_special)(u, CG_MULTIPLY_ADD(p.k, CG_LN2_HI, p.f) + tail);
-    return CG_LIBM(copysign)(y, x);
+    return CG_LIBM(copysign)(CG_NAME(log_of_sum)(p, u, e * CG_NAME(twice_inverse_power)(p)), x);
+}
+
+/* Of the odds x / (1 - x), or where these are near 1 of u + e = 1 + (2 x - 1) / (1 - x); 2.6, 2.6 ulp. */
+CG_INLINE CG_REAL CG_NAME(logit)(CG_REAL x)
+{
+    const int near = x > CG_C(0.3);
+    CG_REAL q = (near ? 2 * x - 1 : x) / (1 - x), u = near ? 1 + q : q, q_in_u = u - 1;
+    CG_REAL e = (1 - (u - q_in_u)) + (q - q_in_u);
+    CG_NAME(log_parts) p = CG_NAME(log_split_any)(u);
+    return CG_NAME(log_of_sum)(p, u, CG_NAME(zero_if)(!near, e * CG_NAME(twice_inverse_power)(p)));
 }
 
 /* log(x) / log(b): 1 / log(b), log_b(2) and log(1 + f) in two parts each (after fdlibm's k_log.h). */
@@ -511,6 +552,7 @@ CG_INLINE CG_REAL CG_NAME(floor_divide)(CG_REAL x, CG_REAL y)
 #undef CG_TANH_MAX
 #undef CG_ERF_MAX
 #undef CG_ERFC_MAX
+#undef CG_GAUSSIAN_MAX
 #undef CG_NAME
 #undef CG_SHIFTER
 #undef CG_ONE

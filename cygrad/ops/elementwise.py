@@ -157,13 +157,12 @@ elementwise("log10", y="log10(x)", dx="0.4342944819032518 / x", numpy="log10", d
             doc="Logarithm to base 10 of each element.")
 elementwise("logaddexp", y="maximum(a, b) + log1p(exp(0 if a == b else -abs(a - b)))", da="sigmoid(a - b)",
             db="sigmoid(b - a)", numpy="logaddexp", cost=2, doc="Logarithm of the sum of exponentials, log(exp(a) + exp(b)).")
-elementwise("logaddexp2", y="maximum(a, b) + 1.4426950408889634 * log1p(e)", let={"e": "exp2(0 if a == b else -abs(a - b))"},
-            da="(1 if a >= b else e) / (1 + e)", db="(1 if b >= a else e) / (1 + e)", numpy="logaddexp2", cost=2,
+elementwise("logaddexp2", y="maximum(a, b) + 1.4426950408889634 * log1p(exp2(0 if a == b else -abs(a - b)))",
+            da="sigmoid(0.6931471805599453 * (a - b))", db="sigmoid(0.6931471805599453 * (b - a))", numpy="logaddexp2", cost=2,
             doc="Logarithm to base 2 of the sum of powers of 2.")
 elementwise("xlogy", y="b if isnan(b) else 0 if a == 0 else a * log(b)", da="log(1 if a == 0 and b <= 0 else b)", db="a / b",
             domain=(0.3, 2), cost=1, doc="a * log(b); 0 where a is 0.")
-elementwise("logit", y="log(q) if x < 0.3 else log1p(q)", let={"q": "(x if x < 0.3 else 2 * x - 1) / (1 - x)"}, dx="1 / (x * (1 - x))",
-            domain=(0.1, 0.9), cost=1,
+elementwise("logit", y="logit(x)", dx="1 / (x * (1 - x))", domain=(0.1, 0.9), cost=1,
             doc="Logarithm of the odds, log(x / (1 - x)); with `eps`, of elements limited to the range from `eps` to 1 - `eps`.")
 elementwise("sin", y="sin(x)", dx="cos(x)", numpy="sin", cost=1, doc="Sine of each element, in radians.")
 elementwise("cos", y="cos(x)", dx="-sin(x)", numpy="cos", cost=1, doc="Cosine of each element, in radians.")
@@ -172,8 +171,8 @@ elementwise("asin", y="asin(x)", dx="1 / sqrt((1 - x) * (1 + x))", numpy="arcsin
             doc="Inverse sine of each element.")
 elementwise("acos", y="acos(x)", dx="-1 / sqrt((1 - x) * (1 + x))", numpy="arccos", domain=(-0.9, 0.9), cost=1, aliases=("arccos",),
             doc="Inverse cosine of each element.")
-elementwise("atan", y="atan(x)", dx="1 / (1 + x * x) if m < 1e9 else 1 / m / m", let={"m": "maximum(abs(x), 1)"}, numpy="arctan", cost=1,
-            aliases=("arctan",), doc="Inverse tangent of each element.")
+elementwise("atan", y="atan(x)", dx="s / (s * s + q * q) * s", let={"s": "1 if abs(x) < 1e9 else 9.313225746154785e-10", "q": "s * x"},
+            numpy="arctan", cost=1, aliases=("arctan",), doc="Inverse tangent of each element.")
 elementwise("atan2", y="atan2(a, b)", let={"h": "hypot(a, b) if a != 0 or b != 0 else 1"}, da="b / h / h", db="-a / h / h",
             numpy="arctan2", domain=(0.3, 2), cost=1, aliases=("arctan2",), doc="Angle of the point (b, a), from -pi to pi.")
 elementwise("sinh", y="sinh(x)", dx="cosh(x)", numpy="sinh", cost=1, doc="Hyperbolic sine of each element.")
@@ -182,7 +181,7 @@ elementwise("asinh", y="copysign(log1p(m + m * m / (1 + sqrt(1 + m * m))) if m <
             let={"m": "abs(x)"}, dx="1 / (sqrt(x * x + 1) if m < 1e9 else m)", numpy="arcsinh", cost=1, aliases=("arcsinh",),
             doc="Inverse hyperbolic sine of each element.")
 elementwise("acosh", y="log1p(m + sqrt(m) * sqrt(m + 2)) if x < 1e9 else log(x) + 0.6931471805599453", let={"m": "x - 1"},
-            dx="1 / (sqrt(x - 1) * sqrt(x + 1))", numpy="arccosh", domain=(1.1, 3), cost=1, aliases=("arccosh",),
+            dx="1 / (sqrt((x - 1) * (abs(x) + 1)) if x < 1e9 else x)", numpy="arccosh", domain=(1.1, 3), cost=1, aliases=("arccosh",),
             doc="Inverse hyperbolic cosine of each element.")
 elementwise("atanh", y="copysign(0.5 * log1p(2 * m / (1 - m)), x)", let={"m": "abs(x)"}, dx="1 / ((1 - x) * (1 + x))", numpy="arctanh",
             domain=(-0.9, 0.9), cost=1, aliases=("arctanh",), doc="Inverse hyperbolic tangent of each element.")
@@ -195,14 +194,14 @@ elementwise("sinc", y="1 if x == 0 else s / (3.141592653589793 * (x if x != 0 el
 elementwise("deg2rad", node="Deg2Rad", y="x * 0.017453292519943295", dx="0.017453292519943295", doc="Angles in degrees as radians.")
 elementwise("rad2deg", node="Rad2Deg", y="x * 57.29577951308232", dx="57.29577951308232", doc="Angles in radians as degrees.")
 elementwise("tanh", y="tanh(x)", dx="1 - y * y", numpy="tanh", cost=1, doc="Hyperbolic tangent of each element.")
-elementwise("erf", y="erf(x)", dx="1.1283791670955126 * exp_of_product(-x, x)", cost=1,
+elementwise("erf", y="erf(x)", dx="1.1283791670955126 * gaussian(x) * gaussian(x)", cost=1,
             doc="Error function of each element (Abramowitz and Stegun 7.1.1).")
-elementwise("erfc", y="erfc(x)", dx="-1.1283791670955126 * exp_of_product(-x, x)", cost=1,
+elementwise("erfc", y="erfc(x)", dx="-1.1283791670955126 * gaussian(x) * gaussian(x)", cost=1,
             doc="One minus the error function of each element, accurate where it is tiny.")
-elementwise("ndtr", y="ndtr(x)", dx="0.3989422804014327 * exp_of_product(-0.5 * x, x)", cost=1, method=False,
+elementwise("ndtr", y="ndtr(x)", dx="0.3989422804014327 * gaussian(x)", cost=1, method=False,
             doc="Normal distribution: the area under the standard normal density below each element.")
-elementwise("exp_of_product", y="exp_of_product(a, b)", da="b * y", db="a * y", cost=1, method=False,
-            doc="exp(input * other), of the product before it is rounded: right also where it is large.")
+elementwise("gaussian", y="gaussian(x)", dx="-x * y", cost=1, method=False,
+            doc="exp(-x * x / 2), of the square before it is rounded: right also where it is large.")
 
 # ----- Activations -----
 elementwise("sigmoid", y="sigmoid(x)", dx="y * (1 - y)", cost=1, doc="Logistic function, 1 / (1 + exp(-x)).")
@@ -210,12 +209,12 @@ elementwise("softplus", y="x if x * beta > threshold else log1p(exp(x * beta)) /
             dx="1 if x * beta > threshold else sigmoid(x * beta)", params={"beta": 1.0, "threshold": 20.0}, cost=2,
             doc="Smooth rectifier, log(1 + exp(beta * x)) / beta; linear where beta * x exceeds `threshold`.")
 elementwise("relu", y="maximum(x, 0)", dx="0 if y <= 0 else 1", kinds="if", edges=(0.0,), doc="Rectifier, max(x, 0).")
-elementwise("gelu", y="x * ndtr(x)", dx="ndtr(x) + x * 0.3989422804014327 * exp_of_product(-0.5 * x, x)", cost=2, method=False,
+elementwise("gelu", y="x * ndtr(x)", dx="ndtr(x) + x * 0.3989422804014327 * gaussian(x)", cost=2, method=False,
             select=("approximate", {"none": "gelu", "tanh": "gelu_tanh"}),
             doc="Gaussian error linear unit, x * Phi(x) (Hendrycks and Gimpel 2016).")
 elementwise("gelu_tanh", y="x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))", cost=2, method=False, node="Gelu",
-            let={"m": "minimum(maximum(x, -30), 30)", "u": "1.5957691216057308 * (m + 0.044715 * m * m * m)"},
-            dx="sigmoid(u) * (1 + sigmoid(-u) * m * 1.5957691216057308 * (1 + 0.134145 * m * m))",
+            let={"m": "copysign(minimum(abs(x), 30), x)", "p": "1.5957691216057308 * m", "u": "p * (1 + 0.044715 * m * m)"},
+            dx="sigmoid(u) * (1 + sigmoid(-u) * p * (1 + 0.134145 * m * m))",
             doc="Gaussian error linear unit, in its approximation by tanh.")
 elementwise("silu", y="x * sigmoid(x)", dx="sigmoid(x) * (1 + x * sigmoid(-x))", cost=1,
             doc="Sigmoid linear unit, x * sigmoid(x).")

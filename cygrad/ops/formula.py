@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 FUNCTIONS = frozenset(
-    "abs acos asin atan atan2 ceil copysign cos cosh erf erfc exp exp2 exp_of_product expm1 floor floor_divide fmod hypot isfinite"
-    " isinf isnan left_shift log log10 log1p log2 maximum minimum ndtr nextafter pow remainder right_shift round sigmoid sign sin"
-    " sinh sqrt tan tanh trunc trunc_divide".split()
+    "abs acos asin atan atan2 ceil copysign cos cosh erf erfc exp exp2 expm1 floor floor_divide fmod gaussian hypot"
+    " isfinite isinf isnan left_shift log log10 log1p log2 logit maximum minimum ndtr nextafter pow remainder right_shift"
+    " round sigmoid sign sin sinh sqrt tan tanh trunc trunc_divide".split()
 )
 # Those evaluated in vector blocks: their rows have no scalar tail (see DESIGN "No tails").
 VECTOR_FUNCTIONS = frozenset(
-    "acos asin atan atan2 cos cosh erf erfc exp exp2 exp_of_product expm1 hypot log log10 log1p log2 ndtr pow sigmoid sin sinh tan"
+    "acos asin atan atan2 cos cosh erf erfc exp exp2 expm1 gaussian hypot log log10 log1p log2 logit ndtr pow sigmoid sin sinh tan"
     " tanh".split()
 )
 CONSTANTS = {"inf": "(T)INFINITY", "nan": "(T)NAN", "lowest": "lowest_{}", "highest": "highest_{}"}

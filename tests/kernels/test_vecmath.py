@@ -99,14 +99,16 @@ def reference_of_float32(function, *arguments):
     scalar = {"erf": math.erf, "erfc": math.erfc, "ndtr": lambda x: math.erfc(-x * math.sqrt(0.5)) / 2}.get(function)
     if scalar:
         return np.fromiter(map(scalar, arguments[0].tolist()), np.float64, len(arguments[0]))
-    if function == "sigmoid":
-        return 1 / (1 + np.exp(-arguments[0]))
+    definition = {"sigmoid": lambda x: 1 / (1 + np.exp(-x)), "gaussian": lambda x: np.exp(-x * x / 2),
+                  "logit": lambda x: np.log(x / (1 - x))}
+    if function in definition:
+        return definition[function](*arguments)
     return getattr(np, {"pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}.get(function, function))(*arguments)
 
 
 def true_value(function, x, *exponent):
-    outside = (x <= {"pow": 0, "log": 0, "log2": 0, "log10": 0, "log1p": -1}.get(function, -math.inf)
-               or function in ("asin", "acos") and abs(x) > 1)
+    outside = (x <= {"pow": 0, "log": 0, "log2": 0, "log10": 0, "logit": 0, "log1p": -1}.get(function, -math.inf)
+               or function in ("asin", "acos") and abs(x) > 1 or function == "logit" and x >= 1)
     if outside or not all(map(math.isfinite, (x, *exponent))):
         with np.errstate(all="ignore"):
             return mpmath.mpf(reference_of_float32(function, np.array([x]), *(np.array([e]) for e in exponent))[0])

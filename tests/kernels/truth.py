@@ -70,7 +70,7 @@ TRUE = {
     "round": mp.nint,
     "frac": lambda x: x - TRUE["trunc"](x),
     "exp2": lambda x: mp.power(2, x),
-    "exp_of_product": lambda a, b: mp.exp(a * b),
+    "gaussian": lambda x: mp.exp(-x * x / 2),
     "log2": lambda x: mp.log(x) / mp.log(2),
     "logaddexp": lambda a, b: max(a, b) + mp.log1p(mp.exp(-abs(a - b))),
     "logaddexp2": lambda a, b: max(a, b) + mp.log1p(mp.power(2, -abs(a - b))) / mp.log(2),
@@ -124,7 +124,7 @@ STAIRS = {
     "remainder": [lambda a, b: 1, lambda a, b: -mp.floor(a / b)],
     "fmod": [lambda a, b: 1, lambda a, b: -TRUE["trunc"](a / b)],
 }
-SQUARED = {"erf", "erfc", "ndtr", "gelu", "gelu_tanh"}      # exponentials of squares
+SQUARED = {"erf", "erfc", "gaussian", "ndtr", "gelu", "gelu_tanh"}      # exponentials of squares
 NAMESPACE = {**TRUE, **formula.CONSTANT_VALUES, "isnan": mp.isnan, "isinf": mp.isinf, "isfinite": mp.isfinite}
 
 
@@ -144,10 +144,11 @@ def with_digits(function, arguments):
     """Return a context with digits enough for sums of powers of the arguments and of their exponentials."""
     sizes = [abs(x) for x in arguments if x]
     exponents = [min(size, 1100) ** (2 if function in SQUARED else 1) for size in sizes]
-    whole = sum(exponent for exponent in exponents if exponent < 1100)       # larger ones give 0 or overflow
+    whole = max([exponent for exponent in exponents if exponent < 1100], default=0)      # larger ones give 0 or overflow
     return mp.workprec(120 + 2 * sum(abs(mp.mag(size)) for size in sizes) + 3 * int(whole))
 
 
+@functools.cache
 def value(name, arguments, **parameters):
     with with_digits(name, arguments):
         return evaluated(functools.partial(TRUE[name], **parameters), [mp.mpf(x) for x in arguments])

@@ -25,7 +25,7 @@ if int(__version__.partition(".")[0]) < 77:     # what 3.11 brings, which has no
     sys.exit(f"cygrad is built with setuptools 77 or newer, and here is {__version__}: pip install --upgrade setuptools")
 
 CORE, KERNELS = Path("cygrad/_core"), Path("cygrad/_kernels")
-PYX = sorted([*CORE.glob("*.pyx"), *KERNELS.glob("*.pyx")])
+PYX = sorted([*CORE.glob("*/*.pyx"), *KERNELS.glob("*/*.pyx")])
 INCLUDES = [str(CORE), str(KERNELS), numpy.get_include()]
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
 

@@ -13,20 +13,20 @@ _imports.install()
 
 import cygrad.tensor as _tensor
 from cygrad import autograd as autograd
-from cygrad._core.formats import Layout as layout  # noqa: F401
-from cygrad._core.formats import MemoryFormat as memory_format  # noqa: F401
-from cygrad._core.formats import channels_last as channels_last
-from cygrad._core.formats import channels_last_3d as channels_last_3d
-from cygrad._core.formats import contiguous_format as contiguous_format
-from cygrad._core.formats import preserve_format as preserve_format
-from cygrad._core.formats import strided as strided
-from cygrad._core.node import is_grad_enabled as is_grad_enabled
-from cygrad._core.storage import DType as dtype  # noqa: F401
-from cygrad._core.storage import OutOfMemoryError as OutOfMemoryError
-from cygrad._core.storage import dtype_by_name as _dtype_by_name
-from cygrad._core.tensor import Size as Size
-from cygrad._kernels.threads import get_num_threads as get_num_threads
-from cygrad._kernels.threads import set_num_threads as set_num_threads
+from cygrad._core.graph.node import is_grad_enabled as is_grad_enabled
+from cygrad._core.graph.tensor import Size as Size
+from cygrad._core.memory.formats import Layout as layout  # noqa: F401
+from cygrad._core.memory.formats import MemoryFormat as memory_format  # noqa: F401
+from cygrad._core.memory.formats import channels_last as channels_last
+from cygrad._core.memory.formats import channels_last_3d as channels_last_3d
+from cygrad._core.memory.formats import contiguous_format as contiguous_format
+from cygrad._core.memory.formats import preserve_format as preserve_format
+from cygrad._core.memory.formats import strided as strided
+from cygrad._core.memory.storage import DType as dtype  # noqa: F401
+from cygrad._core.memory.storage import OutOfMemoryError as OutOfMemoryError
+from cygrad._core.memory.storage import dtype_by_name as _dtype_by_name
+from cygrad._kernels.system.threads import get_num_threads as get_num_threads
+from cygrad._kernels.system.threads import set_num_threads as set_num_threads
 from cygrad.autograd import enable_grad as enable_grad
 from cygrad.autograd import inference_mode as inference_mode
 from cygrad.autograd import is_inference_mode_enabled as is_inference_mode_enabled

@@ -1,4 +1,4 @@
-"""Types of the package: the functions. Those of class Tensor are in `tensor.py` and `_core/operators.pyi`.
+"""Types of the package: the functions. Those of class Tensor are in `tensor.py` and `_core/entry/operators.pyi`.
 
 Written by hand down to the line that says so; `python -m cygrad.ops.stubs` writes what is below it.
 """
@@ -22,44 +22,44 @@ from cygrad import pytree as pytree
 from cygrad import random as random
 from cygrad import serialization as serialization
 from cygrad import utils as utils
-from cygrad._core.formats import Layout, MemoryFormat
-from cygrad._core.formats import channels_last as channels_last
-from cygrad._core.formats import channels_last_3d as channels_last_3d
-from cygrad._core.formats import contiguous_format as contiguous_format
-from cygrad._core.formats import preserve_format as preserve_format
-from cygrad._core.formats import strided as strided
-from cygrad._core.indexing import chunk as chunk
-from cygrad._core.indexing import narrow as narrow
-from cygrad._core.indexing import select as select
-from cygrad._core.indexing import split as split
-from cygrad._core.indexing import split_with_sizes as split_with_sizes
-from cygrad._core.indexing import unbind as unbind
-from cygrad._core.matmul import bmm as bmm
-from cygrad._core.matmul import dot as dot
-from cygrad._core.matmul import matmul as matmul
-from cygrad._core.matmul import mm as mm
-from cygrad._core.matmul import mv as mv
-from cygrad._core.node import is_grad_enabled as is_grad_enabled
-from cygrad._core.operators import _Device, _Dims, _Extremum, _Factory, _MinimumAndMaximum, _Number, _Operand, _Pair
-from cygrad._core.storage import DType, _DTypeLike
-from cygrad._core.storage import OutOfMemoryError as OutOfMemoryError
-from cygrad._core.storage import get_default_dtype as get_default_dtype
-from cygrad._core.storage import set_default_dtype as set_default_dtype
-from cygrad._core.strided import as_strided as as_strided
-from cygrad._core.strided import as_strided_scatter as as_strided_scatter
-from cygrad._core.tensor import Size as Size
-from cygrad._core.views import cat as cat
-from cygrad._core.views import clone as clone
-from cygrad._core.views import flatten as flatten
-from cygrad._core.views import permute as permute
-from cygrad._core.views import reshape as reshape
-from cygrad._core.views import squeeze as squeeze
-from cygrad._core.views import t as t
-from cygrad._core.views import transpose as transpose
-from cygrad._core.views import unsqueeze as unsqueeze
-from cygrad._core.windows import diagonal as diagonal
-from cygrad._kernels.threads import get_num_threads as get_num_threads
-from cygrad._kernels.threads import set_num_threads as set_num_threads
+from cygrad._core.compute.indexing import chunk as chunk
+from cygrad._core.compute.indexing import narrow as narrow
+from cygrad._core.compute.indexing import select as select
+from cygrad._core.compute.indexing import split as split
+from cygrad._core.compute.indexing import split_with_sizes as split_with_sizes
+from cygrad._core.compute.indexing import unbind as unbind
+from cygrad._core.compute.matmul import bmm as bmm
+from cygrad._core.compute.matmul import dot as dot
+from cygrad._core.compute.matmul import matmul as matmul
+from cygrad._core.compute.matmul import mm as mm
+from cygrad._core.compute.matmul import mv as mv
+from cygrad._core.compute.views import cat as cat
+from cygrad._core.compute.views import clone as clone
+from cygrad._core.compute.views import flatten as flatten
+from cygrad._core.compute.views import permute as permute
+from cygrad._core.compute.views import reshape as reshape
+from cygrad._core.compute.views import squeeze as squeeze
+from cygrad._core.compute.views import t as t
+from cygrad._core.compute.views import transpose as transpose
+from cygrad._core.compute.views import unsqueeze as unsqueeze
+from cygrad._core.compute.windows import diagonal as diagonal
+from cygrad._core.entry.operators import _Device, _Dims, _Extremum, _Factory, _MinimumAndMaximum, _Number, _Operand, _Pair
+from cygrad._core.graph.node import is_grad_enabled as is_grad_enabled
+from cygrad._core.graph.tensor import Size as Size
+from cygrad._core.memory.formats import Layout, MemoryFormat
+from cygrad._core.memory.formats import channels_last as channels_last
+from cygrad._core.memory.formats import channels_last_3d as channels_last_3d
+from cygrad._core.memory.formats import contiguous_format as contiguous_format
+from cygrad._core.memory.formats import preserve_format as preserve_format
+from cygrad._core.memory.formats import strided as strided
+from cygrad._core.memory.storage import DType, _DTypeLike
+from cygrad._core.memory.storage import OutOfMemoryError as OutOfMemoryError
+from cygrad._core.memory.storage import get_default_dtype as get_default_dtype
+from cygrad._core.memory.storage import set_default_dtype as set_default_dtype
+from cygrad._core.operands.strided import as_strided as as_strided
+from cygrad._core.operands.strided import as_strided_scatter as as_strided_scatter
+from cygrad._kernels.system.threads import get_num_threads as get_num_threads
+from cygrad._kernels.system.threads import set_num_threads as set_num_threads
 from cygrad.autograd import enable_grad as enable_grad
 from cygrad.autograd import inference_mode as inference_mode
 from cygrad.autograd import is_inference_mode_enabled as is_inference_mode_enabled

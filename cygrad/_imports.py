@@ -14,27 +14,39 @@ _PLACES = [os.path.join(os.path.dirname(__file__), f"_native{suffix}") for suffi
 _LIBRARY = next(filter(os.path.exists, _PLACES), None)
 
 
+# What pickles hold stands in these modules; they name them as when the core had no rooms.
+_PICKLED = {"cygrad._core.storage": "cygrad._core.memory.storage", "cygrad._core.tensor": "cygrad._core.graph.tensor"}
+
+
 class _Finder:
+    """Finds `cygrad._core`, `cygrad._kernels` and their rooms, whose `__init__.py` hold no code and are not read, and what is in them."""
+
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        package, _, module = name.rpartition(".")
-        if _LIBRARY is None or package not in ("cygrad._core", "cygrad._kernels") or not module:
+        package, *rooms = name.split(".")
+        if _LIBRARY is None or package != "cygrad" or not rooms or rooms[0] not in ("_core", "_kernels"):
             return None
+        if len(rooms) < 3:
+            folder = os.path.join(os.path.dirname(__file__), *rooms)
+            spec = ModuleSpec(name, None, is_package=True)
+            spec.submodule_search_locations = [folder]
+            return spec if os.path.isdir(folder) else None
         spec = ModuleSpec(name, ExtensionFileLoader(name, _LIBRARY), origin=_LIBRARY)
         spec.has_location = True
         return spec
 
 
 def install() -> None:
-    """Let compiled modules be found; last in the line, so that a module in a file of its own comes first."""
+    """Let compiled modules be found, before anybody looks through folders for them."""
     if _LIBRARY is None:
         raise ImportError(f"cygrad is not built: there is no {_PLACES[0]}; run `pip install .`")
-    sys.meta_path.append(_Finder)
+    sys.meta_path.insert(0, _Finder)
 
 
 def remove() -> None:
-    """Take the finder away again."""
+    """Take the finder away again, and have what pickles name be found."""
     sys.meta_path.remove(_Finder)
+    sys.modules.update((old, sys.modules[new]) for old, new in _PICKLED.items())
 
 
 def at_first_use(namespace: dict[str, Any], names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

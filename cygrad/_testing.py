@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Self
 
-from cygrad._core.deferred import defer_from, waiting_results
-from cygrad._kernels.allocator import fail_after, live_bytes
-from cygrad._kernels.threads import region_threads, reset_region_threads
+from cygrad._core.compute.deferred import defer_from, waiting_results
+from cygrad._kernels.system.allocator import fail_after, live_bytes
+from cygrad._kernels.system.threads import region_threads, reset_region_threads
 
 __all__ = ["defer_from", "fail_alloc", "live_bytes", "threads_used", "waiting_results"]
 

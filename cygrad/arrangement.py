@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from cygrad import creation, limits
-from cygrad._core.interop import from_array, to_array
-from cygrad._core.rules import record_rule
-from cygrad._core.sizes import index_argument, normalized_dim
-from cygrad._core.tensor import Size, TensorImpl
-from cygrad._core.windows import broadcast_shape
+from cygrad._core.compute.windows import broadcast_shape
+from cygrad._core.graph.rules import record_rule
+from cygrad._core.graph.tensor import Size, TensorImpl
+from cygrad._core.memory.sizes import index_argument, normalized_dim
+from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.operators import checked_tensor, delivered, functions, overwriting, publish, unrecorded
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy
 
 import cygrad
-from cygrad._kernels.allocator import allocator_report
-from cygrad._kernels.allocator import empty_cache as empty_cache
-from cygrad._kernels.allocator import get_cache_limit as get_cache_limit
-from cygrad._kernels.allocator import set_cache_limit as set_cache_limit
-from cygrad._kernels.elementwise import available_isas, isa
-from cygrad._kernels.threads import compiler, denormal_mode, thread_report
+from cygrad._kernels.drivers.elementwise import available_isas, isa
+from cygrad._kernels.system.allocator import allocator_report
+from cygrad._kernels.system.allocator import empty_cache as empty_cache
+from cygrad._kernels.system.allocator import get_cache_limit as get_cache_limit
+from cygrad._kernels.system.allocator import set_cache_limit as set_cache_limit
+from cygrad._kernels.system.threads import compiler, denormal_mode, thread_report
 
 # Bytes of the vectors that a level, or a kernel set of OpenBLAS, computes with, and the set to ask for by level.
 _LEVEL_BYTES = {"x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cygrad._core.aliases import as_instance, byte_offset, storage_bytes, storages, strided
-from cygrad._core.interop import from_array
-from cygrad._core.levels import refuse_special
-from cygrad._core.sizes import extent
-from cygrad._core.storage import DType
-from cygrad._core.tensor import Size
+from cygrad._core.exchange.aliases import as_instance, byte_offset, storage_bytes, storages, strided
+from cygrad._core.graph.tensor import Size
+from cygrad._core.levels.levels import refuse_special
+from cygrad._core.memory.sizes import extent
+from cygrad._core.memory.storage import DType
+from cygrad._core.operands.arrays import from_array
 from cygrad.creation import empty, empty_tensor, get_default_dtype
 from cygrad.creation import tensor as new_tensor
 from cygrad.device import resolve_device

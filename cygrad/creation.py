@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from cygrad._core import dlpack
-from cygrad._core.aliases import strided
-from cygrad._core.creation import arange_into, empty_tensor, fill_value
-from cygrad._core.formats import check_layout
-from cygrad._core.interop import from_array
-from cygrad._core.levels import refuse_special
-from cygrad._core.operands import checked_out, common_dtype, scalar_tensor
-from cygrad._core.sizes import extent, index_argument
-from cygrad._core.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
-from cygrad._core.tensor import TensorImpl
-from cygrad._core.transforms import make_operator
+from cygrad._core.compute.creation import arange_into, empty_tensor, fill_value
+from cygrad._core.entry.special import make_operator
+from cygrad._core.exchange import dlpack
+from cygrad._core.exchange.aliases import strided
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.levels.levels import refuse_special
+from cygrad._core.memory.formats import check_layout
+from cygrad._core.memory.sizes import extent, index_argument
+from cygrad._core.memory.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
+from cygrad._core.operands.arrays import from_array
+from cygrad._core.operands.operands import checked_out, common_dtype, scalar_tensor
 from cygrad.data import read_array
 from cygrad.device import device as Device
 from cygrad.device import resolve_device

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cygrad._core.storage import OutOfMemoryError as OutOfMemoryError
+from cygrad._core.memory.storage import OutOfMemoryError as OutOfMemoryError
 from cygrad.device import resolve_device
 
 

@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from cygrad._core.operators import warn_of_scalar
-from cygrad._core.storage import DType, dtype_by_name, get_default_dtype
-from cygrad._core.tensor import TensorImpl
+from cygrad._core.entry.operators import warn_of_scalar
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.storage import DType, dtype_by_name, get_default_dtype
 from cygrad.ops.dtypes import DTYPES, promote
 
 MAX_DEPTH = 64

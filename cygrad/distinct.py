@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from cygrad._core.interop import from_array, to_array
-from cygrad._core.sizes import normalized_dim
+from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.operators import checked_tensor, numpy_names, publish
 
 

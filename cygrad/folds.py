@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cygrad._core import reductions as _reduction
-from cygrad._core.interop import from_array, to_array
-from cygrad._core.levels import special_tensors
-from cygrad._core.rules import record_rule, record_several
-from cygrad._core.sizes import normalized_dim
-from cygrad._core.storage import get_default_dtype
+from cygrad._core.compute import reductions as _reduction
+from cygrad._core.graph.rules import record_rule, record_several
+from cygrad._core.levels.levels import special_tensors
+from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.memory.storage import get_default_dtype
+from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.operators import (
     check_floating,
     checked_tensor,

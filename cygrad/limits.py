@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cygrad._core.operands import castable, common_dtype
-from cygrad._core.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype
+from cygrad._core.memory.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype
+from cygrad._core.operands.operands import castable, common_dtype
 from cygrad.ops import dtypes
 
 

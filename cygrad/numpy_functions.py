@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cygrad._core.matmul import promoted_factors
-from cygrad._core.tensor import TensorImpl
+from cygrad._core.compute.matmul import promoted_factors
+from cygrad._core.graph.tensor import TensorImpl
 from cygrad.operators import functions
 from cygrad.ops import ELEMENTWISE
 

@@ -9,22 +9,22 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from cygrad._core import dispatch
-from cygrad._core import indexing as _indexing
-from cygrad._core import matmul as _matmul
-from cygrad._core import operators as _factories
-from cygrad._core import reductions as _reduction
-from cygrad._core import strided as _strided
-from cygrad._core import views as _views
-from cygrad._core import windows as _windows
-from cygrad._core.inplace import apply_in_place
-from cygrad._core.memory import rearrange_in_place
-from cygrad._core.node import _set_grad_enabled, is_grad_enabled
-from cygrad._core.operands import checked_out
-from cygrad._core.rules import record_rule
-from cygrad._core.sizes import index_argument, normalized_dim
-from cygrad._core.tensor import TensorImpl
-from cygrad._core.transforms import make_operator, set_explanation
+from cygrad._core.compute import dispatch
+from cygrad._core.compute import indexing as _indexing
+from cygrad._core.compute import matmul as _matmul
+from cygrad._core.compute import reductions as _reduction
+from cygrad._core.compute import views as _views
+from cygrad._core.compute import windows as _windows
+from cygrad._core.compute.inplace import apply_in_place
+from cygrad._core.entry import operators as _factories
+from cygrad._core.entry.special import make_operator, set_explanation
+from cygrad._core.exchange.replacement import rearrange_in_place
+from cygrad._core.graph.node import _set_grad_enabled, is_grad_enabled
+from cygrad._core.graph.rules import record_rule
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import index_argument, normalized_dim
+from cygrad._core.operands import strided as _strided
+from cygrad._core.operands.operands import checked_out
 from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
 
 functions: dict[str, Callable[..., Any]] = {}

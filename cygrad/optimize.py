@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cygrad._core.interop import from_array
+from cygrad._core.operands.arrays import from_array
 from cygrad.autograd import enable_grad, grad
 from cygrad.pytree import tree_flatten
 from cygrad.tensor import Tensor

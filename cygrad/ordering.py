@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cygrad._core.interop import from_array, to_array
-from cygrad._core.rules import record_rule
-from cygrad._core.sizes import normalized_dim
-from cygrad._core.storage import dtype_by_name
-from cygrad._core.tensor import TensorImpl
+from cygrad._core.graph.rules import record_rule
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.memory.storage import dtype_by_name
+from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.limits import promote_types
 from cygrad.operators import checked_tensor, delivered, delivered_pair, named, numpy_names, pair_type, publish
 

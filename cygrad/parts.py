@@ -9,9 +9,9 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from cygrad._core.indexing import check_views
-from cygrad._core.sizes import normalized_dim
-from cygrad._core.tensor import TensorImpl
+from cygrad._core.compute.indexing import check_views
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import normalized_dim
 from cygrad.operators import checked_tensor, publish
 
 

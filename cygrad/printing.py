@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.levels import batched_level, dual_levels, tangent_of
+from cygrad._core.levels.levels import batched_level, dual_levels, tangent_of
 from cygrad.creation import get_default_dtype
 
 if TYPE_CHECKING:

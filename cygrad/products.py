@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from cygrad._core.interop import from_array
-from cygrad._core.operands import common_dtype
-from cygrad._core.rules import record_rule
-from cygrad._core.sizes import normalized_dim
-from cygrad._core.tensor import TensorImpl
-from cygrad._core.windows import broadcast_shape
+from cygrad._core.compute.windows import broadcast_shape
+from cygrad._core.graph.rules import record_rule
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.operands.arrays import from_array
+from cygrad._core.operands.operands import common_dtype
 from cygrad.operators import checked_tensor, delivered, functions, normalized_dims, numpy_names, overwriting, publish, unrecorded
 
 

@@ -22,7 +22,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from cygrad._core.tensor import TensorImpl
+from cygrad._core.graph.tensor import TensorImpl
 
 DEEPEST = 256                       # containers in containers; it also ends a walk through a container that holds itself
 _DICTS = (dict, OrderedDict, defaultdict)

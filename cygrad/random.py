@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.levels import batched_level
+from cygrad._core.levels.levels import batched_level
 from cygrad.creation import from_numpy, int64, resolve_device, size_from_arguments
 from cygrad.sampling import (
     at_random,
@@ -36,7 +36,7 @@ from cygrad.sampling import (
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
-    from cygrad._core.storage import DType
+    from cygrad._core.memory.storage import DType
     from cygrad.device import device as Device
 
     Rng = int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator

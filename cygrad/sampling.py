@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.levels import Level, batched_level, innermost_level
-from cygrad._core.node import is_grad_enabled
+from cygrad._core.graph.node import is_grad_enabled
+from cygrad._core.levels.levels import Level, batched_level, innermost_level
 from cygrad.creation import empty, empty_like, out_tensor
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
-    from cygrad._core.storage import DType
+    from cygrad._core.memory.storage import DType
     from cygrad.device import device as Device
 
     Sample = Callable[[np.random.Generator, np.ndarray], None]

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from cygrad import creation
-from cygrad._core.inplace import check_disjoint, write_in_place
-from cygrad._core.interop import from_array, to_array
-from cygrad._core.operands import scalar_tensor
-from cygrad._core.rules import record_rule
-from cygrad._core.sizes import normalized_dim
-from cygrad._core.tensor import TensorImpl
+from cygrad._core.compute.inplace import check_disjoint, write_in_place
+from cygrad._core.graph.rules import record_rule
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.operands.arrays import from_array, to_array
+from cygrad._core.operands.operands import scalar_tensor
 from cygrad.operators import checked_tensor, delivered, publish
 from cygrad.ops.decompositions import slices_reduced
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from cygrad._core.indexing import array_key
-from cygrad._core.interop import from_array, to_array
-from cygrad._core.rules import record_rule
-from cygrad._core.sizes import normalized_dim
-from cygrad._core.tensor import TensorImpl
-from cygrad._core.windows import broadcast_shape
+from cygrad._core.compute.indexing import array_key
+from cygrad._core.compute.windows import broadcast_shape
+from cygrad._core.graph.rules import record_rule
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.operators import checked_tensor, delivered, functions, publish
 from cygrad.scattering import Plan, check_index, gather, scattering, shape_of, value_for, vector
 

@@ -22,11 +22,11 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
-from cygrad._core.aliases import byte_offset, storage_bytes, storages, strided
-from cygrad._core.interop import from_array
-from cygrad._core.sizes import extent
-from cygrad._core.storage import DType, dtype_by_name
-from cygrad._core.tensor import Size
+from cygrad._core.exchange.aliases import byte_offset, storage_bytes, storages, strided
+from cygrad._core.graph.tensor import Size
+from cygrad._core.memory.sizes import extent
+from cygrad._core.memory.storage import DType, dtype_by_name
+from cygrad._core.operands.arrays import from_array
 from cygrad.copying import compact, refuse_history
 from cygrad.creation import empty_tensor
 from cygrad.device import device as Device

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cygrad._core.tensor import TensorImpl
+from cygrad._core.graph.tensor import TensorImpl
 
 PACKAGE = Path(__file__).parent
 
@@ -58,7 +58,7 @@ def _stubs() -> tuple[dict[str, list[ast.FunctionDef]], dict[str, ast.expr]]:
     """Return the functions and methods that the stubs declare, by name, and the names they give to types."""
     functions: dict[str, list[ast.FunctionDef]] = {}
     types: dict[str, ast.expr] = {}
-    for path in (PACKAGE / "__init__.pyi", PACKAGE / "_core" / "operators.pyi", *sorted((PACKAGE / "_core").glob("*.pyi"))):
+    for path in (PACKAGE / "__init__.pyi", PACKAGE / "_core" / "entry" / "operators.pyi", *sorted((PACKAGE / "_core").glob("*/*.pyi"))):
         tree = ast.parse(path.read_text()) if path.exists() else ast.Module([], [])
         for node in (*tree.body, *(method for kind in tree.body if isinstance(kind, ast.ClassDef) for method in kind.body)):
             if isinstance(node, ast.FunctionDef):

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from cygrad._core.aliases import byte_offset, storage_bytes, strided
-from cygrad._core.levels import batched_level
-from cygrad._core.storage import DType
+from cygrad._core.exchange.aliases import byte_offset, storage_bytes, strided
+from cygrad._core.levels.levels import batched_level
+from cygrad._core.memory.storage import DType
 from cygrad.device import device
 from cygrad.tensor import Tensor
 

@@ -12,19 +12,22 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from cygrad import creation
-from cygrad._core import dlpack, indexing, levels, memory, views, windows
-from cygrad._core import strided as strides
-from cygrad._core.aliases import as_instance
-from cygrad._core.dispatch import ops
-from cygrad._core.formats import MemoryFormat, preserve_format, strided
-from cygrad._core.hooks import RemovableHandle, hook_table, register, register_among, set_hook_table
-from cygrad._core.interop import to_array
-from cygrad._core.node import HookTable, is_grad_enabled
-from cygrad._core.operators import TensorBase
-from cygrad._core.rules import record_rule, set_preparation
-from cygrad._core.storage import DType, dtype_by_name
-from cygrad._core.tensor import set_tensor_type
-from cygrad._core.transforms import make_operator
+from cygrad._core.compute import indexing, views, windows
+from cygrad._core.compute.dispatch import ops
+from cygrad._core.engine.hooks import RemovableHandle, hook_table, register, register_among, set_hook_table
+from cygrad._core.entry.operators import TensorBase
+from cygrad._core.entry.special import make_operator
+from cygrad._core.exchange import dlpack
+from cygrad._core.exchange import replacement as memory
+from cygrad._core.exchange.aliases import as_instance
+from cygrad._core.graph.node import HookTable, is_grad_enabled
+from cygrad._core.graph.rules import record_rule, set_preparation
+from cygrad._core.graph.tensor import set_tensor_type
+from cygrad._core.levels import levels
+from cygrad._core.memory.formats import MemoryFormat, preserve_format, strided
+from cygrad._core.memory.storage import DType, dtype_by_name
+from cygrad._core.operands import strided as strides
+from cygrad._core.operands.arrays import to_array
 from cygrad.device import CPU, resolve_device
 from cygrad.operators import LATE, checked_tensor, functions, in_place_methods
 from cygrad.ops.dtypes import DTYPES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cygrad._core.storage import DType, dtype_by_name, resolve_dtype, set_default_dtype
+from cygrad._core.memory.storage import DType, dtype_by_name, resolve_dtype, set_default_dtype
 from cygrad.copying import construct
 from cygrad.device import resolve_device
 from cygrad.ops.dtypes import DTYPES

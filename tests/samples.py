@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from cygrad._core.levels import special_tensors
-from cygrad._kernels.threads import thread_report
+from cygrad._core.levels.levels import special_tensors
+from cygrad._kernels.system.threads import thread_report
 from cygrad._testing import threads_used
 from cygrad.func import vmap
 from cygrad.ops import ELEMENTWISE, formula

@@ -12,9 +12,9 @@
 #include <stdint.h>
 #include <string.h>
 #include "kernels.h"
-#include "vecmath.h"
-#include "inversemath.h"
-#include "integermath.h"
+#include "mathematics/vecmath.h"
+#include "mathematics/inversemath.h"
+#include "mathematics/integermath.h"
 
 #define CG_UNUSED __attribute__((unused))
 #define CG_LOOP(T, n) _Pragma("omp simd") for (intptr_t i = 0; i < (n); i++)

@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from cygrad._core import derivatives as derivatives  # with all compiled modules, for cygrad.func
-from cygrad._core.engine import run_address, run_backward, run_depth
-from cygrad._core.levels import batched_level, enter_level, exit_level, special_tensors
-from cygrad._core.node import is_grad_enabled as is_grad_enabled
-from cygrad._core.tensor import TensorImpl
+from cygrad._core.engine import derivatives as derivatives  # with all compiled modules, for cygrad.func
+from cygrad._core.engine.backward import run_address, run_backward, run_depth
+from cygrad._core.graph.node import is_grad_enabled as is_grad_enabled
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.levels.levels import batched_level, enter_level, exit_level, special_tensors
 from cygrad._imports import at_first_use as _at_first_use
 from cygrad.autograd.graph import GradientEdge as _GradientEdge
 from cygrad.creation import ones as _ones
@@ -232,6 +232,6 @@ __getattr__, __dir__ = _at_first_use(globals(), {
     **dict.fromkeys(("variable", "Variable"), "cygrad.autograd.variable"),
     "forward_ad": "cygrad.autograd.forward_ad", "profiler": "cygrad.autograd.profiler",
     "profiler_util": "cygrad.autograd.profiler_util", "kineto_available": "cygrad.autograd.profiler",
-    "SavedTensor": "cygrad._core.saved",
+    "SavedTensor": "cygrad._core.graph.saved",
     **dict.fromkeys(("is_multithreading_enabled", "set_multithreading_enabled"), "cygrad.autograd.multithreading"),
 })

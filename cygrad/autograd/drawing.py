@@ -6,8 +6,8 @@ import shutil
 import subprocess
 from typing import Any
 
-from cygrad._core.node import AccumulateGrad, Node
-from cygrad._core.tensor import TensorImpl
+from cygrad._core.graph.node import AccumulateGrad, Node
+from cygrad._core.graph.tensor import TensorImpl
 
 
 class Drawing(str):

@@ -15,8 +15,8 @@ from __future__ import annotations
 import threading
 from typing import Any, NamedTuple
 
-from cygrad._core.levels import batched_level, enter_level, exit_level, set_tangent, tangent_of, without_overlap, without_tangent
-from cygrad._core.tensor import TensorImpl
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.levels.levels import batched_level, enter_level, exit_level, set_tangent, tangent_of, without_overlap, without_tangent
 from cygrad.autograd import tangents as tangents  # the rules that operators name
 from cygrad.autograd.grad_mode import ContextDecorator
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import itertools
 from typing import Any, NamedTuple
 
-from cygrad._core.levels import (
+from cygrad._core.entry.special import over_tensors
+from cygrad._core.levels.levels import (
     batched_level,
     dual_levels,
     enter_level,
@@ -20,7 +21,6 @@ from cygrad._core.levels import (
     without_overlap,
     without_tangent,
 )
-from cygrad._core.transforms import over_tensors
 from cygrad.autograd.forward_ad import is_dual_level
 from cygrad.autograd.function import Function, FunctionCtx
 from cygrad.pytree import broadcast_prefix, tree_flatten, tree_unflatten

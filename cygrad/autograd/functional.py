@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from cygrad._core.derivatives import fresh, reaches_other_leaves
-from cygrad._core.hooks import hooks_registered
-from cygrad._core.levels import enter_level, exit_level, set_tangent, tangent_of
+from cygrad._core.engine.derivatives import fresh, reaches_other_leaves
+from cygrad._core.engine.hooks import hooks_registered
+from cygrad._core.levels.levels import enter_level, exit_level, set_tangent, tangent_of
 from cygrad.autograd import _batched, _differentiated
 from cygrad.autograd import tangents as tangents  # the rules that operators name
 from cygrad.autograd.batches import basis, in_chunks

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet
 
-from cygrad._core.engine import RunContext, run_context, will_run
-from cygrad._core.hooks import RemovableHandle
-from cygrad._core.node import Node
+from cygrad._core.engine.backward import RunContext, run_context, will_run
+from cygrad._core.engine.hooks import RemovableHandle
+from cygrad._core.graph.node import Node
 from cygrad._imports import at_first_use
 from cygrad.tensor import Tensor
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from cygrad._core.operands import set_write_guard
-from cygrad._core.saved import HookPair, disable_hooks
+from cygrad._core.graph.saved import HookPair, disable_hooks
+from cygrad._core.operands.operands import set_write_guard
 from cygrad.creation import from_numpy
 from cygrad.tensor import Tensor
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cygrad._core.derivatives import fresh
-from cygrad._core.levels import tangent_of, tangent_to_write
-from cygrad._core.node import is_grad_enabled
-from cygrad._core.tensor import TensorImpl
-from cygrad._core.transforms import forward_rules, over_tensors, tensors_of
+from cygrad._core.engine.derivatives import fresh
+from cygrad._core.entry.special import forward_rules, over_tensors, tensors_of
+from cygrad._core.graph.node import is_grad_enabled
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.levels.levels import tangent_of, tangent_to_write
 from cygrad.autograd import grad
 from cygrad.autograd.grad_mode import enable_grad, inference_mode_suspended
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from cygrad._core.engine import queue_callback, run_backward
+from cygrad._core.engine.backward import queue_callback, run_backward
 from cygrad.tensor import Tensor
 
 __all__ = ["Variable", "VariableMeta"]

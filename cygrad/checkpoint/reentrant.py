@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from cygrad import random
-from cygrad._core.engine import current_run
+from cygrad._core.engine.backward import current_run
 from cygrad.autograd import Function, backward, enable_grad, no_grad
 from cygrad.tensor import Tensor
 

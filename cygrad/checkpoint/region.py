@@ -19,8 +19,8 @@ from itertools import count
 from typing import Any, NoReturn
 
 from cygrad import random
-from cygrad._core.engine import current_run
-from cygrad._core.saved import SavedTensor, save_for
+from cygrad._core.engine.backward import current_run
+from cygrad._core.graph.saved import SavedTensor, save_for
 from cygrad.autograd import enable_grad, is_grad_enabled
 from cygrad.autograd.saved_tensors import saved_tensors_hooks
 from cygrad.checkpoint.reentrant import CheckpointFunction, replayed_random_numbers

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from cygrad._core.derivatives import reaches_other_leaves, retire
-from cygrad._core.levels import enter_level, exit_level, tangent_of, without_tangent
-from cygrad._core.node import is_grad_enabled
-from cygrad._core.tensor import TensorImpl
+from cygrad._core.engine.derivatives import reaches_other_leaves, retire
+from cygrad._core.graph.node import is_grad_enabled
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.levels.levels import enter_level, exit_level, tangent_of, without_tangent
 from cygrad.autograd import grad as _gradients
 from cygrad.autograd.batches import basis, in_chunks
 from cygrad.autograd.forward_ad import dual

@@ -10,9 +10,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from cygrad._core.derivatives import fresh, reaches_other_leaves, retire, without_history
-from cygrad._core.node import is_grad_enabled
-from cygrad._core.tensor import TensorImpl
+from cygrad._core.engine.derivatives import fresh, reaches_other_leaves, retire, without_history
+from cygrad._core.graph.node import is_grad_enabled
+from cygrad._core.graph.tensor import TensorImpl
 from cygrad.autograd import grad as _gradients
 from cygrad.autograd.batches import basis, in_chunks
 from cygrad.autograd.grad_mode import enable_grad, inference_mode_suspended

@@ -1,6 +1,6 @@
 """Write the generated part of the type stubs: `python -m cygrad.ops.stubs` after a change of a table or of a stub.
 
-`cygrad/__init__.pyi` gets the functions and dtypes of the tables, `cygrad/_core/operators.pyi` all the methods. What
+`cygrad/__init__.pyi` gets the functions and dtypes of the tables, `cygrad/_core/entry/operators.pyi` all the methods. What
 stands above the line that says "From the tables" is written by hand; a name that is declared there is left out below.
 """
 
@@ -13,10 +13,11 @@ from . import ELEMENTWISE, REDUCTIONS, Elementwise
 from .dtypes import DTYPES
 
 PACKAGE = Path(__file__).resolve().parent.parent
-FUNCTIONS, METHODS = PACKAGE / "__init__.pyi", PACKAGE / "_core" / "operators.pyi"
+FUNCTIONS, METHODS = PACKAGE / "__init__.pyi", PACKAGE / "_core" / "entry" / "operators.pyi"
 GENERATED = "# ----- From the tables"            # the line below which everything is written here
 SHARED = "# ----- Functions that are methods too"
-COMPILED = ("indexing", "matmul", "strided", "views", "windows")      # modules of the core whose public functions are methods too
+# Modules of the core whose public functions are methods too.
+COMPILED = ("compute/indexing", "compute/matmul", "operands/strided", "compute/views", "compute/windows")
 NO_METHODS = {"cat"}                            # of those
 KEYWORDS = {"dtype": "_DTypeLike | None", "axis": "_Dims", "keepdims": "_bool | None"}
 WIDTH = 120

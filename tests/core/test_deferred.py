@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from cygrad._kernels.threads import thread_report
+from cygrad._kernels.system.threads import thread_report
 from cygrad._testing import fail_alloc, live_bytes, threads_used, waiting_results
 from cygrad.ops import ELEMENTWISE
 from samples import array_of, operands, same_bits, threads

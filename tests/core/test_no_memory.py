@@ -6,9 +6,9 @@ import pytest
 
 import cygrad as cg
 import public
-from cygrad._core.levels import innermost_level
-from cygrad._core.profiler import current_observer
-from cygrad._core.saved import thread_hooks
+from cygrad._core.graph.saved import thread_hooks
+from cygrad._core.levels.levels import innermost_level
+from cygrad._core.levels.observers import current_observer
 from cygrad._testing import live_bytes
 from cygrad.autograd import anomaly_mode, forward_ad, graph, profiler, saved_tensors
 from cygrad.checkpoint import region

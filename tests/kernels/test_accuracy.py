@@ -17,14 +17,14 @@ from mpmath import mp
 import cygrad as cg
 import samples
 import truth
-from cygrad._kernels.elementwise import available_isas
+from cygrad._kernels.drivers.elementwise import available_isas
 from cygrad.ops import ELEMENTWISE, formula
 from samples import PARAMETERS, array_of
 
 LIMIT = 4
 ROWS = {name: row for name, row in ELEMENTWISE.items() if "f" in row.kinds and row.result == "same"}
 READINGS = [(row, operand) for row in ROWS.values() for operand in (None, *row.partials)]
-KERNELS = Path(__file__).parents[2] / "cygrad" / "_kernels"
+KERNELS = Path(__file__).parents[2] / "cygrad" / "_kernels" / "mathematics"
 
 
 # ----- Bounds -----

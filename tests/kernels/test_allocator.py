@@ -13,7 +13,7 @@ import textwrap
 import pytest
 
 import cygrad
-from cygrad._kernels import allocator
+from cygrad._kernels.system import allocator
 from cygrad._testing import fail_alloc, live_bytes
 
 KIB, MIB = 1024, 1024**2
@@ -139,7 +139,7 @@ def test_limit_refuses_nonsense():
 
 def test_default_limit():
     """At most 2 GiB, and not the whole memory of a small machine."""
-    script = "from cygrad._kernels.allocator import get_cache_limit; print(get_cache_limit())"
+    script = "from cygrad._kernels.system.allocator import get_cache_limit; print(get_cache_limit())"
     printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert 0 < int(printed.stdout) <= 2 * 1024**3
 
@@ -200,7 +200,7 @@ def test_full_address_space_empties_the_cache_first():
     run("""
         import resource
         import cygrad
-        from cygrad._kernels import allocator
+        from cygrad._kernels.system import allocator
         mib = 1024 ** 2
         allocator.set_cache_limit(1024 * mib)
         x = cygrad.empty(200 * mib // 4)
@@ -226,7 +226,7 @@ def test_freed_memory_does_not_pile_up(limit):
     """Large blocks with small ones between them, all sizes different: what is freed is reused or given back."""
     run(f"""
         import cygrad
-        from cygrad._kernels import allocator
+        from cygrad._kernels.system import allocator
         allocator.set_cache_limit({limit})
         def resident():
             with open("/proc/self/statm") as statm:

@@ -10,7 +10,7 @@ import pytest
 
 import cygrad
 from cygrad import config
-from cygrad._kernels import allocator, machine
+from cygrad._kernels.system import allocator, machine
 
 MIB, GIB = 1024**2, 1024**3
 

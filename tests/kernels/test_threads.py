@@ -13,7 +13,7 @@ import textwrap
 import pytest
 
 import cygrad
-from cygrad._kernels import threads
+from cygrad._kernels.system import threads
 from cygrad._testing import threads_used
 
 pytestmark = pytest.mark.skipif(not threads.thread_report()["openmp"], reason="built without OpenMP")
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not threads.thread_report()["openmp"], reason="b
 PRELUDE = """
 import os, sys, threading
 import cygrad
-from cygrad._kernels import threads
+from cygrad._kernels.system import threads
 from cygrad._testing import threads_used
 
 x = cygrad.ones(1 << 18)
@@ -221,7 +221,7 @@ def test_import_starts_no_thread_and_sets_nothing():
             return len(os.listdir("/proc/self/task")), handlers, dict(os.environ), numpy.geterr()
         before = state()
         import cygrad
-        from cygrad._kernels.threads import denormal_mode
+        from cygrad._kernels.system.threads import denormal_mode
         assert state() == before, (before, state())
         assert not any(denormal_mode().values())
     """

@@ -14,7 +14,7 @@ import pytest
 
 import cygrad as cg
 import samples
-from cygrad._kernels.elementwise import available_isas
+from cygrad._kernels.drivers.elementwise import available_isas
 from cygrad.ops.elementwise import ELEMENTWISE
 from cygrad.ops.formula import VECTOR_FUNCTIONS
 from truth import DTYPES, TRUE, distance

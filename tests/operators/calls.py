@@ -8,8 +8,8 @@ import pytest
 
 import cygrad as cg
 import samples
-from cygrad._core.aliases import byte_offset, storage_bytes
-from cygrad._core.sizes import extent
+from cygrad._core.exchange.aliases import byte_offset, storage_bytes
+from cygrad._core.memory.sizes import extent
 
 
 def callables(owner):

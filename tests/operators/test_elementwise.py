@@ -13,8 +13,8 @@ import pytest
 
 import cygrad as cg
 import samples
-from cygrad._core.dispatch import ops
-from cygrad._kernels.elementwise import available_isas, isa
+from cygrad._core.compute.dispatch import ops
+from cygrad._kernels.drivers.elementwise import available_isas, isa
 from cygrad.ops import ELEMENTWISE, formula
 from samples import BROADCASTS, DTYPES, FLOATS, KINDS, LAYOUTS, PARAMETERS, SHAPES, WRITABLE, array_of, same_bits
 

@@ -12,7 +12,7 @@ import pytest
 
 import cygrad as cg
 import samples
-from cygrad._kernels.elementwise import available_isas
+from cygrad._kernels.drivers.elementwise import available_isas
 from cygrad.autograd import grad, gradcheck, gradgradcheck
 from cygrad.ops import REDUCTIONS
 from samples import DTYPES, FLOATS, KINDS, LAYOUTS, WRITABLE, array_of, same_bits

@@ -127,7 +127,8 @@ def test_tangents_of_rows(name, shapes, dtype):
     row = ELEMENTWISE[name]
     arrays = samples.operands(row, dtype, shapes)
     masks = [cg.tensor(array) for array in arrays if array.dtype == bool]
-    check_tangents(lambda *x: cg._core.dispatch.ops[name](*masks, *x), [cg.tensor(array) for array in arrays if array.dtype != bool])
+    operands = [cg.tensor(array) for array in arrays if array.dtype != bool]
+    check_tangents(lambda *x: cg._core.compute.dispatch.ops[name](*masks, *x), operands)
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
@@ -139,10 +140,10 @@ def test_batches_of_rows(name):
         arrays = samples.operands(row, dtype, shapes)
         batches = [cg.tensor(array) for array in arrays]
         dims = dims[:len(batches)]
-        got = vmap(lambda *x: cg._core.dispatch.ops[name](*x), in_dims=dims)(*batches)
+        got = vmap(lambda *x: cg._core.compute.dispatch.ops[name](*x), in_dims=dims)(*batches)
         for k in range(3):
             example = [x if d is None else x.select(d, k) for x, d in zip(batches, dims, strict=True)]
-            assert samples.same_bits(array_of(got[k]), array_of(cg._core.dispatch.ops[name](*example)))
+            assert samples.same_bits(array_of(got[k]), array_of(cg._core.compute.dispatch.ops[name](*example)))
 
 
 # ----- Together -----

@@ -87,7 +87,7 @@ def test_compiler_and_flags_are_respected(checkout, tmp_path):
 
 # ----- Archives -----
 def test_the_source_archive_is_complete_and_holds_nothing_generated(checkout, tmp_path):
-    for built in ("_core/tensor.c", "_core/tensor.o", "_native.so", "_kernels/generated/loops.h"):
+    for built in ("_core/graph/tensor.c", "_core/graph/tensor.o", "_native.so", "_kernels/generated/loops.h"):
         path = checkout / "cygrad" / built
         path.parent.mkdir(exist_ok=True)
         path.touch()

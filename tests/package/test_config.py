@@ -9,8 +9,8 @@ import sys
 import pytest
 
 import cygrad
-from cygrad._kernels.elementwise import available_isas
-from cygrad._kernels.threads import thread_report
+from cygrad._kernels.drivers.elementwise import available_isas
+from cygrad._kernels.system.threads import thread_report
 
 LEVELS = available_isas()
 LINES = ["Python", "compiler", "instruction set", "threads", "OpenMP", "BLAS", "memory", "denormals"]

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import cygrad as cg
-from cygrad._core.profiler import current_observer
+from cygrad._core.levels.observers import current_observer
 from cygrad.autograd import Function, profiler
 from cygrad.autograd.profiler import emit_itt, emit_nvtx, load_nvprof, profile, record_function
 

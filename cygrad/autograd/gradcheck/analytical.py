@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cygrad._core.node import Node
+from cygrad._core.graph.node import Node
 from cygrad.autograd import grad
 from cygrad.autograd.function import FunctionCtx
 from cygrad.autograd.gradcheck import GradcheckError

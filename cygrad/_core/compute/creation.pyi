@@ -1,0 +1,13 @@
+"""Types of the compiled module."""
+
+from collections.abc import Sequence
+
+from cygrad._core.entry.operators import _Number
+from cygrad._core.memory.formats import MemoryFormat
+from cygrad._core.memory.storage import _DTypeLike
+from cygrad.tensor import Tensor
+
+def empty_tensor(sizes: int | Sequence[int], dtype: _DTypeLike, like: Tensor | None = None,
+                 memory_format: MemoryFormat | None = None) -> Tensor: ...
+def fill_value(tensor: Tensor, value: _Number) -> Tensor: ...
+def arange_into(tensor: Tensor, start: _Number, step: _Number) -> Tensor: ...

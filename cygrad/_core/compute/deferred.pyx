@@ -1,0 +1,219 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Results that are not computed yet (see deferred.pxd for the contract)."""
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport intptr_t
+from libc.string cimport memcmp, memcpy
+
+from cygrad._core.graph.tensor cimport CONTIGUOUS, SAVED, TensorImpl, empty_like
+from cygrad._core.memory.storage cimport Storage, set_deferred
+from cygrad._core.operands.operands cimport Value
+from cygrad._kernels.drivers.elementwise cimport cg_itemsize
+from cygrad._kernels.drivers.program cimport MAX_SLOTS, MAX_STEPS, Program, Step, add_array, run_program
+from cygrad._kernels.drivers.reduction cimport fold_program
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* object) noexcept
+    unsigned long PyThread_get_thread_ident() noexcept
+
+cdef enum:
+    PARAMS = 3
+    MAX_ARRAYS = 12     # that are read and written side by side
+
+cdef intptr_t smallest = 1 << 17    # elements from which memory counts more than calls
+cdef unsigned long computing = 0    # the thread in Python that used large tensors last
+cdef bint several = False           # there was another one
+cdef Program program
+cdef int arrays                     # slots that are whole arrays
+cdef int folded = -1                # the slot of a result that was folded, and will be computed if it is needed again
+cdef PyObject* owners[MAX_SLOTS]    # the Storage of an array; a reference to one that is read, borrowed from one that waits
+cdef double constants[MAX_SLOTS]    # numbers by slot
+cdef double parameters[MAX_SLOTS][PARAMS]    # of the step whose output a slot is
+
+
+def defer_from(intptr_t count):
+    """Set from how many elements on results may wait, and return what it was; threads before now do not count."""
+    global smallest, computing, several
+    settle()
+    before = smallest
+    smallest, computing, several = count, 0, False
+    return before
+
+
+def waiting_results():
+    """Return how many results wait."""
+    return waiting
+
+
+cdef void note_thread() noexcept:
+    global computing, several
+    cdef unsigned long own = PyThread_get_thread_ident()
+    several = several or computing not in (0, own)
+    computing = own
+
+
+cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* values, TensorImpl first) noexcept:
+    """Say whether operands are dense and of one shape, that of `first` if given, and dtype, and nobody outside can write into them."""
+    cdef TensorImpl tensor
+    cdef int k
+    for k in range(count):
+        if values[k].tensor is NULL:
+            if kernel.blocked or count != 2:
+                return False
+            continue
+        tensor = <TensorImpl>values[k].tensor
+        if first is None:
+            first = tensor
+        if (tensor.count < smallest or not tensor.flags & CONTIGUOUS or tensor.dtype_nr != dtype or tensor.ndim != first.ndim
+                or memcmp(tensor.sizes, first.sizes, first.ndim * sizeof(intptr_t)) != 0
+                or not tensor.storage.padded or tensor.storage.exports):
+            return False
+    if first is None:
+        return False
+    note_thread()
+    return not several
+
+
+cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost):
+    global waiting, arrays
+    cdef TensorImpl result, tensor
+    cdef Step* step
+    cdef int k, slot, known
+    if not may_wait(kernel, dtype, count, values, None):
+        return None
+    tensor = <TensorImpl>(values[0].tensor if values[0].tensor is not NULL else values[1].tensor)
+    result = empty_like(tensor, dtype)
+    # A garbage collection may have run, and with it anything: operands may be in an array's reach now, or have another shape.
+    if not may_wait(kernel, dtype, count, values, result):
+        return None
+    if waiting and (program.dtype != dtype or program.total != tensor.count or program.step_count == MAX_STEPS
+                    or program.slot_count + count + 1 > MAX_SLOTS or arrays + count + 1 > MAX_ARRAYS):
+        settle()
+    if not waiting:
+        program.dtype, program.total, program.cost = dtype, result.count, 0
+    step = &program.steps[program.step_count]
+    step.kernel, step.inputs, step.params = kernel, count, NULL
+    for k in range(count):
+        known = program.slot_count
+        if values[k].tensor is NULL:
+            constants[known] = values[k].number
+            step.slots[k] = add_array(&program, <char*>&constants[known], 0)
+            continue
+        tensor = <TensorImpl>values[k].tensor
+        step.slots[k] = add_array(&program, tensor.data, cg_itemsize[dtype])
+        if step.slots[k] == known:
+            Py_INCREF(tensor.storage)
+            owners[known] = <PyObject*>tensor.storage
+            arrays += 1
+    slot = add_array(&program, result.data, cg_itemsize[dtype])
+    step.slots[count] = slot
+    if params is not NULL:
+        memcpy(parameters[slot], params, sizeof(parameters[0]))
+        step.params = parameters[slot]
+    program.cost = max(program.cost, cost)
+    program.step_count += 1
+    owners[slot] = <PyObject*>result.storage
+    result.storage.waiting = slot + 1
+    arrays += 1
+    waiting += 1
+    return result
+
+
+cdef void needed_steps(Program* compact) noexcept:
+    """Copy the program less the steps whose results nobody will read."""
+    cdef bint needed[MAX_SLOTS]
+    cdef bint kept[MAX_STEPS]
+    cdef const Step* step
+    cdef int k, j
+    compact[0] = program
+    for k in range(program.slot_count):
+        needed[k] = owners[k] is not NULL and (<Storage>owners[k]).waiting == k + 1
+    for k in range(program.step_count - 1, -1, -1):
+        step = &program.steps[k]
+        kept[k] = needed[step.slots[step.inputs]]
+        for j in range(step.inputs):
+            needed[step.slots[j]] = needed[step.slots[j]] or kept[k]
+    compact.step_count = 0
+    for k in range(program.step_count):
+        if kept[k]:
+            compact.steps[compact.step_count] = program.steps[k]
+            compact.step_count += 1
+
+
+cdef bint compute_all() noexcept:
+    cdef Program compact
+    if not waiting:
+        return False
+    needed_steps(&compact)
+    run_program(&compact)
+    clear()
+    return True
+
+
+cdef void clear() noexcept:
+    """Have nothing wait any more."""
+    global waiting, arrays, folded
+    cdef PyObject* read[MAX_SLOTS]
+    cdef int k, count = 0
+    for k in range(program.slot_count):
+        if owners[k] is NULL:
+            continue
+        if (<Storage>owners[k]).waiting == k + 1:
+            (<Storage>owners[k]).waiting = 0
+        else:
+            read[count] = owners[k]
+            count += 1
+        owners[k] = NULL
+    program.slot_count = program.step_count = 0
+    waiting, arrays, folded = 0, 0, -1
+    for k in range(count):      # at last, as this may free memory
+        Py_DECREF(<Storage>read[k])
+
+
+cdef void forget(Storage storage) noexcept:
+    """Take note of the death of a result that waits."""
+    global waiting, arrays
+    cdef int slot = storage.waiting - 1
+    owners[slot] = NULL
+    program.slots[slot].data = NULL
+    waiting -= 1
+    arrays -= 1
+    if waiting == 0:
+        clear()
+
+
+set_deferred(forget, compute_all)
+
+
+cdef bint fold_waiting(const cg_reduction* reduction, TensorImpl x, char* output) except -1:
+    """All other results are computed on the way, x itself only if somebody asks for it later, which temporaries never live to see."""
+    global waiting, folded
+    cdef Program compact
+    cdef int slot = x.storage.waiting - 1, k
+    if (slot < 0 or slot == folded or x.flags & SAVED or Py_REFCNT(<PyObject*>x.storage) > 1      # another has saved or shares it
+            or program.slots[slot].data != x.data or program.total != x.count or program.dtype != x.dtype_nr):
+        return False
+    needed_steps(&compact)
+    if fold_program(reduction, &compact, slot, output):
+        raise MemoryError("no memory for partial results")
+    for k in range(program.slot_count):
+        if k != slot and owners[k] is not NULL and (<Storage>owners[k]).waiting == k + 1:
+            Py_INCREF(<Storage>owners[k])       # it is an array that x may be computed from
+            (<Storage>owners[k]).waiting = 0
+    drop_computed_steps()
+    waiting, folded = 1, slot
+    return True
+
+
+cdef void drop_computed_steps() noexcept:
+    """Drop the steps whose outputs wait no more."""
+    cdef const Step* step
+    cdef int k, output, kept = 0
+    for k in range(program.step_count):
+        step = &program.steps[k]
+        output = step.slots[step.inputs]
+        if owners[output] is not NULL and (<Storage>owners[output]).waiting == 0:
+            continue
+        program.steps[kept] = step[0]
+        kept += 1
+    program.step_count = kept

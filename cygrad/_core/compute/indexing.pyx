@@ -1,0 +1,533 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Indexing: views of parts, look-up and assignment.
+
+Basic indices (int, slice, None, ...) give views; index arrays and masks are looked up by NumPy, which owns that algorithm.
+The functions are the methods of Tensor too: their first argument is the tensor.
+"""
+from cpython.bool cimport PyBool_Check
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from cpython.object cimport PyObject
+from cpython.slice cimport PySlice_AdjustIndices, PySlice_Check, PySlice_Unpack
+from libc.stdint cimport intptr_t
+from libc.string cimport memset
+
+from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place
+from cygrad._core.graph.rules cimport RuleOp, record, record_outputs, rule_op, wanted
+from cygrad._core.graph.tensor cimport CREATED, CREATED_MULTIPLE, TensorImpl, count_change, empty, needs_grad, tensor_type, view_of
+from cygrad._core.memory.sizes cimport integer, multiply_overflows, parse_sizes, sequence_items, sizes_tuple, wrap_dim, written
+from cygrad._core.memory.storage cimport dtypes
+from cygrad._core.operands.arrays cimport array_of, tensor_of_array
+from cygrad._core.operands.operands cimport Value, copy_into, number_tensor, to_value
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
+
+import warnings
+
+import numpy
+
+from cygrad._core.memory.storage import OutOfMemoryError
+
+cdef extern from "Python.h":
+    bint PyIndex_Check(object value)
+    object PyNumber_Index(object value)     # an exact int
+    ctypedef struct PySliceObject:
+        PyObject* start
+        PyObject* stop
+        PyObject* step
+
+
+cdef enum:
+    LONG_ROW = 128      # elements from which a call for each row of a box is worth what it leaves out
+    MOST_VIEWS = 1 << 26    # that one call makes: they take 16 GiB
+
+
+# ----- Indexing -----
+cdef RuleOp SLICE = rule_op("slice"), SELECT = rule_op("select"), INDEX_PUT = rule_op("index_put")
+cdef RuleOp UNBIND = rule_op("unbind"), SPLIT = rule_op("split"), SPLIT_WITH_SIZES = rule_op("split_with_sizes")
+
+
+cdef inline bint is_exact(PyObject* number) noexcept:
+    return <object>number is None or type(<object>number) is int
+
+
+cdef inline bint is_plain(object item) noexcept:
+    """Say whether looking at an item of an index runs no code of the user."""
+    cdef PySliceObject* part = <PySliceObject*><PyObject*>item
+    if PySlice_Check(item):
+        return is_exact(part.start) and is_exact(part.stop) and is_exact(part.step)
+    return (type(item) is int or item is None or item is Ellipsis
+            or type(item) is tensor_type and ((<TensorImpl>item).ndim or cg_kind[(<TensorImpl>item).dtype_nr] != b"i"))
+
+
+cdef object bound(object end):
+    """Return an end of a slice, or its step, as an exact int or None."""
+    if end is None:
+        return None
+    if not PyIndex_Check(end):
+        raise TypeError(f"slice indices must be integers or None or have an __index__ method, not {type(end).__name__}")
+    return PyNumber_Index(end)
+
+
+cdef object plain(object item):
+    """Return an item of an index of which this is true: what selects one place, ints and integer scalars, as an exact int."""
+    if PySlice_Check(item):
+        return slice(bound(item.start), bound(item.stop), bound(item.step))
+    if isinstance(item, TensorImpl):
+        if (<TensorImpl>item).ndim == 0 and cg_kind[(<TensorImpl>item).dtype_nr] == b"i":
+            return array_of(<TensorImpl>item).item()
+        return item
+    if isinstance(item, tuple):
+        return tuple([plain(part) for part in item])
+    if isinstance(item, list):
+        return [plain(part) for part in tuple(item)]
+    if item is None or item is Ellipsis or PyBool_Check(item) or isinstance(item, (numpy.ndarray, numpy.bool_, str, bytes)):
+        return item
+    if PyIndex_Check(item):
+        return PyNumber_Index(item)
+    return numpy.asarray(item) if hasattr(item, "__array__") else item
+
+
+cdef tuple items_of(object key):
+    """Return the indices of the dims: a tuple has one for each, and so has, with a warning, a list that holds more than numbers."""
+    if type(key) is list:
+        from cygrad.ops.batching import is_several_indices
+        if is_several_indices(key):
+            warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed; use x[tuple(seq)] "
+                          "instead of x[seq], or x[tensor(seq)] where it stands for one index.", UserWarning, stacklevel=1)
+            return tuple(key)
+    return tuple(key) if isinstance(key, tuple) else (key,)
+
+
+cdef tuple read_key(object key):
+    """Return an index as a tuple of plain items: before anything of a tensor is read."""
+    cdef tuple items = key if type(key) is tuple else items_of(key)
+    for item in items:
+        if not is_plain(item):
+            return tuple([plain(item) for item in items])
+    return items
+
+
+cdef TensorImpl basic_view(TensorImpl x, tuple key):
+    """Return the view of a basic index, as `read_key` gives it, without recording; None if it holds an index array or a mask."""
+    cdef intptr_t sizes[2 * MAX_DIMS]
+    cdef intptr_t strides[2 * MAX_DIMS]
+    cdef Py_ssize_t index, start, stop, step, length
+    cdef char* data = x.data
+    cdef int d = 0, ndim = 0, consumed = 0, ellipses = 0, overflow = 0, itemsize = cg_itemsize[x.dtype_nr]
+    if len(key) > MAX_DIMS:
+        raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
+    for item in key:
+        if PySlice_Check(item):
+            consumed += 1
+        elif item is Ellipsis:
+            ellipses += 1
+        elif item is not None:
+            if type(item) is not int:
+                return None
+            consumed += 1
+    if consumed and x.ndim == 0:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor." if PySlice_Check(key[0]) else
+                         "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number")
+    if consumed > x.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
+    if ellipses > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    for item in key:
+        if PySlice_Check(item):
+            PySlice_Unpack(item, &start, &stop, &step)
+            if step <= 0:
+                raise ValueError("step must be greater than zero; use flip() for the reverse order")
+            length = PySlice_AdjustIndices(x.sizes[d], &start, &stop, step)
+            if length:
+                data += start * x.strides[d] * itemsize
+            sizes[ndim] = length
+            if multiply_overflows(x.strides[d], step, &strides[ndim]):
+                strides[ndim] = 1       # of at most one element
+            ndim += 1
+            d += 1
+        elif item is None:
+            sizes[ndim], strides[ndim] = 1, 0
+            ndim += 1
+        elif item is Ellipsis:
+            for _ in range(x.ndim - consumed):
+                sizes[ndim], strides[ndim] = x.sizes[d], x.strides[d]
+                ndim += 1
+                d += 1
+        else:
+            index = PyLong_AsLongLongAndOverflow(item, &overflow)
+            if overflow or index < -x.sizes[d] or index >= x.sizes[d]:
+                raise IndexError(f"index {written(item)} is out of bounds for dimension {d} with size {x.sizes[d]}")
+            data += (index + x.sizes[d] if index < 0 else index) * x.strides[d] * itemsize
+            d += 1
+    while d < x.ndim:
+        sizes[ndim], strides[ndim] = x.sizes[d], x.strides[d]
+        ndim += 1
+        d += 1
+    if ndim > MAX_DIMS:
+        raise IndexError(f"tensors have at most {MAX_DIMS} dimensions")
+    return view_of(x, data, ndim, sizes, strides)
+
+
+cdef object numpy_key(object key):
+    """Return an index with tensors replaced by the arrays they hold."""
+    if isinstance(key, tuple):
+        return tuple([numpy_key(item) for item in <tuple>key])
+    if isinstance(key, TensorImpl):
+        if cg_kind[(<TensorImpl>key).dtype_nr] == b"f":
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        # A copy, since backward uses the index again; uint8 is a mask, as in torch.
+        return array_of(key).astype(bool if (<object>key).dtype.name == "uint8" else (<object>key).dtype.name)
+    if isinstance(key, numpy.ndarray):
+        return key.copy()
+    return list(key) if isinstance(key, list) else key
+
+
+cdef object index_error(TensorImpl x, object key, object error):
+    """Say in torch's words what NumPy found wrong with an index."""
+    text = str(error)
+    shape = list(sizes_tuple(x.ndim, x.sizes))
+    if text.startswith("only integers"):
+        wrong = [item for item in (key if isinstance(key, tuple) else (key,))
+                 if not (item is None or item is Ellipsis or isinstance(item, (int, slice, numpy.ndarray, list)))]
+        return IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices"
+                          + (f" (got {type(wrong[0]).__name__})" if wrong else ""))
+    if text.startswith("shape mismatch"):
+        shapes = [list(numpy.shape(item)) for item in key if isinstance(item, (numpy.ndarray, list))]
+        return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {', '.join(map(str, shapes))}")
+    if text.startswith("boolean index"):
+        place = 0
+        for item in key if isinstance(key, tuple) else (key,):
+            mask = numpy.asarray(item) if isinstance(item, (numpy.ndarray, list)) else None
+            if mask is None or mask.dtype != bool:
+                place += item is not None
+                continue
+            for d in range(mask.ndim):
+                if place + d >= len(shape) or mask.shape[d] != shape[place + d]:
+                    return IndexError(f"The shape of the mask {list(mask.shape)} at index {d} does not match the shape of the indexed "
+                                      f"tensor {shape} at index {place + d}")
+            place += mask.ndim
+    return IndexError(text.replace("axis", "dimension").replace("array", "tensor"))
+
+
+def array_key(TensorImpl x not None, key):
+    """Return an index with copies of the arrays that its tensors hold, and the shape it gives; IndexError where it does not fit x."""
+    lookup = numpy_key(read_key(key))
+    try:
+        return lookup, array_of(x)[lookup].shape
+    except IndexError as error:
+        raise index_error(x, lookup, error) from None
+
+
+cdef object get_item(TensorImpl x, object key):
+    cdef tuple items = read_key(key)
+    cdef TensorImpl result = basic_view(x, items)
+    if result is not None:
+        if wanted(x, None):
+            record_part(x, result, items)
+        return result
+    lookup = numpy_key(items)
+    try:
+        array = array_of(x)[lookup]
+    except IndexError as error:
+        raise index_error(x, lookup, error) from None
+    result = tensor_of_array(array.copy() if array.base is not None else array)
+    if wanted(x, None):
+        record(rule_op("index"), x, None, result, (sizes_tuple(x.ndim, x.sizes), lookup))
+    return result
+
+
+cdef int set_item(TensorImpl x, object key, object value) except -1:
+    cdef tuple items = read_key(key)
+    cdef TensorImpl source = value if isinstance(value, TensorImpl) else scalar_like(x, value), place
+    cdef bint recorded = cg_kind[x.dtype_nr] == b"f" and wanted(x, source), whole = len(items) == 1 and items[0] is Ellipsis
+    place = x if whole else basic_view(x, items)
+    if recorded and place is not None and not whole and needs_grad(x):
+        record_part(x, place, items)
+    check_in_place(x if place is None else place, recorded)
+    if recorded and source is value:
+        source = as_before(source, x)
+    if place is None:
+        lookup = items = numpy_key(items)
+        try:
+            array_of(x)[lookup] = array_of(source)
+        except IndexError as error:
+            raise index_error(x, lookup, error) from None
+        except ValueError as error:
+            raise RuntimeError(f"shape mismatch: {error}") from None
+    else:
+        # As NumPy and torch: leading dims of size 1 may be dropped from the value.
+        while source.ndim > place.ndim and source.sizes[0] == 1:
+            source = get_item(source, 0)
+        copy_into(place, source)
+    count_change(x if place is None else place)
+    if not recorded:
+        return 0
+    if place is None:
+        return record_in_place(INDEX_PUT, x, source, (items, False, sizes_tuple(source.ndim, source.sizes),
+                                                      dtypes[source.dtype_nr]))
+    return record_copy(place, source) if needs_grad(source) else cut_history(place)
+
+
+cdef int record_part(TensorImpl x, TensorImpl part, tuple items) except -1:
+    """Record a view of a basic index."""
+    last = items[len(items) - 1] if items else None
+    return record(SLICE if PySlice_Check(last) or last is None or last is Ellipsis else SELECT, x, None, part,
+                  (sizes_tuple(x.ndim, x.sizes), items))
+
+
+cdef TensorImpl scalar_like(TensorImpl x, object value):
+    """Return a number or an array as a tensor that can be written into x."""
+    cdef Value read
+    alive = to_value(value, &read)
+    if alive is NotImplemented:
+        if isinstance(value, (list, tuple)):
+            return tensor_of_array(numpy.array(value, dtype=dtypes[x.dtype_nr].name))
+        raise TypeError(f"can't assign a {type(value).__name__} to a cygrad.{dtypes[x.dtype_nr].name} tensor; assign a tensor or a number")
+    if read.tensor is not NULL:
+        return <TensorImpl>read.tensor
+    return number_tensor(&read, x.dtype_nr)
+
+
+cdef void zero_around(char* data, Py_ssize_t size, int ndim, const intptr_t* sizes, const intptr_t* starts, const intptr_t* lengths,
+                      ) noexcept nogil:
+    """Zero dense memory of `size` bytes except for a box, which is all of it in dims from `ndim` on."""
+    cdef Py_ssize_t k, inner = size // sizes[0], start = starts[0], end = starts[0] + lengths[0]
+    memset(data, 0, start * inner)
+    memset(data + end * inner, 0, (sizes[0] - end) * inner)
+    if ndim > 1:
+        for k in range(start, end):
+            zero_around(data + k * inner, inner, ndim - 1, sizes + 1, starts + 1, lengths + 1)
+
+
+cdef void zero_outside(TensorImpl whole, TensorImpl part) noexcept:
+    """Zero new memory where a view of it is not; all of it where that is as quick."""
+    cdef intptr_t starts[MAX_DIMS]
+    cdef Py_ssize_t itemsize = cg_itemsize[whole.dtype_nr], offset = (part.data - whole.data) // itemsize
+    cdef int d, ndim = 0
+    cdef bint is_box = part.ndim == whole.ndim and 2 * part.count > whole.count
+    for d in range(whole.ndim if is_box else 0):
+        is_box = is_box and part.strides[d] == whole.strides[d]
+        starts[d] = offset // whole.strides[d]
+        offset -= starts[d] * whole.strides[d]
+        if part.sizes[d] < whole.sizes[d]:
+            ndim = d + 1
+    if is_box and ndim and whole.sizes[ndim - 1] * whole.strides[ndim - 1] >= LONG_ROW:
+        zero_around(whole.data, whole.count * itemsize, ndim, whole.sizes, starts, part.sizes)
+    elif not is_box or ndim:
+        memset(whole.data, 0, whole.count * itemsize)
+
+
+def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
+    """Return zeros of a shape with `input` at an index, summed there where the index repeats; the transpose of indexing."""
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef int ndim = parse_sizes(shape, sizes)
+    cdef TensorImpl result = empty(input.dtype_nr, ndim, sizes), part
+    key = read_key(key)
+    if accumulate:
+        memset(result.data, 0, result.count * cg_itemsize[result.dtype_nr])
+        numpy.add.at(array_of(result), numpy_key(key), array_of(input))
+    else:
+        part = basic_view(result, key)
+        zero_outside(result, part)
+        copy_into(part, input)
+    if wanted(input, None):
+        record(rule_op("scatter_key"), input, None, result, (key,))
+    return result
+
+
+def _with_zeros_at(TensorImpl input not None, key):
+    """Return a copy with zeros at an index."""
+    cdef TensorImpl result = (<object>input).clone()
+    set_item(result, key, 0)
+    return result
+
+
+def copy_(TensorImpl self not None, other, non_blocking=False):
+    """Copy the elements of `other`, broadcast and converted, into this tensor.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2).copy_(cygrad.tensor([1, 2]))
+    tensor([1., 2.])
+    """
+    set_item(self, Ellipsis, other)
+    return self
+
+
+def fill_(TensorImpl self not None, value):
+    """Set all elements to a number (or a 0-d tensor).
+
+    >>> import cygrad
+    >>> cygrad.zeros(2).fill_(3)
+    tensor([3., 3.])
+    """
+    if isinstance(value, TensorImpl) and (<TensorImpl>value).ndim:
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {(<TensorImpl>value).ndim} dimensions.")
+    set_item(self, Ellipsis, value)
+    return self
+
+
+def zero_(TensorImpl self not None):
+    """Set all elements to 0.
+
+    >>> import cygrad
+    >>> cygrad.ones(2).zero_()
+    tensor([0., 0.])
+    """
+    check_in_place(self, False)
+    copy_into(self, scalar_like(self, 0))
+    count_change(self)
+    if wanted(self, None):
+        cut_history(self, True)
+    return self
+
+
+# ----- Parts along a dim -----
+def narrow(TensorImpl input not None, dim, start, length):
+    """Return the view of `length` elements from `start` on along a dim; `start` is an int, or a 0-d tensor of one.
+
+    >>> import cygrad
+    >>> cygrad.arange(5).narrow(0, 1, 3)
+    tensor([1, 2, 3])
+    """
+    if isinstance(start, TensorImpl) and ((<TensorImpl>start).ndim or cg_kind[(<TensorImpl>start).dtype_nr] != b"i"):
+        raise RuntimeError("start must be an 0-dim integral Tensor, or an int; the one given has dtype "
+                           f"{start.dtype} and {(<TensorImpl>start).ndim} dims")
+    cdef intptr_t along = integer(dim, "dim"), first = integer(start, "start"), count = integer(length, "length")
+    cdef int d = wrap_dim(along, input.ndim)
+    if input.ndim == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if count < 0:
+        raise RuntimeError(f"narrow(): length must be non-negative, got {count}.")
+    if first < -input.sizes[d] or first > input.sizes[d]:
+        raise IndexError(f"start out of range (expected to be in range of [{-input.sizes[d]}, {input.sizes[d]}], but got {first})")
+    first += input.sizes[d] if first < 0 else 0
+    if count > input.sizes[d] - first:
+        raise RuntimeError(f"start ({first}) + length ({count}) exceeds dimension size ({input.sizes[d]}).")
+    return get_item(input, (slice(None),) * d + (slice(first, first + count),))
+
+
+def select(TensorImpl input not None, dim, index):
+    """Return the view at one index of a dim, which is dropped.
+
+    >>> import cygrad
+    >>> cygrad.arange(6).reshape(2, 3).select(1, 2)
+    tensor([2, 5])
+    """
+    cdef intptr_t along = integer(dim, "dim"), place = integer(index, "index")
+    if input.ndim == 0:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    cdef int d = wrap_dim(along, input.ndim)
+    if place < -input.sizes[d] or place >= input.sizes[d]:
+        raise IndexError(f"select(): index {place} out of range for tensor of size {list(sizes_tuple(input.ndim, input.sizes))} at "
+                         f"dimension {along}")
+    return get_item(input, (slice(None),) * d + (place,))
+
+
+cpdef int check_views(count) except -1:
+    """Refuse a number of views that only a tensor which repeats its elements has, or a senseless argument asks for."""
+    if count > MOST_VIEWS:
+        raise OutOfMemoryError(f"{count} views at once do not fit into memory: at most {MOST_VIEWS} are made; use larger parts")
+    return 0
+
+
+cdef tuple several_views(TensorImpl x, RuleOp op, list views, tuple params):
+    """Record views that were made at once: none of them may be changed in place, since each knows the others."""
+    cdef TensorImpl view
+    if not views:
+        return ()
+    if wanted(x, None):
+        record_outputs(op, x, views, params)
+    for view in views:
+        if not view.flags & CREATED:
+            view.flags |= CREATED_MULTIPLE
+    return tuple(views)
+
+
+def unbind(TensorImpl input not None, dim=0):
+    """Return the views at each index of a dim.
+
+    >>> import cygrad
+    >>> cygrad.arange(2).unbind()
+    (tensor(0), tensor(1))
+    """
+    cdef intptr_t along = integer(dim, "dim")
+    if input.ndim == 0:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    cdef int d = wrap_dim(along, input.ndim)
+    cdef tuple before = (slice(None),) * d
+    cdef list shape = list(sizes_tuple(input.ndim, input.sizes))
+    check_views(input.sizes[d])
+    shape[d] = 1
+    return several_views(input, UNBIND, [basic_view(input, before + (index,)) for index in range(input.sizes[d])], (shape, d))
+
+
+cdef tuple split_at(TensorImpl x, RuleOp op, list sections, int d):
+    """Return the views of consecutive parts along a dim."""
+    cdef tuple before = (slice(None),) * d
+    cdef list views = [], shapes = []
+    cdef Py_ssize_t start = 0
+    for section in sections:
+        views.append(basic_view(x, before + (slice(start, start + section),)))
+        shapes.append((<object>views[len(views) - 1]).shape)
+        start += section
+    return several_views(x, op, views, (shapes, d))
+
+
+def split(TensorImpl input not None, split_size_or_sections=None, dim=0, *, split_size=None):
+    """Return views of parts along a dim: of one size (the last may be smaller), or of the sizes listed.
+
+    >>> import cygrad
+    >>> cygrad.arange(5).split(2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    split_size_or_sections = split_size if split_size_or_sections is None else split_size_or_sections
+    if isinstance(split_size_or_sections, (tuple, list)):
+        return split_with_sizes(input, split_size_or_sections, dim)
+    cdef intptr_t part = integer(split_size_or_sections, "split_size_or_sections"), along = integer(dim, "dim")
+    if input.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    cdef int d = wrap_dim(along, input.ndim)
+    cdef intptr_t size = input.sizes[d]
+    if part == 0 and size:
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}")
+    if part < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={part}")
+    check_views((size - 1) // max(part, 1) + 1)
+    return split_at(input, SPLIT, [min(part, size - first) for first in range(0, size, max(part, 1))] or [0], d)
+
+
+def split_with_sizes(TensorImpl input not None, split_sizes, dim=0):
+    """Return views of consecutive parts of the sizes listed.
+
+    >>> import cygrad
+    >>> cygrad.arange(3).split_with_sizes([1, 2])
+    (tensor([0]), tensor([1, 2]))
+    """
+    cdef list sections = [integer(section, "split_sizes") for section in sequence_items(split_sizes, "split_sizes")]
+    cdef intptr_t along = integer(dim, "dim")
+    if input.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    cdef int d = wrap_dim(along, input.ndim)
+    if sum(sections) != input.sizes[d] or min(sections, default=0) < 0:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.sizes[d]} (input tensor's size at dimension "
+                           f"{d}), but got split_sizes={sections}")
+    return split_at(input, SPLIT_WITH_SIZES, sections, d)
+
+
+def chunk(TensorImpl input not None, chunks, dim=0):
+    """Return at most `chunks` views of parts of equal size along a dim; the last may be smaller.
+
+    >>> import cygrad
+    >>> cygrad.arange(5).chunk(2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    cdef intptr_t count = integer(chunks, "chunks"), along = integer(dim, "dim"), size
+    if input.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if count <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {count}")
+    cdef int d = wrap_dim(along, input.ndim)
+    size = input.sizes[d]
+    if size == 0:
+        check_views(count)
+        return split_at(input, SPLIT_WITH_SIZES, [0] * count, d)
+    return split(input, (size - 1) // count + 1, d)

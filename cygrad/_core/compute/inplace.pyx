@@ -1,0 +1,312 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""In-place changes and history (see inplace.pxd for the contract)."""
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdlib cimport calloc, free
+
+from cygrad._core.graph.node cimport (Node, attach, connect, edge, finish_node_type, grad_mode, gradient_edge, init_node, refresh, set_edge,
+                                      set_regenerate)
+from cygrad._core.graph.rules cimport RuleOp, any_wanted, node_of, node_of_inputs, record_view, rule_op
+from cygrad._core.graph.saved cimport released_error
+from cygrad._core.graph.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
+                                        REQUIRES_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, count_change, is_unique, needs_grad,
+                                        offset_of, shallow_copy, special_active, view_of)
+from cygrad._core.graph.tracking cimport track_reachable
+from cygrad._core.levels.levels cimport is_special
+from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._core.memory.storage cimport dtypes
+from cygrad._core.operands.arrays cimport array_of
+from cygrad._core.operands.operands cimport check_cast, check_writable, copy_into, copy_of, overlaps, same_shape
+from cygrad._core.operands.strided cimport laid_out, lies_within, overlaps_itself, part_of
+
+cdef RuleOp COPY = rule_op("copy"), FILL = rule_op("fill"), ZERO = rule_op("zero")
+
+
+# ----- Checks -----
+cdef object creation_error(TensorImpl view, bint indirect):
+    """Return the error for a change of, or under, a view that autograd cannot follow."""
+    changed = "its base or another view of its base has been" if indirect else "is being"
+    if view.flags & (CREATED_IN_INFERENCE | CREATED_WITHOUT_GRAD) or view.node is None:
+        text = (f"A view was created in inference mode and {changed} modified inplace in normal mode."
+                if view.flags & CREATED_IN_INFERENCE else
+                f"A view was created in no_grad mode and {changed} modified inplace with grad mode enabled.")
+    else:
+        text = f"Output {view.output_nr} of {view.node.name().partition('Backward')[0]} is a view and {changed} modified inplace."
+    if view.flags & CREATED_MULTIPLE:
+        return RuntimeError(text + " This view is the output of a function that returns multiple views. Such functions do not allow the "
+                            "output views to be modified inplace. You should replace the inplace operation by an out-of-place one.")
+    if view.flags & CREATED_BY_FUNCTION:
+        return RuntimeError(text + " This view was created inside a custom Function (or because an input was returned as-is) and the "
+                            "autograd logic to handle view+inplace would override the custom backward associated with the custom "
+                            "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the "
+                            "output of the custom Function.")
+    block = "inference_mode" if view.flags & CREATED_IN_INFERENCE else "no_grad"
+    return RuntimeError(text + " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+                        f"moving both the view and the inplace either both inside the {block} block (if you don't want the inplace to be "
+                        "tracked) or both outside (if you want the inplace to be tracked).")
+
+
+cdef int check_in_place(TensorImpl target, bint recorded) except -1:
+    """Refuse an in-place change that would make a gradient wrong; `recorded`: another operand brings a history."""
+    check_writable(target)
+    if not grad_mode()[0] or not recorded and not needs_grad(target):
+        return 0
+    if target.flags & VIEW:
+        if target.flags & CREATED:
+            raise creation_error(target, False)
+        if target.storage is not target.base.storage:
+            raise RuntimeError("the base of the written-to view was given other memory since (by set_(), resize_() or .data). "
+                               "Please clone() the view before performing the operation.")
+        if needs_grad(target) and target.base.node is None:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation. "
+                               "Change it inside `with cygrad.no_grad():`, or use the out-of-place form.")
+        if (overlaps_itself(target.ndim, target.sizes, target.strides)
+                or overlaps_itself(target.base.ndim, target.base.sizes, target.base.strides)):
+            raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                               "Please clone() the tensor before performing the operation.")
+        if not lies_within(geometry_of(target.base, target)):
+            raise RuntimeError("unsupported operation: the written-to view reaches beyond the tensor that it is a view of. "
+                               "Please clone() the view before performing the operation.")
+        return refresh(target)
+    if needs_grad(target) and target.node is None:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation. "
+                           "Change it inside `with cygrad.no_grad():`, or use the out-of-place form.")
+    return 0
+
+
+# ----- History -----
+cdef tuple geometry_of(TensorImpl base, TensorImpl view):
+    """Return sizes and strides of a base, then those of a view and its offset from the base's first element."""
+    return (sizes_tuple(base.ndim, base.sizes), sizes_tuple(base.ndim, base.strides), sizes_tuple(view.ndim, view.sizes),
+            sizes_tuple(view.ndim, view.strides), offset_of(view) - offset_of(base))
+
+
+cdef int regenerate(TensorImpl view) except -1:
+    """Give a view the node of its place in a base that was changed since the view's node was made."""
+    if view.flags & CREATED:
+        raise creation_error(view, True)
+    record_view(view.base, view, geometry_of(view.base, view))
+    return 0
+
+
+set_regenerate(regenerate)
+
+
+cdef int rebase(TensorImpl target, Node node, int view_edge=0, int output_nr=0) except -1:
+    """Make a node, whose edge `view_edge` is the target's history so far, the history of a target changed in place."""
+    cdef TensorImpl base = target.base
+    cdef CopySlices slices
+    cdef int k, edge_nr = 0
+    if target.flags & VIEW:
+        slices = CopySlices.__new__(CopySlices)
+        slices.op, slices.params, slices.view_edge = node, geometry_of(base, target), view_edge
+        for k in range(node.edges):
+            if k == view_edge:
+                connect(slices, k, base)
+            else:
+                set_edge(slices, k, edge(node, k, &edge_nr), edge_nr)
+        init_node(slices, 1)
+        if node.flags or target.flags & TENSOR_TRACKED or base.flags & TENSOR_TRACKED:
+            track_reachable(slices)
+        attach(base, slices, 0)
+        record_view(base, target, slices.params)
+    else:
+        attach(target, node, output_nr)
+    # A node that saved the target, or a view of its memory, may be an ancestor now: a cycle.
+    if target.flags & SAVED or base is not None and base.flags & SAVED:
+        track_reachable(node)
+    return 0
+
+
+cdef int record_in_place(RuleOp op, TensorImpl target, TensorImpl source, tuple params) except -1:
+    """Record a structural operator that has written `source` (None: a constant) into a target."""
+    return rebase(target, node_of(op, target, source, target, params, 1))
+
+
+cdef int take_history(TensorImpl copy, TensorImpl tensor) except -1:
+    """Let a copy stand for a tensor as it is now; for a leaf, its accumulator."""
+    copy.node = gradient_edge(tensor, &copy.output_nr)
+    if copy.node is not None:
+        copy.flags |= REQUIRES_GRAD
+    return 0
+
+
+cdef TensorImpl as_before(TensorImpl operand, TensorImpl target):
+    """Return what stands for an operand while a target is changed: a view of the same memory takes its node from the changed base."""
+    cdef TensorImpl now
+    if not operand.flags & VIEW or operand.storage is not target.storage or not needs_grad(operand):
+        return operand
+    now = shallow_copy(operand)
+    take_history(now, operand)
+    return now
+
+
+# ----- Operators without a kernel that writes in place -----
+def check_result(TensorImpl target not None, TensorImpl result not None):
+    """Refuse to write a result into a target of another shape, or of a lower kind."""
+    if not same_shape(result, target):
+        raise RuntimeError(f"output with shape {list(sizes_tuple(target.ndim, target.sizes))} doesn't match the broadcast shape "
+                           f"{list(sizes_tuple(result.ndim, result.sizes))}")
+    check_cast(result.dtype_nr, target.dtype_nr)
+
+
+def apply_in_place(function, TensorImpl target not None, *arguments, **keywords):
+    """Compute `function(target, ...)` and write the result into the target, which takes on its history."""
+    cdef TensorImpl before, result
+    cdef int k
+    check_in_place(target, False)
+    if special_active and is_special(target):
+        result = <TensorImpl?>function((<object>target).clone(), *arguments, **keywords)
+        check_result(target, result)
+        return (<object>target).copy_(result)
+    before = copy_of(target, target.dtype_nr)
+    take_history(before, target)
+    result = <TensorImpl?>function(before, *arguments, **keywords)
+    check_result(target, result)
+    if result.node is not None:
+        check_in_place(target, True)
+    copy_into(target, result)
+    count_change(target)
+    if result.node is None or not grad_mode()[0]:
+        return target
+    k = edge_to(result.node, target)
+    if result.output_nr == 0 and result.node.outputs == 1 and result.dtype_nr == target.dtype_nr and (k >= 0 or not target.flags & VIEW):
+        rebase(target, result.node, k)
+    else:
+        record_copy(target, result)
+    return target
+
+
+def check_disjoint(TensorImpl target not None, tuple others):
+    """Refuse operands that share memory with the tensor to be written to; a 0-d one has been read before it can change."""
+    cdef TensorImpl other
+    for other in others:
+        if other is not None and other.ndim and (overlaps(target, other) or target.data == other.data and target.count and other.count):
+            raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                               "memory location. Please clone() the tensor before performing the operation.")
+
+
+def write_in_place(str name, tuple inputs not None, tuple params, write):
+    """Let `write` change the array of the first input, and record that under the rule `name`; its other inputs may be None."""
+    cdef RuleOp op = rule_op(name)
+    cdef TensorImpl target = inputs[0], before
+    cdef bint recorded = any_wanted(inputs)
+    check_in_place(target, any_wanted(inputs[1:]))
+    if recorded and op.reads_input(0):
+        before = copy_of(target, target.dtype_nr)
+        take_history(before, target)
+        inputs = (before,) + inputs[1:]
+    write(array_of(target))
+    count_change(target)
+    if recorded:
+        rebase(target, node_of_inputs(op, inputs, target, params, 1))
+    return target
+
+
+cdef int edge_to(Node node, TensorImpl target) except -2:
+    """Return which edge of a node is the history of a target so far; -1: none."""
+    cdef int k, output_nr
+    for k in range(node.edges):
+        if edge(node, k, &output_nr) is target.node and output_nr == target.output_nr:
+            return k
+    return -1
+
+
+cdef int record_copy(TensorImpl target, TensorImpl source) except -1:
+    """Record that a tensor was copied into a target."""
+    return record_in_place(COPY, target, source, (sizes_tuple(source.ndim, source.sizes), dtypes[source.dtype_nr]))
+
+
+cdef int cut_history(TensorImpl target, bint zero=False) except -1:
+    """Record that a target was overwritten with what has no gradient."""
+    return record_in_place(ZERO if zero else FILL, target, None, ())
+
+
+# ----- Outputs of user functions -----
+def check_dirty(TensorImpl tensor not None):
+    """Refuse an input that a user function has changed in place although autograd could not follow."""
+    if needs_grad(tensor) and tensor.node is None and not tensor.flags & VIEW:
+        raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+    check_in_place(tensor, True)
+
+
+def record_dirty(TensorImpl tensor not None, Node node not None, int edge_nr, int output_nr):
+    """Make a user function's node, whose edge `edge_nr` is the tensor's history so far, the history of an input it has changed."""
+    if tensor.flags & VIEW and node.outputs > 1:
+        raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more "
+                           "than one Tensor: clone() the input before, or make two Functions, of which one changes it and returns it.")
+    rebase(tensor, node, edge_nr, output_nr)
+
+
+def view_as_itself(TensorImpl tensor not None):
+    """Return a view of all of a tensor, so that a user function may return an input as it is."""
+    return view_of(tensor, tensor.data, tensor.ndim, tensor.sizes, tensor.strides)
+
+
+def guard_view(TensorImpl view not None, bint several):
+    """Forbid changing a view in place that a user function has returned: that would go around its backward."""
+    view.flags = (view.flags & ~<unsigned>CREATED) | (CREATED_MULTIPLE if several else CREATED_BY_FUNCTION)
+
+
+# ----- Gradient -----
+cdef class CopySlices(Node):
+    cdef str node_name(self):
+        return "CopySlices"
+
+    cdef void release(self):
+        # The operator's node may be part of the graph by itself, where its result was saved: it is not ours to release.
+        self.op = None
+
+    cdef TensorImpl put(self, TensorImpl g, TensorImpl part, PyObject** whole):
+        """Return the gradient of the base: g with the view's part replaced."""
+        if part is None:
+            part = (<object>g).new_zeros(self.params[2])
+        if whole[0] is NULL:
+            return (<object>g)._put_view(part, self.params)
+        copy_into(part_of(<TensorImpl>whole[0], self.params), part)
+        return <TensorImpl>whole[0]
+
+    cdef int apply(self, PyObject** grads, PyObject** results) except -1:
+        cdef Node node
+        cdef TensorImpl g, laid = None, part
+        cdef PyObject* whole = NULL
+        cdef PyObject* place
+        cdef PyObject** parts
+        cdef bint own
+        cdef int k
+        if self.op is None:
+            raise released_error()
+        if grads[0] is NULL:
+            return 0
+        node = <Node>self.op
+        own = is_unique(grads[0])
+        g = <TensorImpl>grads[0]
+        if grad_mode()[0] or special_active and is_special(g):
+            part = (<object>g)._gather_view(self.params)
+        else:
+            # A gradient that nobody else holds is changed where it is: many slices of one base cost as many slices, not bases.
+            laid = g if own and sizes_tuple(g.ndim, g.strides) == self.params[1] else laid_out(g, self.params)
+            whole = <PyObject*>laid
+            part = copy_of(part_of(laid, self.params), laid.dtype_nr)
+        parts = <PyObject**>calloc(node.edges, sizeof(PyObject*))
+        if parts is NULL:
+            raise MemoryError()
+        try:
+            place = <PyObject*>part
+            node.apply(&place, parts)
+            for k in range(node.edges):
+                if k == self.view_edge:
+                    part = self.put(g, <TensorImpl>parts[k] if parts[k] is not NULL else None, &whole)
+                    Py_INCREF(part)
+                    results[k] = <PyObject*>part
+                else:
+                    results[k] = parts[k]
+                    parts[k] = NULL
+        finally:
+            for k in range(node.edges):
+                Py_XDECREF(parts[k])
+            free(parts)
+        return 0
+
+
+finish_node_type(CopySlices)

@@ -1,0 +1,259 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Matrix products by NumPy's own inner loop, hence by its BLAS: no GIL, batches, any strides.
+
+The loop sets floating-point status flags and leaves them; its output must not overlap an input, so it is always new.
+Bits may depend on BLAS's own threads (OpenBLAS: from n = 300).
+"""
+cimport numpy
+from cpython.object cimport PyObject
+from libc.stdint cimport intptr_t
+
+from cygrad._core.compute.deferred cimport settle
+from cygrad._core.compute.views cimport reshape_to
+from cygrad._core.graph.rules cimport record, rule_op, wanted
+from cygrad._core.graph.tensor cimport TensorImpl, empty, stand_alone, view_of
+from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._core.memory.storage cimport dtypes
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
+
+import numpy
+
+from cygrad._core.operands.operands import checked_out, common_dtype
+from cygrad._core.operands.arrays import foreign_operand
+
+numpy.import_umath()
+
+cdef extern from "numpy/ufuncobject.h":
+    # Declared here since NumPy 2.5's own declaration has no `types`: Cython would read Python's attribute of that name.
+    ctypedef struct UfuncFields "PyUFuncObject":
+        int ntypes
+        void** functions
+        void** data
+        char* types
+
+cdef enum:
+    RELEASE_GIL = 1 << 16   # multiplications from which other threads may run meanwhile
+
+ctypedef void (*matmul_loop)(char** arguments, const intptr_t* dims, const intptr_t* strides, void* data) noexcept nogil
+
+
+cdef matmul_loop[8] loops
+cdef (void*)[8] loop_data
+
+
+cdef void find_loops():
+    """Look up the loop of each dtype in the ufunc's public table of types."""
+    cdef UfuncFields* ufunc = <UfuncFields*><PyObject*>numpy.matmul
+    cdef int k, number
+    for number in range(len(dtypes)):
+        code = numpy.dtype(dtypes[number].name).num
+        for k in range(ufunc.ntypes):
+            if ufunc.types[3 * k] == code and ufunc.types[3 * k + 1] == code and ufunc.types[3 * k + 2] == code:
+                loops[number], loop_data[number] = <matmul_loop>ufunc.functions[k], ufunc.data[k]
+                break
+
+
+find_loops()
+
+
+cdef tuple factors(str name, str second, object a, object b, bint promotes=False):
+    """Return two arguments as tensors. Those of unlike dtypes are refused later; beside a NumPy array they promote, as everywhere."""
+    cdef list tensors = []
+    for argument, value in ("input", a), (second, b):
+        if isinstance(value, numpy.ndarray):
+            value, promotes = foreign_operand(value), True
+        elif not isinstance(value, TensorImpl):
+            raise TypeError(f"{name}(): argument '{argument}' must be Tensor, not {type(value).__name__}")
+        tensors.append(value)
+    if promotes:
+        dtype = common_dtype(*tensors)
+        tensors = [tensor.to(dtype) for tensor in tensors]
+    return tuple(tensors)
+
+
+def promoted_factors(a, b):
+    """Return tensors or arrays as tensors of their common dtype, as NumPy's own `matmul` has it."""
+    return factors("matmul", "other", a, b, True)
+
+
+cdef object shape_error(TensorImpl a, TensorImpl b):
+    return RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, sizes_tuple(a.ndim, a.sizes)))} and "
+                        f"{'x'.join(map(str, sizes_tuple(b.ndim, b.sizes)))}): the last size of the first must equal the last but one of "
+                        "the second, and batch sizes must broadcast")
+
+
+cdef TensorImpl product(TensorImpl a, TensorImpl b):
+    """Multiply (batches of) matrices without recording."""
+    cdef intptr_t shape[MAX_DIMS]
+    cdef intptr_t dims[4]
+    cdef intptr_t strides[9]
+    cdef intptr_t index[MAX_DIMS]
+    cdef char* arguments[3]
+    cdef char* advanced[3]      # the loop moves the pointers it is given
+    cdef TensorImpl out
+    cdef int size = cg_itemsize[a.dtype_nr], ndim = max(a.ndim, b.ndim), batch = ndim - 2, d, k, place
+    cdef intptr_t n = a.sizes[a.ndim - 2], m = b.sizes[b.ndim - 1], inner = a.sizes[a.ndim - 1], left, right
+    cdef intptr_t steps[3][MAX_DIMS]
+    cdef matmul_loop loop = loops[a.dtype_nr]
+    if a.dtype_nr != b.dtype_nr:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {dtypes[a.dtype_nr].name} != {dtypes[b.dtype_nr].name}; "
+                           "convert one with .to(dtype)")
+    if inner != b.sizes[b.ndim - 2]:
+        raise shape_error(a, b)
+    for d in range(batch):
+        left = a.sizes[d - (ndim - a.ndim)] if d >= ndim - a.ndim else 1
+        right = b.sizes[d - (ndim - b.ndim)] if d >= ndim - b.ndim else 1
+        if left != right and left != 1 and right != 1:
+            raise RuntimeError(f"The size of tensor a ({left}) must match the size of tensor b ({right}) at non-singleton dimension {d}: "
+                               "batch sizes must be equal or 1")
+        shape[d] = right if left == 1 else left
+        index[d] = 0
+        steps[0][d] = 0 if left == 1 else a.strides[d - (ndim - a.ndim)] * size
+        steps[1][d] = 0 if right == 1 else b.strides[d - (ndim - b.ndim)] * size
+    shape[batch], shape[batch + 1] = n, m
+    out = empty(a.dtype_nr, ndim, shape)
+    if out.count == 0:
+        return out
+    for d in range(batch):
+        steps[2][d] = out.strides[d] * size
+    settle()
+    arguments[0], arguments[1], arguments[2] = a.data, b.data, out.data
+    dims[0] = shape[batch - 1] if batch else 1
+    dims[1], dims[2], dims[3] = n, inner, m
+    for k in range(3):
+        strides[k] = steps[k][batch - 1] if batch else 0
+    strides[3], strides[4] = a.strides[a.ndim - 2] * size, a.strides[a.ndim - 1] * size
+    strides[5], strides[6] = b.strides[b.ndim - 2] * size, b.strides[b.ndim - 1] * size
+    strides[7], strides[8] = out.strides[ndim - 2] * size, out.strides[ndim - 1] * size
+    place = 0
+    _held = a.storage, b.storage     # other threads may give an operand other memory while the GIL is released
+    while place >= 0:
+        advanced[0], advanced[1], advanced[2] = arguments[0], arguments[1], arguments[2]
+        if n * m * inner * dims[0] >= RELEASE_GIL:
+            with nogil:
+                loop(advanced, dims, strides, loop_data[a.dtype_nr])
+        else:
+            loop(advanced, dims, strides, loop_data[a.dtype_nr])
+        place = batch - 2
+        while place >= 0:
+            index[place] += 1
+            for k in range(3):
+                arguments[k] += steps[k][place]
+            if index[place] < shape[place]:
+                break
+            for k in range(3):
+                arguments[k] -= steps[k][place] * shape[place]
+            index[place] = 0
+            place -= 1
+    return out
+
+
+cdef TensorImpl multiply(TensorImpl a, TensorImpl b):
+    """Multiply as matmul does: vectors become matrices, and lose the dim again."""
+    cdef TensorImpl result
+    if a.ndim == 0 or b.ndim == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
+    if a.ndim == 1 and b.ndim == 1:
+        return dot(a, b)
+    if a.ndim == 1:
+        result = multiply((<object>a).unsqueeze(0), b)
+        return (<object>result).squeeze(-2)
+    if a.ndim == 2 and b.ndim == 1 and a.sizes[1] != b.sizes[0]:
+        raise RuntimeError(f"size mismatch, got input ({a.sizes[0]}), mat ({a.sizes[0]}x{a.sizes[1]}), vec ({b.sizes[0]})")
+    if b.ndim == 1:
+        return (<object>multiply(a, (<object>b).unsqueeze(1))).squeeze(-1)
+    result = product(a, b)
+    if wanted(a, b):
+        record(rule_op("matmul"), a, b, result, (sizes_tuple(a.ndim, a.sizes), sizes_tuple(b.ndim, b.sizes)))
+    return result
+
+
+def matmul(input, other, *, out=None):
+    """Return the matrix product; vectors, matrices and batches that broadcast, as NumPy's `@`.
+
+    RuntimeError where the shapes do not fit or the dtypes of tensors differ; beside a NumPy array they promote.
+
+    >>> import cygrad
+    >>> cygrad.eye(2) @ cygrad.tensor([1., 2.])
+    tensor([1., 2.])
+    """
+    cdef TensorImpl result
+    if isinstance(input, TensorImpl) and isinstance(other, TensorImpl):     # one check for operators and calls
+        result = multiply(<TensorImpl>input, <TensorImpl>other)
+    else:
+        input, other = factors("matmul", "other", input, other)
+        result = multiply(<TensorImpl>input, <TensorImpl>other)
+    return result if out is None else checked_out(out, result)
+
+
+cdef object with_dims(str name, int dims_a, int dims_b, object a, object b, object out):
+    """Multiply tensors of exactly these numbers of dims."""
+    cdef TensorImpl left, right, result
+    left, right = factors(name, "vec" if dims_b == 1 else "mat2", a, b)
+    kinds = {1: "vector", 2: "matrix", 3: "3D tensor"}
+    first, second = {"mm": ("self", "mat2"), "bmm": ("batch1", "batch2")}.get(name, ("", ""))
+    if name == "mv" and (left.ndim != 2 or right.ndim != 1):
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {left.ndim}, {right.ndim}")
+    for argument, tensor, dims in ((first, left, dims_a), (second, right, dims_b)):
+        if (<TensorImpl>tensor).ndim != dims:
+            raise RuntimeError(f"{argument} must be a {kinds[dims]}: {name}() got a {(<TensorImpl>tensor).ndim}D tensor; "
+                               "matmul() takes any")
+    result = multiply(left, right)
+    return result if out is None else checked_out(out, result)
+
+
+def mm(input, mat2, *, out=None):
+    """Return the product of two matrices.
+
+    >>> import cygrad
+    >>> cygrad.mm(cygrad.eye(2), cygrad.ones(2, 1)).shape
+    cygrad.Size([2, 1])
+    """
+    return with_dims("mm", 2, 2, input, mat2, out)
+
+
+def bmm(input, mat2, *, out=None):
+    """Return the products of two batches of matrices.
+
+    >>> import cygrad
+    >>> cygrad.bmm(cygrad.ones(3, 2, 4), cygrad.ones(3, 4, 1)).shape
+    cygrad.Size([3, 2, 1])
+    """
+    return with_dims("bmm", 3, 3, input, mat2, out)
+
+
+def mv(input, vec, *, out=None):
+    """Return the product of a matrix and a vector.
+
+    >>> import cygrad
+    >>> cygrad.mv(cygrad.eye(2), cygrad.ones(2))
+    tensor([1., 1.])
+    """
+    return with_dims("mv", 2, 1, input, vec, out)
+
+
+def dot(input, tensor, *, out=None):
+    """Return the inner product of two vectors of one size.
+
+    >>> import cygrad
+    >>> cygrad.dot(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
+    tensor(11.)
+    """
+    cdef TensorImpl a, b, result
+    a, b = factors("dot", "tensor", input, tensor)
+    cdef intptr_t row[2]
+    cdef intptr_t column[2]
+    if a.ndim != 1 or b.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
+    if a.sizes[0] != b.sizes[0]:
+        raise RuntimeError(f"inconsistent tensor size, expected tensor [{a.sizes[0]}] and src [{b.sizes[0]}] to have the same number of "
+                           f"elements, but got {a.sizes[0]} and {b.sizes[0]} elements respectively")
+    row[0], row[1], column[0], column[1] = 1, a.sizes[0], b.sizes[0], 1
+    cdef intptr_t[2] row_strides = [a.sizes[0] * a.strides[0], a.strides[0]]
+    cdef intptr_t[2] column_strides = [b.strides[0], 1]
+    result = product(view_of(a, a.data, 2, row, row_strides), view_of(b, b.data, 2, column, column_strides))
+    result = reshape_to(result, 0, row, "view", False)
+    stand_alone(result)
+    if wanted(a, b):
+        record(rule_op("dot"), a, b, result, ())
+    return result if out is None else checked_out(out, result)

@@ -1,0 +1,207 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Reductions, running folds and the places of extrema: from arguments to the driver and the graph."""
+cimport cython
+from libc.math cimport isnan
+from libc.stdint cimport intptr_t
+from libc.string cimport memset
+
+from cygrad._core.compute.deferred cimport fold_waiting, settle
+from cygrad._core.graph.rules cimport RuleOp, record, wanted
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, shallow_copy, stand_alone
+from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
+from cygrad._core.memory.storage cimport dtype_number, dtypes
+from cygrad._core.operands.operands cimport check_cast, check_out, fill_operand, is_dense, write_out
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_kind
+from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find, reduction, run, run_small, scan
+
+from cygrad.ops import REDUCTIONS
+
+cdef enum:
+    RELEASE_GIL = 1 << 15
+
+
+@cython.final
+cdef class ReductionOp:
+    """A reduction of the table, ready to be called."""
+    cdef readonly str name
+    cdef readonly object row
+    cdef const cg_reduction* kernel
+    cdef RuleOp rule
+    cdef object decide_nan      # what a result is that came out as NaN
+    cdef bint floats_only, takes_dim, takes_count, needs_elements, accumulates, truth, reads_nan
+
+    def __cinit__(self, row):
+        self.row, self.name, self.kernel = row, row.name, reduction(row.name)
+        self.floats_only, self.needs_elements, self.decide_nan = row.kinds == "f", not row.empty, row.nan
+        self.accumulates, self.truth, self.reads_nan = row.result == "widest", row.result == "truth", "isnan" in row.step
+        from cygrad._core.graph.rules import rules
+        self.rule = rules.get(row.name)
+
+    def __repr__(self):
+        return f"<cygrad reduction {self.name}>"
+
+
+ops = {name: ReductionOp(row) for name, row in REDUCTIONS.items()}
+
+
+cdef int fill_mask(tuple dims, int ndim, char* mask) except -1:
+    """Mark the dims to fold: None means all of them."""
+    cdef int d
+    if dims is None:
+        memset(mask, 1, ndim)
+        return 0
+    for d in range(max(ndim, 1)):
+        mask[d] = False
+    for item in dims:
+        d = wrap_dim(item, ndim)
+        if mask[d]:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+        mask[d] = ndim > 0
+    return 0
+
+
+cdef tuple params_of(RuleOp rule, TensorImpl x, tuple dims, intptr_t count):
+    """Collect what the rule of a reduction asks for."""
+    cdef dict known = {"shape": sizes_tuple(x.ndim, x.sizes), "count": count, "dim": dims}
+    return tuple([known[name] for name in rule.params])
+
+
+cdef bint holds_nan(TensorImpl x) noexcept nogil:
+    """Say whether there is a NaN among dense elements."""
+    cdef intptr_t i
+    for i in range(x.count):
+        if x.dtype_nr == CG_FLOAT32 and isnan((<float*> x.data)[i]) or x.dtype_nr == CG_FLOAT64 and isnan((<double*> x.data)[i]):
+            return True
+    return False
+
+
+cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint keepdim, object dtype, TensorImpl out):
+    cdef char mask[MAX_DIMS]    # set for the dims there are
+    cdef intptr_t shape[MAX_DIMS]
+    cdef intptr_t count = 1
+    cdef int d, ndim = 0, failed, out_dtype
+    cdef Operand operand
+    cdef TensorImpl result, kept
+    cdef bint recorded
+    cdef bint single = type(dim) is int
+    cdef tuple dims = None if dim is None or single else read_dims(dim) or None
+    if out is not None:
+        check_out(out, op.rule is not None and wanted(x, None))
+        if dtype is None and op.accumulates and out.dtype_nr != op.kernel.out_dtype[x.dtype_nr]:
+            dtype = dtypes[out.dtype_nr]        # as torch: who gives an out says what to compute in
+    if dtype is not None and dtype_number(dtype) != x.dtype_nr:
+        if op.reads_nan and cg_kind[x.dtype_nr] == b"f":
+            check_cast(x.dtype_nr, dtype_number(dtype))     # converted, a NaN is a number
+        x = (<object>x).to(dtype)
+    if op.floats_only and cg_kind[x.dtype_nr] != b"f":
+        raise RuntimeError(f"{op.row.refusal} Got: {dtypes[x.dtype_nr].name}; convert it first, or give dtype=")
+    # The common case first: all of a few elements.
+    if (x.flags & CONTIGUOUS and 0 < x.count <= BLOCK and not keepdim and dtype is None and out is None
+            and (dims is None and not single or single and x.ndim == 1 and (dim == 0 or dim == -1))):
+        result = empty(op.kernel.out_dtype[x.dtype_nr], 0, NULL)
+        settle()
+        run_small(op.kernel, x.dtype_nr, x.data, x.count, result.data)
+        if op.decide_nan is not None and holds_nan(result):
+            result = op.decide_nan((<object>x).detach(), result, None, False)
+        if op.rule is not None and wanted(x, None):
+            record(op.rule, x, None, result, params_of(op.rule, x, (dim,) if single else dims, x.count))
+        return result
+    if single:
+        dims = (integer(dim, "dim"),)
+    fill_mask(dims, x.ndim, mask)
+    if op.needs_elements and x.count == 0 and dims is None:
+        raise RuntimeError(f"{op.name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+                           "the 'dim' argument.")
+    for d in range(x.ndim):
+        if mask[d]:
+            count *= x.sizes[d]
+            if op.needs_elements and x.sizes[d] == 0:
+                raise IndexError(f"{op.name}(): Expected reduction dim {d} to have non-zero size.")
+        if not mask[d] or keepdim:
+            shape[ndim] = 1 if mask[d] else x.sizes[d]
+            ndim += 1
+    recorded = op.rule is not None and wanted(x, None)
+    out_dtype = CG_BOOL if op.truth and out is not None else op.kernel.out_dtype[x.dtype_nr]
+    result = empty(out_dtype, ndim, shape)
+    if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1:
+        settle()
+        run_small(op.kernel, x.dtype_nr, x.data, count, result.data)
+        failed = 0
+    elif count == x.count and is_dense(x) and fold_waiting(op.kernel, x, result.data):
+        failed = 0
+    elif x.count >= RELEASE_GIL:
+        kept = shallow_copy(x)      # other threads may give the tensor other memory meanwhile
+        fill_operand(&operand, kept, kept.dtype_nr, kept.ndim, kept.sizes)
+        with nogil:
+            failed = run(op.kernel, &operand, kept.ndim, kept.sizes, mask, result.data)
+    else:
+        fill_operand(&operand, x, x.dtype_nr, x.ndim, x.sizes)
+        failed = run(op.kernel, &operand, x.ndim, x.sizes, mask, result.data)
+    if failed:
+        raise MemoryError(f"{op.name}(): no memory for partial results")
+    if op.decide_nan is not None and holds_nan(result):
+        result = op.decide_nan((<object>x).detach(), result, dims, keepdim)
+    if dtype is not None:
+        result = (<object>result).to(dtype)
+    if out is not None:
+        return write_out(out, result, recorded)
+    if recorded:
+        record(op.rule, x, None, result, params_of(op.rule, x, dims, count))
+    return result
+
+
+cdef TensorImpl tensor_argument(str name, object value):
+    if not isinstance(value, TensorImpl):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(value).__name__}")
+    return value
+
+
+def make_reduction(ReductionOp op not None):
+    """Return the function, which is the method too, of a reduction."""
+
+    def function(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
+        if axis is not None and dim is not None or keepdims is not None and keepdim:
+            raise TypeError(f"{op.name}() got both 'dim' and 'axis', or both 'keepdim' and 'keepdims': they mean the same")
+        return reduce_tensor(op, tensor_argument(op.name, input), axis if dim is None else dim,
+                             keepdim if keepdims is None else keepdims, dtype, out)
+
+    return function
+
+
+def cumulate(str name, TensorImpl input not None, dim, bint reverse=False):
+    """Return the running fold along a dim, from the end if `reverse`; not recorded."""
+    cdef ReductionOp op = ops[name]
+    cdef intptr_t along = integer(dim, "dim")
+    cdef TensorImpl x = shallow_copy(input), result
+    cdef Operand source, target
+    cdef int d = wrap_dim(along, x.ndim)
+    result = empty(op.kernel.out_dtype[x.dtype_nr], x.ndim, x.sizes)
+    fill_operand(&source, x, x.dtype_nr, x.ndim, x.sizes)
+    fill_operand(&target, result, result.dtype_nr, x.ndim, x.sizes)
+    with nogil:
+        scan(op.kernel, &source, &target, x.ndim, x.sizes, d, reverse)
+    return result
+
+
+def extremum(str name, TensorImpl input not None, dim, bint keepdim=False, str caller=None):
+    """Return (values, indices) of the first largest or smallest elements along a dim; not recorded."""
+    cdef ReductionOp op = ops[name]
+    cdef intptr_t along = integer(dim, "dim")
+    cdef TensorImpl values, indices, detached = shallow_copy(input)
+    cdef int d = wrap_dim(along, detached.ndim)
+    cdef Operand source, from_values, to_indices
+    if detached.ndim and detached.sizes[d] == 0:
+        raise IndexError(f"{caller or name}(): Expected reduction dim {d} to have non-zero size.")
+    values = reduce_tensor(op, detached, d, True, None, None)
+    indices = empty(CG_INT64, values.ndim, values.sizes)
+    fill_operand(&source, detached, detached.dtype_nr, detached.ndim, detached.sizes)
+    fill_operand(&from_values, values, values.dtype_nr, values.ndim, values.sizes)
+    fill_operand(&to_indices, indices, CG_INT64, values.ndim, values.sizes)
+    with nogil:
+        find(op.kernel, &source, &from_values, &to_indices, detached.ndim, detached.sizes, d)
+    if not keepdim and detached.ndim:
+        shape = tuple((<object>values).shape)[:d] + tuple((<object>values).shape)[d + 1:]
+        values, indices = (<object>values).reshape(shape), (<object>indices).reshape(shape)
+        stand_alone(values)
+        stand_alone(indices)
+    return values, indices

@@ -1,0 +1,10 @@
+"""Sums of gradients: in the buffers of a backward, and in the `.grad` of leaves.
+
+The GIL is the lock of `.grad`: nothing lets it go between reading one and writing it back.
+"""
+from cpython.object cimport PyObject
+
+from cygrad._core.graph.tensor cimport TensorImpl
+
+cdef int check_arrival(TensorImpl variable, TensorImpl grad) except -1
+cdef int collect(PyObject** place, PyObject* grad) except -1

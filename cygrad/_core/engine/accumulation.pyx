@@ -1,0 +1,139 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Sums of gradients (see accumulation.pxd for the contract)."""
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+
+from cygrad._core.compute.dispatch cimport Op, elementwise, map_kernel
+from cygrad._core.engine.hooks cimport refuse_many
+from cygrad._core.graph.node cimport grad_mode, set_accumulate
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, count_change, empty, empty_strided, is_unique
+from cygrad._core.graph.tracking cimport track_reachable
+from cygrad._core.levels.levels cimport Batch, is_special, plain_batch, private_examples
+from cygrad._core.levels.observers cimport special_tensors
+from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._core.memory.storage cimport dtypes
+from cygrad._core.operands.operands cimport Value, check_writable, copy_into, is_dense, same_shape
+
+from cygrad._core.compute.dispatch import ops
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* object)
+
+cdef Op add = ops["add"]
+
+
+cdef TensorImpl sum_of(TensorImpl a, TensorImpl b, TensorImpl target, bint private=False):
+    cdef Value values[2]
+    values[0].tensor, values[1].tensor = <PyObject*>a, <PyObject*>b
+    if target is not None:
+        map_kernel(add.kernel, a.dtype_nr, a.dtype_nr, 0, 2, values, NULL, 0, target, private)
+        count_change(target)
+        return target
+    return elementwise(add, values, NULL, None, False)
+
+
+cdef int add_in_place(TensorImpl total, TensorImpl grad) except -1:
+    """Add to a tensor that users can see."""
+    cdef Value values[2]
+    check_writable(total)
+    if total.base is None and total.storage.padded and Py_REFCNT(<PyObject*>total.storage) == 1:
+        sum_of(total, grad, total)      # the memory is its own
+    else:
+        values[0].tensor, values[1].tensor = <PyObject*>total, <PyObject*>grad
+        elementwise(add, values, NULL, total, True)
+    return 0
+
+
+cdef int collect(PyObject** place, PyObject* grad) except -1:
+    """Add a gradient to a buffer; takes over the reference to it."""
+    cdef TensorImpl result, examples
+    cdef Batch batch
+    cdef PyObject* old = place[0]
+    if old is NULL:
+        place[0] = grad
+        return 0
+    try:
+        if special_tensors() and not grad_mode()[0]:
+            examples, batch = private_examples(old), plain_batch(<TensorImpl>grad)
+            if (examples is not None and batch is not None and batch.level is (<Batch>(<TensorImpl>old).special).level
+                    and same_shape(examples, batch.inner) and examples.dtype_nr == batch.inner.dtype_nr):
+                sum_of(examples, batch.inner, examples, True)
+                return 0
+        if (not grad_mode()[0] and not special_tensors() and same_shape(<TensorImpl>old, <TensorImpl>grad)
+                and (<TensorImpl>old).dtype_nr == (<TensorImpl>grad).dtype_nr):
+            if is_unique(old):
+                sum_of(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>old, True)
+                return 0
+            if is_unique(grad):
+                result = sum_of(<TensorImpl>old, <TensorImpl>grad, <TensorImpl>grad, True)
+            else:
+                result = sum_of(<TensorImpl>old, <TensorImpl>grad, None)
+        else:
+            result = sum_of(<TensorImpl>old, <TensorImpl>grad, None)
+        Py_INCREF(result)
+        place[0] = <PyObject*>result
+        Py_DECREF(<object>old)
+    finally:
+        Py_DECREF(<object>grad)
+    return 0
+
+
+cdef bint has_layout_of(TensorImpl grad, TensorImpl variable) noexcept:
+    cdef int d
+    if grad.flags & variable.flags & CONTIGUOUS:
+        return True
+    for d in range(grad.ndim):
+        if grad.strides[d] != variable.strides[d] and grad.sizes[d] != 1:
+            return False
+    return True
+
+
+cdef TensorImpl laid_out_as(TensorImpl variable, TensorImpl grad):
+    """Return a copy of a gradient with the dtype, and the strides, of a dense parameter; anything else means row-major."""
+    cdef TensorImpl copy = (empty_strided(variable.dtype_nr, variable.ndim, variable.sizes, variable.strides) if is_dense(variable)
+                            else empty(variable.dtype_nr, variable.ndim, variable.sizes))
+    if grad_mode()[0]:
+        return (<object>copy).copy_(grad)
+    copy_into(copy, grad)
+    return copy
+
+
+cdef int check_arrival(TensorImpl variable, TensorImpl grad) except -1:
+    """Refuse a gradient that does not suit its leaf: `.data =` may have given that another shape, a GradientEdge any."""
+    if not same_shape(variable, grad):
+        raise RuntimeError(f"a gradient of shape {list(sizes_tuple(grad.ndim, grad.sizes))} and dtype {dtypes[grad.dtype_nr].name} arrived "
+                           f"at a leaf of shape {list(sizes_tuple(variable.ndim, variable.sizes))} and dtype "
+                           f"{dtypes[variable.dtype_nr].name}")
+    return 0
+
+
+cdef int accumulate(TensorImpl variable, PyObject* arrived) except -1:
+    """Add to `.grad`: in place, or by a new tensor where a graph of the gradient is made."""
+    cdef bint unique = is_unique(arrived)
+    cdef bint create_graph = grad_mode()[0]
+    cdef TensorImpl grad = <TensorImpl>arrived, old, made
+    check_arrival(variable, grad)
+    refuse_many(grad)
+    # A new tensor takes time, in which another thread may be quicker: then again.
+    while True:
+        old = variable.gradient
+        if special_tensors() and (is_special(grad) or old is not None and is_special(old)):
+            made = (<object>grad).clone() if old is None else sum_of(old, grad, None)
+            break
+        if old is not None and not create_graph:
+            return add_in_place(old, grad)
+        if old is not None:
+            made = sum_of(old, grad, None)
+        elif unique and not create_graph and grad.dtype_nr == variable.dtype_nr and has_layout_of(grad, variable):
+            made = grad
+        else:
+            made = laid_out_as(variable, grad)
+        if variable.gradient is old:
+            break
+    variable.gradient = made
+    if made.node is not None:
+        track_reachable(variable)
+    return 0
+
+
+set_accumulate(accumulate)

@@ -1,0 +1,395 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The engine: walks the graph from the newest node to the oldest and hands gradients on.
+
+Iterative; its state is per run (run.pxd), so runs may nest and meet in several threads. Hooks run in torch's order: those on a
+node's gradients, what retains them, the node's before and after it computes; a leaf's after accumulation come before the last.
+Signals are answered between nodes. Needs the GIL.
+"""
+cimport cython
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from cygrad._core.engine.accumulation cimport check_arrival, collect
+from cygrad._core.engine.chains cimport run_chain
+from cygrad._core.engine.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks
+from cygrad._core.engine.run cimport Run, State, find_state, free_run, grads_of, grow, pop_ready, push_ready, state_of, walk
+from cygrad._core.graph.node cimport (ANOMALY_CHECKS_NAN, AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, anomaly_mode, attach, connect,
+                                      edge, gradient_edge, grad_mode, grads_list, init_node, inherit_destructor, leaf_of, note_failure)
+from cygrad._core.graph.tensor cimport TensorImpl, needs_grad
+from cygrad._core.graph.tracking cimport track_reachable
+from cygrad._core.levels.levels cimport all_examples
+from cygrad._core.levels.observers cimport BACKWARD, EVALUATION, begin_node, end_event, profiling_threads
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* object)
+
+cdef extern from *:
+    """
+    static __thread void *cg_run;
+    static void **cg_run_address(void) { return &cg_run; }
+    """
+    void** cg_run_address() noexcept
+
+
+cdef unsigned long long runs = 0    # so far, in all threads
+cdef object interruption = None     # called at each node while set: raises in threads that have to stop
+
+
+def set_interruption(check):
+    """Set what is called at each node of every backward, or None; signals reach the main thread only."""
+    global interruption
+    interruption = check
+
+
+# ----- The run of this thread -----
+cdef class RunContext:
+    """What lasts as long as one backward: callbacks for its end. Hooks use it as a key, weakly."""
+    cdef list callbacks
+    cdef object __weakref__
+
+
+def current_run():
+    """Return the number of the innermost backward that runs in this thread (0: none), and whether all around are for all leaves."""
+    cdef Run* run = <Run*>cg_run_address()[0]
+    if run is NULL:
+        return 0, True
+    return run.number, run.whole != 0
+
+
+def run_address():
+    """Return where this thread's innermost run is, for a run in another thread that it waits for."""
+    return <size_t>cg_run_address()[0]
+
+
+def run_context():
+    """Return the RunContext of the innermost backward that this thread is in, or None."""
+    cdef Run* run = <Run*>cg_run_address()[0]
+    if run is NULL:
+        return None
+    if run.context is NULL:
+        context = RunContext()
+        Py_INCREF(context)
+        run.context = <PyObject*>context
+    return <object>run.context
+
+
+def run_depth():
+    """Return how many backwards this thread's stack holds, one inside the other."""
+    cdef Run* run = <Run*>cg_run_address()[0]
+    return 0 if run is NULL else run.depth
+
+
+def evaluating_node():
+    """Return the node that this thread's innermost backward is at, or None."""
+    cdef Run* run = <Run*>cg_run_address()[0]
+    return None if run is NULL or run.evaluating is NULL else <object>run.evaluating
+
+
+def will_run(Node node not None):
+    """Say whether this thread's innermost backward evaluates a node, or gathers its gradient."""
+    cdef Run* run = <Run*>cg_run_address()[0]
+    cdef Py_ssize_t index = find_state(run, <PyObject*>node) if run is not NULL else -1
+    return index >= 0 and run.states[index].visited and (run.states[index].needed or run.states[index].captured)
+
+
+def queue_callback(callback):
+    """Call a function at the end of the backward that this thread is in; RuntimeError outside of one.
+
+    Callbacks run in the order they came, those that other callbacks queue too, and not after an error.
+    """
+    cdef RunContext context = run_context()
+    if context is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    if context.callbacks is None:
+        context.callbacks = []
+    context.callbacks.append(callback)
+
+
+cdef int run_callbacks(Run* run) except -1:
+    cdef RunContext context
+    if run.context is not NULL:
+        context = <RunContext>run.context
+        for callback in context.callbacks or ():    # finds what is appended meanwhile
+            callback()
+    return 0
+
+
+# ----- Nodes -----
+cdef bint defer(Run* run, Py_ssize_t index) except -1:
+    """Put an accumulation behind all else if its gradient has other readers: they are done then, and it need not copy.
+
+    Not where hooks could see the order.
+    """
+    cdef State* state = &run.states[index]
+    cdef AccumulateGrad node
+    if state.deferred or not (<Node>state.node).flags & NODE_ACCUMULATES or state.single is NULL or Py_REFCNT(state.single) == 1:
+        return False
+    node = <AccumulateGrad>state.node
+    if (node.hooks is not None or leaf_of(node).extra is not None or leaf_of(node).gradient is not None
+            or (<TensorImpl>state.single).base is not None):
+        return False
+    state.deferred, state.priority = True, 0
+    push_ready(run, index)
+    return True
+
+
+cdef int capture(Node node, PyObject** grads, dict captures, list captured) except -1:
+    """Note the gradients that were asked for."""
+    cdef int k
+    if node.flags & NODE_ACCUMULATES and grads[0] is not NULL:
+        check_arrival(leaf_of(node), <TensorImpl>grads[0])
+    for k in range(node.outputs):
+        place = captures.get((<size_t><PyObject*>node, k))
+        if place is not None:
+            captured[place] = <object>grads[k] if grads[k] is not NULL else None
+    return 0
+
+
+cdef int check_nan(Node node, PyObject** results) except -1:
+    """Refuse a gradient that is not a number; in anomaly mode only."""
+    cdef int k, mode = grad_mode()[0]
+    grad_mode()[0] = False
+    try:
+        for k in range(node.edges):
+            if results[k] is not NULL and (<object>all_examples(<TensorImpl>results[k])).isnan().any():
+                raise RuntimeError(f"Function '{(<object>node).name()}' returned nan values in its {k}th output.")
+    finally:
+        grad_mode()[0] = mode
+    return 0
+
+
+cdef inline int compute(Node node, PyObject** grads, PyObject** results) except -1:
+    """Let a node compute."""
+    node.apply(grads, results)
+    if node.flags & NODE_ACCUMULATES:
+        call_accumulated_hooks(<AccumulateGrad>node)
+    return 0
+
+
+cdef int compute_observed(Node node, PyObject** grads, PyObject** results) except -1:
+    """Let a node compute, as an event of a profile."""
+    cdef Py_ssize_t token = begin_node(BACKWARD, node, grads)
+    try:
+        return compute(node, grads, results)
+    finally:
+        end_event(token)
+
+
+cdef bint leads_on(Run* run, Node node) except -1:
+    """Say whether somebody waits for what a node computes: not behind a non-leaf whose `.grad` is all that was asked for."""
+    cdef Py_ssize_t next
+    cdef int k, output_nr
+    for k in range(node.edges):
+        target = edge(node, k, &output_nr)
+        if target is not None:
+            next = find_state(run, <PyObject*>target)
+            if run.states[next].needed or run.states[next].captured:
+                return True
+    return False
+
+
+cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, list captured) except -1:
+    """Run one node and hand its gradients to the next ones."""
+    cdef Node node = <Node>run.states[index].node, target
+    cdef PyObject** grads = grads_of(&run.states[index])
+    cdef PyObject* few[4]
+    cdef PyObject** results = few
+    cdef int k, output_nr, edges = node.edges
+    cdef Py_ssize_t next
+    cdef PyObject* grad
+    cdef bint asked_for, computes, needed = run.states[index].needed, is_captured = run.states[index].captured
+    cdef tuple held = None
+    cdef Hooks hooks = node.hooks
+    if is_captured and needed:      # before the hooks, as torch does where the node runs too
+        capture(node, grads, captures, captured)
+    if hooks is not None or node.flags & NODE_ACCUMULATES:
+        call_tensor_hooks(node, grads)
+    if not needed:
+        capture(node, grads, captures, captured)
+        return 0
+    if edges > 4:
+        results = <PyObject**>calloc(edges, sizeof(PyObject*))
+        if results is NULL:
+            raise MemoryError()
+    else:
+        memset(few, 0, sizeof(few))
+    try:
+        if hooks is not None and hooks.pre is not None:
+            call_prehooks(hooks, grads, node.outputs)
+        if hooks is not None and hooks.post is not None:
+            held = tuple(grads_list(grads, node.outputs))       # which also keeps them from being overwritten
+        computes = run.everything or edges == 0 or leads_on(run, node)
+        if profiling_threads and computes:
+            compute_observed(node, grads, results)
+        elif computes:
+            compute(node, grads, results)
+        if held is not None:
+            call_posthooks(hooks, results, edges, held)
+        for k in range(node.outputs):
+            Py_XDECREF(grads[k])
+            grads[k] = NULL
+        if computes and not keep_graph:
+            node.release()
+        if anomaly_mode & ANOMALY_CHECKS_NAN:
+            check_nan(node, results)
+        for k in range(edges):
+            target = edge(node, k, &output_nr)
+            if target is None:
+                continue
+            next = find_state(run, <PyObject*>target)
+            asked_for = run.states[next].needed or run.states[next].captured
+            if results[k] is not NULL and asked_for:
+                grad = results[k]
+                results[k] = NULL
+                collect(&grads_of(&run.states[next])[output_nr], grad)
+            run.states[next].waiting -= 1
+            if run.states[next].waiting == 0 and asked_for:
+                push_ready(run, next)
+    finally:
+        for k in range(edges):
+            Py_XDECREF(results[k])
+        if results != few:
+            free(results)
+    return 0
+
+
+# ----- Backward -----
+cdef Node node_of(object item, int* output_nr):
+    """Return the node of a tensor or GradientEdge, None where a tensor needs no gradient."""
+    if isinstance(item, TensorImpl):
+        return gradient_edge(item, output_nr)
+    node, number = item[0], item[1]
+    if not isinstance(node, Node):
+        raise RuntimeError(f"GradientEdge's first object must be an autograd.graph.Node but got {type(node).__name__}")
+    output_nr[0] = number
+    return node
+
+
+def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, inputs, bint accumulate_grad, size_t outer=0):
+    """Differentiate `outputs`, weighted with `grads`: into the leaves, or as a list of the gradients of `inputs`.
+
+    Outputs and inputs are tensors or GradientEdges. `inputs` None means all leaves. With `accumulate_grad` gradients go to the
+    `.grad` of the inputs, else they are returned (None where an input was not reached). Weights were checked by the caller.
+    `outer`: the run_address() of a thread that waits for this one, for the run inside it.
+    """
+    cdef Run run
+    cdef Run* before = <Run*>cg_run_address()[0]
+    cdef Node node
+    cdef Py_ssize_t index, event = 0
+    cdef int output_nr, mode = grad_mode()[0]
+    global runs
+    cdef dict captures = {}
+    cdef list captured = [], roots = [], targets = []
+    memset(&run, 0, sizeof(Run))
+    runs += 1
+    run.number, run.everything, run.outer = runs, inputs is None, before if outer == 0 else <Run*>outer
+    run.whole = run.everything and (run.outer is NULL or run.outer.whole)
+    run.depth = 1 if before is NULL else before.depth + 1
+    try:
+        grow(&run)
+        for item in inputs or ():
+            node = node_of(item, &output_nr)
+            if node is None and not (isinstance(item, TensorImpl) and needs_grad(item)):
+                raise RuntimeError("One of the differentiated Tensors does not require grad")
+            targets.append((node, output_nr))
+            captured.append(None)
+            if node is None:        # a view that was made without a history, of a tensor that has one: nothing reaches it
+                continue
+            index = state_of(&run, <PyObject*>node)
+            if accumulate_grad:     # a non-leaf retains its gradient: nothing is captured, but its node's hooks run
+                run.states[index].needed = True
+            else:
+                run.states[index].captured = True
+                captures.setdefault((<size_t><PyObject*>node, output_nr), len(captured) - 1)
+        for item in outputs:
+            node = node_of(item, &output_nr)
+            if node is None:
+                raise RuntimeError(f"element {len(roots)} of tensors does not require grad and does not have a grad_fn")
+            if output_nr < 0 or output_nr >= node.outputs:
+                raise IndexError(f"{node!r} has {node.outputs} outputs, and a GradientEdge names output {output_nr}")
+            roots.append((node, output_nr))
+            index = state_of(&run, <PyObject*>node)
+            if not run.states[index].visited:
+                walk(&run, index)
+        if profiling_threads:
+            event = begin_node(EVALUATION, None, NULL)
+            end_event(begin_node(BACKWARD, None, NULL))
+        for (node, number), value in zip(roots, grads):
+            index = find_state(&run, <PyObject*>node)
+            Py_INCREF(value)
+            collect(&grads_of(&run.states[index])[<int>number], <PyObject*>value)
+        for node in {node for node, _ in roots}:
+            index = find_state(&run, <PyObject*>node)
+            if run.states[index].waiting == 0 and (run.states[index].needed or run.states[index].captured):
+                push_ready(&run, index)
+        end_event(event)
+        grad_mode()[0] = create_graph != 0
+        cg_run_address()[0] = &run
+        while run.ready:
+            index = pop_ready(&run)
+            if defer(&run, index):
+                continue
+            run.evaluating = run.states[index].node
+            PyErr_CheckSignals()
+            if interruption is not None:
+                interruption()
+            if profiling_threads:
+                event = begin_node(EVALUATION, <Node>run.evaluating, NULL)
+            elif run_chain(&run, index, keep_graph):
+                continue
+            run_node(&run, index, keep_graph, captures, captured)
+            if event:
+                end_event(event)
+        run.evaluating = NULL
+        run_callbacks(&run)
+    except BaseException:
+        if anomaly_mode and run.evaluating is not NULL:
+            note_failure(<Node>run.evaluating)
+        raise
+    finally:
+        end_event(event)
+        cg_run_address()[0] = before
+        grad_mode()[0] = mode
+        free_run(&run)
+    for k, (node, number) in enumerate(targets):
+        if node is not None:
+            captured[k] = captured[captures.get((<size_t><PyObject*>node, number), k)]
+    return captured
+
+
+# ----- User functions -----
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+cdef class FunctionNode(Node):
+    """The node of a user Function; the Python layer subclasses it and gives it `_run_backward(*grads)`."""
+
+    cdef int apply(self, PyObject** grads, PyObject** results) except -1:
+        cdef int k
+        parts = self._run_backward(*grads_list(grads, self.outputs))
+        for k in range(self.edges):
+            if parts[k] is not None:
+                Py_INCREF(<TensorImpl?>parts[k])
+                results[k] = <PyObject*>parts[k]
+        return 0
+
+    cdef void release(self):
+        self._release()
+
+    def _connect(self, tuple inputs, tuple outputs):
+        """Make the edges to the input tensors, and this the node of those outputs that are not None."""
+        cdef int k
+        init_node(self, <int>len(outputs))
+        for k in range(<int>len(inputs)):
+            connect(self, k, inputs[k])
+        track_reachable(self)       # it carries objects of the user, so cycles may go through it
+        for k in range(<int>len(outputs)):
+            if outputs[k] is not None:
+                (<TensorImpl?>outputs[k]).node = None
+                attach(outputs[k], self, k)
+
+
+inherit_destructor(FunctionNode)

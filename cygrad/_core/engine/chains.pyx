@@ -1,0 +1,233 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Chains of elementwise nodes (see chains.pxd for the contract)."""
+cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+
+from cygrad._core.compute.deferred cimport settle
+from cygrad._core.compute.dispatch cimport ElementwiseNode, KERNEL, Op
+from cygrad._core.engine.accumulation cimport collect
+from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_ready
+from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_RELEASED, RESULT, Node, anomaly_mode, edge, grad_mode, leaf_of
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty_like, is_unique, special_active
+from cygrad._kernels.drivers.elementwise cimport cg_itemsize
+from cygrad._kernels.drivers.program cimport MAX_SLOTS, MAX_STEPS, Program, Step, add_array, add_block, run_program
+
+cdef enum:
+    SMALLEST = 1 << 17      # elements from which memory counts more than calls
+    MAX_NODES = 12          # a signal is answered between chains
+    SLOTS = RESULT + 2      # that a partial needs at most
+
+
+@cython.final
+cdef class Chain:
+    """A program, while the engine gathers its nodes; slot 0 is the gradient it starts from."""
+    cdef Program program
+    cdef Py_ssize_t nodes[MAX_NODES]        # states
+    cdef int node_count
+    cdef bint own           # nobody else holds the gradient that the chain starts from
+    cdef dict wholes        # by slot: the tensor of an output that leaves
+    cdef list outgoing      # (state, output number, slot) of gradients that leave the chain
+    cdef list skipped       # states that an edge leads to whose gradient nobody asked for
+    cdef list alive         # what the steps read
+
+    cdef bint add_node(self, Run* run, Py_ssize_t index, int slot) except -1:
+        """Add a node and what follows it; False where it does not fit, and nothing is added then."""
+        cdef ElementwiseNode node
+        cdef Node target
+        cdef State* state
+        cdef Op op
+        cdef Py_ssize_t next
+        cdef int k, output_nr, out
+        node = <ElementwiseNode>run.states[index].node
+        if not self.fits(node, self.program.slots[slot].stride == 0):
+            return False
+        op = <Op>node.op
+        self.nodes[self.node_count] = index
+        self.node_count += 1
+        self.program.cost = max(self.program.cost, op.cost)
+        for k in range(op.arity):
+            target = edge(node, k, &output_nr)
+            if target is None:
+                continue
+            next = find_state(run, <PyObject*>target)
+            state = &run.states[next]
+            if not (state.needed or state.captured):
+                self.skipped.append(next)
+                continue
+            out = slot
+            if op.partial_form[k] == KERNEL:
+                out = self.add_step(node, op, k, slot)
+            self.outgoing.append((next, output_nr, out))
+        return True
+
+    cdef bint fits(self, ElementwiseNode node, bint one_number) except -1:
+        """Say whether a node's partials are loops over dense arrays of the chain's length and dtype; its gradient may be one number."""
+        cdef Op op = <Op>node.op
+        cdef TensorImpl saved
+        cdef object kept
+        cdef int k, j, inputs
+        if (node.hooks is not None or node.params is not None or node.flags & (NODE_RELEASED | NODE_PACKED)
+                or node.dtype != self.program.dtype or op.masks or self.node_count == MAX_NODES
+                or self.program.step_count + op.arity > MAX_STEPS or self.program.slot_count + op.arity * SLOTS > MAX_SLOTS):
+            return False
+        for k in range(op.arity):
+            if (node.next0 if k == 0 else node.next1 if k == 1 else node.next2) is None:
+                continue
+            if node.input_dtypes[k] != self.program.dtype:
+                return False
+            if op.partial_form[k] != KERNEL:
+                continue
+            inputs = op.partial_kernel[k].inputs
+            for j in range(RESULT + 1):
+                if not op.partial_reads[k] >> j & 1:
+                    continue
+                kept = node.kept(j)
+                if kept is None:        # a number, which a loop of two inputs takes
+                    if inputs != 2 or op.partial_kernel[k].blocked or one_number:
+                        return False
+                    continue
+                saved = <TensorImpl>kept
+                if (saved.count != self.program.total or saved.dtype_nr != self.program.dtype or not saved.flags & CONTIGUOUS
+                        or not saved.storage.padded):
+                    return False
+            if one_number and (inputs != 2 or op.partial_kernel[k].blocked):
+                return False
+        return True
+
+    cdef int add_step(self, ElementwiseNode node, Op op, int k, int slot) except -1:
+        """Add the loop of a partial and return the slot of its output; RuntimeError if what it reads was changed in place."""
+        cdef Step* step = &self.program.steps[self.program.step_count]
+        cdef TensorImpl saved
+        cdef int j
+        step.kernel, step.inputs, step.slots[0] = op.partial_kernel[k], 1, slot
+        step.params = node.constants if op.params else NULL
+        for j in range(RESULT + 1):
+            if not op.partial_reads[k] >> j & 1:
+                continue
+            saved = node.unpack(j)
+            if saved is None:
+                step.slots[step.inputs] = add_array(&self.program, <char*>&node.scalars[j], 0)
+            else:
+                self.alive.append(saved)
+                self.alive.append(saved.storage)        # other threads may give a tensor other memory meanwhile
+                step.slots[step.inputs] = add_array(&self.program, saved.data, cg_itemsize[self.program.dtype])
+            step.inputs += 1
+        step.slots[step.inputs] = add_block(&self.program)
+        self.program.step_count += 1
+        return step.slots[step.inputs]
+
+    cdef int follow(self, Run* run) except -1:
+        """Add the nodes that would run next, as long as their gradient comes from the chain alone."""
+        cdef Py_ssize_t next
+        cdef State* state
+        cdef int k = 0, slot
+        while k < len(self.outgoing):
+            next, _, slot = self.outgoing[k]
+            state = &run.states[next]
+            # Accumulators run at once, so a node that follows runs before all that is ready but them.
+            if (state.waiting == 1 and state.needed and not state.captured and state.outputs == 1 and state.single is NULL
+                    and isinstance(<object>state.node, ElementwiseNode)
+                    and (run.ready == 0 or run.states[run.heap[0]].priority < state.priority)
+                    and self.precedes(run, k, state) and self.add_node(run, next, slot)):
+                del self.outgoing[k]
+                k = 0
+            else:
+                k += 1
+        return 0
+
+    cdef bint precedes(self, Run* run, int k, State* state) except -1:
+        """Say whether a node would run before the others that the chain's gradients go to, but for leaves without hooks."""
+        cdef Py_ssize_t next
+        cdef Node node
+        cdef int j
+        for j in range(<int>len(self.outgoing)):
+            next = self.outgoing[j][0]
+            node = <Node>run.states[next].node
+            if j == k or run.states[next].priority < state.priority:
+                continue
+            if not node.flags & NODE_ACCUMULATES or node.hooks is not None or leaf_of(node).extra is not None:
+                return False
+        return True
+
+
+cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
+    """Compute a ready node and those that follow it; False where there is no gain, or something could tell the difference."""
+    cdef State* state = &run.states[index]
+    cdef TensorImpl g
+    cdef Chain chain
+    cdef PyObject* part
+    cdef Py_ssize_t next
+    cdef int k, number, slot
+    if (special_active or anomaly_mode or grad_mode()[0] or state.single is NULL or (<TensorImpl>state.single).count < SMALLEST
+            or state.captured or not isinstance(<object>state.node, ElementwiseNode)):
+        return False
+    settle()
+    chain = Chain.__new__(Chain)
+    chain.own = is_unique(state.single)
+    g = <TensorImpl>state.single
+    chain.program.dtype, chain.program.total = g.dtype_nr, g.count
+    chain.wholes, chain.outgoing, chain.skipped, chain.alive = {0: g}, [], [], [g.storage]
+    if not g.flags & CONTIGUOUS and not is_one_number(g) or g.flags & CONTIGUOUS and not g.storage.padded:
+        return False
+    add_array(&chain.program, g.data, cg_itemsize[g.dtype_nr] if g.flags & CONTIGUOUS else 0)
+    if not chain.add_node(run, index, 0):
+        return False
+    chain.follow(run)
+    if chain.program.step_count < 2:
+        return False
+    assign(chain, g)
+    with nogil:
+        run_program(&chain.program)
+    for k in range(chain.node_count):
+        state = &run.states[chain.nodes[k]]
+        if k:
+            state.waiting = 0
+        if not keep_graph:
+            (<Node>state.node).release()
+    for next in chain.skipped:
+        run.states[next].waiting -= 1
+    for next, number, slot in chain.outgoing:
+        part = <PyObject*>chain.wholes[slot]
+        Py_INCREF(<object>part)
+        collect(&grads_of(&run.states[next])[number], part)
+        run.states[next].waiting -= 1
+        if run.states[next].waiting == 0:
+            push_ready(run, next)
+    state = &run.states[index]
+    Py_DECREF(g)
+    state.single = NULL
+    return True
+
+
+cdef bint is_one_number(TensorImpl g) noexcept:
+    """Say whether all elements are the same one, as in the gradient of a sum."""
+    cdef int d
+    for d in range(g.ndim):
+        if g.strides[d] and g.sizes[d] > 1:
+            return False
+    return True
+
+
+cdef int assign(Chain chain, TensorImpl g) except -1:
+    """Give whole arrays to the gradients that leave the chain; the last may take the memory of the gradient the chain starts from."""
+    cdef set leaving = {slot for _, _, slot in chain.outgoing}
+    cdef Program* program = &chain.program
+    cdef Step* step
+    cdef int k, last = -1
+    cdef bint own = chain.own and 0 not in leaving and program.slots[0].stride != 0
+    for k in range(program.step_count):
+        if program.steps[k].slots[0] == 0:
+            last = k
+    for k in range(program.step_count - 1, -1, -1):
+        step = &program.steps[k]
+        slot = step.slots[step.inputs]
+        if slot not in leaving:
+            continue
+        if own and k >= last:
+            own = False
+            chain.wholes[slot] = g
+        else:
+            chain.wholes[slot] = empty_like(g, program.dtype)
+        program.slots[<int>slot].data = (<TensorImpl>chain.wholes[slot]).data
+    return 0

@@ -1,0 +1,70 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Leaves that stand for the arguments of a function while that is differentiated, and what of a graph ends elsewhere."""
+from cpython.object cimport PyObject
+
+from cygrad._core.graph.node cimport NODE_ACCUMULATES, Node, edge, gradient_edge, leaf_of
+from cygrad._core.graph.rules cimport record, rule_op, wanted
+from cygrad._core.graph.tensor cimport BATCHED, FRESH, REQUIRES_GRAD, RETIRED, TensorImpl, inherit_special, shallow_copy, view_of
+from cygrad._core.levels.levels cimport Batch, all_examples, batch_of, leave
+
+
+def fresh(TensorImpl tensor not None):
+    """Return a tensor of the same value that gradients are asked for of: a leaf, or a view where the tensor has a history itself."""
+    cdef TensorImpl result
+    if tensor.flags & BATCHED:
+        return leave(fresh(batch_of(tensor).inner), (<Batch>tensor.special).level)
+    if wanted(tensor, None):
+        result = view_of(tensor, tensor.data, tensor.ndim, tensor.sizes, tensor.strides)
+        record(rule_op("alias"), tensor, None, result, ())
+    else:
+        result = shallow_copy(tensor)
+        result.flags |= REQUIRES_GRAD | FRESH
+    inherit_special(result, tensor)
+    return result
+
+
+def retire(TensorImpl leaf not None):
+    """Note that no other derivative than its own will ask for the gradient of a tensor that `fresh` has made."""
+    leaf = all_examples(leaf)
+    leaf.flags |= RETIRED
+
+
+def without_history(TensorImpl tensor not None):
+    """Return a tensor of the same value and tangents that needs no gradient."""
+    cdef TensorImpl result
+    if tensor.flags & BATCHED:
+        return leave(without_history(batch_of(tensor).inner), (<Batch>tensor.special).level)
+    result = shallow_copy(tensor)
+    inherit_special(result, tensor)
+    return result
+
+
+def reaches_other_leaves(tuple outputs not None, tuple own not None):
+    """Say whether outputs depend on leaves that require a gradient, other than these."""
+    cdef set seen = set(), mine = set()
+    cdef list waiting = []
+    cdef TensorImpl tensor
+    cdef Node node, target
+    cdef int k, output_nr
+    for tensor in own:
+        tensor = all_examples(tensor)
+        mine.add(<size_t><PyObject*>tensor)
+    for tensor in outputs:
+        node = gradient_edge(all_examples(tensor), &output_nr)
+        if node is not None:
+            waiting.append(node)
+    while waiting:
+        node = waiting.pop()
+        if node.flags & NODE_ACCUMULATES:
+            tensor = leaf_of(node)
+            if not tensor.flags & RETIRED and <size_t><PyObject*>tensor not in mine:
+                return True
+            continue
+        if <size_t><PyObject*>node in seen:
+            continue
+        seen.add(<size_t><PyObject*>node)
+        for k in range(node.edges):
+            target = edge(node, k, &output_nr)
+            if target is not None:
+                waiting.append(target)
+    return False

@@ -1,0 +1,14 @@
+"""Hooks: called by the engine on gradients and nodes, in torch's order; what they return is checked before it takes a place.
+
+A table is copied before its hooks are called, so they may remove each other; each gets what the one before it left.
+"""
+from cpython.object cimport PyObject
+
+from cygrad._core.graph.node cimport AccumulateGrad, Hooks, Node
+from cygrad._core.graph.tensor cimport TensorImpl
+
+cdef int call_tensor_hooks(Node node, PyObject** grads) except -1
+cdef int call_prehooks(Hooks hooks, PyObject** grads, int count) except -1
+cdef int call_posthooks(Hooks hooks, PyObject** results, int edges, tuple grads) except -1
+cdef int call_accumulated_hooks(AccumulateGrad node) except -1
+cdef int refuse_many(TensorImpl grad) except -1

@@ -1,0 +1,158 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""State of one backward (see run.pxd for the contract)."""
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+
+from cygrad._core.graph.node cimport Node, edge
+
+
+cdef int grow(Run* run) except -1:
+    cdef Py_ssize_t capacity = max(64, 2 * run.capacity), k
+    cdef State* states = <State*>realloc(run.states, capacity * sizeof(State))
+    cdef Py_ssize_t* table
+    cdef size_t slot
+    if states is NULL:
+        raise MemoryError()
+    run.states, run.capacity = states, capacity
+    table = <Py_ssize_t*>calloc(2 * capacity, sizeof(Py_ssize_t))
+    if table is NULL:
+        raise MemoryError()
+    free(run.table)
+    run.table, run.mask = table, 2 * capacity - 1
+    for k in range(run.count):
+        slot = slot_of(run.mask, run.states[k].node)
+        while table[slot]:
+            slot = (slot + 1) & run.mask
+        table[slot] = k + 1
+    return 0
+
+
+cdef Py_ssize_t state_of(Run* run, PyObject* node) except -1:
+    """Return the index of a node's state, made if there is none."""
+    cdef size_t slot
+    cdef State* state
+    cdef Py_ssize_t index = find_state(run, node)
+    if index >= 0:
+        return index
+    if run.count == run.capacity:
+        grow(run)
+    state = &run.states[run.count]
+    memset(state, 0, sizeof(State))
+    state.node, state.outputs = node, (<Node>node).outputs
+    state.priority = (<Node>node).sequence_nr
+    if state.outputs > 1:
+        state.grads = <PyObject**>calloc(state.outputs, sizeof(PyObject*))
+        if state.grads is NULL:
+            raise MemoryError()
+    slot = slot_of(run.mask, node)
+    while run.table[slot]:
+        slot = (slot + 1) & run.mask
+    run.count += 1
+    run.table[slot] = run.count
+    return run.count - 1
+
+
+cdef void free_run(Run* run) noexcept:
+    cdef Py_ssize_t k
+    cdef int j
+    for k in range(run.count):
+        for j in range(run.states[k].outputs if run.states[k].grads is not NULL else 1):
+            Py_XDECREF(grads_of(&run.states[k])[j])
+        free(run.states[k].grads)
+    Py_XDECREF(run.context)
+    free(run.states)
+    free(run.table)
+    free(run.heap)
+
+
+cdef int push_ready(Run* run, Py_ssize_t index) except -1:
+    cdef Py_ssize_t k = run.ready, parent
+    cdef Py_ssize_t* heap
+    cdef uint64_t mine = run.states[index].priority
+    if run.ready == run.heap_capacity:
+        heap = <Py_ssize_t*>realloc(run.heap, (2 * run.heap_capacity + 64) * sizeof(Py_ssize_t))
+        if heap is NULL:
+            raise MemoryError()
+        run.heap, run.heap_capacity = heap, 2 * run.heap_capacity + 64
+    run.ready += 1
+    while k > 0:
+        parent = (k - 1) // 2
+        if run.states[run.heap[parent]].priority >= mine:
+            break
+        run.heap[k] = run.heap[parent]
+        k = parent
+    run.heap[k] = index
+    return 0
+
+
+cdef Py_ssize_t pop_ready(Run* run) noexcept:
+    cdef Py_ssize_t first = run.heap[0], last, k = 0, child
+    cdef uint64_t mine
+    run.ready -= 1
+    if run.ready == 0:
+        return first
+    last = run.heap[run.ready]
+    mine = run.states[last].priority
+    while True:
+        child = 2 * k + 1
+        if child >= run.ready:
+            break
+        if child + 1 < run.ready and run.states[run.heap[child + 1]].priority > run.states[run.heap[child]].priority:
+            child += 1
+        if run.states[run.heap[child]].priority <= mine:
+            break
+        run.heap[k] = run.heap[child]
+        k = child
+    run.heap[k] = last
+    return first
+
+
+cdef int walk(Run* run, Py_ssize_t root) except -1:
+    """Visit what a root reaches: count the edges into each node and find which nodes lead to what is asked for."""
+    cdef Py_ssize_t* stack = NULL
+    cdef Py_ssize_t* larger
+    cdef Py_ssize_t depth = 1, capacity = 64, index, target_index
+    cdef State* state
+    cdef Node node, target
+    cdef int output_nr
+    stack = <Py_ssize_t*>realloc(NULL, capacity * sizeof(Py_ssize_t))
+    if stack is NULL:
+        raise MemoryError()
+    stack[0] = root
+    run.states[root].visited = True
+    try:
+        while depth:
+            index = stack[depth - 1]
+            state = &run.states[index]
+            node = <Node>state.node
+            if state.next_edge == node.edges:
+                state.needed = state.needed or run.everything
+                depth -= 1
+                if depth and (state.needed or state.captured):
+                    run.states[stack[depth - 1]].needed = True
+                continue
+            target = edge(node, state.next_edge, &output_nr)
+            state.next_edge += 1
+            if target is None:
+                continue
+            target_index = state_of(run, <PyObject*>target)
+            state = &run.states[target_index]
+            state.waiting += 1
+            if state.visited:
+                if state.needed or state.captured:
+                    run.states[index].needed = True
+                continue
+            state.visited = True
+            if depth == capacity:
+                larger = <Py_ssize_t*>realloc(stack, 2 * capacity * sizeof(Py_ssize_t))
+                if larger is NULL:
+                    raise MemoryError()
+                stack, capacity = larger, 2 * capacity
+            stack[depth] = target_index
+            depth += 1
+    finally:
+        free(stack)
+    return 0

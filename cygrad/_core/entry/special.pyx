@@ -1,0 +1,372 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""What operators do with special tensors: batches are unfolded first, then tangents are handed on, level by level.
+
+Elementwise operators come here from `dispatch`, all others are `Operator`s, whose ways with batches and tangents are rows of
+`ops/transforms`. The value at a level of forward mode is computed with that level and all higher ones out of sight (`ceiling`), and so
+is its tangent: what it depends on at lower levels follows by itself.
+"""
+from cpython.object cimport PyObject
+from libc.string cimport memcpy, memset
+
+from cygrad._core.compute.dispatch cimport (IDENTITY, NO_PARTIAL, Op, PARAMS, any_needs_grad, elementwise, in_dtype, map_kernel,
+                                            pack_params, result_dtype, set_special)
+from cygrad._core.graph.node cimport RESULT, grad_mode
+from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty, empty_like, needs_grad, special_active
+from cygrad._core.levels.levels cimport (Batch, Dual, Level, add_tangent, batch_of, ceiling, enter, is_special, leave, plain_batch,
+                                         visible_dual)
+from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, wants_operands
+from cygrad._core.operands.operands cimport Value, number_of
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_itemsize, cg_kind
+
+from cygrad._core.levels.levels import tangent_of
+
+cdef extern from "entry/operator_object.h":
+    int cg_prepare_operators(const int* special_active, bint (*any_special)(PyObject**, Py_ssize_t) except -1,
+                             object (*call_special)(object, object, object),
+                             Py_ssize_t (*begin)(object, PyObject**, Py_ssize_t) except -1,
+                             int (*end)(Py_ssize_t) except -1,
+                             object (*explain)(object, object, object, object)) except -1
+    object cg_new_operator(object function, object name)
+    object cg_function_of "cg_function_of_operator"(object op)
+
+
+# ----- Elementwise operators -----
+cdef TensorImpl special_elementwise(Op op, Value* values, const double* params, TensorImpl target, bint in_place):
+    """Compute an elementwise operator of which an operand or the target is special."""
+    cdef Level level = None, other
+    cdef TensorImpl before
+    cdef Dual dual
+    cdef int k
+    if in_place:
+        before = <TensorImpl>(<object>target).clone()       # what the graph may save
+        values[0].tensor = <PyObject*>before
+        return write_result(target, elementwise(op, values, params, None, False))
+    for k in range(op.arity):
+        if values[k].tensor is not NULL and (<TensorImpl>values[k].tensor).flags & BATCHED:
+            other = batch_of(<TensorImpl>values[k].tensor).level
+            if level is None or other.number > level.number:
+                level = other
+    if target is not None:
+        raise out_error(op.name, batch_of(target).level if target.flags & BATCHED else level)
+    if level is not None:
+        return batched_elementwise(op, values, params, level)
+    for k in range(op.arity):
+        dual = None if values[k].tensor is NULL else visible_dual(<TensorImpl>values[k].tensor)
+        if dual is not None and (level is None or dual.level.number > level.number):
+            level = dual.level
+    return dual_elementwise(op, values, params, level)
+
+
+cdef TensorImpl write_result(TensorImpl target, TensorImpl result):
+    """Write what an operator computed of a special tensor into that."""
+    from cygrad._core.compute.inplace import check_result
+    check_result(target, result)
+    return (<object>target).copy_(result)
+
+
+cdef TensorImpl batched_elementwise(Op op, Value* values, const double* params, Level level):
+    """Compute all examples at once: their dim in front, dims that an example has less than others behind that."""
+    cdef list alive = []
+    cdef TensorImpl tensor
+    cdef int k, ndim = 0, dtype = result_dtype(op, values)
+    for k in range(op.arity):
+        if values[k].tensor is not NULL:
+            ndim = max(ndim, (<TensorImpl>values[k].tensor).ndim)
+    for k in range(op.arity):
+        if values[k].tensor is NULL:
+            continue
+        tensor = <TensorImpl>values[k].tensor
+        if tensor.ndim == 0 and not op.masks >> k & 1:
+            tensor = in_dtype(tensor, dtype)        # the dim of examples would give it a say in the dtype
+            alive.append(tensor)
+            values[k].tensor = <PyObject*>tensor
+        # Tensors that are the same for all examples broadcast.
+        if level.varies(tensor):
+            tensor = enter(tensor, level)
+            if tensor.ndim <= ndim:
+                tensor = (<object>tensor)[(slice(None),) + (None,) * (ndim + 1 - tensor.ndim)]
+            alive.append(tensor)
+            values[k].tensor = <PyObject*>tensor
+    return leave(elementwise(op, values, params, None, False), level)
+
+
+cdef TensorImpl dual_elementwise(Op op, Value* values, const double* params, Level level):
+    """Compute the value, then the sum of each operand's partial times its tangent."""
+    cdef unsigned long long before = ceiling()[0]
+    cdef TensorImpl result, part, tangent = None
+    cdef int k, dtype
+    ceiling()[0] = level.number
+    try:
+        result = elementwise(op, values, params, None, False)
+        if op.differentiable and cg_kind[result.dtype_nr] == b"f":
+            dtype = result_dtype(op, values)
+            for k in range(op.arity):
+                if values[k].tensor is NULL or op.partial_form[k] == NO_PARTIAL or op.masks >> k & 1:
+                    continue
+                part = tangent_of(<TensorImpl>values[k].tensor, level)
+                if part is None:
+                    continue
+                part = in_dtype(part, dtype)
+                if op.partial_form[k] != IDENTITY:
+                    part = partial_product(op, k, part, values, params, dtype, result)
+                tangent = part if tangent is None else <TensorImpl>(<object>tangent + <object>part)
+            if tangent is not None:
+                if (<object>tangent).shape != (<object>result).shape:
+                    tangent = (<object>tangent).expand((<object>result).shape)
+                add_tangent(result, level, tangent)
+    finally:
+        ceiling()[0] = before
+    return result
+
+
+cdef TensorImpl partial_product(Op op, int k, TensorImpl tangent, Value* values, const double* params, int dtype, TensorImpl result):
+    """Return tangent * partial for operand k: by the fused kernel of the backward, or by its formula where that must be differentiable."""
+    cdef int reads = op.partial_reads[k], masks = 0, count = 1, j
+    cdef Value operands[5]
+    cdef double packed[PARAMS]
+    cdef TensorImpl tensor
+    cdef list arguments
+    cdef Batch batch = plain_batch(tangent) if is_special(tangent) else None
+    cdef TensorImpl inner = tangent if batch is None else batch.inner
+    cdef bint by_formula = is_special(inner) or grad_mode()[0] != 0 and (needs_grad(inner) or any_needs_grad(op.arity, values))
+    for j in range(op.arity):
+        if reads >> j & 1 and values[j].tensor is not NULL:
+            tensor = <TensorImpl>values[j].tensor
+            by_formula = by_formula or is_special(tensor) or batch is not None and tensor.ndim > tangent.ndim
+    if reads >> RESULT & 1:
+        by_formula = by_formula or is_special(result) or batch is not None and result.ndim > tangent.ndim
+    if by_formula:
+        arguments = [tangent]
+        for j in range(op.arity):
+            if reads >> j & 1:
+                arguments.append(scalar(&values[j], CG_BOOL if op.masks >> j & 1 else dtype) if values[j].tensor is NULL
+                                 else <TensorImpl>values[j].tensor if op.masks >> j & 1
+                                 else in_dtype(<TensorImpl>values[j].tensor, dtype))
+        if reads >> RESULT & 1:
+            arguments.append(result)
+        for j in range(op.params):
+            arguments.append(params[j])
+        product = op.reading(k)(*arguments)
+        return product if isinstance(product, TensorImpl) else (<object>tangent).new_zeros((<object>result).shape)
+    operands[0].tensor = <PyObject*>inner
+    for j in range(op.arity):
+        if reads >> j & 1:
+            operands[count] = values[j]
+            operands[count].number = 0 if values[j].tensor is not NULL else number_of(&values[j], CG_BOOL if op.masks >> j & 1 else dtype)
+            masks |= (op.masks >> j & 1) << count
+            count += 1
+    if reads >> RESULT & 1:
+        operands[count].tensor = <PyObject*>result
+        count += 1
+    if op.params:
+        pack_params(op, params, dtype, packed)
+    tensor = map_kernel(op.partial_kernel[k], dtype, dtype, masks, count, operands, packed if op.params else NULL, op.cost, None)
+    return tensor if batch is None else leave(tensor, batch.level)
+
+
+cdef TensorImpl scalar(Value* value, int dtype):
+    """Return an operand that is a number as a tensor."""
+    cdef TensorImpl tensor = empty(dtype, 0, NULL)
+    cdef double number = number_of(value, dtype)
+    memcpy(tensor.data, &number, cg_itemsize[dtype])
+    return tensor
+
+
+set_special(special_elementwise)
+
+
+# ----- All other operators -----
+cdef enum:
+    EXPLAINED = 1000                # examples that an error is looked for in
+
+cdef object table = None        # cygrad.ops.transforms, once there is a special tensor
+forward_rules = {}              # by the name that a row gives; forward mode, a layer above, brings them
+
+
+cdef bint any_special(PyObject** arguments, Py_ssize_t count) except -1:
+    """Say whether an argument, or an item of a list or tuple among them, is a special tensor."""
+    cdef Py_ssize_t k
+    cdef object argument, item
+    for k in range(count):
+        argument = <object>arguments[k]
+        if isinstance(argument, TensorImpl):
+            if is_special(<TensorImpl>argument):
+                return True
+        elif isinstance(argument, (tuple, list)):
+            for item in argument:
+                if isinstance(item, TensorImpl) and is_special(<TensorImpl>item):
+                    return True
+    return False
+
+
+cpdef list tensors_of(object arguments):
+    """Return the tensors among arguments and in lists and tuples among them."""
+    cdef list found = []
+    cdef object argument
+    for argument in arguments:
+        if isinstance(argument, TensorImpl):
+            found.append(argument)
+        elif isinstance(argument, (tuple, list)):
+            found.extend([item for item in argument if isinstance(item, TensorImpl)])
+    return found
+
+
+def over_tensors(function, value):
+    """Return a value with a function applied to the tensors in it: itself, or those in a tuple or list, named ones included."""
+    if isinstance(value, TensorImpl):
+        return function(value)
+    if isinstance(value, (tuple, list)):
+        items = [over_tensors(function, item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+cdef object call_special(object op, object arguments, object keywords):
+    """Call an operator of which an argument is special."""
+    cdef str name = op.__name__
+    cdef Level level = None
+    cdef TensorImpl tensor
+    cdef Dual dual
+    cdef list tensors = tensors_of(arguments)
+    if keywords:
+        tensors += tensors_of(keywords.values())
+    for tensor in tensors:
+        if tensor.flags & BATCHED and (level is None or batch_of(tensor).level.number > level.number):
+            level = batch_of(tensor).level
+    if keywords.pop("out", None) is not None:
+        raise out_error(name, level)
+    for theirs, ours in (("axis", "dim"), ("keepdims", "keepdim")):
+        if ours not in keywords and keywords.get(theirs) is not None:
+            keywords[ours] = keywords.pop(theirs)
+    global table
+    if table is None:
+        from cygrad.ops import transforms as table
+    transform = table.TRANSFORMS.get(name)
+    if name in table.COMPOSITES:
+        return cg_function_of(op)(*arguments, **keywords)
+    if transform is None:
+        raise NotImplementedError(f"{name}() takes no tensors with tangents of forward mode, nor those inside of vmap")
+    if transform.parts is not None or level is not None:
+        try:
+            result = NotImplemented if transform.parts is None else transform.parts(*arguments, **keywords)
+            if result is NotImplemented and level is not None and transform.batch is not None:
+                return transform.batch(level, op, *arguments, **keywords)
+        except (IndexError, RuntimeError, TypeError, ValueError) as error:
+            if not str(error).startswith("vmap: "):
+                explain(op, arguments, keywords, level)
+            raise
+        if result is not NotImplemented:
+            return result
+    for tensor in tensors if level is None else ():
+        dual = visible_dual(tensor)
+        if dual is not None and (level is None or dual.level.number > level.number):
+            level = dual.level
+    if level is None:
+        return cg_function_of(op)(*arguments, **keywords)
+    if level.size >= 0 or transform.forward is None:
+        explain(op, arguments, keywords, level)
+        raise NotImplementedError(f"{name}() has no rule for these arguments where one has a tangent of forward mode, or is inside of vmap")
+    return dual_call(level, op, transform.forward, arguments, keywords)
+
+
+cdef object out_error(str name, Level level):
+    """Return the error of a call with out= of which an argument is special; `level`: of its batch."""
+    if level is None:
+        return NotImplementedError(f"Trying to use forward AD with {name}_out that does not support it because it is an out= function. Use "
+                                   "the result instead of out=.")
+    return RuntimeError(f"Batching rule not implemented for {name}.out; the fallback path doesn't work on out= or view ops. Use the result "
+                        "instead of out=.")
+
+
+def zeros_of(TensorImpl tensor):
+    """Return zeros of the shape and dtype of a tensor, nothing special about them."""
+    cdef TensorImpl result = empty_like(tensor, tensor.dtype_nr)
+    memset(result.data, 0, result.count * cg_itemsize[result.dtype_nr])
+    return result
+
+
+def example_of(Level level not None, Py_ssize_t number):
+    """Return a function that gives a copy of one example of a tensor."""
+    return lambda tensor: level.enter(tensor).select(0, number).clone()
+
+
+cdef object explain(object op, tuple arguments, dict keywords, Level level):
+    """Raise what an operator has against its arguments, in the words that it has for one of the first examples; or return."""
+    if level is None or level.size < 0:
+        cg_function_of(op)(*over_tensors(zeros_of, arguments), **{name: over_tensors(zeros_of, value) for name, value in keywords.items()})
+        return
+    for number in range(min(level.size, EXPLAINED)):
+        example = example_of(level, number)
+        op(*over_tensors(example, arguments), **{name: over_tensors(example, value) for name, value in keywords.items()})
+
+
+cdef object dual_call(Level level, object op, object forward, tuple arguments, dict keywords):
+    """Compute values, then tangents, with the level out of sight, and join them."""
+    cdef unsigned long long before = ceiling()[0]
+    ceiling()[0] = level.number
+    try:
+        result = op(*arguments, **keywords)     # lower levels first
+        if shares_memory(result, arguments):
+            return result       # and with that, tangents
+        if isinstance(forward, str):
+            tangents = forward_rules[forward](level, op, result, *arguments, **keywords)
+        else:
+            tangents = forward(lambda tensor: tangent_of(tensor, level), op, result, *arguments, **keywords)
+        join(level, result, tangents, arguments)
+    finally:
+        ceiling()[0] = before
+    return result
+
+
+cdef bint shares_memory(object result, tuple arguments):
+    """Say whether results are views of an argument."""
+    cdef list views = tensors_of((result,))
+    if not views or not (<TensorImpl>views[0]).flags & VIEW:
+        return False
+    for argument in arguments:
+        if isinstance(argument, TensorImpl) and (<TensorImpl>argument).storage is (<TensorImpl>views[0]).storage:
+            return True
+    return False
+
+
+cdef int join(Level level, object result, object tangents, tuple arguments) except -1:
+    """Give each result its tangent; an argument that is returned as it is has its own."""
+    cdef object item
+    if isinstance(result, TensorImpl):
+        if tangents is not None and cg_kind[(<TensorImpl>result).dtype_nr] == b"f":
+            for item in arguments:
+                if item is result:
+                    return 0
+            add_tangent(result, level, tangents)
+    elif isinstance(result, (tuple, list)) and tangents is not None:
+        for item, tangent in zip(result, tangents):
+            join(level, item, tangent, arguments)
+    return 0
+
+
+cdef Py_ssize_t begin_operator(object name, PyObject** arguments, Py_ssize_t count) except -1:
+    """Begin the event of an operator where this thread is profiled."""
+    if not profiling_threads:
+        return 0
+    return begin_event(name, tuple([<object>arguments[k] for k in range(count)]) if wants_operands() else None, next_sequence_nr())
+
+
+def make_operator(str name not None, function):
+    """Return an operator: calls its function where no tensor is special; binds as a method."""
+    return cg_new_operator(function, name)
+
+
+explanation = None
+
+
+def set_explanation(function):
+    """Set what finds the argument that an error of a call comes of; a layer above, which knows the types of arguments, brings it."""
+    global explanation
+    explanation = function
+
+
+cdef object explain_failure(object name, object error, object arguments, object keywords):
+    return None if explanation is None else explanation(name, error, arguments, keywords)
+
+
+cg_prepare_operators(&special_active, any_special, call_special, begin_operator, end_event, explain_failure)

@@ -1,0 +1,119 @@
+"""Vertices of the graph: edges, sequence number, hooks, and `apply`, which turns gradients of outputs into those of inputs.
+
+`apply` takes borrowed gradients (one for each output, NULL: undefined) and gives new references (one for each edge);
+a gradient that nobody but the caller's array holds may be overwritten.
+Nodes are not tracked by the garbage collector unless they may be part of a cycle (flag TRACKED). Needs the GIL.
+"""
+from cpython.object cimport PyObject
+
+from cygrad._core.graph.saved cimport SavedTensor
+from cygrad._core.graph.tensor cimport TensorImpl
+
+cdef enum:
+    RESULT = 3              # the place of the result among the saved values
+    LEAF = -1               # output number of an edge to a leaf whose accumulator is not made yet
+    NODE_TRACKED = 1
+    NODE_RELEASED = 2       # saved values were freed by a backward
+    NODE_ACCUMULATES = 4    # an AccumulateGrad
+    NODE_PACKED = 8         # some saved value is a SavedTensor
+
+cdef class Node:
+    # All Python objects of all kinds of nodes are here: a subclass with its own would be tracked and untracked once more.
+    # An edge leads to a Node; or to a leaf (number LEAF) until edge() is asked for its accumulator.
+    cdef object next0, next1, next2
+    cdef list more          # [node or leaf, output number] of the fourth edge and later
+    cdef object hooks       # Hooks, or None
+    cdef object op          # the row's Op or RuleOp
+    cdef tuple params       # of a rule; shapes of broadcast operands
+    cdef object saved0, saved1, saved2          # operands that the backward reads: TensorImpl, SavedTensor or None
+    cdef object result                          # likewise, without its history
+    cdef unsigned long long version0, version1, version2, result_version
+    cdef unsigned long long sequence_nr
+    cdef int nr0, nr1, nr2
+    cdef int edges
+    cdef int outputs
+    cdef unsigned flags
+    cdef int apply(self, PyObject** grads, PyObject** results) except -1
+    cdef void release(self)
+    cdef str node_name(self)
+    cdef int save(self, int place, TensorImpl tensor) except -1
+    cdef TensorImpl unpack(self, int place)
+    cdef list unpack_all(self)
+    cdef int pack(self, int place, TensorImpl tensor) except -1
+    cdef object kept(self, int place)
+    cdef object origin(self, int place, int* output_nr)
+    cdef dict saved_places(self)
+    cdef dict saved_params(self)
+    cdef object scalar(self, int place)
+    cdef SavedTensor handle(self, int place)
+    cdef object saved_attribute(self, str name)
+
+cdef class AccumulateGrad(Node):
+    """Its leaf is `saved0`."""
+
+cdef class Hooks:
+    """What hangs on a node or on a leaf: tables of hooks (dicts from handle id to callable, or None), and what is noted of a node."""
+    cdef public object pre          # of a node, called with the gradients of all outputs
+    cdef public object post         # of a node, called with (gradients of inputs, gradients of outputs)
+    cdef public object accumulated  # of a leaf, called with the leaf after its gradient was added to
+    cdef public dict tensor         # output number -> table of hooks on that gradient
+    cdef public dict retained       # output number -> weak reference of the tensor that keeps its gradient
+    cdef public dict metadata       # whatever is noted on a node; anomaly mode keeps tracebacks there
+    cdef public dict outputs        # output number -> (shape, dtype), where a GradientEdge was asked for
+
+ctypedef int (*accumulate_function)(TensorImpl variable, PyObject* arrived) except -1
+
+cdef void set_accumulate(accumulate_function function) noexcept
+cdef unsigned long long last_sequence_nr    # one count for all threads: the GIL is held
+cdef int hook_pairs                         # pairs of saved-tensor hooks that are active, in all threads
+cdef int anomaly_mode                       # 0, or the sum of the two below; of all threads, as in torch
+cdef enum:
+    ANOMALY_DETECTED = 1        # tracebacks are kept with new nodes and shown when they fail
+    ANOMALY_CHECKS_NAN = 2
+cdef int note_creation(Node node) except -1
+cdef int note_failure(Node node) except -1
+
+cdef inline int init_node(Node node, int outputs) except -1:
+    """Give a new node its place in the order of nodes."""
+    global last_sequence_nr
+    last_sequence_nr += 1
+    node.sequence_nr, node.outputs = last_sequence_nr, outputs
+    if anomaly_mode:
+        note_creation(node)
+    return 0
+
+cdef inline TensorImpl leaf_of(Node accumulator):
+    return <TensorImpl>accumulator.saved0
+
+cdef Node general_edge(Node node, int index, int* output_nr)
+
+cdef inline Node edge(Node node, int index, int* output_nr):
+    """Return where the gradient of input `index` goes, or None."""
+    if index == 0 and node.nr0 != LEAF:
+        output_nr[0] = node.nr0
+        return <Node>node.next0
+    if index == 1 and node.nr1 != LEAF:
+        output_nr[0] = node.nr1
+        return <Node>node.next1
+    return general_edge(node, index, output_nr)
+
+ctypedef int (*regenerate_function)(TensorImpl view) except -1
+
+cdef void set_regenerate(regenerate_function function) noexcept
+cdef int set_edge(Node node, int index, object target, int output_nr) except -1
+cdef bint is_inference_mode() noexcept
+cdef bint is_inference_suspended() noexcept
+cdef enum:
+    SUSPENDED = 2               # the inference mode of a thread; 1: on
+cdef int exchange_inference_mode(int mode) noexcept
+cdef int refresh(TensorImpl tensor) except -1
+cdef Node gradient_edge(TensorImpl tensor, int* output_nr)
+cdef int connect(Node node, int index, TensorImpl tensor) except -1
+cdef int attach(TensorImpl result, Node node, int output_nr) except -1
+cdef int* grad_mode() noexcept nogil
+cdef TensorImpl with_origin(TensorImpl tensor, object origin, int output_nr)
+cdef TensorImpl with_own_history(TensorImpl tensor, Node node, int output_nr)
+cdef Hooks hooks_of(Node node)
+cdef list grads_list(PyObject** grads, int count)
+cdef void inherit_destructor(type kind) noexcept
+cdef void finish_node_type(type kind) noexcept

@@ -1,0 +1,35 @@
+"""Structural operators in the graph: a node that applies the rule of its row.
+
+Whoever computes a structural operator asks `wanted` whether to record, then `record`s inputs, result and parameters.
+"""
+from cpython.object cimport PyObject
+
+from cygrad._core.graph.node cimport Node
+from cygrad._core.graph.tensor cimport TensorImpl
+
+cdef class RuleOp:
+    cdef readonly str name
+    cdef readonly str node_name
+    cdef readonly object rule
+    cdef readonly tuple params          # names
+    cdef tuple functions                # of the inputs in order; one, for all, where `each`
+    cdef tuple plans                    # where the arguments of each function come from
+    cdef tuple reads                    # bit k: input k, bit RESULT: the result
+    cdef bint each
+    cdef bint may_hold_data             # has parameters that may hold arrays
+    cdef bint gathers                   # reads the gradients of several outputs
+    cdef bint prepared                  # what its functions call is imported
+    cdef bint reads_input(self, int k)
+
+cdef class RuleNode(Node):
+    cdef void release(self)
+    cdef object call(self, RuleOp op, int function, PyObject** grads, list unpacked)
+
+cdef RuleOp rule_op(str name)
+cdef bint wanted(TensorImpl a, TensorImpl b)
+cdef RuleNode node_of(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs)
+cdef RuleNode node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple params, int outputs)
+cdef bint any_wanted(tuple inputs)
+cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs=*) except -1
+cdef int record_view(TensorImpl base, TensorImpl view, tuple geometry) except -1
+cdef int record_outputs(RuleOp op, TensorImpl a, list results, tuple params) except -1

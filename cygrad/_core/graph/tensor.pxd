@@ -1,0 +1,95 @@
+"""TensorImpl: data pointer, shape, strides and the autograd state of a tensor.
+
+Strides count elements. Up to eight dims are stored inline. Nothing here computes: operators are in the modules above.
+Plain tensors are not tracked by the garbage collector unless they may be part of a cycle (flag TENSOR_TRACKED).
+"""
+from cpython.object cimport PyObject
+from libc.stdint cimport intptr_t
+
+from cygrad._core.graph.node cimport Node
+from cygrad._core.memory.storage cimport Storage
+from cygrad._core.memory.writes cimport note_write
+from cygrad._kernels.drivers.elementwise cimport cg_itemsize
+
+cdef enum:
+    REQUIRES_GRAD = 1       # a leaf that gathers its gradient, or a result with history
+    CONTIGUOUS = 2          # dense, row-major
+    TENSOR_TRACKED = 4
+    RETAINS_GRAD = 8
+    VIEW = 16
+    SAVED = 32              # itself, or a view of it, was saved by a node
+    INFERENCE = 64          # made in inference mode
+    # How a view was made, where that forbids changing it in place while changes are recorded.
+    CREATED_WITHOUT_GRAD = 256
+    CREATED_IN_INFERENCE = 512
+    CREATED_MULTIPLE = 1024         # one of several views that a function returned
+    CREATED_BY_FUNCTION = 2048      # a user's
+    CREATED = 256 | 512 | 1024 | 2048
+    DUAL = 4096                     # `special` is a Dual: it has a tangent
+    BATCHED = 8192                  # `special` is a Batch: one of many examples, of which vmap computes all at once
+    SPECIAL = DUAL | BATCHED
+    FRESH = 16384                   # a leaf that stands for an argument of a function that is differentiated
+    RETIRED = 32768                 # such a leaf after the call: nobody else will ask for its gradient
+    SHARES_TANGENTS = 65536         # a view that took on the tangents of its base: its own are views of those
+    INLINE_DIMS = 8
+
+cdef class ManyDims:
+    cdef intptr_t[64] sizes
+    cdef intptr_t[64] strides
+
+cdef class TensorImpl:
+    cdef char* data
+    cdef intptr_t* sizes
+    cdef intptr_t* strides
+    cdef intptr_t count             # of elements
+    cdef readonly int ndim
+    cdef int dtype_nr
+    cdef unsigned flags
+    cdef readonly int output_nr
+    cdef Storage storage
+    cdef Node node                  # read through gradient_edge() and grad_fn only
+    cdef TensorImpl gradient
+    cdef TensorImpl base            # of a view, else None
+    cdef ManyDims many_dims         # of more than eight dims, else None
+    cdef object extra               # hooks of a leaf, or None
+    cdef object special             # what forward mode or vmap knows of it (levels.pxd), or None
+    cdef void* accumulator          # weak: the AccumulateGrad clears it when it dies
+    cdef object __weakref__
+    cdef unsigned long long view_version    # of the memory when a view got its node
+    cdef intptr_t inline_dims[16]
+
+cdef inline void inherit_special(TensorImpl copy, TensorImpl tensor) noexcept:
+    """Give a copy of a tensor over the same memory its tangents too."""
+    copy.special = tensor.special
+    copy.flags |= tensor.flags & SPECIAL
+
+cdef inline bint needs_grad(TensorImpl tensor) noexcept:
+    """Say whether operations on a tensor are recorded: its own flag, or that of the base which a view shares memory with."""
+    return (tensor.flags & REQUIRES_GRAD or tensor.flags & VIEW and tensor.base.flags & REQUIRES_GRAD
+            and tensor.storage is tensor.base.storage)
+
+cdef inline void count_change(TensorImpl tensor) noexcept:
+    """Count a change of a tensor's elements."""
+    tensor.storage.version += 1
+    if tensor.storage.counters:
+        note_write(tensor.storage, tensor.data, cg_itemsize[tensor.dtype_nr], tensor.ndim, tensor.sizes, tensor.strides)
+
+ctypedef int (*share_function)(TensorImpl view, TensorImpl source) except -1
+
+cdef type tensor_type
+cdef void set_share(share_function function) noexcept
+cdef int special_active             # while 0, no tensor is special and nobody profiles: operators ask nothing else
+cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
+cdef TensorImpl new_instance(type cls, TensorImpl source, bint view)
+cdef TensorImpl empty(int dtype, int ndim, const intptr_t* shape)
+cdef TensorImpl empty_like(TensorImpl tensor, int dtype)
+cdef void make_untracked(type kind) noexcept
+cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
+cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* shape, const intptr_t* strides)
+cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) except -1
+cdef TensorImpl shallow_copy(TensorImpl tensor)
+cdef void stand_alone(TensorImpl view)
+cdef bint is_unique(PyObject* object) noexcept
+cdef intptr_t offset_of(TensorImpl tensor) noexcept
+cdef void track(TensorImpl tensor)
+cdef int refuse_batched(TensorImpl tensor, str what) except -1

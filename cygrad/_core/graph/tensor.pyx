@@ -1,0 +1,562 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""TensorImpl: geometry, metadata and autograd state (see tensor.pxd for the contract)."""
+cimport cython
+from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE, Py_buffer
+from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.object cimport PyObject
+from libc.stdlib cimport free, malloc
+
+from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, grad_mode, gradient_edge, hooks_of, is_inference_mode, refresh
+from cygrad._core.graph.tracking cimport track_reachable
+from cygrad._core.memory.formats cimport is_in_format
+from cygrad._core.memory.sizes cimport checked_numel, integer, lies_inside, sizes_tuple, span, wrap_dim
+from cygrad._core.memory.storage cimport DType, Storage, borrow, dtypes, expose, new_storage, visible_version
+from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_kind
+
+import warnings
+import weakref
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* object)
+
+cdef extern from "memory/type_slots.h":
+    object cg_new(type kind, tuple no_arguments)
+    void cg_make_untracked(type kind) noexcept
+    void cg_recycle(type kind) noexcept
+    void cg_keep_new(type kind) noexcept
+    void cg_inherit_operators(type kind) noexcept
+    void cg_inherit_dealloc(type kind) noexcept
+    void cg_make_plain(type kind) noexcept
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of ints that knows its number of elements.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2, 3).shape.numel()
+    6
+    """
+
+    __slots__ = ()
+    __module__ = "cygrad._core.tensor"      # in pickles
+
+    def numel(self):
+        """Return the product of the sizes."""
+        product = 1
+        for size in self:
+            product *= size
+        return product
+
+    def __repr__(self):
+        return f"cygrad.Size({list(self)})"
+
+
+cdef type tensor_type = TensorImpl
+cdef int special_active = 0
+cdef share_function share = NULL
+cdef tuple no_arguments = ()
+
+
+def set_tensor_type(type cls not None):
+    """Set the class of which results are instances; called once, by the module that defines Tensor."""
+    global tensor_type
+    tensor_type = cls
+    cg_inherit_operators(cls)
+    cg_keep_new(cls)
+    cg_recycle(cls)
+    cg_inherit_dealloc(cls.__base__)
+    cg_make_plain(cls)
+
+
+cdef void make_untracked(type kind) noexcept:
+    """Have objects of a type (not of its subclasses in Python) made untracked by the garbage collector."""
+    cg_make_untracked(kind)
+
+
+cdef inline bint is_dense_row_major(int ndim, const intptr_t* shape, const intptr_t* strides) noexcept nogil:
+    cdef intptr_t expected = 1
+    cdef bint dense = True
+    cdef int d
+    for d in range(ndim - 1, -1, -1):
+        if shape[d] == 0:
+            return True
+        dense = dense and (shape[d] == 1 or strides[d] == expected)
+        expected *= shape[d]
+    return dense
+
+
+cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
+    """Make a tensor over a storage; `strides` NULL means row-major."""
+    cdef TensorImpl tensor = <TensorImpl>cg_new(tensor_type, no_arguments)
+    set_memory(tensor, storage, data, dtype, ndim, shape, strides)
+    if is_inference_mode():
+        tensor.flags |= INFERENCE
+    return tensor
+
+
+cdef inline int set_memory(TensorImpl tensor, Storage storage, char* data, int dtype, int ndim, const intptr_t* shape,
+                           const intptr_t* strides) except -1:
+    """Lay a tensor over a storage; `strides` NULL means row-major."""
+    cdef intptr_t stride = 1
+    cdef int d
+    tensor.storage, tensor.data, tensor.dtype_nr, tensor.ndim = storage, data, dtype, ndim
+    if ndim <= INLINE_DIMS:
+        tensor.sizes, tensor.strides = tensor.inline_dims, tensor.inline_dims + INLINE_DIMS
+    else:
+        tensor.many_dims = ManyDims.__new__(ManyDims)
+        tensor.sizes, tensor.strides = tensor.many_dims.sizes, tensor.many_dims.strides
+    if strides is NULL:
+        for d in range(ndim - 1, -1, -1):
+            tensor.sizes[d] = shape[d]
+            tensor.strides[d] = stride
+            stride *= shape[d] if shape[d] > 0 else 1
+        tensor.flags |= CONTIGUOUS
+    else:
+        for d in range(ndim):
+            tensor.sizes[d] = shape[d]
+            tensor.strides[d] = strides[d]
+        if is_dense_row_major(ndim, shape, strides):
+            tensor.flags |= CONTIGUOUS
+    tensor.count = 1
+    for d in range(ndim):
+        tensor.count *= shape[d]
+    return 0
+
+
+cdef inline void stay_inference(TensorImpl tensor, TensorImpl source) noexcept:
+    """Have a new tensor over the memory of another be an inference tensor exactly if that is one, whatever the mode."""
+    tensor.flags = (tensor.flags & ~<unsigned>INFERENCE) | source.flags & INFERENCE
+
+
+cdef TensorImpl new_instance(type cls, TensorImpl source, bint view):
+    """Make an instance of a subclass of Tensor in Python over the memory of another tensor; a view of it if `view`.
+
+    Its attributes may close a cycle, so it counts as tracked and what is made from it is tracked too.
+    """
+    cdef TensorImpl tensor = <TensorImpl>cg_new(cls, no_arguments)
+    set_memory(tensor, source.storage, source.data, source.dtype_nr, source.ndim, source.sizes, source.strides)
+    stay_inference(tensor, source)
+    if view:
+        become_view(tensor, source)
+    if cls is not tensor_type:
+        tensor.flags |= TENSOR_TRACKED
+    return tensor
+
+
+cdef TensorImpl empty(int dtype, int ndim, const intptr_t* shape):
+    """Make a new row-major tensor with undefined elements."""
+    cdef intptr_t numel = checked_numel(ndim, shape, cg_itemsize[dtype])
+    cdef Storage storage = new_storage(<size_t>(numel * cg_itemsize[dtype]))
+    return new_tensor(storage, storage.data, dtype, ndim, shape, NULL)
+
+
+cdef TensorImpl empty_like(TensorImpl tensor, int dtype):
+    """Make a new row-major tensor of the shape of another."""
+    cdef Storage storage = new_storage(<size_t>(tensor.count * cg_itemsize[dtype]))
+    return new_tensor(storage, storage.data, dtype, tensor.ndim, tensor.sizes, NULL)
+
+
+cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
+    """Make a new tensor of given non-negative strides, dense in some order of the dims."""
+    cdef Storage storage
+    checked_numel(ndim, shape, cg_itemsize[dtype])
+    storage = new_storage(<size_t>(span(ndim, shape, strides) * cg_itemsize[dtype]))
+    return new_tensor(storage, storage.data, dtype, ndim, shape, strides)
+
+
+cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* shape, const intptr_t* strides):
+    """Make a tensor over the memory of another; RuntimeError where it would not lie there, whatever the caller has computed."""
+    cdef TensorImpl view
+    refuse_batched(base, "a view of the memory")
+    view = new_tensor(base.storage, data, base.dtype_nr, ndim, shape, strides)
+    if not lies_inside(view.storage.data, view.storage.nbytes, data, cg_itemsize[view.dtype_nr], ndim, view.sizes, view.strides):
+        if view.count:
+            raise outside_error(view)
+        view.data = view.storage.data       # nothing, behind the end of memory
+    become_view(view, base)
+    return view
+
+
+cdef object outside_error(TensorImpl view):
+    return RuntimeError(f"a view of sizes {list(sizes_tuple(view.ndim, view.sizes))} and strides "
+                        f"{list(sizes_tuple(view.ndim, view.strides))} would lie outside of the tensor's memory of "
+                        f"{view.storage.nbytes} bytes: the tensor was given other memory or another shape meanwhile, by another thread or "
+                        "by an argument's own code")
+
+
+cdef void set_share(share_function function) noexcept:
+    """Set what has a view share the tangents of what it is a view of; the module of levels, above, brings it."""
+    global share
+    share = function
+
+
+cdef inline int become_view(TensorImpl view, TensorImpl base) except -1:
+    """Make a new tensor over the memory of another a view of it; those of inference tensors are none that autograd follows."""
+    stay_inference(view, base)
+    if base.flags & DUAL:
+        share(view, base)
+    if base.flags & INFERENCE:
+        return 0
+    view.base = base if base.base is None else base.base
+    view.view_version = base.storage.version
+    view.flags |= VIEW | base.flags & CREATED
+    if not grad_mode()[0]:
+        view.flags = (view.flags & ~<unsigned>CREATED) | (CREATED_IN_INFERENCE if is_inference_mode() else CREATED_WITHOUT_GRAD)
+    if view.base.flags & TENSOR_TRACKED:
+        track(view)
+    return 0
+
+
+cdef TensorImpl shallow_copy(TensorImpl tensor):
+    """Make a tensor of the same memory, geometry and version without history."""
+    cdef TensorImpl copy = new_tensor(tensor.storage, tensor.data, tensor.dtype_nr, tensor.ndim, tensor.sizes, tensor.strides)
+    stay_inference(copy, tensor)
+    return copy
+
+
+cdef void stand_alone(TensorImpl view):
+    """Have a view of what nobody else holds be no view: an operator has laid out its result."""
+    view.base = None
+    view.flags &= ~<unsigned>(VIEW | CREATED)
+
+
+cdef bint is_unique(PyObject* object) noexcept:
+    """Say whether the caller's reference to a tensor is the only one, and the tensor's to its memory; hides what a
+    free-threaded interpreter would have to do otherwise."""
+    return (Py_REFCNT(object) == 1 and (<TensorImpl>object).base is None and (<TensorImpl>object).storage.padded
+            and Py_REFCNT(<PyObject*>(<TensorImpl>object).storage) == 1)
+
+
+cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) except -1:
+    """Lay a tensor over other memory, as `source` is; what was saved of it counts as changed."""
+    storage.version = tensor.storage.version + 1 if storage is tensor.storage else visible_version(tensor.storage.version) + 1
+    tensor.flags &= ~<unsigned>CONTIGUOUS
+    stay_inference(tensor, source)
+    return set_memory(tensor, storage, source.data, source.dtype_nr, source.ndim, source.sizes, source.strides)
+
+
+cdef intptr_t offset_of(TensorImpl tensor) noexcept:
+    """Return the place of the first element in the storage, in elements."""
+    return (tensor.data - tensor.storage.data) // cg_itemsize[tensor.dtype_nr]
+
+
+cdef void track(TensorImpl tensor):
+    track_reachable(tensor)
+
+
+cdef int refuse_batched(TensorImpl tensor, str what) except -1:
+    """Refuse what one example of many, inside of vmap, has not of its own."""
+    if tensor.flags & BATCHED:
+        raise RuntimeError(f"vmap: {what} under vmap transform is not allowed: the tensor stands for one of many examples. Use func.grad() "
+                           "or autograd.grad() for gradients, and do the rest outside of vmap.")
+    return 0
+
+
+@cython.final
+@cython.no_gc
+cdef class ManyDims:
+    """Sizes and strides of a tensor of more than eight dims."""
+
+
+@cython.auto_pickle(False)
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+cdef class TensorImpl:
+    """The memory, geometry and autograd state of a tensor: the base of `cygrad.Tensor`."""
+
+    # ----- Geometry -----
+    @property
+    def shape(self):
+        """Sizes of the dims, as a `Size`."""
+        return Size(sizes_tuple(self.ndim, self.sizes))
+
+    @property
+    def dtype(self):
+        """Type of the elements."""
+        return dtypes[self.dtype_nr]
+
+    @property
+    def itemsize(self):
+        """Bytes of an element."""
+        return cg_itemsize[self.dtype_nr]
+
+    @property
+    def nbytes(self):
+        """Bytes of all elements."""
+        return self.count * cg_itemsize[self.dtype_nr]
+
+    def dim(self):
+        """Return the number of dims."""
+        return self.ndim
+
+    def numel(self):
+        """Return the number of elements."""
+        return self.count
+
+    def element_size(self):
+        """Return the bytes of an element."""
+        return cg_itemsize[self.dtype_nr]
+
+    def size(self, dim=None):
+        """Return the shape, or the size of one dim."""
+        cdef intptr_t place
+        if dim is None:
+            return Size(sizes_tuple(self.ndim, self.sizes))
+        place = integer(dim, "dim")
+        return self.sizes[wrap_dim(place, self.ndim)]
+
+    def stride(self, dim=None):
+        """Return the strides in elements, or the stride of one dim."""
+        cdef intptr_t place
+        if dim is None:
+            return sizes_tuple(self.ndim, self.strides)
+        place = integer(dim, "dim")
+        return self.strides[wrap_dim(place, self.ndim)]
+
+    def storage_offset(self):
+        """Return the place of the first element in the storage, in elements."""
+        return offset_of(self)
+
+    def data_ptr(self):
+        """Return the address of the first element."""
+        refuse_batched(self, "data_ptr()")
+        expose(self.storage)
+        return <size_t>self.data if self.count else 0
+
+    def is_contiguous(self, *, memory_format=None):
+        """Say whether the elements lie dense in row-major order, or as a memory format has them."""
+        return bool(self.flags & CONTIGUOUS) if memory_format is None else is_in_format(memory_format, self.ndim, self.sizes, self.strides)
+
+    def is_floating_point(self):
+        """Say whether the elements are floating-point numbers."""
+        return cg_kind[self.dtype_nr] == b"f"
+
+    def is_complex(self):
+        """Say whether the elements are complex numbers."""
+        return False
+
+    def is_signed(self):
+        """Say whether the elements can be negative."""
+        return (<DType>dtypes[self.dtype_nr]).is_signed
+
+    def __len__(self):
+        if self.ndim == 0:
+            raise TypeError("len() of a 0-d tensor; use numel() for the number of elements")
+        return self.sizes[0]
+
+    # ----- The buffer protocol -----
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        cdef int d, itemsize = cg_itemsize[self.dtype_nr]
+        cdef Py_ssize_t* strides
+        refuse_batched(self, "the buffer protocol")
+        if special_active:
+            from cygrad._core.levels.levels import refuse_special
+            refuse_special(self, "the buffer protocol", BufferError)
+        if needs_grad(self):
+            raise BufferError("a Tensor that requires grad gives no buffer: its history would be lost. Use tensor.detach().")
+        if self.storage.readonly and flags & PyBUF_WRITABLE:
+            raise BufferError("the tensor's memory is read-only")
+        if not self.flags & CONTIGUOUS and (flags & PyBUF_STRIDES) != PyBUF_STRIDES:
+            raise BufferError("the tensor is not contiguous: ask for strides, or use tensor.contiguous()")
+        if not self.flags & CONTIGUOUS and flags & (PyBUF_C_CONTIGUOUS & ~PyBUF_STRIDES):
+            raise BufferError("the tensor is not contiguous; use tensor.contiguous()")
+        expose(self.storage)
+        strides = <Py_ssize_t*>malloc(2 * max(self.ndim, 1) * sizeof(Py_ssize_t))
+        if strides is NULL:
+            raise MemoryError()
+        for d in range(self.ndim):
+            strides[d], strides[self.ndim + d] = self.strides[d] * itemsize, self.sizes[d]
+        buffer.buf, buffer.len, buffer.itemsize = self.data, self.count * itemsize, itemsize
+        buffer.readonly, buffer.ndim, buffer.suboffsets, buffer.internal = self.storage.readonly, self.ndim, NULL, strides
+        buffer.format = PyBytes_AS_STRING((<DType>dtypes[self.dtype_nr]).buffer_code) if flags & PyBUF_FORMAT else NULL
+        buffer.shape = strides + self.ndim if flags & PyBUF_ND else NULL
+        buffer.strides = strides if (flags & PyBUF_STRIDES) == PyBUF_STRIDES else NULL
+        buffer.obj = self
+
+    def __releasebuffer__(self, Py_buffer* buffer):
+        free(buffer.internal)
+
+    # ----- Autograd state -----
+    @property
+    def requires_grad(self):
+        """Whether operations on this tensor are recorded."""
+        return self.special.inner.requires_grad if self.flags & BATCHED else needs_grad(self)
+
+    @requires_grad.setter
+    def requires_grad(self, value):
+        if not isinstance(value, bool):
+            raise RuntimeError(f"requires_grad must be a bool, got {type(value).__name__}")
+        refuse_batched(self, "setting requires_grad")
+        refresh(self)
+        if not value and self.node is not None:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                               "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+        if value and cg_kind[self.dtype_nr] != b"f":
+            raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {dtypes[self.dtype_nr]!r}; "
+                               "convert it first, e.g. with .float()")
+        if value and self.flags & INFERENCE and not is_inference_mode():
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        if not value and self.flags & (FRESH | RETIRED) == FRESH:
+            raise RuntimeError("You are attempting to call Tensor.requires_grad_() inside of a function being transformed by a functorch "
+                               "transform: its derivative with respect to this tensor would be lost. Use tensor.detach().")
+        if value:
+            self.flags |= REQUIRES_GRAD
+        else:
+            self.flags &= ~<unsigned>REQUIRES_GRAD
+
+    @property
+    def is_leaf(self):
+        """Whether the tensor was made by the user, not by a recorded operation."""
+        if self.flags & BATCHED:
+            return self.special.inner.is_leaf
+        refresh(self)
+        return self.node is None or self.node.flags & NODE_ACCUMULATES != 0
+
+    @property
+    def grad_fn(self):
+        """The node of the graph that made this tensor, or None."""
+        if self.flags & BATCHED:
+            return self.special.inner.grad_fn
+        refresh(self)
+        return None if self.node is None or self.node.flags & NODE_ACCUMULATES else self.node
+
+    @property
+    def grad(self):
+        """The accumulated gradient, or None."""
+        if self.gradient is None and self.node is not None and not self.flags & RETAINS_GRAD:
+            warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                          "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+                          "Tensor, use .retain_grad() on the non-leaf Tensor.", UserWarning, stacklevel=1)
+        return self.gradient
+
+    @grad.setter
+    def grad(self, value):
+        cdef TensorImpl gradient
+        refuse_batched(self, "setting .grad")
+        if value is None:
+            self.gradient = None
+            return
+        if not isinstance(value, TensorImpl):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+        gradient = value
+        if gradient is self:
+            raise RuntimeError("can't assign Variable as its own grad")
+        if gradient.dtype_nr != self.dtype_nr:
+            raise RuntimeError(f"attempting to assign a gradient with dtype '{dtypes[gradient.dtype_nr].name}' to a tensor with grad_dtype "
+                               f"'{dtypes[self.dtype_nr].name}'. The gradient must match the tensor's dtype: convert it with .to()")
+        if sizes_tuple(gradient.ndim, gradient.sizes) != sizes_tuple(self.ndim, self.sizes):
+            raise RuntimeError(f"attempting to assign a gradient of size '{list(sizes_tuple(gradient.ndim, gradient.sizes))}' to a tensor "
+                               f"of size '{list(sizes_tuple(self.ndim, self.sizes))}'. Please ensure that the gradient and the tensor are "
+                               "the same size")
+        self.gradient = gradient
+        if gradient.node is not None:
+            track_reachable(self)
+
+    @grad.deleter
+    def grad(self):
+        self.gradient = None
+
+    @property
+    def retains_grad(self):
+        """Whether a non-leaf keeps its gradient."""
+        return bool(self.flags & RETAINS_GRAD)
+
+    def retain_grad(self):
+        """Keep the gradient of this non-leaf in `.grad`; a leaf does so anyway."""
+        cdef int output_nr
+        refuse_batched(self, "retain_grad()")
+        refresh(self)
+        if not needs_grad(self):
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if self.node is not None and not self.flags & RETAINS_GRAD:
+            hooks_of(gradient_edge(self, &output_nr)).retained[self.output_nr] = weakref.ref(self)
+            self.flags |= RETAINS_GRAD
+
+    def _forget_history(self):
+        """Make this tensor a leaf that needs no gradient and has no tangent."""
+        refuse_batched(self, "detach_()")
+        self.node, self.output_nr, self.special = None, 0, None
+        self.flags &= ~<unsigned>(REQUIRES_GRAD | RETAINS_GRAD | DUAL)
+
+    def _hooks(self):
+        """Return the hooks that a hook on this tensor's gradient belongs to, and the output number under which."""
+        cdef int output_nr
+        refuse_batched(self, "a hook")
+        refresh(self)
+        if not needs_grad(self):
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        track_reachable(self)
+        if self.node is None:
+            if self.extra is None:
+                self.extra = Hooks()
+            return self.extra, 0
+        node = gradient_edge(self, &output_nr)
+        return hooks_of(node), output_nr
+
+    def _gradient_edge(self):
+        """Return the node and output number that the gradient goes to; the node notes the shape, for a backward that starts there."""
+        cdef int output_nr
+        cdef Hooks hooks
+        node = gradient_edge(self, &output_nr)
+        if self.node is not None:
+            hooks = hooks_of(node)
+            if hooks.outputs is None:
+                hooks.outputs = {}
+            hooks.outputs[output_nr] = (self.shape, self.dtype)
+        return node, 0 if self.node is None else output_nr
+
+    @property
+    def _version(self):
+        """How often the memory was changed in place."""
+        if self.flags & INFERENCE:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return visible_version(self.storage.version)
+
+    def _increment_version(self):
+        """Count a change that was made to the memory by other means."""
+        count_change(self)
+
+    def is_inference(self):
+        """Say whether the tensor was made in inference mode.
+
+        >>> import cygrad
+        >>> cygrad.ones(2).is_inference()
+        False
+        """
+        return bool(self.flags & INFERENCE)
+
+    @property
+    def _base(self):
+        """The tensor that this one is a view of, or None."""
+        return self.base
+
+    def _is_view(self):
+        """Say whether the tensor is a view of another."""
+        return self.base is not None
+
+    @property
+    def data(self):
+        """The same memory without history and with a version counter of its own."""
+        refuse_batched(self, "accessing `data`")
+        cdef TensorImpl alias = new_tensor(borrow(self.storage), self.data, self.dtype_nr, self.ndim, self.sizes, self.strides)
+        stay_inference(alias, self)
+        return alias
+
+    @data.setter
+    def data(self, value):
+        if not isinstance(value, TensorImpl):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        refuse_batched(self, "mutating directly with `.data`")
+        refuse_batched(value, "mutating directly with `.data`")
+        if special_active:
+            from cygrad._core.levels.levels import refuse_special
+            refuse_special(self, "an assignment to `.data`")
+        if cg_kind[(<TensorImpl>value).dtype_nr] != b"f" and needs_grad(self):
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype, got "
+                               f"{(<object>value).dtype!r}; convert it first, e.g. with .float(), or use tensor.detach()")
+        replace_memory(self, value, borrow((<TensorImpl>value).storage))
+
+    def detach(self):
+        """Return a tensor of the same memory, and the same version counter, that needs no gradient."""
+        return shallow_copy(self)

@@ -1,5 +1,0 @@
-"""Indexing: views of parts, look-up and assignment."""
-from cygrad._core.tensor cimport TensorImpl
-
-cdef object get_item(TensorImpl x, object key)
-cdef int set_item(TensorImpl x, object key, object value) except -1

@@ -1,8 +1,0 @@
-"""Memory shared with NumPy and other buffers, in both directions. Whoever shares keeps the other side's memory alive."""
-from libc.stdint cimport intptr_t
-
-from cygrad._core.tensor cimport TensorImpl
-
-cdef object array_of(TensorImpl tensor)
-cdef TensorImpl tensor_of_array(object array)
-cdef void fix_strides(int ndim, const intptr_t* sizes, intptr_t* strides) noexcept

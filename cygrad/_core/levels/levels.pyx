@@ -1,0 +1,600 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Levels, tangents and batches (see levels.pxd for the contract)."""
+cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdint cimport intptr_t
+
+from cygrad._core.graph.node cimport grad_mode
+from cygrad._core.graph.rules cimport record, rule_op, wanted
+from cygrad._core.graph.saved cimport SavedTensor
+from cygrad._core.graph.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, FRESH, RETIRED, SHARES_TANGENTS, SPECIAL, TensorImpl, VIEW,
+                                        inherit_special, needs_grad, new_tensor, offset_of, refuse_batched, set_share, shallow_copy,
+                                        special_active, view_of)
+from cygrad._core.levels.observers cimport special_tensors as tensors_may_be_special
+from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._core.operands.operands cimport copy_of
+from cygrad._core.operands.strided cimport lies_within, overlaps_itself
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
+
+from cygrad._core.graph.node import _set_inference_mode
+from cygrad._core.graph.saved import set_tangent_functions
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* object)
+
+cdef extern from *:
+    """
+    static __thread unsigned long long cg_ceiling = ~0ULL;
+    static unsigned long long *cg_ceiling_address(void) { return &cg_ceiling; }
+    static __thread void *cg_innermost;
+    static void **cg_innermost_address(void) { return &cg_innermost; }
+    """
+    unsigned long long* cg_ceiling_address() noexcept nogil
+    void** cg_innermost_address() noexcept nogil
+
+cdef unsigned long long last_number = 0     # no number is given twice: what outlives its level is known by that
+
+
+cdef unsigned long long* ceiling() noexcept nogil:
+    return cg_ceiling_address()
+
+
+# ----- Levels -----
+@cython.final
+@cython.binding(False)
+cdef class Level:
+    """A forward-mode differentiation, or a vmap, in progress."""
+
+    def enter(self, TensorImpl tensor not None):
+        """Return all examples of a tensor along a new dim 0; one that is the same for all is repeated without a copy."""
+        return enter(tensor, self)
+
+    def leave(self, TensorImpl tensor not None):
+        """Return the tensor that stands for one of the examples along dim 0."""
+        return leave(tensor, self)
+
+    def holds(self, tensor):
+        """Say whether an object is a tensor that stands for one of several examples of this level."""
+        cdef TensorImpl item
+        if not isinstance(tensor, TensorImpl):
+            return False
+        item = tensor
+        while item.flags & BATCHED:
+            if batch_of(item).level is self:
+                return True
+            item = (<Batch>item.special).inner
+        return False
+
+    def differentiate_backward(self):
+        """Show tangents from now on whether grad mode is on or off: what runs is a backward, recorded or not."""
+        self.in_backward = True
+
+    def varies(self, TensorImpl tensor not None):
+        """Say whether a tensor differs among examples, or something of it may: its gradient, or a tangent."""
+        return self.holds(tensor) or needs_grad(tensor) or is_special(tensor)
+
+    def __repr__(self):
+        kind = "forward mode" if self.size < 0 else f"vmap over {self.size}"
+        return f"<level {self.number}: {kind}{'' if self.active else ', ended'}>"
+
+
+def innermost_level():
+    """Return the innermost level of this thread, or None."""
+    drop_ended()
+    cdef void* level = cg_innermost_address()[0]
+    return <object>level if level is not NULL else None
+
+
+def enter_level(Py_ssize_t size=-1, randomness=None, bint recorded=False):
+    """Begin a level: of forward mode, or a vmap over `size` examples."""
+    global last_number, special_active
+    cdef Level level = Level.__new__(Level)
+    last_number += 1
+    level.number, level.size, level.randomness, level.outer, level.active = last_number, size, randomness, innermost_level(), True
+    level.recorded = recorded
+    special_active += 1
+    Py_INCREF(level)
+    cg_innermost_address()[0] = <void*>level
+    return level
+
+
+def exit_level(Level level not None):
+    """End a level, and with it the tangents that belong to it: usually the innermost one; a generator may end one later, or elsewhere."""
+    global special_active
+    cdef Dual dual
+    if not level.active:
+        raise RuntimeError(f"{level!r} has ended before")
+    level.active = False
+    special_active -= 1
+    drop_ended()
+    # Destructors may run anything, so the list is read anew each time. Nothing is allocated: a level ends even without memory.
+    while level.duals is not NULL:
+        dual = <Dual>level.duals
+        unlink(dual)
+        dual.tangent = None
+
+
+cdef int drop_ended() except -1:
+    """Forget this thread's innermost levels that have ended."""
+    cdef void** innermost = cg_innermost_address()
+    cdef Level level
+    while innermost[0] is not NULL and not (<Level>innermost[0]).active:
+        level = <Level>innermost[0]
+        innermost[0] = <void*>level.outer if level.outer is not None else NULL
+        Py_XDECREF(<PyObject*>level)
+    return 0
+
+
+# ----- Tangents -----
+@cython.final
+@cython.no_gc_clear     # the destructor needs the level
+cdef class Dual:
+    """A tangent, and those of lower levels."""
+
+    def __dealloc__(self):
+        if self.level is not None and (self.before is not NULL or self.level.duals == <PyObject*>self):
+            unlink(self)
+
+
+cdef void link(Dual dual) noexcept:
+    """Have a tangent end with its level."""
+    dual.behind = dual.level.duals
+    if dual.behind is not NULL:
+        (<Dual>dual.behind).before = <PyObject*>dual
+    dual.level.duals = <PyObject*>dual
+
+
+cdef void unlink(Dual dual) noexcept:
+    if dual.before is not NULL:
+        (<Dual>dual.before).behind = dual.behind
+    else:
+        dual.level.duals = dual.behind
+    if dual.behind is not NULL:
+        (<Dual>dual.behind).before = dual.before
+    dual.before = dual.behind = NULL
+
+
+cdef Dual make_dual(Level level, TensorImpl tangent, tuple layout, Dual below):
+    cdef Dual dual = Dual.__new__(Dual)
+    while below is not None and not below.level.active:
+        below = below.below
+    dual.level, dual.tangent, dual.layout, dual.below = level, tangent, layout, below
+    link(dual)
+    return dual
+
+
+cdef Dual find(Dual dual, Level level):
+    while dual is not None and dual.level is not level:
+        dual = dual.below
+    return dual
+
+
+cdef Dual visible(Dual dual):
+    """Return the tangent of the highest level that this thread sees now, or None."""
+    while dual is not None and (not dual.level.active or dual.level.number >= cg_ceiling_address()[0]
+                                or dual.level.recorded and not dual.level.in_backward and not grad_mode()[0]):
+        dual = dual.below
+    return dual
+
+
+cdef tuple layout_of(TensorImpl tensor):
+    return sizes_tuple(tensor.ndim, tensor.sizes), sizes_tuple(tensor.ndim, tensor.strides), offset_of(tensor)
+
+
+cdef int share(TensorImpl view, TensorImpl source) except -1:
+    """Have another tensor over the memory of `source` share what is special about that."""
+    cdef Dual dual = None if source.flags & BATCHED else tangents_of(source)
+    if dual is not None and dual.level.recorded and not dual.level.in_backward and not grad_mode()[0]:
+        return 0        # constant for a backward
+    while dual is not None:
+        dual.layout = layout_of(source) if dual.layout is None else dual.layout
+        dual = dual.below
+    inherit_special(view, source)
+    view.flags |= SHARES_TANGENTS
+    return 0
+
+
+set_share(share)
+
+
+cdef Dual tangents_of(TensorImpl tensor):
+    """Return the tangents of a tensor; a view made before its base had any takes on those of the base."""
+    cdef TensorImpl base = tensor.base
+    if tensor.flags & BATCHED:
+        return None
+    if (tensor.flags & VIEW and base.flags & DUAL and tensor.storage is base.storage
+            and (not tensor.flags & DUAL or tensor.special is not None and not has_active(<Dual>tensor.special))
+            and not (tensor.flags & CREATED_WITHOUT_GRAD and base.special is not None and (<Dual>base.special).level.recorded)):
+        share(tensor, base)
+    return <Dual>tensor.special if tensor.flags & DUAL else None
+
+
+cdef bint has_active(Dual dual) noexcept:
+    while dual is not None and not dual.level.active:
+        dual = dual.below
+    return dual is not None
+
+
+cdef Dual visible_dual(TensorImpl tensor):
+    """Return the tangent of the highest level that this thread sees now, or None."""
+    return visible(tangents_of(tensor))
+
+
+cdef bint is_private(PyObject* tensor, Py_ssize_t tensors=1) noexcept:
+    """Say whether the caller's reference to a tensor is the only way to it and to its memory, which `tensors` objects hold."""
+    if Py_REFCNT(tensor) != 1 or not (<TensorImpl>tensor).storage.padded:
+        return False
+    if (<TensorImpl>tensor).flags & BATCHED:
+        return (Py_REFCNT(<PyObject*>(<TensorImpl>tensor).special) == 1
+                and is_private(<PyObject*>(<Batch>(<TensorImpl>tensor).special).inner, tensors + 1))
+    if (<TensorImpl>tensor).base is not None:
+        tensors += 1
+        if Py_REFCNT(<PyObject*>(<TensorImpl>tensor).base) != 1:
+            return False
+    return Py_REFCNT(<PyObject*>(<TensorImpl>tensor).storage) == tensors
+
+
+cdef bint is_laid_out(TensorImpl tensor, tuple layout):
+    cdef int d
+    for d in range(tensor.ndim):
+        if tensor.sizes[d] > 1 and tensor.strides[d] != layout[1][d]:
+            return False
+    return True
+
+
+cdef TensorImpl laid_out(TensorImpl tangent, tuple layout, bint copied):
+    """Return a copy of a tangent in the layout of a tensor, or zeros; recorded in any mode, since no operation of the user's makes it."""
+    cdef int mode = grad_mode()[0]
+    cdef Py_ssize_t length = 1
+    cdef object result
+    for size, stride in zip(layout[0], layout[1]):
+        length = 0 if size == 0 or length == 0 else length + (size - 1) * stride
+    cdef int inference = _set_inference_mode(False)
+    grad_mode()[0] = True
+    try:
+        result = (<object>tangent).new_zeros((length,)).as_strided(layout[0], layout[1], 0)
+        return result.copy_(tangent) if copied else result
+    finally:
+        _set_inference_mode(inference)
+        grad_mode()[0] = mode
+
+
+cdef int arrange(Dual dual, bint private) except -1:
+    """Lay a tangent out as the tensor that it belongs to; `private`: in memory that nobody else sees, to be written to."""
+    if (not is_laid_out(dual.tangent, dual.layout)
+            or private and (not is_private(<PyObject*>dual.tangent) or needs_grad(dual.tangent) and dual.tangent.node is None)):
+        dual.tangent = laid_out(dual.tangent, dual.layout, True)
+    return 0
+
+
+cdef TensorImpl part_at(Dual dual, tuple layout):
+    """Return the part of an arranged tangent that belongs to a view."""
+    cdef TensorImpl tangent = dual.tangent
+    offset = layout[2] - dual.layout[2]
+    if layout == dual.layout:
+        return tangent
+    if not lies_within((*dual.layout[:2], *layout[:2], offset)):
+        return (<object>tangent)._gather_view((*dual.layout[:2], *layout[:2], offset))
+    return (<object>tangent).as_strided(layout[0], layout[1], offset_of(tangent) + offset)
+
+
+cdef TensorImpl tangent_at(TensorImpl tensor, Level level):
+    """Return the tangent of a tensor at a level, or None."""
+    cdef Dual dual = find(tangents_of(tensor), level)
+    cdef tuple layout = None if dual is None or dual.layout is None else layout_of(tensor)
+    if layout is None:
+        return None if dual is None else dual.tangent
+    if layout == dual.layout:
+        return (<object>dual.tangent).view_as(dual.tangent) if tensor.flags & SHARES_TANGENTS else dual.tangent
+    arrange(dual, False)
+    return part_at(dual, layout)
+
+
+cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except -1:
+    """Give a new tensor its own tangent at a level; what its node saved of it gets it too."""
+    cdef TensorImpl saved
+    cdef SavedTensor packed
+    if tensor.flags & BATCHED:
+        return add_tangent((<Batch>tensor.special).inner, level, enter(tangent, (<Batch>tensor.special).level))
+    tensor.special = make_dual(level, tangent, None, <Dual>tensor.special)
+    tensor.flags |= DUAL
+    kept = None if tensor.node is None else tensor.node.result
+    if isinstance(kept, TensorImpl):
+        saved = <TensorImpl>kept
+        if saved.data == tensor.data and saved.storage is tensor.storage:
+            inherit_special(saved, tensor)
+    elif isinstance(kept, SavedTensor) and tensor.output_nr == 0:
+        packed = <SavedTensor>kept
+        packed.tangents = [*(packed.tangents or ()), make_dual(level, tangent, None, None)]
+    return 0
+
+
+cdef Dual insert(TensorImpl tensor, Level level, TensorImpl tangent, tuple layout):
+    """Add a tangent to those of a tensor and of all who share them: these hold the first object, so that takes it over."""
+    cdef Dual dual = <Dual>tensor.special, last = None
+    while dual is not None and dual.level.number > level.number:
+        last, dual = dual, dual.below
+    if dual is None:
+        dual = make_dual(level, tangent, layout, None)
+        if last is None:
+            tensor.special = dual
+            tensor.flags |= DUAL
+        else:
+            last.below = dual
+        return dual
+    unlink(dual)
+    dual.below = make_dual(dual.level, dual.tangent, dual.layout, dual.below)
+    dual.level, dual.tangent, dual.layout = level, tangent, layout
+    link(dual)
+    return dual
+
+
+def tangent_to_write(TensorImpl tensor not None, Level level not None, TensorImpl source):
+    """Return the tangent of a tensor at a level, for the tangent of a part (None: zero) to be written into; None if all are zero.
+
+    All tensors over that memory see what is written, nobody else does.
+    """
+    cdef Dual dual = tangents_of(tensor), first = dual
+    cdef TensorImpl holder = tensor         # of a new tangent: the base of a view
+    cdef Level other
+    cdef tuple layout
+    dual = find(dual, level)
+    if dual is None and source is None:
+        return None
+    if dual is None:
+        if has_active(first):
+            layout = layout_of(tensor) if first.layout is None else first.layout
+        else:
+            if tensor.flags & VIEW and tensor.storage is tensor.base.storage and not (tensor.flags & DUAL and first is None):
+                holder = tensor.base
+            layout = layout_of(holder)
+        dual = insert(holder, level, laid_out(holder, layout, False), layout)
+        if holder is not tensor:
+            share(tensor, holder)
+    elif dual.layout is None:
+        dual.layout = layout_of(tensor)
+    for other in () if source is None else batch_levels(source):
+        if not other.holds(dual.tangent):       # what was the same for all examples will not be
+            dual.tangent = other.leave((<object>other.enter(dual.tangent)).clone())
+    arrange(dual, True)
+    return part_at(dual, layout_of(tensor))
+
+
+def without_overlap(TensorImpl tensor not None):
+    """Return a tensor, or a copy where elements of it share a place: these could have no tangents of their own."""
+    return (<object>tensor).clone() if overlaps_itself(tensor.ndim, tensor.sizes, tensor.strides) else tensor
+
+
+def tangent_of(TensorImpl tensor not None, Level level not None):
+    """Return the tangent of a tensor at a level, or None."""
+    cdef Batch batch
+    cdef TensorImpl tangent
+    if tensor.flags & BATCHED:
+        batch = batch_of(tensor)
+        tangent = tangent_of(batch.inner, level)
+        return None if tangent is None else leave(tangent, batch.level)
+    return tangent_at(tensor, level)
+
+
+def dual_levels(tuple tensors not None):
+    """Return the levels, the lowest first, at which tensors have tangents that this thread sees now."""
+    cdef TensorImpl tensor
+    cdef Dual dual
+    cdef dict found = {}
+    for tensor in tensors:
+        dual = visible_dual(tensor)
+        while dual is not None:
+            found[dual.level.number] = dual.level
+            dual = visible(dual.below)
+    return [found[number] for number in sorted(found)]
+
+
+def all_tangents(TensorImpl tensor not None):
+    """Return all tangents of a tensor, each by itself, the lowest level first, seen by this thread or not; they end with their levels."""
+    cdef Dual dual = tangents_of(tensor)
+    cdef list found = []
+    while dual is not None:
+        if dual.level.active:
+            found.insert(0, make_dual(dual.level, tangent_at(tensor, dual.level), None, None))
+        dual = dual.below
+    return found
+
+
+def with_tangents(TensorImpl tensor not None, list tangents not None):
+    """Return a tensor of the same value that has tangents, in so far as it has none at their levels and they have its shape."""
+    cdef TensorImpl copy = shallow_copy(tensor)
+    cdef Dual dual
+    inherit_special(copy, tensor)
+    for dual in tangents:
+        if (dual.tangent is not None and (<object>dual.tangent).shape == (<object>tensor).shape
+                and find(tangents_of(tensor), dual.level) is None):
+            add_tangent(copy, dual.level, dual.tangent)
+    return copy
+
+
+set_tangent_functions(all_tangents, with_tangents)
+
+
+def set_ceiling(number):
+    """Have this thread see only levels below a number; returns the former one."""
+    before = cg_ceiling_address()[0]
+    cg_ceiling_address()[0] = number
+    return before
+
+
+def set_tangent(TensorImpl tensor not None, Level level not None, TensorImpl tangent not None):
+    """Give a new tensor its tangent at a level."""
+    add_tangent(tensor, level, tangent)
+
+
+def without_tangent(TensorImpl tensor not None, Level level not None):
+    """Return the tensor as lower levels see it: the same memory and history, without the tangents from a level on."""
+    cdef TensorImpl copy
+    cdef Dual dual
+    if tensor.flags & BATCHED:
+        copy = without_tangent(batch_of(tensor).inner, level)
+        return tensor if copy is batch_of(tensor).inner else leave(copy, batch_of(tensor).level)
+    dual = tangents_of(tensor)
+    if dual is None or dual.level.number < level.number:
+        return tensor
+    copy = view_of(tensor, tensor.data, tensor.ndim, tensor.sizes, tensor.strides)
+    if wanted(tensor, None):
+        record(rule_op("alias"), tensor, None, copy, ())
+    while dual is not None and dual.level.number >= level.number:
+        dual = dual.below
+    copy.special = dual
+    copy.flags |= DUAL      # also without any: those of its base are none of its own
+    return copy
+
+
+# ----- Batches -----
+@cython.final
+cdef class Batch:
+    """All examples that a batched tensor is one of."""
+
+    def __cinit__(self):
+        global special_active
+        special_active += 1     # what outlives its level is refused, so operators have to look
+
+    def __dealloc__(self):
+        global special_active
+        special_active -= 1
+
+
+cdef Batch batch_of(TensorImpl tensor):
+    """Return the batch of a batched tensor; RuntimeError if its vmap has ended."""
+    cdef Batch batch = <Batch>tensor.special
+    if not batch.level.active:
+        raise RuntimeError("vmap: a tensor that belongs to a call of vmap was used after that had returned. Return it from the function "
+                           "given to vmap instead of keeping it by other means.")
+    return batch
+
+
+cdef TensorImpl all_examples(TensorImpl tensor):
+    """Return the tensor that holds the elements, the history and the tangents of a batched tensor; any other as it is."""
+    while tensor.flags & BATCHED:
+        tensor = (<Batch>tensor.special).inner
+    return tensor
+
+
+cdef Batch plain_batch(TensorImpl tensor):
+    """Return the batch of a tensor if a kernel may compute all of it as it is, else None."""
+    cdef Batch batch
+    if not tensor.flags & BATCHED:
+        return None
+    batch = batch_of(tensor)
+    return None if is_special(batch.inner) else batch
+
+
+cdef TensorImpl private_examples(PyObject* object):
+    """Return all examples of a gradient if a kernel may write over them: nobody holds them but the caller's reference; else None."""
+    cdef Batch batch = plain_batch(<TensorImpl>object)
+    if (batch is None or Py_REFCNT(object) > 1 or Py_REFCNT(<PyObject*>(<TensorImpl>object).special) > 2
+            or Py_REFCNT(<PyObject*>batch.inner) > 1 or batch.inner.base is not None or not batch.inner.storage.padded
+            or Py_REFCNT(<PyObject*>batch.inner.storage) > 2):
+        return None
+    return batch.inner
+
+
+cdef bint is_special(TensorImpl tensor) except -1:
+    """Say whether operators on a tensor go another way in this thread now."""
+    if not tensor.flags & (SPECIAL | VIEW):
+        return False
+    return tensor.flags & BATCHED != 0 or visible_dual(tensor) is not None
+
+
+cdef TensorImpl wrapped(TensorImpl inner, Level level):
+    """Return the tensor that stands for one example of many, which lie along dim 0."""
+    cdef Batch batch = Batch.__new__(Batch)
+    cdef TensorImpl result = new_tensor(inner.storage, inner.data, inner.dtype_nr, inner.ndim - 1, inner.sizes + 1, inner.strides + 1)
+    batch.level, batch.inner = level, inner
+    result.special = batch
+    result.flags |= BATCHED
+    return result
+
+
+cdef TensorImpl leave(TensorImpl tensor, Level level):
+    """Return the example that a tensor with all of them along dim 0 stands for."""
+    cdef Batch batch
+    if tensor.flags & BATCHED:
+        batch = batch_of(tensor)
+        if batch.level.number > level.number:
+            return wrapped(leave((<object>batch.inner).transpose(0, 1), level), batch.level)
+    return wrapped(tensor, level)
+
+
+cdef TensorImpl enter(TensorImpl tensor, Level level):
+    """Return all examples of a tensor along dim 0; one that is the same for all is repeated without a copy."""
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef Batch batch
+    cdef Dual dual
+    cdef TensorImpl result, expanded
+    cdef list duals = []
+    cdef int d
+    if tensor.flags & BATCHED:
+        batch = batch_of(tensor)
+        if batch.level is level:
+            return batch.inner
+        result = enter(batch.inner, level)
+        return wrapped((<object>result).transpose(0, 1), batch.level)
+    if tensor.ndim == MAX_DIMS:
+        raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions, the batches of vmap included")
+    sizes[0], strides[0] = level.size, 0
+    for d in range(tensor.ndim):
+        sizes[d + 1], strides[d + 1] = tensor.sizes[d], tensor.strides[d]
+    result = view_of(tensor, tensor.data, tensor.ndim + 1, sizes, strides)
+    if wanted(tensor, None):
+        record(rule_op("enter"), tensor, None, result, (level,))
+    dual = visible_dual(tensor)
+    while dual is not None:
+        duals.append(dual)
+        dual = visible(dual.below)
+    if duals:
+        expanded = result       # tangents may differ among examples, and have to lie as the value does
+        result = copy_of(expanded, expanded.dtype_nr)
+        if wanted(expanded, None):
+            record(rule_op("clone"), expanded, None, result, ())
+        for dual in reversed(duals):
+            add_tangent(result, dual.level, enter(tangent_at(tensor, dual.level), level))
+    return result
+
+
+def batched_level(tensor):
+    """Return the innermost level that a tensor is batched at, or None."""
+    return batch_of(tensor).level if isinstance(tensor, TensorImpl) and (<TensorImpl>tensor).flags & BATCHED else None
+
+
+def batch_levels(TensorImpl tensor not None):
+    """Return the levels that a tensor is batched at, the outermost first."""
+    cdef list levels = []
+    while tensor.flags & BATCHED:
+        levels.insert(0, batch_of(tensor).level)
+        tensor = (<Batch>tensor.special).inner
+    return levels
+
+
+def refuse_tangent(TensorImpl tensor not None, str what, error=RuntimeError):
+    """Refuse what would give away the values of a tensor without its tangent."""
+    if special_active and visible_dual(tensor) is not None:
+        raise error(f"Can't call {what} on Tensor that has a tangent of forward mode, which would be lost. Use tensor.detach().")
+
+
+def refuse_special(TensorImpl tensor not None, str what, error=RuntimeError):
+    """Refuse what would give away the values of a tensor without its tangent or its derivative, or those of one of many examples."""
+    refuse_batched(tensor, what)
+    refuse_tangent(tensor, what, error)
+    if tensor.flags & (FRESH | RETIRED) == FRESH:
+        raise error(f"Can't call {what} on Tensor that a function is being differentiated with respect to: the derivative would be lost. "
+                    "Use tensor.detach().")
+
+
+def special_tensors():
+    """Say whether there may be special tensors."""
+    return tensors_may_be_special()
+
+
+def _leave_or_sum(TensorImpl g not None, Level level not None):
+    """Give the gradient of a tensor that was the same for all examples: one for each while their vmap runs, later their sum."""
+    return leave(g, level) if level.active else (<object>g).sum(0)

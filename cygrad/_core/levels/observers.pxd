@@ -1,0 +1,39 @@
+"""What a thread tells of its work while somebody observes it: operators, nodes of a backward, ranges that users name.
+
+An Observer belongs to one thread, and to those that compute for it while it waits. Who begins an event gets a token and ends the
+event by it; 0, and the token of an observer that was stopped meanwhile, end nothing. Needs the GIL.
+"""
+from cpython.object cimport PyObject
+
+from cygrad._core.graph.node cimport Node
+from cygrad._core.graph.tensor cimport special_active
+
+cdef enum Kind:         # names are in `kinds`
+    OPERATOR = 0        # a public operator
+    FUNCTION = 1        # the forward pass of a user's Function
+    EVALUATION = 2      # all that a backward does for a node: hooks, the node itself, sums of gradients
+    BACKWARD = 3        # the node's computation
+    USER = 4            # a range that the user names
+    MEMORY = 5          # memory taken or given back outside of all events
+
+cdef class Observer:
+    cdef readonly bint active
+    cdef readonly bint with_shapes      # asks for the shapes of operands
+    cdef bint with_memory
+    cdef Py_ssize_t begin(self, int kind, object name, object operands, long long sequence_nr) except -1
+    cdef int end(self, Py_ssize_t token) except -1
+    cdef int finish(self) except -1
+    cdef void note_memory(self, Py_ssize_t delta) noexcept
+
+cdef int profiling_threads      # that are observed; while there are none, nobody asks for his own observer
+
+cdef inline bint special_tensors() noexcept:
+    """Say whether any tensor may be special: threads that are observed have operators look, too."""
+    return special_active != 0 and special_active != profiling_threads
+
+cdef bint is_profiling() noexcept
+cdef bint wants_operands() noexcept
+cdef long long next_sequence_nr() noexcept
+cdef Py_ssize_t begin_event(object name, tuple operands, long long sequence_nr) except -1
+cdef Py_ssize_t begin_node(int kind, Node node, PyObject** grads) except -1
+cdef int end_event(Py_ssize_t token) except -1

@@ -1,0 +1,65 @@
+"""Element types and the memory of tensors.
+
+A Storage owns its bytes (inside itself when small), or holds a buffer export, or borrows from another Storage.
+64 readable and writable bytes follow owned data. The version counts in-place changes, shared by all views. `.data` and `set_` borrow
+memory with a counter of their own; while there are several, the high bits of the owner's, which users do not see, count the changes
+through all of them, and writes.pxd knows where those were. Needs the GIL.
+"""
+from libc.stdint cimport intptr_t
+
+cdef enum:
+    SMALL = 64      # data of up to this many bytes lies in the Storage object itself
+
+cdef extern from "memory/type_slots.h":
+    ctypedef struct cg_small:
+        char* bytes
+
+cdef class DType:
+    cdef readonly str name
+    cdef readonly int number
+    cdef readonly Py_ssize_t itemsize
+    cdef readonly str kind
+    cdef readonly bint is_signed
+    cdef bytes buffer_code
+
+cdef class Storage:
+    cdef char* data
+    cdef readonly size_t nbytes
+    cdef unsigned long long version
+    cdef bint padded        # owned, hence followed by padding
+    cdef bint borrowed      # from another Storage
+    cdef readonly bint readonly
+    cdef object owner       # a memoryview (foreign memory), another Storage (borrowed), or None
+    cdef int exports        # NumPy arrays and others that can reach the memory without asking
+    cdef int waiting        # its place among results that are not computed yet (deferred.pxd), from 1; else 0
+    cdef int counters       # besides its own that count changes of the memory: living borrowers of an owner; 1 of a borrower
+    cdef void* writes       # of an owner: where and when its memory was written under several counters (writes.pxd), or NULL
+    cdef cg_small small     # SMALL bytes and the padding
+
+ctypedef void (*forget_function)(Storage storage) noexcept
+ctypedef bint (*compute_function)() noexcept
+
+cdef void set_deferred(forget_function forgets, compute_function computes) noexcept
+# Whoever gives away an address says so before, and may take it back.
+cdef void expose(Storage storage) noexcept
+cdef void unexpose(Storage storage) noexcept
+cdef list dtypes            # DType by number
+cdef int dtype_number(object dtype) except -1
+cdef int default_dtype() noexcept
+cdef Storage new_storage(size_t nbytes)
+cdef Storage storage_of_buffer(object view)
+cdef Storage borrow(Storage parent)
+
+cdef enum:
+    VISIBLE_BITS = 40       # of a version: those above count changes under several counters
+
+cdef inline unsigned long long version_of(Storage storage) noexcept:
+    """Return a number that every change of the memory changes, whichever counter it goes to."""
+    return storage.version if not storage.borrowed else storage.version + ((<Storage>storage.owner).version >> VISIBLE_BITS << VISIBLE_BITS)
+
+cdef inline Storage owner_of(Storage storage):
+    """Return the Storage that the memory belongs to: another one for a borrower."""
+    return <Storage>storage.owner if storage.borrowed else storage
+
+cdef inline unsigned long long visible_version(unsigned long long version) noexcept:
+    return version & ((1ULL << VISIBLE_BITS) - 1)

@@ -1,0 +1,126 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Memory shared with NumPy and other buffers (see interop.pxd)."""
+cimport cython
+cimport numpy
+from libc.stdint cimport intptr_t
+
+from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, new_tensor
+from cygrad._core.memory.sizes cimport span
+from cygrad._core.memory.storage cimport DType, Storage, dtypes, expose, storage_of_buffer, unexpose
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
+
+import numpy
+
+from cygrad._core.operands.operands import set_foreign_operand
+from cygrad._core.memory.storage import dtype_by_name
+
+numpy.import_array()
+
+cdef extern from "Python.h":
+    object PyMemoryView_FromObject(object exporter)
+
+cdef dict number_by_type = {numpy.dtype(dtype.name).num: (<DType>dtype).number for dtype in dtypes}
+# long and long long are two NumPy types of one width: which of them is int64 depends on the platform.
+for _type in (numpy.longlong, numpy.long, numpy.intc):
+    number_by_type.setdefault(numpy.dtype(_type).num, dtype_by_name[numpy.dtype(_type).name].number)
+cdef list type_by_number = [numpy.dtype(dtype.name).num for dtype in dtypes]
+
+
+@cython.final
+@cython.no_gc
+cdef class Export:
+    """What a NumPy array has for its base: it keeps the memory of a tensor alive, and counts as long as it lives itself."""
+    cdef Storage storage
+
+    def __dealloc__(self):
+        if self.storage is not None:
+            unexpose(self.storage)
+
+
+cdef object array_of(TensorImpl tensor):
+    """Return a NumPy array over the memory of a tensor; it keeps the storage alive."""
+    cdef Export export
+    cdef numpy.npy_intp shape[MAX_DIMS]
+    cdef numpy.npy_intp strides[MAX_DIMS]
+    cdef int d, flags = 0 if tensor.storage.readonly else numpy.NPY_ARRAY_WRITEABLE
+    if tensor.flags & BATCHED:
+        raise RuntimeError("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item(), .tolist() "
+                           "or .numpy(): inside of vmap a tensor has no values of its own. Use cygrad.where() for control flow, or compute "
+                           "such things outside of vmap.")
+    for d in range(tensor.ndim):
+        shape[d], strides[d] = tensor.sizes[d], tensor.strides[d] * cg_itemsize[tensor.dtype_nr]
+    export = Export.__new__(Export)
+    expose(tensor.storage)
+    export.storage = tensor.storage
+    array = numpy.PyArray_New(numpy.ndarray, tensor.ndim, shape, type_by_number[tensor.dtype_nr], strides, tensor.data, 0, flags, None)
+    numpy.set_array_base(array, export)
+    return array
+
+
+cdef TensorImpl tensor_of_array(object source):
+    """Return a tensor over the memory of a NumPy array; its buffer is held until the storage dies."""
+    cdef numpy.ndarray array = source
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef int d, itemsize
+    cdef Storage storage
+    number = number_by_type.get(numpy.PyArray_TYPE(array))
+    if not array.dtype.isnative:
+        raise ValueError(f"given numpy array has byte order different from the native byte order: {array.dtype!r}. "
+                         "Convert it with array.astype(array.dtype.newbyteorder('='))")
+    if number is None:
+        raise TypeError(f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only supported types are: "
+                        f"{', '.join([dtype.name for dtype in dtypes])}")
+    itemsize = cg_itemsize[number]
+    for d in range(array.ndim):
+        if array.strides[d] < 0 and array.shape[d] > 1 and array.size:
+            raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+                             "currently supported. (You can probably work around this by making a copy of your array with array.copy().)")
+        if array.strides[d] % itemsize and array.shape[d] > 1:
+            raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to a new array "
+                             "with array.copy().")
+        sizes[d] = array.shape[d]
+        strides[d] = array.strides[d] // itemsize if array.shape[d] > 1 else 0
+    if <size_t>numpy.PyArray_DATA(array) % itemsize:
+        raise ValueError("given numpy array is not aligned to its element size. Copy it with array.copy().")
+    # One memoryview is one export, held until the storage dies: neither resize nor free can happen below a tensor.
+    storage = storage_of_buffer(PyMemoryView_FromObject(array))
+    storage.readonly = not array.flags.writeable
+    storage.data = <char*>numpy.PyArray_DATA(array)
+    storage.nbytes = span(array.ndim, sizes, strides) * itemsize    # more than the buffer's length where that has gaps
+    fix_strides(array.ndim, sizes, strides)
+    return new_tensor(storage, storage.data, number, array.ndim, sizes, strides)
+
+
+cdef void fix_strides(int ndim, const intptr_t* sizes, intptr_t* strides) noexcept:
+    """Give dims of size 1 the stride they would have in a dense tensor."""
+    cdef int d
+    for d in range(ndim - 1, -1, -1):
+        if sizes[d] <= 1:
+            strides[d] = 1 if d == ndim - 1 else strides[d + 1] * max(sizes[d + 1], 1)
+
+
+def from_array(array not None):
+    """Return a tensor over a NumPy array without a copy."""
+    if not isinstance(array, numpy.ndarray):
+        module = "numpy." if isinstance(array, numpy.generic) else ""
+        raise TypeError(f"expected np.ndarray (got {module}{type(array).__name__})")
+    return tensor_of_array(array)
+
+
+def to_array(TensorImpl tensor not None):
+    """Return a NumPy array over a tensor without a copy."""
+    return array_of(tensor)
+
+
+def foreign_operand(argument):
+    """Turn a NumPy array into a tensor over its memory and a NumPy scalar into a number; leave the rest to other packages."""
+    if isinstance(argument, numpy.ndarray):
+        return tensor_of_array(argument)
+    for kind, number in (numpy.bool_, bool), (numpy.integer, int), (numpy.floating, float):
+        if isinstance(argument, kind):
+            return number(argument)
+    return NotImplemented
+
+
+set_foreign_operand(foreign_operand)

@@ -1,0 +1,43 @@
+"""Operands: values that are tensors or Python scalars, their common shape, and the memory that results go to.
+
+Whoever writes into a tensor asks check_in_place (of `inplace`) or check_out first. Nothing here is recorded. Needs the GIL.
+"""
+from cpython.object cimport PyObject
+from libc.stdint cimport intptr_t
+
+from cygrad._core.graph.tensor cimport TensorImpl
+from cygrad._kernels.drivers.elementwise cimport Operand
+
+cdef enum:
+    RELEASE_GIL = 1 << 15   # elements from which other threads may run meanwhile
+
+cdef struct Value:
+    PyObject* tensor    # borrowed; NULL for a scalar
+    char kind           # of a Python scalar: b, i, f
+    bint huge           # an integer beyond int64: only `real` is set
+    long long integer
+    double real
+    double number       # a scalar in the dtype of the loop (its bytes)
+
+cdef object to_value(object argument, Value* value)
+cdef bint any_followed(int count, const Value* values) noexcept
+cdef int promoted(int count, const Value* values, int masks, int as_numbers) noexcept
+cdef int holding_all(int count, const Value* values, int dtype) noexcept
+cdef int check_no_bools(int arity, const Value* values, tuple refusals) except -1
+cdef int check_cast(int result, int target) except -1
+cdef double number_of(const Value* value, int dtype) except? -1
+cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept
+cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept
+cdef int check_writable(TensorImpl target) except -1
+cdef int check_out(TensorImpl out, bint recorded) except -1
+cdef TensorImpl write_out(TensorImpl out, TensorImpl result, bint recorded)
+cdef int copy_into(TensorImpl target, TensorImpl source) except -1
+cdef TensorImpl copy_of(TensorImpl tensor, int dtype)
+cdef TensorImpl out_argument(str name, object out)
+cdef int broadcast(int count, const Value* values, intptr_t* shape) except -1
+cdef bint overlaps(TensorImpl target, TensorImpl source) noexcept
+cdef bint shape_is(TensorImpl tensor, int ndim, const intptr_t* shape) noexcept
+cdef object out_shape_error(TensorImpl out, int ndim, const intptr_t* shape)
+cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values)
+cdef TensorImpl number_tensor(const Value* value, int dtype)
+cdef bint is_dense(TensorImpl tensor) noexcept

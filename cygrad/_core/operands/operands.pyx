@@ -1,0 +1,512 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Operands of operators: reading, broadcasting, checking and copying them (see operands.pxd for the contract)."""
+from cpython.bool cimport PyBool_Check
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
+from cpython.long cimport PyLong_AsDouble, PyLong_AsLongLongAndOverflow, PyLong_Check
+from cpython.object cimport PyObject
+from libc.math cimport isinf
+from libc.stdint cimport intptr_t, uint8_t
+from libc.string cimport memcpy
+
+from cygrad._core.compute.deferred cimport settle
+from cygrad._core.graph.node cimport grad_mode, is_inference_mode, is_inference_suspended
+from cygrad._core.graph.saved cimport is_followed
+from cygrad._core.graph.tensor cimport CONTIGUOUS, INFERENCE, TensorImpl, count_change, empty, empty_strided, needs_grad, tensor_type
+from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._core.memory.storage cimport DType, default_dtype, dtypes
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize, cg_kind,
+                                                  cg_promotion, copy)
+
+cdef extern from "Python.h":
+    bint PyObject_TypeCheck(object o, type t)
+
+
+# ----- Values -----
+cdef object to_value(object argument, Value* value):
+    """Read an operand. Return the tensor that must be kept alive (None for a scalar), or NotImplemented."""
+    cdef int overflow = 0
+    value.tensor = NULL
+    if type(argument) is tensor_type or PyObject_TypeCheck(argument, TensorImpl):
+        value.tensor = <PyObject*>argument
+        return argument
+    if PyFloat_Check(argument):
+        value.kind, value.real = b"f", PyFloat_AS_DOUBLE(argument)
+        return None
+    if PyLong_Check(argument):
+        value.integer = PyLong_AsLongLongAndOverflow(argument, &overflow)
+        value.kind, value.huge = b"b" if PyBool_Check(argument) else b"i", overflow != 0
+        value.real = <double>value.integer if not overflow else real_of(argument)
+        return None
+    operand = foreign_operand(argument)
+    if isinstance(operand, TensorImpl):
+        value.tensor = <PyObject*>operand
+        return operand
+    return operand if operand is NotImplemented else to_value(operand, value)
+
+
+cdef double real_of(object integer) except? -1:
+    """Return an integer beyond int64 as a float."""
+    try:
+        return PyLong_AsDouble(integer)
+    except OverflowError:
+        raise RuntimeError("value cannot be converted to type double without overflow: an integer of "
+                           f"{integer.bit_length()} bits") from None
+
+
+def foreign_operand(argument):
+    """Turn an operand of another package into a tensor or a Python number; replaced by interop, which knows NumPy."""
+    return NotImplemented
+
+
+def set_foreign_operand(function):
+    """Set what reads NumPy's arrays and scalars; the module above brings it."""
+    global foreign_operand
+    foreign_operand = function
+
+
+# ----- Numbers -----
+cdef double number_of(const Value* value, int dtype) except? -1:
+    """Return a number's bytes in a dtype: rounded, truncated, or for bool whether it is not 0.
+
+    RuntimeError where an integer dtype does not hold it: nothing wraps.
+    """
+    cdef double bytes = 0
+    cdef long long integer = value.integer
+    if cg_kind[dtype] == b"f":
+        if dtype == CG_FLOAT64:
+            return value.real
+        (<float*>&bytes)[0] = <float>value.real
+    elif dtype == CG_BOOL:
+        (<uint8_t*>&bytes)[0] = value.real != 0     # so NaN is true, as in Python
+    else:
+        if not holds(value.real, dtype) if value.kind == b"f" else not fits(value, dtype):
+            raise overflow_error(value, dtype)
+        if value.kind == b"f":
+            integer = <long long>value.real
+        memcpy(&bytes, &integer, cg_itemsize[dtype])    # little-endian
+    return bytes
+
+
+cdef inline bint is_signed(int dtype) noexcept:
+    return (<DType>dtypes[dtype]).is_signed
+
+
+cdef bint fits(const Value* value, int dtype) noexcept:
+    """Say whether an integer dtype holds an integer."""
+    cdef int bits = 8 * cg_itemsize[dtype]
+    if value.huge or bits == 64:
+        return not value.huge
+    if is_signed(dtype):
+        return -(1LL << (bits - 1)) <= value.integer < (1LL << (bits - 1))
+    return 0 <= value.integer < (1LL << bits)
+
+
+cdef bint holds(double number, int dtype) noexcept:
+    """Say whether a number lies between the ends of an integer dtype, as torch asks before it truncates; NaN does not."""
+    cdef int bits = 8 * cg_itemsize[dtype] - is_signed(dtype)
+    cdef double end = <double>(1ULL << bits)
+    return (-end if is_signed(dtype) else 0) <= number and (number < end if bits == 63 else number <= end - 1)
+
+
+cdef object overflow_error(const Value* value, int dtype):
+    name = "float" if dtype == CG_FLOAT32 else dtypes[dtype].name + "_t"
+    number = int(value.real) if value.kind != b"f" and value.huge else value.integer if value.kind != b"f" else value.real
+    return RuntimeError(f"value cannot be converted to type {name} without overflow: {number} is outside of what {dtypes[dtype]!r} holds")
+
+
+cdef TensorImpl number_tensor(const Value* value, int dtype):
+    """Return a number as a 0-d tensor that is to be written somewhere.
+
+    A finite one must not become infinite there. A negative integer is written into uint8 modulo 256, as in torch.
+    """
+    cdef TensorImpl result = empty(dtype, 0, NULL)
+    cdef Value written = value[0]
+    if value.kind == b"i" and cg_kind[dtype] == b"i" and not is_signed(dtype) and -256 < value.integer < 0:
+        written.integer += 256
+    cdef double number = number_of(&written, dtype)
+    if dtype == CG_FLOAT32 and isinf((<float*>&number)[0]) and not isinf(value.real):
+        raise overflow_error(value, dtype)
+    memcpy(result.data, &number, cg_itemsize[dtype])
+    return result
+
+
+def scalar_tensor(number, DType dtype not None):
+    """Return a number, or a 0-d tensor, as a 0-d tensor of a dtype, to be written into another."""
+    cdef Value value
+    alive = to_value(number, &value)
+    if alive is NotImplemented:
+        raise TypeError(f"expected a number to write into a tensor of {dtype!r}, not {type(number).__name__}")
+    return number_tensor(&value, dtype.number) if alive is None else alive.to(dtype)
+
+
+# ----- Recording -----
+cdef bint any_followed(int count, const Value* values) noexcept:
+    """Say whether an operator that has a tensor among its operands that needs a gradient is to be recorded."""
+    cdef int k
+    for k in range(count):
+        if values[k].tensor is not NULL and is_followed(<TensorImpl>values[k].tensor):
+            return True
+    return False
+
+
+# ----- Promotion -----
+cdef bint may_cast(int source, int target) noexcept:
+    """Say whether a dtype is of no higher kind than another: results are cast to that, if not always exactly."""
+    return cg_kind[cg_promotion[source][target]] == cg_kind[target]
+
+
+cdef inline int joined(int a, int b) noexcept:
+    return b if a < 0 else cg_promotion[a][b]
+
+
+cdef inline int outranked(int higher, int lower) noexcept:
+    """Return the dtype of two categories: the lower one counts only where it is of a higher kind."""
+    return lower if higher < 0 or lower >= 0 and not may_cast(lower, higher) else higher
+
+
+cdef int promoted(int count, const Value* values, int masks, int as_numbers) noexcept:
+    """Return the common dtype of operands but `masks` (bits), by torch's categories: tensors with dims, 0-d tensors, numbers.
+
+    Of operands `as_numbers` (bits) 0-d tensors count as numbers, too.
+    """
+    cdef int with_dims = -1, without = -1, numbers = -1, k
+    cdef char kind
+    for k in range(count):
+        if masks >> k & 1:
+            continue
+        if values[k].tensor is NULL or as_numbers >> k & 1 and (<TensorImpl>values[k].tensor).ndim == 0:
+            kind = values[k].kind if values[k].tensor is NULL else cg_kind[(<TensorImpl>values[k].tensor).dtype_nr]
+            numbers = joined(numbers, default_dtype() if kind == b"f" else CG_INT64 if kind == b"i" else CG_BOOL)
+        elif (<TensorImpl>values[k].tensor).ndim:
+            with_dims = joined(with_dims, (<TensorImpl>values[k].tensor).dtype_nr)
+        else:
+            without = joined(without, (<TensorImpl>values[k].tensor).dtype_nr)
+    return outranked(with_dims, outranked(without, numbers))
+
+
+cdef int holding_all(int count, const Value* values, int dtype) noexcept:
+    """Return the integer dtype that holds all operands exactly, of which `dtype` is the common one."""
+    cdef int k
+    for k in range(count):
+        if values[k].tensor is not NULL:
+            dtype = cg_promotion[dtype][(<TensorImpl>values[k].tensor).dtype_nr]
+    for k in range(count):
+        if values[k].tensor is NULL and not fits(&values[k], dtype):
+            return CG_INT64
+    return dtype
+
+
+cdef int check_no_bools(int arity, const Value* values, tuple refusals) except -1:
+    """Refuse operands that are bool: `refusals` are what is said of all of them, and of some."""
+    cdef int k, count = 0
+    for k in range(arity):
+        count += values[k].kind == b"b" if values[k].tensor is NULL else (<TensorImpl>values[k].tensor).dtype_nr == CG_BOOL
+    if count:
+        raise RuntimeError(refusals[0 if count == arity else 1])
+    return 0
+
+
+cdef int check_cast(int result, int target) except -1:
+    if not may_cast(result, target):
+        raise RuntimeError(f"result type {dtypes[result].name} can't be cast to the desired output type {dtypes[target].name}")
+    return 0
+
+
+def common_dtype(a, b):
+    """Return the dtype that an operator computes in with two tensors or numbers."""
+    cdef Value values[2]
+    left, right = to_value(a, &values[0]), to_value(b, &values[1])
+    for value, operand in (left, a), (right, b):
+        if value is NotImplemented:
+            raise TypeError(f"argument must be Tensor or Number, not {type(operand).__name__}")
+    return dtypes[promoted(2, values, 0, 0)]
+
+
+def castable(DType source not None, DType target not None):
+    """Say whether a dtype is of no higher kind than another."""
+    return may_cast(source.number, target.number)
+
+
+# ----- Geometry -----
+cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept:
+    cdef int d
+    if a.ndim != b.ndim:
+        return False
+    for d in range(a.ndim):
+        if a.sizes[d] != b.sizes[d]:
+            return False
+    return True
+
+
+cdef int broadcast(int count, const Value* values, intptr_t* shape) except -1:
+    """Write the common shape of the tensors and return its number of dims."""
+    cdef TensorImpl tensor
+    cdef int k, d, ndim = 0, offset
+    for k in range(count):
+        if values[k].tensor is not NULL:
+            ndim = max(ndim, (<TensorImpl>values[k].tensor).ndim)
+    for d in range(ndim):
+        shape[d] = 1
+    for k in range(count):
+        if values[k].tensor is NULL:
+            continue
+        tensor = <TensorImpl>values[k].tensor
+        offset = ndim - tensor.ndim
+        for d in range(tensor.ndim):
+            if shape[offset + d] == 1:
+                shape[offset + d] = tensor.sizes[d]
+            elif tensor.sizes[d] != 1 and tensor.sizes[d] != shape[offset + d]:
+                raise broadcast_error(count, values, ndim)
+    return ndim
+
+
+cdef object broadcast_error(int count, const Value* values, int ndim):
+    """Return the error for the last dim at which shapes do not fit."""
+    cdef list shapes = [sizes_tuple((<TensorImpl>values[j].tensor).ndim, (<TensorImpl>values[j].tensor).sizes)
+                        for j in range(count) if values[j].tensor is not NULL]
+    for d in range(1, ndim + 1):
+        sizes = [shape[-d] for shape in shapes if len(shape) >= d and shape[-d] != 1]
+        for size in sizes:
+            if size != sizes[0]:
+                return RuntimeError(f"The size of tensor a ({sizes[0]}) must match the size of tensor b ({size}) at non-singleton "
+                                    f"dimension {ndim - d}; the shapes {' and '.join(map(str, shapes))} do not broadcast: sizes, "
+                                    "aligned at the last dim, must be equal or 1")
+
+
+cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept:
+    """Describe a tensor broadcast to a shape to the drivers."""
+    cdef int d, offset = ndim - tensor.ndim, size = cg_itemsize[tensor.dtype_nr]
+    settle()
+    operand.data, operand.dtype, operand.loop_dtype = tensor.data, tensor.dtype_nr, loop_dtype
+    operand.padded = tensor.storage.padded
+    for d in range(offset):
+        operand.strides[d] = 0
+    for d in range(tensor.ndim):
+        operand.strides[offset + d] = 0 if tensor.sizes[d] == 1 else tensor.strides[d] * size
+
+
+cdef bint is_dense(TensorImpl tensor) noexcept:
+    """Say whether the elements fill a block of memory, each once, in some order of the dims."""
+    cdef intptr_t expected = 1
+    cdef int d, taken = 0, found
+    cdef bint used[MAX_DIMS]
+    if tensor.flags & CONTIGUOUS:
+        return True
+    for d in range(tensor.ndim):
+        used[d] = tensor.sizes[d] == 1
+        taken += used[d]
+    while taken < tensor.ndim:
+        found = -1
+        for d in range(tensor.ndim):
+            if not used[d] and tensor.strides[d] == expected:
+                found = d
+                break
+        if found < 0:
+            return False
+        used[found] = True
+        expected *= tensor.sizes[found]
+        taken += 1
+    return True
+
+
+cdef bint same_strides(TensorImpl a, TensorImpl b) noexcept:
+    cdef int d
+    for d in range(a.ndim):
+        if a.strides[d] != b.strides[d]:
+            return False
+    return True
+
+
+cdef int compare_dims(int a, int b, int ndim, const intptr_t* shape, int count, const Value* values) noexcept:
+    """Say whether dim a lies inside (-1) or outside (1) dim b in the first operand that is repeated along neither, or 0."""
+    cdef int k, offset
+    cdef intptr_t inner, outer
+    cdef TensorImpl tensor
+    for k in range(count):
+        if values[k].tensor is NULL:
+            continue
+        tensor = <TensorImpl>values[k].tensor
+        offset = ndim - tensor.ndim
+        if a < offset or b < offset or tensor.sizes[a - offset] != shape[a] or tensor.sizes[b - offset] != shape[b]:
+            continue
+        inner, outer = tensor.strides[a - offset], tensor.strides[b - offset]
+        if inner == 0 or outer == 0:
+            continue
+        if inner != outer:
+            return -1 if inner < outer else 1
+        if shape[a] > shape[b]:
+            return 1
+    return 0
+
+
+cdef TensorImpl empty_in_order(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
+    """Make a dense tensor whose dims lie in the order of the operands' strides."""
+    cdef int order[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef intptr_t expected = 1
+    cdef int d, k, place, compared
+    # Innermost first. Dims that no operand tells apart stay as in row-major memory: insertion that stops only where one lies inside.
+    for d in range(ndim):
+        order[d] = ndim - 1 - d
+        place = d
+        for k in range(d - 1, -1, -1):
+            compared = compare_dims(order[k], order[place], ndim, shape, count, values)
+            if compared < 0:
+                break
+            if compared > 0:
+                order[k], order[place] = order[place], order[k]
+                place = k
+    for k in range(ndim):
+        strides[order[k]] = expected
+        expected *= max(shape[order[k]], 1)
+    return empty_strided(dtype, ndim, shape, strides)
+
+
+cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
+    """Make the result: row-major if all operands are, else dense in the order of their strides, as in torch."""
+    cdef TensorImpl first
+    cdef int k, strided = -1
+    for k in range(count):
+        if values[k].tensor is not NULL and not (<TensorImpl>values[k].tensor).flags & CONTIGUOUS:
+            strided = k
+            break
+    if strided < 0 or ndim < 2:
+        return empty(dtype, ndim, shape)
+    first = <TensorImpl>values[strided].tensor
+    for k in range(count):
+        if values[k].tensor is not NULL and not (shape_is(<TensorImpl>values[k].tensor, ndim, shape)
+                                                 and same_strides(<TensorImpl>values[k].tensor, first)):
+            return empty_in_order(dtype, ndim, shape, count, values)
+    if is_dense(first):
+        return empty_strided(dtype, ndim, shape, first.strides)
+    return empty_in_order(dtype, ndim, shape, count, values)
+
+
+# ----- Memory that is written to -----
+cdef object write_guard = None
+
+
+def set_write_guard(guard):
+    """Have a function called with each tensor that an operator is about to write into (None: no function)."""
+    global write_guard
+    write_guard = guard
+
+
+cdef int check_writable(TensorImpl target) except -1:
+    """Refuse targets that are read-only, made in inference mode or whose elements share memory."""
+    cdef int d
+    if write_guard is not None:
+        write_guard(target)
+    if target.storage.readonly:
+        raise ValueError("assignment destination is read-only: the tensor shares memory with a read-only buffer; use clone()")
+    if target.flags & INFERENCE and not is_inference_mode() and not is_inference_suspended():
+        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+                           "tensor before doing inplace update.")
+    if target.flags & CONTIGUOUS:
+        return 0
+    for d in range(target.ndim):
+        if target.sizes[d] > 1 and target.strides[d] == 0:
+            raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                               "location. Please clone() the tensor before performing the operation.")
+    return 0
+
+
+cdef int check_out(TensorImpl out, bint recorded) except -1:
+    """Refuse an `out=` that autograd would have to know of."""
+    if recorded or (grad_mode()[0] and needs_grad(out)):
+        raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+                           "requires grad; call the function inside `with cygrad.no_grad():`, or without out=.")
+    return check_writable(out)
+
+
+cdef TensorImpl write_out(TensorImpl out, TensorImpl result, bint recorded):
+    """Write a result into a tensor given as out=, and return that."""
+    check_out(out, recorded)
+    if not same_shape(out, result):
+        raise out_shape_error(out, result.ndim, result.sizes)
+    check_cast(result.dtype_nr, out.dtype_nr)
+    copy_into(out, result)
+    count_change(out)
+    return out
+
+
+def checked_out(TensorImpl out not None, TensorImpl result not None):
+    """Write a result into a tensor given as out=, and return that."""
+    return write_out(out, result, needs_grad(result))
+
+
+cdef object out_shape_error(TensorImpl out, int ndim, const intptr_t* shape):
+    return RuntimeError(f"out= has shape {list(sizes_tuple(out.ndim, out.sizes))} but the result has shape "
+                        f"{list(sizes_tuple(ndim, shape))}; give an out of that shape")
+
+
+cdef bint overlaps(TensorImpl target, TensorImpl source) noexcept:
+    """Say whether two tensors share memory in another way than element by element."""
+    cdef char* target_end = target.data
+    cdef char* source_end = source.data
+    cdef bint same = target.data == source.data and target.dtype_nr == source.dtype_nr and target.ndim == source.ndim
+    cdef int d
+    if target.count == 0 or source.count == 0:
+        return False
+    for d in range(target.ndim):
+        target_end += (target.sizes[d] - 1) * target.strides[d] * cg_itemsize[target.dtype_nr]
+        same = same and target.sizes[d] == source.sizes[d] and (target.sizes[d] == 1 or target.strides[d] == source.strides[d])
+    for d in range(source.ndim):
+        source_end += (source.sizes[d] - 1) * source.strides[d] * cg_itemsize[source.dtype_nr]
+    return not same and (target.data < source_end + cg_itemsize[source.dtype_nr]
+                         and source.data < target_end + cg_itemsize[target.dtype_nr])
+
+
+cdef int copy_into(TensorImpl target, TensorImpl source) except -1:
+    """Copy with broadcasting and conversion, without recording. Keeps the GIL, which guards what others can see."""
+    return copy_elements(target, source, False)
+
+
+cdef int copy_elements(TensorImpl target, TensorImpl source, bint release_gil) except -1:
+    cdef Operand operands[2]
+    cdef Value values[2]
+    cdef intptr_t shape[MAX_DIMS]
+    cdef int ndim
+    values[0].tensor, values[1].tensor = <PyObject*>target, <PyObject*>source
+    ndim = broadcast(2, values, shape)
+    if ndim != target.ndim or not shape_is(target, ndim, shape):
+        raise RuntimeError("The expanded size of the tensor must match the existing size: cannot write a tensor of shape "
+                           f"{list(sizes_tuple(source.ndim, source.sizes))} into one of shape "
+                           f"{list(sizes_tuple(target.ndim, target.sizes))}")
+    if overlaps(target, source):
+        source = copy_of(source, source.dtype_nr)
+    fill_operand(&operands[0], target, target.dtype_nr, ndim, shape)
+    fill_operand(&operands[1], source, source.dtype_nr, ndim, shape)
+    if release_gil and target.count >= RELEASE_GIL:
+        _held = source.storage       # other threads may give the source other memory meanwhile
+        with nogil:
+            copy(&operands[0], &operands[1], ndim, shape)
+    else:
+        copy(&operands[0], &operands[1], ndim, shape)
+    return 0
+
+
+cdef bint shape_is(TensorImpl tensor, int ndim, const intptr_t* shape) noexcept:
+    cdef int d
+    if tensor.ndim != ndim:
+        return False
+    for d in range(ndim):
+        if tensor.sizes[d] != shape[d]:
+            return False
+    return True
+
+
+cdef TensorImpl copy_of(TensorImpl tensor, int dtype):
+    """Return a new tensor of the same elements, without history; dense layouts are kept."""
+    cdef Value value
+    value.tensor = <PyObject*>tensor
+    cdef TensorImpl result = empty_for(dtype, tensor.ndim, tensor.sizes, 1, &value)
+    copy_elements(result, tensor, True)
+    return result
+
+
+cdef TensorImpl out_argument(str name, object out):
+    """Return the tensor given as out=, or None."""
+    if out is not None and not isinstance(out, TensorImpl):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    return out

@@ -1,0 +1,13 @@
+"""Views by strides and offset, and their transposes: what in-place changes of views are differentiated with.
+
+A geometry is a tuple: sizes and strides of a whole, sizes and strides of a part, and the part's offset from the first
+element of the whole, all in elements.
+"""
+from libc.stdint cimport intptr_t
+
+from cygrad._core.graph.tensor cimport TensorImpl
+
+cdef bint overlaps_itself(int ndim, const intptr_t* sizes, const intptr_t* strides) noexcept
+cdef TensorImpl laid_out(TensorImpl x, tuple geometry)
+cdef TensorImpl part_of(TensorImpl whole, tuple geometry)
+cdef bint lies_within(tuple geometry) except -1

@@ -1,0 +1,42 @@
+"""Programs: several loops that run on one block after the other, so that what lies between them never leaves the cache.
+
+Knows nothing of tensors or nodes. All arrays are dense, padded, of one length and dtype.
+"""
+from libc.stdint cimport intptr_t
+
+from cygrad._kernels.drivers.elementwise cimport cg_kernel
+
+cdef enum:
+    MAX_STEPS = 16
+    MAX_SLOTS = 48
+    MAX_INPUTS = 5
+    NONE = -1               # in place of a slot
+
+cdef struct Slot:
+    char* data              # of a whole array, or of one number; NULL: a block, which the driver makes
+    intptr_t stride         # item size, or 0 for a number
+
+cdef struct Step:
+    const cg_kernel* kernel
+    const void* params
+    int inputs
+    int slots[MAX_INPUTS + 1]       # of the inputs, then of the output; a whole array that is an output is new memory
+
+cdef struct Program:
+    int dtype, cost, slot_count, step_count
+    intptr_t total          # elements of an array
+    Slot slots[MAX_SLOTS]
+    Step steps[MAX_STEPS]
+
+cdef int add_block(Program* program) noexcept nogil
+# The slot of an array (or a number, stride 0) that steps read.
+cdef int add_array(Program* program, char* data, intptr_t stride) noexcept nogil
+cdef bint streams(const Program* program, int threads) noexcept nogil
+# Where the pass over memory that begins with step `first` ends.
+cdef int end_of_pass(const Program* program, int first, bint stream, int redirected) noexcept nogil
+# Steps of a pass on the elements from start to stop, which is a whole number of vectors or the end; the output `redirected` goes to
+# `block` instead.
+cdef void run_part(const Program* program, int first, int last, bint stream, intptr_t start, intptr_t stop, int redirected,
+                   char* block) noexcept nogil
+cdef void run_pass(const Program* program, int first, int last, int threads) noexcept nogil
+cdef void run_program(const Program* program) noexcept nogil

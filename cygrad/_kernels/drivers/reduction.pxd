@@ -1,0 +1,29 @@
+"""The reduction driver: folds over some dims in fixed blocks, combined in a fixed tree.
+
+The blocks depend on shape and strides alone, so the bits are the same for every number of threads.
+"""
+from libc.stdint cimport intptr_t
+
+from cygrad._kernels.drivers.elementwise cimport Operand
+from cygrad._kernels.drivers.program cimport Program
+
+cdef extern from "kernels.h" nogil:
+    enum:
+        BLOCK "CG_REDUCTION_BLOCK"
+    ctypedef struct cg_reduction:
+        const char* name
+        signed char acc_dtype[8]
+        signed char out_dtype[8]
+
+cdef const cg_reduction* reduction(str name) except NULL
+
+# `reduced[d]` says which dims are folded; the output is dense, in row-major order of the kept dims. -1: out of memory.
+cdef int run(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output) noexcept nogil
+# All elements of an output of a program, which is made block by block and not written to its memory; all other outputs are.
+cdef int fold_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil
+# All of a small dense array, without the driver.
+cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, intptr_t n, char* output) noexcept nogil
+# The same iteration along one dim: running folds, and the first index that holds the value in `values`.
+cdef void scan(const cg_reduction* reduction, Operand* x, Operand* y, int ndim, const intptr_t* shape, int dim, bint reverse) noexcept nogil
+cdef void find(const cg_reduction* reduction, Operand* x, Operand* values, Operand* indices, int ndim, const intptr_t* shape,
+               int dim) noexcept nogil

@@ -1,0 +1,1 @@
+"""What the machine gives: memory, threads, instruction sets. Knows nothing of arrays."""

@@ -1,0 +1,267 @@
+# cython: language_level=3, annotation_typing=False
+"""Thread counts, and OpenMP's behaviour at fork.
+
+Importing reads the environment and changes nothing: no thread is started, no handler registered, no setting made
+before the first parallel region. The limit follows, in this order: `set_num_threads`, `OMP_NUM_THREADS`, the
+affinity mask, the CPU quota of the cgroup; a lower limit that `threadpoolctl` gave the calling thread always wins.
+Safe from every thread: the shared state is a few ints, each read and written whole.
+"""
+from libc.limits cimport INT_MAX
+from libc.math cimport ceil
+from libc.stdint cimport intptr_t
+
+import operator
+import os
+
+from cygrad._kernels.system.machine import cpu_quota
+
+# A count that the system refuses to start makes libgomp end the process, so absurd ones are turned down.
+cdef enum:
+    LARGEST_REQUEST = 1024
+
+cdef extern from *:
+    """
+    #ifndef _GNU_SOURCE
+    #define _GNU_SOURCE
+    #endif
+    #include "system/isa.h"
+
+    #ifdef _OPENMP
+    #include <dlfcn.h>
+    #include <omp.h>
+    #include <pthread.h>
+    #include <stddef.h>
+    enum { cg_openmp = _OPENMP };
+
+    /* A thread of its own ICV: set_num_threads sets the caller's, so that threadpoolctl shows and lowers it. */
+    static __thread int cg_own_icv;
+
+    static int cg_pause_failed, cg_serial_after_fork;
+    static int (*cg_pause)(int);
+    static pthread_once_t cg_guard = PTHREAD_ONCE_INIT;
+
+    static const char *cg_openmp_path(void) {
+        Dl_info library;
+        return dladdr((void *)(size_t)&omp_get_max_threads, &library) && library.dli_fname ? library.dli_fname : "";
+    }
+
+    /* libgomp's pool does not survive a fork: the child would wait for threads it does not have. So the forking
+       thread's pool is dissolved first, and starts again at the next region of either process. */
+    static void cg_before_fork(void) {
+        cg_pause_failed = omp_in_parallel() || !cg_pause || cg_pause(2 /* omp_pause_hard */) != 0;
+    }
+    static void cg_in_child(void) {
+        if (cg_pause_failed) cg_serial_after_fork = 1;
+    }
+
+    /* LLVM's runtime starts a child with the default again, which nobody lowered. */
+    static void cg_forget_icv(void) { cg_own_icv = 0; }
+
+    /* LLVM's and Intel's runtimes look after themselves and may crash when paused; they can stand in under libgomp's
+       name, so the symbols decide. The pause itself is missing before GCC 9. */
+    static void cg_register_guard(void) {
+        void *runtime = dlopen(cg_openmp_path(), RTLD_LAZY | RTLD_NOLOAD);
+        if (runtime && dlsym(runtime, "__kmpc_fork_call")) { pthread_atfork(NULL, NULL, cg_forget_icv); return; }
+        if (runtime) cg_pause = (int (*)(int))(size_t)dlsym(runtime, "omp_pause_resource_all");
+        pthread_atfork(cg_before_fork, NULL, cg_in_child);
+    }
+    static void cg_prepare_parallel(void) { pthread_once(&cg_guard, cg_register_guard); }
+
+    #else
+    enum { cg_openmp = 0, cg_own_icv = 0, cg_serial_after_fork = 0 };
+    static int omp_get_max_threads(void) { return 1; }
+    static int omp_get_thread_limit(void) { return 1; }
+    static const char *cg_openmp_path(void) { return ""; }
+    static void cg_prepare_parallel(void) { }
+    #endif
+
+    static void cg_set_icv(int n) {
+    #ifdef _OPENMP
+        omp_set_num_threads(n);
+        cg_own_icv = n;
+    #else
+        (void)n;
+    #endif
+    }
+
+    #if defined(__GNUC__) && !defined(__clang__)
+    #define CG_COMPILER "GCC " __VERSION__
+    #else
+    #define CG_COMPILER __VERSION__
+    #endif
+
+    /* The threads of a region write the same number at once, hence atomic. */
+    static int cg_region_threads;
+    static int cg_noted(void) { return __atomic_load_n(&cg_region_threads, __ATOMIC_RELAXED); }
+    static void cg_note(int n) { __atomic_store_n(&cg_region_threads, n, __ATOMIC_RELAXED); }
+    """
+    int cg_openmp, cg_own_icv, cg_serial_after_fork
+    int omp_get_max_threads() noexcept nogil
+    int omp_get_thread_limit() noexcept nogil
+    const char* cg_openmp_path() noexcept
+    void cg_prepare_parallel() noexcept nogil
+    void cg_set_icv(int n) noexcept
+    void cg_note(int n) noexcept nogil
+    int cg_noted() noexcept nogil
+    int cg_denormal_mode() noexcept
+    const char* CG_COMPILER
+
+
+cdef enum Reason:
+    AFFINITY, QUOTA, ENVIRONMENT, REQUEST, LOWERED, TEAM_LIMIT, AFTER_FORK, SERIAL_BUILD
+
+cdef int requested = 0                              # of set_num_threads, for the whole process; 0: never called
+cdef int quota = 0                                  # CPUs the cgroup grants; 0: not read yet; INT_MAX: no quota
+cdef int initial_icv = omp_get_max_threads()        # what threads that nobody touched start with
+
+# Elements a region must have to repay its start (10 us with cores shared) several times over, by cost class.
+cdef intptr_t[3] grain
+grain[:] = [524288, 131072, 32768]
+
+
+def _environment_counts() -> bool:
+    """Whether OMP_NUM_THREADS holds a number libgomp accepts; the first of a list is the outer level's."""
+    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return first.isdecimal() and int(first) > 0
+
+
+cdef bint counted_by_environment = _environment_counts()
+
+
+cdef int decide(Reason* reason) noexcept nogil:
+    cdef int icv = omp_get_max_threads()
+    cdef int limit = icv
+    if not cg_openmp:
+        reason[0] = SERIAL_BUILD
+        return 1
+    if cg_serial_after_fork:
+        reason[0] = AFTER_FORK
+        return 1
+    if requested > 0:
+        # The caller's ICV differs from what it was given only if threadpoolctl, say, lowered it since. (Unseen: a
+        # limit equal to OpenMP's default, below the request, in a thread other than the one that made the request.)
+        if icv < requested and icv != (cg_own_icv if cg_own_icv > 0 else initial_icv):
+            reason[0] = LOWERED
+        else:
+            reason[0] = REQUEST
+            limit = requested
+    elif icv < initial_icv:
+        reason[0] = LOWERED
+    else:
+        reason[0] = ENVIRONMENT if counted_by_environment else AFFINITY
+    if requested == 0 and not counted_by_environment:
+        if quota == 0:
+            read_quota()
+        if quota < limit:
+            limit = quota
+            reason[0] = QUOTA
+    if omp_get_thread_limit() < limit:
+        limit = omp_get_thread_limit()
+        reason[0] = TEAM_LIMIT
+    return limit
+
+
+cdef int thread_limit() noexcept nogil:
+    cdef Reason reason
+    cdef int threads = decide(&reason)
+    if threads > 1:
+        cg_prepare_parallel()
+    return threads
+
+
+cdef int threads_for(intptr_t n, int cost) noexcept nogil:
+    return 1 if n < grain[cost] else thread_limit()
+
+
+cdef void note_threads(int n) noexcept nogil:
+    if n > cg_noted():
+        cg_note(n)
+
+
+cdef void read_quota() noexcept with gil:
+    global quota
+    granted = cpu_quota()
+    quota = INT_MAX if granted is None else max(1, <int>ceil(min(granted, 1e6)))
+
+
+def get_num_threads() -> int:
+    """Return the number of threads the next parallel region of the calling thread may use.
+
+    >>> import cygrad
+    >>> cygrad.get_num_threads() >= 1
+    True
+    """
+    cdef Reason reason
+    return decide(&reason)
+
+
+def set_num_threads(n: int) -> None:
+    """Set the number of threads of parallel regions, for the whole process.
+
+    The number may exceed that of the CPUs. Results have the same bits for every number, except what BLAS and LAPACK
+    compute; their threads are their own, see `threadpoolctl`. Raises RuntimeError unless n is an int from 1 to 1024.
+
+    >>> import cygrad
+    >>> before = cygrad.get_num_threads()
+    >>> cygrad.set_num_threads(1)
+    >>> cygrad.get_num_threads()
+    1
+    >>> cygrad.set_num_threads(before)
+    """
+    global requested
+    if isinstance(n, bool) or not hasattr(n, "__index__"):
+        raise RuntimeError(f"set_num_threads expects an int, but got {type(n).__name__}")
+    count = operator.index(n)
+    if not 0 < count <= LARGEST_REQUEST:
+        raise RuntimeError(f"set_num_threads expects a positive integer, at most {LARGEST_REQUEST}, but got {count}")
+    requested = count
+    cg_set_icv(count)
+
+
+def thread_report() -> dict:
+    """Return the number of threads of the calling thread's next region, why it is so, and what was considered."""
+    cdef Reason reason
+    cdef int threads = decide(&reason)
+    granted = cpu_quota()
+    return {
+        "threads": threads,
+        "reason": {
+            AFFINITY: f"CPUs in the affinity mask at the start: {threads}",
+            QUOTA: f"CPUs granted by the cgroup: {granted}",
+            ENVIRONMENT: f"OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS')}",
+            REQUEST: f"set_num_threads({requested})",
+            LOWERED: "lowered for the calling thread, as threadpoolctl does",
+            TEAM_LIMIT: f"OMP_THREAD_LIMIT={omp_get_thread_limit()}",
+            AFTER_FORK: "forked where OpenMP's threads could not be paused",
+            SERIAL_BUILD: "built without OpenMP",
+        }[reason],
+        "requested": requested or None,
+        "affinity": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cgroup_quota": granted,
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS"),
+        "OMP_THREAD_LIMIT": os.environ.get("OMP_THREAD_LIMIT"),
+        "openmp": bool(cg_openmp),
+        "openmp_version": cg_openmp or None,
+        "openmp_runtime": os.fsdecode(cg_openmp_path()) or None,
+    }
+
+
+def region_threads() -> int:
+    """Return the most threads a parallel region had since the last reset, 0 if there was none."""
+    return cg_noted()
+
+
+def reset_region_threads() -> None:
+    """Forget the count of `region_threads`."""
+    cg_note(0)
+
+
+def compiler() -> str:
+    """Return the version of the compiler this module was built with."""
+    return CG_COMPILER.decode()
+
+
+def denormal_mode() -> dict[str, bool]:
+    """Return what the calling thread does with denormal numbers: {"flush_results", "zero_operands"}, normally False."""
+    cdef int mode = cg_denormal_mode()
+    return {"flush_results": bool(mode & 1), "zero_operands": bool(mode & 2)}

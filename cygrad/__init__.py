@@ -34,9 +34,10 @@ from cygrad.autograd import no_grad as no_grad
 from cygrad.autograd import set_grad_enabled as set_grad_enabled
 from cygrad.creation import *  # noqa: F403
 from cygrad.device import device as device
-from cygrad.operators import LATE as _LATE
-from cygrad.operators import checked_tensor as _checked_tensor
-from cygrad.operators import functions as _functions
+from cygrad.operators import registry as _registry
+from cygrad.operators.arguments import checked_tensor as _checked_tensor
+from cygrad.operators.elementwise import LATE as _LATE
+from cygrad.operators.elementwise import functions as _functions
 from cygrad.ops.dtypes import DTYPES as _DTYPES
 
 Tensor = _tensor.Tensor
@@ -63,6 +64,7 @@ __getattr__, __dir__ = _imports.at_first_use(globals(), {name: module for module
     "cygrad.pytree": "pytree",
     "cygrad.autograd.anomaly_mode": "is_anomaly_enabled is_anomaly_check_nan_enabled set_anomaly_enabled",
     **{module: f"{methods_too} {others}" for module, (methods_too, others, _) in _LATE.items()},
+    **_registry.FUNCTIONS,
 }.items() for name in names.split()})
 _imports.remove()
 

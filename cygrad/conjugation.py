@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cygrad.operators import checked_tensor, publish
+from cygrad.operators.arguments import checked_tensor
+from cygrad.operators.elementwise import publish
 
 
 def real(input: Any) -> Any:

@@ -12,7 +12,8 @@ import numpy as np
 
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array, to_array
-from cygrad.operators import checked_tensor, numpy_names, publish
+from cygrad.operators.arguments import checked_tensor, numpy_names
+from cygrad.operators.elementwise import publish
 
 
 def _in_order(rows: np.ndarray) -> np.ndarray:

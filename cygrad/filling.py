@@ -12,7 +12,7 @@ import numpy as np
 
 from cygrad._core.compute.inplace import write_in_place
 from cygrad._core.levels.levels import special_tensors
-from cygrad.operators import publish
+from cygrad.operators.elementwise import publish
 from cygrad.random import _stream, bernoulli
 from cygrad.sampling import at_random, drawn, fill, integers, levels_that_differ, limits_of, normal_around, uniform
 from cygrad.tensor import Tensor

@@ -12,26 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cygrad._core.compute import reductions as _reduction
-from cygrad._core.graph.rules import record_rule, record_several
+from cygrad._core.graph.rules import record_by_name, record_several_by_name
 from cygrad._core.levels.levels import special_tensors
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import get_default_dtype
 from cygrad._core.operands.arrays import from_array, to_array
-from cygrad.operators import (
-    check_floating,
-    checked_tensor,
-    delivered,
-    delivered_pair,
-    functions,
-    named,
-    normalized_dims,
-    numpy_names,
-    overwriting,
-    pair_type,
-    publish,
-    unrecorded,
-)
-from cygrad.ops.structural import times
+from cygrad.operators.arguments import check_floating, checked_tensor, delivered, delivered_pair, normalized_dims, numpy_names, pair_type
+from cygrad.operators.declaration import overwriting, unrecorded
+from cygrad.operators.elementwise import functions, named, publish
+from cygrad.ops.gradients import times
 
 
 # ----- Variance and exponentials -----
@@ -60,7 +49,7 @@ def _variance(name: str, input: Any, dim: Any, correction: float, keepdim: bool)
         variance = total / degrees if degrees else total / 0.0
         return variance.sqrt_() if name == "std" else variance
 
-    return record_rule(name, (input,), unrecorded(compute), (dims, _scale(degrees)))
+    return record_by_name(name, (input,), unrecorded(compute), (dims, _scale(degrees)))
 
 
 def _degrees(input: Any, dims: tuple[int, ...], correction: float) -> float:
@@ -104,7 +93,7 @@ def _with_mean(spread: str, sentence: str) -> Callable[..., Any]:
         if special_tensors():       # which are handed on to the two
             return compute()
         dims = normalized_dims(dim, input.ndim)
-        return record_several(name, (input,), unrecorded(compute), (dims, _scale(_degrees(input, dims, given))))
+        return record_several_by_name(name, (input,), unrecorded(compute), (dims, _scale(_degrees(input, dims, given))))
 
     return named(function, name, f"{sentence} and mean of the elements, over all dims or those in `dim`; see `{spread}`.\n\n"
                  f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([1., 2., 3.]))\n(tensor(1.), tensor(2.))\n")
@@ -136,7 +125,7 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -
         total = (x - shift).exp_().sum(dims, keepdim=True).log_() + shift
         return total if keepdim else total.squeeze(dims)
 
-    return delivered(record_rule("logsumexp", (input,), unrecorded(compute), (dims,)), out)
+    return delivered(record_by_name("logsumexp", (input,), unrecorded(compute), (dims,)), out)
 
 
 def _softmax_function(name: str, sentence: str, finish: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -153,7 +142,7 @@ def _softmax_function(name: str, sentence: str, finish: Callable[[Any, Any], Any
             shifted = x.detach() - x.detach().amax(d, keepdim=True) if x.numel() else x.detach().clone()
             return finish(shifted, d)
 
-        return delivered(record_rule(name, (x,), unrecorded(compute), (d,)), out)
+        return delivered(record_by_name(name, (x,), unrecorded(compute), (d,)), out)
 
     return named(function, name, f"{sentence}\n\n>>> import cygrad\n>>> cygrad.{name}(cygrad.zeros(2), dim=0).shape\ncygrad.Size([2])\n")
 
@@ -178,7 +167,7 @@ def _running(name: str, fold: Callable[[Any], Any], input: Any, dtype: Any, out:
 
 def _cumsum(input: Any, dim: int, reverse: bool) -> Any:
     """Return the running sum along a dim, from its end if `reverse`; recorded."""
-    return record_rule("cumsum", (input,), _reduction.cumulate("sum", input, dim, reverse), (dim, reverse))
+    return record_by_name("cumsum", (input,), _reduction.cumulate("sum", input, dim, reverse), (dim, reverse))
 
 
 @numpy_names
@@ -206,7 +195,7 @@ def _cumprod(input: Any, dim: int) -> Any:
         zero = ((x == 0).cumsum(dim) != 0) & (x.isfinite().logical_not().cumsum(dim) == 0)
         return zero.where(0.0, y)
 
-    return record_rule("cumprod", (input,), unrecorded(compute), (dim,))
+    return record_by_name("cumprod", (input,), unrecorded(compute), (dim,))
 
 
 @numpy_names
@@ -255,7 +244,7 @@ def _running_extremum(name: str, fold: np.ufunc, adjective: str) -> Callable[...
         attained = (array == values) | (array != array) & (values != values)
         indices = np.maximum.accumulate(np.where(attained, np.arange(array.shape[d]).reshape(shape), 0), d)
         result, places = (from_array(part.reshape(tuple(input.shape))) for part in (values, indices))
-        record_rule(name, (input, places), result, (tuple(input.shape), d), 2)
+        record_by_name(name, (input, places), result, (tuple(input.shape), d), 2)
         return delivered_pair(pair, result, places, out)
 
     return named(function, name, f"{adjective} element up to each along `dim`, with the place of the last such: (values, indices).\n\n"
@@ -278,7 +267,7 @@ def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
     d = normalized_dim(dim, input.ndim)
     array = np.atleast_1d(to_array(input))
     result = from_array(np.logaddexp.accumulate(array, d).reshape(tuple(input.shape)))
-    return delivered(record_rule("logcumsumexp", (input,), result, (d,)), out)
+    return delivered(record_by_name("logcumsumexp", (input,), result, (d,)), out)
 
 
 # ----- Differences, counts and means -----

@@ -8,7 +8,7 @@ import numpy as np
 
 from cygrad._core.compute.matmul import promoted_factors
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad.operators import functions
+from cygrad.operators.elementwise import functions
 from cygrad.ops import ELEMENTWISE
 
 _NAMES = {getattr(np, row.numpy).__name__: name for name, row in ELEMENTWISE.items() if row.numpy} | {

@@ -12,13 +12,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cygrad._core.graph.rules import record_rule
+from cygrad._core.graph.rules import record_by_name
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.limits import promote_types
-from cygrad.operators import checked_tensor, delivered, delivered_pair, named, numpy_names, pair_type, publish
+from cygrad.operators.arguments import checked_tensor, delivered, delivered_pair, numpy_names, pair_type
+from cygrad.operators.elementwise import named, publish
 
 
 def _ranked(array: np.ndarray, dim: int, descending: bool = False) -> np.ndarray:
@@ -38,7 +39,7 @@ def _chosen(name: str, result_type: Any, input: Any, dim: int, indices: np.ndarr
     result, places = values, kept
     if drop and input.ndim:
         result, places = (from_array(to_array(part).squeeze(dim).copy()) for part in (values, kept))
-    record_rule(name, (input, kept), result, (tuple(input.shape), dim), 2)
+    record_by_name(name, (input, kept), result, (tuple(input.shape), dim), 2)
     return delivered_pair(result_type, result, places, out)
 
 
@@ -131,7 +132,7 @@ def _median_function(name: str, skips_nan: bool, sentence: str) -> Callable[...,
                 raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
             value = array[place(array, 0)[0]] if array.size else np.nan
             result = from_array(np.array(value, array.dtype))
-            return delivered(record_rule(name + "_of_all", (input,), result, ()) if array.size else result, out)
+            return delivered(record_by_name(name + "_of_all", (input,), result, ()) if array.size else result, out)
         d = normalized_dim(dim, input.ndim)
         array = np.atleast_1d(to_array(input))
         if not array.shape[d]:

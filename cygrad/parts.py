@@ -12,7 +12,8 @@ from typing import Any
 from cygrad._core.compute.indexing import check_views
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad.operators import checked_tensor, publish
+from cygrad.operators.arguments import checked_tensor
+from cygrad.operators.elementwise import publish
 
 
 # ----- Views -----

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from cygrad._core.compute.windows import broadcast_shape
-from cygrad._core.graph.rules import record_rule
+from cygrad._core.graph.rules import record_by_name
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array
 from cygrad._core.operands.operands import common_dtype
-from cygrad.operators import checked_tensor, delivered, functions, normalized_dims, numpy_names, overwriting, publish, unrecorded
+from cygrad.operators.arguments import checked_tensor, delivered, normalized_dims, numpy_names
+from cygrad.operators.declaration import overwriting, unrecorded
+from cygrad.operators.elementwise import functions, publish
 
 
 def _check_dims(message: str, tensor: Any, ndim: int) -> None:
@@ -94,7 +96,7 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
         (x, y, z), (u, v, w) = a.detach().unbind(d), b.detach().unbind(d)
         return functions["stack"]([y * w - z * v, z * u - x * w, x * v - y * u], d)
 
-    return delivered(record_rule("cross", (a, b), unrecorded(compute), (d,)), out)
+    return delivered(record_by_name("cross", (a, b), unrecorded(compute), (d,)), out)
 
 
 # ----- Matrices -----
@@ -146,7 +148,7 @@ def _add_product(name: str, words: tuple[str, str], input: Any, a: Any, b: Any, 
     _check_same_dtype(name, input, b)
     product = functions["mm" if ndim == 2 else "bmm"]
     result = unrecorded(lambda: _plus(input, beta, product(a.detach(), b.detach()), alpha))
-    return delivered(record_rule(name, (input, a, b), result, (beta, tuple(input.shape), alpha)), out)
+    return delivered(record_by_name(name, (input, a, b), result, (beta, tuple(input.shape), alpha)), out)
 
 
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
@@ -461,7 +463,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
             raise RuntimeError(f"linalg.vector_norm cannot compute the {order} norm {empty} because the operation does not have an "
                                "identity")
     result = unrecorded(lambda: _norm(x.detach(), order, dims, keepdim))
-    return delivered(record_rule("norm", (x,), result, (dims, order)), out)
+    return delivered(record_by_name("norm", (x,), result, (dims, order)), out)
 
 
 def _norm(x: Any, p: float, dims: tuple[int, ...], keepdim: bool) -> Any:

@@ -16,13 +16,14 @@ import numpy as np
 
 from cygrad import creation
 from cygrad._core.compute.inplace import check_disjoint, write_in_place
-from cygrad._core.graph.rules import record_rule
+from cygrad._core.graph.rules import record_by_name
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad._core.operands.operands import scalar_tensor
-from cygrad.operators import checked_tensor, delivered, publish
-from cygrad.ops.decompositions import slices_reduced
+from cygrad.operators.arguments import checked_tensor, delivered
+from cygrad.operators.decompositions import slices_reduced
+from cygrad.operators.elementwise import publish
 
 Plan = tuple[str, tuple[Any, ...], tuple[Any, ...], Callable[[np.ndarray], Any]]
 _OUT = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
@@ -37,7 +38,7 @@ def scattering(plan: Callable[..., Plan]) -> tuple[Callable[..., Any], Callable[
         rule, others, params, write = plan(input, *arguments, **keywords)
         result = input.detach().clone()
         write(to_array(result))
-        return delivered(record_rule(rule, (input, *others), result, params), out)
+        return delivered(record_by_name(rule, (input, *others), result, params), out)
 
     def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
         rule, others, params, write = plan(self, *arguments, **keywords)
@@ -131,7 +132,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: 
     """
     d, key = _places("gather", input, dim, index, "input")
     array = np.empty(shape_of(index), input.dtype.name) if key is None else vector(to_array(input))[key].reshape(shape_of(index))
-    return delivered(record_rule("gather", (input, index), from_array(array), (shape_of(input), d)), out)
+    return delivered(record_by_name("gather", (input, index), from_array(array), (shape_of(input), d)), out)
 
 
 def _source_of(name: str, input: Any, index: Any, src: Any) -> Any:
@@ -309,7 +310,7 @@ def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
         raise IndexError(f"index out of range in self: dimension {d} of {list(input.shape)}")
     array = vector(to_array(input)).take(places, d)       # row-major, unlike what an index gives
     result = from_array(array if input.ndim else array.reshape(()))
-    return delivered(record_rule("index_select", (input, index), result, (shape_of(input), d)), out)
+    return delivered(record_by_name("index_select", (input, index), result, (shape_of(input), d)), out)
 
 
 def _slices_to_fold(name: str, input: Any, dim: Any, index: Any, source: Any) -> tuple[int, np.ndarray]:

@@ -13,11 +13,12 @@ import numpy as np
 
 from cygrad._core.compute.indexing import array_key
 from cygrad._core.compute.windows import broadcast_shape
-from cygrad._core.graph.rules import record_rule
+from cygrad._core.graph.rules import record_by_name
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array, to_array
-from cygrad.operators import checked_tensor, delivered, functions, publish
+from cygrad.operators.arguments import checked_tensor, delivered
+from cygrad.operators.elementwise import functions, publish
 from cygrad.scattering import Plan, check_index, gather, scattering, shape_of, value_for, vector
 
 
@@ -101,7 +102,7 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     _checked_mask("masked_select", "masked_select: expected BoolTensor for mask, got", input, mask)
     input = input.expand(broadcast_shape(mask, input))
     result = from_array(to_array(input)[_array_of_mask(input, mask)])
-    return delivered(record_rule("masked_select", (input, mask), result, (shape_of(input),)), out)
+    return delivered(record_by_name("masked_select", (input, mask), result, (shape_of(input),)), out)
 
 
 # ----- Places -----
@@ -165,7 +166,7 @@ def take(input: Any, index: Any, *, out: Any = None) -> Any:
     """
     places = _checked_places("take", input, index)
     result = from_array(np.asarray(to_array(input).reshape(-1)[places]) if input.numel() else np.empty(places.shape, input.dtype.name))
-    return delivered(record_rule("take", (input, index), result, (shape_of(input),)), out)
+    return delivered(record_by_name("take", (input, index), result, (shape_of(input),)), out)
 
 
 def _put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from cygrad import creation
-from cygrad._core.compute import indexing, views, windows
+from cygrad._core.compute import indexing, views
 from cygrad._core.compute.dispatch import ops
 from cygrad._core.engine.hooks import RemovableHandle, hook_table, register, register_among, set_hook_table
 from cygrad._core.entry.operators import TensorBase
@@ -21,7 +21,7 @@ from cygrad._core.exchange import dlpack
 from cygrad._core.exchange import replacement as memory
 from cygrad._core.exchange.aliases import as_instance
 from cygrad._core.graph.node import HookTable, is_grad_enabled
-from cygrad._core.graph.rules import record_rule, set_preparation
+from cygrad._core.graph.rules import RuleOp, record_by_name, set_preparation
 from cygrad._core.graph.tensor import set_tensor_type
 from cygrad._core.levels import levels
 from cygrad._core.memory.formats import MemoryFormat, preserve_format, strided
@@ -29,19 +29,21 @@ from cygrad._core.memory.storage import DType, dtype_by_name
 from cygrad._core.operands import strided as strides
 from cygrad._core.operands.arrays import to_array
 from cygrad.device import CPU, resolve_device
-from cygrad.operators import LATE, checked_tensor, functions, in_place_methods
+from cygrad.operators import registry
+from cygrad.operators.arguments import checked_tensor
+from cygrad.operators.elementwise import LATE, functions, in_place_methods
 from cygrad.ops.dtypes import DTYPES
 
 
 class _LateMethod:
-    """A method whose module is imported when it is first asked for."""
+    """A method or property whose module is imported when it is first asked for."""
 
-    def __init__(self, name: str, module: str) -> None:
-        self.name, self.module = name, module
+    def __init__(self, name: str, module: str, kind: Callable[[Any], Any] | None = None) -> None:
+        self.name, self.module, self.kind = name, module, kind
 
     def __get__(self, instance: Any, owner: type) -> Any:
         function = getattr(import_module(self.module), self.name)
-        setattr(Tensor, self.name, function)
+        setattr(Tensor, self.name, function if self.kind is None else self.kind(function))
         return getattr(owner if instance is None else instance, self.name)
 
 
@@ -317,7 +319,7 @@ class Tensor(TensorBase):
         3.0
         """
         instance = as_instance(self, cls, view=True)
-        record_rule("alias", (self,), instance, ())
+        record_by_name("alias", (self,), instance, ())
         return instance
 
     @staticmethod
@@ -328,7 +330,6 @@ class Tensor(TensorBase):
     # ----- Shapes -----
     view = make_operator("view", views.view)
     expand = make_operator("expand", views.expand)
-    unfold = make_operator("unfold", windows.unfold)
     sum_to_size = make_operator("sum_to_size", views.sum_to_size)
     contiguous = make_operator("contiguous", views.contiguous)
     detach = make_operator("detach", TensorBase.detach)
@@ -419,13 +420,20 @@ def _attach_methods() -> None:
     for module, (functions_too, _, others) in LATE.items():
         for name in f"{functions_too} {others}".split():
             setattr(Tensor, name, _LateMethod(name, module))
+    for table, kind in (registry.METHODS, None), (registry.PROPERTIES, property):
+        for module, names in table.items():
+            for name in names.split():
+                setattr(Tensor, name, _LateMethod(name, module, kind))
     for name in ("empty", "zeros", "ones"):
         setattr(Tensor, "new_" + name, _new_like(name, getattr(creation, name)))
 
 
-def _load_methods(functions: Sequence[Callable[..., Any] | None]) -> None:
-    """Load the methods that functions of the tables name, and those that the methods and functions they call name."""
-    found = [function for function in functions if function is not None]
+def _prepare_rule(rule: RuleOp) -> None:
+    """Load what declares the gradients of an operator, the methods that they name, and those that methods and functions they call name."""
+    if not rule.declared:
+        places = (module for module, names in registry.RULES.items() if rule.name in names.split())
+        import_module(next(places, "cygrad.operators.structural"))
+    found = [function for function in rule.functions if function is not None]
     seen: set[str] = set()
     while found:
         function = found.pop()
@@ -459,7 +467,7 @@ def _new_like(name: str, factory: Callable[..., Tensor]) -> Callable[..., Tensor
 
 _attach_methods()
 set_tensor_type(Tensor)
-set_preparation(_load_methods)
+set_preparation(_prepare_rule)
 # Calling the class. Set only now: the core keeps the way in which it makes tensors, which is not this one.
 Tensor.__new__ = new  # type: ignore[method-assign]
 Tensor.__init__ = lambda self, *_, **__: None  # type: ignore[method-assign]

@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from cygrad._core.engine import derivatives as derivatives  # with all compiled modules, for cygrad.func
+from cygrad._core.compute import windows as windows
+from cygrad._core.engine import derivatives as derivatives  # with all compiled modules, for what loads later
 from cygrad._core.engine.backward import run_address, run_backward, run_depth
 from cygrad._core.graph.node import is_grad_enabled as is_grad_enabled
 from cygrad._core.graph.tensor import TensorImpl

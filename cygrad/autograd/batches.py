@@ -8,7 +8,7 @@ from typing import Any
 import cygrad.random as random
 from cygrad._core.levels.levels import enter_level, exit_level
 from cygrad.creation import eye, zeros
-from cygrad.operators import functions
+from cygrad.operators.elementwise import functions
 
 
 def basis(tensors: Sequence[Any]) -> list[Any]:

@@ -19,7 +19,7 @@ from cygrad.autograd import tangents as tangents  # the rules that operators nam
 from cygrad.autograd.batches import basis, in_chunks
 from cygrad.autograd.grad_mode import enable_grad, is_grad_enabled
 from cygrad.creation import ones_like, zeros, zeros_like
-from cygrad.operators import functions
+from cygrad.operators.elementwise import functions
 from cygrad.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

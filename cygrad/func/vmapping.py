@@ -9,7 +9,7 @@ from typing import Any
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.levels import enter_level, exit_level
 from cygrad.autograd.batches import chunks
-from cygrad.operators import functions
+from cygrad.operators.elementwise import functions
 from cygrad.pytree import broadcast_prefix, tree_flatten, tree_unflatten
 
 

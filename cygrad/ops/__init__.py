@@ -1,10 +1,10 @@
 """The tables of mathematics: data only, standard library only, importable before anything is built.
 
-`elementwise`, `reduction` and `structural` hold the rows; `formula` reads their expressions; `dtypes` lists the element types.
+`elementwise` and `reduction` hold the rows; `formula` reads their expressions; `gradients` has what gradients share; `dtypes` lists the
+element types.
 """
 
 from .elementwise import ELEMENTWISE, Elementwise
 from .reduction import REDUCTIONS, Reduction
-from .structural import DATA, RULES, Rule
 
-__all__ = ["DATA", "ELEMENTWISE", "REDUCTIONS", "RULES", "Elementwise", "Reduction", "Rule"]
+__all__ = ["ELEMENTWISE", "REDUCTIONS", "Elementwise", "Reduction"]

@@ -6,7 +6,7 @@ Partial results of fixed blocks are combined in a fixed order, so the bits do no
 from collections.abc import Callable
 from types import SimpleNamespace
 
-from .structural import keep_dims, product_beside_overflow, product_of_others, rule, shared_among, times
+from .gradients import keep_dims, product_beside_overflow, product_of_others, shared_among, times
 
 
 class Reduction(SimpleNamespace):
@@ -17,7 +17,8 @@ class Reduction(SimpleNamespace):
     or uint8 of uint8, which had that part before there was bool. ``empty`` False: an empty fold is an error.
     ``wide`` accumulates in the widest type of the kind; with ``block_step`` the lanes of a whole block of 4096 elements are folded in the
     elements' own type before that. ``nan`` decides what came out as NaN: (x, y, dim, keepdim) -> y. ``scan`` names the cumulative operator
-    made of the same step.
+    made of the same step. ``gradient`` gives that of the input from what it names: `g`, `input`, its `shape`, the result `y`, the dims
+    `dim`, the `count` of elements folded.
     """
 
     name: str
@@ -37,35 +38,36 @@ class Reduction(SimpleNamespace):
     domain: tuple[float, float] = (-3.0, 3.0)
     refusal: str = ""
     aliases: tuple[str, ...] = ()
+    gradient: Callable | None = None
 
 
 REDUCTIONS: dict[str, Reduction] = {}
 
 
-def reduction(name: str, *, dx: Callable | None = None, **fields) -> None:
-    """Add a row; `dx` is the rule of its gradient (see `structural`)."""
+def reduction(name: str, **fields) -> None:
+    """Add a row."""
     unknown = set(fields) - set(Reduction.__annotations__)
     if unknown:
         raise TypeError(f"reduction({name!r}): no such fields: {', '.join(unknown)}")
     REDUCTIONS[name] = Reduction(name=name, **fields)
-    if dx is not None:
-        rule(name, dx=dx)
 
 
 reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, result="widest", numpy="sum", scan="cumsum",
-          dx=lambda g, shape, dim: keep_dims(g, shape, dim).expand(shape),
+          gradient=lambda g, shape, dim: keep_dims(g, shape, dim).expand(shape),
           doc="Sum of the elements.")
 reduction("nansum", start="0", step="acc + (0 if isnan(x) else x)", combine="acc + x", wide=True, result="widest", numpy="nansum",
-          dx=lambda g, x, dim: (x == x).where(keep_dims(g, x.shape, dim), 0.0), doc="Sum of the elements that are not NaN.")
+          gradient=lambda g, input, dim: (input == input).where(keep_dims(g, input.shape, dim), 0.0),
+          doc="Sum of the elements that are not NaN.")
 reduction("mean", start="0", step="acc + x", block_step="acc + x", y="acc / n", wide=True, kinds="f", numpy="mean",
-          dx=lambda g, shape, dim, count: keep_dims(g / count, shape, dim).expand(shape),
+          gradient=lambda g, shape, dim, count: keep_dims(g / count, shape, dim).expand(shape),
           refusal="mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype.",
           doc="Arithmetic mean of the elements.")
 reduction("prod", start="1", step="acc * x", wide=True, result="widest", numpy="prod", nan=product_beside_overflow,
-          dx=lambda g, x, dim: times(keep_dims(g, x.shape, dim), product_of_others(x, dim)), doc="Product of the elements.")
-reduction("amax", start="lowest", step="maximum(acc, x)", empty=False, numpy="amax", dx=shared_among,
+          gradient=lambda g, input, dim: times(keep_dims(g, input.shape, dim), product_of_others(input, dim)),
+          doc="Product of the elements.")
+reduction("amax", start="lowest", step="maximum(acc, x)", empty=False, numpy="amax", gradient=shared_among,
           doc="Largest element; NaN if there is one.")
-reduction("amin", start="highest", step="minimum(acc, x)", empty=False, numpy="amin", dx=shared_among,
+reduction("amin", start="highest", step="minimum(acc, x)", empty=False, numpy="amin", gradient=shared_among,
           doc="Smallest element; NaN if there is one.")
 reduction("any", start="0", step="acc | x", result="truth", numpy="any", doc="Whether one element is non-zero.")
 reduction("all", start="1", step="acc & x", result="truth", numpy="all", doc="Whether every element is non-zero.")

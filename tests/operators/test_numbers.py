@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from cygrad.operators import functions
+from cygrad.operators.elementwise import functions
 from samples import DTYPES, KINDS
 from test_promotion import name
 

@@ -13,7 +13,7 @@ import pytest
 import cygrad as cg
 import samples
 from cygrad.func import vmap
-from cygrad.operators import functions, in_place_methods
+from cygrad.operators.elementwise import functions, in_place_methods
 from cygrad.ops import ELEMENTWISE
 from samples import DTYPES, KINDS, as_tuple
 from test_promotion import PAIRS, name

@@ -7,8 +7,9 @@ import cygrad as cg
 import samples
 from cygrad.autograd import forward_ad as fw
 from cygrad.func import grad, jvp, vmap
-from cygrad.ops import ELEMENTWISE, REDUCTIONS, RULES
-from cygrad.ops.transforms import COMPOSITES, TRANSFORMS
+from cygrad.operators import catalogue
+from cygrad.operators.transforms import COMPOSITES, TRANSFORMS
+from cygrad.ops import ELEMENTWISE, REDUCTIONS
 from samples import array_of, as_tuple
 
 # Why a sample of a rule is no function of one example: what it does needs its values.
@@ -177,12 +178,14 @@ def test_nested_transforms_of_rules(name, number, call, shapes):
 
 # ----- The table -----
 def test_every_public_operator_says_what_it_does_with_special_tensors():
-    names = {name for name in dir(cg) if type(getattr(cg, name)).__name__ == "Operator"}
-    names |= {name for name in dir(cg.Tensor) if type(getattr(cg.Tensor, name)).__name__ == "Operator"}
-    known = {getattr(cg, name, getattr(cg.Tensor, name, None)).__name__ for name in names}
+    operators = {thing for place in (cg, cg.Tensor) for name in dir(place) if type(thing := getattr(place, name)).__name__ == "Operator"}
     refused = {"resize_", "resize_as_", "set_"}
-    assert known - set(TRANSFORMS) - COMPOSITES == refused
+    silent = {operator.__name__ for operator in operators if operator.declaration is None}
+    assert silent - set(TRANSFORMS) - COMPOSITES == refused
+    for operator in operators:
+        if operator.declaration is not None and operator.declaration.rule is not None:
+            assert operator.declaration.batch or operator.declaration.parts, f"{operator.__name__}: what does it do with batches?"
 
 
 def test_every_rule_has_samples():
-    assert set(samples.RULE_SAMPLES) >= set(RULES)
+    assert set(samples.RULE_SAMPLES) >= set(catalogue.load())

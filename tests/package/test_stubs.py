@@ -17,7 +17,8 @@ import cygrad
 import typing_sample
 
 PACKAGE = Path(cygrad.__file__).parent
-stubs = importlib.import_module("cygrad.ops.stubs")
+stubs = importlib.import_module("cygrad.operators.stubs")
+catalogue = importlib.import_module("cygrad.operators.catalogue")
 needs_mypy = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 
 
@@ -28,7 +29,11 @@ def is_public(name):
 # ----- Up to date -----
 @pytest.mark.parametrize("path", [stubs.FUNCTIONS, stubs.METHODS], ids=lambda path: path.name)
 def test_stubs_are_what_the_tables_say(path):
-    assert path.read_text() == stubs.stub(path), "run `python -m cygrad.ops.stubs`"
+    assert path.read_text() == stubs.stub(path), "run `python -m cygrad.operators`"
+
+
+def test_the_registry_is_what_the_declarations_say():
+    assert catalogue.REGISTRY.read_text() == catalogue.registry(), "run `python -m cygrad.operators`"
 
 
 def test_package_says_that_it_is_typed():
@@ -84,15 +89,26 @@ def test_every_compiled_module_has_a_stub():
     assert {sys.modules[name].__name__ for name in compiled} == COMPILED.keys()
 
 
+def declared_operators():
+    """Return {compiled function: operator that is declared with it}."""
+    modules = {entry.module: importlib.import_module(entry.module) for entry in catalogue.entries()}
+    operators = [getattr(modules[entry.module], entry.name) for entry in catalogue.entries()]
+    return {operator.function: operator for operator in operators if operator.function is not operator.__wrapped__}
+
+
+DECLARED = declared_operators()
+
+
 @pytest.mark.parametrize("name", COMPILED)
 def test_stubs_of_compiled_modules_name_what_is_there(name):
     module = importlib.import_module(name)
     body = ast.parse(COMPILED[name].read_text()).body
-    present = {name for name in names(body) if is_public(name)}
+    present = {name for name in names(body) if is_public(name) and name != "__getattr__"}
     assert {name for name in present if not hasattr(module, name)} == set()
 
     own = {name for name, thing in vars(module).items() if getattr(thing, "__module__", None) == module.__name__}
-    assert {name for name in own if not name.startswith("_")} <= present
+    described = {name for name in own if getattr(module, name) in DECLARED}
+    assert {name for name in own if not name.startswith("_")} - described <= present
     for node in body:
         if isinstance(node, ast.ClassDef) and hasattr(module, node.name) and node.name != "TensorBase":
             cls = getattr(module, node.name)
@@ -116,11 +132,16 @@ def by_hand():
     for module, path in pairs:
         text = stubs.by_hand(path) if path in (stubs.FUNCTIONS, stubs.METHODS) else path.read_text()
         found += [(f"{module.__name__}.{node.name}", getattr(module, node.name), node) for node in ast.parse(text).body
-                  if isinstance(node, ast.FunctionDef) and not node.decorator_list]
+                  if isinstance(node, ast.FunctionDef) and not node.decorator_list and node.name != "__getattr__"]
     return found
 
 
 BY_HAND = by_hand()
+
+
+@pytest.mark.parametrize("operator", DECLARED.values(), ids=lambda operator: operator.__name__)
+def test_declarations_have_the_signatures_of_the_compiled_functions(operator):
+    assert parameters(operator.__wrapped__) == parameters(operator.function)
 
 
 @pytest.mark.parametrize("function, node", [entry[1:] for entry in BY_HAND], ids=[entry[0] for entry in BY_HAND])

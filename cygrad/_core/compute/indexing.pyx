@@ -86,10 +86,15 @@ cdef object plain(object item):
     return numpy.asarray(item) if hasattr(item, "__array__") else item
 
 
+def is_several_indices(list key not None):
+    """Say whether a list stands for a tuple of indices, as it does in torch where it holds more than numbers."""
+    return len(key) < 32 and any([item is None or item is Ellipsis or isinstance(item, (slice, TensorImpl)) or hasattr(item, "__len__")
+                                  for item in key])
+
+
 cdef tuple items_of(object key):
     """Return the indices of the dims: a tuple has one for each, and so has, with a warning, a list that holds more than numbers."""
     if type(key) is list:
-        from cygrad.ops.batching import is_several_indices
         if is_several_indices(key):
             warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed; use x[tuple(seq)] "
                           "instead of x[seq], or x[tensor(seq)] where it stands for one index.", UserWarning, stacklevel=1)

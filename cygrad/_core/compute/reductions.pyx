@@ -14,6 +14,7 @@ from cygrad._core.operands.operands cimport check_cast, check_out, fill_operand,
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_kind
 from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find, reduction, run, run_small, scan
 
+from cygrad._core.graph.rules import declare_rule
 from cygrad.ops import REDUCTIONS
 
 cdef enum:
@@ -34,8 +35,7 @@ cdef class ReductionOp:
         self.row, self.name, self.kernel = row, row.name, reduction(row.name)
         self.floats_only, self.needs_elements, self.decide_nan = row.kinds == "f", not row.empty, row.nan
         self.accumulates, self.truth, self.reads_nan = row.result == "widest", row.result == "truth", "isnan" in row.step
-        from cygrad._core.graph.rules import rules
-        self.rule = rules.get(row.name)
+        self.rule = None if row.gradient is None else declare_rule(row.name, dinput=row.gradient)
 
     def __repr__(self):
         return f"<cygrad reduction {self.name}>"

@@ -16,7 +16,7 @@ from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind,
 
 from cygrad._core.memory.formats import preserve_format
 from cygrad._core.operands.operands import checked_out
-from cygrad._core.graph.rules import record_rule
+from cygrad._core.graph.rules import record_by_name
 
 
 # ----- Shapes -----
@@ -443,5 +443,5 @@ def cat(tensors, dim=0, *, out=None, axis=None):
         place = view_of(result, result.data + start * result.strides[along] * cg_itemsize[dtype], first.ndim, shape, result.strides)
         copy_into(place, part)
         start += part.sizes[along]
-    record_rule("cat", parts, result, (sizes, along))
+    record_by_name("cat", parts, result, (sizes, along))
     return result if out is None else checked_out(out, result)

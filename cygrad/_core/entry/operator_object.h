@@ -10,8 +10,10 @@
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *function;
+    PyObject *function;             /* what is called */
+    PyObject *described;            /* the function that has the signature and the documentation */
     PyObject *name;
+    PyObject *declaration;          /* what it does with tangents and batches */
     PyObject *weak_references;
 } cg_operator;
 
@@ -107,11 +109,11 @@ static PyObject *cg_operator_getattr(PyObject *self, PyObject *name) {
     PyObject *found = PyObject_GenericGetAttr(self, name);
     if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
     PyErr_Clear();
-    return PyObject_GetAttr(((cg_operator *)self)->function, name);
+    return PyObject_GetAttr(((cg_operator *)self)->described, name);
 }
 
 static PyObject *cg_operator_of_function(PyObject *self, void *name) {
-    return PyObject_GetAttrString(((cg_operator *)self)->function, (const char *)name);
+    return PyObject_GetAttrString(((cg_operator *)self)->described, (const char *)name);
 }
 static PyObject *cg_operator_repr(PyObject *self) { return PyUnicode_FromFormat("<cygrad operator %U>", ((cg_operator *)self)->name); }
 static PyObject *cg_operator_reduce(PyObject *self, PyObject *nothing) {
@@ -122,7 +124,9 @@ static void cg_operator_dealloc(PyObject *self) {
     cg_operator *op = (cg_operator *)self;
     if (op->weak_references) PyObject_ClearWeakRefs(self);
     Py_XDECREF(op->function);
+    Py_XDECREF(op->described);
     Py_XDECREF(op->name);
+    Py_XDECREF(op->declaration);
     Py_TYPE(self)->tp_free(self);
 }
 
@@ -133,7 +137,9 @@ static PyGetSetDef cg_operator_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyMemberDef cg_operator_members[] = {
-    {"__wrapped__", T_OBJECT, offsetof(cg_operator, function), READONLY, NULL},
+    {"function", T_OBJECT, offsetof(cg_operator, function), READONLY, NULL},
+    {"__wrapped__", T_OBJECT, offsetof(cg_operator, described), READONLY, NULL},
+    {"declaration", T_OBJECT, offsetof(cg_operator, declaration), READONLY, NULL},
     {"__name__", T_OBJECT, offsetof(cg_operator, name), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
@@ -172,16 +178,26 @@ static inline int cg_prepare_operators(const int *special_active, int (*any_spec
     return PyType_Ready(&cg_operator_type);
 }
 
-static inline PyObject *cg_new_operator(PyObject *function, PyObject *name) {
+static inline PyObject *cg_new_operator(PyObject *function, PyObject *described, PyObject *name, PyObject *declaration) {
     cg_operator *op = PyObject_New(cg_operator, &cg_operator_type);
     if (!op) return NULL;
     op->vectorcall = cg_operator_vectorcall;
     op->weak_references = NULL;
     Py_INCREF(function);
     op->function = function;
+    Py_INCREF(described);
+    op->described = described;
     Py_INCREF(name);
     op->name = name;
+    Py_INCREF(declaration);
+    op->declaration = declaration;
     return (PyObject *)op;
+}
+
+static inline PyObject *cg_declaration_of_operator(PyObject *op) {
+    PyObject *declaration = ((cg_operator *)op)->declaration;
+    Py_INCREF(declaration);
+    return declaration;
 }
 
 static inline PyObject *cg_function_of_operator(PyObject *op) {

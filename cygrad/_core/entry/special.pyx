@@ -18,6 +18,9 @@ from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence
 from cygrad._core.operands.operands cimport Value, number_of
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_itemsize, cg_kind
 
+from importlib import import_module
+from typing import NamedTuple
+
 from cygrad._core.levels.levels import tangent_of
 
 cdef extern from "entry/operator_object.h":
@@ -26,7 +29,8 @@ cdef extern from "entry/operator_object.h":
                              Py_ssize_t (*begin)(object, PyObject**, Py_ssize_t) except -1,
                              int (*end)(Py_ssize_t) except -1,
                              object (*explain)(object, object, object, object)) except -1
-    object cg_new_operator(object function, object name)
+    object cg_new_operator(object function, object described, object name, object declaration)
+    object cg_declaration_of "cg_declaration_of_operator"(object op)
     object cg_function_of "cg_function_of_operator"(object op)
 
 
@@ -179,8 +183,8 @@ set_special(special_elementwise)
 cdef enum:
     EXPLAINED = 1000                # examples that an error is looked for in
 
-cdef object table = None        # cygrad.ops.transforms, once there is a special tensor
-forward_rules = {}              # by the name that a row gives; forward mode, a layer above, brings them
+cdef object table = None        # cygrad.operators.transforms, once there is a special tensor
+forward_rules = {}              # by the name that a declaration gives; forward mode, a layer above, brings them
 
 
 cdef bint any_special(PyObject** arguments, Py_ssize_t count) except -1:
@@ -239,13 +243,15 @@ cdef object call_special(object op, object arguments, object keywords):
         if ours not in keywords and keywords.get(theirs) is not None:
             keywords[ours] = keywords.pop(theirs)
     global table
-    if table is None:
-        from cygrad.ops import transforms as table
-    transform = table.TRANSFORMS.get(name)
-    if name in table.COMPOSITES:
-        return cg_function_of(op)(*arguments, **keywords)
+    transform = cg_declaration_of(op)
     if transform is None:
-        raise NotImplementedError(f"{name}() takes no tensors with tangents of forward mode, nor those inside of vmap")
+        if table is None:
+            table = import_module("cygrad.operators.transforms")
+        transform = COMPOSED if name in table.COMPOSITES else table.TRANSFORMS.get(name)
+        if transform is None:
+            raise NotImplementedError(f"{name}() takes no tensors with tangents of forward mode, nor those inside of vmap")
+    if transform is COMPOSED:
+        return cg_function_of(op)(*arguments, **keywords)
     if transform.parts is not None or level is not None:
         try:
             result = NotImplemented if transform.parts is None else transform.parts(*arguments, **keywords)
@@ -351,9 +357,28 @@ cdef Py_ssize_t begin_operator(object name, PyObject** arguments, Py_ssize_t cou
     return begin_event(name, tuple([<object>arguments[k] for k in range(count)]) if wants_operands() else None, next_sequence_nr())
 
 
-def make_operator(str name not None, function):
-    """Return an operator: calls its function where no tensor is special; binds as a method."""
-    return cg_new_operator(function, name)
+class Declaration(NamedTuple):
+    """What an operator does with special tensors, and its gradients.
+
+    ``rule``: its gradients, or None.
+    ``forward``: the tangent of the result from (tangent_of, operator, result, *arguments); a name: that of `forward_rules`;
+    ``batch``: the result from (level, operator, *arguments), computed over all examples, which `level.enter` puts along dim 0;
+    ``parts``: the operator composed of others, which stands for it where an argument is special; NotImplemented where it does not
+    apply. What these functions call are operators, so that they nest. One that has none of them is composed of others: it passes special tensors on.
+    """
+
+    rule: object
+    forward: object
+    batch: object
+    parts: object
+
+
+COMPOSED = Declaration(None, None, None, None)
+
+
+def make_operator(str name not None, function, declaration=None, described=None):
+    """Return an operator: calls its function where no tensor is special; binds as a method; has the signature and text of `described`."""
+    return cg_new_operator(function, function if described is None else described, name, declaration)
 
 
 explanation = None

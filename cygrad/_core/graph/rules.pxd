@@ -10,22 +10,22 @@ from cygrad._core.graph.tensor cimport TensorImpl
 cdef class RuleOp:
     cdef readonly str name
     cdef readonly str node_name
-    cdef readonly object rule
-    cdef readonly tuple params          # names
-    cdef tuple functions                # of the inputs in order; one, for all, where `each`
+    cdef readonly tuple inputs          # names
+    cdef readonly tuple params
+    cdef readonly tuple functions                # of the inputs in order; one, for all, where `each`
     cdef tuple plans                    # where the arguments of each function come from
     cdef tuple reads                    # bit k: input k, bit RESULT: the result
     cdef bint each
-    cdef bint may_hold_data             # has parameters that may hold arrays
+    cdef readonly bint declared
     cdef bint gathers                   # reads the gradients of several outputs
     cdef bint prepared                  # what its functions call is imported
-    cdef bint reads_input(self, int k)
+    cdef bint reads_input(self, int k) except -1
 
 cdef class RuleNode(Node):
     cdef void release(self)
     cdef object call(self, RuleOp op, int function, PyObject** grads, list unpacked)
 
-cdef RuleOp rule_op(str name)
+cpdef RuleOp rule_op(str name)
 cdef bint wanted(TensorImpl a, TensorImpl b)
 cdef RuleNode node_of(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs)
 cdef RuleNode node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple params, int outputs)

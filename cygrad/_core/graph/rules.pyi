@@ -4,25 +4,33 @@ from collections.abc import Callable
 from typing import Any, final
 
 from cygrad._core.graph.node import Node
-from cygrad.ops import Rule
 from cygrad.tensor import Tensor
 
 @final
 class RuleOp:
     name: str
     node_name: str
-    rule: Rule
+    inputs: tuple[str, ...]
     params: tuple[str, ...]
+    functions: tuple[Callable[..., Any] | None, ...]
+    declared: bool
 
 class RuleNode(Node): ...
 
 rules: dict[str, RuleOp]
 
-def set_preparation(function: Callable[[tuple[Callable[..., Any] | None, ...]], None]) -> None: ...
-
-def record_rule(
+def rule_op(name: str) -> RuleOp: ...
+def declare_rule(
+    name: str, *, each: Callable[..., Any] | None = None, node: str = "", **gradients: Callable[..., Any] | None
+) -> RuleOp: ...
+def set_preparation(function: Callable[[RuleOp], None]) -> None: ...
+def record_rule(op: RuleOp, inputs: tuple[Tensor | None, ...], result: Tensor, outputs: int = 1, **params: Any) -> Tensor: ...
+def record_several(
+    op: RuleOp, inputs: tuple[Tensor | None, ...], results: tuple[Tensor, ...], **params: Any
+) -> tuple[Tensor, ...]: ...
+def record_by_name(
     name: str, inputs: tuple[Tensor | None, ...], result: Tensor, params: tuple[Any, ...], outputs: int = 1
 ) -> Tensor: ...
-def record_several(
+def record_several_by_name(
     name: str, inputs: tuple[Tensor | None, ...], results: tuple[Tensor, ...], params: tuple[Any, ...]
 ) -> tuple[Tensor, ...]: ...

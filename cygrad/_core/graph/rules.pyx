@@ -10,8 +10,6 @@ from cygrad._core.graph.saved cimport is_followed, released_error, saved_name
 from cygrad._core.graph.tensor cimport TENSOR_TRACKED, VIEW, TensorImpl, needs_grad, stand_alone
 from cygrad._core.graph.tracking cimport track_reachable
 
-from cygrad.ops import DATA, RULES
-
 cdef enum:
     GRADIENT = -1
     GRADIENTS = -2              # of all outputs, as a list
@@ -20,48 +18,72 @@ cdef enum:
 
 @cython.final
 cdef class RuleOp:
-    """A structural operator of the table."""
+    """The gradients of a structural operator: made when somebody asks for its name, known from its declaration on."""
 
-    def __cinit__(self, rule):
-        self.rule, self.name, self.params = rule, rule.name, rule.params
-        self.node_name = rule.node
-        self.each = rule.each is not None
-        sources = {"g": GRADIENT, "gs": GRADIENTS, "y": RESULT}
-        sources |= {name: k for k, name in enumerate(rule.inputs)}
-        sources |= {name: FIRST_PARAM + k for k, name in enumerate(rule.params)}
-        keys = ["each"] if self.each else rule.inputs
-        self.functions = (rule.each,) if self.each else tuple([rule.gradients[name] for name in rule.inputs])
-        self.plans = tuple([tuple([sources[name] for name in rule.names.get(key, ())]) for key in keys])
-        self.may_hold_data = not DATA.isdisjoint(rule.params)
-        self.gathers = any([GRADIENTS in plan for plan in self.plans])
-        self.reads = tuple([sum([1 << source for source in plan if 0 <= source <= RESULT]) for plan in self.plans])
+    def __cinit__(self, str name not None):
+        self.name = name
 
-    cdef bint reads_input(self, int k):
+    def __repr__(self):
+        return f"<rule of {self.name}>"
+
+    cdef bint reads_input(self, int k) except -1:
         """Say whether a gradient reads input k."""
+        if not self.prepared:
+            prepare(self)
         return any([read >> k & 1 for read in self.reads])
 
 
-rules = {name: RuleOp(rule) for name, rule in RULES.items()}
+rules = {}                      # RuleOp by name
+
+
+cpdef RuleOp rule_op(str name):
+    """Return the rule of that name; it may be declared later."""
+    cdef RuleOp op = (<dict>rules).get(name)
+    if op is None:
+        op = (<dict>rules)[name] = RuleOp(name)
+    return op
+
+
+def declare_rule(str name not None, *, each=None, str node="", **gradients):
+    """Say what the gradients of an operator are, one function per differentiable input, and return the rule.
+
+    The functions are written as tensor algebra, so that they differentiate again. `dinput=`, `dsrc=`, ... give the gradient for the input
+    of that name, None where an input is only read by others. A function names what it needs: `g` the incoming gradient (`gs`: those
+    of all outputs), inputs, `y` the result, parameters. What it names is what the node saves. `each` serves an operator of
+    any number of inputs: it returns the gradients of all of them. `node` is the name of the node in torch.
+    """
+    cdef RuleOp op = rule_op(name)
+    functions = {argument[1:]: function for argument, function in gradients.items()}
+    op.inputs = tuple(sorted(functions, key=lambda word: functions[word] is None))
+    functions = {"each": each} if each is not None else {word: functions[word] for word in op.inputs}
+    names = [() if function is None else function.__code__.co_varnames[:function.__code__.co_argcount] for function in functions.values()]
+    given = {"g": GRADIENT, "gs": GRADIENTS, "y": RESULT} | {word: k for k, word in enumerate(op.inputs)}
+    op.params = tuple(dict.fromkeys([word for words in names for word in words if word not in given]))
+    given |= {word: FIRST_PARAM + k for k, word in enumerate(op.params)}
+    op.node_name = node or "".join([word.capitalize() for word in name.split("_")]) + "Backward0"
+    op.each = each is not None
+    op.functions = tuple(functions.values())
+    op.plans = tuple([tuple([given[word] for word in words]) for words in names])
+    op.gathers = any([GRADIENTS in plan for plan in op.plans])
+    op.reads = tuple([sum([1 << source for source in plan if 0 <= source <= RESULT]) for plan in op.plans])
+    op.declared = True
+    return op
 
 
 cdef object preparation = None
 
 
 def set_preparation(function):
-    """Set what imports what the functions of a rule call; the module of tensors, above, brings it."""
+    """Set what imports the declaration of a rule and what its functions call; the module of tensors, above, brings it."""
     global preparation
     preparation = function
 
 
 cdef int prepare(RuleOp op) except -1:
     """Import what a backward will need when its first node is made: while Python shuts down nothing can be imported."""
-    preparation(op.functions)
+    preparation(op)
     op.prepared = True
     return 0
-
-
-cdef RuleOp rule_op(str name):
-    return rules[name]
 
 
 cdef bint wanted(TensorImpl a, TensorImpl b):
@@ -70,10 +92,15 @@ cdef bint wanted(TensorImpl a, TensorImpl b):
             and (is_followed(a) or b is not None and is_followed(b)))
 
 
-cdef bint holds_data(object value):
+cdef bint holds_data(object value) except -1:
     """Say whether a parameter is, or has among its items, more than numbers, slices and the like."""
+    if value is None or isinstance(value, (int, float, str, slice)):
+        return False
     if type(value) is tuple:
-        return any([holds_data(item) for item in <tuple>value])
+        for item in <tuple>value:
+            if holds_data(item):
+                return True
+        return False
     return isinstance(value, (TensorImpl, list)) or hasattr(value, "__array__") and getattr(value, "shape", ()) != ()
 
 
@@ -88,7 +115,7 @@ cdef class RuleNode(Node):
         cdef int k, reads = 0
         for k in range(0 if op.each else <int>len(op.reads)):
             reads |= <int>op.reads[k]
-        places = {saved_name(name): k for k, name in enumerate(op.rule.inputs) if reads >> k & 1}
+        places = {saved_name(name): k for k, name in enumerate(op.inputs) if reads >> k & 1}
         return places | {"result": RESULT} if reads >> RESULT & 1 else places
 
     cdef dict saved_params(self):
@@ -100,7 +127,7 @@ cdef class RuleNode(Node):
     cdef void release(self):
         """Free the saved values, and the index arrays and tensors among the parameters."""
         Node.release(self)
-        if (<RuleOp>self.op).may_hold_data and any([holds_data(value) for value in self.params]):
+        if holds_data(self.params):
             self.params = tuple([None if holds_data(value) else value for value in self.params])
             self.flags |= NODE_RELEASED
 
@@ -188,9 +215,12 @@ cdef int record_outputs(RuleOp op, TensorImpl a, list results, tuple params) exc
     return 0
 
 
+cdef RuleOp AS_STRIDED = rule_op("as_strided")
+
+
 cdef int record_view(TensorImpl base, TensorImpl view, tuple geometry) except -1:
     """Make the node of a view that is a given part of its base, in place of the one it has."""
-    return record(rules["as_strided"], base, None, view, (geometry,))
+    return record(AS_STRIDED, base, None, view, (geometry,))
 
 
 cdef RuleNode node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple params, int outputs):
@@ -247,22 +277,58 @@ cdef int own(tuple inputs, TensorImpl result) except -1:
     return 0
 
 
-def record_rule(str name, tuple inputs, TensorImpl result not None, tuple params, int outputs=1):
-    """Record a structural operator that was computed without recording; for operators written in Python. An input may be None."""
+cdef tuple params_of(RuleOp op, tuple inputs, dict given):
+    """Return the parameters of a rule in its order; `<input>_shape` and `<input>_dtype` are the input's where they are not given."""
+    cdef list found = []
+    cdef str name, word, attribute
+    if not op.prepared:
+        prepare(op)
+    for name in op.params:
+        if name in given:
+            found.append(given[name])
+        else:
+            word, _, attribute = name.rpartition("_")
+            value = getattr(inputs[op.inputs.index(word)], attribute)
+            found.append(tuple(value) if attribute == "shape" else value)
+    return tuple(found)
+
+
+def record_by_name(str name not None, tuple inputs, TensorImpl result not None, tuple params, int outputs=1):
+    """Record an operator whose gradients still stand apart from its function."""
     own(inputs, result)
     if any_wanted(inputs):
-        attach(result, node_of_inputs(rules[name], inputs, result, params, outputs), 0)
+        attach(result, node_of_inputs(rule_op(name), inputs, result, params, outputs), 0)
     return result
 
 
-def record_several(str name, tuple inputs, tuple results, tuple params):
+def record_several_by_name(str name not None, tuple inputs, tuple results, tuple params):
+    cdef RuleNode node
+    cdef int k
+    for result in results:
+        own(inputs, result)
+    if any_wanted(inputs):
+        node = node_of_inputs(rule_op(name), inputs, results[0], params, <int>len(results))
+        for k in range(node.outputs):
+            attach(results[k], node, k)
+    return results
+
+
+def record_rule(RuleOp op not None, tuple inputs, TensorImpl result not None, int outputs=1, **params):
+    """Record an operator that was computed without recording: a node with these inputs (one may be None) and parameters, by name."""
+    own(inputs, result)
+    if any_wanted(inputs):
+        attach(result, node_of_inputs(op, inputs, result, params_of(op, inputs, params), outputs), 0)
+    return result
+
+
+def record_several(RuleOp op not None, tuple inputs, tuple results, **params):
     """Record an operator of several results, which are the outputs of one node; its rule may read the first of them."""
     cdef RuleNode node
     cdef int k
     for result in results:
         own(inputs, result)
     if any_wanted(inputs):
-        node = node_of_inputs(rules[name], inputs, results[0], params, <int>len(results))
+        node = node_of_inputs(op, inputs, results[0], params_of(op, inputs, params), <int>len(results))
         for k in range(node.outputs):
             attach(results[k], node, k)
     return results

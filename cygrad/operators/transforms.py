@@ -9,13 +9,13 @@ What these functions call are operators, so that they nest. Methods of tensors o
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
-from .batching import (
+from cygrad._core.entry.special import Declaration
+from cygrad.ops.gradients import attained, product_of_others, times
+
+from .batches import (
     along_index,
     batched_expand,
-    batched_flip,
-    batched_fold,
     batched_gather,
     batched_geometry,
     batched_item,
@@ -23,7 +23,6 @@ from .batching import (
     batched_matmul,
     batched_new,
     batched_permute,
-    batched_repeat,
     batched_reshape,
     batched_set_item,
     batched_strides,
@@ -32,10 +31,8 @@ from .batching import (
     is_tensor,
     joined_batches,
     leading_zeros,
-    matrices,
     median_batch,
     named_arguments,
-    over_tensors,
     same,
     shifted,
 )
@@ -60,7 +57,6 @@ from .decompositions import (
     place_parts,
     put_parts,
     ranks_among,
-    rolled,
     scatter_parts,
     scattered_view,
     select_parts,
@@ -77,22 +73,13 @@ from .decompositions import (
     without_ones,
     written,
 )
-from .structural import attained, product_of_others, times
+from .tangents import bilinear, constant, first_linear, joining, linear, selecting, self_adjoint
 
-
-class Transform(NamedTuple):
-    """The row of an operator."""
-
-    forward: Callable | str | None
-    batch: Callable | None
-    parts: Callable | None
-
-
-TRANSFORMS: dict[str, Transform] = {}
+TRANSFORMS: dict[str, Declaration] = {}
 # What is composed of other operators anyway, and passes special tensors on to them.
 COMPOSITES = frozenset(
     "where clamp clamp_ pow nan_to_num round logit prelu isclose allclose equal movedim moveaxis swapaxes swapdims adjoint unflatten ravel "
-    "broadcast_to broadcast_tensors tensor_split hsplit vsplit dsplit tile repeat_interleave fliplr flipud diag diagflat atleast_1d "
+    "broadcast_to broadcast_tensors tensor_split hsplit vsplit dsplit atleast_1d "
     "atleast_2d atleast_3d hstack vstack dstack column_stack row_stack meshgrid outer ger inner addmv addr addbmm trace vdot kron dist "
     "tensordot einsum diff count_nonzero nanmean aminmax var_mean std_mean msort take_along_dim _cumprod_gradient_at_zeros positive "
     "block_diag unsafe_split unsafe_split_with_sizes unsafe_chunk real conj resolve_conj "
@@ -102,70 +89,10 @@ COMPOSITES = frozenset(
 
 def transform(names: str, *, forward: Callable | str | None = None, batch: Callable | None = None, parts: Callable | None = None) -> None:
     """Add rows."""
-    TRANSFORMS.update(dict.fromkeys(names.split(), Transform(forward, batch, parts)))
+    TRANSFORMS.update(dict.fromkeys(names.split(), Declaration(None, forward, batch, parts)))
 
 
 # ----- Tangents -----
-def linear(tangent_of, operator, result, *arguments, **keywords):
-    """Apply the operator to the tangents of all floating-point arguments; one that has none has tangent 0."""
-    found = []
-
-    def tangent(x):
-        t = tangent_of(x) if x.is_floating_point() else x
-        found.append(t is not None and t is not x)
-        return x.new_zeros(()).expand(x.shape) if t is None else t
-
-    arguments = over_tensors(tangent, arguments)
-    keywords = {name: over_tensors(tangent, value) for name, value in keywords.items()}
-    return operator(*arguments, **keywords) if any(found) else None
-
-
-def joining(tangent_of, operator, result, *arguments, **keywords):
-    """Apply an operator that converts all tensors to one dtype: those that are not floating-point have tangent 0."""
-    def floating(x):
-        return x if x.is_floating_point() else x.new_zeros((), dtype=result.dtype).expand(x.shape)
-
-    return linear(tangent_of, operator, result, *over_tensors(floating, arguments), **keywords)
-
-
-def bilinear(tangent_of, operator, result, a, b, *arguments, **keywords):
-    """Product rule."""
-    ta, tb = tangent_of(a), tangent_of(b)
-    parts = [operator(ta, b, *arguments, **keywords)] if ta is not None else []
-    parts += [operator(a, tb, *arguments, **keywords)] if tb is not None else []
-    return sum(parts[1:], parts[0]) if parts else None
-
-
-def constant(tangent_of, operator, result, *arguments, **keywords):
-    """Return no tangent."""
-
-
-def first_linear(tangent_of, operator, result, x, *arguments, **keywords):
-    """Apply an operator that is linear in its first argument and takes the others as they are."""
-    t = tangent_of(x)
-    return None if t is None else operator(t, *arguments, **keywords)
-
-
-def selecting(tangent_of, operator, result, x, *arguments, **keywords):
-    """Take the tangents from the places, which are the second result."""
-    t, (values, indices) = tangent_of(x), result
-    if t is None or not x.ndim:
-        return t, None
-    dim = named_arguments(operator, (x, *arguments), keywords).arguments["dim"] % x.ndim
-    kept = indices if indices.ndim == x.ndim else indices.unsqueeze(dim)
-    return t.gather(dim, kept).reshape(values.shape), None
-
-
-def self_adjoint(gradient):
-    """The tangent of an operator whose Jacobian is symmetric: its gradient's rule, with the tangent as g."""
-    def forward(tangent_of, operator, result, x, *arguments, **keywords):
-        t = tangent_of(x)
-        dim = named_arguments(operator, (x, *arguments), keywords).arguments["dim"]
-        return None if t is None else gradient(t.to(result.dtype), result, dim)
-
-    return forward
-
-
 def fill_linear(tangent_of, operator, result, x, dim, index, value):
     """Put zeros where a number was written."""
     return operator(tangent_of(x), dim, index, 0)
@@ -198,24 +125,14 @@ def product_forward(tangent_of, operator, result, x, *arguments, **keywords):
 transform("clone contiguous", forward=linear, batch=in_any_order)
 transform("convert", forward=linear, batch=same)
 transform("detach", forward=constant, batch=same)
-transform("tril triu", forward=linear, batch=matrices)
 transform("reshape view", forward=linear, batch=batched_reshape)
 transform("expand", forward=linear, batch=batched_expand)
 transform("permute", forward=linear, batch=batched_permute)
 transform("unsqueeze", forward=linear, batch=shifted("dim", extra=1))
-transform("diagonal", forward=linear, batch=shifted("dim1", "dim2"))
-transform("diag_embed", forward=linear, batch=shifted("dim1", "dim2", extra=1))
-transform("diagonal_scatter", forward=joining, batch=shifted("dim1", "dim2"))
-transform("select_scatter slice_scatter", forward=joining, batch=shifted("dim"))
-transform("unfold", forward=linear, batch=shifted("dimension"))
-transform("_fold", forward=linear, batch=batched_fold)
 transform("as_strided", forward=strided, batch=batched_strides)
 transform("_gather_view _scatter_view", forward=linear, batch=batched_geometry)
 transform("_put_view", forward=joining, batch=batched_geometry)
 transform("cat", forward=joining, batch=joined_batches)
-transform("repeat", forward=linear, batch=batched_repeat)
-transform("flip", forward=linear, batch=batched_flip)
-transform("roll", forward=linear, batch=shifted("dims"), parts=rolled)
 transform("__getitem__", forward=first_linear, batch=batched_item)
 transform("__setitem__", forward="written", batch=batched_set_item)
 transform("_scatter_key", forward=first_linear, batch=leading_zeros)
@@ -300,5 +217,5 @@ transform("matmul", forward=bilinear, batch=batched_matmul)
 transform("cross", forward=bilinear, batch=shifted("dim"), parts=cross_parts)
 
 for _name in ("addmm addmv addr baddbmm addbmm cumsum cumprod scatter scatter_add scatter_reduce index_reduce index_add index_copy "
-              "index_fill masked_fill masked_scatter index_put put tril triu round").split():
+              "index_fill masked_fill masked_scatter index_put put round").split():
     transform(_name + "_", parts=written(_name))

@@ -1,12 +1,14 @@
-"""How operators treat many examples at once: the examples lie along dim 0, which `level.enter` shows and `level.leave` hides.
+"""How operators treat many examples at once, by the words that declarations use.
 
-Each function takes (level, operator, *arguments) and returns the operator's result for one example of many. Rows of `transforms` name
-them. Standard library only; methods of tensors, so that batches nest.
+The examples lie along dim 0, which `level.enter` shows and `level.leave` hides. Each function takes (level, operator, *arguments) and
+returns the operator's result for one example of many. Methods of tensors only, so that batches nest.
 """
 
 from inspect import signature
 from math import prod
 from operator import index as integer
+
+from cygrad._core.compute.indexing import is_several_indices
 
 
 # ----- Arguments -----
@@ -75,14 +77,21 @@ def matrices(level, operator, x, *arguments, **keywords):
     return same(level, operator, x, *arguments, **keywords)
 
 
-def shifted(*names, extra=0):
-    """Apply an operator with dims in the arguments so named; None means all dims. `extra`: by how many dims they count more."""
+def shifted(*names, extra=0, flattened=False):
+    """Apply an operator with dims in the arguments so named; None means all dims.
+
+    `extra`: by how many dims they count more; `flattened`: without dims it is applied to the elements as a vector.
+    """
     def batch(level, operator, *arguments, **keywords):
         bound = named_arguments(operator, arguments, keywords)
         for name, value in bound.arguments.items():
             if name not in names:
                 bound.arguments[name] = entered(level, value)
         x = next(iter(bound.arguments.values()))
+        if flattened and bound.arguments[names[0]] == ():
+            example = level.leave(x)
+            bound.arguments.update({next(iter(bound.arguments)): example.reshape(-1), names[0]: 0})
+            return operator(*bound.args, **bound.kwargs).reshape(example.shape)
         ndim, scalar = x.ndim - 1 + extra, x.ndim == 1 and not extra
         if scalar:      # a dim for what counts as one: dim 0 of a 0-d tensor
             for name, value in bound.arguments.items():
@@ -201,12 +210,6 @@ def dtype_name(item):
 
 def is_mask(item):
     return isinstance(item, bool) or "bool" in dtype_name(item) or is_tensor(item) and "uint8" in dtype_name(item)
-
-
-def is_several_indices(key):
-    """Say whether a list stands for a tuple of indices, as it does in torch where it holds more than numbers."""
-    return len(key) < 32 and any(item is None or item is Ellipsis or isinstance(item, slice) or is_tensor(item) or hasattr(item, "__len__")
-                                 for item in key)
 
 
 def lookup(level, x, ndim_of_example, key):

@@ -1,30 +1,25 @@
-"""The public functions: made from the tables, and the composites written in terms of them.
-
-What has a rule in `ops/structural` is computed unrecorded and recorded as one node; the others are recorded as their parts.
-"""
+"""The public functions: made from the tables, and the composites written in terms of them."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from cygrad._core.compute import dispatch
 from cygrad._core.compute import indexing as _indexing
 from cygrad._core.compute import matmul as _matmul
 from cygrad._core.compute import reductions as _reduction
 from cygrad._core.compute import views as _views
-from cygrad._core.compute import windows as _windows
 from cygrad._core.compute.inplace import apply_in_place
 from cygrad._core.entry import operators as _factories
 from cygrad._core.entry.special import make_operator, set_explanation
 from cygrad._core.exchange.replacement import rearrange_in_place
-from cygrad._core.graph.node import _set_grad_enabled, is_grad_enabled
-from cygrad._core.graph.rules import record_rule
+from cygrad._core.graph.rules import record_by_name
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.operands import strided as _strided
-from cygrad._core.operands.operands import checked_out
+from cygrad.operators.arguments import check_floating, checked_tensor, delivered, delivered_pair, normalized_dims, numpy_names, pair_type
+from cygrad.operators.declaration import unrecorded
 from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
 
 functions: dict[str, Callable[..., Any]] = {}
@@ -122,7 +117,7 @@ def _from_rows() -> None:
 _from_rows()
 for _module, _names in ((_views, "reshape flatten squeeze unsqueeze permute transpose t cat clone"),
                         (_indexing, "narrow select unbind split split_with_sizes chunk"), (_strided, "as_strided as_strided_scatter"),
-                        (_windows, "diagonal"), (_matmul, "matmul mm bmm mv dot")):
+                        (_matmul, "matmul mm bmm mv dot")):
     for _name in _names.split():
         functions[_name] = getattr(_module, _name)
 functions["concatenate"] = functions["concat"] = functions["cat"]
@@ -131,68 +126,6 @@ functions["concatenate"] = functions["concat"] = functions["cat"]
 def _public(function: Callable[..., Any]) -> Callable[..., Any]:
     functions[function.__name__.strip("_")] = function
     return function
-
-
-def unrecorded(compute: Callable[[], Any]) -> Any:
-    """Compute without recording."""
-    before = is_grad_enabled()
-    _set_grad_enabled(False)
-    try:
-        return compute()
-    finally:
-        _set_grad_enabled(before)
-
-
-def checked_tensor(name: str, value: Any, argument: str = "input", position: int = 1) -> Any:
-    """Return an argument of a function, by default the first; TypeError if it is no tensor."""
-    if not isinstance(value, TensorImpl):
-        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
-    return value
-
-
-def check_floating(name: str, value: Any) -> None:
-    checked_tensor(name, value)
-    if not value.is_floating_point():
-        raise NotImplementedError(f"\"{name}\" not implemented for '{value.dtype.name}': it takes floating-point tensors; convert it "
-                                  "first, e.g. with .float()")
-
-
-def normalized_dims(dim: Any, ndim: int) -> tuple[int, ...]:
-    """Return dims as a tuple of non-negative numbers; None means all."""
-    if dim is None or (isinstance(dim, tuple | list) and not dim):
-        return tuple(range(ndim))
-    return tuple(normalized_dim(d, ndim) for d in (dim if isinstance(dim, tuple | list) else (dim,)))
-
-
-def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a reduction take NumPy's `axis` and `keepdims` for `dim` and `keepdim`."""
-    parameters = function.__code__.co_varnames
-
-    @functools.wraps(function)
-    def renamed(*arguments: Any, **keywords: Any) -> Any:
-        for theirs, ours in (("axis", "dim"), ("keepdims", "keepdim")):
-            if theirs in keywords and ours in parameters:
-                if ours in keywords or len(arguments) > parameters.index(ours):
-                    raise TypeError(f"{renamed.__name__}() got both '{ours}' and '{theirs}': they mean the same")
-                keywords[ours] = keywords.pop(theirs)
-        return function(*arguments, **keywords)
-
-    return renamed
-
-
-def delivered(result: Any, out: Any) -> Any:
-    """Return a result, written into `out` if that is given."""
-    return result if out is None else checked_out(out, result)
-
-
-def overwriting(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the in-place method of a function."""
-
-    def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
-        return apply_in_place(function, self, *arguments, **keywords)
-
-    name = function.__name__
-    return named(method, name + "_", f"Do as `{name}` does, in place.")
 
 
 def _rearranging(name: str) -> Callable[..., Any]:
@@ -427,30 +360,6 @@ def positive(input: Any) -> Any:
 
 
 # ----- Reductions -----
-class ValuesAndIndices(NamedTuple):
-    """What operators return that find elements along a dim."""
-
-    values: Any
-    indices: Any
-
-    def __repr__(self) -> str:
-        return f"cygrad.return_types.{type(self).__name__}(\nvalues={self.values!r},\nindices={self.indices!r})"
-
-
-def delivered_pair(result_type: Any, values: Any, indices: Any, out: Any) -> Any:
-    """Return values and indices, written into the two tensors of `out` if that is given."""
-    if out is not None:
-        if not isinstance(out, tuple | list) or len(out) != 2:
-            raise TypeError(f"argument 'out' must be tuple of two Tensors, not {type(out).__name__}")
-        values, indices = checked_out(out[0], values), checked_out(out[1], indices)
-    return result_type(values, indices)
-
-
-def pair_type(name: str) -> Any:
-    """Return the type of the (values, indices) that a function of that name gives."""
-    return type(name, (ValuesAndIndices,), {"__slots__": ()})
-
-
 max_result, min_result = pair_type("max"), pair_type("min")
 
 
@@ -471,7 +380,7 @@ def _extremum(name: str, elementwise_name: str, result_type: Any) -> Callable[..
         values, indices = _reduction.extremum("a" + name, input, dim, keepdim, name)
         dim, = normalized_dims(dim, input.ndim)
         kept = indices if keepdim or not input.ndim else indices.unsqueeze(dim)
-        record_rule(name, (input, kept), values, (tuple(input.shape), dim), 2)
+        record_by_name(name, (input, kept), values, (tuple(input.shape), dim), 2)
         return delivered_pair(result_type, values, indices, out)
 
     adjective = {"max": "Largest", "min": "Smallest"}[name]
@@ -524,7 +433,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
                                f"{list(part.shape)} at entry {number}")
     place = normalized_dim(dim, parts[0].ndim + 1)
     joined = unrecorded(lambda: functions["cat"]([part.detach().unsqueeze(place) for part in parts], place))
-    return delivered(record_rule("stack", parts, joined, (place,)), out)
+    return delivered(record_by_name("stack", parts, joined, (place,)), out)
 
 
 
@@ -580,12 +489,10 @@ LATE: dict[str, tuple[str, str, str]] = {
     "cygrad.products": (
         "outer ger inner addmm addmv addr baddbmm addbmm trace vdot kron cross norm dist", "tensordot einsum",
         "addmm_ addmv_ addr_ baddbmm_ addbmm_"),
-    "cygrad.arrangement": (
-        "movedim moveaxis swapaxes swapdims adjoint unflatten ravel broadcast_to tile repeat_interleave flip fliplr flipud roll tril triu "
-        "diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.shapes": (
+        "movedim moveaxis swapaxes swapdims adjoint unflatten ravel broadcast_to",
         "broadcast_tensors broadcast_shapes block_diag atleast_1d atleast_2d atleast_3d hstack vstack dstack column_stack row_stack "
-        "meshgrid",
-        "repeat tril_ triu_ _fold"),
+        "meshgrid", ""),
     "cygrad.parts": ("tensor_split hsplit vsplit dsplit unsafe_split unsafe_split_with_sizes unsafe_chunk", "", ""),
     "cygrad.storages": ("", "", "storage untyped_storage"),
 }

@@ -7,7 +7,7 @@ name them. Standard library only; methods of tensors.
 from itertools import accumulate
 from math import prod
 
-from .batching import behind, integer, is_tensor, sizes_of
+from .batches import behind, integer, is_tensor, sizes_of
 
 
 # ----- Shapes -----
@@ -41,11 +41,6 @@ def sum_to_size_parts(x, *size, **keywords):
         return NotImplemented
     dims = (*range(leading), *(leading + d for d, n in enumerate(size) if n == 1 != x.shape[leading + d]))
     return (x.sum(dims, keepdim=True) if dims else x).reshape(size)
-
-
-def rolled(x, shifts, dims=()):
-    whole = isinstance(dims, tuple | list) and not dims
-    return x.reshape(-1).roll(shifts, 0).reshape(x.shape) if whole else NotImplemented
 
 
 # ----- Parts -----

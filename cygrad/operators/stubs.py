@@ -1,6 +1,6 @@
-"""Write the generated part of the type stubs: `python -m cygrad.ops.stubs` after a change of a table or of a stub.
+"""The generated part of the type stubs, which `python -m cygrad.operators` writes.
 
-`cygrad/__init__.pyi` gets the functions and dtypes of the tables, `cygrad/_core/entry/operators.pyi` all the methods. What
+`cygrad/__init__.pyi` gets the functions and dtypes of the tables and declarations, `cygrad/_core/entry/operators.pyi` all the methods. What
 stands above the line that says "From the tables" is written by hand; a name that is declared there is left out below.
 """
 
@@ -9,18 +9,20 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import ELEMENTWISE, REDUCTIONS, Elementwise
-from .dtypes import DTYPES
+from cygrad.operators import catalogue
+from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
+from cygrad.ops.dtypes import DTYPES
 
 PACKAGE = Path(__file__).resolve().parent.parent
 FUNCTIONS, METHODS = PACKAGE / "__init__.pyi", PACKAGE / "_core" / "entry" / "operators.pyi"
 GENERATED = "# ----- From the tables"            # the line below which everything is written here
 SHARED = "# ----- Functions that are methods too"
 # Modules of the core whose public functions are methods too.
-COMPILED = ("compute/indexing", "compute/matmul", "operands/strided", "compute/views", "compute/windows")
+COMPILED = ("compute/indexing", "compute/matmul", "operands/strided", "compute/views")
 NO_METHODS = {"cat"}                            # of those
 KEYWORDS = {"dtype": "_DTypeLike | None", "axis": "_Dims", "keepdims": "_bool | None"}
 WIDTH = 120
+SHADOWED = {"bool", "float", "int"}             # names of Python's that the package and Tensor use for dtypes and conversions
 
 
 def keyword_of(row: Elementwise) -> list[str]:
@@ -89,6 +91,43 @@ def shared_functions() -> Iterator[str]:
             yield ast.unparse(node)
 
 
+class _Unshadowed(ast.NodeTransformer):
+    """Writes Python's types as stubs have to, where the package has something else of that name."""
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(f"_{node.id}") if node.id in SHADOWED else node
+
+
+def declared_operators(methods: bool) -> Iterator[str]:
+    """Yield the signatures of declared operators, as functions or as methods."""
+    for entry in catalogue.entries():
+        for signature in entry.signatures if (entry.method if methods else entry.function) else ():
+            node = ast.parse(ast.unparse(signature)).body[0]
+            assert isinstance(node, ast.FunctionDef)
+            renamed = any(ast.unparse(decorator) == "numpy_names" for decorator in node.decorator_list)
+            node.decorator_list = [ast.Name("overload")] if len(entry.signatures) > 1 else []
+            node.name, arguments = entry.name, node.args
+            if renamed:
+                for name, kind in (("axis", "Dims"), ("keepdims", "bool | None")):
+                    if {"axis": "dim", "keepdims": "keepdim"}[name] in {argument.arg for argument in arguments.args}:
+                        arguments.kwonlyargs.append(ast.arg(name, ast.parse(kind, mode="eval").body))
+                        arguments.kw_defaults.append(ast.Constant(None))
+            if entry.in_place:
+                kept = [place for place, argument in enumerate(arguments.kwonlyargs) if argument.arg != "out"]
+                arguments.kwonlyargs = [arguments.kwonlyargs[place] for place in kept]
+                arguments.kw_defaults = [arguments.kw_defaults[place] for place in kept]
+            if methods and arguments.args:
+                arguments.args[0] = ast.arg("self")
+                if len(arguments.defaults) == len(arguments.args):
+                    del arguments.defaults[0]
+            for argument in ast.walk(node):
+                if isinstance(argument, ast.arg) and argument.annotation:
+                    argument.annotation = _Unshadowed().visit(argument.annotation)
+            node.returns = node.returns and _Unshadowed().visit(node.returns)
+            node.body = [ast.Expr(ast.Constant(...))]
+            yield ast.unparse(ast.fix_missing_locations(node))
+
+
 def by_hand(path: Path) -> str:
     """Return a stub down to the line that says what follows is generated, that line included."""
     text = path.read_text()
@@ -133,12 +172,9 @@ def stub(path: Path) -> str:
     known = declared(FUNCTIONS) | declared(path)
     if path == METHODS:
         table = (text for name, text in methods() if name not in known)
-        return by_hand(path) + "".join(formatted(text, "    ") for text in (*shared_functions(), *table))
+        written = (*declared_operators(methods=True), *shared_functions(), *table)
+        return by_hand(path) + "".join(formatted(text, "    ") for text in written)
     dtypes = "".join(f"{name}: dtype\n" for row in DTYPES for name in (row.name, *row.aliases))
     dtypes += "".join(f"class {row.tensors}(Tensor): ...\n" for row in DTYPES)
-    return by_hand(path) + "".join(formatted(text, "") for name, text in functions() if name not in known) + dtypes
-
-
-if __name__ == "__main__":
-    for path in (FUNCTIONS, METHODS):
-        path.write_text(stub(path))
+    table = (text for name, text in functions() if name not in known)
+    return by_hand(path) + "".join(formatted(text, "") for text in (*declared_operators(methods=False), *table)) + dtypes

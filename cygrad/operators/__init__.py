@@ -1,0 +1,1 @@
+"""The operators, a module a family; how one is declared: `declaration`."""

@@ -1,0 +1,110 @@
+"""Arguments of operators and what they deliver: checks, dims and integers in all the ways they are given, `out`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from operator import index
+from typing import Any, NamedTuple
+
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.operands.operands import checked_out
+
+
+def checked_tensor(name: str, value: Any, argument: str = "input", position: int = 1) -> Any:
+    """Return an argument of a function, by default the first; TypeError if it is no tensor."""
+    if not isinstance(value, TensorImpl):
+        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
+    return value
+
+
+def check_floating(name: str, value: Any) -> None:
+    checked_tensor(name, value)
+    if not value.is_floating_point():
+        raise NotImplementedError(f"\"{name}\" not implemented for '{value.dtype.name}': it takes floating-point tensors; convert it "
+                                  "first, e.g. with .float()")
+
+
+def normalized_dims(dim: Any, ndim: int) -> tuple[int, ...]:
+    """Return dims as a tuple of non-negative numbers; None means all."""
+    if dim is None or (isinstance(dim, tuple | list) and not dim):
+        return tuple(range(ndim))
+    return tuple(normalized_dim(d, ndim) for d in (dim if isinstance(dim, tuple | list) else (dim,)))
+
+
+def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a reduction take NumPy's `axis` and `keepdims` for `dim` and `keepdim`."""
+    parameters = function.__code__.co_varnames
+
+    @functools.wraps(function)
+    def renamed(*arguments: Any, **keywords: Any) -> Any:
+        for theirs, ours in (("axis", "dim"), ("keepdims", "keepdim")):
+            if theirs in keywords and ours in parameters:
+                if ours in keywords or len(arguments) > parameters.index(ours):
+                    raise TypeError(f"{renamed.__name__}() got both '{ours}' and '{theirs}': they mean the same")
+                keywords[ours] = keywords.pop(theirs)
+        return function(*arguments, **keywords)
+
+    return renamed
+
+
+def delivered(result: Any, out: Any) -> Any:
+    """Return a result, written into `out` if that is given."""
+    return result if out is None else checked_out(out, result)
+
+
+def integers(value: Any) -> tuple[int, ...]:
+    """Return one integer or several as a tuple."""
+    return tuple(map(index, value if isinstance(value, tuple | list) else (value,)))
+
+
+def spread(sizes: tuple[Any, ...], by_name: Any = None) -> tuple[int, ...]:
+    """Return integers that were given one by one, as one sequence, or by the parameter's name."""
+    if by_name is not None:
+        if sizes:
+            raise TypeError(f"the integers were given twice: as {sizes} and by keyword as {by_name}")
+        return integers(by_name)
+    return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], tuple | list) else sizes
+
+
+def given_tensors(name: str, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return tensors that were given one by one or as one sequence."""
+    tensors = spread(tensors)
+    for number, tensor in enumerate(tensors):
+        if not isinstance(tensor, TensorImpl):
+            raise TypeError(f"{name}(): expected Tensor as element {number} in argument 0, but got {type(tensor).__name__}")
+    return tensors
+
+
+def distinct_dims(dims: tuple[int, ...], ndim: int) -> tuple[int, ...]:
+    """Return dims as non-negative numbers; RuntimeError if one is given twice."""
+    normalized = tuple(normalized_dim(dim, ndim) for dim in dims)
+    for dim in normalized:
+        if normalized.count(dim) > 1:
+            raise RuntimeError(f"dim {dim} appears multiple times in the list of dims")
+    return normalized
+
+
+class ValuesAndIndices(NamedTuple):
+    """What operators return that find elements along a dim."""
+
+    values: Any
+    indices: Any
+
+    def __repr__(self) -> str:
+        return f"cygrad.return_types.{type(self).__name__}(\nvalues={self.values!r},\nindices={self.indices!r})"
+
+
+def delivered_pair(result_type: Any, values: Any, indices: Any, out: Any) -> Any:
+    """Return values and indices, written into the two tensors of `out` if that is given."""
+    if out is not None:
+        if not isinstance(out, tuple | list) or len(out) != 2:
+            raise TypeError(f"argument 'out' must be tuple of two Tensors, not {type(out).__name__}")
+        values, indices = checked_out(out[0], values), checked_out(out[1], indices)
+    return result_type(values, indices)
+
+
+def pair_type(name: str) -> Any:
+    """Return the type of the (values, indices) that a function of that name gives."""
+    return type(name, (ValuesAndIndices,), {"__slots__": ()})

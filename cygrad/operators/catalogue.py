@@ -1,0 +1,128 @@
+"""The operators that the modules of this package declare, read from their sources: nothing is imported, no name is listed by hand.
+
+`python -m cygrad.operators` writes `registry` and the type stubs from it.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import textwrap
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+from cygrad._core.graph.rules import RuleOp
+from cygrad._core.graph.rules import rules as declared_rules
+
+PACKAGE = Path(__file__).parent
+REGISTRY = PACKAGE / "registry.py"
+
+
+PLACES = {"function", "method", "property", "in_place", "aliases"}      # keywords of `operator` that say where names are
+
+
+class Entry(NamedTuple):
+    """A name that is declared: a function of the package, a method or property of Tensor, or what gradients alone use."""
+
+    name: str
+    module: str
+    signatures: tuple[ast.FunctionDef, ...]     # its overloads, or itself
+    function: bool
+    method: bool
+    property: bool
+    in_place: bool      # the form `name_` that `operator` makes
+
+
+def _declaration(node: ast.FunctionDef) -> dict[str, ast.expr] | None:
+    """Return the keywords of a function's `@operator`; None if it has none."""
+    for decorator in node.decorator_list:
+        call = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if isinstance(call, ast.Name) and call.id == "operator":
+            return {word.arg: word.value for word in decorator.keywords if word.arg} if isinstance(decorator, ast.Call) else {}
+    return None
+
+
+def _entries(module: str, tree: ast.Module) -> Iterator[Entry]:
+    overloads: dict[str, list[ast.FunctionDef]] = {}
+    for node in tree.body:
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        if any(ast.unparse(decorator) == "overload" for decorator in node.decorator_list):
+            overloads.setdefault(node.name, []).append(node)
+            continue
+        keywords = _declaration(node)
+        if keywords is None:
+            continue
+        options = {word: ast.literal_eval(keywords[word]) for word in PLACES & keywords.keys()}
+        for name in (node.name, *options.get("aliases", ())):
+            is_method_only = name.startswith("_") or name.endswith("_")
+            is_property = options.get("property", False)
+            is_function = options.get("function", not is_method_only and not is_property)
+            is_method = options.get("method", True) and not is_property
+            yield Entry(name, module, tuple(overloads.get(node.name, (node,))), is_function, is_method, is_property, False)
+            if options.get("in_place", False):
+                yield Entry(name + "_", module, (node,), False, True, False, True)
+
+
+@functools.cache
+def trees() -> dict[str, ast.Module]:
+    """Return the sources of the modules by their names."""
+    return {f"{__package__}.{path.stem}": ast.parse(path.read_text()) for path in sorted(PACKAGE.glob("*.py"))}
+
+
+def entries() -> Iterator[Entry]:
+    """Yield what the modules declare, in their order."""
+    for module, tree in trees().items():
+        yield from _entries(module, tree)
+
+
+def rules() -> Iterator[tuple[str, str]]:
+    """Yield (name, module) of the gradients that are declared: by `@operator` with a `d...=` or `each=`, or by `declare_rule` alone."""
+    for module, tree in trees().items():
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef):
+                keywords = _declaration(node) or {}
+                names = {argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+                if any(word == "each" or word[0] == "d" and word[1:] in names | {"input"} for word in keywords):
+                    yield node.name.strip("_"), module
+                continue
+            call = node.value if isinstance(node, ast.Expr | ast.Assign) else None
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "declare_rule":
+                yield ast.literal_eval(call.args[0]), module
+
+
+def load() -> dict[str, RuleOp]:
+    """Import all modules, and return the gradients that they and the tables declare."""
+    for module in trees():
+        if not module.endswith("__main__"):
+            import_module(module)
+    return {name: rule for name, rule in declared_rules.items() if rule.declared}
+
+
+def registry() -> str:
+    """Return the text of `registry`."""
+    text = '"""Where each operator is declared: written by `python -m cygrad.operators`, read when a name is first asked for."""\n'
+    found = list(entries())
+    tables = {
+        "FUNCTIONS": [(entry.name, entry.module) for entry in found if entry.function],
+        "METHODS": [(entry.name, entry.module) for entry in found if entry.method],
+        "PROPERTIES": [(entry.name, entry.module) for entry in found if entry.property],
+        "RULES": list(rules()),
+    }
+    for title, places in tables.items():
+        by_module: dict[str, list[str]] = {}
+        for name, module in places:
+            by_module.setdefault(module, []).append(name)
+        text += f"\n{title}: dict[str, str] = {{\n"
+        for module, names in by_module.items():
+            lines = textwrap.wrap(" ".join(names), 120)
+            text += f'    "{module}":\n' + "\n".join(f'        "{line}{" " if line is not lines[-1] else ""}"' for line in lines) + ",\n"
+        text += "}\n"
+    return text
+
+
+def places(table: dict[str, str]) -> dict[str, str]:
+    """Return the module of each name of a table of `registry`."""
+    return {name: module for module, names in table.items() for name in names.split()}

@@ -1,0 +1,105 @@
+"""How an operator is declared: once, where its function is.
+
+    @operator(dinput=lambda g, shifts, dims: g.roll(negated(shifts), dims), tangent=linear, batch=shifted("dims"))
+    def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
+
+From declarations follow the names of the package and the methods of Tensor, what loads at first use, the type stubs and the checks of the
+test suite; `python -m cygrad.operators` writes what is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any, TypeVar, overload
+
+from cygrad._core.compute.inplace import apply_in_place
+from cygrad._core.entry.special import COMPOSED, Declaration, make_operator
+from cygrad._core.graph.node import _set_grad_enabled, is_grad_enabled
+from cygrad._core.graph.rules import declare_rule, record_rule, record_several
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@overload
+def operator(function: F, /) -> F: ...
+@overload
+def operator(
+    compiled: Callable[..., Any] | None = None, /, *, tangent: Callable[..., Any] | str | None = None,
+    batch: Callable[..., Any] | None = None, parts: Callable[..., Any] | None = None, each: Callable[..., Any] | None = None,
+    node: str = "", function: bool = True, method: bool = True, in_place: bool = False, aliases: Sequence[str] = (),
+    **gradients: Callable[..., Any] | None,
+) -> Callable[[F], F]: ...
+def operator(
+    compiled: Any = None, /, *, tangent: Any = None, batch: Any = None, parts: Any = None, each: Any = None, node: str = "",
+    function: bool = True, method: bool = True, in_place: bool = False, aliases: Sequence[str] = (), **gradients: Any,
+) -> Any:
+    """Declare an operator, by the function that computes it.
+
+    compiled: a function of the core that is called in place of the one that is written here, which then has the signature and the
+        documentation only.
+    dinput=, dsrc=, ..., each=, node=: its gradients and the name of its node (see `declare_rule`), where it is recorded as one node.
+    tangent: the tangent of the result from (tangent_of, operator, result, *arguments); see `tangents`. An operator with
+        gradients alone gets it from these, by transposition.
+    batch: what it computes for all examples, from (level, operator, *arguments); see `batches`.
+    parts: what stands for it where an argument has a tangent or is one example of many; NotImplemented where it does not apply.
+    function, method: whether it is a function of the package, and a method; a name with an underscore at an end is a method only.
+    in_place: whether there is a method `name_` that computes it into its tensor.
+    aliases: other names.
+
+    Without any of them (`@operator`) it is composed of other operators, which do all that.
+    """
+    if isinstance(compiled, FunctionType):
+        return operator()(compiled)
+
+    def declare(described: Any) -> Any:
+        name, namespace = described.__name__, described.__globals__
+        rule = declare_rule(name.strip("_"), each=each, node=node, **gradients) if gradients or each else None
+        forward = "transposed" if rule is not None and tangent is None else tangent
+        declaration = Declaration(rule, forward, batch, parts)
+        if declaration == COMPOSED:
+            declaration = COMPOSED
+        declared = make_operator(name, described if compiled is None else compiled, declaration, described)
+        for alias in aliases:
+            namespace[alias] = declared
+        if in_place:
+            for each_name in (name, *aliases):
+                namespace[each_name + "_"] = overwriting(declared)
+        return declared
+
+    return declare
+
+
+def recorded(operator: Any, inputs: tuple[Any, ...], result: Any, outputs: int = 1, /, **params: Any) -> Any:
+    """Return a result that was computed without recording, recorded: with a node of these inputs and parameters."""
+    return record_rule(operator.declaration.rule, inputs, result, outputs, **params)
+
+
+def recorded_together(operator: Any, inputs: tuple[Any, ...], results: tuple[Any, ...], /, **params: Any) -> Any:
+    """Return several results of one operator, recorded as the outputs of one node."""
+    return record_several(operator.declaration.rule, inputs, results, **params)
+
+
+def unrecorded(compute: Callable[[], Any]) -> Any:
+    """Compute without recording."""
+    before = is_grad_enabled()
+    _set_grad_enabled(False)
+    try:
+        return compute()
+    finally:
+        _set_grad_enabled(before)
+
+
+def overwriting(operator: Any) -> Any:
+    """Return the in-place form of an operator: what that computes, written into its tensor."""
+    name = operator.__name__
+
+    def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        return apply_in_place(operator, self, *arguments, **keywords)
+
+    def parts(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        return self.copy_(operator(self.clone(), *arguments, **keywords))
+
+    method.__name__ = method.__qualname__ = name + "_"
+    method.__module__, method.__doc__ = operator.__module__, f"Do as `{name}` does, in place."
+    return make_operator(name + "_", method, Declaration(None, None, None, parts))

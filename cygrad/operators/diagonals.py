@@ -1,0 +1,172 @@
+"""Diagonals and triangles of matrices, and parts written into copies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cygrad import creation
+from cygrad._core.compute import windows
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import index_argument, normalized_dim
+from cygrad._core.operands.arrays import from_array, to_array
+from cygrad.operators.arguments import checked_tensor, delivered
+from cygrad.operators.batches import matrices, shifted
+from cygrad.operators.declaration import operator, recorded, unrecorded
+from cygrad.operators.tangents import joining, linear
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cygrad.tensor import Tensor
+
+
+# ----- Triangles -----
+def _cut(operator: Any, cut: Callable[..., np.ndarray], input: Tensor, diagonal: int, out: Tensor | None) -> Tensor:
+    """Return matrices with zeros on one side of a diagonal."""
+    name = operator.__name__
+    if checked_tensor(name, input).ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, it has {input.ndim}")
+    corner = sum(input.shape[-2:])      # further out nothing changes
+    diagonal = max(-corner, min(index_argument(diagonal, "diagonal"), corner))
+    return delivered(recorded(operator, (input,), from_array(cut(to_array(input), diagonal)), diagonal=diagonal), out)
+
+
+@operator(dinput=lambda g, diagonal: g.tril(diagonal), tangent=linear, batch=matrices, in_place=True)
+def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Copy of (a batch of) matrices with zeros above the diagonal; `diagonal` counts above the main one.
+
+    >>> import cygrad
+    >>> cygrad.tril(cygrad.ones(2, 2)).sum()
+    tensor(3.)
+    """
+    return _cut(tril, np.tril, input, diagonal, out)
+
+
+@operator(dinput=lambda g, diagonal: g.triu(diagonal), tangent=linear, batch=matrices, in_place=True)
+def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Copy of (a batch of) matrices with zeros below the diagonal; `diagonal` counts above the main one.
+
+    >>> import cygrad
+    >>> cygrad.triu(cygrad.ones(2, 2)).sum()
+    tensor(3.)
+    """
+    return _cut(triu, np.triu, input, diagonal, out)
+
+
+# ----- Diagonals -----
+@operator(windows.diagonal, dinput=lambda g, shape, offset, dim1, dim2: g.new_zeros(shape).diagonal_scatter(g, offset, dim1, dim2),
+          tangent=linear, batch=shifted("dim1", "dim2"))
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """View of a diagonal of two dims, as the last dim; `offset` counts above (or, negative, below) the main one.
+
+    >>> import cygrad
+    >>> cygrad.eye(3).diagonal()
+    tensor([1., 1., 1.])
+    """
+
+
+@operator(dinput=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2), tangent=linear, batch=shifted("dim1", "dim2", extra=1))
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Zeros with the last dim of `input` as the diagonal of two new dims.
+
+    >>> import cygrad
+    >>> cygrad.diag_embed(cygrad.tensor([1., 2.]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
+    checked_tensor("diag_embed", input)
+    first, second = (normalized_dim(dim, input.ndim + 1) for dim in (dim1, dim2))
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    length = input.shape[-1] + abs(offset)
+    sizes = list(input.shape[:-1])
+    for place in sorted((first, second)):
+        sizes.insert(place, length)
+
+    def compute() -> Tensor:
+        result = creation.zeros(sizes, dtype=input.dtype)
+        result.diagonal(offset, first, second).copy_(input.detach())
+        return result
+
+    return recorded(diag_embed, (input,), unrecorded(compute), offset=offset, dim1=first, dim2=second)
+
+
+@operator
+def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Matrix with a vector as its diagonal, or a copy of the diagonal of a matrix.
+
+    >>> import cygrad
+    >>> cygrad.diag(cygrad.tensor([[1., 2.], [3., 4.]]))
+    tensor([1., 4.])
+    """
+    if checked_tensor("diag", input).ndim not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
+    result = diag_embed(input, diagonal) if input.ndim == 1 else input.diagonal(diagonal).clone()
+    return delivered(result, out)
+
+
+@operator
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """Matrix with all elements of `input` as its diagonal.
+
+    >>> import cygrad
+    >>> cygrad.diagflat(cygrad.ones(2, 2)).shape
+    cygrad.Size([4, 4])
+    """
+    return diag_embed(checked_tensor("diagflat", input).reshape(-1), offset)
+
+
+# ----- Parts written into copies -----
+def _part_written(operator: Any, input: Tensor, src: Tensor, part: Callable[[Tensor], Tensor], **params: Any) -> Tensor:
+    """Return a copy of which `part`, a function that gives a view, holds the source."""
+    if not isinstance(src, TensorImpl):
+        raise TypeError(f"{operator.__name__}(): argument 'src' (position 2) must be Tensor, not {type(src).__name__}")
+    result = input.detach().clone()
+    place = part(result)
+    if place.shape != src.shape:
+        raise RuntimeError("expected src to have a size equal to the slice of self. "
+                           f"src size = {list(src.shape)}, slice size = {list(place.shape)}")
+    unrecorded(lambda: place.copy_(src.detach()))
+    return recorded(operator, (input, src.to(input.dtype)), result, **params)
+
+
+@operator(dinput=lambda g, src_shape, offset, dim1, dim2: g.diagonal_scatter(g.new_zeros(src_shape), offset, dim1, dim2),
+          dsrc=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2), tangent=joining, batch=shifted("dim1", "dim2"))
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """Copy of `input` with `src` in the place of its diagonal; see `diagonal`.
+
+    >>> import cygrad
+    >>> cygrad.diagonal_scatter(cygrad.zeros(2, 2), cygrad.ones(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    dims = tuple(normalized_dim(dim, checked_tensor("diagonal_scatter", input).ndim) for dim in (dim1, dim2))
+    return _part_written(diagonal_scatter, input, src, lambda x: x.diagonal(offset, *dims), offset=offset, dim1=dims[0], dim2=dims[1])
+
+
+@operator(dinput=lambda g, key: g._with_zeros_at(key), dsrc=lambda g, key: g[key], tangent=joining, batch=shifted("dim"))
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """Copy of `input` with `src` at one index of `dim`.
+
+    >>> import cygrad
+    >>> cygrad.select_scatter(cygrad.zeros(2, 2), cygrad.ones(2), 0, 1)
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
+    key = (slice(None),) * normalized_dim(dim, checked_tensor("select_scatter", input).ndim) + (index,)
+    return _part_written(select_scatter, input, src, lambda x: x.select(dim, index), key=key)
+
+
+@operator(dinput=lambda g, key: g._with_zeros_at(key), dsrc=lambda g, key: g[key], tangent=joining, batch=shifted("dim"))
+def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *,
+                  out: Tensor | None = None) -> Tensor:
+    """Copy of `input` with `src` in a slice of `dim`.
+
+    >>> import cygrad
+    >>> cygrad.slice_scatter(cygrad.zeros(4), cygrad.ones(2), start=1, end=3)
+    tensor([0., 1., 1., 0.])
+    """
+    key = (slice(None),) * normalized_dim(dim, checked_tensor("slice_scatter", input).ndim) + (slice(start, end, step),)
+    return delivered(_part_written(slice_scatter, input, src, lambda x: x[key], key=key), out)

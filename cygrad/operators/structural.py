@@ -1,0 +1,114 @@
+"""Gradients that still stand apart from their functions."""
+
+from math import prod
+
+from cygrad._core.graph.rules import declare_rule as rule
+from cygrad.ops.gradients import (
+    joined,
+    keep_dims,
+    log_cumulative_gradient,
+    norm_gradient,
+    one_hot_mask,
+    padded,
+    parts_of,
+    per_deviation,
+    scattered_extremum,
+    scattered_product,
+    shared_among,
+    variance_gradient,
+    with_mean,
+)
+
+# ----- Views: the gradient has the shape of the input -----
+for _view in ("view", "squeeze", "unsqueeze"):
+    rule(_view, dx=lambda g, shape: g.reshape(shape))
+rule("permute", dx=lambda g, inverse: g.permute(inverse))
+rule("transpose", dx=lambda g, dim0, dim1: g.transpose(dim0, dim1))
+rule("t", dx=lambda g: g.mT)
+rule("alias", dx=lambda g: g)
+rule("enter", dx=lambda g, level: g._leave_or_sum(level), node="ExpandBackward0")
+rule("expand", dx=lambda g, shape: g.sum_to_size(shape))
+for _view in ("slice", "select"):
+    rule(_view, dx=lambda g, shape, key: g._scatter_key(shape, key, False))
+rule("index", dx=lambda g, shape, key: g._scatter_key(shape, key, True))
+rule("scatter_key", dx=lambda g, key: g[key])
+for _view in ("split", "split_with_sizes"):
+    rule(_view, dx=lambda gs, shapes, dim: joined(gs, shapes, dim))
+rule("unbind", dx=lambda gs, shape, dim: joined([None if g is None else g.unsqueeze(dim) for g in gs], [shape] * len(gs), dim))
+rule("as_strided", dx=lambda g, geometry: g._scatter_view(geometry))
+rule("scatter_view", dx=lambda g, geometry: g._gather_view(geometry))
+rule("gather_view", dx=lambda g, geometry: g._scatter_view(geometry))
+
+# ----- In-place changes: the gradient of what was there before, then of what was written -----
+for _constant in ("fill", "zero"):
+    rule(_constant, dx=lambda g: g.new_zeros(g.shape))
+rule("copy", dx=lambda g: g.new_zeros(g.shape), dsrc=lambda g, shape, dtype: g.sum_to_size(shape).to(dtype),
+     node="CopyBackwards")
+rule("as_strided_scatter", dx=lambda g, geometry: g._put_view(g.new_zeros(geometry[2]), geometry),
+     dsrc=lambda g, geometry: g._gather_view(geometry))
+
+# ----- Copies -----
+rule("clone", dx=lambda g: g)
+rule("to_copy", dx=lambda g, dtype: g.to(dtype))
+rule("cat", each=parts_of)
+rule("stack", each=lambda g, dim: g.unbind(dim))
+
+# ----- Look-up and scatter: `index` and `mask` are only read -----
+rule("gather", dx=lambda g, shape, dim, index: g.new_zeros(shape).scatter_add(dim, index, g), dindex=None)
+rule("scatter", dx=lambda g, dim, index: g.scatter(dim, index, 0),
+     dsrc=lambda g, dim, index, shape: padded(g.gather(dim, index), shape), dindex=None)
+for _sum, _node in (("scatter_add", ""), ("scatter_sum", "ScatterReduceBackward0")):
+    rule(_sum, dx=lambda g: g, dsrc=lambda g, dim, index, shape: padded(g.gather(dim, index), shape), dindex=None, node=_node)
+rule("scatter_mean", dx=lambda g, count: g / count, node="ScatterReduceBackward0",
+     dsrc=lambda g, count, dim, index, shape: padded((g / count).gather(dim, index), shape), dindex=None)
+rule("scatter_prod", dx=lambda g, x, src, index, dim: scattered_product(g, x, src, index, dim)[0], node="ScatterReduceBackward0",
+     dsrc=lambda g, x, src, index, dim, shape: padded(scattered_product(g, x, src, index, dim)[1], shape), dindex=None)
+rule("scatter_extremum", dx=lambda g, x, src, index, y, dim: scattered_extremum(g, x, src, index, y, dim)[0], node="ScatterReduceBackward0",
+     dsrc=lambda g, x, src, index, y, dim, shape: padded(scattered_extremum(g, x, src, index, y, dim)[1], shape), dindex=None)
+rule("index_select", dx=lambda g, shape, dim, index: g.new_zeros(shape).index_add(dim, index, g), dindex=None)
+rule("index_add", dx=lambda g: g, dindex=None,
+     dsource=lambda g, dim, index, shape, alpha: g.index_select(dim, index).reshape(shape) * alpha)
+rule("index_copy", dx=lambda g, dim, index: g.index_fill(dim, index, 0),
+     dsource=lambda g, dim, index, shape: g.index_select(dim, index).reshape(shape), dindex=None)
+rule("index_fill", dx=lambda g, dim, index: g.index_fill(dim, index, 0), dindex=None,
+     dvalue=lambda g, dim, index: (g - g.index_fill(dim, index, 0)).sum())
+rule("index_put", dx=lambda g, key, accumulate: g if accumulate else g._with_zeros_at(key),
+     dvalues=lambda g, key, shape, dtype: g[key].sum_to_size(shape).to(dtype))
+rule("masked_fill", dx=lambda g, mask: g.masked_fill(mask, 0), dvalue=lambda g, mask: mask.where(g, 0.0).sum(), dmask=None)
+rule("masked_select", dx=lambda g, shape, mask: g.new_zeros(shape).masked_scatter(mask, g), dmask=None)
+rule("masked_scatter", dx=lambda g, mask: g.masked_fill(mask, 0), dmask=None,
+     dsource=lambda g, mask, shape: padded(g.masked_select(mask), (prod(shape),)).reshape(shape))
+rule("take", dx=lambda g, shape, index: g.new_zeros(shape).put(index, g, True), dindex=None)
+rule("put", dx=lambda g, index, accumulate: g if accumulate else g.put(index, g.new_zeros(index.shape)),
+     dsource=lambda g, index, shape: g.take(index).reshape(shape), dindex=None)
+
+# ----- Reductions that are more than a fold -----
+for _extremum in ("max", "min"):
+    rule(_extremum, dx=lambda g, indices, shape, dim: one_hot_mask(indices, shape, dim).where(keep_dims(g, shape, (dim,)), 0.0),
+         dindices=None)
+rule("logsumexp", dx=lambda g, x, y, dim: keep_dims(g, x.shape, dim) * (x - keep_dims(y, x.shape, dim)).exp())
+rule("softmax", dx=lambda g, y, dim: y * (g - (g * y).sum(dim, keepdim=True)))
+rule("log_softmax", dx=lambda g, y, dim: g - y.exp() * g.sum(dim, keepdim=True))
+rule("var", dx=variance_gradient)
+rule("std", dx=lambda g, x, y, dim, scale: variance_gradient(per_deviation(g, y), x, dim, scale))
+rule("var_mean", dx=lambda gs, x, dim, scale: with_mean(gs[0], gs[1], x, dim, scale))
+rule("std_mean", dx=lambda gs, x, y, dim, scale: with_mean(None if gs[0] is None else per_deviation(gs[0], y), gs[1], x, dim, scale))
+for _order in ("sort", "topk", "kthvalue", "median", "nanmedian"):
+    rule(_order, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter(dim, indices, g.reshape(indices.shape)), dindices=None)
+for _median in ("median", "nanmedian"):
+    rule(_median + "_of_all", dx=lambda g, x, y: shared_among(g, x, y, None), node=_median.capitalize() + "Backward0")
+for _extremum in ("cummax", "cummin"):
+    rule(_extremum, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter_add(dim, indices, g), dindices=None)
+rule("cumprod", dx=lambda g, x, y, dim: x._cumprod_gradient(g, y, dim))
+rule("logcumsumexp", dx=log_cumulative_gradient)
+rule("norm", dx=norm_gradient, node="LinalgVectorNormBackward0")
+rule("cumsum", dx=lambda g, dim, reverse: g._cumsum(dim, not reverse))
+
+# ----- Products -----
+rule("matmul", da=lambda g, b, a_shape: (g @ b.mT).sum_to_size(a_shape), db=lambda g, a, b_shape: (a.mT @ g).sum_to_size(b_shape),
+     node="MmBackward0")
+for _product in ("addmm", "baddbmm"):
+    rule(_product, dx=lambda g, beta, shape: (g * beta).sum_to_size(shape), da=lambda g, b, alpha: g @ b.mT * alpha,
+         db=lambda g, a, alpha: a.mT @ g * alpha)
+rule("cross", da=lambda g, b, dim: b.cross(g, dim), db=lambda g, a, dim: g.cross(a, dim), node="LinalgCrossBackward0")
+rule("dot", da=lambda g, b: g * b, db=lambda g, a: g * a)

@@ -1,0 +1,151 @@
+"""Tensor algebra that the gradients of several operators share.
+
+Methods of tensors only, so that gradients differentiate again. `g` is the incoming gradient, `y` the result.
+"""
+
+from math import prod
+
+
+def keep_dims(g, shape, dim):
+    """Give `g` the reduced dims of `shape` back, with size 1 (`dim` None means all of them)."""
+    reduced = range(len(shape)) if dim is None else {d % len(shape) for d in dim} if shape else ()
+    return g.reshape([1 if d in reduced else size for d, size in enumerate(shape)])
+
+
+def parts_of(g, sizes, dim):
+    """Cut the gradient of joined tensors; size None stands for an empty vector that was left out."""
+    parts = iter(g.split([size for size in sizes if size is not None], dim))
+    return [g.new_zeros(0) if size is None else next(parts) for size in sizes]
+
+
+def joined(gs, shapes, dim):
+    """Join the gradients of the parts of a tensor; those that are undefined are zero."""
+    some = next(g for g in gs if g is not None)
+    return some._cat([some.new_zeros(shape) if g is None else g for g, shape in zip(gs, shapes, strict=True)], dim)
+
+
+def one_hot_mask(indices, shape, dim):
+    """Say which elements along `dim` the kept-dim `indices` name."""
+    if not shape:
+        return indices == indices
+    return indices.new_arange(shape[dim]).reshape([shape[dim] if d == dim else 1 for d in range(len(shape))]) == indices
+
+
+def attained(x, y):
+    """Say which elements are the result of an order: those that equal it, NaNs where it is NaN."""
+    return (x == y) | (x != x) & (y != y)
+
+
+def shared_among(g, input, y, dim):
+    """Share the gradient of an extremum evenly among the elements that attain it."""
+    mask = attained(input, keep_dims(y, input.shape, dim)).to(g.dtype)
+    return mask * (keep_dims(g, input.shape, dim) / mask.sum(dim, keepdim=True))
+
+
+def norm_gradient(g, x, y, dim, p):
+    """Gradient of a norm in terms of x / y, which neither overflows nor vanishes; 0 where the norm is 0."""
+    g, y = keep_dims(g, x.shape, dim), keep_dims(y, x.shape, dim)
+    if p == 0:
+        return g.new_zeros(x.shape)
+    if p == 1:
+        return x.sign() * g
+    if abs(p) == float("inf"):
+        return x.sign() * shared_among(g, x.abs(), y, dim)
+    ratio = x / y.masked_fill(y == 0, 1)
+    if p == 2:
+        return g * ratio
+    zero = ratio == 0
+    return g * ratio.sign() * ratio.abs().masked_fill(zero, 1).pow(p - 1).masked_fill(zero, 0)
+
+
+def variance_gradient(g, x, dim, scale):
+    """Gradient of the sum of squared differences from the mean, times `scale`."""
+    return keep_dims(g, x.shape, dim) * (2 * scale) * (x - x.mean(dim, keepdim=True))
+
+
+def per_deviation(g, y):
+    """Return the gradient of a variance from that of its root y; 0 where that is 0."""
+    return (g / (2 * y.masked_fill(y == 0, 1))).masked_fill(y == 0, 0)
+
+
+def with_mean(g, g_mean, x, dim, scale):
+    """Return the gradient of a variance and a mean, either of which may have none."""
+    parts = [] if g is None else [variance_gradient(g, x, dim, scale)]
+    if g_mean is not None:
+        g_mean = keep_dims(g_mean, x.shape, dim)
+        parts.append(g_mean.expand(x.shape) / (prod(x.shape) / max(g_mean.numel(), 1)))
+    return sum(parts[1:], parts[0])
+
+
+def log_cumulative_gradient(g, x, y, dim):
+    """Gradient of logcumsumexp: the positive and the negative parts of g are summed by their logarithms."""
+    parts = [(part > 0).where(part.masked_fill(part <= 0, 1).log(), -1e300 if g.dtype.itemsize == 8 else -1e38) for part in (g, -g)]
+    y = y.masked_fill(y == float("-inf"), 0)
+    positive, negative = (((part - y).flip(dim).logcumsumexp(dim).flip(dim) + x).exp() for part in parts)
+    return positive - negative
+
+
+def times(factor, product):
+    """Multiply; a factor 0 gives 0 also where the product has overflowed, which is its derivative all the same."""
+    meeting = (factor == 0) & product.isinf()
+    huge = 1e300 if product.dtype.itemsize == 8 else 1e38
+    zero = factor.masked_fill(~meeting, 0) * huge * huge * product.sign()
+    return meeting.where(zero, factor * product.masked_fill(meeting, 1))
+
+
+def product_without(value, product, zeros, zero_value):
+    """Product of a group's elements without `value`, from that of the nonzero ones, the number of zeros and their (vanishing) sum.
+
+    The zeros are taken out of the product and multiplied back in, so that second derivatives through them are kept.
+    """
+    zero = value == 0
+    others = zeros - zero.to(zeros.dtype)
+    factor = (others == 0).where(1.0, (others == 1).where(zero_value - zero.where(value, 0.0), 0.0))
+    return times(factor, product) / value.masked_fill(zero, 1)
+
+
+def product_beside_overflow(x, y, dim, keepdim):
+    """Say that a product with a zero is 0 where it came out as NaN because the other factors overflowed."""
+    zero = (x == 0).any(dim, keepdim) & x.isfinite().all(dim, keepdim)
+    return zero.where(0.0, y)
+
+
+def product_of_others(x, dim):
+    """Return the product of the other elements for each, right also where elements are zero."""
+    zero = x == 0
+    product = keep_dims(x.masked_fill(zero, 1).prod(dim), x.shape, dim)
+    zeros, zero_value = zero.to(x.dtype).sum(dim, keepdim=True), zero.where(x, 0.0).sum(dim, keepdim=True)
+    return product_without(x, product, zeros, zero_value)
+
+
+def padded(part, shape):
+    """Return the gradient of an operand of which only the leading part in each dim was read; a 0-d one was read as a vector."""
+    if not shape:
+        return part.reshape(shape)
+    return part if tuple(part.shape) == shape else part._scatter_key(shape, tuple(slice(size) for size in part.shape), False)
+
+
+def leading_part(x, shape):
+    """Return what `padded` is the gradient of."""
+    if not x.shape:
+        return x.reshape(shape)
+    return x if tuple(x.shape) == tuple(shape) else x[tuple(slice(size) for size in shape)]
+
+
+def scattered_product(g, x, src, index, dim):
+    """Return the gradients of `x.scatter_reduce(dim, index, src, "prod")` for x and what was read of src."""
+    part = leading_part(src, index.shape)
+    zero, zero_part = x == 0, part == 0
+    groups = (x.masked_fill(zero, 1).scatter_reduce(dim, index, part.masked_fill(zero_part, 1), "prod"),
+              zero.to(g.dtype).scatter_add(dim, index, zero_part.to(g.dtype)),
+              zero.where(x, 0.0).scatter_add(dim, index, zero_part.where(part, 0.0)))
+    return (times(g, product_without(x, *groups)),
+            times(g.gather(dim, index), product_without(part, *(group.gather(dim, index) for group in groups))))
+
+
+def scattered_extremum(g, x, src, index, y, dim):
+    """Return the gradients of "amax" or "amin", shared evenly among the elements that attain it, for x and what was read of src."""
+    mask = attained(x, y).to(g.dtype)
+    mask_part = attained(leading_part(src, index.shape), y.gather(dim, index)).to(g.dtype)
+    share = g / mask.scatter_add(dim, index, mask_part)
+    return mask * share, mask_part * share.gather(dim, index)

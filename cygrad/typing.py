@@ -1,0 +1,21 @@
+"""Names of types of arguments, for annotations.
+
+>>> from cygrad.typing import Dims
+>>> def total(x, dim: Dims = None):
+...     return x.sum(dim)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import SupportsIndex
+
+import numpy as np
+
+from cygrad.tensor import Tensor
+
+Number = bool | int | float
+Operand = Tensor | np.ndarray | np.generic | Number
+Ints = SupportsIndex | Sequence[SupportsIndex]
+Dims = SupportsIndex | Sequence[SupportsIndex] | None
+Pair = tuple[Tensor, Tensor]

@@ -472,20 +472,20 @@ set_explanation(_explained)
 # ----- Loaded at first use -----
 # Module: functions that are methods too; other functions; other methods. Importing cygrad stays quick and opens few files.
 LATE: dict[str, tuple[str, str, str]] = {
-    "cygrad.scattering": (
+    "cygrad.operators.scattering": (
         "gather scatter scatter_add scatter_reduce index_select index_add index_copy index_fill index_reduce", "",
         "scatter_ scatter_add_ scatter_reduce_ index_reduce_ index_add_ index_copy_ index_fill_"),
-    "cygrad.selection": (
+    "cygrad.operators.lookup": (
         "masked_fill masked_select masked_scatter index_put take put take_along_dim nonzero argwhere", "",
         "masked_fill_ masked_scatter_ index_put_ put_"),
     "cygrad.folds": (
         "var std logsumexp softmax log_softmax cumsum cumprod cummax cummin logcumsumexp diff count_nonzero nanmean aminmax",
         "var_mean std_mean",
         "cumsum_ cumprod_ _cumsum _cumprod_gradient _cumprod_gradient_at_zeros"),
-    "cygrad.ordering": ("sort argsort msort topk kthvalue median nanmedian", "isin searchsorted bucketize", ""),
-    "cygrad.distinct": ("unique unique_consecutive", "", ""),
-    "cygrad.conjugation": ("conj resolve_conj", "real", ""),
-    "cygrad.filling": ("", "", "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli"),
+    "cygrad.operators.sorting": ("sort argsort msort topk kthvalue median nanmedian", "isin searchsorted bucketize", ""),
+    "cygrad.operators.distinct": ("unique unique_consecutive", "", ""),
+    "cygrad.operators.conjugation": ("conj resolve_conj", "real", ""),
+    "cygrad.operators.random_fills": ("", "", "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli"),
     "cygrad.products": (
         "outer ger inner addmm addmv addr baddbmm addbmm trace vdot kron cross norm dist", "tensordot einsum",
         "addmm_ addmv_ addr_ baddbmm_ addbmm_"),

@@ -19,7 +19,7 @@ from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.operators.arguments import checked_tensor, delivered
 from cygrad.operators.elementwise import functions, publish
-from cygrad.scattering import Plan, check_index, gather, scattering, shape_of, value_for, vector
+from cygrad.operators.scattering import Plan, check_index, gather, scattering, shape_of, value_for, vector
 
 
 # ----- Masks -----

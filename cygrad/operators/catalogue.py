@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).parent
 REGISTRY = PACKAGE / "registry.py"
 
 
-PLACES = {"function", "method", "property", "in_place", "aliases"}      # keywords of `operator` that say where names are
+PLACES = {"function", "method", "property", "aliases"}      # keywords of `operator` that say where names are
 
 
 class Entry(NamedTuple):
@@ -56,13 +56,14 @@ def _entries(module: str, tree: ast.Module) -> Iterator[Entry]:
         if keywords is None:
             continue
         options = {word: ast.literal_eval(keywords[word]) for word in PLACES & keywords.keys()}
+        has_in_place = "in_place" in keywords
         for name in (node.name, *options.get("aliases", ())):
             is_method_only = name.startswith("_") or name.endswith("_")
             is_property = options.get("property", False)
             is_function = options.get("function", not is_method_only and not is_property)
             is_method = options.get("method", True) and not is_property
             yield Entry(name, module, tuple(overloads.get(node.name, (node,))), is_function, is_method, is_property, False)
-            if options.get("in_place", False):
+            if has_in_place:
                 yield Entry(name + "_", module, (node,), False, True, False, True)
 
 

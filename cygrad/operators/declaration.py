@@ -15,6 +15,7 @@ from typing import Any, TypeVar, overload
 
 from cygrad._core.compute.inplace import apply_in_place
 from cygrad._core.entry.special import COMPOSED, Declaration, make_operator
+from cygrad._core.exchange.replacement import rearrange_in_place
 from cygrad._core.graph.node import _set_grad_enabled, is_grad_enabled
 from cygrad._core.graph.rules import declare_rule, record_rule, record_several
 
@@ -27,12 +28,13 @@ def operator(function: F, /) -> F: ...
 def operator(
     compiled: Callable[..., Any] | None = None, /, *, tangent: Callable[..., Any] | str | None = None,
     batch: Callable[..., Any] | None = None, parts: Callable[..., Any] | None = None, each: Callable[..., Any] | None = None,
-    node: str = "", function: bool = True, method: bool = True, in_place: bool = False, aliases: Sequence[str] = (),
-    **gradients: Callable[..., Any] | None,
+    node: str = "", function: bool = True, method: bool = True, property: bool = False,
+    in_place: bool | Callable[[Any], Any] = False, aliases: Sequence[str] = (), **gradients: Callable[..., Any] | None,
 ) -> Callable[[F], F]: ...
 def operator(
     compiled: Any = None, /, *, tangent: Any = None, batch: Any = None, parts: Any = None, each: Any = None, node: str = "",
-    function: bool = True, method: bool = True, in_place: bool = False, aliases: Sequence[str] = (), **gradients: Any,
+    function: bool = True, method: bool = True, property: bool = False, in_place: Any = False, aliases: Sequence[str] = (),
+    **gradients: Any,
 ) -> Any:
     """Declare an operator, by the function that computes it.
 
@@ -44,7 +46,8 @@ def operator(
     batch: what it computes for all examples, from (level, operator, *arguments); see `batches`.
     parts: what stands for it where an argument has a tangent or is one example of many; NotImplemented where it does not apply.
     function, method: whether it is a function of the package, and a method; a name with an underscore at an end is a method only.
-    in_place: whether there is a method `name_` that computes it into its tensor.
+    property: whether it is a property of Tensor, and neither function nor method.
+    in_place: whether there is a method `name_` that computes it into its tensor; of a view, `rearranging`.
     aliases: other names.
 
     Without any of them (`@operator`) it is composed of other operators, which do all that.
@@ -63,8 +66,8 @@ def operator(
         for alias in aliases:
             namespace[alias] = declared
         if in_place:
-            for each_name in (name, *aliases):
-                namespace[each_name + "_"] = overwriting(declared)
+            changing = overwriting(declared) if in_place is True else in_place(declared)
+            namespace.update({f"{each_name}_": changing for each_name in (name, *aliases)})
         return declared
 
     return declare
@@ -90,16 +93,28 @@ def unrecorded(compute: Callable[[], Any]) -> Any:
         _set_grad_enabled(before)
 
 
+# ----- In-place forms -----
 def overwriting(operator: Any) -> Any:
     """Return the in-place form of an operator: what that computes, written into its tensor."""
-    name = operator.__name__
-
     def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
         return apply_in_place(operator, self, *arguments, **keywords)
 
     def parts(self: Any, *arguments: Any, **keywords: Any) -> Any:
         return self.copy_(operator(self.clone(), *arguments, **keywords))
 
+    return _in_place(operator, method, "", Declaration(None, None, None, parts))
+
+
+def rearranging(operator: Any) -> Any:
+    """Return the in-place form of a view."""
+    def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        return rearrange_in_place(operator, self, *arguments, **keywords)
+
+    return _in_place(operator, method, ": the tensor takes on the view's sizes, strides and history", COMPOSED)
+
+
+def _in_place(operator: Any, method: Callable[..., Any], how: str, declaration: Declaration) -> Any:
+    name = operator.__name__
     method.__name__ = method.__qualname__ = name + "_"
-    method.__module__, method.__doc__ = operator.__module__, f"Do as `{name}` does, in place."
-    return make_operator(name + "_", method, Declaration(None, None, None, parts))
+    method.__module__, method.__doc__ = operator.__module__, f"Do as `{name}` does, in place{how}."
+    return make_operator(name + "_", method, declaration)

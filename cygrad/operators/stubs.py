@@ -99,13 +99,13 @@ class _Unshadowed(ast.NodeTransformer):
 
 
 def declared_operators(methods: bool) -> Iterator[str]:
-    """Yield the signatures of declared operators, as functions or as methods."""
+    """Yield the signatures of declared operators, as functions, or as methods and properties."""
     for entry in catalogue.entries():
-        for signature in entry.signatures if (entry.method if methods else entry.function) else ():
+        for signature in entry.signatures if (entry.method or entry.property if methods else entry.function) else ():
             node = ast.parse(ast.unparse(signature)).body[0]
             assert isinstance(node, ast.FunctionDef)
             renamed = any(ast.unparse(decorator) == "numpy_names" for decorator in node.decorator_list)
-            node.decorator_list = [ast.Name("overload")] if len(entry.signatures) > 1 else []
+            node.decorator_list = [ast.Name("overload")] if len(entry.signatures) > 1 else [ast.Name("property")] * entry.property
             node.name, arguments = entry.name, node.args
             if renamed:
                 for name, kind in (("axis", "Dims"), ("keepdims", "bool | None")):

@@ -493,6 +493,6 @@ LATE: dict[str, tuple[str, str, str]] = {
         "movedim moveaxis swapaxes swapdims adjoint unflatten ravel broadcast_to",
         "broadcast_tensors broadcast_shapes block_diag atleast_1d atleast_2d atleast_3d hstack vstack dstack column_stack row_stack "
         "meshgrid", ""),
-    "cygrad.parts": ("tensor_split hsplit vsplit dsplit unsafe_split unsafe_split_with_sizes unsafe_chunk", "", ""),
+    "cygrad.operators.splitting": ("tensor_split hsplit vsplit dsplit unsafe_split unsafe_split_with_sizes unsafe_chunk", "", ""),
     "cygrad.storages": ("", "", "storage untyped_storage"),
 }

@@ -16,7 +16,7 @@ from cygrad._core.compute import indexing, views
 from cygrad._core.compute.dispatch import ops
 from cygrad._core.engine.hooks import RemovableHandle, hook_table, register, register_among, set_hook_table
 from cygrad._core.entry.operators import TensorBase
-from cygrad._core.entry.special import make_operator
+from cygrad._core.entry.special import Declaration, make_operator, set_declarations
 from cygrad._core.exchange import dlpack
 from cygrad._core.exchange import replacement as memory
 from cygrad._core.exchange.aliases import as_instance
@@ -428,6 +428,15 @@ def _attach_methods() -> None:
         setattr(Tensor, "new_" + name, _new_like(name, getattr(creation, name)))
 
 
+def _declaration_of(name: str) -> Declaration | None:
+    """Return the declaration of an operator by its name; None if there is none."""
+    for table in (registry.METHODS, registry.FUNCTIONS, registry.PROPERTIES):
+        for module, names in table.items():
+            if name in names.split():
+                return getattr(import_module(module), name).declaration
+    return None
+
+
 def _prepare_rule(rule: RuleOp) -> None:
     """Load what declares the gradients of an operator, the methods that they name, and those that methods and functions they call name."""
     if not rule.declared:
@@ -468,6 +477,7 @@ def _new_like(name: str, factory: Callable[..., Tensor]) -> Callable[..., Tensor
 _attach_methods()
 set_tensor_type(Tensor)
 set_preparation(_prepare_rule)
+set_declarations(_declaration_of)
 # Calling the class. Set only now: the core keeps the way in which it makes tensors, which is not this one.
 Tensor.__new__ = new  # type: ignore[method-assign]
 Tensor.__init__ = lambda self, *_, **__: None  # type: ignore[method-assign]

@@ -12,6 +12,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
+from cygrad._core.memory.storage import DType
 from cygrad.tensor import Tensor
 
 Number = bool | int | float
@@ -19,3 +20,4 @@ Operand = Tensor | np.ndarray | np.generic | Number
 Ints = SupportsIndex | Sequence[SupportsIndex]
 Dims = SupportsIndex | Sequence[SupportsIndex] | None
 Pair = tuple[Tensor, Tensor]
+DTypeLike = DType | type[bool] | type[int] | type[float] | type[np.generic] | np.dtype

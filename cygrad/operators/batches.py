@@ -329,20 +329,3 @@ def along_index(scatter):
         return result if x.ndim else result.reshape(())
 
     return batch
-
-
-# ----- Products -----
-def batched_matmul(level, operator, a, b, **keywords):
-    """Multiply batches; by a matrix that is the same for all examples at once."""
-    if b.ndim == 2 and a.ndim > 1 and not level.varies(b):
-        return level.leave(level.enter(a).matmul(b))
-    vector_a, vector_b = a.ndim == 1, b.ndim == 1
-    if a.ndim == 0 or b.ndim == 0:
-        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
-    a, b = level.enter(a), level.enter(b)
-    a, b = a.unsqueeze(1) if vector_a else a, b.unsqueeze(2) if vector_b else b
-    ndim = max(a.ndim, b.ndim)
-    a, b = (x[(slice(None),) + (None,) * (ndim - x.ndim)] for x in (a, b))
-    result = a.matmul(b)
-    result = result.squeeze(-1) if vector_b else result
-    return level.leave(result.squeeze(-1 if vector_b else -2) if vector_a else result)

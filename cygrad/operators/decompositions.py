@@ -250,36 +250,3 @@ def variance_parts(name):
         return getattr(x, name)(None, correction=int(dim), keepdim=keepdim, **keywords) if isinstance(dim, bool) else NotImplemented
 
     return parts
-
-
-# ----- Products -----
-def exactly(dims_a, dims_b):
-    """Multiply by matmul where the numbers of dims are right; the operator itself says what is wrong."""
-    def parts(a, b):
-        return a.matmul(b) if (a.ndim, b.ndim) == (dims_a, dims_b) else NotImplemented
-
-    return parts
-
-
-def added_product(x, a, b, beta, alpha):
-    product = a.matmul(b)
-    product = product if alpha == 1 else product * alpha
-    return product if beta == 0 else (x if beta == 1 else x * beta).expand(product.shape) + product
-
-
-def addmm_parts(input, mat1, mat2, *, beta=1, alpha=1):
-    return added_product(input, mat1, mat2, beta, alpha) if mat1.ndim == mat2.ndim == 2 else NotImplemented
-
-
-def baddbmm_parts(input, batch1, batch2, *, beta=1, alpha=1):
-    fits = batch1.ndim == batch2.ndim == 3 and batch1.shape[0] == batch2.shape[0]
-    return added_product(input, batch1, batch2, beta, alpha) if fits else NotImplemented
-
-
-def dot_parts(a, b):
-    return a.matmul(b) if a.ndim == b.ndim == 1 and a.shape == b.shape and a.dtype == b.dtype else NotImplemented
-
-
-def cross_parts(a, b, dim=None):
-    """Choose the dim, which the operator would look for among those of all examples."""
-    return a.cross(b, tuple(a.shape).index(3)) if dim is None and 3 in a.shape else NotImplemented

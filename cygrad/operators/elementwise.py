@@ -7,7 +7,6 @@ from typing import Any
 
 from cygrad._core.compute import dispatch
 from cygrad._core.compute import indexing as _indexing
-from cygrad._core.compute import matmul as _matmul
 from cygrad._core.compute import reductions as _reduction
 from cygrad._core.compute import views as _views
 from cygrad._core.compute.inplace import apply_in_place
@@ -116,8 +115,7 @@ def _from_rows() -> None:
 
 _from_rows()
 for _module, _names in ((_views, "reshape flatten squeeze unsqueeze permute transpose t cat clone"),
-                        (_indexing, "narrow select unbind split split_with_sizes chunk"), (_strided, "as_strided as_strided_scatter"),
-                        (_matmul, "matmul mm bmm mv dot")):
+                        (_indexing, "narrow select unbind split split_with_sizes chunk"), (_strided, "as_strided as_strided_scatter")):
     for _name in _names.split():
         functions[_name] = getattr(_module, _name)
 functions["concatenate"] = functions["concat"] = functions["cat"]
@@ -486,9 +484,6 @@ LATE: dict[str, tuple[str, str, str]] = {
     "cygrad.operators.distinct": ("unique unique_consecutive", "", ""),
     "cygrad.operators.conjugation": ("conj resolve_conj", "real", ""),
     "cygrad.operators.random_fills": ("", "", "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli"),
-    "cygrad.products": (
-        "outer ger inner addmm addmv addr baddbmm addbmm trace vdot kron cross norm dist", "tensordot einsum",
-        "addmm_ addmv_ addr_ baddbmm_ addbmm_"),
     "cygrad.operators.shapes": (
         "movedim moveaxis swapaxes swapdims adjoint unflatten ravel broadcast_to",
         "broadcast_tensors broadcast_shapes block_diag atleast_1d atleast_2d atleast_3d hstack vstack dstack column_stack row_stack "

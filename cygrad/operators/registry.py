@@ -3,6 +3,10 @@
 FUNCTIONS: dict[str, str] = {
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.norms":
+        "norm dist",
+    "cygrad.operators.products":
+        "matmul mm bmm mv dot outer ger inner vdot cross trace addmm baddbmm addmv addr addbmm kron tensordot einsum",
     "cygrad.operators.rearranging":
         "tile repeat_interleave flip fliplr flipud roll",
 }
@@ -10,6 +14,11 @@ FUNCTIONS: dict[str, str] = {
 METHODS: dict[str, str] = {
     "cygrad.operators.diagonals":
         "tril tril_ triu triu_ diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.norms":
+        "norm dist",
+    "cygrad.operators.products":
+        "matmul mm bmm mv dot outer ger inner vdot cross trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm "
+        "addbmm_ kron",
     "cygrad.operators.rearranging":
         "repeat tile repeat_interleave flip fliplr flipud roll",
     "cygrad.operators.windows":
@@ -22,6 +31,10 @@ PROPERTIES: dict[str, str] = {
 RULES: dict[str, str] = {
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.norms":
+        "norm",
+    "cygrad.operators.products":
+        "matmul dot cross addmm baddbmm",
     "cygrad.operators.rearranging":
         "repeat flip roll",
     "cygrad.operators.windows":

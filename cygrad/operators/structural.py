@@ -7,7 +7,6 @@ from cygrad.ops.gradients import (
     joined,
     keep_dims,
     log_cumulative_gradient,
-    norm_gradient,
     one_hot_mask,
     padded,
     parts_of,
@@ -101,14 +100,4 @@ for _extremum in ("cummax", "cummin"):
     rule(_extremum, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter_add(dim, indices, g), dindices=None)
 rule("cumprod", dx=lambda g, x, y, dim: x._cumprod_gradient(g, y, dim))
 rule("logcumsumexp", dx=log_cumulative_gradient)
-rule("norm", dx=norm_gradient, node="LinalgVectorNormBackward0")
 rule("cumsum", dx=lambda g, dim, reverse: g._cumsum(dim, not reverse))
-
-# ----- Products -----
-rule("matmul", da=lambda g, b, a_shape: (g @ b.mT).sum_to_size(a_shape), db=lambda g, a, b_shape: (a.mT @ g).sum_to_size(b_shape),
-     node="MmBackward0")
-for _product in ("addmm", "baddbmm"):
-    rule(_product, dx=lambda g, beta, shape: (g * beta).sum_to_size(shape), da=lambda g, b, alpha: g @ b.mT * alpha,
-         db=lambda g, a, alpha: a.mT @ g * alpha)
-rule("cross", da=lambda g, b, dim: b.cross(g, dim), db=lambda g, a, dim: g.cross(a, dim), node="LinalgCrossBackward0")
-rule("dot", da=lambda g, b: g * b, db=lambda g, a: g * a)

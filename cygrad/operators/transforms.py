@@ -9,6 +9,7 @@ What these functions call are operators, so that they nest. Methods of tensors o
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from cygrad._core.entry.special import Declaration
 from cygrad.ops.gradients import attained, product_of_others, times
@@ -20,7 +21,6 @@ from .batches import (
     batched_geometry,
     batched_item,
     batched_mask_select,
-    batched_matmul,
     batched_new,
     batched_permute,
     batched_reshape,
@@ -37,14 +37,9 @@ from .batches import (
     shifted,
 )
 from .decompositions import (
-    addmm_parts,
     among,
-    baddbmm_parts,
     bucket_parts,
     chunked,
-    cross_parts,
-    dot_parts,
-    exactly,
     exchanged,
     extremum_parts,
     filled_parts,
@@ -73,15 +68,15 @@ from .decompositions import (
     without_ones,
     written,
 )
-from .tangents import bilinear, constant, first_linear, joining, linear, selecting, self_adjoint
+from .tangents import constant, first_linear, joining, linear, selecting, self_adjoint
 
 TRANSFORMS: dict[str, Declaration] = {}
 # What is composed of other operators anyway, and passes special tensors on to them.
 COMPOSITES = frozenset(
     "where clamp clamp_ pow nan_to_num round logit prelu isclose allclose equal movedim moveaxis swapaxes swapdims adjoint unflatten ravel "
     "broadcast_to broadcast_tensors tensor_split hsplit vsplit dsplit atleast_1d "
-    "atleast_2d atleast_3d hstack vstack dstack column_stack row_stack meshgrid outer ger inner addmv addr addbmm trace vdot kron dist "
-    "tensordot einsum diff count_nonzero nanmean aminmax var_mean std_mean msort take_along_dim _cumprod_gradient_at_zeros positive "
+    "atleast_2d atleast_3d hstack vstack dstack column_stack row_stack meshgrid "
+    "diff count_nonzero nanmean aminmax var_mean std_mean msort take_along_dim _cumprod_gradient_at_zeros positive "
     "block_diag unsafe_split unsafe_split_with_sizes unsafe_chunk real conj resolve_conj "
     "broadcast_shapes uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli "
     "squeeze_ unsqueeze_ transpose_ swapaxes_ t_ as_strided_".split())
@@ -136,6 +131,7 @@ transform("cat", forward=joining, batch=joined_batches)
 transform("__getitem__", forward=first_linear, batch=batched_item)
 transform("__setitem__", forward="written", batch=batched_set_item)
 transform("_scatter_key", forward=first_linear, batch=leading_zeros)
+_parts: Any
 for _name, _parts in {
     "flatten": flattened,
     "squeeze": without_ones,
@@ -161,12 +157,6 @@ for _name, _parts in {
     "masked_scatter": masked_scatter_parts,
     "take": take_parts,
     "put": put_parts,
-    "mm": exactly(2, 2),
-    "bmm": exactly(3, 3),
-    "mv": exactly(2, 1),
-    "dot": dot_parts,
-    "addmm": addmm_parts,
-    "baddbmm": baddbmm_parts,
     "_cumprod_gradient": lambda x, g, y, dim: x._cumprod_gradient_at_zeros(g, y, dim),
 }.items():
     transform(_name, parts=_parts)
@@ -193,7 +183,7 @@ transform("nonzero argwhere", forward=constant, batch=dynamic_shape)
 # Reductions and running folds
 transform("sum mean", forward=first_linear, batch=shifted("dim"))
 transform("prod", forward=product_forward, batch=shifted("dim"))
-transform("nansum amax amin logsumexp norm", forward="transposed", batch=shifted("dim"))
+transform("nansum amax amin logsumexp", forward="transposed", batch=shifted("dim"))
 transform("any all", forward=constant, batch=shifted("dim"))
 for _name in ("var", "std"):
     transform(_name, forward="transposed", batch=shifted("dim"), parts=variance_parts(_name))
@@ -212,10 +202,7 @@ transform("searchsorted", forward=constant, parts=ranks_among)
 transform("bucketize", forward=constant, parts=bucket_parts)
 transform("unique unique_consecutive", forward="transposed", batch=dynamic_shape)
 
-# Products
-transform("matmul", forward=bilinear, batch=batched_matmul)
-transform("cross", forward=bilinear, batch=shifted("dim"), parts=cross_parts)
 
-for _name in ("addmm addmv addr baddbmm addbmm cumsum cumprod scatter scatter_add scatter_reduce index_reduce index_add index_copy "
+for _name in ("cumsum cumprod scatter scatter_add scatter_reduce index_reduce index_add index_copy "
               "index_fill masked_fill masked_scatter index_put put round").split():
     transform(_name + "_", parts=written(_name))

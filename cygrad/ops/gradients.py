@@ -42,22 +42,6 @@ def shared_among(g, input, y, dim):
     return mask * (keep_dims(g, input.shape, dim) / mask.sum(dim, keepdim=True))
 
 
-def norm_gradient(g, x, y, dim, p):
-    """Gradient of a norm in terms of x / y, which neither overflows nor vanishes; 0 where the norm is 0."""
-    g, y = keep_dims(g, x.shape, dim), keep_dims(y, x.shape, dim)
-    if p == 0:
-        return g.new_zeros(x.shape)
-    if p == 1:
-        return x.sign() * g
-    if abs(p) == float("inf"):
-        return x.sign() * shared_among(g, x.abs(), y, dim)
-    ratio = x / y.masked_fill(y == 0, 1)
-    if p == 2:
-        return g * ratio
-    zero = ratio == 0
-    return g * ratio.sign() * ratio.abs().masked_fill(zero, 1).pow(p - 1).masked_fill(zero, 0)
-
-
 def variance_gradient(g, x, dim, scale):
     """Gradient of the sum of squared differences from the mean, times `scale`."""
     return keep_dims(g, x.shape, dim) * (2 * scale) * (x - x.mean(dim, keepdim=True))

@@ -169,14 +169,7 @@ cdef TensorImpl multiply(TensorImpl a, TensorImpl b):
 
 
 def matmul(input, other, *, out=None):
-    """Return the matrix product; vectors, matrices and batches that broadcast, as NumPy's `@`.
-
-    RuntimeError where the shapes do not fit or the dtypes of tensors differ; beside a NumPy array they promote.
-
-    >>> import cygrad
-    >>> cygrad.eye(2) @ cygrad.tensor([1., 2.])
-    tensor([1., 2.])
-    """
+    """Return the matrix product; vectors, matrices and batches that broadcast, as NumPy's `@`."""
     cdef TensorImpl result
     if isinstance(input, TensorImpl) and isinstance(other, TensorImpl):     # one check for operators and calls
         result = multiply(<TensorImpl>input, <TensorImpl>other)
@@ -203,42 +196,22 @@ cdef object with_dims(str name, int dims_a, int dims_b, object a, object b, obje
 
 
 def mm(input, mat2, *, out=None):
-    """Return the product of two matrices.
-
-    >>> import cygrad
-    >>> cygrad.mm(cygrad.eye(2), cygrad.ones(2, 1)).shape
-    cygrad.Size([2, 1])
-    """
+    """Return the product of two matrices."""
     return with_dims("mm", 2, 2, input, mat2, out)
 
 
 def bmm(input, mat2, *, out=None):
-    """Return the products of two batches of matrices.
-
-    >>> import cygrad
-    >>> cygrad.bmm(cygrad.ones(3, 2, 4), cygrad.ones(3, 4, 1)).shape
-    cygrad.Size([3, 2, 1])
-    """
+    """Return the products of two batches of matrices."""
     return with_dims("bmm", 3, 3, input, mat2, out)
 
 
 def mv(input, vec, *, out=None):
-    """Return the product of a matrix and a vector.
-
-    >>> import cygrad
-    >>> cygrad.mv(cygrad.eye(2), cygrad.ones(2))
-    tensor([1., 1.])
-    """
+    """Return the product of a matrix and a vector."""
     return with_dims("mv", 2, 1, input, vec, out)
 
 
 def dot(input, tensor, *, out=None):
-    """Return the inner product of two vectors of one size.
-
-    >>> import cygrad
-    >>> cygrad.dot(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
-    tensor(11.)
-    """
+    """Return the inner product of two vectors of one size."""
     cdef TensorImpl a, b, result
     a, b = factors("dot", "tensor", input, tensor)
     cdef intptr_t row[2]

@@ -245,6 +245,8 @@ cdef object call_special(object op, object arguments, object keywords):
     global table
     transform = cg_declaration_of(op)
     if transform is None:
+        transform = declaration_of(name)
+    if transform is None:
         if table is None:
             table = import_module("cygrad.operators.transforms")
         transform = COMPOSED if name in table.COMPOSITES else table.TRANSFORMS.get(name)
@@ -379,6 +381,15 @@ COMPOSED = Declaration(None, None, None, None)
 def make_operator(str name not None, function, declaration=None, described=None):
     """Return an operator: calls its function where no tensor is special; binds as a method; has the signature and text of `described`."""
     return cg_new_operator(function, function if described is None else described, name, declaration)
+
+
+declaration_of = None
+
+
+def set_declarations(function):
+    """Set what finds the declaration of an operator of the core by its name; the module of tensors, above, brings it."""
+    global declaration_of
+    declaration_of = function
 
 
 explanation = None

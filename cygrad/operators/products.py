@@ -1,28 +1,113 @@
-"""Products and norms composed of matmul and elementwise operators: outer, tensordot, einsum, addmm and their kin.
-
-Loaded at first use.
-"""
+"""Products of vectors, matrices and batches of them: matmul, outer, addmm, tensordot, einsum and their kin."""
 
 from __future__ import annotations
 
 import math
 import string
-from typing import Any
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from cygrad._core.compute import matmul as compiled
 from cygrad._core.compute.windows import broadcast_shape
-from cygrad._core.graph.rules import record_by_name
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array
 from cygrad._core.operands.operands import common_dtype
-from cygrad.operators.arguments import checked_tensor, delivered, normalized_dims, numpy_names
-from cygrad.operators.declaration import overwriting, unrecorded
-from cygrad.operators.elementwise import functions, publish
+from cygrad.operators.arguments import checked_tensor, delivered, numpy_names
+from cygrad.operators.batches import shifted
+from cygrad.operators.declaration import operator, recorded, unrecorded
+from cygrad.operators.tangents import bilinear
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cygrad.tensor import Tensor
+    from cygrad.typing import Number
 
 
-def _check_dims(message: str, tensor: Any, ndim: int) -> None:
+# ----- Of matrices, vectors and batches -----
+def _batched_matmul(level: Any, operator: Any, a: Tensor, b: Tensor) -> Tensor:
+    """Multiply batches; by a matrix that is the same for all examples at once."""
+    if b.ndim == 2 and a.ndim > 1 and not level.varies(b):
+        return level.leave(level.enter(a).matmul(b))
+    vector_a, vector_b = a.ndim == 1, b.ndim == 1
+    if a.ndim == 0 or b.ndim == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
+    a, b = level.enter(a), level.enter(b)
+    a, b = a.unsqueeze(1) if vector_a else a, b.unsqueeze(2) if vector_b else b
+    ndim = max(a.ndim, b.ndim)
+    a, b = (x[(slice(None),) + (None,) * (ndim - x.ndim)] for x in (a, b))
+    result = a.matmul(b)
+    result = result.squeeze(-1) if vector_b else result
+    return level.leave(result.squeeze(-1 if vector_b else -2) if vector_a else result)
+
+
+def _as_matmul(dims_a: int, dims_b: int) -> Callable[..., Any]:
+    """Multiply by matmul where the numbers of dims are right; the operator itself says what is wrong."""
+    def parts(a: Tensor, b: Tensor) -> Any:
+        return a.matmul(b) if (a.ndim, b.ndim) == (dims_a, dims_b) else NotImplemented
+
+    return parts
+
+
+@operator(compiled.matmul, dinput=lambda g, other, input_shape: (g @ other.mT).sum_to_size(input_shape),
+          dother=lambda g, input, other_shape: (input.mT @ g).sum_to_size(other_shape), node="MmBackward0", tangent=bilinear,
+          batch=_batched_matmul)
+def matmul(input: Tensor | np.ndarray, other: Tensor | np.ndarray, *, out: Tensor | None = None) -> Tensor:
+    """Return the matrix product; vectors, matrices and batches that broadcast, as NumPy's `@`.
+
+    RuntimeError where the shapes do not fit or the dtypes of tensors differ; beside a NumPy array they promote.
+
+    >>> import cygrad
+    >>> cygrad.eye(2) @ cygrad.tensor([1., 2.])
+    tensor([1., 2.])
+    """
+
+
+@operator(compiled.mm, parts=_as_matmul(2, 2))
+def mm(input: Tensor | np.ndarray, mat2: Tensor | np.ndarray, *, out: Tensor | None = None) -> Tensor:
+    """Return the product of two matrices.
+
+    >>> import cygrad
+    >>> cygrad.mm(cygrad.eye(2), cygrad.ones(2, 1)).shape
+    cygrad.Size([2, 1])
+    """
+
+
+@operator(compiled.bmm, parts=_as_matmul(3, 3))
+def bmm(input: Tensor | np.ndarray, mat2: Tensor | np.ndarray, *, out: Tensor | None = None) -> Tensor:
+    """Return the products of two batches of matrices.
+
+    >>> import cygrad
+    >>> cygrad.bmm(cygrad.ones(3, 2, 4), cygrad.ones(3, 4, 1)).shape
+    cygrad.Size([3, 2, 1])
+    """
+
+
+@operator(compiled.mv, parts=_as_matmul(2, 1))
+def mv(input: Tensor | np.ndarray, vec: Tensor | np.ndarray, *, out: Tensor | None = None) -> Tensor:
+    """Return the product of a matrix and a vector.
+
+    >>> import cygrad
+    >>> cygrad.mv(cygrad.eye(2), cygrad.ones(2))
+    tensor([1., 1.])
+    """
+
+
+@operator(compiled.dot, dinput=lambda g, tensor: g * tensor, dtensor=lambda g, input: g * input,
+          parts=lambda a, b: a.matmul(b) if a.ndim == b.ndim == 1 and a.shape == b.shape and a.dtype == b.dtype else NotImplemented)
+def dot(input: Tensor | np.ndarray, tensor: Tensor | np.ndarray, *, out: Tensor | None = None) -> Tensor:
+    """Return the inner product of two vectors of one size.
+
+    >>> import cygrad
+    >>> cygrad.dot(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
+    tensor(11.)
+    """
+
+
+def _check_dims(message: str, tensor: Tensor, ndim: int) -> None:
     if not isinstance(tensor, TensorImpl):
         raise TypeError(f"{message.partition(' ')[0]} must be Tensor, not {type(tensor).__name__}")
     if tensor.ndim != ndim:
@@ -30,7 +115,8 @@ def _check_dims(message: str, tensor: Any, ndim: int) -> None:
 
 
 # ----- Vectors -----
-def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
+@operator(aliases=("ger",))
+def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix of the products of the elements of two vectors.
 
     >>> import cygrad
@@ -43,10 +129,8 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
     return delivered(input.unsqueeze(1) * vec2, out)
 
 
-ger = outer
-
-
-def inner(input: Any, other: Any, *, out: Any = None) -> Any:
+@operator
+def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sum of products over the last dims of two tensors; their product where one is 0-d.
 
     >>> import cygrad
@@ -61,18 +145,26 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     return delivered(tensordot(input, other, ([-1], [-1])), out)
 
 
-def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
+@operator
+def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inner product of two vectors (of real numbers: the same as `dot`).
 
     >>> import cygrad
     >>> cygrad.vdot(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
     tensor(11.)
     """
-    return functions["dot"](checked_tensor("vdot", input), other, out=out)
+    return dot(checked_tensor("vdot", input), other, out=out)
 
 
+def _batched_cross(level: Any, operator: Any, input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """Choose the dim, which the operator would look for among those of all examples."""
+    return shifted("dim")(level, operator, input, other, tuple(input.shape).index(3) if dim is None else dim)
+
+
+@operator(dinput=lambda g, other, dim: other.cross(g, dim), dother=lambda g, input, dim: g.cross(input, dim), node="LinalgCrossBackward0",
+          tangent=bilinear, batch=_batched_cross)
 @numpy_names
-def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
+def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """Cross products of the vectors along `dim` (default: the first of size 3).
 
     >>> import cygrad
@@ -92,15 +184,16 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
     shape = broadcast_shape(input, other)
     a, b = (tensor if tensor.shape == shape else tensor.expand(shape) for tensor in (input, other))
 
-    def compute() -> Any:
+    def compute() -> Tensor:
         (x, y, z), (u, v, w) = a.detach().unbind(d), b.detach().unbind(d)
-        return functions["stack"]([y * w - z * v, z * u - x * w, x * v - y * u], d)
+        return a._cat([part.unsqueeze(d) for part in (y * w - z * v, z * u - x * w, x * v - y * u)], d)
 
-    return delivered(record_by_name("cross", (a, b), unrecorded(compute), (d,)), out)
+    return delivered(recorded(cross, (a, b), unrecorded(compute), dim=d), out)
 
 
 # ----- Matrices -----
-def trace(input: Any) -> Any:
+@operator
+def trace(input: Tensor) -> Tensor:
     """Sum of the diagonal of a matrix.
 
     >>> import cygrad
@@ -111,47 +204,56 @@ def trace(input: Any) -> Any:
     return input.diagonal().sum()
 
 
-def _check_same_dtype(name: str, input: Any, product: Any) -> None:
+def _check_same_dtype(name: str, input: Tensor, product: Tensor) -> None:
     if input.dtype != product.dtype:
         raise RuntimeError(f"{name}: self and mat2 must have the same dtype, but got {input.dtype} and {product.dtype}")
 
 
-def _check_factors(input: Any, product: Any, beta: Any, alpha: Any) -> None:
+def _check_factors(input: Tensor, product: Tensor, beta: Number, alpha: Number) -> None:
     for word, factor in (("beta", beta), ("alpha", alpha)):
         if isinstance(factor, float) and not input.is_floating_point() and not product.is_floating_point():
             raise RuntimeError(f"For integral input tensors, argument {word} must not be a floating point number.")
 
 
-def _scaled(tensor: Any, factor: Any) -> Any:
+def _scaled(tensor: Tensor, factor: Number) -> Tensor:
     """Return a tensor times a factor, which has no say in the dtype."""
     return tensor if factor == 1 else tensor * (bool(factor) if tensor.dtype.kind == "b" else factor)
 
 
-def _plus(input: Any, beta: Any, product: Any, alpha: Any) -> Any:
-    """Return beta * input + alpha * product without recording; what beta is 0 for is not looked at."""
+def _plus(input: Tensor, beta: Number, product: Tensor, alpha: Number) -> Tensor:
+    """Return beta * input + alpha * product; what beta is 0 for is not looked at."""
     _check_factors(input, product, beta, alpha)
     product = _scaled(product, alpha)
-    if beta == 0:
-        return product
-    return product + _scaled(input.detach().expand(product.shape), beta)
+    return product if beta == 0 else product + _scaled(input.expand(product.shape), beta)
 
 
-def _add_product(name: str, words: tuple[str, str], input: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any) -> Any:
+def _add_product(operator: Any, words: tuple[str, str], ndim: int, input: Tensor, a: Tensor, b: Tensor, beta: Number, alpha: Number,
+                 out: Tensor | None) -> Tensor:
     """Return beta * input + alpha * (a @ b); `words`: what the function calls a and b."""
+    name = operator.__name__
     checked_tensor(name, input)
-    ndim = 2 if name == "addmm" else 3
     for word, matrix in zip(words, (a, b), strict=True):
         _check_dims(f"{word} must be a {'matrix' if ndim == 2 else '3D tensor'}, got {{}}-D tensor", matrix, ndim)
     if ndim == 3 and tuple(b.shape[:2]) != (a.shape[0], a.shape[2]):
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but "
                            f"got: {list(b.shape[:2])}.")
     _check_same_dtype(name, input, b)
-    product = functions["mm" if ndim == 2 else "bmm"]
-    result = unrecorded(lambda: _plus(input, beta, product(a.detach(), b.detach()), alpha))
-    return delivered(record_by_name(name, (input, a, b), result, (beta, tuple(input.shape), alpha)), out)
+    result = unrecorded(lambda: _plus(input.detach(), beta, (mm if ndim == 2 else bmm)(a.detach(), b.detach()), alpha))
+    return delivered(recorded(operator, (input, a, b), result, beta=beta, alpha=alpha), out)
 
 
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def _addmm_parts(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+    return _plus(input, beta, mat1.matmul(mat2), alpha) if mat1.ndim == mat2.ndim == 2 else NotImplemented
+
+
+def _baddbmm_parts(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
+    fits = batch1.ndim == batch2.ndim == 3 and batch1.shape[0] == batch2.shape[0]
+    return _plus(input, beta, batch1.matmul(batch2), alpha) if fits else NotImplemented
+
+
+@operator(dinput=lambda g, beta, input_shape: (g * beta).sum_to_size(input_shape), dmat1=lambda g, mat2, alpha: g @ mat2.mT * alpha,
+          dmat2=lambda g, mat1, alpha: mat1.mT @ g * alpha, parts=_addmm_parts, in_place=True)
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Sum with a product of matrices, `beta * input + alpha * (mat1 @ mat2)`; the input broadcasts.
 
     >>> import cygrad
@@ -159,10 +261,12 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, ou
     >>> cygrad.addmm(x, x, x).item()
     2.0
     """
-    return _add_product("addmm", ("mat1", "mat2"), input, mat1, mat2, beta, alpha, out)
+    return _add_product(addmm, ("mat1", "mat2"), 2, input, mat1, mat2, beta, alpha, out)
 
 
-def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+@operator(dinput=lambda g, beta, input_shape: (g * beta).sum_to_size(input_shape), dbatch1=lambda g, batch2, alpha: g @ batch2.mT * alpha,
+          dbatch2=lambda g, batch1, alpha: batch1.mT @ g * alpha, parts=_baddbmm_parts, in_place=True)
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Sum with products of two batches of matrices, `beta * input + alpha * (batch1 @ batch2)`; the input broadcasts.
 
     >>> import cygrad
@@ -170,31 +274,33 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
     >>> cygrad.baddbmm(x, x, x).item()
     2.0
     """
-    return _add_product("baddbmm", ("batch1", "batch2"), input, batch1, batch2, beta, alpha, out)
+    return _add_product(baddbmm, ("batch1", "batch2"), 3, input, batch1, batch2, beta, alpha, out)
 
 
-def _sum_with(input: Any, beta: Any, product: Any, alpha: Any) -> Any:
+def _sum_with(input: Tensor, beta: Number, product: Tensor, alpha: Number) -> Tensor:
     """Return beta * input + alpha * product; elements that beta is 0 for may be NaN, and get a gradient of 0."""
     _check_factors(input, product, beta, alpha)
     dtype = common_dtype(input, product)
     input, product = input.to(dtype), product.to(dtype)
-    kept = functions["where"](from_array(np.array(False)), input, False) if beta == 0 else _scaled(input, beta)
+    kept = input.where(from_array(np.array(False)), False) if beta == 0 else _scaled(input, beta)
     return kept.expand(product.shape) + _scaled(product, alpha)
 
 
-def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+@operator(in_place=True)
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Sum with a product of a matrix and a vector, `beta * input + alpha * (mat @ vec)`.
 
     >>> import cygrad
     >>> cygrad.addmv(cygrad.zeros(2), cygrad.eye(2), cygrad.ones(2))
     tensor([1., 1.])
     """
-    product = functions["mv"](mat, vec)
+    product = mv(mat, vec)
     _check_same_dtype("addmv", checked_tensor("addmv", input), product)
     return delivered(_sum_with(input, beta, product, alpha), out)
 
 
-def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+@operator(in_place=True)
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Sum with an outer product, `beta * input + alpha * outer(vec1, vec2)`.
 
     >>> import cygrad
@@ -206,22 +312,21 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
     return delivered(_sum_with(checked_tensor("addr", input), beta, outer(vec1, vec2), alpha), out)
 
 
-def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+@operator(in_place=True)
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Sum with all products of two batches of matrices, `beta * input + alpha * sum(batch1 @ batch2)`.
 
     >>> import cygrad
     >>> cygrad.addbmm(cygrad.zeros(1, 1), cygrad.ones(3, 1, 1), cygrad.ones(3, 1, 1))
     tensor([[3.]])
     """
-    products = functions["bmm"](batch1, batch2)
+    products = bmm(batch1, batch2)
     _check_same_dtype("addbmm", checked_tensor("addbmm", input), products)
     return delivered(_sum_with(input, beta, products.sum(0, dtype=products.dtype), alpha), out)
 
 
-addmm_, baddbmm_, addmv_, addr_, addbmm_ = map(overwriting, (addmm, baddbmm, addmv, addr, addbmm))
-
-
-def kron(input: Any, other: Any, *, out: Any = None) -> Any:
+@operator
+def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Kronecker product: each element of `input` times all of `other`.
 
     >>> import cygrad
@@ -236,7 +341,9 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
 
 
 # ----- Contractions -----
-def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
+@operator(method=False)
+def tensordot(a: Tensor, b: Tensor, dims: int | tuple[Sequence[int] | int, Sequence[int] | int] | Sequence[Sequence[int]] = 2,
+              out: Tensor | None = None) -> Tensor:
     """Sum of products over the last `dims` dims of `a` and the first of `b`, or over those in two lists.
 
     >>> import cygrad
@@ -264,19 +371,19 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     return delivered(_contracted(a, labels_a, b, labels_b, kept), out)
 
 
-def _sized(tensor: Any, labels: list[int], sizes: dict[int, int]) -> Any:
+def _sized(tensor: Tensor, labels: list[int], sizes: dict[int, int]) -> Tensor:
     """Repeat dims of size 1 without a copy where a label has another size."""
     shape = [sizes[label] for label in labels]
     return tensor if list(tensor.shape) == shape else tensor.expand(shape)
 
 
-def _summed(tensor: Any, labels: list[int], kept: Any) -> tuple[Any, list[int]]:
+def _summed(tensor: Tensor, labels: list[int], kept: Any) -> tuple[Tensor, list[int]]:
     """Sum over the dims whose labels are not kept."""
     gone = tuple(d for d, label in enumerate(labels) if label not in kept)
     return (tensor.sum(gone) if gone else tensor), [label for label in labels if label in kept]
 
 
-def _contracted(a: Any, labels_a: list[int], b: Any, labels_b: list[int], kept: list[int]) -> Any:
+def _contracted(a: Tensor, labels_a: list[int], b: Tensor, labels_b: list[int], kept: list[int]) -> Tensor:
     """Return the sum of products of two tensors over the labels that are not kept, with the dims in the order of `kept`; by matmul."""
     a, labels_a = _summed(a, labels_a, {*labels_b, *kept})
     b, labels_b = _summed(b, labels_b, {*labels_a, *kept})
@@ -354,7 +461,12 @@ def _without_repeats(tensor: Any, labels: list[Any], operand: int) -> tuple[Any,
     return tensor, labels
 
 
-def einsum(*arguments: Any) -> Any:
+@overload
+def einsum(equation: str, /, *operands: Tensor | Sequence[Tensor]) -> Tensor: ...
+@overload
+def einsum(operand: Tensor, labels: Sequence[int | EllipsisType], /, *more: Tensor | Sequence[int | EllipsisType]) -> Tensor: ...
+@operator(method=False)
+def einsum(*arguments: Any) -> Tensor:
     """Sum of products of tensors by Einstein's convention: `einsum("ij,jk->ik", a, b)`, or `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
 
     Labels that the result lacks are summed over; without "->" it has those that occur once, in order. "..." stands for dims that
@@ -407,7 +519,7 @@ def einsum(*arguments: Any) -> Any:
     return _reduced(prepared, [numbers[label] for label in output])
 
 
-def _reduced(operands: list[tuple[Any, list[int]]], output: list[int]) -> Any:
+def _reduced(operands: list[tuple[Tensor, list[int]]], output: list[int]) -> Tensor:
     """Contract operands pair by pair, and bring the dims of the last into the order of the result."""
     for pair in _order(operands, output):
         chosen = [operands.pop(place) for place in sorted(pair, reverse=True)][::-1]
@@ -433,65 +545,3 @@ def _order(operands: list[tuple[Any, list[int]]], output: list[int]) -> list[tup
     shapes = [np.broadcast_to(np.empty(()), tuple(tensor.shape)) for tensor, _ in operands]
     path = np.einsum_path(f"{terms}->{''.join(letters[label] for label in output)}", *shapes, optimize="greedy")[0][1:]
     return [pair for pair in path if len(pair) == 2] if all(len(pair) <= 2 for pair in path) else [(0, 1)] * (len(operands) - 1)
-
-
-# ----- Norms -----
-@numpy_names
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
-    """Norm of the elements as a vector, over all dims or those in `dim`: (sum of |x|^p)^(1/p), "fro" being 2.
-
-    `p` may be 0 (the count of elements that are not 0), inf or -inf. Large and small elements are scaled first, so that no power
-    overflows. The gradient is 0 where the norm is 0.
-
-    >>> import cygrad
-    >>> cygrad.norm(cygrad.tensor([3., 4.]))
-    tensor(5.)
-    """
-    x = checked_tensor("norm", input) if dtype is None else input.to(dtype)
-    if p == "nuc":
-        raise NotImplementedError("norm(): p='nuc' is the sum of singular values, which this version does not compute; use "
-                                  "numpy.linalg.norm")
-    if isinstance(p, str) and p != "fro":
-        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
-    if not x.is_floating_point():
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype}; convert it first")
-    order = 2.0 if p is None or p == "fro" else float(p)
-    dims = normalized_dims(dim, x.ndim)
-    if x.numel() == 0 and (order < 0 or order == math.inf):
-        empty = "on an empty tensor" if dim is None else f"on the dimension {dims[0]}, which is empty,"
-        if dim is None or any(x.shape[d] == 0 for d in dims):
-            raise RuntimeError(f"linalg.vector_norm cannot compute the {order} norm {empty} because the operation does not have an "
-                               "identity")
-    result = unrecorded(lambda: _norm(x.detach(), order, dims, keepdim))
-    return delivered(record_by_name("norm", (x,), result, (dims, order)), out)
-
-
-def _norm(x: Any, p: float, dims: tuple[int, ...], keepdim: bool) -> Any:
-    size = x.abs()
-    if p == 0:
-        return (x != 0).sum(dims, keepdim=keepdim).to(x.dtype)
-    if p == 1 or not x.numel():
-        return size.sum(dims, keepdim=keepdim)
-    if p == math.inf:
-        return size.amax(dims, keepdim=keepdim)
-    if p == -math.inf:
-        return size.amin(dims, keepdim=keepdim)
-    largest = size.amax(dims, keepdim=True)
-    scale = largest.masked_fill((largest == 0) | (largest == math.inf), 1)
-    size = size / scale
-    total = (size * size).sum(dims, keepdim=True).sqrt() if p == 2 else size.pow(p).sum(dims, keepdim=True).pow(1 / p)
-    result = total * scale
-    return result if keepdim else result.squeeze(dims)
-
-
-def dist(input: Any, other: Any, p: float = 2) -> Any:
-    """Norm of the difference of two tensors, which broadcast.
-
-    >>> import cygrad
-    >>> cygrad.dist(cygrad.tensor([3., 4.]), cygrad.zeros(2))
-    tensor(5.)
-    """
-    return norm(checked_tensor("dist", input) - other, p)
-
-
-publish(__name__, globals())

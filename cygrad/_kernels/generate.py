@@ -1,16 +1,19 @@
 """Write the inner loops in C from the tables: translate formulas, never control flow.
 
 Each loop is one-dimensional and serial; the drivers own broadcasting and threads. Compiler errors point at the row (#line).
-A file is written only if its text changed, so a rebuild compiles what a changed row needs.
+Every instruction-set level compiles the same units. The name of an elementwise row says in which one its loops are, so that a
+changed row, or another one, leaves the other units as they were.
 """
 
 import importlib.util
 import re
 import sys
+import zlib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 OUTPUT = HERE / "generated"
+ELEMENTWISE_UNITS = 8
 LEVELS = {"v2": ("x86-64-v2", 16), "v3": ("x86-64-v3", 32), "v4": ("x86-64-v4", 64)}
 
 
@@ -60,10 +63,10 @@ def elementwise_loop(name, directive, row, tree, inputs, dtype, out_type, stream
     return "\n".join([*body, "}"])
 
 
-def elementwise_kernels():
+def elementwise_kernels(rows):
     """Yield (kernel name, inputs, blocked, {dtype number: loop}, {dtype number: stream}, code) for every row and every partial."""
     directives = line_directives("elementwise.py", "elementwise")
-    for row in OPS.ELEMENTWISE.values():
+    for row in rows:
         readings = [(row.name, row.tree(row.y), list(row.operands))]
         for operand in row.partials:
             saved = row.saved(operand)
@@ -124,19 +127,32 @@ def table(entries, missing="0"):
 HEADER = "/* Generated from cygrad/ops by generate.py: change the tables, not this file. */"
 
 
-def elementwise_text() -> str:
-    """Return the elementwise loops and casts that every instruction-set level compiles."""
+def elementwise_unit(row) -> int:
+    return zlib.crc32(row.name.encode()) % ELEMENTWISE_UNITS
+
+
+def elementwise_text(unit: int) -> str:
+    """Return the loops of the rows of one unit, and the table of them."""
     parts, rows = [HEADER], []
-    for name, inputs, blocked, loops, streams, code in elementwise_kernels():
+    for name, inputs, blocked, loops, streams, code in elementwise_kernels(
+            row for row in OPS.ELEMENTWISE.values() if elementwise_unit(row) == unit):
         parts.append(code)
         rows.append(f'    {{"{name}", {inputs}, {int(blocked)}, {table(loops)}, {table(streams)}}},')
-    parts += ["const cg_kernel CG_TABLE(cg_kernels)[] = {", *rows, "    {0}\n};"]
-    parts += [code for _, _, code in cast_kernels()]
+    return "\n".join([*parts, f"const cg_kernel CG_TABLE(cg_kernels_{unit})[] = {{", *rows, "    {0}\n};"]) + "\n"
+
+
+def shared_text() -> str:
+    """Return the list of the elementwise units, the casts and the copy past the caches."""
+    units = [f"CG_TABLE(cg_kernels_{unit})" for unit in range(ELEMENTWISE_UNITS)]
     names = [d.name for d in DTYPES.DTYPES]
-    parts += ["const cg_cast CG_TABLE(cg_casts)[CG_DTYPES][CG_DTYPES] = {",
-              *("    {" + ", ".join(f"cast_{a}_{b}" for b in names) + "}," for a in names), "};"]
-    parts += ["CG_STREAM_COPY(stream_copy)", "const cg_copy CG_TABLE(cg_stream_copy) = stream_copy;"]
-    return "\n".join(parts) + "\n"
+    return "\n".join([
+        HEADER,
+        f"extern const cg_kernel {', '.join(f'{unit}[]' for unit in units)};",
+        f"const cg_kernel *const CG_TABLE(cg_kernels)[] = {{{', '.join(units)}, 0}};",
+        *(code for _, _, code in cast_kernels()),
+        "const cg_cast CG_TABLE(cg_casts)[CG_DTYPES][CG_DTYPES] = {",
+        *("    {" + ", ".join(f"cast_{a}_{b}" for b in names) + "}," for a in names), "};",
+        "CG_STREAM_COPY(stream_copy)", "const cg_copy CG_TABLE(cg_stream_copy) = stream_copy;"]) + "\n"
 
 
 def reduction_text() -> str:
@@ -164,11 +180,11 @@ def dtypes_text() -> str:
         "static const signed char cg_promotion[CG_DTYPES][CG_DTYPES] = {", *promoted, "};"]) + "\n"
 
 
-def level_text(level: str, family: str) -> str:
+def level_text(level: str, unit: str) -> str:
     target, vector_bytes = LEVELS.get(level, ("", 16))
     pragma = f'#pragma GCC target("arch={target}")\n' if target else ""
     return (f'{pragma}#define CG_TABLE(name) name##_{level}\n#define CG_VECTOR_BYTES {vector_bytes}\n'
-            f'#include "loops.h"\n#include "{family}_loops.h"\n')
+            f'#include "loops.h"\n#include "{unit}_loops.h"\n')
 
 
 def write(path: Path, text: str) -> None:
@@ -176,17 +192,18 @@ def write(path: Path, text: str) -> None:
         path.write_text(text)
 
 
-def generate(levels) -> dict[str, list[str]]:
-    """Write all generated files and return the C sources of each family, relative to the project."""
+def generate(levels) -> list[str]:
+    """Write all generated files, as far as their text changed, and return the C sources, relative to the project."""
     OUTPUT.mkdir(exist_ok=True)
     write(OUTPUT / "dtypes.h", dtypes_text())
-    bodies = {"elementwise": elementwise_text(), "reduction": reduction_text()}
-    for family, body in bodies.items():
-        write(OUTPUT / f"{family}_loops.h", body)
+    units = {f"elementwise_{unit}": elementwise_text(unit) for unit in range(ELEMENTWISE_UNITS)}
+    units |= {"reduction": reduction_text(), "shared": shared_text()}
+    for unit, text in units.items():
+        write(OUTPUT / f"{unit}_loops.h", text)
         for level in levels:
-            write(OUTPUT / f"{family}_{level}.c", level_text(level, family))
-    return {family: [f"cygrad/_kernels/generated/{family}_{level}.c" for level in levels] for family in bodies}
+            write(OUTPUT / f"{unit}_{level}.c", level_text(level, unit))
+    return [f"cygrad/_kernels/generated/{unit}_{level}.c" for unit in units for level in levels]
 
 
 if __name__ == "__main__":
-    print("\n".join(path for paths in generate(LEVELS).values() for path in paths))
+    print("\n".join(generate(LEVELS)))

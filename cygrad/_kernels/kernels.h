@@ -37,7 +37,7 @@ typedef struct {
 
 /* What was written past the caches is in order for other threads only after this. */
 #ifdef __x86_64__
-#include <immintrin.h>
+#include <xmmintrin.h>
 static inline void cg_stream_end(void) { _mm_sfence(); }
 #else
 static inline void cg_stream_end(void) {}
@@ -51,7 +51,7 @@ static inline int cg_team_size(void) { return 1; }
 #endif
 
 #define CG_DECLARE_TABLES(level)                          \
-    extern const cg_kernel cg_kernels_##level[];          \
+    extern const cg_kernel *const cg_kernels_##level[];   \
     extern const cg_reduction cg_reductions_##level[];    \
     extern const cg_cast cg_casts_##level[CG_DTYPES][CG_DTYPES]; \
     extern const cg_copy cg_stream_copy_##level;

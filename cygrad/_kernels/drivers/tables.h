@@ -15,10 +15,11 @@ CG_DECLARE_TABLES(baseline)
 #endif
 
 static inline const cg_kernel *cg_find_kernel(int level, const char *name) {
-    static const cg_kernel *const tables[] = CG_LEVELS(cg_kernels);
-    const cg_kernel *row = tables[level];
-    while (row->name && strcmp(row->name, name)) row++;
-    return row->name ? row : NULL;
+    static const cg_kernel *const *const tables[] = CG_LEVELS(cg_kernels);
+    for (const cg_kernel *const *unit = tables[level]; *unit; unit++)
+        for (const cg_kernel *row = *unit; row->name; row++)
+            if (!strcmp(row->name, name)) return row;
+    return NULL;
 }
 
 static inline const cg_reduction *cg_find_reduction(int level, const char *name) {

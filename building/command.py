@@ -1,0 +1,81 @@
+"""setuptools' command `build_ext`: generate the loops, translate Cython to C, compile and link, as far as anything changed.
+
+`--debug` builds with bounds checks and assertions; its objects lie beside those of the normal build.
+"""
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy
+from setuptools.command.build_ext import build_ext
+
+from building.compiler import Compiler
+from building.translation import translation_of
+from building.units import Unit, build_units
+
+PACKAGE, GENERATED = Path("cygrad"), Path("cygrad/_kernels/generated")
+MODULES = sorted(PACKAGE.glob("**/*.pyx"))
+INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
+
+
+class Build(build_ext):
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.parallel = self.parallel or available_cores()
+        if self.editable_mode:      # setuptools would build in a folder that is gone afterwards
+            build = self.get_finalized_command("build")
+            self.build_temp = os.path.join(build.build_base, f"temp.{build.plat_name}-{sys.implementation.cache_tag}")
+        if self.debug:
+            self.build_temp += "-debug"
+
+    def build_extensions(self) -> None:
+        compiler = Compiler(self.compiler, INCLUDES, self.debug)
+        self.units = [*self.loops(compiler), *self.modules(compiler)]
+        build_units(self.units, self.parallel, self.force)
+        objects = [unit.compiled.target for unit in self.units]
+        library = compiler.library_of(objects, Path(self.build_temp, "_native.so"))
+        library.update(self.force)
+
+        (native,) = self.extensions
+        place = Path(self.get_ext_fullpath(native.name))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.unlink(missing_ok=True)   # who runs it keeps what is opened
+        shutil.copy(library.target, place)
+
+    def loops(self, compiler: Compiler) -> Iterator[Unit]:
+        """Generate the inner loops."""
+        generator = load_generator()
+        for name in generator.generate(tuple(generator.LEVELS) if compiler.levelled else ("baseline",)):
+            source = Path(name)
+            yield Unit(source, compiler.object_of(source, Path(self.build_temp, source).with_suffix(".o")))
+
+    def modules(self, compiler: Compiler) -> Iterator[Unit]:
+        for source in MODULES:
+            translated = translation_of(source, Path(self.build_temp), self.debug)
+            yield Unit(source, compiler.object_of(translated.target, translated.target.with_suffix(".o")), translated)
+
+    def copy_extensions_to_source(self) -> None:
+        """Leave word of the objects of the loops, for the tests of a build in place."""
+        super().copy_extensions_to_source()
+        word = GENERATED / "objects"
+        word.unlink(missing_ok=True)
+        if not self.debug:
+            word.write_text("".join(f"{unit.compiled.target}\n" for unit in self.units if unit.source.parent == GENERATED))
+
+
+def load_generator() -> ModuleType:
+    """Import the generator of the inner loops without the package, which is not built yet."""
+    spec = importlib.util.spec_from_file_location("generate", PACKAGE / "_kernels" / "generate.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def available_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,138 @@
+"""The C compiler: what it is asked about itself, the flags that suit it, and how it compiles and links.
+
+`CC`, `CFLAGS` and `LDFLAGS` are respected, CFLAGS with the last word. `CYGRAD_OPENMP=0` builds without threads.
+What the compiler can do is asked of the compiler, so nothing is decided by the name of the platform.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from setuptools.errors import CompileError
+
+from building.files import MadeFile, listed_dependencies
+
+# Never -ffast-math: it deletes NaN checks and links a start-up object that turns denormals off for the whole process.
+# -fno-builtin-memset: gcc clears objects of 200 bytes by `rep stos`, which takes 20 ns to start.
+# -g1 gives a crash its line numbers; `make wheel` strips them.
+FLAGS = ["-O3", "-g1", "-fno-math-errno", "-fno-trapping-math", "-fno-builtin-memset", "-ffp-contract=off", "-fwrapv",
+         "-fno-strict-aliasing", "-fno-stack-protector", "-fvisibility=hidden", "-Wno-unused-function",
+         "-Werror=incompatible-pointer-types"]
+
+# What `--debug` changes: assertions, those of Python's headers too, and what a debugger shows.
+DEBUG_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", "-UNDEBUG"]
+
+# Clang warns of NaN checks, of conditions that are meant to have no branches, and of loops that it has no vectors for.
+CLANG_FLAGS = ["-Wno-tautological-compare", "-Wno-bitwise-instead-of-logical", "-Wno-pass-failed", "-Wno-unknown-warning-option"]
+
+PROBES = {
+    "python": "#include <Python.h>\n",
+    "openmp": "#include <omp.h>\nint probe(void) { return omp_get_max_threads(); }\n",
+}
+
+
+class Compiler:
+    """GCC or Clang, as setuptools found it."""
+
+    def __init__(self, found: Any, includes: Iterable[str], debug: bool) -> None:
+        if not hasattr(found, "compiler_so"):
+            raise CompileError("cygrad is built with GCC or Clang, and this platform's setuptools uses neither")
+        self.command: list[str] = found.compiler_so     # CC and its first arguments
+        self.linker: list[str] = found.linker_so
+        self.includes = [f"-I{folder}" for folder in (*includes, *found.include_dirs)]
+        self.debug = debug
+        if self.levelled and int(self.macros["__GNUC__"]) < 12:
+            raise CompileError(f"cygrad needs GCC 12 or newer, or Clang, and {self.command[0]!r} is GCC "
+                               f"{self.macros['__GNUC__']}: name a newer one in CC")
+
+    @cached_property
+    def macros(self) -> dict[str, str]:
+        """What the compiler predefines, with Python's headers and the C library's."""
+        includes = [f"-I{Path(option[2:]).resolve()}" for option in self.includes]
+        result = self.probe("-dM", "-E", *includes, "python.c")
+        if result.returncode:
+            reason = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip())
+            raise CompileError(f"the C compiler {self.command[0]!r} cannot read Python's headers "
+                               f"(Debian: apt install python3-dev): {reason}")
+        definitions = (line.split(maxsplit=2) for line in result.stdout.splitlines())
+        return {definition[1]: definition[-1] for definition in definitions}
+
+    @property
+    def clang(self) -> bool:
+        return "__clang__" in self.macros
+
+    @property
+    def levelled(self) -> bool:
+        """Whether the loops are compiled once for each level of x86-64."""
+        return "__x86_64__" in self.macros and not self.clang
+
+    @cached_property
+    def openmp_flag(self) -> str:
+        """The flag for threads, which the compiler and the linker must both know, or for doing without."""
+        if os.environ.get("CYGRAD_OPENMP", "1") == "0":
+            return "-fopenmp-simd"
+        if self.probe("-shared", "-fopenmp", "openmp.c", "-o", "openmp.so").returncode:
+            raise CompileError(f"the C compiler {self.command[0]!r} has no OpenMP: install its library (Debian: "
+                               "libgomp1 for GCC, libomp-dev for Clang; macOS: build with GCC), or set CYGRAD_OPENMP=0 "
+                               "for a build without threads")
+        return "-fopenmp"
+
+    @property
+    def compile_flags(self) -> list[str]:
+        own = [*FLAGS, self.openmp_flag, *(CLANG_FLAGS if self.clang else ["-fcx-fortran-rules"])]
+        return [*own, *(DEBUG_FLAGS if self.debug else []), *shlex.split(os.environ.get("CFLAGS", ""))]
+
+    @property
+    def link_flags(self) -> list[str]:
+        openmp = [self.openmp_flag] if self.openmp_flag == "-fopenmp" else []
+        vectors = ["-Wl,--as-needed", "-lmvec"] if self.levelled and "__GLIBC__" in self.macros else []  # before libm, which it needs
+        return [*openmp, *vectors, "-lm"]
+
+    def object_of(self, source: Path, target: Path) -> MadeFile:
+        """Return the object file of a source."""
+        command = [*self.command, *self.includes, "-c", str(source)]
+
+        def compile_to(partial: Path) -> list[Path]:
+            listing = partial.with_suffix(".d")
+            run([*command, "-o", str(partial), "-MMD", "-MF", str(listing), "-MT", str(target), *self.compile_flags])
+            return listed_dependencies(listing)
+
+        return MadeFile(target, [self.macros["__VERSION__"], *command, *self.compile_flags], compile_to)
+
+    def library_of(self, objects: list[Path], target: Path) -> MadeFile:
+        """Return the shared library of some objects."""
+        command = [*self.linker, *map(str, objects)]
+
+        def link_to(partial: Path) -> list[Path]:
+            run([*command, "-o", str(partial), *self.link_flags])
+            return objects
+
+        return MadeFile(target, [*command, *self.link_flags], link_to)
+
+    def probe(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the compiler in a directory of the probes and return the result, or say that there is none."""
+        with TemporaryDirectory() as folder:
+            for name, text in PROBES.items():
+                Path(folder, f"{name}.c").write_text(text)
+            try:
+                return subprocess.run([*self.command, *arguments], cwd=folder, capture_output=True, text=True)
+            except OSError as error:
+                message = f"cygrad needs a C compiler, and {self.command[0]!r} cannot be run ({error.strerror})"
+                raise CompileError(f"{message}: install one (Debian: apt install gcc) or name it in CC") from None
+
+
+def run(command: list[str]) -> None:
+    """Run a command; show what it says at once, and the command itself if it fails."""
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if result.returncode:
+        sys.stdout.write(f"{shlex.join(command)}\n{result.stdout}")
+        raise CompileError(f"command {command[0]!r} failed with exit code {result.returncode}")
+    if result.stdout:
+        sys.stdout.write(result.stdout)
+    sys.stdout.flush()

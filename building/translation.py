@@ -1,0 +1,35 @@
+"""Cython: a module's translation to C, in the folder of what is built."""
+
+import os
+from pathlib import Path
+
+from Cython import __version__
+from Cython.Build import cythonize
+from Cython.Compiler.Errors import CompileError as TranslationError
+from setuptools import Extension
+from setuptools.errors import CompileError
+
+from building.files import MadeFile, listed_dependencies
+
+DIRECTIVES = {"language_level": 3, "embedsignature": False, "freethreading_compatible": False}
+
+# What `--debug` changes: an index beyond a list, and an attribute of None, are errors instead of a crash.
+DEBUG_DIRECTIVES = {"boundscheck": True, "nonecheck": True}
+
+
+def translation_of(module: Path, folder: Path, debug: bool) -> MadeFile:
+    """Return the C file of a module; not safe to make in two threads at once."""
+    directives = {**DIRECTIVES, **(DEBUG_DIRECTIVES if debug else {})}
+    name = ".".join(module.with_suffix("").parts)
+
+    def translate_to(partial: Path) -> list[Path]:
+        try:
+            (extension,) = cythonize([Extension(name, [str(module)])], compiler_directives=directives, build_dir=str(folder / "partial"),
+                                     depfile=True, force=True, quiet=True)
+        except TranslationError:
+            raise CompileError(f"Cython cannot translate {module}") from None
+        (made,) = extension.sources
+        os.replace(made, partial)
+        return [*listed_dependencies(Path(f"{made}.dep")), module.with_suffix(".pxd")]
+
+    return MadeFile((folder / module).with_suffix(".c"), [f"Cython {__version__}", repr(directives)], translate_to)

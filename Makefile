@@ -65,7 +65,7 @@ wheel: $(VENV)/wheel.txt
 	    python -m pip install --only-binary :all: "$$(echo ../../dist/*.whl)[test]" && python -m pytest
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info cygrad/_kernels/generated cygrad/*/*/*.c cygrad/*.so
+	rm -rf $(VENV) build dist *.egg-info cygrad/_kernels/generated cygrad/*.so
 
 $(RUN):
 	$(PYTHON) -m venv $(VENV)

@@ -24,6 +24,9 @@ INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 
 
 class Build(build_ext):
+    parallel: int
+    units: list[Unit]
+
     def finalize_options(self) -> None:
         super().finalize_options()
         self.parallel = self.parallel or available_cores()

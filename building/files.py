@@ -10,12 +10,12 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
 
-@lru_cache(maxsize=None)
+@cache
 def _digest(path: Path, modified: int, size: int) -> str:
     # Without the numbers of `#line`: a row that only moved in its table keeps its loops, and the line it had in the debugger.
     return blake2b(re.sub(rb"(?m)^#line \d+", b"#line", path.read_bytes()), digest_size=16).hexdigest()

@@ -1,10 +1,11 @@
 """The units of a build: sources that become objects side by side, and a line for each that is done."""
 
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from threading import Event
 
 from building.files import MadeFile
 
@@ -26,23 +27,26 @@ def build_units(units: Sequence[Unit], workers: int, force: bool = False) -> Non
     stale = [unit for unit in units if force or not unit.is_current()]
     if stale:
         print(f"{len(stale)} of {len(units)} files to build, {workers} at a time", flush=True)
-    done = count(1)
+    done, ended = count(1), Event()
 
     def compile_one(unit: Unit) -> None:
-        unit.compiled.update(force)
+        if ended.is_set():
+            return
+        try:
+            unit.compiled.update(force)
+        except BaseException:
+            ended.set()     # the first that cannot be compiled ends the build
+            raise
         print(f"[{next(done)}/{len(stale)}] {unit.source}", flush=True)
 
     jobs: list[Future[None]] = []
     with ThreadPoolExecutor(workers) as pool:
         try:
             for unit in stale:
-                for job in filter(Future.done, jobs):
-                    job.result()        # the first that cannot be compiled ends the build
-                if unit.translated:
+                if unit.translated and not ended.is_set():
                     unit.translated.update(force)
                 jobs.append(pool.submit(compile_one, unit))
-            for job in as_completed(jobs):
+            for job in jobs:
                 job.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+        finally:
+            ended.set()

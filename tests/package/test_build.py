@@ -97,7 +97,7 @@ def test_the_source_archive_is_complete_and_holds_nothing_generated(checkout, tm
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames() if "." in name}
     wanted = {path for suffix in ("py", "pyx", "pxd", "h", "pyi") for path in ROOT.glob(f"cygrad/**/*.{suffix}")}
-    wanted |= {*ROOT.glob("tests/**/*.py"), *ROOT.glob("docs/*.md")}
+    wanted |= {*ROOT.glob("tests/**/*.py"), *ROOT.glob("docs/*.md"), *ROOT.glob("building/*.py")}
     wanted = {str(path.relative_to(ROOT)) for path in wanted if "generated" not in path.parts}
     assert wanted | {"cygrad/py.typed", "setup.py", "pyproject.toml", "README.md"} <= packed
     assert not {name for name in packed if name.endswith((".c", ".so", ".o", ".pyc")) or "/generated" in name}
@@ -110,6 +110,90 @@ def test_the_installed_package_needs_nothing_but_numpy():
         pytest.skip("built in place, not installed")
     assert cygrad.__version__ == version("cygrad")
     assert [re.match(r"[\w-]+", line)[0] for line in requirements if "extra ==" not in line] == ["numpy"]
+
+
+# ----- Building again -----
+@pytest.fixture
+def made_file(monkeypatch, tmp_path):
+    """Return the class of files that are made of others, in an empty folder."""
+    monkeypatch.syspath_prepend(ROOT)
+    monkeypatch.chdir(tmp_path)
+    return importlib.import_module("building.files").MadeFile
+
+
+def copy_of(source):
+    return lambda partial: [Path(shutil.copy(source, partial)) and Path(source)]
+
+
+def test_a_file_is_made_again_when_the_result_would_be_another(made_file):
+    Path("source").write_text("a")
+    made = made_file(Path("folder/copy"), ["cp"], copy_of("source"))
+    assert not made.is_current()
+    made.update()
+    assert made.target.read_text() == "a"
+    assert made.is_current()
+    Path("source").touch()
+    assert made.is_current()
+    for change in (lambda: Path("source").write_text("b"), lambda: Path("source").unlink(), lambda: made.target.write_text("half"),
+                   made.target.unlink, lambda: made.record.write_text("{")):
+        Path("source").write_text("a")
+        made.update()
+        assert made.is_current()
+        change()
+        assert not made.is_current()
+    assert not made_file(made.target, ["cp", "-a"], copy_of("source")).is_current()
+
+
+def test_what_only_moved_in_its_table_is_not_made_again(made_file):
+    Path("source").write_text('#line 3 "table.py"\na\n')
+    made = made_file(Path("copy"), ["cp"], copy_of("source"))
+    made.update()
+    Path("source").write_text('#line 40 "table.py"\na\n')
+    assert made.is_current()
+    Path("source").write_text('#line 40 "table.py"\nb\n')
+    assert not made.is_current()
+
+
+def test_neither_half_a_file_counts_nor_one_whose_source_was_edited_meanwhile(made_file):
+    def interrupted(partial):
+        partial.write_text("half")
+        raise KeyboardInterrupt
+
+    def edited(partial):
+        shutil.copy("source", partial)
+        later = partial.stat().st_mtime + 10
+        os.utime("source", (later, later))
+        return [Path("source")]
+
+    Path("source").write_text("a")
+    made = made_file(Path("copy"), ["cp"], interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        made.update()
+    assert not made.target.exists()
+    made = made_file(Path("copy"), ["cp"], edited)
+    made.update()
+    assert made.target.exists()
+    assert not made.is_current()
+
+
+def test_a_build_goes_on_where_it_stopped(checkout, tmp_path):
+    """A compiler of empty objects that fails after a few; modules come after the loops, so that Cython is not asked."""
+    log = tmp_path / "log"
+    path = compiler(tmp_path, f'''
+        case " $* " in *" -dM "*|*" -shared "*) exec gcc "$@";; esac
+        while [ $# -gt 0 ]; do case "$1" in -o) object=$2;; -MF) listing=$2;; -c) source=$2;; esac; shift; done
+        echo "$source" >> {log}
+        [ $(wc -l < {log}) -gt 5 ] && exit 1
+        : > "$object"; echo "object: $source" > "$listing"''')
+    status, output = setup(checkout, "build_ext", "--parallel", "1", CC=path)
+    assert status == 1
+    first, *lines = re.findall(r".*files to build.*|\[.*", output)
+    total = int(re.fullmatch(r"(\d+) of \1 files to build, 1 at a time", first)[1])
+    assert lines == [f"[{number}/{total}] {source}" for number, source in enumerate(log.read_text().splitlines()[:5], 1)]
+    status, output = setup(checkout, "build_ext", "--parallel", "1", CC=path)
+    assert status == 1
+    assert f"{total - 5} of {total} files to build" in output
+    assert len(set(log.read_text().splitlines())) == len(log.read_text().splitlines()) - 1
 
 
 # ----- Generated loops -----
@@ -130,14 +214,27 @@ def test_what_did_not_change_is_not_written_again(generator):
     written = times()
     generator.generate(("v2", "v3"))
     assert times() == written
-    assert {"elementwise_v2.c", "elementwise_v3.c", "reduction_v2.c", "reduction_v3.c"} < set(written)
+    assert {"elementwise_0_v2.c", "elementwise_7_v3.c", "reduction_v2.c", "reduction_v3.c", "shared_v3.c"} < set(written)
+
+
+def test_a_changed_row_changes_one_unit(generator, monkeypatch):
+    def texts():
+        return {path.name: re.sub("#line.*", "", path.read_text()) for path in generator.OUTPUT.iterdir()}
+
+    generator.generate(("v2",))
+    before = texts()
+    row = generator.OPS.ELEMENTWISE["tanh"]
+    monkeypatch.setattr(row, "y", "2 * tanh(x)")
+    generator.generate(("v2",))
+    changed = [name for name, text in texts().items() if text != before[name]]
+    assert changed == [f"elementwise_{generator.elementwise_unit(row)}_loops.h"]
 
 
 @pytest.mark.parametrize("family", ["elementwise", "reduction"])
 def test_messages_of_the_compiler_name_the_row(generator, family):
     generator.generate(("baseline",))
     rows = (ROOT / "cygrad" / "ops" / f"{family}.py").read_text().splitlines()
-    loops = (generator.OUTPUT / f"{family}_loops.h").read_text()
+    loops = "".join(path.read_text() for path in generator.OUTPUT.glob(f"{family}_*loops.h"))
     numbers = {int(number) for number in re.findall(rf'#line (\d+) "cygrad/ops/{family}\.py"', loops)}
     assert len(numbers) > 5
     assert all(rows[number - 1].startswith(f'{family}("') for number in numbers)

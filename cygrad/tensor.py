@@ -26,7 +26,6 @@ from cygrad._core.graph.tensor import set_tensor_type
 from cygrad._core.levels import levels
 from cygrad._core.memory.formats import MemoryFormat, preserve_format, strided
 from cygrad._core.memory.storage import DType, dtype_by_name
-from cygrad._core.operands import strided as strides
 from cygrad._core.operands.arrays import to_array
 from cygrad.device import CPU, resolve_device
 from cygrad.operators import registry
@@ -42,9 +41,17 @@ class _LateMethod:
         self.name, self.module, self.kind = name, module, kind
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        function = getattr(import_module(self.module), self.name)
-        setattr(Tensor, self.name, function if self.kind is None else self.kind(function))
+        _load(self.module)
         return getattr(owner if instance is None else instance, self.name)
+
+
+def _load(module: str) -> None:
+    """Import a module of operators, and give Tensor all its methods: while Python shuts down nothing can be imported."""
+    family = import_module(module)
+    for name, method in [*vars(Tensor).items()]:
+        if isinstance(method, _LateMethod) and method.module == module:
+            function = getattr(family, name)
+            setattr(Tensor, name, function if method.kind is None else method.kind(function))
 
 
 def _adjoint(name: str, kinds: str, largest: int | None = None) -> property:
@@ -341,9 +348,6 @@ class Tensor(TensorBase):
     set_ = make_operator("set_", memory.set_)
     _scatter_key = make_operator("_scatter_key", indexing._scatter_key)
     _with_zeros_at = make_operator("_with_zeros_at", indexing._with_zeros_at)
-    _gather_view = make_operator("_gather_view", strides._gather_view)
-    _scatter_view = make_operator("_scatter_view", strides._scatter_view)
-    _put_view = make_operator("_put_view", strides._put_view)
     _leave_or_sum = levels._leave_or_sum
     T = property(make_operator("T", views.reverse_dims), doc="The tensor with its dims in reverse order.")
     mT = property(make_operator("mT", views.matrix_transpose), doc="The tensor with its last two dims exchanged.")
@@ -441,7 +445,7 @@ def _prepare_rule(rule: RuleOp) -> None:
     """Load what declares the gradients of an operator, the methods that they name, and those that methods and functions they call name."""
     if not rule.declared:
         places = (module for module, names in registry.RULES.items() if rule.name in names.split())
-        import_module(next(places, "cygrad.operators.structural"))
+        _load(next(places, "cygrad.operators.structural"))
     found = [function for function in rule.functions if function is not None]
     seen: set[str] = set()
     while found:

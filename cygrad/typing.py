@@ -21,3 +21,5 @@ Ints = SupportsIndex | Sequence[SupportsIndex]
 Dims = SupportsIndex | Sequence[SupportsIndex] | None
 Pair = tuple[Tensor, Tensor]
 DTypeLike = DType | type[bool] | type[int] | type[float] | type[np.generic] | np.dtype
+# Sizes and strides of a whole and of a part of it, and the place of the part in the whole.
+Geometry = tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int], int]

@@ -274,7 +274,7 @@ RULE_SAMPLES = {
     ],
     "scatter_view": [(lambda x: x._scatter_view(((4,), (1,), (3, 2), (1, 1), 0)), (3, 2))],
     "gather_view": [(lambda x: x._gather_view(((2, 3), (1, 2), (2,), (3,), 1)), (2, 3))],
-    "as_strided_scatter": [(lambda a, b: a.as_strided_scatter(b, (2, 2), (1, 3)), (2, 4), (2, 2))],
+    "put_view": [(lambda a, b: a.as_strided_scatter(b, (2, 2), (1, 3)), (2, 4), (2, 2))],
     "fill": [(lambda x: (x * 1).fill_(2) + x, (2, 3))],
     "zero": [(lambda x: (x * 1).zero_(), (2,))],
     "index": [

@@ -172,30 +172,6 @@ def batched_flip(level, operator, x, *dims, **keywords):
     return level.leave(operator(x, *(behind(dim, x.ndim - 1) for dim in sizes_of(dims, keywords))) if x.ndim > 1 else x.clone())
 
 
-def batched_fold(level, operator, windows, shape, dim, size, step):
-    if not shape:
-        return windows.sum(-1)
-    return level.leave(operator(level.enter(windows), (level.size, *shape), dim + 1, size, step))
-
-
-def batched_strides(level, operator, x, size, stride, storage_offset=None):
-    """Take each example's part of the memory: examples are as far from each other as they were."""
-    inner = level.enter(x)
-    offset = inner.storage_offset() if storage_offset is None else storage_offset
-    return level.leave(operator(inner, (level.size, *sizes_of((size,), {})), (inner.stride(0), *sizes_of((stride,), {})), offset))
-
-
-def batched_geometry(level, operator, *arguments):
-    """Apply an operator on the geometry of a whole and a part to as many, one behind the other."""
-    *tensors, (sizes, strides, part_sizes, part_strides, offset) = arguments
-    if offset < 0:
-        raise RuntimeError(f"vmap: {operator.__name__}() does not support views that reach before their base")
-    apart = max(sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)),
-                offset + sum((n - 1) * s for n, s in zip(part_sizes, part_strides, strict=True))) + 1
-    geometry = ((level.size, *sizes), (apart, *strides), (level.size, *part_sizes), (apart, *part_strides), offset)
-    return left(level, operator(*entered(level, tuple(tensors)), geometry))
-
-
 # ----- Indices -----
 def is_array(item):
     """Say whether an item of an index looks elements up: not an int, slice, None or Ellipsis."""

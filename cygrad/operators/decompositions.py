@@ -100,11 +100,6 @@ def stacked(tensors, dim=0):
     return first._cat([x.unsqueeze(dim) for x in tensors], dim)
 
 
-def scattered_view(x, src, size, stride, storage_offset=None):
-    offset = 0 if storage_offset is None else storage_offset - x.storage_offset()
-    return x._put_view(src, (tuple(x.shape), tuple(x.stride()), tuple(size), tuple(stride), offset))
-
-
 # ----- Writing -----
 def apart(x, *others):
     """Return a copy of a tensor that differs among examples where one of the others does, so that they may be written into it."""

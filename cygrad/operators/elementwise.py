@@ -16,7 +16,6 @@ from cygrad._core.exchange.replacement import rearrange_in_place
 from cygrad._core.graph.rules import record_by_name
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import index_argument, normalized_dim
-from cygrad._core.operands import strided as _strided
 from cygrad.operators.arguments import check_floating, checked_tensor, delivered, delivered_pair, normalized_dims, numpy_names, pair_type
 from cygrad.operators.declaration import unrecorded
 from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
@@ -115,7 +114,7 @@ def _from_rows() -> None:
 
 _from_rows()
 for _module, _names in ((_views, "reshape flatten squeeze unsqueeze permute transpose t cat clone"),
-                        (_indexing, "narrow select unbind split split_with_sizes chunk"), (_strided, "as_strided as_strided_scatter")):
+                        (_indexing, "narrow select unbind split split_with_sizes chunk")):
     for _name in _names.split():
         functions[_name] = getattr(_module, _name)
 functions["concatenate"] = functions["concat"] = functions["cat"]
@@ -135,7 +134,7 @@ def _rearranging(name: str) -> Callable[..., Any]:
     return named(method, name + "_", f"Do as `{name}` does, in place: the tensor takes on the view's sizes, strides and history.")
 
 
-for _name in ("transpose", "t", "squeeze", "unsqueeze", "as_strided"):
+for _name in ("transpose", "t", "squeeze", "unsqueeze"):
     in_place_methods[_name + "_"] = _rearranging(_name)
 in_place_methods["swapdims_"] = in_place_methods["transpose_"]
 

@@ -9,6 +9,8 @@ FUNCTIONS: dict[str, str] = {
         "matmul mm bmm mv dot outer ger inner vdot cross trace addmm baddbmm addmv addr addbmm kron tensordot einsum",
     "cygrad.operators.rearranging":
         "tile repeat_interleave flip fliplr flipud roll",
+    "cygrad.operators.windows":
+        "as_strided as_strided_scatter",
 }
 
 METHODS: dict[str, str] = {
@@ -22,7 +24,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.rearranging":
         "repeat tile repeat_interleave flip fliplr flipud roll",
     "cygrad.operators.windows":
-        "unfold _fold",
+        "unfold _fold as_strided as_strided_ as_strided_scatter _gather_view _scatter_view _put_view",
 }
 
 PROPERTIES: dict[str, str] = {
@@ -38,5 +40,5 @@ RULES: dict[str, str] = {
     "cygrad.operators.rearranging":
         "repeat flip roll",
     "cygrad.operators.windows":
-        "unfold fold",
+        "unfold fold as_strided gather_view scatter_view put_view",
 }

@@ -34,17 +34,12 @@ rule("scatter_key", dx=lambda g, key: g[key])
 for _view in ("split", "split_with_sizes"):
     rule(_view, dx=lambda gs, shapes, dim: joined(gs, shapes, dim))
 rule("unbind", dx=lambda gs, shape, dim: joined([None if g is None else g.unsqueeze(dim) for g in gs], [shape] * len(gs), dim))
-rule("as_strided", dx=lambda g, geometry: g._scatter_view(geometry))
-rule("scatter_view", dx=lambda g, geometry: g._gather_view(geometry))
-rule("gather_view", dx=lambda g, geometry: g._scatter_view(geometry))
 
 # ----- In-place changes: the gradient of what was there before, then of what was written -----
 for _constant in ("fill", "zero"):
     rule(_constant, dx=lambda g: g.new_zeros(g.shape))
 rule("copy", dx=lambda g: g.new_zeros(g.shape), dsrc=lambda g, shape, dtype: g.sum_to_size(shape).to(dtype),
      node="CopyBackwards")
-rule("as_strided_scatter", dx=lambda g, geometry: g._put_view(g.new_zeros(geometry[2]), geometry),
-     dsrc=lambda g, geometry: g._gather_view(geometry))
 
 # ----- Copies -----
 rule("clone", dx=lambda g: g)

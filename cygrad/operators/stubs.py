@@ -18,7 +18,7 @@ FUNCTIONS, METHODS = PACKAGE / "__init__.pyi", PACKAGE / "_core" / "entry" / "op
 GENERATED = "# ----- From the tables"            # the line below which everything is written here
 SHARED = "# ----- Functions that are methods too"
 # Modules of the core whose public functions are methods too.
-COMPILED = ("compute/indexing", "operands/strided", "compute/views")
+COMPILED = ("compute/indexing", "compute/views")
 NO_METHODS = {"cat"}                            # of those
 KEYWORDS = {"dtype": "_DTypeLike | None", "axis": "_Dims", "keepdims": "_bool | None"}
 WIDTH = 120

@@ -18,14 +18,12 @@ from .batches import (
     along_index,
     batched_expand,
     batched_gather,
-    batched_geometry,
     batched_item,
     batched_mask_select,
     batched_new,
     batched_permute,
     batched_reshape,
     batched_set_item,
-    batched_strides,
     dynamic_shape,
     in_any_order,
     is_tensor,
@@ -53,7 +51,6 @@ from .decompositions import (
     put_parts,
     ranks_among,
     scatter_parts,
-    scattered_view,
     select_parts,
     set_all,
     slices_reduced,
@@ -79,7 +76,7 @@ COMPOSITES = frozenset(
     "diff count_nonzero nanmean aminmax var_mean std_mean msort take_along_dim _cumprod_gradient_at_zeros positive "
     "block_diag unsafe_split unsafe_split_with_sizes unsafe_chunk real conj resolve_conj "
     "broadcast_shapes uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli "
-    "squeeze_ unsqueeze_ transpose_ swapaxes_ t_ as_strided_".split())
+    "squeeze_ unsqueeze_ transpose_ swapaxes_ t_".split())
 
 
 def transform(names: str, *, forward: Callable | str | None = None, batch: Callable | None = None, parts: Callable | None = None) -> None:
@@ -91,12 +88,6 @@ def transform(names: str, *, forward: Callable | str | None = None, batch: Calla
 def fill_linear(tangent_of, operator, result, x, dim, index, value):
     """Put zeros where a number was written."""
     return operator(tangent_of(x), dim, index, 0)
-
-
-def strided(tangent_of, operator, result, x, size, stride, storage_offset=None):
-    """Take from a tangent, which has a geometry of its own, what lies where the part is in the memory of `x`."""
-    t, offset = tangent_of(x), 0 if storage_offset is None else storage_offset - x.storage_offset()
-    return None if t is None else t._gather_view((tuple(x.shape), tuple(x.stride()), tuple(size), tuple(stride), offset))
 
 
 def median_forward(tangent_of, operator, result, x, *arguments, **keywords):
@@ -124,9 +115,6 @@ transform("reshape view", forward=linear, batch=batched_reshape)
 transform("expand", forward=linear, batch=batched_expand)
 transform("permute", forward=linear, batch=batched_permute)
 transform("unsqueeze", forward=linear, batch=shifted("dim", extra=1))
-transform("as_strided", forward=strided, batch=batched_strides)
-transform("_gather_view _scatter_view", forward=linear, batch=batched_geometry)
-transform("_put_view", forward=joining, batch=batched_geometry)
 transform("cat", forward=joining, batch=joined_batches)
 transform("__getitem__", forward=first_linear, batch=batched_item)
 transform("__setitem__", forward="written", batch=batched_set_item)
@@ -147,7 +135,6 @@ for _name, _parts in {
     "chunk": chunked,
     "stack": stacked,
     "sum_to_size": sum_to_size_parts,
-    "as_strided_scatter": scattered_view,
     "_with_zeros_at": lambda x, key: with_value_at(x, key, 0),
     "copy_": set_all,
     "fill_": filled_with,

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cygrad import creation
 from cygrad._core.compute import windows
-from cygrad.operators.batches import batched_fold, shifted
-from cygrad.operators.declaration import operator, recorded, unrecorded
-from cygrad.operators.tangents import linear
+from cygrad._core.operands import strided
+from cygrad.operators.arguments import checked_tensor, integers
+from cygrad.operators.batches import entered, left, shifted, sizes_of
+from cygrad.operators.declaration import operator, rearranging, recorded, unrecorded
+from cygrad.operators.tangents import joining, linear
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cygrad.tensor import Tensor
+    from cygrad.typing import Geometry
 
 
+# ----- Windows -----
 @operator(windows.unfold, dinput=lambda g, shape, dim, size, step: g._fold(shape, dim, size, step), tangent=linear,
           batch=shifted("dimension"), function=False)
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
@@ -26,7 +32,13 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """
 
 
-@operator(dwindows=lambda g, dim, size, step: g.unfold(dim, size, step), tangent=linear, batch=batched_fold)
+def _fold_examples(level: Any, operator: Any, windows: Tensor, shape: tuple[int, ...], dim: int, size: int, step: int) -> Tensor:
+    if not shape:
+        return windows.sum(-1)
+    return level.leave(operator(level.enter(windows), (level.size, *shape), dim + 1, size, step))
+
+
+@operator(dwindows=lambda g, dim, size, step: g.unfold(dim, size, step), tangent=linear, batch=_fold_examples)
 def _fold(windows: Tensor, shape: tuple[int, ...], dim: int, size: int, step: int) -> Tensor:
     """Return the sum of windows where they lie in a tensor of a shape: the transpose of `unfold`."""
     def compute() -> Tensor:
@@ -39,3 +51,82 @@ def _fold(windows: Tensor, shape: tuple[int, ...], dim: int, size: int, step: in
         return result
 
     return recorded(_fold, (windows,), unrecorded(compute), dim=dim, size=size, step=step)
+
+
+# ----- Strides -----
+def _geometry(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Geometry:
+    """Return how a tensor lies in its memory, and a part of that memory from the tensor's first element on."""
+    offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
+    return tuple(input.shape), tuple(input.stride()), integers(size), integers(stride), offset
+
+
+def _part_of_tangent(tangent_of: Any, operator: Any, result: Tensor, x: Tensor, size: Sequence[int], stride: Sequence[int],
+                     storage_offset: int | None = None) -> Tensor | None:
+    """Take from a tangent, which has a geometry of its own, what lies where the part is in the memory of `x`."""
+    t = tangent_of(x)
+    return None if t is None else t._gather_view(_geometry(x, size, stride, storage_offset))
+
+
+def _parts_of_examples(level: Any, operator: Any, x: Tensor, size: Sequence[int], stride: Sequence[int],
+                       storage_offset: int | None = None) -> Tensor:
+    """Take each example's part of the memory: examples are as far from each other as they were."""
+    inner = level.enter(x)
+    offset = inner.storage_offset() if storage_offset is None else storage_offset
+    return level.leave(operator(inner, (level.size, *sizes_of((size,), {})), (inner.stride(0), *sizes_of((stride,), {})), offset))
+
+
+@operator(strided.as_strided, dinput=lambda g, geometry: g._scatter_view(geometry), tangent=_part_of_tangent, batch=_parts_of_examples,
+          in_place=rearranging)
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """View of the tensor's memory with given sizes and strides, in elements.
+
+    `storage_offset` (default: the tensor's own) is the place of the first element in the memory.
+
+    >>> import cygrad
+    >>> cygrad.arange(4).as_strided((3, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
+    """
+
+
+@operator
+def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int],
+                       storage_offset: int | None = None) -> Tensor:
+    """Copy of `input` with `src` written into the part that `as_strided` with the same arguments views.
+
+    >>> import cygrad
+    >>> cygrad.zeros(4).as_strided_scatter(cygrad.ones(2), (2,), (2,))
+    tensor([1., 0., 1., 0.])
+    """
+    checked_tensor("as_strided_scatter", input)
+    checked_tensor("as_strided_scatter", src, "src", 2)
+    part = input.detach().as_strided(size, stride, storage_offset)      # which checks them
+    return input._put_view(src, _geometry(input, part.shape, part.stride(), part.storage_offset()))
+
+
+def _geometry_of_examples(level: Any, operator: Any, *arguments: Any) -> Tensor:
+    """Apply an operator on the geometry of a whole and a part to as many, one behind the other."""
+    *tensors, (sizes, strides, part_sizes, part_strides, offset) = arguments
+    if offset < 0:
+        raise RuntimeError(f"vmap: {operator.__name__}() does not support views that reach before their base")
+    apart = max(sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)),
+                offset + sum((n - 1) * s for n, s in zip(part_sizes, part_strides, strict=True))) + 1
+    geometry = ((level.size, *sizes), (apart, *strides), (level.size, *part_sizes), (apart, *part_strides), offset)
+    return left(level, operator(*entered(level, tuple(tensors)), geometry))
+
+
+@operator(strided._gather_view, dinput=lambda g, geometry: g._scatter_view(geometry), tangent=linear, batch=_geometry_of_examples)
+def _gather_view(input: Tensor, geometry: Geometry) -> Tensor:
+    """Return the part of a tensor that a geometry describes; zero where that is no part of it."""
+
+
+@operator(strided._scatter_view, dinput=lambda g, geometry: g._gather_view(geometry), tangent=linear, batch=_geometry_of_examples)
+def _scatter_view(input: Tensor, geometry: Geometry) -> Tensor:
+    """Return zeros in the shape of a geometry's whole with `input` added at its part: the transpose of gathering."""
+
+
+@operator(strided._put_view, dinput=lambda g, geometry: g._put_view(g.new_zeros(geometry[2]), geometry),
+          dsrc=lambda g, geometry: g._gather_view(geometry), node="AsStridedScatterBackward0", tangent=joining, batch=_geometry_of_examples)
+def _put_view(input: Tensor, src: Tensor, geometry: Geometry) -> Tensor:
+    """Return a copy with the part that a geometry describes replaced by `src`."""

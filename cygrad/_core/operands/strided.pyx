@@ -83,16 +83,7 @@ cdef object places(object sizes, object strides, object offset):
 
 # ----- Operators -----
 def as_strided(TensorImpl input not None, size, stride, storage_offset=None):
-    """Return a view of the tensor's memory with given sizes and strides, in elements.
-
-    `storage_offset` (default: the tensor's own) is the place of the first element in the memory.
-
-    >>> import cygrad
-    >>> cygrad.arange(4).as_strided((3, 2), (1, 1))
-    tensor([[0, 1],
-            [1, 2],
-            [2, 3]])
-    """
+    """Return a view of the tensor's memory with given sizes and strides, in elements."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
     cdef int ndim = parse_sizes(size, sizes), steps = parse_sizes(stride, strides, "stride"), d
@@ -200,19 +191,6 @@ def _scatter_view(TensorImpl input not None, tuple geometry):
     return result
 
 
-def as_strided_scatter(TensorImpl input not None, src, size, stride, storage_offset=None):
-    """Return a copy with `src` written into the part that `as_strided` with the same arguments views.
-
-    >>> import cygrad
-    >>> cygrad.zeros(4).as_strided_scatter(cygrad.ones(2), (2,), (2,))
-    tensor([1., 0., 1., 0.])
-    """
-    cdef TensorImpl view = as_strided((<object>input).detach(), size, stride, storage_offset)
-    return _put_view(input, src, (sizes_tuple(input.ndim, input.sizes), sizes_tuple(input.ndim, input.strides),
-                                  sizes_tuple(view.ndim, view.sizes), sizes_tuple(view.ndim, view.strides),
-                                  offset_of(view) - offset_of(input)))
-
-
 def _put_view(TensorImpl input not None, TensorImpl src not None, tuple geometry):
     """Return a copy with the part that a geometry describes replaced by `src`."""
     cdef TensorImpl result
@@ -225,5 +203,5 @@ def _put_view(TensorImpl input not None, TensorImpl src not None, tuple geometry
     result = laid_out(input, geometry)
     copy_into(part_of(result, geometry), src)
     if wanted(input, src):
-        record(rule_op("as_strided_scatter"), input, src, result, (geometry,))
+        record(rule_op("put_view"), input, src, result, (geometry,))
     return result

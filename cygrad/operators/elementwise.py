@@ -16,7 +16,7 @@ from cygrad._core.exchange.replacement import rearrange_in_place
 from cygrad._core.graph.rules import record_by_name
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import index_argument, normalized_dim
-from cygrad.operators.arguments import check_floating, checked_tensor, delivered, delivered_pair, normalized_dims, numpy_names, pair_type
+from cygrad.operators.arguments import check_floating, checked_tensor, delivered, delivered_pair, normalized_dims, pair_type
 from cygrad.operators.declaration import unrecorded
 from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
 
@@ -361,7 +361,6 @@ max_result, min_result = pair_type("max"), pair_type("min")
 
 
 def _extremum(name: str, elementwise_name: str, result_type: Any) -> Callable[..., Any]:
-    @numpy_names
     def function(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
         checked_tensor(name, input)
         other = dim if isinstance(dim, TensorImpl) else other
@@ -392,7 +391,6 @@ functions["min"] = _extremum("min", "minimum", min_result)
 
 
 def _place_of(name: str, fold: str) -> Callable[..., Any]:
-    @numpy_names
     def function(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
         checked_tensor(name, input)
         if dim is None:
@@ -412,7 +410,6 @@ functions["argmin"] = _place_of("argmin", "amin")
 
 # ----- Joining -----
 @_public
-@numpy_names
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     """Join tensors of one shape along a new dim.
 

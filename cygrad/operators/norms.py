@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from cygrad.operators.arguments import checked_tensor, delivered, normalized_dims, numpy_names
+from cygrad.operators.arguments import checked_tensor, delivered, normalized_dims
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
 from cygrad.ops.gradients import keep_dims, shared_among
@@ -32,7 +32,6 @@ def _norm_gradient(g: Tensor, input: Tensor, y: Tensor, dim: tuple[int, ...], p:
 
 
 @operator(dinput=_norm_gradient, node="LinalgVectorNormBackward0", batch=shifted("dim"))
-@numpy_names
 def norm(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim: bool = False, out: Tensor | None = None,
          dtype: DTypeLike | None = None) -> Tensor:
     """Norm of the elements as a vector, over all dims or those in `dim`: (sum of |x|^p)^(1/p), "fro" being 2.

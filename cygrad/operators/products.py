@@ -15,7 +15,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array
 from cygrad._core.operands.operands import common_dtype
-from cygrad.operators.arguments import checked_tensor, delivered, numpy_names
+from cygrad.operators.arguments import checked_tensor, delivered
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
 from cygrad.operators.tangents import bilinear
@@ -163,7 +163,6 @@ def _batched_cross(level: Any, operator: Any, input: Tensor, other: Tensor, dim:
 
 @operator(dinput=lambda g, other, dim: other.cross(g, dim), dother=lambda g, input, dim: g.cross(input, dim), node="LinalgCrossBackward0",
           tangent=bilinear, batch=_batched_cross)
-@numpy_names
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """Cross products of the vectors along `dim` (default: the first of size 3).
 

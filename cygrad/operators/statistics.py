@@ -17,7 +17,7 @@ from cygrad._core.levels.levels import special_tensors
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import get_default_dtype
 from cygrad._core.operands.arrays import from_array, to_array
-from cygrad.operators.arguments import check_floating, checked_tensor, delivered, delivered_pair, normalized_dims, numpy_names, pair_type
+from cygrad.operators.arguments import check_floating, checked_tensor, delivered, delivered_pair, normalized_dims, pair_type
 from cygrad.operators.declaration import overwriting, unrecorded
 from cygrad.operators.elementwise import functions, named, publish
 from cygrad.ops.gradients import times
@@ -58,7 +58,6 @@ def _degrees(input: Any, dims: tuple[int, ...], correction: float) -> float:
 
 
 def _variance_function(name: str, root: str) -> Callable[..., Any]:
-    @numpy_names
     def function(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None,
                  out: Any = None, ddof: float | None = None) -> Any:
         if isinstance(dim, bool):
@@ -77,7 +76,6 @@ std = _variance_function("std", "Standard deviation")
 def _with_mean(spread: str, sentence: str) -> Callable[..., Any]:
     name = spread + "_mean"
 
-    @numpy_names
     def function(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
                  correction: float | None = None) -> Any:
         if not checked_tensor(name, input).is_floating_point():
@@ -103,7 +101,6 @@ var_mean = _with_mean("var", "Variance")
 std_mean = _with_mean("std", "Standard deviation")
 
 
-@numpy_names
 def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
     """log(sum(exp(x))) over dims, without overflow.
 
@@ -129,7 +126,6 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -
 
 
 def _softmax_function(name: str, sentence: str, finish: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    @numpy_names
     def function(input: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
         checked_tensor(name, input)
         if not hasattr(dim, "__index__"):
@@ -170,7 +166,6 @@ def _cumsum(input: Any, dim: int, reverse: bool) -> Any:
     return record_by_name("cumsum", (input,), _reduction.cumulate("sum", input, dim, reverse), (dim, reverse))
 
 
-@numpy_names
 def cumsum(input: Any, dim: int, *, dtype: Any = None, out: Any = None) -> Any:
     """Running sum along `dim`; integers become int64.
 
@@ -198,7 +193,6 @@ def _cumprod(input: Any, dim: int) -> Any:
     return record_by_name("cumprod", (input,), unrecorded(compute), (dim,))
 
 
-@numpy_names
 def cumprod(input: Any, dim: int, *, dtype: Any = None, out: Any = None) -> Any:
     """Running product along `dim`; integers become int64. The gradient is right also where elements are zero.
 
@@ -234,7 +228,6 @@ def _cumprod_gradient_at_zeros(x: Any, g: Any, y: Any, dim: int) -> Any:
 def _running_extremum(name: str, fold: np.ufunc, adjective: str) -> Callable[..., Any]:
     pair = pair_type(name)
 
-    @numpy_names
     def function(input: Any, dim: int, *, out: Any = None) -> Any:
         d = normalized_dim(dim, checked_tensor(name, input).ndim)
         array = np.atleast_1d(to_array(input))
@@ -255,7 +248,6 @@ cummax = _running_extremum("cummax", np.maximum, "Largest")
 cummin = _running_extremum("cummin", np.minimum, "Smallest")
 
 
-@numpy_names
 def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
     """log(cumsum(exp(x))) along `dim`, without overflow.
 
@@ -271,7 +263,6 @@ def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
 
 
 # ----- Differences, counts and means -----
-@numpy_names
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
     """Difference of each element and the one before it along `dim`, `n` times; `prepend` and `append` are joined to the ends first.
 
@@ -296,7 +287,6 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     return delivered(result.clone() if n == 0 else result, out)
 
 
-@numpy_names
 def count_nonzero(input: Any, dim: Any = None) -> Any:
     """Number of elements that are not 0, over all dims or those in `dim`.
 
@@ -317,7 +307,6 @@ class MinimumAndMaximum(NamedTuple):
         return f"cygrad.return_types.aminmax(\nmin={self.min!r},\nmax={self.max!r})"
 
 
-@numpy_names
 def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
     """Smallest and largest element of all, or along `dim`: (min, max). Equal ones share the gradient.
 
@@ -332,7 +321,6 @@ def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: A
     return delivered_pair(MinimumAndMaximum, input.amin(dim, keepdim), input.amax(dim, keepdim), out)
 
 
-@numpy_names
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """Mean of the elements that are not NaN; NaN where there are none.
 

@@ -5,6 +5,7 @@ stands above the line that says "From the tables" is written by hand; a name tha
 """
 
 import ast
+import copy
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ SHARED = "# ----- Functions that are methods too"
 COMPILED = ("compute/indexing", "compute/views")
 NO_METHODS = {"cat"}                            # of those
 KEYWORDS = {"dtype": "_DTypeLike | None", "axis": "_Dims", "keepdims": "_bool | None"}
+NUMPY_WORDS = {"dim": "axis", "keepdim": "keepdims"}        # which all operators take
 WIDTH = 120
 SHADOWED = {"bool", "float", "int"}             # names of Python's that the package and Tensor use for dtypes and conversions
 
@@ -98,34 +100,62 @@ class _Unshadowed(ast.NodeTransformer):
         return ast.Name(f"_{node.id}") if node.id in SHADOWED else node
 
 
+def _in_words_of_numpy(node: ast.FunctionDef) -> Iterator[ast.FunctionDef]:
+    """Yield the signatures of an operator that takes NumPy's names of parameters, too."""
+    arguments = node.args
+    required = {argument.arg for argument in arguments.args[:len(arguments.args) - len(arguments.defaults)]}
+    required |= {argument.arg for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None}
+    by_name = copy.deepcopy(node)
+    defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + arguments.defaults
+    for argument, default in (*zip(arguments.args, defaults, strict=True),
+                              *zip(list(arguments.kwonlyargs), list(arguments.kw_defaults), strict=True)):
+        if argument.arg in NUMPY_WORDS and default is not None:
+            arguments.kwonlyargs.append(ast.arg(NUMPY_WORDS[argument.arg], argument.annotation))
+            arguments.kw_defaults.append(default)
+    if not required & NUMPY_WORDS.keys():
+        yield node
+        return
+    place = next((k for k, argument in enumerate(by_name.args.args) if argument.arg in NUMPY_WORDS), len(by_name.args.args))
+    by_name.args.kwonlyargs[:0] = by_name.args.args[place:]
+    by_name.args.kw_defaults[:0] = defaults[place:]
+    del by_name.args.args[place:]
+    by_name.args.defaults = [default for default in defaults[:place] if default is not None]
+    for argument in by_name.args.kwonlyargs:
+        argument.arg = NUMPY_WORDS.get(argument.arg, argument.arg)
+    for signature in (node, by_name):
+        signature.decorator_list = [ast.Name("overload")]
+        yield signature
+
+
+def _without_first(arguments: ast.arguments) -> None:
+    """Turn the parameters of a function into those of the method."""
+    if arguments.args:
+        arguments.args[0] = ast.arg("self")
+        if len(arguments.defaults) == len(arguments.args):
+            del arguments.defaults[0]
+
+
 def declared_operators(methods: bool) -> Iterator[str]:
     """Yield the signatures of declared operators, as functions, or as methods and properties."""
     for entry in catalogue.entries():
         for signature in entry.signatures if (entry.method or entry.property if methods else entry.function) else ():
             node = ast.parse(ast.unparse(signature)).body[0]
             assert isinstance(node, ast.FunctionDef)
-            renamed = any(ast.unparse(decorator) == "numpy_names" for decorator in node.decorator_list)
             node.decorator_list = [ast.Name("overload")] if len(entry.signatures) > 1 else [ast.Name("property")] * entry.property
             node.name, arguments = entry.name, node.args
-            if renamed:
-                for name, kind in (("axis", "Dims"), ("keepdims", "bool | None")):
-                    if {"axis": "dim", "keepdims": "keepdim"}[name] in {argument.arg for argument in arguments.args}:
-                        arguments.kwonlyargs.append(ast.arg(name, ast.parse(kind, mode="eval").body))
-                        arguments.kw_defaults.append(ast.Constant(None))
             if entry.in_place:
                 kept = [place for place, argument in enumerate(arguments.kwonlyargs) if argument.arg != "out"]
                 arguments.kwonlyargs = [arguments.kwonlyargs[place] for place in kept]
                 arguments.kw_defaults = [arguments.kw_defaults[place] for place in kept]
-            if methods and arguments.args:
-                arguments.args[0] = ast.arg("self")
-                if len(arguments.defaults) == len(arguments.args):
-                    del arguments.defaults[0]
+            if methods:
+                _without_first(arguments)
             for argument in ast.walk(node):
                 if isinstance(argument, ast.arg) and argument.annotation:
                     argument.annotation = _Unshadowed().visit(argument.annotation)
             node.returns = node.returns and _Unshadowed().visit(node.returns)
             node.body = [ast.Expr(ast.Constant(...))]
-            yield ast.unparse(ast.fix_missing_locations(node))
+            for written in _in_words_of_numpy(node):
+                yield ast.unparse(ast.fix_missing_locations(written))
 
 
 def by_hand(path: Path) -> str:

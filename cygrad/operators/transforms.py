@@ -100,7 +100,7 @@ def median_forward(tangent_of, operator, result, x, *arguments, **keywords):
 def product_forward(tangent_of, operator, result, x, *arguments, **keywords):
     """Sum the tangents times the other elements; a tangent 0 is 0 also beside an overflow."""
     t, given = tangent_of(x), named_arguments(operator, (x, *arguments), keywords).arguments
-    dim = given["axis"] if given.get("axis") is not None else given.get("dim")
+    dim = given["dim"]
     dims = dim or None if dim is None or isinstance(dim, tuple | list) else (dim,)
     x = x.to(result.dtype)
     return None if t is None else times(t.to(x.dtype), product_of_others(x, dims)).sum(*arguments, **keywords)

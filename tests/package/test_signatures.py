@@ -1,5 +1,6 @@
 """Keywords: every parameter that torch names is taken by that name, and what the stubs declare is what functions take."""
 
+import inspect
 import re
 
 import pytest
@@ -53,6 +54,9 @@ CALLS = [
     (lambda: cg.baddbmm(X[None], batch1=X[None], batch2=X.T[None] @ X[None]), (X + X @ (X.T @ X))[None]),
     (lambda: X.to(other=cg.ones(1).double()), X.double()),
     (lambda: X.int(memory_format=cg.preserve_format), X.int()),
+    (lambda: X.select(axis=1, index=2), X[:, 2]),
+    (lambda: X.gather(axis=0, index=cg.tensor([[1]])), X[1:, :1]),
+    (lambda: cg.vmap(lambda row: row.unsqueeze(axis=0))(X), X.unsqueeze(1)),
     (lambda: X.diff(n=0, prepend=X, append=X), X),
     (lambda: cg.gather(X, 0, cg.zeros(0, 3, dtype=cg.uint8)), cg.zeros(0, 3)),
     (lambda: cg.tensor(1.0).put(cg.tensor([0]), cg.tensor([2.0]), accumulate=True), cg.tensor(3.0)),
@@ -65,6 +69,25 @@ CALLS = [
 def test_calls(call, expected):
     result = call()
     assert result.dtype == expected.dtype and cg.equal(result, expected)
+
+
+# ----- NumPy's names -----
+OPERATORS = {operator for place in (cg, cg.Tensor) for name in dir(place) if type(operator := getattr(place, name)).__name__ == "Operator"}
+
+
+@pytest.mark.parametrize("ours, theirs", [("dim", "axis"), ("keepdim", "keepdims")])
+def test_operators_take_the_names_of_numpy(ours, theirs):
+    operators = [operator for operator in OPERATORS if ours in inspect.signature(operator).parameters]
+    assert len(operators) > 10
+    for operator in operators:
+        with pytest.raises(TypeError, match=f"got both '{ours}' and '{theirs}'"):
+            operator(X, **{ours: 0, theirs: 0})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'axis'"):
+        X.flip(axis=0)
+
+
+def test_a_name_of_numpy_that_was_put_together_is_one():
+    assert cg.equal(X.sum(**{"".join(["ax", "is"]): 0}), X.sum(0))
 
 
 REFUSED = [

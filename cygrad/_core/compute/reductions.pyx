@@ -159,11 +159,8 @@ cdef TensorImpl tensor_argument(str name, object value):
 def make_reduction(ReductionOp op not None):
     """Return the function, which is the method too, of a reduction."""
 
-    def function(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
-        if axis is not None and dim is not None or keepdims is not None and keepdim:
-            raise TypeError(f"{op.name}() got both 'dim' and 'axis', or both 'keepdim' and 'keepdims': they mean the same")
-        return reduce_tensor(op, tensor_argument(op.name, input), axis if dim is None else dim,
-                             keepdim if keepdims is None else keepdims, dtype, out)
+    def function(input, dim=None, keepdim=False, *, dtype=None, out=None):
+        return reduce_tensor(op, tensor_argument(op.name, input), dim, keepdim, dtype, out)
 
     return function
 

@@ -389,7 +389,7 @@ def convert(TensorImpl input not None, dtype, copy=False):
     return result
 
 
-def cat(tensors, dim=0, *, out=None, axis=None):
+def cat(tensors, dim=0, *, out=None):
     """Return tensors joined along a dim; all other sizes must be equal.
 
     >>> import cygrad
@@ -403,7 +403,7 @@ def cat(tensors, dim=0, *, out=None, axis=None):
     cdef tuple parts = tuple(tensors)
     cdef TensorImpl part, first, result, place
     cdef intptr_t shape[MAX_DIMS]
-    cdef intptr_t start = 0, joined = integer(dim if axis is None else axis, "dim")
+    cdef intptr_t start = 0, joined = integer(dim, "dim")
     cdef list sizes = []
     cdef int d, along, dtype
     if not parts:

@@ -23,6 +23,8 @@ static PyObject *(*cg_call_special)(PyObject *op, PyObject *arguments, PyObject 
 static Py_ssize_t (*cg_begin_event)(PyObject *name, PyObject **arguments, Py_ssize_t count);
 static int (*cg_end_event)(Py_ssize_t event);
 static PyObject *(*cg_explain)(PyObject *name, PyObject *error, PyObject *arguments, PyObject *keywords);
+static PyObject *(*cg_renamed)(PyObject *described, Py_ssize_t positional, PyObject *names);
+static PyObject *cg_axis, *cg_keepdims;
 
 /* The arguments of a call as a tuple and a dict; 0 if that worked, and both are the caller's to release in any case. */
 static int cg_operator_arguments(PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyObject **positional,
@@ -82,7 +84,7 @@ static PyObject *cg_operator_ended(Py_ssize_t event, PyObject *result) {
     return result;
 }
 
-static PyObject *cg_operator_vectorcall(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names) {
+static PyObject *cg_operator_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names) {
     cg_operator *op = (cg_operator *)self;
     if (__builtin_expect(*cg_special_active, 0)) {
         Py_ssize_t count = PyVectorcall_NARGS(flags), event = cg_begin_event(op->name, (PyObject **)arguments, count);
@@ -93,6 +95,24 @@ static PyObject *cg_operator_vectorcall(PyObject *self, PyObject *const *argumen
     }
     PyObject *result = PyObject_Vectorcall(op->function, arguments, flags, names);
     return __builtin_expect(result != NULL, 1) ? result : cg_operator_failed(self, arguments, PyVectorcall_NARGS(flags), names);
+}
+
+/* Whether a name of a keyword is NumPy's. */
+static inline int cg_is_numpy_name(PyObject *name) {
+    return name == cg_axis || name == cg_keepdims
+           || (!PyUnicode_CHECK_INTERNED(name) && (PyUnicode_Compare(name, cg_axis) == 0 || PyUnicode_Compare(name, cg_keepdims) == 0));
+}
+
+/* Calls the operator, by the names of its own parameters. */
+static PyObject *cg_operator_vectorcall(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names) {
+    for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++)
+        if (__builtin_expect(cg_is_numpy_name(PyTuple_GET_ITEM(names, k)), 0)) {
+            PyObject *ours = cg_renamed(((cg_operator *)self)->described, PyVectorcall_NARGS(flags), names);
+            PyObject *result = ours ? cg_operator_call(self, arguments, flags, ours) : NULL;
+            Py_XDECREF(ours);
+            return result;
+        }
+    return cg_operator_call(self, arguments, flags, names);
 }
 
 static PyObject *cg_operator_bind(PyObject *self, PyObject *instance, PyObject *owner) {
@@ -168,14 +188,18 @@ static PyTypeObject cg_operator_type = {
 static inline int cg_prepare_operators(const int *special_active, int (*any_special)(PyObject **, Py_ssize_t),
                                        PyObject *(*call_special)(PyObject *, PyObject *, PyObject *),
                                        Py_ssize_t (*begin_event)(PyObject *, PyObject **, Py_ssize_t), int (*end_event)(Py_ssize_t),
-                                       PyObject *(*explain)(PyObject *, PyObject *, PyObject *, PyObject *)) {
+                                       PyObject *(*explain)(PyObject *, PyObject *, PyObject *, PyObject *),
+                                       PyObject *(*renamed)(PyObject *, Py_ssize_t, PyObject *)) {
     cg_special_active = special_active;
     cg_any_special = any_special;
     cg_call_special = call_special;
     cg_begin_event = begin_event;
     cg_end_event = end_event;
     cg_explain = explain;
-    return PyType_Ready(&cg_operator_type);
+    cg_renamed = renamed;
+    cg_axis = PyUnicode_InternFromString("axis");
+    cg_keepdims = PyUnicode_InternFromString("keepdims");
+    return cg_axis && cg_keepdims ? PyType_Ready(&cg_operator_type) : -1;
 }
 
 static inline PyObject *cg_new_operator(PyObject *function, PyObject *described, PyObject *name, PyObject *declaration) {

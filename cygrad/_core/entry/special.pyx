@@ -19,6 +19,7 @@ from cygrad._core.operands.operands cimport Value, number_of
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_itemsize, cg_kind
 
 from importlib import import_module
+from inspect import unwrap
 from typing import NamedTuple
 
 from cygrad._core.levels.levels import tangent_of
@@ -28,7 +29,8 @@ cdef extern from "entry/operator_object.h":
                              object (*call_special)(object, object, object),
                              Py_ssize_t (*begin)(object, PyObject**, Py_ssize_t) except -1,
                              int (*end)(Py_ssize_t) except -1,
-                             object (*explain)(object, object, object, object)) except -1
+                             object (*explain)(object, object, object, object),
+                             object (*renamed)(object, Py_ssize_t, object)) except -1
     object cg_new_operator(object function, object described, object name, object declaration)
     object cg_declaration_of "cg_declaration_of_operator"(object op)
     object cg_function_of "cg_function_of_operator"(object op)
@@ -239,9 +241,6 @@ cdef object call_special(object op, object arguments, object keywords):
             level = batch_of(tensor).level
     if keywords.pop("out", None) is not None:
         raise out_error(name, level)
-    for theirs, ours in (("axis", "dim"), ("keepdims", "keepdim")):
-        if ours not in keywords and keywords.get(theirs) is not None:
-            keywords[ours] = keywords.pop(theirs)
     global table
     transform = cg_declaration_of(op)
     if transform is None:
@@ -366,7 +365,8 @@ class Declaration(NamedTuple):
     ``forward``: the tangent of the result from (tangent_of, operator, result, *arguments); a name: that of `forward_rules`;
     ``batch``: the result from (level, operator, *arguments), computed over all examples, which `level.enter` puts along dim 0;
     ``parts``: the operator composed of others, which stands for it where an argument is special; NotImplemented where it does not
-    apply. What these functions call are operators, so that they nest. One that has none of them is composed of others: it passes special tensors on.
+    apply. What these functions call are operators, so that they nest. One that has none of them is composed of others: it passes
+    special tensors on.
     """
 
     rule: object
@@ -405,4 +405,22 @@ cdef object explain_failure(object name, object error, object arguments, object 
     return None if explanation is None else explanation(name, error, arguments, keywords)
 
 
-cg_prepare_operators(&special_active, any_special, call_special, begin_operator, end_event, explain_failure)
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
+
+
+cdef object renamed_keywords(object described, Py_ssize_t positional, object names):
+    """Return the names of a call's keywords with NumPy's replaced, where the function has the parameters that they stand for."""
+    code = unwrap(described).__code__
+    cdef tuple parameters = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+    cdef list found = []
+    for name in names:
+        ours = NUMPY_NAMES.get(name)
+        if ours in parameters and name not in parameters:
+            if ours in names or ours in parameters[:min(positional, <Py_ssize_t>code.co_argcount)]:
+                raise TypeError(f"{described.__name__}() got both '{ours}' and '{name}': they mean the same")
+            name = ours
+        found.append(name)
+    return tuple(found)
+
+
+cg_prepare_operators(&special_active, any_special, call_special, begin_operator, end_event, explain_failure, renamed_keywords)

@@ -5,7 +5,6 @@ a new rule needs an entry in RULE_SAMPLES. Everything is recomputed at each call
 """
 
 import contextlib
-import gc
 import itertools
 import math
 import os
@@ -17,7 +16,6 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from cygrad._core.levels.levels import special_tensors
 from cygrad._kernels.system.threads import thread_report
 from cygrad._testing import threads_used
 from cygrad.func import vmap
@@ -497,16 +495,6 @@ def graph_names(tensors):
 def as_tuple(result):
     """Return one result or several as a tuple."""
     return tuple(result) if isinstance(result, tuple | list) else (result,)
-
-
-# ----- What a test leaves behind -----
-@pytest.fixture(autouse=True)
-def nothing_left():
-    """Fail a test, of a module that imports this, after which there are still levels or batched tensors."""
-    yield
-    if special_tensors():
-        gc.collect()        # of tracebacks
-    assert not special_tensors()
 
 
 # ----- Threads and other processes -----

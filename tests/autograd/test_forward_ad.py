@@ -12,7 +12,9 @@ import cygrad as cg
 from cygrad._core.levels.levels import enter_level, exit_level, innermost_level
 from cygrad.autograd import forward_ad as fw
 from cygrad.func import grad, hessian, jacrev, jvp, vmap
-from samples import array_of, nothing_left  # noqa: F401 - a fixture
+from samples import array_of
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 X = np.array([1.0, 2.0, 3.0])
 T = np.array([1.0, 10.0, 100.0])

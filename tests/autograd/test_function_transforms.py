@@ -7,7 +7,9 @@ import cygrad as cg
 from cygrad.autograd import Function
 from cygrad.autograd import forward_ad as fw
 from cygrad.func import grad, hessian, jacfwd, jacrev, jvp, vmap
-from samples import array_of, nothing_left  # noqa: F401 - a fixture
+from samples import array_of
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 X = cg.tensor([0.5, -1.0, 2.0], dtype=cg.float64)
 ROWS = cg.tensor(np.arange(6.0).reshape(2, 3) - 2)

@@ -14,7 +14,9 @@ from cygrad._kernels.system.threads import thread_report
 from cygrad._testing import fail_alloc, live_bytes, threads_used, waiting_results
 from cygrad.ops import ELEMENTWISE
 from samples import array_of, operands, same_bits, threads
-from waiting import SIZE, arrays, at_once, leaves, small_results_wait  # noqa: F401 - a fixture
+from waiting import SIZE, arrays, at_once, leaves
+
+pytestmark = pytest.mark.usefixtures("small_results_wait")
 
 FLOATS = ("float32", "float64")
 

@@ -12,7 +12,9 @@ import pytest
 import cygrad as cg
 from cygrad._testing import waiting_results
 from samples import array_of, same_bits
-from waiting import SIZE, at_once, leaves, small_results_wait  # noqa: F401 - a fixture
+from waiting import SIZE, at_once, leaves
+
+pytestmark = pytest.mark.usefixtures("small_results_wait")
 
 
 # ----- What is written to meanwhile -----

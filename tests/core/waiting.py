@@ -3,19 +3,11 @@
 import contextlib
 
 import numpy as np
-import pytest
 
 import cygrad as cg
 from cygrad._testing import defer_from
 
 SIZE = 5003         # no whole number of blocks, nor of vectors, nor of a reduction's blocks
-
-
-@pytest.fixture(autouse=True)
-def small_results_wait():
-    before = defer_from(2048)       # below, operators do not ask
-    yield
-    defer_from(before)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,9 @@ from cygrad.autograd import forward_ad as fw
 from cygrad.autograd.graph import save_on_cpu, save_on_disk, saved_tensors_hooks
 from cygrad.checkpoint import checkpoint
 from cygrad.func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
-from samples import array_of, as_tuple, nothing_left  # noqa: F401 - a fixture
+from samples import array_of, as_tuple
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 X = cg.tensor([0.5, -1.0, 2.0], dtype=cg.float64)
 ROWS = cg.tensor([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]], dtype=cg.float64)

@@ -8,7 +8,9 @@ import pytest
 
 import cygrad as cg
 from cygrad.func import grad, jacfwd, jvp, vmap
-from samples import array_of, as_tuple, nothing_left  # noqa: F401 - a fixture
+from samples import array_of, as_tuple
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 F = cg.tensor(np.random.default_rng(0).permutation(24).reshape(4, 2, 3) / 7 - 1.7)     # four examples
 G = F.flip(0) * 0.3

@@ -11,6 +11,11 @@ import samples
 from cygrad._core.exchange.aliases import byte_offset, storage_bytes
 from cygrad._core.memory.sizes import extent
 
+# What a function may raise in words.
+ERRORS = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, OverflowError)
+# Python's and NumPy's own errors, which say neither what was given nor where.
+WORDLESS = ("Python int too large", "int too big", "int too large", "cannot fit", "cannot convert float infinity", "Result too large")
+
 
 def callables(owner):
     """Return the public functions of the package, or of a class, by name."""

@@ -8,7 +8,9 @@ import pytest
 import cygrad as cg
 from cygrad.autograd import forward_ad as fw
 from cygrad.func import vmap
-from samples import FLOATS, WRITABLE, array_of, leaf, nothing_left  # noqa: F401
+from samples import FLOATS, WRITABLE, array_of, leaf
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 # Method, arguments, and the distribution function of what it draws.
 CONTINUOUS = {

@@ -1,32 +1,20 @@
 """Sizes, strides, offsets and counts of any size: a right shape or an error in words, at once, and nothing outside of memory."""
 
 import math
-import resource
 import warnings
-from pathlib import Path
 
 import pytest
 
 import calls
 import cygrad as cg
+from calls import ERRORS, WORDLESS
 
 NUMBERS = [
     *(sign * (2**bits + more) for bits in (31, 32, 60, 61, 62) for sign in (1, -1) for more in (0,)),
     2**63 - 1, -(2**63), 2**63, 2**64, -(2**64), 10**5000,
 ]
-ERRORS = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, OverflowError)
-# Python's and NumPy's own errors, which say neither what was given nor where.
-WORDLESS = ("Python int too large", "int too big", "int too large", "cannot fit", "cannot convert float infinity", "Result too large")
 
-
-@pytest.fixture(autouse=True, scope="module")
-def little_memory():
-    """Sizes of some GiB are memory errors too, rather than minutes of work."""
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**29, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_AS, before)
+pytestmark = pytest.mark.usefixtures("little_memory")
 
 
 def check(result, source):

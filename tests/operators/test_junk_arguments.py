@@ -9,8 +9,9 @@ import pytest
 import calls
 import cygrad as cg
 import public
-from test_huge_numbers import ERRORS, WORDLESS
-from test_huge_numbers import little_memory as little_memory  # for all tests here, too
+from calls import ERRORS, WORDLESS
+
+pytestmark = pytest.mark.usefixtures("little_memory")
 
 
 class Stranger:

@@ -1,0 +1,167 @@
+"""A plugin for tests that walk a table inside of one item, and the quick part of the suite.
+
+`@pytest.mark.cases("dtype", DTYPES)` reads as `parametrize` does, but makes no item for a value: the test is one item that runs once for
+each combination. So a table costs nothing until its item runs. It may be a function of what is already given: `lambda row: row.dtypes`.
+Each case that fails is reported with its name, and the number of cases is told at the end. They share what fixtures made for their item,
+so a test that asks for a fixture of function scope is refused.
+
+`--case TEXT` runs the cases whose name holds the text. `--quick` runs one case of each item, another from item to item, and leaves out
+what is marked `slow`.
+"""
+
+import inspect
+import itertools
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pytest
+from _pytest._code.code import ExceptionChainRepr, ReprFileLocation
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("cases")
+    group.addoption("--quick", action="store_true", help="run one case of each item, and nothing that is marked slow")
+    group.addoption("--case", metavar="TEXT", default="", help="run the cases of an item whose name holds this text")
+
+
+# ----- Cases -----
+@dataclass
+class Tally:
+    """What became of the cases of an item."""
+    count: int = 0
+    skipped: list = field(default_factory=list)
+    failures: list = field(default_factory=list)
+
+
+class CasesFailed(Exception):
+    """Some cases of an item failed; the report shows each."""
+
+
+TALLY = pytest.StashKey[Tally]()
+TOTAL = pytest.StashKey[Counter]()
+SKIPPED = pytest.StashKey[Counter]()
+
+
+def names_of(mark):
+    names = mark.args[0]
+    return [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+
+
+def pytest_generate_tests(metafunc):
+    """Keep pytest from looking for fixtures by the names that cases give a value."""
+    for mark in metafunc.definition.iter_markers("cases"):
+        names = names_of(mark)
+        metafunc.parametrize(names, [pytest.param(*[None] * len(names), id=pytest.HIDDEN_PARAM)])
+
+
+def label(value, names, position, ids):
+    """Return the name of a value as `parametrize` would give it."""
+    if isinstance(value, type(pytest.param())) and value.id:
+        return value.id
+    if ids is not None:
+        return str(ids(value) if callable(ids) else list(ids)[position])
+    values = value if len(names) > 1 else [value]
+    return "-".join(str(v) if isinstance(v, str | int | float | None) else getattr(v, "__name__", f"{name}{position}")
+                    for name, v in zip(names, values, strict=True))
+
+
+def combinations(marks, given):
+    """Yield (name, arguments) of each case; a table that depends on arguments is asked with those of the tables before it."""
+    if not marks:
+        yield "", {}
+        return
+    first, *others = marks
+    names, table = names_of(first), first.args[1]
+    if inspect.isfunction(table):
+        table = table(**{name: given[name] for name in inspect.signature(table).parameters})
+    for position, value in enumerate(table):
+        name = label(value, names, position, first.kwargs.get("ids"))
+        values = value.values if isinstance(value, type(pytest.param())) else value if len(names) > 1 else [value]
+        arguments = dict(zip(names, values, strict=True))
+        for rest, more in combinations(others, given | arguments):
+            yield "-".join(filter(None, (name, rest))), arguments | more
+
+
+def chosen(item, cases):
+    """Return the cases that the options ask for."""
+    cases = [case for case in cases if item.config.option.case in case[0]]
+    if not cases:
+        pytest.skip(f"no case is named {item.config.option.case!r}" if item.config.option.case else "the table has no cases")
+    return [cases[zlib.crc32(item.nodeid.encode()) % len(cases)]] if item.config.option.quick else cases
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    marks = list(pyfuncitem.iter_markers("cases"))
+    if not marks:
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    fixtures = [pyfuncitem._fixtureinfo.name2fixturedefs[name][-1] for name in set(arguments) - set(pyfuncitem.callspec.params)]
+    if any(fixture.scope == "function" for fixture in fixtures):
+        raise pytest.UsageError(f"{pyfuncitem.nodeid}: its cases would share a fixture of function scope")
+    tally = pyfuncitem.stash[TALLY] = Tally()
+    at_once = pyfuncitem.config.getvalue("maxfail") == 1 or pyfuncitem.config.getvalue("usepdb")
+    for name, values in chosen(pyfuncitem, combinations(marks, arguments)):
+        tally.count += 1
+        try:
+            pyfuncitem.obj(**arguments | values)
+        except pytest.skip.Exception as skipped:
+            tally.skipped.append(skipped)
+        except (Exception, pytest.fail.Exception) as error:
+            error.add_note(f"in the case {name}")
+            if at_once:
+                raise
+            tally.failures.append((name, pytest.ExceptionInfo.from_current()))
+    if tally.failures:
+        raise CasesFailed
+    if len(tally.skipped) == tally.count:
+        raise tally.skipped[0]
+    return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    tally = item.stash.get(TALLY, None)
+    if call.when == "call" and tally:
+        report.cases, report.skipped_cases = tally.count, [skipped.msg for skipped in tally.skipped]
+        if call.excinfo is not None and call.excinfo.errisinstance(CasesFailed):
+            report.longrepr = representation(item, tally)
+    return report
+
+
+def representation(item, tally):
+    """Return the tracebacks of all cases that failed, and a line that names them."""
+    shown = [item.repr_failure(excinfo) for _, excinfo in tally.failures]
+    names = ", ".join(name for name, _ in tally.failures)
+    crash = tally.failures[0][1]._getreprcrash()
+    place = ReprFileLocation(crash.path, crash.lineno, f"{len(tally.failures)} of {tally.count} cases: {names}: {crash.message}")
+    return ExceptionChainRepr([*itertools.chain(*(part.chain for part in shown[:-1])), *shown[-1].chain[:-1],
+                               (shown[-1].chain[-1][0], place, None)])
+
+
+# ----- Numbers -----
+def pytest_configure(config):
+    config.stash[TOTAL], config.stash[SKIPPED] = Counter(), Counter()
+    config.pluginmanager.register(Counts(config), "counts of cases")
+
+
+class Counts:
+    """Adds up the cases of all items, where the reports meet (in the controller of parallel workers)."""
+
+    def __init__(self, config):
+        self.config = config
+
+    def pytest_runtest_logreport(self, report):
+        if report.when == "call" or (report.when == "setup" and report.skipped):
+            self.config.stash[TOTAL].update(items=1, cases=getattr(report, "cases", 1))
+            if not report.skipped:
+                self.config.stash[SKIPPED].update((report.location[0], reason) for reason in getattr(report, "skipped_cases", ()))
+
+    def pytest_terminal_summary(self, terminalreporter):
+        total = self.config.stash[TOTAL]
+        for (path, reason), count in self.config.stash[SKIPPED].items():
+            terminalreporter.line(f"SKIPPED [{count} cases] {path}: {reason}")
+        if total["cases"] != total["items"]:
+            terminalreporter.line(f"{total['cases']} cases in {total['items']} items")

@@ -456,17 +456,28 @@ RULE_SAMPLES = {
         for name in ("sum", "mean", "prod", "amax", "amin")
     },
 }
+# The names of all operators that have a gradient.
+DIFFERENTIABLE = [*(row.name for row in differentiable_rows()), *RULE_SAMPLES]
 # A conversion to float32 is linear but coarse: a step that is a power of two is exact in both.
 RULE_TOLERANCES = {"to_copy": {"eps": 0.125, "atol": 1e-4}}
 
 
+def of_rule(rule):
+    """Return (number, function, shapes) of the samples of a rule."""
+    return [(number, call, tuple(shapes)) for number, (call, *shapes) in enumerate(RULE_SAMPLES[rule])]
+
+
 def rule_cases():
     """Return (rule, number, function, shapes) of every sample."""
-    return [
-        (name, number, call, tuple(shapes))
-        for name, samples in RULE_SAMPLES.items()
-        for number, (call, *shapes) in enumerate(samples)
-    ]
+    return [(rule, *case) for rule in RULE_SAMPLES for case in of_rule(rule)]
+
+
+def calls_of(name):
+    """Return (function, operands) of the samples of a differentiable row or of a rule, as parameters of a test."""
+    if name in RULE_SAMPLES:
+        return [pytest.param(call, rule_operands(shapes), id=str(number)) for number, call, shapes in of_rule(name)]
+    row = ELEMENTWISE[name]
+    return [pytest.param(function(row), operands(row, "float64", ((3, 2), (2,), ())), id="broadcast")]
 
 
 def rule_operands(shapes, seed=0):

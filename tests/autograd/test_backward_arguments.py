@@ -227,9 +227,9 @@ USES = {
 
 
 @pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")
-@pytest.mark.parametrize("create_graph", [False, True])
-@pytest.mark.parametrize("use", list(USES))
-@pytest.mark.parametrize("kind", list(LEAVES))
+@pytest.mark.cases("create_graph", [False, True])
+@pytest.mark.cases("use", list(USES))
+@pytest.mark.cases("kind", list(LEAVES))
 def test_gradients_have_the_strides_of_a_dense_leaf(kind, use, create_graph):
     make, strides = LEAVES[kind]
     leaf = make().detach().requires_grad_()

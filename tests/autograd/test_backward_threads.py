@@ -75,7 +75,7 @@ USES = {
 }
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE])
+@pytest.mark.cases("size", [SMALL, LARGE])
 @pytest.mark.parametrize("name", list(USES))
 def test_no_update_of_a_shared_leaf_is_lost(name, size):
     x = cg.ones(size, requires_grad=True)

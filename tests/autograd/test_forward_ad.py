@@ -99,7 +99,7 @@ ALIASES = [
 ]
 
 
-@pytest.mark.parametrize("lines", ALIASES, ids="; ".join)
+@pytest.mark.cases("lines", ALIASES, ids="; ".join)
 def test_memory_that_several_tensors_see(lines):
     default = cg.get_default_dtype()
     cg.set_default_dtype(cg.float64)
@@ -168,7 +168,7 @@ def _detached(x):
     return x.detach_() * 0      # has no tangent any more
 
 
-@pytest.mark.parametrize("f", [f for _, f in CALLS], ids=[name for name, _ in CALLS])
+@pytest.mark.cases("f", [f for _, f in CALLS], ids=[name for name, _ in CALLS])
 def test_calls(f):
     check(f)
 
@@ -209,7 +209,7 @@ LOSING = [
 ]
 
 
-@pytest.mark.parametrize(("f", "message"), [row[1:] for row in LOSING], ids=[row[0] for row in LOSING])
+@pytest.mark.cases(("f", "message"), [row[1:] for row in LOSING], ids=[row[0] for row in LOSING])
 def test_what_would_lose_a_tangent(f, message):
     with fw.dual_level():
         dual = fw.make_dual(vector(), vector(T)) * 1

@@ -89,7 +89,7 @@ RELATIONS = {
 }
 
 
-@pytest.mark.parametrize("name", RELATIONS)
+@pytest.mark.cases("name", RELATIONS)
 def test_a_jvp_does_to_tangents_what_forward_does_to_memory(name):
     forward, jvp, expected = RELATIONS[name]
     if isinstance(expected, str):

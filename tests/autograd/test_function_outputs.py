@@ -243,7 +243,7 @@ UNGIVEN = {     # (_materialize_non_diff_grads, set_materialize_grads; None: as 
 
 
 @pytest.mark.parametrize(("of_constants", "of_all"), UNGIVEN)
-@pytest.mark.parametrize("second", ["marked", "integers", "unused"])
+@pytest.mark.cases("second", ["marked", "integers", "unused"])
 def test_gradients_of_outputs_that_have_none(of_constants, of_all, second):
     """Of one that is differentiable and merely not used, the first of the two says nothing."""
     seen = []

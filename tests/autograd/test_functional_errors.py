@@ -115,7 +115,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.cases("case", REFUSED)
 def test_refused(case):
     call, kind, text = REFUSED[case]
     with pytest.raises(kind) as caught:
@@ -168,7 +168,7 @@ def run(name, function, **keywords):
     return getattr(functional, name)(function, (X, Y), *vector, **keywords)
 
 
-@pytest.mark.parametrize(("name", "function", "create_graph", "text"), STRICT)
+@pytest.mark.cases(("name", "function", "create_graph", "text"), STRICT)
 def test_strict_mode_refuses(name, function, create_graph, text):
     run(name, FUNCTIONS[function], create_graph=create_graph)
     with pytest.raises(RuntimeError) as caught:
@@ -291,10 +291,10 @@ def state(x):
     return x.requires_grad, x.grad, x.is_leaf, x._version, x.tolist()
 
 
-@pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("requires_grad", [False, True])
-@pytest.mark.parametrize("grad_mode", [False, True])
+@pytest.mark.cases("name", CALLS)
+@pytest.mark.cases("end", ENDS)
+@pytest.mark.cases("requires_grad", [False, True])
+@pytest.mark.cases("grad_mode", [False, True])
 def test_inputs_and_modes_are_left_as_they_were(name, end, requires_grad, grad_mode):
     function, error = ENDS[end]
     x = cg.tensor([1.0, 2.0], requires_grad=requires_grad)
@@ -310,7 +310,7 @@ def test_inputs_and_modes_are_left_as_they_were(name, end, requires_grad, grad_m
 
 
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.cases("requires_grad", [False, True])
 def test_a_function_that_writes_to_its_argument_does_not_write_to_the_input(name, requires_grad):
     """Only a Jacobian in forward mode has an argument that may be written to: elsewhere it requires a gradient."""
     x = cg.tensor([1.0, 2.0], requires_grad=requires_grad)

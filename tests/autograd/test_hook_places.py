@@ -68,7 +68,7 @@ CASES = [(call, names, expected.split(", ")) for call, facts in (("backward", BA
 KIND_OF = {"tensor": "tensor", "pre": "node", "post": "node", "accumulated": "leaf"}
 
 
-@pytest.mark.parametrize(("call", "names", "expected"), CASES)
+@pytest.mark.cases(("call", "names", "expected"), CASES)
 @pytest.mark.parametrize("kinds", [{"tensor"}, {"node"}, {"leaf"}, {"several"}, {"retain"}, {*KIND_OF.values(), "several", "retain"}])
 def test_hooks_run_where_torch_runs_them(call, names, expected, kinds):
     tensors, total, log = program(kinds)
@@ -103,8 +103,8 @@ CHANGED = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(("call", "names"), CHANGED)
+@pytest.mark.cases("place", PLACES)
+@pytest.mark.cases(("call", "names"), CHANGED)
 def test_what_hooks_return_is_seen_where_torch_sees_it(call, names, place):
     x = cg.ones(2, requires_grad=True)
     accumulator = get_gradient_edge(x).node

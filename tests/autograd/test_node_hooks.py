@@ -102,8 +102,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", list(REFUSED))
-@pytest.mark.parametrize("register", ["register_hook", "register_prehook"])
+@pytest.mark.cases("name", list(REFUSED))
+@pytest.mark.cases("register", ["register_hook", "register_prehook"])
 def test_results_of_node_hooks_refused(register, name):
     hook, error, message = REFUSED[name]
     with pytest.raises(error, match=message):

@@ -73,7 +73,7 @@ def close(actual, expected):
     np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-9 * limit)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.cases("size", SIZES)
 @pytest.mark.parametrize("seed", range(40))
 def test_all_derivatives_are_the_same(seed, size):
     f, stream = program(seed), np.random.default_rng([seed, size])

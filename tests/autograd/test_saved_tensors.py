@@ -229,7 +229,7 @@ BAD_USES = {
 }
 
 
-@pytest.mark.parametrize("name", BAD_USES)
+@pytest.mark.cases("name", BAD_USES)
 def test_bad_use(name):
     use, error, message = BAD_USES[name]
     try:

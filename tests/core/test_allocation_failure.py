@@ -5,6 +5,7 @@ failure, so operands must be unchanged. Every row and rule is a case.
 """
 
 import contextlib
+import functools
 import gc
 import itertools
 
@@ -76,19 +77,18 @@ def backward_alone(row):
     return lambda: grad(result, leaves, weight, retain_graph=True)
 
 
-def row_cases():
-    for row in ELEMENTWISE.values():
-        yield f"{row.name}: forward", forward, row
-        if row.result == "same":
-            yield f"{row.name}: overlapping out", overlapping_out, row
-        if row.in_place:
-            yield f"{row.name}: in place", in_place, row
-        if row.in_place and row.partials:
-            yield f"{row.name}: in place, recorded", recorded_in_place, row
-        if row.partials:
-            yield f"{row.name}: forward, backward", differentiated, row
-            yield f"{row.name}: tensor reading", differentiated, row, True
-            yield f"{row.name}: backward", backward_alone, row
+def uses(row):
+    yield "forward", forward
+    if row.result == "same":
+        yield "overlapping out", overlapping_out
+    if row.in_place:
+        yield "in place", in_place
+    if row.in_place and row.partials:
+        yield "in place, recorded", recorded_in_place
+    if row.partials:
+        yield "forward, backward", differentiated
+        yield "tensor reading", functools.partial(differentiated, create_graph=True)
+        yield "backward", backward_alone
 
 
 # ----- Rules and reductions -----
@@ -115,16 +115,8 @@ def reduction(name, dtype, dim):
     return lambda: getattr(x, name)(dim)
 
 
-def rule_cases():
-    for name, number, call, shapes in samples.rule_cases():
-        for gradients, kind in enumerate(("forward", "backward", "twice backward")):
-            yield f"{name} {number}: {kind}", rule, call, shapes, gradients
-    for name in [*REDUCTIONS, *"max min argmax argmin var std logsumexp softmax log_softmax cumsum".split()]:
-        for dtype in (
-            ("float32", "int8") if name in ("sum", "prod", "amax", "any", "max", "argmin", "cumsum") else ("float32",)
-        ):
-            for dim in (0, 1):
-                yield f"{name} {dtype} {dim}", reduction, name, dtype, dim
+def dtypes_of_reduction(name):
+    return ("float32", "int8") if name in ("sum", "prod", "amax", "any", "max", "argmin", "cumsum") else ("float32",)
 
 
 # ----- All others -----
@@ -244,21 +236,27 @@ def undisturbed():
     fail_alloc(0)
 
 
-def named(cases):
-    return [pytest.param(make, arguments, id=name) for name, make, *arguments in cases]
+@pytest.mark.parametrize("row", samples.named(ELEMENTWISE.values()))
+@pytest.mark.cases("use, make", uses)
+def test_rows(row, use, make):
+    assert survives(lambda: make(row)) > 0 or make in (in_place, backward_alone)  # which may need nothing
 
 
-@pytest.mark.parametrize(("make", "arguments"), named(row_cases()))
-def test_rows(make, arguments):
-    assert survives(lambda: make(*arguments)) > 0 or make in (in_place, backward_alone)  # which may need nothing
+@pytest.mark.parametrize("name", samples.RULE_SAMPLES)
+@pytest.mark.cases("gradients", [0, 1, 2], ids=["forward", "backward", "twice backward"])
+@pytest.mark.cases("number, call, shapes", lambda name: samples.of_rule(name))
+def test_rules(name, number, call, shapes, gradients):
+    survives(lambda: rule(call, shapes, gradients))
 
 
-@pytest.mark.parametrize(("make", "arguments"), named(rule_cases()))
-def test_rules_and_reductions(make, arguments):
-    survives(lambda: make(*arguments))
+@pytest.mark.parametrize("name", [*REDUCTIONS, *"max min argmax argmin var std logsumexp softmax log_softmax cumsum".split()])
+@pytest.mark.cases("dim", [0, 1])
+@pytest.mark.cases("dtype", dtypes_of_reduction)
+def test_reductions(name, dtype, dim):
+    survives(lambda: reduction(name, dtype, dim))
 
 
-@pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in PLAIN_CASES])
+@pytest.mark.cases("make", [pytest.param(make, id=name) for name, make in PLAIN_CASES])
 def test_others(make):
     survives(make)
 

@@ -65,7 +65,7 @@ def meeting(a, b, c, d):
 PROGRAMS = [composite, unary, scalars, meeting]
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.cases("dtype", FLOATS)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_bits_are_those_of_nodes_one_by_one(program, dtype):
     for weight in (None, cg.tensor(np.random.default_rng(9).uniform(-1, 1, SIZE).astype(dtype))):

@@ -31,8 +31,8 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.cases("change", CHANGES)
+@pytest.mark.cases("view", VIEWS)
 def test_a_change_of_data_leaves_views_their_place_in_the_graph(view, change):
     """Used before and after the change: `grad` finds it, and it retains its gradient."""
     x, b = base_of()
@@ -135,8 +135,8 @@ def assigned(t):
     return other
 
 
-@pytest.mark.parametrize("saved", ALIASES)
-@pytest.mark.parametrize("written", [*ALIASES, "itself"])
+@pytest.mark.cases("saved", ALIASES)
+@pytest.mark.cases("written", [*ALIASES, "itself"])
 def test_counters_of_one_memory_know_of_each_other(saved, written):
     for place, changed in ((slice(0, 2), True), (slice(2, 4), False)):
         base, leaf = cg.zeros(4), cg.ones(2, requires_grad=True)

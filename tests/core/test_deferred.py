@@ -93,7 +93,7 @@ def everything(program, dtype, size=SIZE):
     return [array_of(value), *(array_of(leaf.grad) for leaf in inputs)]
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.cases("dtype", FLOATS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_the_same_bits_as_at_once(program, dtype):
     with at_once():
@@ -103,7 +103,7 @@ def test_the_same_bits_as_at_once(program, dtype):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
-@pytest.mark.parametrize("size", [1 << 17, (1 << 20) + 77])
+@pytest.mark.cases("size", [1 << 17, (1 << 20) + 77])
 def test_threads_and_streams(count, size):
     """Of the larger ones the results are written past the caches."""
     with threads(1), at_once():
@@ -117,7 +117,7 @@ def test_threads_and_streams(count, size):
 ROWS = [row for row in ELEMENTWISE.values() if row.partials and "f" in row.kinds]
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.cases("dtype", FLOATS)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_rows(row, dtype):
     """Each row after another one, so that it reads what was never written."""
@@ -169,7 +169,7 @@ def random_step(stream, values, outside, log):
     stream.choice(waits if stream.random() < 0.8 else others)()
 
 
-@pytest.mark.parametrize("first", range(0, 200, 25))
+@pytest.mark.cases("first", range(0, 200, 25))
 def test_programs_at_random(first):
     """What is seen on the way and at the end, errors too, is what is seen where nothing waits."""
     def run(seed):

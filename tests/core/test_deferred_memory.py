@@ -83,7 +83,7 @@ WRITES = (by_view, by_setitem, by_data, by_assigning_data, by_out, by_numpy, by_
           by_set, by_scatter, by_copy)
 
 
-@pytest.mark.parametrize("write", WRITES, ids=lambda write: write.__name__)
+@pytest.mark.cases("write", WRITES, ids=lambda write: write.__name__)
 def test_operands_that_are_written_to(write):
     a, b = leaves(2)
     expected = array_of(a) * array_of(b) + 1.0
@@ -93,7 +93,7 @@ def test_operands_that_are_written_to(write):
     np.testing.assert_array_equal(array_of(x), expected)
 
 
-@pytest.mark.parametrize("write", WRITES, ids=lambda write: write.__name__)
+@pytest.mark.cases("write", WRITES, ids=lambda write: write.__name__)
 def test_results_that_are_written_to(write):
     results = []
     for wait in (at_once, contextlib.nullcontext):
@@ -187,7 +187,7 @@ def saved(x):
     return array_of(cg.load(file))
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.cases("look", LOOKS)
 def test_looking_at_results(look):
     results = []
     for wait in (at_once, contextlib.nullcontext):

@@ -141,16 +141,12 @@ CYCLES = [create_graph, grad_assigned, hook_on_a_leaf, hook_on_a_result, hook_th
 @pytest.mark.parametrize("make", CYCLES)
 def test_a_cycle_is_collected(make, one_thread):
     gc.collect()
-    gc.freeze()     # what other tests left need not be looked at each time
-    try:
-        before, sizes = live_bytes(), []
-        for _ in range(40):
-            make(cg.ones(MEGABYTE, requires_grad=True))     # 4 MB each
-            gc.collect()
-            assert live_bytes() == before
-            sizes.append(resident_bytes())
-    finally:
-        gc.unfreeze()
+    before, sizes = live_bytes(), []
+    for _ in range(40):
+        make(cg.ones(MEGABYTE, requires_grad=True))     # 4 MB each
+        gc.collect()
+        assert live_bytes() == before
+        sizes.append(resident_bytes())
     assert sizes[-1] - sizes[10] < 8 * MEGABYTE
 
 
@@ -201,19 +197,9 @@ def test_100_000_training_steps_do_not_grow():
 
 
 # ----- Every operator -----
-def calls_of_rows():
-    for row in samples.differentiable_rows():
-        arrays = samples.operands(row, "float64", ((3, 2), (2,), ()))
-        yield pytest.param(samples.function(row), arrays, id=row.name)
-
-
-def calls_of_rules():
-    for name, number, call, shapes in samples.rule_cases():
-        yield pytest.param(call, samples.rule_operands(shapes), id=f"{name}-{number}")
-
-
-@pytest.mark.parametrize(("call", "arrays"), [*calls_of_rows(), *calls_of_rules()])
-def test_an_operator_leaves_no_object_and_no_reference(call, arrays):
+@pytest.mark.parametrize("name", samples.DIFFERENTIABLE)
+@pytest.mark.cases("call, arrays", samples.calls_of)
+def test_an_operator_leaves_no_object_and_no_reference(name, call, arrays):
     """Blocks that Python has allocated, references to the operands, bytes of tensors: after 50 derivatives as after the first."""
     tensors = samples.prepared(arrays)
     wanted = [tensor for tensor in tensors if tensor.requires_grad]

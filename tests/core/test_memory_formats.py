@@ -36,8 +36,8 @@ def lies_in(array, order):
     return array.transpose(order).flags.c_contiguous
 
 
-@pytest.mark.parametrize(("memory_format", "shape"), CASES, ids=str)
-@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.cases(("memory_format", "shape"), CASES, ids=str)
+@pytest.mark.cases("maker", MAKERS)
 def test_copies_in_a_format(memory_format, shape, maker):
     order = ORDERS[memory_format]
     for dtype in DTYPES:
@@ -50,8 +50,8 @@ def test_copies_in_a_format(memory_format, shape, maker):
             assert made.is_contiguous() == made.numpy().flags.c_contiguous
 
 
-@pytest.mark.parametrize(("memory_format", "shape"), CASES, ids=str)
-@pytest.mark.parametrize("maker", UNSET)
+@pytest.mark.cases(("memory_format", "shape"), CASES, ids=str)
+@pytest.mark.cases("maker", UNSET)
 def test_new_tensors_in_a_format(memory_format, shape, maker):
     made = UNSET[maker](cg.zeros(shape), memory_format)
     assert made.shape == shape and lies_in(made.numpy(), ORDERS[memory_format])

@@ -122,8 +122,8 @@ def test_every_public_mode_is_here():
     assert classes - {"RemovableHandle"} <= MODES.keys()
 
 
-@pytest.mark.parametrize("name", MODES)
-@pytest.mark.parametrize("armed", ["outside", "inside"])
+@pytest.mark.cases("name", MODES)
+@pytest.mark.cases("armed", ["outside", "inside"])
 def test_a_mode_that_was_entered_is_left(name, armed):
     if armed == "outside" and name in SET_WHEN_MADE:
         pytest.skip("the mode is set by what makes the object, which nobody leaves if the statement is not entered")

@@ -45,8 +45,8 @@ def test_data_that_is_no_tensor_is_refused(value):
 DTYPES = [cg.bool, cg.uint8, cg.int8, cg.int16, cg.int32, cg.int64, cg.float32, cg.float64]
 
 
-@pytest.mark.parametrize("new", DTYPES)
-@pytest.mark.parametrize("old", DTYPES)
+@pytest.mark.cases("new", DTYPES)
+@pytest.mark.cases("old", DTYPES)
 def test_data_may_be_of_another_dtype(old, new):
     """All that the tensor is asked for is of the new dtype; views and aliases keep the old memory, and read it as they did."""
     x = cg.arange(6).to(old).reshape(2, 3)
@@ -60,8 +60,8 @@ def test_data_may_be_of_another_dtype(old, new):
     assert view.tolist() == expected
 
 
-@pytest.mark.parametrize("new", DTYPES)
-@pytest.mark.parametrize("made", [lambda x: x, lambda x: x * 2, lambda x: x[1:]])
+@pytest.mark.cases("new", DTYPES)
+@pytest.mark.cases("made", [lambda x: x, lambda x: x * 2, lambda x: x[1:]])
 def test_data_of_what_requires_a_gradient_stays_floating_point(made, new):
     tensor = made(cg.ones(3, requires_grad=True))
     if new.is_floating_point:

@@ -42,8 +42,8 @@ BAD_ARGNUMS = [
 ]
 
 
-@pytest.mark.parametrize(("argnums", "message"), BAD_ARGNUMS)
-@pytest.mark.parametrize("transform", [grad, grad_and_value, value_and_grad])
+@pytest.mark.cases(("argnums", "message"), BAD_ARGNUMS)
+@pytest.mark.cases("transform", [grad, grad_and_value, value_and_grad])
 def test_argnums_that_are_refused(transform, argnums, message):
     with pytest.raises(RuntimeError, match=message):
         transform(product, argnums=argnums)(X, Y)
@@ -71,8 +71,8 @@ def test_aux():
     same(value_and_grad(f, has_aux=True)(X, Y), ((174, aux), PRODUCT_X))
 
 
-@pytest.mark.parametrize("f", [lambda x: x.sum(), lambda x: (x.sum(),), lambda x: (x.sum(), 1, 2), lambda x: [x.sum(), x]])
-@pytest.mark.parametrize("transform", [grad, grad_and_value, value_and_grad])
+@pytest.mark.cases("f", [lambda x: x.sum(), lambda x: (x.sum(),), lambda x: (x.sum(), 1, 2), lambda x: [x.sum(), x]])
+@pytest.mark.cases("transform", [grad, grad_and_value, value_and_grad])
 def test_functions_without_the_aux_they_should_have(transform, f):
     with pytest.raises(RuntimeError, match=r"output of function f should be a tuple: \(output, aux\) if has_aux is True"):
         transform(f, has_aux=True)(X)
@@ -202,8 +202,8 @@ BAD_RESULTS = [
 ]
 
 
-@pytest.mark.parametrize(("f", "message"), BAD_RESULTS)
-@pytest.mark.parametrize("transform", [grad, grad_and_value, value_and_grad])
+@pytest.mark.cases(("f", "message"), BAD_RESULTS)
+@pytest.mark.cases("transform", [grad, grad_and_value, value_and_grad])
 def test_results_that_are_no_scalar_tensor(transform, f, message):
     with pytest.raises(RuntimeError, match=message):
         transform(f)(X)

@@ -64,8 +64,8 @@ def within(mode, f):
     return called
 
 
-@pytest.mark.parametrize("name", TRANSFORMS)
-@pytest.mark.parametrize("mode", [cg.no_grad, cg.inference_mode, cg.enable_grad], ids=["no_grad", "inference", "enable"])
+@pytest.mark.cases("name", TRANSFORMS)
+@pytest.mark.cases("mode", [cg.no_grad, cg.inference_mode, cg.enable_grad], ids=["no_grad", "inference", "enable"])
 def test_modes_outside(name, mode):
     """Derivatives are taken in any mode, and give tensors like any other."""
     expected = TRANSFORMS[name](plain)
@@ -131,7 +131,7 @@ def twice_checkpointed(x):
     return checkpoint(lambda y: checkpoint(inner, y, use_reentrant=False), x * x, use_reentrant=False)
 
 
-@pytest.mark.parametrize("name", sorted(TRANSFORMS.keys() - {"grad of vmap"}))
+@pytest.mark.cases("name", sorted(TRANSFORMS.keys() - {"grad of vmap"}))
 def test_checkpoint(name):
     """Except where the vmap ends before what was inside of it is computed again."""
     same(TRANSFORMS[name](checkpointed), TRANSFORMS[name](plain))
@@ -139,8 +139,8 @@ def test_checkpoint(name):
         same(TRANSFORMS[name](twice_checkpointed), TRANSFORMS[name](plain))
 
 
-@pytest.mark.parametrize("name", TRANSFORMS)
-@pytest.mark.parametrize("hooks", [save_on_cpu, lambda: saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t),
+@pytest.mark.cases("name", TRANSFORMS)
+@pytest.mark.cases("hooks", [save_on_cpu, lambda: saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t),
                                    lambda: saved_tensors_hooks(lambda t: t, lambda t: t)], ids=["on the CPU", "copies", "nothing"])
 def test_saved_tensor_hooks(name, hooks):
     """What was packed may have lost its tangents, which come back."""

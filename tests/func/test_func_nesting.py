@@ -63,7 +63,7 @@ def test_second_derivatives(outer, inner):
     same(outer(inner(lambda x: x * 3))(ONE), 0)
 
 
-@pytest.mark.parametrize("chain", list(itertools.product([grad, forward, jacrev], repeat=4)),
+@pytest.mark.cases("chain", list(itertools.product([grad, forward, jacrev], repeat=4)),
                          ids=lambda chain: "-".join(derivative.__name__ for derivative in chain))
 def test_fourth_derivatives(chain):
     f = lambda x: x**5  # noqa: E731  wrapped below

@@ -86,7 +86,7 @@ BAD_DIMS = [
 ]
 
 
-@pytest.mark.parametrize(("in_dims", "arguments", "message"), BAD_DIMS)
+@pytest.mark.cases(("in_dims", "arguments", "message"), BAD_DIMS)
 def test_dims_that_do_not_fit_the_arguments(in_dims, arguments, message):
     with pytest.raises(ValueError, match=message):
         vmap(lambda *arguments: arguments[0], in_dims=in_dims)(*arguments)
@@ -117,7 +117,7 @@ RESULTS = [
 ]
 
 
-@pytest.mark.parametrize(("f", "out_dims", "expected"), [entry[1:] for entry in RESULTS], ids=[entry[0] for entry in RESULTS])
+@pytest.mark.cases(("f", "out_dims", "expected"), [entry[1:] for entry in RESULTS], ids=[entry[0] for entry in RESULTS])
 def test_trees_of_results(f, out_dims, expected):
     same(vmap(f, out_dims=out_dims)(X), expected)
 
@@ -260,7 +260,7 @@ def test_batched_indices():
     same(vmap(lambda x, i: x.gather(0, i))(X, cg.tensor([[0, 0], [2, 1]])), [[0, 0], [5, 4]])
 
 
-@pytest.mark.parametrize("write", [
+@pytest.mark.cases("write", [
     lambda y, i, v: y.index_put((i,), v),
     lambda y, i, v: y.index_put((i,), v, accumulate=True),
     lambda y, i, v: y.put(i, v),
@@ -268,7 +268,7 @@ def test_batched_indices():
     lambda y, i, v: y.index_copy(0, i, v),
     lambda y, i, v: y.index_add(0, i, v),
 ])
-@pytest.mark.parametrize(("in_dims", "places"), [((None, 0), [[2, 0], [2, 0]]), ((0, None), [[2, 0], [0, 1]]), ((0, 0), [[2, 0], [0, 1]])])
+@pytest.mark.cases(("in_dims", "places"), [((None, 0), [[2, 0], [2, 0]]), ((0, None), [[2, 0], [0, 1]]), ((0, 0), [[2, 0], [0, 1]])])
 def test_what_is_the_same_for_all_may_be_written_to_out_of_place(write, in_dims, places):
     indices, values = cg.tensor(places), cg.ones(2, 2, dtype=cg.float64) * tensor(7, 8)[:, None]
     arguments = [all_of if dim == 0 else all_of[0] for all_of, dim in zip((indices, values), in_dims, strict=True)]

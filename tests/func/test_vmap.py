@@ -118,7 +118,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize(("f", "batches"), [(f, batches) for _, f, *batches in CALLS], ids=[name for name, *_ in CALLS])
+@pytest.mark.cases(("f", "batches"), [(f, batches) for _, f, *batches in CALLS], ids=[name for name, *_ in CALLS])
 def test_calls(f, batches):
     compare(f, *batches)
     compare(f, *(x.movedim(0, -1) for x in batches), in_dims=[x.ndim - 1 for x in batches])
@@ -206,7 +206,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(WRONG)))
+@pytest.mark.cases("number", range(len(WRONG)))
 def test_wrong_calls(number):
     with pytest.raises((IndexError, RuntimeError, TypeError)) as plain:
         WRONG[number](F[0].clone())
@@ -296,7 +296,7 @@ def test_out(call):
     assert not out.any()
 
 
-@pytest.mark.parametrize(("f", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+@pytest.mark.cases(("f", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_refused(f, message):
     before = array_of(F)
     with pytest.raises((RuntimeError, BufferError), match=message):

@@ -58,9 +58,9 @@ SOUND = {
 }
 
 
-@pytest.mark.parametrize("fast_mode", MODES)
-@pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("name", list(SOUND))
+@pytest.mark.cases("fast_mode", MODES)
+@pytest.mark.cases("check", CHECKS)
+@pytest.mark.cases("name", list(SOUND))
 def test_right_gradients_pass(check, name, fast_mode):
     function, make = SOUND[name]
     assert check(function, make(), check_grad_dtypes=True, fast_mode=fast_mode) is True
@@ -93,7 +93,7 @@ def test_a_lone_tensor_is_an_input(check):
 CONSTANT = [lambda x: cg.ones(3), lambda x: x.argmax(), lambda x: (), lambda x: (cg.ones(0), x > 0)]
 
 
-@pytest.mark.parametrize("fast_mode", MODES)
+@pytest.mark.cases("fast_mode", MODES)
 @pytest.mark.parametrize("function", CONSTANT, ids=["constant", "integer", "no output", "empty"])
 def test_a_function_without_gradient_must_be_constant(function, fast_mode):
     assert gradcheck(function, double(3), fast_mode=fast_mode) is True
@@ -308,7 +308,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", list(BAD))
+@pytest.mark.cases("name", list(BAD))
 def test_bad_input(name):
     call, error, message = BAD[name]
     with pytest.raises(error, match=message):

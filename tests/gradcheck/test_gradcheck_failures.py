@@ -227,8 +227,8 @@ WRONG = {
 
 
 @pytest.mark.filterwarnings(UNDEFINED_WARNS)
-@pytest.mark.parametrize("fast_mode", [False, True])
-@pytest.mark.parametrize("name", list(WRONG))
+@pytest.mark.cases("fast_mode", [False, True])
+@pytest.mark.cases("name", list(WRONG))
 def test_wrong_gradients_are_found(name, fast_mode):
     function, inputs, options, message = WRONG[name]
     arguments = [double(2) for _ in range(inputs)]
@@ -344,7 +344,7 @@ SECOND = {
 
 
 @pytest.mark.filterwarnings(UNDEFINED_WARNS)
-@pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.cases("fast_mode", [False, True])
 @pytest.mark.parametrize("name", list(SECOND))
 def test_wrong_second_derivatives_are_found(name, fast_mode):
     function, options, lenient, message = SECOND[name]
@@ -443,7 +443,7 @@ TOLERANCES = [
 ]
 
 
-@pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.cases("fast_mode", [False, True])
 @pytest.mark.parametrize(("function", "options"), TOLERANCES)
 def test_options_that_let_a_wrong_gradient_pass(function, options, fast_mode):
     assert gradcheck(function, double(2), fast_mode=fast_mode, **options) is True

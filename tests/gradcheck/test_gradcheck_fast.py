@@ -56,7 +56,7 @@ def test_it_calls_the_function_twice_for_each_input_and_backward_twice_for_each_
 
 
 # ----- What it finds -----
-@pytest.mark.parametrize("position", range(12))
+@pytest.mark.cases("position", range(12))
 def test_each_wrong_element_is_found(position):
     function = with_factors((3, 4), **{f"_{position}": 1.5})
     assert gradcheck(function, double(3, 4), fast_mode=True, raise_exception=False) is False
@@ -84,8 +84,8 @@ def test_gradients_of_swapped_inputs_are_found():
 
 
 # ----- Tolerances -----
-@pytest.mark.parametrize("shape", [(), (1,), (30,), (6, 5)])
-@pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.cases("shape", [(), (1,), (30,), (6, 5)])
+@pytest.mark.cases("fast_mode", [False, True])
 def test_atol_means_the_same_in_both_modes(fast_mode, shape):
     """The function is constant and its gradient is wrong by `error` in each element of the Jacobian."""
     class Off(Function):

@@ -75,9 +75,9 @@ FORWARD = {"check_forward_ad": True}
 EVERYTHING = {"check_forward_ad": True, "check_batched_grad": True, "check_batched_forward_grad": True, "check_grad_dtypes": True}
 
 
-@pytest.mark.parametrize("fast_mode", MODES)
-@pytest.mark.parametrize("options", [FORWARD, FORWARD | {"check_backward_ad": False}, EVERYTHING], ids=["both", "alone", "everything"])
-@pytest.mark.parametrize("name", list(SOUND))
+@pytest.mark.cases("fast_mode", MODES)
+@pytest.mark.cases("options", [FORWARD, FORWARD | {"check_backward_ad": False}, EVERYTHING], ids=["both", "alone", "everything"])
+@pytest.mark.cases("name", list(SOUND))
 def test_right_tangents_pass(name, options, fast_mode):
     function, make = SOUND[name]
     assert gradcheck(function, make(), fast_mode=fast_mode, **options) is True
@@ -155,8 +155,8 @@ def test_the_message_of_forward_mode(fast_mode):
         assert lines[1:] == ["numerical:tensor([[2.]], dtype=cygrad.float64)", "analytical:tensor([[3.]], dtype=cygrad.float64)"]
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (30,), (6, 5)])
-@pytest.mark.parametrize("fast_mode", MODES)
+@pytest.mark.cases("shape", [(), (1,), (30,), (6, 5)])
+@pytest.mark.cases("fast_mode", MODES)
 def test_atol_means_the_same_in_both_modes(fast_mode, shape):
     """The function is constant and its forward mode wrong by 1e-3 in each element of the Jacobian."""
 
@@ -182,7 +182,7 @@ def test_atol_means_the_same_in_both_modes(fast_mode, shape):
     assert gradcheck(Off.apply, double(*shape), atol=0.99e-3, raise_exception=False, **options) is False
 
 
-@pytest.mark.parametrize("fast_mode", MODES)
+@pytest.mark.cases("fast_mode", MODES)
 @pytest.mark.parametrize("forward", [False, True])
 @pytest.mark.parametrize("backward", [False, True])
 def test_what_is_not_asked_for_does_not_run(forward, backward, fast_mode):
@@ -233,8 +233,8 @@ def test_forward_mode_gets_inputs_that_require_no_gradient():
 
 
 # ----- Second derivatives -----
-@pytest.mark.parametrize("fast_mode", MODES)
-@pytest.mark.parametrize("name", sorted(set(SOUND) - {"a user's Function"}))
+@pytest.mark.cases("fast_mode", MODES)
+@pytest.mark.cases("name", sorted(set(SOUND) - {"a user's Function"}))
 def test_forward_over_reverse(name, fast_mode):
     function, make = SOUND[name]
     assert gradgradcheck(function, make(), check_fwd_over_rev=True, fast_mode=fast_mode) is True

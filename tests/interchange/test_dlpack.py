@@ -48,8 +48,8 @@ def capsule_name(capsule):
 
 # ----- Out -----
 @pytest.mark.usefixtures("no_leak")
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("dtype", DTYPES)
 def test_tensors_go_out(dtype, layout):
     t = layout(cg.arange(20).reshape(4, 5).to(getattr(cg, dtype)))
     a = np.from_dlpack(t)
@@ -139,8 +139,8 @@ def test_arrays_outlive_their_tensor():
 
 
 # ----- In -----
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("dtype", DTYPES)
 @pytest.mark.parametrize("old", [False, True])
 def test_arrays_come_in(dtype, layout, old):
     a = np.asarray(layout(np.arange(20).reshape(4, 5).astype(dtype)))
@@ -347,8 +347,8 @@ SOUND = [
 ]
 
 
-@pytest.mark.parametrize("versioned", [False, True])
-@pytest.mark.parametrize(("fields", "values"), SOUND, ids=lambda value: str(value)[:60])
+@pytest.mark.cases("versioned", [False, True])
+@pytest.mark.cases(("fields", "values"), SOUND, ids=lambda value: str(value)[:60])
 def test_sound_capsules(fields, values, versioned):
     made = Handmade(versioned=versioned, **fields)
     t = cg.from_dlpack(made.capsule)
@@ -386,7 +386,7 @@ UNSOUND = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "error", "message"), UNSOUND, ids=str)
+@pytest.mark.cases(("fields", "error", "message"), UNSOUND, ids=str)
 def test_unsound_capsules_are_refused_and_given_back(fields, error, message):
     for versioned in (True, False)[:1 if "major" in fields else 2]:
         made = Handmade(versioned=versioned, **fields)

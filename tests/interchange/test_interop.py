@@ -27,7 +27,7 @@ def x():
 # ----- In -----
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("dtype", DTYPES)
 @pytest.mark.parametrize(
     "convert", [cg.from_numpy, cg.asarray, cg.as_tensor], ids=["from_numpy", "asarray", "as_tensor"]
 )
@@ -195,7 +195,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
+@pytest.mark.cases(("call", "error", "message"), REFUSED)
 def test_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
@@ -204,7 +204,7 @@ def test_refused(call, error, message):
 # ----- Out -----
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("dtype", DTYPES)
 @pytest.mark.parametrize(
     "convert", [lambda t: t.numpy(), np.asarray, lambda t: t.__array__()], ids=["numpy", "asarray", "__array__"]
 )
@@ -229,8 +229,8 @@ OUT_LAYOUTS = [
 ]
 
 
-@pytest.mark.parametrize("view", OUT_LAYOUTS)
-@pytest.mark.parametrize("convert", [lambda t: t.numpy(), np.asarray, lambda t: np.array(memoryview(t))])
+@pytest.mark.cases("view", OUT_LAYOUTS)
+@pytest.mark.cases("convert", [lambda t: t.numpy(), np.asarray, lambda t: np.array(memoryview(t))])
 def test_views_go_out(convert, view):
     t = view(cg.arange(12.0).reshape(3, 4))
     assert convert(t).tolist() == t.tolist()
@@ -278,7 +278,7 @@ def test_force(x):
     assert x.numpy(force=True).tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("dtype", DTYPES)
 def test_the_buffer_protocol(dtype):
     t = cg.ones(3, 2, dtype=getattr(cg, dtype))
     view = memoryview(t)
@@ -425,7 +425,7 @@ WRITES = {
 
 
 @pytest.mark.parametrize("write", list(WRITES))
-@pytest.mark.parametrize("source", list(READ_ONLY))
+@pytest.mark.cases("source", list(READ_ONLY))
 def test_read_only_memory_stays_so(source, write):
     t = READ_ONLY[source]()
     with pytest.raises((RuntimeError, ValueError, TypeError)):

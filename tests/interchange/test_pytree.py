@@ -55,7 +55,7 @@ CONTAINERS = [
 ]
 
 
-@pytest.mark.parametrize(("tree", "leaves", "text"), CONTAINERS, ids=[text for _, _, text in CONTAINERS])
+@pytest.mark.cases(("tree", "leaves", "text"), CONTAINERS, ids=[text for _, _, text in CONTAINERS])
 def test_containers(tree, leaves, text):
     found, spec = tree_flatten(tree)
     assert found == leaves
@@ -177,8 +177,8 @@ PREFIXES = [
 ]
 
 
-@pytest.mark.parametrize(("prefix", "tree", "values"), PREFIXES)
-@pytest.mark.parametrize("of_spec", [False, True])
+@pytest.mark.cases(("prefix", "tree", "values"), PREFIXES)
+@pytest.mark.cases("of_spec", [False, True])
 def test_prefixes(prefix, tree, values, of_spec):
     assert broadcast_prefix(prefix, structure(tree) if of_spec else tree) == values
 

@@ -63,7 +63,7 @@ OBJECTS = [
 ]
 
 
-@pytest.mark.parametrize("obj", OBJECTS, ids=repr)
+@pytest.mark.cases("obj", OBJECTS, ids=repr)
 def test_plain_data_come_back(obj):
     assert same(loaded(saved(obj)), obj)
 
@@ -78,8 +78,8 @@ LAYOUTS = [lambda t: t, lambda t: t.T, lambda t: t[1:], lambda t: t[:, 1::2], la
            lambda t: t[:, :1].expand(3, 100), lambda t: t[:1, :1].expand(2, 50), lambda t: t.reshape((1,) * 8 + (3, 4))]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES, ids=repr)
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("dtype", DTYPES, ids=repr)
 def test_tensors_come_back(dtype, layout):
     t = layout(cg.arange(12).reshape(3, 4).to(dtype))
     back = loaded(saved(t))

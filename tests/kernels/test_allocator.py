@@ -37,7 +37,7 @@ def hits():
     return allocator.allocator_report()["hits"]
 
 
-@pytest.mark.parametrize("nbytes", [0, 4, 64, 100, 4 * KIB, CACHED - 4, CACHED, LARGE - 4, LARGE, LARGE + 4, MIB, 2 * MIB, 5 * MIB + 12])
+@pytest.mark.cases("nbytes", [0, 4, 64, 100, 4 * KIB, CACHED - 4, CACHED, LARGE - 4, LARGE, LARGE + 4, MIB, 2 * MIB, 5 * MIB + 12])
 def test_live_bytes_come_back(nbytes):
     before = allocator.allocator_report()
     x = block(nbytes)
@@ -261,8 +261,8 @@ def test_cache_after_fork():
 
 
 @pytest.mark.skipif("libasan" not in os.environ.get("LD_PRELOAD", ""), reason="a matter of the build with sanitizers")
-@pytest.mark.parametrize("nbytes", [4, 12, 64, 100, CACHED, LARGE + 4])
-@pytest.mark.parametrize("where", ["behind", "inside", "freed"])
+@pytest.mark.cases("nbytes", [4, 12, 64, 100, CACHED, LARGE + 4])
+@pytest.mark.cases("where", ["behind", "inside", "freed"])
 def test_the_address_sanitizer_knows_what_nobody_may_touch(nbytes, where):
     """Two bytes are read: behind the data, the last ones of it, or in a block that lies in the cache."""
     script = f"""if True:

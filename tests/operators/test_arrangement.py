@@ -46,8 +46,8 @@ COPIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("dtype", DTYPES)
 @pytest.mark.parametrize(("call", "expected"), [pytest.param(*case[1:], id=case[0]) for case in COPIES])
 def test_copies(call, expected, dtype, layout):
     tensor = LAYOUTS[layout](samples.draw(dtype, (2, 3, 4)))
@@ -70,8 +70,8 @@ def test_scalars_and_nothing():
     assert [part.shape for part in none.tensor_split(2)] == [(0, 3), (0, 3)]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.cases("dtype", DTYPES)
+@pytest.mark.cases("layout", LAYOUTS)
 def test_block_diag(layout, dtype):
     blocks = [LAYOUTS[layout](samples.draw(dtype, shape)) for shape in ((2, 3), (2,), (), (1, 0), (3, 1))]
     expected, row, column = np.zeros((8, 7), dtype), 0, 0
@@ -150,7 +150,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
+@pytest.mark.cases(("call", "error", "message"), REFUSED)
 def test_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()

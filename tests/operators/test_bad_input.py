@@ -314,7 +314,7 @@ ARGUMENTS = [
 CALLS = SHAPES + DIMS + SIZES + DATA + ARGUMENTS
 
 
-@pytest.mark.parametrize(("source", "error", "message"), CALLS, ids=[source for source, _, _ in CALLS])
+@pytest.mark.cases(("source", "error", "message"), CALLS, ids=[source for source, _, _ in CALLS])
 def test_refused(source, error, message):
     with pytest.raises(error, match=message):
         eval(source, {"cg": cg, "np": np})
@@ -460,7 +460,7 @@ print("sound")
 """
 
 
-@pytest.mark.parametrize("name", list(HOSTILE))
+@pytest.mark.cases("name", list(HOSTILE))
 def test_hostile_data_never_crashes(name):
     run = subprocess.run(
         [sys.executable, "-c", FRAME, HOSTILE[name]], capture_output=True, text=True, check=False, timeout=60

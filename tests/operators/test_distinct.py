@@ -32,8 +32,8 @@ def check_parts(results, array, dim):
     assert {inverse.dtype, counts.dtype} == {np.dtype("int64")}
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("dtype", DTYPES)
 def test_distinct_elements_and_slices(dtype, layout):
     for shape in SHAPES:
         tensor = repeated(dtype, shape, layout)
@@ -107,7 +107,7 @@ def test_the_gradient_goes_to_the_first_of_equal_elements():
 
 
 # ----- Smallest and largest at once -----
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("dtype", DTYPES)
 def test_aminmax(dtype):
     for shape in SHAPES:
         tensor = cg.tensor(samples.draw(dtype, shape))

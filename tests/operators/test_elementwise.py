@@ -89,8 +89,7 @@ REFERENCES = {
     "isclose": np.isclose,
 }
 ROWS = list(ELEMENTWISE.values())
-CASES = [pytest.param(row, dtype, id=f"{row.name}-{dtype}") for row in ROWS for dtype in samples.dtypes_of(row)]
-FLOAT_CASES = [case for case in CASES if case.values[1] in FLOATS]
+OF_FLOATS = [row for row in ROWS if "f" in row.kinds]
 
 
 # ----- Values -----
@@ -120,7 +119,8 @@ def check_values(row, result, arrays, dtype):
     assert right.all(), (arrays, got[~right], expected[~right])
 
 
-@pytest.mark.parametrize(("row", "dtype"), CASES)
+@pytest.mark.parametrize("row", samples.named(ROWS))
+@pytest.mark.cases("dtype", samples.dtypes_of)
 def test_values_in_every_layout_and_size(row, dtype):
     call = samples.function(row)
     for shape, turn in itertools.product(SHAPES, range(len(LAYOUTS))):
@@ -132,7 +132,8 @@ def test_values_in_every_layout_and_size(row, dtype):
             check_values(row, call(*tensors), [array_of(tensor) for tensor in tensors], dtype)
 
 
-@pytest.mark.parametrize(("row", "dtype"), [case for case in CASES if len(case.values[0].operands) > 1])
+@pytest.mark.parametrize("row", samples.named(row for row in ROWS if len(row.operands) > 1))
+@pytest.mark.cases("dtype", samples.dtypes_of)
 def test_values_of_operands_that_broadcast(row, dtype):
     call, count = samples.function(row), len(row.operands)
     for shapes, layout in itertools.product(BROADCASTS, LAYOUTS.values()):
@@ -142,7 +143,8 @@ def test_values_of_operands_that_broadcast(row, dtype):
             check_values(row, call(*tensors), [array_of(tensor) for tensor in tensors], dtype)
 
 
-@pytest.mark.parametrize(("row", "dtype"), [case for case in FLOAT_CASES if case.values[0].result == "same"])
+@pytest.mark.parametrize("row", samples.named(row for row in OF_FLOATS if row.result == "same"))
+@pytest.mark.cases("dtype", FLOATS)
 def test_results_too_large_for_the_cache_have_the_same_bits(row, dtype):
     """Such results, and gradients, are written by loops of their own: past the caches."""
     length, times, call = 1001, 1050, samples.function(row)
@@ -162,21 +164,22 @@ def test_results_too_large_for_the_cache_have_the_same_bits(row, dtype):
             assert same_bits(array_of(big), np.tile(array_of(small), times))
 
 
-@pytest.mark.parametrize(("row", "dtype"), CASES)
+@pytest.mark.parametrize("row", samples.named(ROWS))
+@pytest.mark.cases("dtype", samples.dtypes_of)
 def test_values_at_the_edges(row, dtype):
     arrays = samples.edge_operands(row, dtype)
     check_values(row, samples.function(row)(*map(cg.tensor, arrays)), arrays, dtype)
 
 
 SIGNED = [
-    case
-    for case in FLOAT_CASES
-    if not any(word in case.values[0].y for word in ("maximum", "minimum", "remainder"))
-    and case.values[0].name not in ("fmax", "fmin")
+    row
+    for row in OF_FLOATS
+    if not any(word in row.y for word in ("maximum", "minimum", "remainder")) and row.name not in ("fmax", "fmin")
 ]
 
 
-@pytest.mark.parametrize(("row", "dtype"), SIGNED)
+@pytest.mark.parametrize("row", samples.named(SIGNED))
+@pytest.mark.cases("dtype", FLOATS)
 def test_the_sign_of_zero(row, dtype):
     """Except where NumPy and torch leave it open which zero it is."""
     arrays = samples.edge_operands(row, dtype)
@@ -230,7 +233,8 @@ def test_repeated_dims_do_not_count_for_the_layout_of_the_result(make, strides):
 
 
 # ----- Forms -----
-@pytest.mark.parametrize(("row", "dtype"), CASES)
+@pytest.mark.parametrize("row", samples.named(ROWS))
+@pytest.mark.cases("dtype", samples.dtypes_of)
 def test_function_method_and_out_agree(row, dtype):
     tensors = [cg.tensor(array) for array in samples.operands(row, dtype, [(13,)] * len(row.operands))]
     call, parameters = samples.function(row), PARAMETERS.get(row.name, {})
@@ -250,7 +254,8 @@ def test_function_method_and_out_agree(row, dtype):
     assert same_bits(array_of(call(*tensors, out=wide)), expected.astype(float))
 
 
-@pytest.mark.parametrize(("row", "dtype"), [case for case in CASES if case.values[0].in_place])
+@pytest.mark.parametrize("row", samples.named(row for row in ROWS if row.in_place))
+@pytest.mark.cases("dtype", samples.dtypes_of)
 def test_in_place(row, dtype):
     parameters = PARAMETERS.get(row.name, {})
     for layout, n in itertools.product(WRITABLE, (13, 201)):
@@ -324,7 +329,7 @@ MIXED = [
 ]
 
 
-@pytest.mark.parametrize("dtypes", MIXED, ids="-".join)
+@pytest.mark.cases("dtypes", MIXED, ids="-".join)
 @pytest.mark.parametrize("row", samples.named(row for row in ROWS if len(row.operands) > 1 and row.name != "isclose"))
 def test_mixed_dtypes_are_promoted(row, dtypes):
     call = samples.function(row)
@@ -347,7 +352,8 @@ def test_mixed_dtypes_are_promoted(row, dtypes):
 
 
 # ----- Bits -----
-@pytest.mark.parametrize(("row", "dtype"), FLOAT_CASES)
+@pytest.mark.parametrize("row", samples.named(OF_FLOATS))
+@pytest.mark.cases("dtype", FLOATS)
 def test_bits_depend_on_no_position_length_or_stride(row, dtype):
     call = samples.function(row)
     arrays = samples.operands(row, dtype, [(40,)] * len(row.operands))
@@ -388,8 +394,7 @@ def test_bits_depend_on_no_thread_count(row):
 def results_of_all_rows():
     """Return the results and gradients of all rows, for comparison between instruction sets."""
     found = {"isa": np.array(isa())}
-    for case in CASES:
-        row, dtype = case.values
+    for row, dtype in ((one, dtype) for one in ROWS for dtype in samples.dtypes_of(one)):
         for place, arrays in enumerate([samples.operands(row, dtype, [(67,)] * 3), samples.edge_operands(row, dtype)]):
             weight = cg.tensor(samples.draw(dtype, arrays[0].shape, 9))
             for number, array in enumerate(samples.gradients(samples.function(row), samples.prepared(arrays), weight)):

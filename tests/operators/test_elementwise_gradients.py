@@ -14,11 +14,10 @@ from cygrad.autograd import grad, gradcheck, gradgradcheck
 from samples import FLOATS, PARAMETERS, array_of, gradients, named, prepared, same_bits
 
 SMOOTH = samples.differentiable_rows()
-SMOOTH_CASES = [pytest.param(row, dtype, id=f"{row.name}-{dtype}") for row in SMOOTH for dtype in FLOATS]
 
 
 # ----- Against finite differences -----
-@pytest.mark.parametrize("layout", ["contiguous", "transposed", "stepped"])
+@pytest.mark.cases("layout", ["contiguous", "transposed", "stepped"])
 @pytest.mark.parametrize("row", named(SMOOTH))
 def test_first_and_second_derivatives(row, layout):
     arrays = samples.operands(row, "float64", [(2, 3)] * len(row.operands))
@@ -27,7 +26,7 @@ def test_first_and_second_derivatives(row, layout):
     assert gradgradcheck(samples.function(row), tensors, gen_non_contig_grad_outputs=layout == "stepped")
 
 
-@pytest.mark.parametrize(
+@pytest.mark.cases(
     "shapes", [((2, 3), (3,), ()), ((2, 1), (1, 3), (3,)), ((), (2,), (1,)), ((0, 2), (1, 2), (2,))], ids=str
 )
 @pytest.mark.parametrize("row", named(row for row in SMOOTH if len(row.operands) > 1))
@@ -187,7 +186,7 @@ CONVENTIONS = {
 }
 
 
-@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.cases("create_graph", [False, True])
 @pytest.mark.parametrize(("call", "values", "expected"), CONVENTIONS.values(), ids=CONVENTIONS)
 def test_gradients_at_kinks_and_poles_are_torchs(call, values, expected, create_graph):
     tensors = [cg.tensor(column, dtype=cg.float64, requires_grad=True) for column in values]
@@ -197,7 +196,8 @@ def test_gradients_at_kinks_and_poles_are_torchs(call, values, expected, create_
 
 
 # ----- Two readings of one formula -----
-@pytest.mark.parametrize(("row", "dtype"), SMOOTH_CASES)
+@pytest.mark.parametrize("row", named(SMOOTH))
+@pytest.mark.cases("dtype", FLOATS)
 def test_fused_backward_is_the_tensor_reading(row, dtype):
     for arrays in (samples.operands(row, dtype, [(3, 17)] * len(row.operands)), samples.edge_operands(row, dtype)):
         weight = cg.tensor(samples.draw(dtype, np.broadcast_shapes(*(a.shape for a in arrays)), 9))

@@ -28,7 +28,7 @@ def drawn(name, x, **options):
     return getattr(x, name)(*METHODS[name], **options)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.cases("dtype", FLOATS)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_continuous_distributions(name, dtype):
     """Kolmogorov's distance of 20000 draws from the distribution; 0.0138 is exceeded once in a thousand seeds."""
@@ -51,7 +51,7 @@ def test_discrete_distributions(dtype):
             assert abs((x == number).double().mean().item() - share) < 0.01
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"])
+@pytest.mark.cases("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"])
 def test_random_integers_reach_the_largest_that_the_dtype_holds(dtype):
     x = cg.empty(4000, dtype=getattr(cg, dtype)).random_(rng=3)
     digits = {"float32": 24, "float64": 53}.get(dtype)
@@ -152,7 +152,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), BAD)
+@pytest.mark.cases(("call", "error", "message"), BAD)
 def test_bad_input(call, error, message):
     with pytest.raises(error) as caught:
         call()
@@ -160,6 +160,6 @@ def test_bad_input(call, error, message):
 
 
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("shape", [(), (0,), (2, 0)])
+@pytest.mark.cases("shape", [(), (0,), (2, 0)])
 def test_small_shapes(name, shape):
     assert tuple(drawn(name, cg.zeros(shape)).shape) == shape

@@ -177,8 +177,8 @@ def evil_tensor(act):
     return cg.tensor(1).as_subclass(Evil)
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.cases("change", CHANGES)
+@pytest.mark.cases("key", KEYS)
 def test_indexing_reads_the_index_first(key, change):
     for write in (False, True):
         x, intact = guarded(6)

@@ -141,7 +141,7 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("call", SIZES)
+@pytest.mark.cases("call", SIZES)
 def test_sizes_and_their_products(call):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -181,7 +181,7 @@ def test_printing_reads_what_it_shows(shape):
 
 
 # ----- States of generators -----
-@pytest.mark.parametrize("place", range(48))
+@pytest.mark.cases("place", range(48))
 def test_damaged_states_are_refused_or_taken(place):
     generator = cg.Generator()
     state = generator.get_state()

@@ -82,7 +82,7 @@ CASES = [lambda t, index=index: index for index in BASIC] + ADVANCED
 NAMES = [str(index) for index in BASIC] + [f"advanced {number}" for number in range(len(ADVANCED))]
 
 
-@pytest.mark.parametrize("make", CASES, ids=NAMES)
+@pytest.mark.cases("make", CASES, ids=NAMES)
 def test_reading_is_numpys(make):
     expected = ARRAY[make(np.array)]
     result = cg.tensor(ARRAY)[make(cg.tensor)]
@@ -92,14 +92,14 @@ def test_reading_is_numpys(make):
     assert result.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("make", CASES, ids=NAMES)
+@pytest.mark.cases("make", CASES, ids=NAMES)
 def test_reading_from_strided_memory(make):
     array = ARRAY.transpose(0, 2, 1).copy().transpose(0, 2, 1)
     result = cg.from_numpy(array)[make(cg.tensor)]
     assert result.tolist() == ARRAY[make(np.array)].tolist()
 
 
-@pytest.mark.parametrize("make", CASES, ids=NAMES)
+@pytest.mark.cases("make", CASES, ids=NAMES)
 def test_the_gradient_of_reading_counts_each_element(make):
     x = cg.tensor(ARRAY, requires_grad=True)
     y = x[make(cg.tensor)]
@@ -128,7 +128,7 @@ LARGE = [
 ]
 
 
-@pytest.mark.parametrize("index", LARGE, ids=str)
+@pytest.mark.cases("index", LARGE, ids=str)
 def test_the_gradient_of_a_large_part_is_zero_elsewhere(index):
     """In memory that held something else."""
     x = cg.zeros(5, 40, 150, requires_grad=True)
@@ -146,7 +146,7 @@ def test_second_derivatives(make):
     assert autograd.gradgradcheck(lambda x: x[make(cg.tensor)] ** 3, x)
 
 
-@pytest.mark.parametrize("index", BASIC, ids=str)
+@pytest.mark.cases("index", BASIC, ids=str)
 def test_basic_indexing_gives_a_view(index):
     a = cg.tensor(ARRAY)
     view = a[index]
@@ -265,7 +265,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("read", "error", "message"), REFUSED)
+@pytest.mark.cases(("read", "error", "message"), REFUSED)
 def test_refused(read, error, message):
     with pytest.raises(error, match=message):
         read(cg.tensor(ARRAY))
@@ -288,7 +288,7 @@ WRITES_REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("index", "value", "error", "message"), WRITES_REFUSED)
+@pytest.mark.cases(("index", "value", "error", "message"), WRITES_REFUSED)
 def test_writes_refused(index, value, error, message):
     a = cg.tensor(ARRAY)
     with pytest.raises(error, match=message):
@@ -315,7 +315,7 @@ SEVERAL = [
 ]
 
 
-@pytest.mark.parametrize("key", SEVERAL, ids=str)
+@pytest.mark.cases("key", SEVERAL, ids=str)
 def test_a_list_of_several_indices(key):
     x, several = cg.tensor(ARRAY, requires_grad=True), "Using a non-tuple sequence for multidimensional indexing is deprecated"
     with pytest.warns(UserWarning, match=several):
@@ -342,10 +342,10 @@ def test_a_list_of_numbers_is_one_index(key):
 # ----- Writing -----
 
 
-@pytest.mark.parametrize(
+@pytest.mark.cases(
     "value", [-1, -1.5, True, cg.tensor(-3.0, dtype=cg.float64), cg.tensor([7.0], dtype=cg.float64)], ids=str
 )
-@pytest.mark.parametrize("make", CASES, ids=NAMES)
+@pytest.mark.cases("make", CASES, ids=NAMES)
 def test_writing_one_value_is_numpys(make, value):
     expected = ARRAY.copy()
     expected[make(np.array)] = value if not isinstance(value, cg.Tensor) else value.item()
@@ -355,7 +355,7 @@ def test_writing_one_value_is_numpys(make, value):
     assert a._version >= 1 or expected.tolist() == ARRAY.tolist()
 
 
-@pytest.mark.parametrize("make", CASES, ids=NAMES)
+@pytest.mark.cases("make", CASES, ids=NAMES)
 def test_writing_a_tensor_of_the_shape_is_numpys(make):
     expected = ARRAY.copy()
     shape = expected[make(np.array)].shape

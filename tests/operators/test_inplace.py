@@ -53,7 +53,7 @@ def test_an_in_place_change_is_recorded(x, name):
     assert x.grad.tolist() == pytest.approx(gradient)
 
 
-@pytest.mark.parametrize("name", list(CHANGES))
+@pytest.mark.cases("name", list(CHANGES))
 def test_an_in_place_change_counts(name):
     y = cg.tensor([2.0, 4.0])
     CHANGES[name][0](y)
@@ -106,7 +106,7 @@ VERSIONS = [
 ]
 
 
-@pytest.mark.parametrize(("change", "version"), VERSIONS)
+@pytest.mark.cases(("change", "version"), VERSIONS)
 def test_versions(change, version):
     n = cg.ones(2)
     change(n)

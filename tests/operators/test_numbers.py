@@ -72,7 +72,7 @@ def same(a, b):
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("dtype", DTYPES)
 @pytest.mark.parametrize("writer", [*WRITERS, *READERS])
 def test_writers(writer, dtype):
     for number in NUMBERS:
@@ -154,7 +154,7 @@ FORMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("dtype", DTYPES)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("convert", [cg.tensor, cg.as_tensor, cg.asarray, lambda data: cg.tensor([data, data])],
                          ids=["tensor", "as_tensor", "asarray", "list"])  # fmt: skip
@@ -183,7 +183,7 @@ MIXED = [
 ]
 
 
-@pytest.mark.parametrize(("data", "dtype"), MIXED, ids=[str(number) for number in range(len(MIXED))])
+@pytest.mark.cases(("data", "dtype"), MIXED, ids=[str(number) for number in range(len(MIXED))])
 def test_mixed_sequences_are_promoted(data, dtype):
     assert name(cg.tensor(data)) == dtype
 

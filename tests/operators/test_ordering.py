@@ -20,8 +20,8 @@ def places_of(values, indices, array, dim):
 
 
 # ----- Values -----
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("dtype", DTYPES)
 def test_sorting(dtype, layout):
     for shape in SHAPES:
         tensor = LAYOUTS[layout](samples.draw(dtype, shape))
@@ -81,8 +81,8 @@ def test_gradients_of_ties():
     assert grad(x.sort().values[-1], x)[0].tolist() == [0, 0, 0, 1]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("dtype", DTYPES)
 def test_running_extrema(dtype, layout):
     for shape in SHAPES:
         tensor = LAYOUTS[layout](samples.draw(dtype, shape))
@@ -177,8 +177,8 @@ def test_changed_indices_are_noticed():
     assert grad(single.values, x)[0].tolist() == [0, 0, 1]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("dtype", DTYPES)
 def test_membership(dtype, layout):
     x, among = LAYOUTS[layout](samples.draw(dtype, (3, 5))), LAYOUTS[layout](samples.draw(dtype, (2, 4), 1))
     among[0, :2] = x[0, :2].clone() if layout != "expanded" else x[0, 0].clone()
@@ -226,7 +226,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
+@pytest.mark.cases(("call", "error", "message"), REFUSED)
 def test_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()

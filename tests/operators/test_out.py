@@ -148,7 +148,7 @@ def shifted(call):
     return array_of(out), expected
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.cases("name", CALLS)
 def test_out_that_overlaps_an_operand(name):
     written, expected = shifted(CALLS[name])
     assert same_bits(written, expected)

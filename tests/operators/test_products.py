@@ -57,7 +57,7 @@ def close(result, expected):
     assert np.allclose(array_of(result), expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.cases("layout", LAYOUTS)
 @pytest.mark.parametrize(("call", "expected", "shapes"), [pytest.param(p[1], p[2], p[3:], id=p[0]) for p in PRODUCTS])
 def test_products(call, expected, shapes, layout):
     tensors = [LAYOUTS[layout](np.asarray(array)) for array in samples.rule_operands(shapes)]
@@ -71,7 +71,7 @@ def test_derivatives_of_products(call, shapes):
     assert gradgradcheck(call, leaves)
 
 
-@pytest.mark.parametrize("case", EINSUMS, ids=lambda case: case[0])
+@pytest.mark.cases("case", EINSUMS, ids=lambda case: case[0])
 def test_einsum(case):
     equation, *shapes = case
     arrays = [np.asarray(array) for array in samples.rule_operands(shapes)]
@@ -130,7 +130,7 @@ def test_in_place_forms(name):
 POWERS = (0, 0.5, 1, 1.5, 2, 3, INF, -INF, -1, -2.5)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.cases("layout", LAYOUTS)
 @pytest.mark.parametrize("p", POWERS)
 def test_norms(p, layout):
     tensor = LAYOUTS[layout](samples.draw("float64", (2, 3, 4)))
@@ -159,8 +159,8 @@ def test_norms_by_name_and_dtype():
     assert cg.tensor([INF, 1.0]).norm().item() == INF
 
 
-@pytest.mark.parametrize("scale", [1e200, 1e-200, 1e-310, 1e300])
-@pytest.mark.parametrize("p", [2, 3, 1.5, 0.5, -1])
+@pytest.mark.cases("scale", [1e200, 1e-200, 1e-310, 1e300])
+@pytest.mark.cases("p", [2, 3, 1.5, 0.5, -1])
 def test_norms_of_any_scale(p, scale):
     array = np.array([3.0, -4.0, 1.0]) * scale
     x, unit = cg.tensor(array, requires_grad=True), cg.tensor(array / scale, requires_grad=True)
@@ -218,7 +218,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("call", "message"), REFUSED)
+@pytest.mark.cases(("call", "message"), REFUSED)
 def test_refused(call, message):
     with pytest.raises((RuntimeError, NotImplementedError), match=message):
         call()

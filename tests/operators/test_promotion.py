@@ -35,7 +35,7 @@ def name(tensor):
     return str(tensor.dtype).rpartition(".")[2]
 
 
-@pytest.mark.parametrize(("left", "right", "result"), PAIRS)
+@pytest.mark.cases(("left", "right", "result"), PAIRS)
 def test_two_tensors(left, right, result):
     assert name(ones(left) + ones(right)) == result
     assert name(ones(left) * ones(right)) == result
@@ -45,7 +45,7 @@ def test_two_tensors(left, right, result):
     assert cg.promote_types(getattr(cg, left), getattr(cg, right)) == getattr(cg, result)
 
 
-@pytest.mark.parametrize(("left", "right", "result"), PAIRS)
+@pytest.mark.cases(("left", "right", "result"), PAIRS)
 def test_true_division_gives_floats(left, right, result):
     assert name(ones(left) / ones(right)) == (result if result.startswith("float") else "float32")
 
@@ -62,8 +62,8 @@ ARITHMETIC = [operator.add, operator.mul]
 
 @pytest.mark.parametrize("function", ARITHMETIC)
 @pytest.mark.parametrize("number", list(NUMBERS))
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(2,), ()])
+@pytest.mark.cases("dtype", DTYPES)
+@pytest.mark.cases("shape", [(2,), ()])
 def test_a_number_and_a_tensor(function, number, dtype, shape):
     expected = NUMBERS[number].get(dtype, dtype)
     left, right = function(ones(dtype, shape), number), function(number, ones(dtype, shape))
@@ -72,7 +72,7 @@ def test_a_number_and_a_tensor(function, number, dtype, shape):
     assert left.flatten().tolist() == right.flatten().tolist() == [value] * left.numel()
 
 
-@pytest.mark.parametrize(
+@pytest.mark.cases(
     ("call", "expected"),
     [
         (lambda t: t - 1, "same"),
@@ -110,7 +110,7 @@ def test_a_number_and_a_tensor(function, number, dtype, shape):
         (lambda t: t @ t, "same"),
     ],
 )
-@pytest.mark.parametrize("dtype", DTYPES[1:])
+@pytest.mark.cases("dtype", DTYPES[1:])
 def test_kinds_of_results(call, expected, dtype):
     floating = dtype.startswith("float")
     names = {
@@ -122,7 +122,7 @@ def test_kinds_of_results(call, expected, dtype):
     assert name(call(ones(dtype))) in names.get(expected, [expected])
 
 
-@pytest.mark.parametrize(
+@pytest.mark.cases(
     ("call", "values", "dtype"),
     [
         (lambda a, b: a + b, [True, True, True, False], "bool"),
@@ -303,8 +303,8 @@ def test_aliases(alias, dtype):
     assert converted.tolist() == pytest.approx([1, 2.7] if dtype.startswith("float") else [1, 2])
 
 
-@pytest.mark.parametrize("target", DTYPES)
-@pytest.mark.parametrize("source", DTYPES)
+@pytest.mark.cases("target", DTYPES)
+@pytest.mark.cases("source", DTYPES)
 def test_to(source, target):
     values = cg.tensor([0, 1, 1], dtype=getattr(cg, source))
     converted = values.to(getattr(cg, target))

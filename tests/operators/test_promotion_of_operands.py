@@ -230,8 +230,8 @@ def test_truth_of_bytes_is_bytes(name):
 
 
 # ----- Inside of vmap -----
-@pytest.mark.parametrize("in_dims", [(0, None), (None, 0), (0, 0)])
-@pytest.mark.parametrize("row", ["add", "div", "lt", "maximum", "where"])
+@pytest.mark.cases("in_dims", [(0, None), (None, 0), (0, 0)])
+@pytest.mark.cases("row", ["add", "div", "lt", "maximum", "where"])
 def test_examples_have_the_dims_that_they_show(row, in_dims):
     """A 0-d example is none with dims, though all of them lie in one tensor."""
     call = (lambda a, b: cg.where(a > 0, a, b)) if row == "where" else functions[row]

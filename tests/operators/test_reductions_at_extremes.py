@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-import samples
 from cygrad.autograd import forward_ad, grad
 from samples import FLOATS, SHAPES, array_of
 
@@ -64,8 +63,8 @@ def gradients_of_running(factors):
 SMALL_SHAPES = [shape for shape in SHAPES if 0 < math.prod(shape) <= 24 and math.prod(shape) not in range(6, 15)]
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("shape", SMALL_SHAPES, ids=str)
+@pytest.mark.cases("dtype", FLOATS)
+@pytest.mark.cases("shape", SMALL_SHAPES, ids=str)
 def test_products_and_gradients_beside_zeros(shape, dtype):
     for array, dim in itertools.product(arrays(dtype, shape), (None, *range(len(shape)))):
         if not (array == 0).any():
@@ -81,8 +80,8 @@ def test_products_and_gradients_beside_zeros(shape, dtype):
             assert np.allclose(array_of(gradient)[beside], expected[beside], rtol=1e-5), (array, dim)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("shape", [shape for shape in SMALL_SHAPES if shape], ids=str)
+@pytest.mark.cases("dtype", FLOATS)
+@pytest.mark.cases("shape", [shape for shape in SMALL_SHAPES if shape], ids=str)
 def test_running_products_and_gradients_beside_zeros(shape, dtype):
     for array, dim in itertools.product(arrays(dtype, shape), range(len(shape))):
         if not (array == 0).any():
@@ -94,8 +93,8 @@ def test_running_products_and_gradients_beside_zeros(shape, dtype):
         assert np.allclose(array_of(gradient), in_type(along(gradients_of_running, array, dim), dtype), rtol=1e-5), (array, dim)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("zeros", [(0,), (3,), (0, 1, 2), range(5)], ids=str)
+@pytest.mark.cases("dtype", FLOATS)
+@pytest.mark.cases("zeros", [(0,), (3,), (0, 1, 2), range(5)], ids=str)
 @pytest.mark.parametrize("call", [lambda x: x.prod(), lambda x: x.prod(0), lambda x: x.reshape(1, -1).prod(1)], ids=["all", "dim", "rows"])
 def test_second_derivatives_and_tangents_beside_zeros(call, zeros, dtype):
     for size in (HUGE[dtype], TINY[dtype], 2.0):
@@ -144,8 +143,8 @@ NANS = {
 NAN_CASES = [(name, values, *expected) for values, table in NANS.items() for names, expected in table.items() for name in names.split()]
 
 
-@pytest.mark.parametrize("create_graph", [False, True])
-@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.cases("create_graph", [False, True])
+@pytest.mark.cases("dtype", FLOATS)
 @pytest.mark.parametrize(("name", "values", "of_all", "of_dim"), NAN_CASES)
 def test_gradients_of_extrema_of_nans(name, values, of_all, of_dim, dtype, create_graph):
     x = cg.tensor(values, dtype=getattr(cg, dtype), requires_grad=True)
@@ -177,4 +176,4 @@ def test_gradients_of_other_extrema_of_nans():
         assert grad(y.norm(order), y)[0].tolist() == [0, 0]
 
 
-nothing_left = samples.nothing_left
+pytestmark = pytest.mark.usefixtures("nothing_left")

@@ -38,9 +38,9 @@ def small(dtype, shape, seed):
 
 
 # ----- Values -----
-@pytest.mark.parametrize("dim", [0, 1, 2, -1])
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("dim", [0, 1, 2, -1])
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("dtype", DTYPES)
 def test_gather_and_scatter(dtype, layout, dim):
     index = index_for(dim % 3)
     x, src = LAYOUTS[layout](small(dtype, SHAPE, 1)), LAYOUTS[layout](small(dtype, index.shape, 2))
@@ -67,10 +67,10 @@ def scattered_mask(array, index, dim):
     return mask
 
 
-@pytest.mark.parametrize("include_self", [True, False])
-@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.cases("include_self", [True, False])
+@pytest.mark.cases("dim", [0, 1, 2])
 @pytest.mark.parametrize("reduce", REDUCE)
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "float32", "float64"])
+@pytest.mark.cases("dtype", ["int8", "uint8", "int64", "float32", "float64"])
 def test_scatter_reduce(dtype, reduce, dim, include_self):
     index, array = index_for(dim), small(dtype, SHAPE, 1)
     values = small(dtype, index.shape, 2)
@@ -87,10 +87,10 @@ def test_scatter_reduce(dtype, reduce, dim, include_self):
     assert same_bits(array_of(x.scatter_reduce_(dim, place, src, reduce, include_self=include_self)), array_of(result))
 
 
-@pytest.mark.parametrize("include_self", [True, False])
-@pytest.mark.parametrize("dim", [0, -1])
+@pytest.mark.cases("include_self", [True, False])
+@pytest.mark.cases("dim", [0, -1])
 @pytest.mark.parametrize("reduce", [reduce for reduce in REDUCE if reduce != "sum"])
-@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32", "float64"])
+@pytest.mark.cases("dtype", ["uint8", "int64", "float32", "float64"])
 def test_index_reduce(dtype, reduce, dim, include_self):
     array, order = small(dtype, SHAPE, 1), np.array([1, 0, 1, 1])
     values = small(dtype, [4 if d == dim % 3 else size for d, size in enumerate(SHAPE)], 2)
@@ -109,9 +109,9 @@ def test_index_reduce(dtype, reduce, dim, include_self):
     assert same_bits(array_of(x.index_reduce_(dim, index, source, reduce, include_self=include_self)), array_of(result))
 
 
-@pytest.mark.parametrize("dim", [0, 1, -1])
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("dim", [0, 1, -1])
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("dtype", DTYPES)
 def test_slices_along_a_dim(dtype, layout, dim):
     size = SHAPE[dim]
     x, place = LAYOUTS[layout](small(dtype, SHAPE, 1)), LAYOUTS[layout](np.arange(size)[::-1].copy())
@@ -129,8 +129,8 @@ def test_slices_along_a_dim(dtype, layout, dim):
     assert same_bits(array_of(x.index_fill(dim, place[:1], 1)), np.moveaxis(expected, 0, dim))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("dtype", DTYPES)
 def test_masks_and_places(dtype, layout):
     x, mask = LAYOUTS[layout](small(dtype, SHAPE, 1)), LAYOUTS[layout](small("bool", SHAPE, 2))
     array, where, source = array_of(x), array_of(mask), small(dtype, SHAPE, 3)
@@ -202,7 +202,7 @@ FORMS = {
 VALUES = np.arange(1.0, 7.0, dtype=np.float32).reshape(2, 3)
 
 
-@pytest.mark.parametrize("layout", WRITABLE)
+@pytest.mark.cases("layout", WRITABLE)
 @pytest.mark.parametrize(("name", "arguments"), FORMS.items())
 def test_in_place_forms(name, arguments, layout):
     target = LAYOUTS[layout](VALUES)
@@ -317,7 +317,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
+@pytest.mark.cases(("call", "error", "message"), REFUSED)
 def test_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()

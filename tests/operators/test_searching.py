@@ -27,8 +27,8 @@ def expected(sequence, values, side):
     return found
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("dtype", DTYPES)
 def test_places(dtype, layout):
     for shape, other in ROWS:
         sequence = LAYOUTS[layout](np.sort(rounded(dtype, shape), -1))
@@ -101,7 +101,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
+@pytest.mark.cases(("call", "error", "message"), REFUSED)
 def test_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()

@@ -7,7 +7,6 @@ import cygrad as cg
 import samples
 from cygrad.autograd import forward_ad as fw
 from cygrad.func import grad, jvp, vmap
-from cygrad.operators import catalogue
 from cygrad.operators.transforms import COMPOSITES, TRANSFORMS
 from cygrad.ops import ELEMENTWISE, REDUCTIONS
 from samples import array_of, as_tuple
@@ -15,8 +14,6 @@ from samples import array_of, as_tuple
 # Why a sample of a rule is no function of one example: what it does needs its values.
 VALUES_DECIDE = {("index", 2): "a mask gives each example another shape",
                  ("index_select", 3): "each example may have another number of distinct columns"}
-CASES = samples.rule_cases()
-IDS = [f"{name}-{number}" for name, number, _, _ in CASES]
 
 
 def floats(results):
@@ -76,19 +73,21 @@ def check_batches(call, batches, in_dims):
 
 
 # ----- Rules and reductions -----
-@pytest.mark.parametrize(("name", "number", "call", "shapes"), CASES, ids=IDS)
-def test_tangents_of_rules(name, number, call, shapes):
-    if name == "alias":
+@pytest.mark.parametrize("rule", samples.RULE_SAMPLES)
+@pytest.mark.cases("number, call, shapes", samples.of_rule)
+def test_tangents_of_rules(rule, number, call, shapes):
+    if rule == "alias":
         pytest.skip("a subclass is made by the user, outside of forward mode")
     check_tangents(call, list(map(cg.tensor, samples.rule_operands(shapes))))
 
 
-@pytest.mark.parametrize(("name", "number", "call", "shapes"), CASES, ids=IDS)
-@pytest.mark.parametrize("mapped", ["all", "first", "last", "elsewhere"])
-def test_batches_of_rules(name, number, call, shapes, mapped):
-    if name == "alias":
+@pytest.mark.parametrize("rule", samples.RULE_SAMPLES)
+@pytest.mark.cases("number, call, shapes", samples.of_rule)
+@pytest.mark.cases("mapped", ["all", "first", "last", "elsewhere"])
+def test_batches_of_rules(rule, number, call, shapes, mapped):
+    if rule == "alias":
         pytest.skip("a subclass is made by the user, outside of vmap")
-    if (name, number) in VALUES_DECIDE:
+    if (rule, number) in VALUES_DECIDE:
         x, = (cg.tensor(array) for array in samples.rule_operands([(2, *shapes[0])]))
         with pytest.raises(RuntimeError, match="vmap"):
             vmap(call)(x)
@@ -108,7 +107,7 @@ def test_batches_of_rules(name, number, call, shapes, mapped):
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
-@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+@pytest.mark.cases("dtype", ["float32", "int32", "bool"])
 def test_batches_of_reductions(name, dtype):
     row = REDUCTIONS[name]
     if not set(samples.KINDS[dtype]) <= set(row.kinds):
@@ -122,8 +121,8 @@ def test_batches_of_reductions(name, dtype):
 
 # ----- Elementwise rows -----
 @pytest.mark.parametrize("name", [name for name, row in ELEMENTWISE.items() if row.partials])
-@pytest.mark.parametrize("shapes", [((3,), (3,), (3,)), ((2, 1), (3,), ())], ids=["same", "broadcast"])
-@pytest.mark.parametrize("dtype", samples.FLOATS)
+@pytest.mark.cases("shapes", [((3,), (3,), (3,)), ((2, 1), (3,), ())], ids=["same", "broadcast"])
+@pytest.mark.cases("dtype", samples.FLOATS)
 def test_tangents_of_rows(name, shapes, dtype):
     row = ELEMENTWISE[name]
     arrays = samples.operands(row, dtype, shapes)
@@ -148,10 +147,11 @@ def test_batches_of_rows(name):
 
 
 # ----- Together -----
-@pytest.mark.parametrize(("name", "number", "call", "shapes"), CASES, ids=IDS)
-def test_nested_transforms_of_rules(name, number, call, shapes):
+@pytest.mark.parametrize("rule", samples.RULE_SAMPLES)
+@pytest.mark.cases("number, call, shapes", samples.of_rule)
+def test_nested_transforms_of_rules(rule, number, call, shapes):
     """Gradients of each example, tangents of each example, and tangents of gradients."""
-    if name == "alias" or (name, number) in VALUES_DECIDE:
+    if rule == "alias" or (rule, number) in VALUES_DECIDE:
         pytest.skip("no function of one example")
 
     def total(*x):
@@ -185,7 +185,3 @@ def test_every_public_operator_says_what_it_does_with_special_tensors():
     for operator in operators:
         if operator.declaration is not None and operator.declaration.rule is not None:
             assert operator.declaration.batch or operator.declaration.parts, f"{operator.__name__}: what does it do with batches?"
-
-
-def test_every_rule_has_samples():
-    assert set(samples.RULE_SAMPLES) >= set(catalogue.load())

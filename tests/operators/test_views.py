@@ -42,8 +42,8 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("layout", ["dense", "stepped", "plain"])
+@pytest.mark.cases("name", PROGRAMS)
+@pytest.mark.cases("layout", ["dense", "stepped", "plain"])
 def test_gradients(name, layout):
     def run(x, w):
         y = x * 1 if layout == "dense" else cg.from_numpy(np.zeros(8)[::2]) if layout == "stepped" else x.detach().clone()

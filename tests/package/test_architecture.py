@@ -77,7 +77,7 @@ def cython_imports(path):
 
 
 @in_checkout
-@pytest.mark.parametrize("path", sources(".py", ".pyx", ".pxd"), ids=lambda path: str(path.relative_to(PACKAGE)))
+@pytest.mark.cases("path", lambda: sources(".py", ".pyx", ".pxd"), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_run_downwards(path):
     module = module_name(path)
     imports = python_imports(path) if path.suffix == ".py" else cython_imports(path)
@@ -183,12 +183,9 @@ def test_importing_changes_no_global_state():
 
 
 # ----- Documentation -----
-DOCSTRINGS = public.docstrings()
-
-
-@pytest.mark.parametrize("name", DOCSTRINGS)
-def test_docstrings_open_with_a_sentence(name):
-    summary = DOCSTRINGS[name].split("\n\n")[0]
+@pytest.mark.cases("name, text", lambda: public.docstrings().items())
+def test_docstrings_open_with_a_sentence(name, text):
+    summary = text.split("\n\n")[0]
     assert re.fullmatch(r"\S.*[^.\s]\.", summary, re.DOTALL)
 
 

@@ -17,7 +17,7 @@ CUDA = sorted(name for name, thing in vars(cg.cuda).items() if isinstance(thing,
               and thing.__module__ == "cygrad.cuda")
 
 
-@pytest.mark.parametrize("name", CUDA)
+@pytest.mark.cases("name", CUDA)
 def test_cuda_is_asked_and_never_computes(name):
     """Each function tells that there is none, does nothing, or refuses as torch does."""
     function = getattr(cg.cuda, name)

@@ -13,7 +13,7 @@ MISTAKES = {".requires_grad_": {"mode"}, ".random_": {"from_"}, ".uniform_": {"f
             ".expand": {"implicit"}, ".view": {"dtype"}}
 
 
-@pytest.mark.parametrize(("name", "words"), read(), ids=lambda value: value if isinstance(value, str) else "-".join(value))
+@pytest.mark.cases("name, words", read, ids=lambda overload: "-".join([overload[0], *overload[1]]))
 def test_keywords_are_those_of_torch(name, words):
     """A call by keywords alone, with values of no use, may complain of the values but not of the names."""
     function = getattr(cg.Tensor, name[1:]) if name.startswith(".") else getattr(cg, name)
@@ -65,7 +65,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize(("call", "expected"), CALLS)
+@pytest.mark.cases(("call", "expected"), CALLS)
 def test_calls(call, expected):
     result = call()
     assert result.dtype == expected.dtype and cg.equal(result, expected)

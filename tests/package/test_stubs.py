@@ -1,6 +1,7 @@
 """Type stubs: as the tables have them, of the names and signatures that are there at run time, and of use to mypy."""
 
 import ast
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -89,6 +90,7 @@ def test_every_compiled_module_has_a_stub():
     assert {sys.modules[name].__name__ for name in compiled} == COMPILED.keys()
 
 
+@functools.cache
 def declared_operators():
     """Return {compiled function: operator that is declared with it}."""
     modules = {entry.module: importlib.import_module(entry.module) for entry in catalogue.entries()}
@@ -96,10 +98,7 @@ def declared_operators():
     return {operator.function: operator for operator in operators if operator.function is not operator.__wrapped__}
 
 
-DECLARED = declared_operators()
-
-
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.cases("name", COMPILED)
 def test_stubs_of_compiled_modules_name_what_is_there(name):
     module = importlib.import_module(name)
     body = ast.parse(COMPILED[name].read_text()).body
@@ -107,7 +106,7 @@ def test_stubs_of_compiled_modules_name_what_is_there(name):
     assert {name for name in present if not hasattr(module, name)} == set()
 
     own = {name for name, thing in vars(module).items() if getattr(thing, "__module__", None) == module.__name__}
-    described = {name for name in own if getattr(module, name) in DECLARED}
+    described = {name for name in own if getattr(module, name) in declared_operators()}
     assert {name for name in own if not name.startswith("_")} - described <= present
     for node in body:
         if isinstance(node, ast.ClassDef) and hasattr(module, node.name) and node.name != "TensorBase":
@@ -136,16 +135,13 @@ def by_hand():
     return found
 
 
-BY_HAND = by_hand()
-
-
-@pytest.mark.parametrize("operator", DECLARED.values(), ids=lambda operator: operator.__name__)
+@pytest.mark.cases("operator", lambda: declared_operators().values(), ids=lambda operator: operator.__name__)
 def test_declarations_have_the_signatures_of_the_compiled_functions(operator):
     assert parameters(operator.__wrapped__) == parameters(operator.function)
 
 
-@pytest.mark.parametrize("function, node", [entry[1:] for entry in BY_HAND], ids=[entry[0] for entry in BY_HAND])
-def test_signatures_by_hand_are_those_of_the_functions(function, node):
+@pytest.mark.cases("name, function, node", by_hand)
+def test_signatures_by_hand_are_those_of_the_functions(name, function, node):
     node.returns, node.decorator_list = None, []
     for argument in (*node.args.args, *node.args.kwonlyargs, *filter(None, [node.args.vararg, node.args.kwarg])):
         argument.annotation = None
@@ -159,7 +155,7 @@ def test_signatures_by_hand_are_those_of_the_functions(function, node):
     assert {name: kind for name, kind in declared.items() if name in actual or not keywords} == actual
 
 
-@pytest.mark.parametrize("name", sorted(stubs.ELEMENTWISE))
+@pytest.mark.cases("name", sorted(stubs.ELEMENTWISE))
 def test_signatures_of_rows_have_the_names_of_their_operators(name):
     from cygrad._core.compute.dispatch import ops
     declared = [parameter.partition(":")[0] for parameter in stubs.parameters_of(stubs.ELEMENTWISE[name])]

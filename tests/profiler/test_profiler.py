@@ -91,7 +91,7 @@ def test_each_backward_has_one_root():
     assert len(named(prof, "torch::autograd::GraphRoot")) == 2
 
 
-@pytest.mark.parametrize("name, call", [
+@pytest.mark.cases("name, call", [
     ("add", lambda x: x + x), ("add", lambda x: cg.add(x, 1)), ("add_", lambda x: x.add_(1)), ("mul", lambda x: 2 * x),
     ("pow", lambda x: x**2), ("pow", lambda x: cg.pow(x, 3)), ("sum", lambda x: x.sum()), ("matmul", lambda x: x @ x),
     ("mm", lambda x: cg.mm(x, x)), ("cat", lambda x: cg.cat([x, x])), ("softmax", lambda x: x.softmax(0)), ("gt", lambda x: x > 0),
@@ -301,7 +301,7 @@ def test_operands_are_described_not_kept():
     assert sys.getrefcount(x) == before and len(events(prof)) == 2
 
 
-@pytest.mark.parametrize("operands, call, name, count", [
+@pytest.mark.cases("operands, call, name, count", [
     (((2, 3), (3, 4)), lambda a, b: a @ b, "matmul", 2 * 2 * 3 * 4),
     (((2, 3), (3, 4)), cg.mm, "mm", 2 * 2 * 3 * 4),
     (((5, 2, 3), (5, 3, 4)), cg.bmm, "bmm", 2 * 5 * 2 * 3 * 4),

@@ -27,7 +27,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("name", [f"{where}.{name}" for where, names in NAMES.items() for name in names.split()])
+@pytest.mark.cases("name", [f"{where}.{name}" for where, names in NAMES.items() for name in names.split()])
 def test_the_name_is_there(name):
     operator.attrgetter(name)(cg)
 
@@ -287,8 +287,8 @@ LAYOUTS = [(dense, (2, 1)), (transposed, (1, 3)), (permuted, (1, 12, 4)), (with_
            (transposed_with_gaps, (2, 1)), (overlapping, (2, 1))]
 
 
-@pytest.mark.parametrize(("make", "strides"), LAYOUTS)
-@pytest.mark.parametrize("form", ["function", "method"])
+@pytest.mark.cases(("make", "strides"), LAYOUTS)
+@pytest.mark.cases("form", ["function", "method"])
 def test_a_first_gradient_has_the_strides_of_a_dense_parameter_else_row_major_ones(make, strides, form):
     parameter = make().requires_grad_()
     root = (parameter * parameter).sum()

@@ -78,7 +78,7 @@ def slopes(program, point, step=1e-6):
     return [(value(number, step) - value(number, -step)) / (2 * step) for number in range(len(point))]
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.cases("name", RIGHT)
 def test_an_in_place_program_that_is_not_refused_has_the_right_gradient(name):
     point = [1.5, 2.25]
     x = cg.tensor(point, dtype=cg.float64, requires_grad=True)
@@ -106,8 +106,8 @@ BY_THE_ORIGINAL = {
 }
 
 
-@pytest.mark.parametrize("name", BY_THE_ORIGINAL)
-@pytest.mark.parametrize("make", [lambda x: x, lambda x: x * 1, lambda x: x.view(2)], ids=["leaf", "result", "view"])
+@pytest.mark.cases("name", BY_THE_ORIGINAL)
+@pytest.mark.cases("make", [lambda x: x, lambda x: x * 1, lambda x: x.view(2)], ids=["leaf", "result", "view"])
 def test_a_detached_tensor_changed_by_the_original_takes_its_history(make, name):
     change, expected = BY_THE_ORIGINAL[name]
     x = cg.tensor([1.5, 2.25], requires_grad=True)

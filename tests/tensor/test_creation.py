@@ -31,8 +31,8 @@ def is_full_of(tensor, value):
 
 
 # ----- From shapes -----
-@pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize("name", FILLED)
+@pytest.mark.cases("spelling", SPELLINGS)
+@pytest.mark.cases("name", FILLED)
 def test_sizes_in_every_spelling(name, spelling):
     for make in (getattr(cg, name), getattr(cg.ones(1, dtype=cg.int16), "new_" + name)):
         tensor = SPELLINGS[spelling](make)
@@ -96,8 +96,8 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), WRONG)
-@pytest.mark.parametrize("name", FILLED)
+@pytest.mark.cases(("call", "error", "message"), WRONG)
+@pytest.mark.cases("name", FILLED)
 def test_refused(name, call, error, message):
     with pytest.raises(error, match=message):
         call(getattr(cg, name))
@@ -120,7 +120,7 @@ FULL = [
 ]
 
 
-@pytest.mark.parametrize(("value", "keywords", "dtype", "expected"), FULL, ids=str)
+@pytest.mark.cases(("value", "keywords", "dtype", "expected"), FULL, ids=str)
 def test_full(value, keywords, dtype, expected):
     tensor = cg.full((2, 3), value, **keywords)
     assert (tensor.shape, tensor.dtype.name) == ((2, 3), dtype)
@@ -149,7 +149,7 @@ def test_numbers_that_do_not_fit(dtype, value):
 LIKES = {"zeros_like": 0, "ones_like": 1, "empty_like": None}
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.cases("layout", LAYOUTS)
 @pytest.mark.parametrize("name", LIKES)
 def test_like_keeps_shape_dtype_and_layout(name, layout):
     like = getattr(cg, name)
@@ -188,7 +188,7 @@ def test_new_tensors_have_the_dtype():
 
 
 # ----- Ranges -----
-@pytest.mark.parametrize(
+@pytest.mark.cases(
     "arguments",
     [(5,), (2, 5), (5, 2, -1), (0,), (0, 0), (5, 5), (-5, 5), (1, 7, 2), (1, 8, 2), (0, 10, 3), (10, 0, -3), (-1, 1, 2),
      (2**62, 2**62 + 2), (2.5,), (0.0, 1.0, 0.25), (0, 1, 0.3), (1, 1.5, 0.1), (0.1, 0.5, 0.1), (1, 2, 0.1), (0, 1e-3),
@@ -236,7 +236,7 @@ ARANGE_REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("call", "message"), ARANGE_REFUSED)
+@pytest.mark.cases(("call", "message"), ARANGE_REFUSED)
 def test_ranges_refused(call, message):
     with pytest.raises((RuntimeError, OverflowError), match=message):
         call()
@@ -296,7 +296,7 @@ def test_eye_into_a_tensor():
 
 
 # ----- What a tensor says of itself -----
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("dtype", DTYPES)
 def test_metadata(dtype):
     x = cg.zeros(2, 3, 4, dtype=getattr(cg, dtype))
     size = np.dtype(dtype).itemsize
@@ -341,7 +341,7 @@ def test_data_and_device():
     )
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.cases("dtype", DTYPES)
 def test_elements_as_python_numbers(dtype):
     one = cg.ones(1, 1, dtype=getattr(cg, dtype))
     kind = {"b": bool, "i": int, "f": float}[KINDS[dtype]]

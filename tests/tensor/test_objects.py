@@ -39,8 +39,8 @@ LAYOUTS = [lambda t: t, lambda t: t.T, lambda t: t[1:], lambda t: t[:, 1::2], la
 
 # ----- Every kind of copy -----
 @ways
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"])
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"])
 def test_copies_are_equal(way, layout, dtype):
     t = layout(cg.arange(12).reshape(3, 4).to(getattr(cg, dtype)))
     copied = way(t)
@@ -236,7 +236,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("place", "value", "error"), WRONG, ids=str)
+@pytest.mark.cases(("place", "value", "error"), WRONG, ids=str)
 def test_forged_pickles_are_refused(place, value, error):
     assert copying.rebuild(*SOUND).shape == (2, 3)
     forged = [*SOUND[:place], value, *SOUND[place + 1:]]

@@ -50,7 +50,7 @@ FLAT = [
 ]
 
 
-@pytest.mark.parametrize(("data", "text"), FLAT, ids=[text for _, text in FLAT])
+@pytest.mark.cases(("data", "text"), FLAT, ids=[text for _, text in FLAT])
 def test_elements(data, text):
     assert repr(cg.tensor(data)) == text
     assert str(cg.tensor(data)) == text

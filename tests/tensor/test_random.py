@@ -99,7 +99,7 @@ SIZES = [
 ]
 
 
-@pytest.mark.parametrize(("draw", "shape"), SIZES)
+@pytest.mark.cases(("draw", "shape"), SIZES)
 def test_sizes(draw, shape):
     assert tuple(draw().shape) == shape
 
@@ -124,7 +124,7 @@ DTYPES = [
 ]
 
 
-@pytest.mark.parametrize(("draw", "dtype"), DTYPES)
+@pytest.mark.cases(("draw", "dtype"), DTYPES)
 def test_dtypes(draw, dtype):
     assert draw().dtype == dtype
 
@@ -273,7 +273,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), BAD)
+@pytest.mark.cases(("call", "error", "message"), BAD)
 def test_bad_input(call, error, message):
     with pytest.raises(error, match=message):
         call()

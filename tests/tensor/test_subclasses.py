@@ -165,8 +165,8 @@ CONSTRUCTED = [((), []), ((3,), 3), ((2, 3), 6), ((cg.Size([2, 2]),), 4), (([1, 
                (([[1], [2]],), [[1], [2]]), ((range(2),), [0, 1])]
 
 
-@pytest.mark.parametrize(("arguments", "expected"), CONSTRUCTED, ids=str)
-@pytest.mark.parametrize("kind", [cg.Tensor, Field])
+@pytest.mark.cases(("arguments", "expected"), CONSTRUCTED, ids=str)
+@pytest.mark.cases("kind", [cg.Tensor, Field])
 def test_the_class_can_be_called(kind, arguments, expected):
     t = kind(*arguments)
     assert type(t) is kind and t.dtype == cg.float32

@@ -7,7 +7,8 @@ import pytest
 
 import cygrad as cg
 import samples
-from cygrad.ops import ELEMENTWISE, REDUCTIONS, stubs
+from cygrad.operators import stubs
+from cygrad.ops import ELEMENTWISE, REDUCTIONS
 from samples import array_of, same_bits
 
 # ----- Factories -----

@@ -526,7 +526,7 @@ def threads(count, parallel=True):
 def at_level(level, module, name, path):
     """Return the dict of arrays that a function of a test module gives in a process with another instruction set."""
     script = f"import sys, numpy; from {module} import {name}; numpy.savez(sys.argv[1], **{name}())"
-    folders = Path(__file__).parent, Path(sys.modules[module].__file__).parent, Path(cg.__file__).parents[1]
+    folders = Path(__file__).parents[1], Path(sys.modules[module].__file__).parent, Path(cg.__file__).parents[1]
     search = [*map(str, folders), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "CYGRAD_ISA": level, "PYTHONPATH": os.pathsep.join(search)}
     subprocess.run([sys.executable, "-c", script, str(path)], env=environment, timeout=120, check=True)

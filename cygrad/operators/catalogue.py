@@ -70,7 +70,7 @@ def _entries(module: str, tree: ast.Module) -> Iterator[Entry]:
 @functools.cache
 def trees() -> dict[str, ast.Module]:
     """Return the sources of the modules by their names."""
-    return {f"{__package__}.{path.stem}": ast.parse(path.read_text()) for path in sorted(PACKAGE.glob("*.py"))}
+    return {f"{__package__}.{path.stem}": ast.parse(path.read_text()) for path in sorted(PACKAGE.glob("*.py")) if path != REGISTRY}
 
 
 def entries() -> Iterator[Entry]:

@@ -9,14 +9,14 @@ from cygrad._core.compute import dispatch
 from cygrad._core.compute import indexing as _indexing
 from cygrad._core.compute import reductions as _reduction
 from cygrad._core.compute import views as _views
-from cygrad._core.compute.inplace import apply_in_place
 from cygrad._core.entry import operators as _factories
 from cygrad._core.entry.special import make_operator, set_explanation
 from cygrad._core.exchange.replacement import rearrange_in_place
 from cygrad._core.graph.rules import record_by_name
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.memory.sizes import index_argument, normalized_dim
-from cygrad.operators.arguments import check_floating, checked_tensor, delivered, delivered_pair, normalized_dims, pair_type
+from cygrad._core.memory.sizes import normalized_dim
+from cygrad.operators import registry
+from cygrad.operators.arguments import checked_tensor, delivered, delivered_pair, normalized_dims, pair_type
 from cygrad.operators.declaration import unrecorded
 from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
 
@@ -170,192 +170,6 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     return _where(condition, input, other, out=out)
 
 
-def _clamp_row(minimum: Any, maximum: Any) -> tuple[Any, tuple[Any, ...]]:
-    if minimum is None and maximum is None:
-        raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
-    if maximum is None:
-        return dispatch.ops["clamp_min"], (minimum,)
-    if minimum is None:
-        return dispatch.ops["clamp_max"], (maximum,)
-    return dispatch.ops["clamp"], (minimum, maximum)
-
-
-@_public
-def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
-    """Elements limited to the range from `min` to `max`; either may be None, a number or a tensor.
-
-    The gradient passes where an element is inside, bounds included.
-
-    >>> import cygrad
-    >>> cygrad.clamp(cygrad.tensor([-1., 0.5, 2.]), 0, 1)
-    tensor([0.0000, 0.5000, 1.0000])
-    """
-    checked_tensor("clamp", input)
-    op, bounds = _clamp_row(min, max)
-    return op(input, *bounds, out=out)
-
-
-def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:
-    """Limit the elements to the range from `min` to `max`, in place."""
-    op, bounds = _clamp_row(min, max)
-    return op.in_place(self, *bounds)
-
-
-in_place_methods["clamp_"] = in_place_methods["clip_"] = clamp_
-functions["clip"] = clamp
-
-
-@_public
-def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
-    """`input` raised to the power `exponent`; one of them may be a number.
-
-    Squares are exact products. Integers to negative powers are refused.
-
-    >>> import cygrad
-    >>> cygrad.pow(cygrad.tensor([1., 2., 3.]), 2)
-    tensor([1., 4., 9.])
-    """
-    if out is None and isinstance(input, TensorImpl):
-        return input**exponent
-    return dispatch.ops["pow"](input, exponent, out=out)
-
-
-def _non_finite(input: Any, nan: float | None, posinf: float | None, neginf: float | None) -> tuple[float, float, float]:
-    """Return what NaN and the infinities become; other dtypes have none."""
-    dtype = checked_tensor("nan_to_num", input).dtype
-    if dtype.kind != "f":
-        return 0.0, 0.0, 0.0
-    from cygrad.limits import finfo
-    return 0.0 if nan is None else nan, finfo(dtype).max if posinf is None else posinf, finfo(dtype).min if neginf is None else neginf
-
-
-@_public
-def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Any = None) -> Any:
-    """Elements with NaN replaced by `nan` (0) and the infinities by `posinf` and `neginf` (the ends of the dtype).
-
-    >>> import cygrad
-    >>> cygrad.nan_to_num(cygrad.tensor([cygrad.nan, 1.]))
-    tensor([0., 1.])
-    """
-    return dispatch.ops["nan_to_num"](input, *_non_finite(input, nan, posinf, neginf), out=out)
-
-
-def nan_to_num_(self: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
-    """Replace NaN and infinities, in place; see `nan_to_num`."""
-    return dispatch.ops["nan_to_num"].in_place(self, *_non_finite(self, nan, posinf, neginf))
-
-
-def round_(self: Any, *, decimals: int = 0) -> Any:
-    """Round to the nearest integers, in place; see `round`."""
-    return apply_in_place(round, self, decimals=decimals)
-
-
-def logit_(self: Any, eps: float | None = None) -> Any:
-    """Replace elements by the logarithm of the odds, in place; see `logit`."""
-    return apply_in_place(logit, self, eps)
-
-
-in_place_methods.update(nan_to_num_=nan_to_num_, round_=round_, logit_=logit_)
-_round, _logit = functions["round"], functions["logit"]
-
-
-@_public
-def round(input: Any, *, decimals: int = 0, out: Any = None) -> Any:
-    """Nearest integers, halves to even; `decimals` is the number of digits kept behind the point (negative: set to 0 before it).
-
-    >>> import cygrad
-    >>> cygrad.round(cygrad.tensor([0.5, 1.5, 2.567]), decimals=1)
-    tensor([0.5000, 1.5000, 2.6000])
-    """
-    if decimals == 0:
-        return _round(input, out=out)
-    check_floating("round", input)
-    scale = float(f"1e{min(abs(index_argument(decimals, 'decimals')), 400)}")       # inf from 309 on
-    return delivered(_round(input * scale) / scale if decimals > 0 else _round(input / scale) * scale, out)
-
-
-@_public
-def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
-    """Logarithm of the odds, log(x / (1 - x)); with `eps`, of elements limited to the range from `eps` to 1 - `eps`.
-
-    >>> import cygrad
-    >>> cygrad.logit(cygrad.tensor([0.5]))
-    tensor([0.])
-    """
-    return _logit(checked_tensor("logit", input) if eps is None else input.clamp(eps, 1 - eps), out=out)
-
-
-@_public
-def prelu(input: Any, weight: Any) -> Any:
-    """Rectifier with a learnt slope below 0: one number, or one for each channel (dim 1).
-
-    >>> import cygrad
-    >>> cygrad.prelu(cygrad.tensor([-2., 3.]), cygrad.tensor(0.25))
-    tensor([-0.5000,  3.0000])
-    """
-    channels = input.shape[1] if checked_tensor("prelu", input).ndim > 1 else 1
-    if weight.ndim > 1 or weight.numel() not in (1, channels):
-        raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel "
-                           f"size = {channels}.")
-    if weight.numel() > 1:
-        weight = weight.reshape([-1 if d == 1 else 1 for d in range(input.ndim)])
-    return _where(input > 0, input, weight * input)
-
-
-@_public
-def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
-    """Where `abs(input - other) <= atol + rtol * abs(other)`; infinities are close to themselves, NaN if `equal_nan`.
-
-    >>> import cygrad
-    >>> cygrad.isclose(cygrad.tensor([1., 2.]), cygrad.tensor([1., 2.1]))
-    tensor([ True, False])
-    """
-    checked_tensor("isclose", input)
-    if not isinstance(other, TensorImpl):
-        raise TypeError(f"isclose(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    if input.dtype != other.dtype:
-        raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
-    if rtol < 0 or atol < 0:
-        raise RuntimeError(f"rtol and atol must be greater than or equal to zero, but got {rtol} and {atol}")
-    return dispatch.ops["isclose"](input, other, rtol, atol, equal_nan)
-
-
-@_public
-def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements are close; see `isclose`.
-
-    >>> import cygrad
-    >>> cygrad.allclose(cygrad.ones(2), cygrad.ones(2) + 1e-7)
-    True
-    """
-    return bool(isclose(input, other, rtol, atol, equal_nan).all())
-
-
-@_public
-def equal(input: Any, other: Any) -> bool:
-    """Whether two tensors have the same shape and elements.
-
-    >>> import cygrad
-    >>> cygrad.equal(cygrad.ones(2), cygrad.ones(3))
-    False
-    """
-    checked_tensor("equal", input)
-    return input.shape == other.shape and bool((input == other).all())
-
-
-@_public
-def positive(input: Any) -> Any:
-    """The tensor itself; RuntimeError for bools.
-
-    >>> import cygrad
-    >>> cygrad.positive(cygrad.tensor([-1.]))
-    tensor([-1.])
-    """
-    if checked_tensor("positive", input).dtype.kind == "b":
-        raise RuntimeError("The `+` operator, on a bool tensor is not supported. Use it as it is, or convert it, e.g. with .int().")
-    return input
-
-
 # ----- Reductions -----
 max_result, min_result = pair_type("max"), pair_type("min")
 
@@ -447,6 +261,8 @@ def _as_operators() -> None:
 
 _as_operators()
 dispatch.functions.update(functions)
+for _name in " ".join(registry.FUNCTIONS.values()).split():     # what is more than a row loads at first use
+    functions.pop(_name, None)
 
 
 def publish(module: str, namespace: dict[str, Any]) -> None:

@@ -1,6 +1,8 @@
 """Where each operator is declared: written by `python -m cygrad.operators`, read when a name is first asked for."""
 
 FUNCTIONS: dict[str, str] = {
+    "cygrad.operators.comparison":
+        "isclose allclose equal",
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.norms":
@@ -9,11 +11,15 @@ FUNCTIONS: dict[str, str] = {
         "matmul mm bmm mv dot outer ger inner vdot cross trace addmm baddbmm addmv addr addbmm kron tensordot einsum",
     "cygrad.operators.rearranging":
         "tile repeat_interleave flip fliplr flipud roll",
+    "cygrad.operators.variants":
+        "clamp clip pow nan_to_num round logit prelu positive",
     "cygrad.operators.windows":
         "as_strided as_strided_scatter",
 }
 
 METHODS: dict[str, str] = {
+    "cygrad.operators.comparison":
+        "isclose allclose equal",
     "cygrad.operators.diagonals":
         "tril tril_ triu triu_ diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.norms":
@@ -23,6 +29,8 @@ METHODS: dict[str, str] = {
         "addbmm_ kron",
     "cygrad.operators.rearranging":
         "repeat tile repeat_interleave flip fliplr flipud roll",
+    "cygrad.operators.variants":
+        "clamp clip clamp_ clip_ pow nan_to_num nan_to_num_ round round_ logit logit_ prelu positive",
     "cygrad.operators.windows":
         "unfold _fold as_strided as_strided_ as_strided_scatter _gather_view _scatter_view _put_view",
 }

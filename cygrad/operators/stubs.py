@@ -199,7 +199,7 @@ def formatted(declaration: str, indent: str) -> str:
 
 def stub(path: Path) -> str:
     """Return the text of a stub as it has to be."""
-    known = declared(FUNCTIONS) | declared(path)
+    known = declared(FUNCTIONS) | declared(path) | {entry.name for entry in catalogue.entries()}
     if path == METHODS:
         table = (text for name, text in methods() if name not in known)
         written = (*declared_operators(methods=True), *shared_functions(), *table)

@@ -70,10 +70,10 @@ from .tangents import constant, first_linear, joining, linear, selecting, self_a
 TRANSFORMS: dict[str, Declaration] = {}
 # What is composed of other operators anyway, and passes special tensors on to them.
 COMPOSITES = frozenset(
-    "where clamp clamp_ pow nan_to_num round logit prelu isclose allclose equal movedim moveaxis swapaxes swapdims adjoint unflatten ravel "
+    "where movedim moveaxis swapaxes swapdims adjoint unflatten ravel "
     "broadcast_to broadcast_tensors tensor_split hsplit vsplit dsplit atleast_1d "
     "atleast_2d atleast_3d hstack vstack dstack column_stack row_stack meshgrid "
-    "diff count_nonzero nanmean aminmax var_mean std_mean msort take_along_dim _cumprod_gradient_at_zeros positive "
+    "diff count_nonzero nanmean aminmax var_mean std_mean msort take_along_dim _cumprod_gradient_at_zeros "
     "block_diag unsafe_split unsafe_split_with_sizes unsafe_chunk real conj resolve_conj "
     "broadcast_shapes uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli "
     "squeeze_ unsqueeze_ transpose_ swapaxes_ t_".split())
@@ -191,5 +191,5 @@ transform("unique unique_consecutive", forward="transposed", batch=dynamic_shape
 
 
 for _name in ("cumsum cumprod scatter scatter_add scatter_reduce index_reduce index_add index_copy "
-              "index_fill masked_fill masked_scatter index_put put round").split():
+              "index_fill masked_fill masked_scatter index_put put").split():
     transform(_name + "_", parts=written(_name))

@@ -1,0 +1,145 @@
+"""Elementwise operators whose functions are more than a row of the table: they choose among rows, or have another signature."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cygrad._core.compute.dispatch import ops as rows
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import index_argument
+from cygrad.operators.arguments import check_floating, checked_tensor, delivered
+from cygrad.operators.declaration import operator
+
+if TYPE_CHECKING:
+    from cygrad.tensor import Tensor
+    from cygrad.typing import Operand
+
+
+def _clamp_row(minimum: Operand | None, maximum: Operand | None) -> tuple[Any, tuple[Operand | None, ...]]:
+    if minimum is None and maximum is None:
+        raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
+    if maximum is None:
+        return rows["clamp_min"], (minimum,)
+    if minimum is None:
+        return rows["clamp_max"], (maximum,)
+    return rows["clamp"], (minimum, maximum)
+
+
+@operator(aliases=("clip",))
+def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Elements limited to the range from `min` to `max`; either may be None, a number or a tensor.
+
+    The gradient passes where an element is inside, bounds included.
+
+    >>> import cygrad
+    >>> cygrad.clamp(cygrad.tensor([-1., 0.5, 2.]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    checked_tensor("clamp", input)
+    op, bounds = _clamp_row(min, max)
+    return op(input, *bounds, out=out)
+
+
+@operator(aliases=("clip_",))
+def clamp_(self: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+    """Limit the elements to the range from `min` to `max`, in place."""
+    op, bounds = _clamp_row(min, max)
+    return op.in_place(self, *bounds)
+
+
+@operator
+def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tensor:
+    """`input` raised to the power `exponent`; one of them may be a number.
+
+    Squares are exact products. Integers to negative powers are refused.
+
+    >>> import cygrad
+    >>> cygrad.pow(cygrad.tensor([1., 2., 3.]), 2)
+    tensor([1., 4., 9.])
+    """
+    if out is None and isinstance(input, TensorImpl):
+        return input**exponent
+    return rows["pow"](input, exponent, out=out)
+
+
+def _non_finite(input: Tensor, nan: float | None, posinf: float | None, neginf: float | None) -> tuple[float, float, float]:
+    """Return what NaN and the infinities become; other dtypes have none."""
+    dtype = checked_tensor("nan_to_num", input).dtype
+    if dtype.kind != "f":
+        return 0.0, 0.0, 0.0
+    from cygrad.limits import finfo
+    return 0.0 if nan is None else nan, finfo(dtype).max if posinf is None else posinf, finfo(dtype).min if neginf is None else neginf
+
+
+@operator
+def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *,
+               out: Tensor | None = None) -> Tensor:
+    """Elements with NaN replaced by `nan` (0) and the infinities by `posinf` and `neginf` (the ends of the dtype).
+
+    >>> import cygrad
+    >>> cygrad.nan_to_num(cygrad.tensor([cygrad.nan, 1.]))
+    tensor([0., 1.])
+    """
+    return rows["nan_to_num"](input, *_non_finite(input, nan, posinf, neginf), out=out)
+
+
+@operator
+def nan_to_num_(self: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """Replace NaN and infinities, in place; see `nan_to_num`."""
+    return rows["nan_to_num"].in_place(self, *_non_finite(self, nan, posinf, neginf))
+
+
+@operator(in_place=True)
+def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
+    """Nearest integers, halves to even; `decimals` is the number of digits kept behind the point (negative: set to 0 before it).
+
+    >>> import cygrad
+    >>> cygrad.round(cygrad.tensor([0.5, 1.5, 2.567]), decimals=1)
+    tensor([0.5000, 1.5000, 2.6000])
+    """
+    if decimals == 0:
+        return rows["round"](input, out=out)
+    check_floating("round", input)
+    scale = float(f"1e{min(abs(index_argument(decimals, 'decimals')), 400)}")       # inf from 309 on
+    return delivered(rows["round"](input * scale) / scale if decimals > 0 else rows["round"](input / scale) * scale, out)
+
+
+@operator(in_place=True)
+def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm of the odds, log(x / (1 - x)); with `eps`, of elements limited to the range from `eps` to 1 - `eps`.
+
+    >>> import cygrad
+    >>> cygrad.logit(cygrad.tensor([0.5]))
+    tensor([0.])
+    """
+    return rows["logit"](checked_tensor("logit", input) if eps is None else input.clamp(eps, 1 - eps), out=out)
+
+
+@operator
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """Rectifier with a learnt slope below 0: one number, or one for each channel (dim 1).
+
+    >>> import cygrad
+    >>> cygrad.prelu(cygrad.tensor([-2., 3.]), cygrad.tensor(0.25))
+    tensor([-0.5000,  3.0000])
+    """
+    channels = input.shape[1] if checked_tensor("prelu", input).ndim > 1 else 1
+    if weight.ndim > 1 or weight.numel() not in (1, channels):
+        raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel "
+                           f"size = {channels}.")
+    if weight.numel() > 1:
+        weight = weight.reshape([-1 if d == 1 else 1 for d in range(input.ndim)])
+    return rows["where"](input > 0, input, weight * input)
+
+
+@operator
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself; RuntimeError for bools.
+
+    >>> import cygrad
+    >>> cygrad.positive(cygrad.tensor([-1.]))
+    tensor([-1.])
+    """
+    if checked_tensor("positive", input).dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported. Use it as it is, or convert it, e.g. with .int().")
+    return input

@@ -55,10 +55,11 @@ def _sequence(items: list[Kind] | None) -> Kind:
 
 @functools.cache
 def _stubs() -> tuple[dict[str, list[ast.FunctionDef]], dict[str, ast.expr]]:
-    """Return the functions and methods that the stubs declare, by name, and the names they give to types."""
+    """Return the functions and methods that the stubs declare, by name, and the names that types have there."""
     functions: dict[str, list[ast.FunctionDef]] = {}
     types: dict[str, ast.expr] = {}
-    for path in (PACKAGE / "__init__.pyi", PACKAGE / "_core" / "entry" / "operators.pyi", *sorted((PACKAGE / "_core").glob("*/*.pyi"))):
+    core = PACKAGE / "_core"
+    for path in (PACKAGE / "typing.py", PACKAGE / "__init__.pyi", core / "entry" / "operators.pyi", *sorted(core.glob("*/*.pyi"))):
         tree = ast.parse(path.read_text()) if path.exists() else ast.Module([], [])
         for node in (*tree.body, *(method for kind in tree.body if isinstance(kind, ast.ClassDef) for method in kind.body)):
             if isinstance(node, ast.FunctionDef):

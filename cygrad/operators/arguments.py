@@ -5,11 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from operator import index
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.operands import checked_out
+
+if TYPE_CHECKING:
+    from cygrad.tensor import Tensor
 
 
 def checked_tensor(name: str, value: Any, argument: str = "input", position: int = 1) -> Any:
@@ -89,8 +92,8 @@ def distinct_dims(dims: tuple[int, ...], ndim: int) -> tuple[int, ...]:
 class ValuesAndIndices(NamedTuple):
     """What operators return that find elements along a dim."""
 
-    values: Any
-    indices: Any
+    values: Tensor
+    indices: Tensor
 
     def __repr__(self) -> str:
         return f"cygrad.return_types.{type(self).__name__}(\nvalues={self.values!r},\nindices={self.indices!r})"

@@ -289,9 +289,7 @@ LATE: dict[str, tuple[str, str, str]] = {
         "masked_fill masked_select masked_scatter index_put take put take_along_dim nonzero argwhere", "",
         "masked_fill_ masked_scatter_ index_put_ put_"),
     "cygrad.operators.statistics": (
-        "var std logsumexp softmax log_softmax cumsum cumprod cummax cummin logcumsumexp diff count_nonzero nanmean aminmax",
-        "var_mean std_mean",
-        "cumsum_ cumprod_ _cumsum _cumprod_gradient _cumprod_gradient_at_zeros"),
+        "var std logsumexp softmax log_softmax count_nonzero nanmean aminmax", "var_mean std_mean", ""),
     "cygrad.operators.sorting": ("sort argsort msort topk kthvalue median nanmedian", "isin searchsorted bucketize", ""),
     "cygrad.operators.distinct": ("unique unique_consecutive", "", ""),
     "cygrad.operators.conjugation": ("conj resolve_conj", "real", ""),

@@ -11,6 +11,8 @@ FUNCTIONS: dict[str, str] = {
         "matmul mm bmm mv dot outer ger inner vdot cross trace addmm baddbmm addmv addr addbmm kron tensordot einsum",
     "cygrad.operators.rearranging":
         "tile repeat_interleave flip fliplr flipud roll",
+    "cygrad.operators.scans":
+        "cumsum logcumsumexp cumprod cummax cummin diff",
     "cygrad.operators.variants":
         "clamp clip pow nan_to_num round logit prelu positive",
     "cygrad.operators.windows":
@@ -29,6 +31,8 @@ METHODS: dict[str, str] = {
         "addbmm_ kron",
     "cygrad.operators.rearranging":
         "repeat tile repeat_interleave flip fliplr flipud roll",
+    "cygrad.operators.scans":
+        "_cumsum cumsum cumsum_ logcumsumexp _cumprod_gradient cumprod cumprod_ cummax cummin diff",
     "cygrad.operators.variants":
         "clamp clip clamp_ clip_ pow nan_to_num nan_to_num_ round round_ logit logit_ prelu positive",
     "cygrad.operators.windows":
@@ -47,6 +51,8 @@ RULES: dict[str, str] = {
         "matmul dot cross addmm baddbmm",
     "cygrad.operators.rearranging":
         "repeat flip roll",
+    "cygrad.operators.scans":
+        "cumsum logcumsumexp cumprod cummax cummin",
     "cygrad.operators.windows":
         "unfold fold as_strided gather_view scatter_view put_view",
 }

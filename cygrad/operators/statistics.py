@@ -9,18 +9,13 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from cygrad._core.compute import reductions as _reduction
 from cygrad._core.graph.rules import record_by_name, record_several_by_name
 from cygrad._core.levels.levels import special_tensors
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import get_default_dtype
-from cygrad._core.operands.arrays import from_array, to_array
-from cygrad.operators.arguments import check_floating, checked_tensor, delivered, delivered_pair, normalized_dims, pair_type
-from cygrad.operators.declaration import overwriting, unrecorded
-from cygrad.operators.elementwise import functions, named, publish
-from cygrad.ops.gradients import times
+from cygrad.operators.arguments import check_floating, checked_tensor, delivered, delivered_pair, normalized_dims
+from cygrad.operators.declaration import unrecorded
+from cygrad.operators.elementwise import named, publish
 
 
 # ----- Variance and exponentials -----
@@ -153,140 +148,7 @@ log_softmax = _softmax_function("log_softmax", "Logarithm of softmax along `dim`
                                 lambda shifted, d: shifted.sub_(shifted.exp().sum(d, keepdim=True).log_()))
 
 
-def _running(name: str, fold: Callable[[Any], Any], input: Any, dtype: Any, out: Any) -> Any:
-    """Compute a running fold in `dtype`, by default that of `out`."""
-    checked_tensor(name, input)
-    if dtype is None and out is not None:
-        dtype = checked_tensor(name, out, "out", 3).dtype
-    return delivered(fold(input) if dtype is None else fold(input.to(dtype)).to(dtype), out)
-
-
-def _cumsum(input: Any, dim: int, reverse: bool) -> Any:
-    """Return the running sum along a dim, from its end if `reverse`; recorded."""
-    return record_by_name("cumsum", (input,), _reduction.cumulate("sum", input, dim, reverse), (dim, reverse))
-
-
-def cumsum(input: Any, dim: int, *, dtype: Any = None, out: Any = None) -> Any:
-    """Running sum along `dim`; integers become int64.
-
-    >>> import cygrad
-    >>> cygrad.cumsum(cygrad.tensor([1, 2, 3]), 0)
-    tensor([1, 3, 6])
-    """
-    return _running("cumsum", lambda x: _cumsum(x, dim, False), input, dtype, out)
-
-
-cumsum_ = overwriting(cumsum)
-
-
-# ----- Running folds -----
-def _cumprod(input: Any, dim: int) -> Any:
-    dim = normalized_dim(dim, input.ndim)
-
-    def compute() -> Any:
-        x, y = input.detach(), _reduction.cumulate("prod", input, dim)
-        if not y.is_floating_point() or not y.numel() or not bool((y.select(dim, -1) if y.ndim else y).isnan().any()):
-            return y        # NaN, once met, is never left
-        zero = ((x == 0).cumsum(dim) != 0) & (x.isfinite().logical_not().cumsum(dim) == 0)
-        return zero.where(0.0, y)
-
-    return record_by_name("cumprod", (input,), unrecorded(compute), (dim,))
-
-
-def cumprod(input: Any, dim: int, *, dtype: Any = None, out: Any = None) -> Any:
-    """Running product along `dim`; integers become int64. The gradient is right also where elements are zero.
-
-    >>> import cygrad
-    >>> cygrad.cumprod(cygrad.tensor([1, 2, 3]), 0)
-    tensor([1, 2, 6])
-    """
-    return _running("cumprod", lambda x: _cumprod(x, dim), input, dtype, out)
-
-
-cumprod_ = overwriting(cumprod)
-
-
-def _cumprod_gradient(x: Any, g: Any, y: Any, dim: int) -> Any:
-    """Return the gradient of a running product: each element meets what is before it and all products behind it."""
-    if x.shape and not bool((x == 0).any()):
-        return (g * y)._cumsum(dim, True) / x
-    return x._cumprod_gradient_at_zeros(g, y, dim)
-
-
-def _cumprod_gradient_at_zeros(x: Any, g: Any, y: Any, dim: int) -> Any:
-    """Return the same where elements may be zero."""
-    if not x.shape or not x.shape[dim]:
-        return g
-    size = x.shape[dim]
-    behind = [g.select(dim, size - 1)]
-    for place in range(size - 2, -1, -1):
-        behind.append(g.select(dim, place) + times(x.select(dim, place + 1), behind[-1]))
-    before = functions["cat"]([functions["stack"]([(g == g).to(g.dtype).select(dim, 0)], dim), y.narrow(dim, 0, size - 1)], dim)
-    return times(before, functions["stack"](behind[::-1], dim))
-
-
-def _running_extremum(name: str, fold: np.ufunc, adjective: str) -> Callable[..., Any]:
-    pair = pair_type(name)
-
-    def function(input: Any, dim: int, *, out: Any = None) -> Any:
-        d = normalized_dim(dim, checked_tensor(name, input).ndim)
-        array = np.atleast_1d(to_array(input))
-        values = fold.accumulate(array, d)
-        # The last place at which the running extremum was attained; NaN, once met, is never left.
-        shape = [-1 if k == d else 1 for k in range(array.ndim)]
-        attained = (array == values) | (array != array) & (values != values)
-        indices = np.maximum.accumulate(np.where(attained, np.arange(array.shape[d]).reshape(shape), 0), d)
-        result, places = (from_array(part.reshape(tuple(input.shape))) for part in (values, indices))
-        record_by_name(name, (input, places), result, (tuple(input.shape), d), 2)
-        return delivered_pair(pair, result, places, out)
-
-    return named(function, name, f"{adjective} element up to each along `dim`, with the place of the last such: (values, indices).\n\n"
-                 f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([2., 2.]), 0).indices\ntensor([0, 1])\n")
-
-
-cummax = _running_extremum("cummax", np.maximum, "Largest")
-cummin = _running_extremum("cummin", np.minimum, "Smallest")
-
-
-def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
-    """log(cumsum(exp(x))) along `dim`, without overflow.
-
-    >>> import cygrad
-    >>> cygrad.logcumsumexp(cygrad.zeros(2), 0)
-    tensor([0.0000, 0.6931])
-    """
-    check_floating("logcumsumexp", checked_tensor("logcumsumexp", input))
-    d = normalized_dim(dim, input.ndim)
-    array = np.atleast_1d(to_array(input))
-    result = from_array(np.logaddexp.accumulate(array, d).reshape(tuple(input.shape)))
-    return delivered(record_by_name("logcumsumexp", (input,), result, (d,)), out)
-
-
-# ----- Differences, counts and means -----
-def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
-    """Difference of each element and the one before it along `dim`, `n` times; `prepend` and `append` are joined to the ends first.
-
-    >>> import cygrad
-    >>> cygrad.diff(cygrad.tensor([1., 3., 6.]))
-    tensor([2., 3.])
-    """
-    checked_tensor("diff", input)
-    if input.ndim == 0:
-        raise RuntimeError("diff expects input to be at least one-dimensional, it is 0-d")
-    if n < 0:
-        raise RuntimeError(f"order must be non-negative but got {n}")
-    d = normalized_dim(dim, input.ndim)
-    ends = [end for end in (prepend, append) if end is not None]
-    if any(end.ndim != input.ndim for end in ends):
-        raise RuntimeError("diff expects prepend or append to be the same dimension as input")
-    result = functions["cat"]([part for part in (prepend, input, append) if part is not None], d) if ends and n else input
-    for _ in range(min(n, result.shape[d])):
-        size = max(result.shape[d], 1)
-        later, earlier = result.narrow(d, min(1, result.shape[d]), size - 1), result.narrow(d, 0, size - 1)
-        result = later != earlier if result.dtype.kind == "b" else later - earlier
-    return delivered(result.clone() if n == 0 else result, out)
-
-
+# ----- Counts and means -----
 def count_nonzero(input: Any, dim: Any = None) -> Any:
     """Number of elements that are not 0, over all dims or those in `dim`.
 

@@ -6,7 +6,6 @@ from cygrad._core.graph.rules import declare_rule as rule
 from cygrad.ops.gradients import (
     joined,
     keep_dims,
-    log_cumulative_gradient,
     one_hot_mask,
     padded,
     parts_of,
@@ -91,8 +90,3 @@ for _order in ("sort", "topk", "kthvalue", "median", "nanmedian"):
     rule(_order, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter(dim, indices, g.reshape(indices.shape)), dindices=None)
 for _median in ("median", "nanmedian"):
     rule(_median + "_of_all", dx=lambda g, x, y: shared_among(g, x, y, None), node=_median.capitalize() + "Backward0")
-for _extremum in ("cummax", "cummin"):
-    rule(_extremum, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter_add(dim, indices, g), dindices=None)
-rule("cumprod", dx=lambda g, x, y, dim: x._cumprod_gradient(g, y, dim))
-rule("logcumsumexp", dx=log_cumulative_gradient)
-rule("cumsum", dx=lambda g, dim, reverse: g._cumsum(dim, not reverse))

@@ -154,7 +154,7 @@ def declared_operators(methods: bool) -> Iterator[str]:
                     argument.annotation = _Unshadowed().visit(argument.annotation)
             node.returns = node.returns and _Unshadowed().visit(node.returns)
             node.body = [ast.Expr(ast.Constant(...))]
-            for written in _in_words_of_numpy(node):
+            for written in [node] if entry.name.startswith("_") else _in_words_of_numpy(node):
                 yield ast.unparse(ast.fix_missing_locations(written))
 
 

@@ -73,7 +73,7 @@ COMPOSITES = frozenset(
     "where movedim moveaxis swapaxes swapdims adjoint unflatten ravel "
     "broadcast_to broadcast_tensors tensor_split hsplit vsplit dsplit atleast_1d "
     "atleast_2d atleast_3d hstack vstack dstack column_stack row_stack meshgrid "
-    "diff count_nonzero nanmean aminmax var_mean std_mean msort take_along_dim _cumprod_gradient_at_zeros "
+    "count_nonzero nanmean aminmax var_mean std_mean msort take_along_dim "
     "block_diag unsafe_split unsafe_split_with_sizes unsafe_chunk real conj resolve_conj "
     "broadcast_shapes uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli "
     "squeeze_ unsqueeze_ transpose_ swapaxes_ t_".split())
@@ -144,7 +144,6 @@ for _name, _parts in {
     "masked_scatter": masked_scatter_parts,
     "take": take_parts,
     "put": put_parts,
-    "_cumprod_gradient": lambda x, g, y, dim: x._cumprod_gradient_at_zeros(g, y, dim),
 }.items():
     transform(_name, parts=_parts)
 
@@ -179,9 +178,7 @@ for _name, _elementwise in (("max", "maximum"), ("min", "minimum")):
     transform("arg" + _name, forward=constant, batch=shifted("dim"), parts=place_parts("arg" + _name))
 transform("softmax", forward=self_adjoint(lambda t, y, dim: y * (t - (t * y).sum(dim, keepdim=True))), batch=shifted("dim"))
 transform("log_softmax", forward=self_adjoint(lambda t, y, dim: t - (y.exp() * t).sum(dim, keepdim=True)), batch=shifted("dim"))
-transform("cumsum _cumsum", forward=linear, batch=shifted("dim"))
-transform("cumprod logcumsumexp", forward="transposed", batch=shifted("dim"))
-transform("cummax cummin sort topk kthvalue", forward=selecting, batch=shifted("dim"))
+transform("sort topk kthvalue", forward=selecting, batch=shifted("dim"))
 transform("median nanmedian", forward=median_forward, batch=median_batch)
 transform("argsort", forward=constant, batch=shifted("dim"))
 transform("isin", parts=among)
@@ -190,6 +187,6 @@ transform("bucketize", forward=constant, parts=bucket_parts)
 transform("unique unique_consecutive", forward="transposed", batch=dynamic_shape)
 
 
-for _name in ("cumsum cumprod scatter scatter_add scatter_reduce index_reduce index_add index_copy "
+for _name in ("scatter scatter_add scatter_reduce index_reduce index_add index_copy "
               "index_fill masked_fill masked_scatter index_put put").split():
     transform(_name + "_", parts=written(_name))

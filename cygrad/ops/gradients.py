@@ -61,14 +61,6 @@ def with_mean(g, g_mean, x, dim, scale):
     return sum(parts[1:], parts[0])
 
 
-def log_cumulative_gradient(g, x, y, dim):
-    """Gradient of logcumsumexp: the positive and the negative parts of g are summed by their logarithms."""
-    parts = [(part > 0).where(part.masked_fill(part <= 0, 1).log(), -1e300 if g.dtype.itemsize == 8 else -1e38) for part in (g, -g)]
-    y = y.masked_fill(y == float("-inf"), 0)
-    positive, negative = (((part - y).flip(dim).logcumsumexp(dim).flip(dim) + x).exp() for part in parts)
-    return positive - negative
-
-
 def times(factor, product):
     """Multiply; a factor 0 gives 0 also where the product has overflowed, which is its derivative all the same."""
     meeting = (factor == 0) & product.isinf()

@@ -1,0 +1,186 @@
+"""Running folds along a dim: sums, products, extrema, logarithms of sums of exponentials; and differences, the inverse of sums."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cygrad._core.compute import reductions
+from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.operands.arrays import from_array, to_array
+from cygrad.operators.arguments import ValuesAndIndices, check_floating, checked_tensor, delivered, delivered_pair, pair_type
+from cygrad.operators.batches import shifted
+from cygrad.operators.declaration import operator, recorded, unrecorded
+from cygrad.operators.tangents import linear, selecting
+from cygrad.ops.gradients import times
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cygrad.tensor import Tensor
+    from cygrad.typing import DTypeLike, Pair
+
+
+def _folded(name: str, fold: Callable[[Tensor], Tensor], input: Tensor, dtype: DTypeLike | None, out: Tensor | None) -> Tensor:
+    """Compute a running fold in `dtype`, by default that of `out`."""
+    checked_tensor(name, input)
+    if dtype is None and out is not None:
+        dtype = checked_tensor(name, out, "out", 3).dtype
+    return delivered(fold(input) if dtype is None else fold(input.to(dtype)).to(dtype), out)
+
+
+# ----- Sums -----
+@operator(dinput=lambda g, dim, reverse: g._cumsum(dim, not reverse), tangent=linear, batch=shifted("dim"))
+def _cumsum(input: Tensor, dim: int, reverse: bool) -> Tensor:
+    """Return the running sum along a dim, from its end if `reverse`."""
+    return recorded(_cumsum, (input,), reductions.cumulate("sum", input, dim, reverse), dim=dim, reverse=reverse)
+
+
+@operator(in_place=True)
+def cumsum(input: Tensor, dim: int, *, dtype: DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
+    """Running sum along `dim`; integers become int64.
+
+    >>> import cygrad
+    >>> cygrad.cumsum(cygrad.tensor([1, 2, 3]), 0)
+    tensor([1, 3, 6])
+    """
+    return _folded("cumsum", lambda x: _cumsum(x, dim, False), input, dtype, out)
+
+
+def _log_cumulative_gradient(g: Tensor, input: Tensor, y: Tensor, dim: int) -> Tensor:
+    """Return the gradient of logcumsumexp: the positive and the negative parts of g are summed by their logarithms."""
+    parts = [(part > 0).where(part.masked_fill(part <= 0, 1).log(), -1e300 if g.dtype.itemsize == 8 else -1e38) for part in (g, -g)]
+    y = y.masked_fill(y == float("-inf"), 0)
+    positive, negative = (((part - y).flip(dim).logcumsumexp(dim).flip(dim) + input).exp() for part in parts)
+    return positive - negative
+
+
+@operator(dinput=_log_cumulative_gradient, batch=shifted("dim"))
+def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
+    """log(cumsum(exp(x))) along `dim`, without overflow.
+
+    >>> import cygrad
+    >>> cygrad.logcumsumexp(cygrad.zeros(2), 0)
+    tensor([0.0000, 0.6931])
+    """
+    check_floating("logcumsumexp", input)
+    d = normalized_dim(dim, input.ndim)
+    array = np.atleast_1d(to_array(input))
+    result = from_array(np.logaddexp.accumulate(array, d).reshape(tuple(input.shape)))
+    return delivered(recorded(logcumsumexp, (input,), result, dim=d), out)
+
+
+# ----- Products -----
+def _gradient_at_zeros(x: Tensor, g: Tensor, y: Tensor, dim: int) -> Tensor:
+    """Return the gradient of a running product where elements may be zero."""
+    if not x.shape or not x.shape[dim]:
+        return g
+    size = x.shape[dim]
+    behind = [g.select(dim, size - 1)]
+    for place in range(size - 2, -1, -1):
+        behind.append(g.select(dim, place) + times(x.select(dim, place + 1), behind[-1]))
+    before = g._cat([(g == g).to(g.dtype).narrow(dim, 0, 1), y.narrow(dim, 0, size - 1)], dim)
+    return times(before, g._cat([part.unsqueeze(dim) for part in behind[::-1]], dim))
+
+
+@operator(parts=_gradient_at_zeros)
+def _cumprod_gradient(input: Tensor, g: Tensor, y: Tensor, dim: int) -> Tensor:
+    """Return the gradient of a running product: each element meets what is before it and all products behind it."""
+    if input.shape and not bool((input == 0).any()):
+        return (g * y)._cumsum(dim, True) / input
+    return _gradient_at_zeros(input, g, y, dim)
+
+
+@operator(dinput=lambda g, input, y, dim: input._cumprod_gradient(g, y, dim), batch=shifted("dim"), in_place=True)
+def cumprod(input: Tensor, dim: int, *, dtype: DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
+    """Running product along `dim`; integers become int64. The gradient is right also where elements are zero.
+
+    >>> import cygrad
+    >>> cygrad.cumprod(cygrad.tensor([1, 2, 3]), 0)
+    tensor([1, 2, 6])
+    """
+    def fold(x: Tensor) -> Tensor:
+        d = normalized_dim(dim, x.ndim)
+        return recorded(cumprod, (x,), unrecorded(lambda: _running_product(x.detach(), d)), dim=d)
+
+    return _folded("cumprod", fold, input, dtype, out)
+
+
+def _running_product(x: Tensor, dim: int) -> Tensor:
+    y = reductions.cumulate("prod", x, dim)
+    if not y.is_floating_point() or not y.numel() or not bool((y.select(dim, -1) if y.ndim else y).isnan().any()):
+        return y        # NaN, once met, is never left
+    zero = ((x == 0).cumsum(dim) != 0) & (x.isfinite().logical_not().cumsum(dim) == 0)
+    return zero.where(0.0, y)
+
+
+# ----- Extrema -----
+def _to_their_places(g: Tensor, input_shape: Sequence[int], dim: int, indices: Tensor) -> Tensor:
+    """Return the gradient of running extrema, which goes to the elements that they are."""
+    return g.new_zeros(input_shape).scatter_add(dim, indices, g)
+
+
+def _running_extremum(operator: Any, fold: np.ufunc, pair: type[ValuesAndIndices], input: Tensor, dim: int, out: Pair | None
+                      ) -> ValuesAndIndices:
+    d = normalized_dim(dim, checked_tensor(operator.__name__, input).ndim)
+    array = np.atleast_1d(to_array(input))
+    values = fold.accumulate(array, d)
+    # The last place at which the running extremum was attained; NaN, once met, is never left.
+    shape = [-1 if k == d else 1 for k in range(array.ndim)]
+    attained = (array == values) | (array != array) & (values != values)
+    indices = np.maximum.accumulate(np.where(attained, np.arange(array.shape[d]).reshape(shape), 0), d)
+    result, places = (from_array(part.reshape(tuple(input.shape))) for part in (values, indices))
+    recorded(operator, (input, places), result, 2, dim=d)
+    return delivered_pair(pair, result, places, out)
+
+
+cummax_pair, cummin_pair = pair_type("cummax"), pair_type("cummin")
+
+
+@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"))
+def cummax(input: Tensor, dim: int, *, out: Pair | None = None) -> ValuesAndIndices:
+    """Largest element up to each along `dim`, with the place of the last such: (values, indices).
+
+    >>> import cygrad
+    >>> cygrad.cummax(cygrad.tensor([2., 2.]), 0).indices
+    tensor([0, 1])
+    """
+    return _running_extremum(cummax, np.maximum, cummax_pair, input, dim, out)
+
+
+@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"))
+def cummin(input: Tensor, dim: int, *, out: Pair | None = None) -> ValuesAndIndices:
+    """Smallest element up to each along `dim`, with the place of the last such: (values, indices).
+
+    >>> import cygrad
+    >>> cygrad.cummin(cygrad.tensor([2., 2.]), 0).indices
+    tensor([0, 1])
+    """
+    return _running_extremum(cummin, np.minimum, cummin_pair, input, dim, out)
+
+
+# ----- Differences -----
+@operator
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *,
+         out: Tensor | None = None) -> Tensor:
+    """Difference of each element and the one before it along `dim`, `n` times; `prepend` and `append` are joined to the ends first.
+
+    >>> import cygrad
+    >>> cygrad.diff(cygrad.tensor([1., 3., 6.]))
+    tensor([2., 3.])
+    """
+    if checked_tensor("diff", input).ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional, it is 0-d")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    d = normalized_dim(dim, input.ndim)
+    ends = [end for end in (prepend, append) if end is not None]
+    if any(end.ndim != input.ndim for end in ends):
+        raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    result = input._cat([part for part in (prepend, input, append) if part is not None], d) if ends and n else input
+    for _ in range(min(n, result.shape[d])):
+        size = max(result.shape[d], 1)
+        later, earlier = result.narrow(d, min(1, result.shape[d]), size - 1), result.narrow(d, 0, size - 1)
+        result = later != earlier if result.dtype.kind == "b" else later - earlier
+    return delivered(result.clone() if n == 0 else result, out)

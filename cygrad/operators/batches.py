@@ -267,24 +267,7 @@ def leading_zeros(level, operator, x, shape, key, accumulate):
     return level.leave(operator(x if zeros is None else zeros, (level.size, *shape), index, accumulate))
 
 
-def batched_mask_select(level, operator, x, mask):
-    """Select by a mask that is the same for all examples; by another the results would differ in shape."""
-    if level.holds(mask) or "bool" not in dtype_name(mask):
-        dynamic_shape(level, operator)
-    shape = (x.new_zeros(()).bool().expand(x.shape) & mask).shape
-    return x.expand(shape)[mask.expand(shape)]
-
-
 # ----- Look-up along a dim -----
-def batched_gather(level, operator, x, dim, index, **keywords):
-    if not x.ndim:      # counts as a vector of one element
-        behind(dim, 0)
-        return x.reshape(1).gather(0, index.reshape(-1), **keywords).reshape(index.shape)
-    if x.ndim == 1 and not index.ndim:
-        return x.gather(dim, index.reshape(1), **keywords).reshape(())
-    return level.leave(operator(level.enter(x), behind(dim, x.ndim), level.enter(index), **keywords))
-
-
 def along_index(scatter):
     """Apply an operator whose index is a vector for a dim; where it differs among examples, as the operator `scatter` of whole indices."""
     def batch(level, operator, x, dim, index, *others, alpha=None, **keywords):
@@ -295,9 +278,7 @@ def along_index(scatter):
         rows = x if x.ndim else x.reshape(1)
         d = behind(dim, x.ndim) - 1
         shape = [index.numel() if k == d else size for k, size in enumerate(rows.shape)]
-        if operator.__name__ == "index_fill":       # the one that counts from the end, too
-            index = (index < 0).where(index + rows.shape[d], index)
-        elif any(other.ndim and list(other.shape) != shape for other in others):
+        if any(other.ndim and list(other.shape) != shape for other in others):
             raise RuntimeError(f"{operator.__name__}(): the source must have the shape {shape}")
         places = index.reshape([-1 if k == d else 1 for k in range(rows.ndim)]).expand(shape)
         sources = [other.expand(shape) if is_tensor(other) else other for other in others]

@@ -64,7 +64,7 @@ def _entries(module: str, tree: ast.Module) -> Iterator[Entry]:
             is_method = options.get("method", True) and not is_property
             yield Entry(name, module, tuple(overloads.get(node.name, (node,))), is_function, is_method, is_property, False)
             if has_in_place:
-                yield Entry(name + "_", module, (node,), False, True, False, True)
+                yield Entry(name + "_", module, (node,), False, is_method, False, True)
 
 
 @functools.cache

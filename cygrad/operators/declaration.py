@@ -11,13 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from cygrad._core.compute.inplace import apply_in_place
+from cygrad._core.compute.inplace import apply_in_place, check_disjoint, write_in_place
 from cygrad._core.entry.special import COMPOSED, Declaration, make_operator
 from cygrad._core.exchange.replacement import rearrange_in_place
 from cygrad._core.graph.node import _set_grad_enabled, is_grad_enabled
 from cygrad._core.graph.rules import declare_rule, record_rule, record_several
+from cygrad._core.operands.arrays import to_array
+from cygrad.operators.arguments import delivered
+
+if TYPE_CHECKING:
+    import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,7 +52,8 @@ def operator(
     parts: what stands for it where an argument has a tangent or is one example of many; NotImplemented where it does not apply.
     function, method: whether it is a function of the package, and a method; a name with an underscore at an end is a method only.
     property: whether it is a property of Tensor, and neither function nor method.
-    in_place: whether there is a method `name_` that computes it into its tensor; of a view, `rearranging`.
+    in_place: whether there is a method `name_` that computes it into its tensor; of a view, `rearranging`; of an operator that
+        writes a part of a copy, `changing`.
     aliases: other names.
 
     Without any of them (`@operator`) it is composed of other operators, which do all that.
@@ -83,6 +89,23 @@ def recorded_together(operator: Any, inputs: tuple[Any, ...], results: tuple[Any
     return record_several(operator.declaration.rule, inputs, results, **params)
 
 
+IN_PLACE: Any = object()        # as `out`: the result takes the place of the first input
+
+
+def changed(operator: Any, inputs: tuple[Any, ...], write: Callable[[np.ndarray], Any], out: Any, /, **params: Any) -> Any:
+    """Return the first of the inputs, which may be None otherwise, with what `write` does to its array, recorded.
+
+    It is done to a copy, which `out` takes; where that is IN_PLACE, to the input itself.
+    """
+    input, *others = inputs
+    if out is IN_PLACE:
+        check_disjoint(input, tuple(others))
+        return write_in_place(operator.declaration.rule, inputs, write, **params)
+    result = input.detach().clone()
+    write(to_array(result))
+    return delivered(recorded(operator, inputs, result, **params), out)
+
+
 def unrecorded(compute: Callable[[], Any]) -> Any:
     """Compute without recording."""
     before = is_grad_enabled()
@@ -99,10 +122,20 @@ def overwriting(operator: Any) -> Any:
     def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
         return apply_in_place(operator, self, *arguments, **keywords)
 
-    def parts(self: Any, *arguments: Any, **keywords: Any) -> Any:
-        return self.copy_(operator(self.clone(), *arguments, **keywords))
+    return _in_place(operator, method, "", Declaration(None, None, None, _copied_back(operator)))
 
-    return _in_place(operator, method, "", Declaration(None, None, None, parts))
+
+def changing(operator: Any) -> Any:
+    """Return the in-place form of an operator that ends in `changed`, or hands its `out` on to one that does."""
+    def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        return operator.function(self, *arguments, out=IN_PLACE, **keywords)
+
+    return _in_place(operator, method, "", Declaration(None, None, None, _copied_back(operator)))
+
+
+def _copied_back(operator: Any) -> Callable[..., Any]:
+    """Return the parts of an in-place form: what the operator computes, copied into its tensor."""
+    return lambda self, *arguments, **keywords: self.copy_(operator(self.clone(), *arguments, **keywords))
 
 
 def rearranging(operator: Any) -> Any:

@@ -282,12 +282,6 @@ set_explanation(_explained)
 # ----- Loaded at first use -----
 # Module: functions that are methods too; other functions; other methods. Importing cygrad stays quick and opens few files.
 LATE: dict[str, tuple[str, str, str]] = {
-    "cygrad.operators.scattering": (
-        "gather scatter scatter_add scatter_reduce index_select index_add index_copy index_fill index_reduce", "",
-        "scatter_ scatter_add_ scatter_reduce_ index_reduce_ index_add_ index_copy_ index_fill_"),
-    "cygrad.operators.lookup": (
-        "masked_fill masked_select masked_scatter index_put take put take_along_dim nonzero argwhere", "",
-        "masked_fill_ masked_scatter_ index_put_ put_"),
     "cygrad.operators.statistics": (
         "var std logsumexp softmax log_softmax count_nonzero nanmean aminmax", "var_mean std_mean", ""),
     "cygrad.operators.sorting": ("sort argsort msort topk kthvalue median nanmedian", "isin searchsorted bucketize", ""),

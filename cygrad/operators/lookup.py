@@ -1,209 +1,78 @@
-"""Selection by masks and by places in the order of elements, and index_put: read, write, and find the places.
-
-As in `scattering`, arguments are checked before anything is written. Loaded at first use.
-"""
+"""Reading where an index says, and finding places: gather, index_select, take, nonzero and their kin."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from cygrad._core.compute.indexing import array_key
 from cygrad._core.compute.windows import broadcast_shape
-from cygrad._core.graph.rules import record_by_name
-from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.operators.arguments import checked_tensor, delivered
-from cygrad.operators.elementwise import functions, publish
-from cygrad.operators.scattering import Plan, check_index, gather, scattering, shape_of, value_for, vector
+from cygrad.operators.batches import along_index, behind, dynamic_shape
+from cygrad.operators.declaration import operator, recorded
+from cygrad.operators.places import check_flat_index, elements_along, flat_places, length_of, slices_along, vector
+from cygrad.operators.tangents import constant, first_linear
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from cygrad.tensor import Tensor
 
 
-# ----- Masks -----
-def _checked_mask(name: str, message: str, input: Any, mask: Any) -> Any:
-    checked_tensor(name, input)
-    if not isinstance(mask, TensorImpl):
-        raise TypeError(f"{name}(): argument 'mask' (position 2) must be Tensor, not {type(mask).__name__}")
-    if mask.dtype.kind != "b":
-        raise RuntimeError(f"{message} {mask.dtype}; compare, or convert it with .bool()")
-    return mask
+# ----- Along a dim -----
+def _gathered_batch(level, operator, x, dim, index, **keywords):
+    if not x.ndim:      # counts as a vector of one element
+        behind(dim, 0)
+        return x.reshape(1).gather(0, index.reshape(-1), **keywords).reshape(index.shape)
+    if x.ndim == 1 and not index.ndim:
+        return x.gather(dim, index.reshape(1), **keywords).reshape(())
+    return level.leave(operator(level.enter(x), behind(dim, x.ndim), level.enter(index), **keywords))
 
 
-def _masking(plan: Callable[..., Plan]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return function and method of a plan: the function broadcasts the input to the mask, the method cannot."""
-    function, method = scattering(plan)
+@operator(dinput=lambda g, input_shape, dim, index: g.new_zeros(input_shape).scatter_add(dim, index, g), dindex=None,
+          tangent=first_linear, batch=_gathered_batch)
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None) -> Tensor:
+    """Elements that `index` names along `dim`, each at its own place in the other dims.
 
-    @functools.wraps(function)
-    def broadcasting(input: Any, mask: Any, *arguments: Any, **keywords: Any) -> Any:
-        if isinstance(input, TensorImpl) and isinstance(mask, TensorImpl):
-            input = input.expand(broadcast_shape(mask, input))
-        return function(input, mask, *arguments, **keywords)
-
-    return broadcasting, method
-
-
-def _array_of_mask(input: Any, mask: Any) -> np.ndarray:
-    """Return a mask broadcast to the shape of what is written to."""
-    shape = broadcast_shape(mask, input)
-    if shape != shape_of(input):
-        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
-    return np.broadcast_to(to_array(mask), shape)
-
-
-def _masked_fill(input: Any, mask: Any, value: Any) -> Plan:
-    """Copy of `input` with `value`, a number or a 0-d tensor, where the bool tensor `mask` holds.
+    `index` (int32 or int64) has as many dims as `input`, no longer than those of `input` except in `dim`; the result has its
+    shape. RuntimeError where it does not fit or is out of bounds.
 
     >>> import cygrad
-    >>> cygrad.masked_fill(cygrad.ones(2), cygrad.tensor([True, False]), 0)
-    tensor([0., 1.])
+    >>> cygrad.gather(cygrad.tensor([[1, 2], [3, 4]]), 1, cygrad.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
     """
-    _checked_mask("masked_fill", "masked_fill_ only supports boolean masks, but got mask with dtype", input, mask)
-    filling, where = value_for("masked_fill", input, value), _array_of_mask(input, mask)
-    return "masked_fill", (filling, mask), (), lambda array: np.copyto(array, to_array(filling), where=where)
+    d, key = elements_along("gather", input, dim, index, "input")
+    array = np.empty(index.shape, input.dtype.name) if key is None else vector(to_array(input))[key].reshape(index.shape)
+    return delivered(recorded(gather, (input, index), from_array(array), dim=d), out)
 
 
-def _masked_scatter(input: Any, mask: Any, source: Any) -> Plan:
-    """Copy of `input` with the elements of `source`, in their order, where the bool tensor `mask` holds.
+@operator(dinput=lambda g, input_shape, dim, index: g.new_zeros(input_shape).index_add(dim, index, g), dindex=None,
+          tangent=first_linear, batch=along_index("gather"))
+def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Slices of `input` along `dim` that the vector `index` (int32 or int64) names.
 
     >>> import cygrad
-    >>> cygrad.masked_scatter(cygrad.zeros(3), cygrad.tensor([True, False, True]), cygrad.tensor([1., 2.]))
-    tensor([1., 0., 2.])
+    >>> cygrad.index_select(cygrad.arange(6).reshape(3, 2), 0, cygrad.tensor([2, 0]))
+    tensor([[4, 5],
+            [0, 1]])
     """
-    _checked_mask("masked_scatter", "masked_scatter_ only supports boolean masks, but got mask with dtype", input, mask)
-    if not isinstance(source, TensorImpl):
-        raise TypeError(f"masked_scatter(): argument 'source' (position 3) must be Tensor, not {type(source).__name__}")
-    if input.dtype != source.dtype:
-        raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got {input.dtype} and {source.dtype}")
-    where = _array_of_mask(input, mask)
-    count = int(np.count_nonzero(where))
-    if source.numel() < count:
-        raise RuntimeError(f"Number of elements of source < number of ones in mask: {source.numel()} < {count}")
-
-    def write(array: np.ndarray) -> None:
-        array[where] = to_array(source).reshape(-1)[:count]
-
-    return "masked_scatter", (source, mask), (shape_of(source),), write
+    error = RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    d, places = slices_along("index_select", input, dim, index, ("int64", "int32"), error)
+    if index.ndim > 1:
+        raise IndexError(f"index_select(): Index is supposed to be a vector, but it has {index.ndim} dims")
+    if input.ndim == 0 and len(places) != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {len(places)} value(s)")
+    if ((places < 0) | (places >= length_of(input, d))).any():
+        raise IndexError(f"index out of range in self: dimension {d} of {list(input.shape)}")
+    array = vector(to_array(input)).take(places, d)       # row-major, unlike what an index gives
+    return delivered(recorded(index_select, (input, index), from_array(array if input.ndim else array.reshape(())), dim=d), out)
 
 
-masked_fill, masked_fill_ = _masking(_masked_fill)
-masked_scatter, masked_scatter_ = _masking(_masked_scatter)
-
-
-def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
-    """Vector of the elements where the bool tensor `mask` holds; both broadcast.
-
-    >>> import cygrad
-    >>> cygrad.masked_select(cygrad.tensor([1., 2.]), cygrad.tensor([True, False]))
-    tensor([1.])
-    """
-    _checked_mask("masked_select", "masked_select: expected BoolTensor for mask, got", input, mask)
-    input = input.expand(broadcast_shape(mask, input))
-    result = from_array(to_array(input)[_array_of_mask(input, mask)])
-    return delivered(record_by_name("masked_select", (input, mask), result, (shape_of(input),)), out)
-
-
-# ----- Places -----
-def _index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Plan:
-    """Copy of `input` with `values` written, or added (`accumulate`), at the index made of the tensors in the tuple `indices`.
-
-    Where places repeat, one of their values stays, or all are added.
-
-    >>> import cygrad
-    >>> cygrad.index_put(cygrad.zeros(3), (cygrad.tensor([0, 2]),), cygrad.tensor(5.))
-    tensor([5., 0., 5.])
-    """
-    checked_tensor("index_put", input)
-    if not isinstance(indices, tuple | list):
-        raise TypeError(f"index_put(): argument 'indices' (position 2) must be tuple of Tensors, not {type(indices).__name__}")
-    for number, index in enumerate(indices):
-        if not isinstance(index, TensorImpl):
-            raise TypeError(f"expected Tensor as element {number} in argument 1, but got {type(index).__name__}")
-    if not isinstance(values, TensorImpl):
-        raise TypeError(f"index_put(): argument 'values' (position 3) must be Tensor, not {type(values).__name__}")
-    if input.dtype != values.dtype:
-        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {input.dtype} for the destination and "
-                           f"{values.dtype} for the source.")
-    key, shape = array_key(input, tuple(indices))
-    try:
-        written = np.broadcast_to(to_array(values), shape)
-    except ValueError:
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
-                           f"{list(shape)}") from None
-
-    def write(array: np.ndarray) -> None:
-        if accumulate:
-            np.add.at(array, key, written)
-        else:
-            array[key] = written
-
-    return "index_put", (values,), (key, accumulate, shape_of(values), values.dtype), write
-
-
-def _checked_places(name: str, input: Any, index: Any) -> np.ndarray:
-    """Return places in the order of elements, which may count from the end."""
-    checked_tensor(name, input)
-    check_index(name, 2, index)
-    if index.dtype.name != "int64":
-        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype}")
-    places, count = to_array(index), input.numel()
-    if places.size and not count:
-        raise IndexError(f"{name}(): tried to {name} {'from' if name == 'take' else 'into'} an empty tensor")
-    outside = (places < -count) | (places >= count)
-    if outside.any():
-        raise IndexError(f"out of range: tried to access index {places[outside][0]} on a tensor of {count} elements.")
-    return places
-
-
-def take(input: Any, index: Any, *, out: Any = None) -> Any:
-    """Elements at places in the flattened input; the result has the shape of `index` (int64).
-
-    >>> import cygrad
-    >>> cygrad.take(cygrad.tensor([[1., 2.], [3., 4.]]), cygrad.tensor([0, 3]))
-    tensor([1., 4.])
-    """
-    places = _checked_places("take", input, index)
-    result = from_array(np.asarray(to_array(input).reshape(-1)[places]) if input.numel() else np.empty(places.shape, input.dtype.name))
-    return delivered(record_by_name("take", (input, index), result, (shape_of(input),)), out)
-
-
-def _put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Plan:
-    """Copy of `input` with the elements of `source` written, or added (`accumulate`), at places in the flattened input.
-
-    >>> import cygrad
-    >>> cygrad.put(cygrad.zeros(3), cygrad.tensor([0, -1]), cygrad.tensor([1., 2.]))
-    tensor([1., 0., 2.])
-    """
-    places = _checked_places("put", input, index)
-    if not isinstance(source, TensorImpl):
-        raise TypeError(f"put(): argument 'source' (position 3) must be Tensor, not {type(source).__name__}")
-    if input.dtype != source.dtype:
-        raise RuntimeError("put_(): self and source expected to have the same dtype, but got self.dtype = "
-                           f"{input.dtype} and source.dtype = {source.dtype}")
-    if source.numel() != index.numel():
-        raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
-                         f"source.numel() = {source.numel()}, index.numel() = {index.numel()}")
-
-    def write(array: np.ndarray) -> None:
-        if not places.size:
-            return
-        array = vector(array)
-        key, values = np.unravel_index(places % array.size, array.shape), to_array(source).reshape(places.shape)
-        if accumulate:
-            np.add.at(array, key, values)
-        else:
-            array[key] = values
-
-    return "put", (source, index), (accumulate, shape_of(source)), write
-
-
-index_put, index_put_ = scattering(_index_put)
-put, put_ = scattering(_put)
-
-
-def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
+@operator
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """Elements that `indices` (int64) name along `dim`; the other dims of both broadcast. Without `dim`, of the flattened input.
 
     Takes what argsort and argmax give.
@@ -214,7 +83,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     tensor([[30.]])
     """
     checked_tensor("take_along_dim", input)
-    check_index("take_along_dim", 2, indices)
+    checked_tensor("take_along_dim", indices, "indices", 2)
     if dim is None:
         return gather(input.reshape(-1), 0, indices.reshape(-1), out=out)
     if indices.dtype.name != "int64":
@@ -227,11 +96,37 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
         return gather(input, 0, indices, out=out)
     size = input.shape[d]
     shape = broadcast_shape(input.select(d, 0) if size else input.sum(d), indices.sum(d))
-    indices = functions["where"](indices < 0, indices + size, indices)
+    indices = (indices + size).where(indices < 0, indices)
     return gather(input.expand(shape[:d] + (size,) + shape[d:]), d, indices.expand(shape[:d] + (indices.shape[d],) + shape[d:]), out=out)
 
 
-def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
+# ----- In the order of elements -----
+def _taken_batch(level, operator, x, index):
+    check_flat_index("take", index)
+    return x.reshape(-1)[index]
+
+
+@operator(dinput=lambda g, input_shape, index: g.new_zeros(input_shape).put(index, g, True), dindex=None,
+          tangent=first_linear, batch=_taken_batch)
+def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Elements at places in the flattened input; the result has the shape of `index` (int64).
+
+    >>> import cygrad
+    >>> cygrad.take(cygrad.tensor([[1., 2.], [3., 4.]]), cygrad.tensor([0, 3]))
+    tensor([1., 4.])
+    """
+    places = flat_places("take", input, index)
+    found = np.asarray(to_array(input).reshape(-1)[places]) if input.numel() else np.empty(places.shape, input.dtype.name)
+    return delivered(recorded(take, (input, index), from_array(found)), out)
+
+
+# ----- Places of what is not 0 -----
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[False] = False, out: Tensor | None = None) -> Tensor: ...
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
+@operator(tangent=constant, batch=dynamic_shape)
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
     """Places of the elements that are not 0, row-major: one row of indices each, or (`as_tuple`) one tensor a dim.
 
     >>> import cygrad
@@ -245,7 +140,8 @@ def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
     return delivered(from_array(np.argwhere(array)), out)
 
 
-def argwhere(input: Any) -> Any:
+@operator(tangent=constant, batch=dynamic_shape)
+def argwhere(input: Tensor) -> Tensor:
     """Places of the elements that are not 0, one row of indices each.
 
     >>> import cygrad
@@ -253,6 +149,3 @@ def argwhere(input: Any) -> Any:
     tensor([[1]])
     """
     return nonzero(checked_tensor("argwhere", input))
-
-
-publish(__name__, globals())

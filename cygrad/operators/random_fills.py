@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.compute.inplace import write_in_place
+from cygrad._core.compute.inplace import overwrite
 from cygrad._core.levels.levels import special_tensors
 from cygrad.operators.elementwise import publish
 from cygrad.random import _stream, bernoulli
@@ -26,7 +26,7 @@ def _filled(target: Tensor, sample: Sample, generator: Generator | None, rng: Rn
     stream = _stream(generator, rng)
     if special_tensors() or levels_that_differ():
         return target.copy_(drawn(tuple(target.shape), sample, stream, None, target.dtype, None, False))
-    return write_in_place("fill", (target,), (), lambda array: fill(array, sample, stream))
+    return overwrite(target, lambda array: fill(array, sample, stream))
 
 
 def _numbers(name: str, **parameters: Any) -> tuple[float, ...]:

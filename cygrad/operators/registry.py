@@ -5,6 +5,10 @@ FUNCTIONS: dict[str, str] = {
         "isclose allclose equal",
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.lookup":
+        "gather index_select take_along_dim take nonzero argwhere",
+    "cygrad.operators.masking":
+        "masked_fill masked_select masked_scatter",
     "cygrad.operators.norms":
         "norm dist",
     "cygrad.operators.products":
@@ -13,6 +17,8 @@ FUNCTIONS: dict[str, str] = {
         "tile repeat_interleave flip fliplr flipud roll",
     "cygrad.operators.scans":
         "cumsum logcumsumexp cumprod cummax cummin diff",
+    "cygrad.operators.scattering":
+        "scatter scatter_add scatter_reduce index_add index_copy index_fill index_reduce put index_put",
     "cygrad.operators.variants":
         "clamp clip pow nan_to_num round logit prelu positive",
     "cygrad.operators.windows":
@@ -24,6 +30,10 @@ METHODS: dict[str, str] = {
         "isclose allclose equal",
     "cygrad.operators.diagonals":
         "tril tril_ triu triu_ diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.lookup":
+        "gather index_select take_along_dim take nonzero argwhere",
+    "cygrad.operators.masking":
+        "masked_fill masked_fill_ masked_select masked_scatter masked_scatter_",
     "cygrad.operators.norms":
         "norm dist",
     "cygrad.operators.products":
@@ -33,6 +43,9 @@ METHODS: dict[str, str] = {
         "repeat tile repeat_interleave flip fliplr flipud roll",
     "cygrad.operators.scans":
         "_cumsum cumsum cumsum_ logcumsumexp _cumprod_gradient cumprod cumprod_ cummax cummin diff",
+    "cygrad.operators.scattering":
+        "scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ index_add index_add_ index_copy index_copy_ "
+        "index_fill index_fill_ index_reduce index_reduce_ put put_ index_put index_put_",
     "cygrad.operators.variants":
         "clamp clip clamp_ clip_ pow nan_to_num nan_to_num_ round round_ logit logit_ prelu positive",
     "cygrad.operators.windows":
@@ -45,6 +58,10 @@ PROPERTIES: dict[str, str] = {
 RULES: dict[str, str] = {
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.lookup":
+        "gather index_select take",
+    "cygrad.operators.masking":
+        "masked_fill masked_select masked_scatter",
     "cygrad.operators.norms":
         "norm",
     "cygrad.operators.products":
@@ -53,6 +70,8 @@ RULES: dict[str, str] = {
         "repeat flip roll",
     "cygrad.operators.scans":
         "cumsum logcumsumexp cumprod cummax cummin",
+    "cygrad.operators.scattering":
+        "scatter scatter_add scatter_sum scatter_prod scatter_mean scatter_extremum index_add index_copy index_fill put index_put",
     "cygrad.operators.windows":
         "unfold fold as_strided gather_view scatter_view put_view",
 }

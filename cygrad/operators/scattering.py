@@ -1,175 +1,97 @@
-"""Look-up and scatter: operators that read or write where an index tensor or a mask says.
+"""Writing where an index says: elements along a dim, slices along a dim, places in the order of elements, any index.
 
-NumPy's indexing moves the elements; arguments are checked first, so that a refused call changes nothing. A scatter is a
-plan: the rule it is recorded under, its other inputs, the rule's parameters, and what it writes. Loaded at first use.
+NumPy's indexing moves the elements; arguments are checked first, so that a refused call changes nothing.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cygrad import creation
-from cygrad._core.compute.inplace import check_disjoint, write_in_place
-from cygrad._core.graph.rules import record_by_name
+from cygrad._core.compute.indexing import array_key
+from cygrad._core.compute.inplace import check_disjoint
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad._core.operands.arrays import from_array, to_array
-from cygrad._core.operands.operands import scalar_tensor
-from cygrad.operators.arguments import checked_tensor, delivered
-from cygrad.operators.decompositions import slices_reduced
-from cygrad.operators.elementwise import publish
+from cygrad._core.operands.arrays import to_array
+from cygrad.operators.arguments import checked_tensor
+from cygrad.operators.batches import along_index, behind, shifted
+from cygrad.operators.declaration import IN_PLACE, changed, changing, operator
+from cygrad.operators.decompositions import with_value_at
+from cygrad.operators.places import check_bounds, check_flat_index, elements_along, flat_places, length_of, slices_along, value_for, vector
+from cygrad.operators.tangents import filling, linear
+from cygrad.ops.gradients import padded, scattered_extremum, scattered_product
 
-Plan = tuple[str, tuple[Any, ...], tuple[Any, ...], Callable[[np.ndarray], Any]]
-_OUT = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Literal
 
-
-def scattering(plan: Callable[..., Plan]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return the function and the in-place method of a plan."""
-    name = plan.__name__.strip("_")
-
-    @functools.wraps(plan)
-    def function(input: Any, *arguments: Any, out: Any = None, **keywords: Any) -> Any:
-        rule, others, params, write = plan(input, *arguments, **keywords)
-        result = input.detach().clone()
-        write(to_array(result))
-        return delivered(record_by_name(rule, (input, *others), result, params), out)
-
-    def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
-        rule, others, params, write = plan(self, *arguments, **keywords)
-        check_disjoint(self, others)
-        return write_in_place(rule, (self, *others), params, write)
-
-    signature = inspect.signature(plan)
-    function.__name__ = function.__qualname__ = name
-    if "out" not in signature.parameters:
-        function.__signature__ = signature.replace(parameters=[*signature.parameters.values(), _OUT])  # type: ignore[attr-defined]
-    method.__name__ = method.__qualname__ = name + "_"
-    method.__doc__ = f"Do as `{name}` does, in place."
-    return function, method
+    from cygrad.tensor import Tensor
+    from cygrad.typing import Number
 
 
-# ----- Arguments -----
-def shape_of(tensor: Any) -> tuple[int, ...]:
-    return tuple(tensor.shape)
-
-
-def check_index(name: str, position: int, index: Any) -> None:
-    if not isinstance(index, TensorImpl):
-        raise TypeError(f"{name}(): argument 'index' (position {position}) must be Tensor, not {type(index).__name__}")
-
-
-def _check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, prefix: str = "", lowest: int = 0) -> None:
-    """Refuse an index outside of a dim, naming the first such."""
-    outside = (index < lowest) | (index >= size)
-    if outside.any():
-        raise error(f"{prefix}index {index[outside][0]} is out of bounds for dimension {dim} with size {size}")
-
-
-def vector(array: np.ndarray) -> np.ndarray:
-    """Return a scalar as a vector over the same memory."""
-    return array.reshape(1) if array.ndim == 0 else array
-
-
-def _places(name: str, input: Any, dim: Any, index: Any, own: str) -> tuple[int, Any]:
-    """Return the dim and the key of the elements that `index` names along it, each at its own place in the other dims."""
-    checked_tensor(name, input)
-    d = normalized_dim(dim, input.ndim)
-    check_index(name, 3, index)
-    if index.numel() == 0:
-        return d, None
-    if index.dtype.name not in ("int64", "int32"):
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, got {index.dtype}")
-    if max(index.ndim, 1) != max(input.ndim, 1):
-        raise RuntimeError(f"Index tensor must have the same number of dimensions as {own} tensor: {index.ndim} and {input.ndim}")
-    array = vector(to_array(index))
-    for other, (count, size) in enumerate(zip(index.shape, input.shape, strict=False)):
-        if other != d and count > size:
-            shapes = f"expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {d}"
-            raise RuntimeError(f"Size does not match at dimension {other} {shapes}" if own == "input" else shapes.capitalize())
-    _check_bounds(array, input.shape[d] if input.ndim else 1, d)
-    grid = np.ogrid[tuple(slice(size) for size in array.shape)]
-    return d, tuple(array if k == d else axis for k, axis in enumerate(grid))
-
-
-def _accumulate(ufunc: np.ufunc, array: np.ndarray, key: Any, values: np.ndarray) -> None:
-    """Apply a ufunc once for each place that a key names; faster by places in a flat array."""
-    if len(key) > 1 and array.flags.c_contiguous:
-        key, array = np.ravel_multi_index(key, array.shape), array.reshape(-1)
-    ufunc.at(array, key, values)
-
-
-def _same_dtype(message: str, a: Any, b: Any) -> None:
+def _check_same_dtype(message: str, a: Tensor, b: Tensor) -> None:
     if a.dtype != b.dtype:
         raise RuntimeError(f"{message}: {a.dtype} and {b.dtype}; convert one of them first")
 
 
-def value_for(name: str, input: Any, value: Any) -> Any:
-    """Return a number, or a 0-d tensor, as a tensor of the dtype of the input."""
-    if not isinstance(value, TensorImpl):
-        return scalar_tensor(value, input.dtype)
-    if value.ndim:
-        raise RuntimeError(f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
-    return value.to(input.dtype)
-
-
-# ----- Gather and scatter -----
-def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None) -> Any:
-    """Elements that `index` names along `dim`, each at its own place in the other dims.
-
-    `index` (int32 or int64) has as many dims as `input`, no longer than those of `input` except in `dim`; the result has its
-    shape. RuntimeError where it does not fit or is out of bounds.
-
-    >>> import cygrad
-    >>> cygrad.gather(cygrad.tensor([[1, 2], [3, 4]]), 1, cygrad.tensor([[0, 0], [1, 0]]))
-    tensor([[1, 1],
-            [4, 3]])
-    """
-    d, key = _places("gather", input, dim, index, "input")
-    array = np.empty(shape_of(index), input.dtype.name) if key is None else vector(to_array(input))[key].reshape(shape_of(index))
-    return delivered(record_by_name("gather", (input, index), from_array(array), (shape_of(input), d)), out)
-
-
-def _source_of(name: str, input: Any, index: Any, src: Any) -> Any:
-    """Check the source of a scatter."""
-    if not isinstance(src, TensorImpl):
-        raise TypeError(f"{name}(): argument 'src' (position 4) must be Tensor, not {type(src).__name__}")
-    _same_dtype(f"{name}(): Expected self.dtype to be equal to src.dtype", input, src)
+# ----- Elements along a dim -----
+def _check_source(input: Tensor, index: Tensor, src: Tensor) -> None:
+    checked_tensor("scatter", src, "src", 4)
+    _check_same_dtype("scatter(): Expected self.dtype to be equal to src.dtype", input, src)
     sizes = src.shape or (1,)
     if index.numel() and (len(sizes) != max(index.ndim, 1) or any(n > m for n, m in zip(index.shape, sizes, strict=False))):
         raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from the dimension "
                            f"that is indexed and to be no larger size than src {list(src.shape)}")
-    return src
 
 
-def _read_part(src: Any, key: Any) -> np.ndarray:
+def _read_part(src: Tensor, key: Any) -> np.ndarray:
     """Return what a scatter reads of its source."""
     shape = np.broadcast_shapes(*(axis.shape for axis in key))
     return vector(to_array(src))[tuple(slice(size) for size in shape)]
 
 
-def _scatter_plan(name: str, rule: str, combine: Any, input: Any, dim: Any, index: Any, src: Any) -> Plan:
-    """Plan to write, or (`combine`) to fold, a source into the elements that an index names."""
-    d, key = _places(name, input, dim, index, "self")
-    _source_of(name, input, index, src)
+def _folded(operator: Any, fold: np.ufunc, input: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor | None, **params: Any) -> Any:
+    """Fold a source into the elements that an index names, one for each place; a mean is divided by the `count`."""
+    d, key = elements_along("scatter", input, dim, index, "self")
+    _check_source(input, index, src)
 
     def write(array: np.ndarray) -> None:
-        if key is None:
-            return
-        if combine is None:
-            vector(array)[key] = _read_part(src, key)
-        else:
-            _accumulate(combine, vector(array), key, _read_part(src, key))
+        if key is not None:
+            place, target = key, vector(array)
+            if len(key) > 1 and target.flags.c_contiguous:      # places in a flat array are faster
+                place, target = np.ravel_multi_index(key, target.shape), target.reshape(-1)
+            fold.at(target, place, _read_part(src, key))
+        if "count" in params:
+            divide = np.divide if array.dtype.kind == "f" else np.floor_divide
+            divide(array, to_array(params["count"]), out=array)
 
-    return rule, (src, index), (d, shape_of(src)), write
+    return changed(operator, (input, src, index), write, out, dim=d, **params)
 
 
-def _scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Plan:
+@operator(dinput=lambda g, dim, index: g.scatter(dim, index, 0),
+          dvalue=lambda g, dim, index, value_shape: padded(g.gather(dim, index), value_shape), dindex=None,
+          tangent=filling, batch=shifted("dim"), method=False)
+def _scatter(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Return a copy with elements of a tensor, or a number, written where an index says."""
+    d, key = elements_along("scatter", input, dim, index, "self")
+    source = value if isinstance(value, TensorImpl) else None
+    if source is not None:
+        _check_source(input, index, source)
+    number = None if source is not None else to_array(value_for("scatter", input, value))
+
+    def write(array: np.ndarray) -> None:
+        if key is not None:
+            vector(array)[key] = number if source is None else _read_part(source, key)
+
+    return changed(_scatter, (input, source, index), write, out, dim=d)
+
+
+@operator(in_place=changing)
+def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | Number | None = None, *, value: Number | None = None,
+            reduce: Literal["add", "multiply"] | None = None, out: Tensor | None = None) -> Tensor:
     """Copy of `input` with elements of `src`, or a number, written where `index` says along `dim`.
 
     The inverse of `gather`. `reduce` "add" or "multiply" combines instead of replacing; otherwise one of several elements that go
@@ -180,38 +102,62 @@ def _scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = 
     tensor([[0., 0., 5.],
             [5., 0., 0.]])
     """
-    if src is None or not isinstance(src, TensorImpl):
-        number = value if src is None else src
-        if number is None:
-            raise TypeError("scatter() missing 1 required positional arguments: \"src\"; or give a number as value=")
-        d, key = _places("scatter", input, dim, index, "self")
-        filling = value_for("scatter", input, number)
-        if reduce is None:
-            return "scatter", (None, index), (d, ()), lambda array: key and vector(array).__setitem__(key, to_array(filling))
-        src = filling.expand(index.shape)
+    checked_tensor("scatter", input)
+    checked_tensor("scatter", index, "index", 3)
+    source: Any = value if src is None else src
+    if source is None:
+        raise TypeError("scatter() missing 1 required positional arguments: \"src\"; or give a number as value=")
+    if not isinstance(src, TensorImpl) and (reduce is not None or isinstance(value, TensorImpl)):
+        source = value_for("scatter", input, source).expand(index.shape)
     if reduce is None:
-        return _scatter_plan("scatter", "scatter", None, input, dim, index, src)
-    if reduce == "add":
-        return _scatter_plan("scatter", "scatter_add", np.add, input, dim, index, src)
-    if reduce == "multiply":
-        return _scatter_plan("scatter", "scatter_prod", np.multiply, input, dim, index, src)
-    raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce}")
+        return _scatter(input, dim, index, source, out=out)
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce}")
+    return (scatter_add if reduce == "add" else _scatter_prod)(input, dim, index, source, out=out)
 
 
-def _scatter_add(input: Any, dim: int, index: Any, src: Any) -> Plan:
+@operator(dinput=lambda g: g, dsrc=lambda g, dim, index, src_shape: padded(g.gather(dim, index), src_shape), dindex=None,
+          tangent=linear, batch=shifted("dim"), in_place=changing)
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Copy of `input` with the elements of `src` added where `index` says along `dim`.
 
     >>> import cygrad
     >>> cygrad.scatter_add(cygrad.zeros(3), 0, cygrad.tensor([0, 2, 0]), cygrad.ones(3))
     tensor([2., 0., 1.])
     """
-    return _scatter_plan("scatter", "scatter_add", np.add, input, dim, index, src)
+    return _folded(scatter_add, np.add, input, dim, index, src, out)
 
 
-_FOLDS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+# ----- Folds of elements along a dim -----
+@operator(dinput=lambda g: g, dsrc=lambda g, dim, index, src_shape: padded(g.gather(dim, index), src_shape), dindex=None,
+          node="ScatterReduceBackward0", tangent=linear, batch=shifted("dim"), method=False)
+def _scatter_sum(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
+    return _folded(_scatter_sum, np.add, input, dim, index, src, out)
 
 
-def _identity(reduce: str, dtype: Any) -> Any:
+@operator(dinput=lambda g, input, src, index, dim: scattered_product(g, input, src, index, dim)[0],
+          dsrc=lambda g, input, src, index, dim, src_shape: padded(scattered_product(g, input, src, index, dim)[1], src_shape),
+          dindex=None, node="ScatterReduceBackward0", batch=shifted("dim"), method=False)
+def _scatter_prod(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
+    return _folded(_scatter_prod, np.multiply, input, dim, index, src, out)
+
+
+@operator(dinput=lambda g, count: g / count,
+          dsrc=lambda g, count, dim, index, src_shape: padded((g / count).gather(dim, index), src_shape), dindex=None,
+          node="ScatterReduceBackward0", tangent=linear, batch=shifted("dim"), method=False)
+def _scatter_mean(input: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, *, out: Tensor | None = None) -> Tensor:
+    count = creation.ones(input.shape, dtype=input.dtype).scatter_add(dim, index, creation.ones(src.shape, dtype=src.dtype))
+    return _folded(_scatter_mean, np.add, input, dim, index, src, out, count=count if include_self else (count - 1).clamp_(min=1))
+
+
+@operator(dinput=lambda g, input, src, index, y, dim: scattered_extremum(g, input, src, index, y, dim)[0],
+          dsrc=lambda g, input, src, index, y, dim, src_shape: padded(scattered_extremum(g, input, src, index, y, dim)[1], src_shape),
+          dindex=None, node="ScatterReduceBackward0", batch=shifted("dim"), method=False)
+def _scatter_extremum(input: Tensor, dim: int, index: Tensor, src: Tensor, largest: bool, *, out: Tensor | None = None) -> Tensor:
+    return _folded(_scatter_extremum, np.maximum if largest else np.minimum, input, dim, index, src, out)
+
+
+def _neutral(reduce: str, dtype: Any) -> Any:
     """Return the number that changes no fold."""
     if reduce in ("sum", "mean", "prod"):
         return int(reduce == "prod")
@@ -220,7 +166,9 @@ def _identity(reduce: str, dtype: Any) -> Any:
     return largest if reduce == "amin" else smallest
 
 
-def _scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Plan:
+@operator(in_place=changing)
+def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: Literal["sum", "prod", "mean", "amax", "amin"], *,
+                   include_self: bool = True, out: Tensor | None = None) -> Tensor:
     """Copy of `input` with the elements of `src` folded in where `index` says along `dim`.
 
     `reduce` is "sum", "prod", "mean", "amax" or "amin". Without `include_self` the elements of `input` at these places do not
@@ -230,94 +178,28 @@ def _scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, 
     >>> cygrad.scatter_reduce(cygrad.zeros(2), 0, cygrad.tensor([0, 1, 0]), cygrad.tensor([1., 2., 3.]), "amax")
     tensor([3., 2.])
     """
-    if reduce not in _FOLDS:
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if reduce == "mean" and checked_tensor("scatter_reduce", input).dtype.kind == "b":
         raise NotImplementedError("\"scatter_reduce\" not implemented for 'bool': a mean is of numbers; convert them, e.g. with .float()")
-    rule = "scatter_extremum" if reduce in ("amax", "amin") else "scatter_" + reduce
-    _, others, params, fold = _scatter_plan("scatter_reduce", rule, _FOLDS[reduce], input, dim, index, src)
+    _check_source(checked_tensor("scatter_reduce", input), checked_tensor("scatter_reduce", index, "index", 3), src)
+    if not include_self:
+        if out is IN_PLACE:
+            check_disjoint(input, (src, index))
+        input = _scatter(input, dim, index, _neutral(reduce, input.dtype), out=IN_PLACE if out is IN_PLACE else None)
     if reduce == "mean":
-        count = creation.ones(input.shape, dtype=input.dtype).scatter_add(dim, index, creation.ones(src.shape, dtype=src.dtype))
-        if not include_self:
-            count = (count - 1).clamp_(min=1)
-        params = (count, *params)
-
-    def write(array: np.ndarray) -> None:
-        fold(array)
-        if reduce == "mean":
-            divide = np.divide if array.dtype.kind == "f" else np.floor_divide
-            divide(array, to_array(count), out=array)
-
-    return rule, others, params, write
-
-
-def _excluding(plan: Callable[..., Plan]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return the function and the method of scatter_reduce: excluded elements are replaced by what changes no fold."""
-    function, method = scattering(plan)
-
-    @functools.wraps(function)
-    def excluding(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True, out: Any = None) -> Any:
-        if not include_self and reduce in _FOLDS:
-            input = scatter(checked_tensor("scatter_reduce", input), dim, index, _identity(reduce, input.dtype))
-        return function(input, dim, index, src, reduce, include_self=include_self, out=out)
-
-    @functools.wraps(method)
-    def excluding_in_place(self: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
-        plan(self, dim, index, src, reduce, include_self=include_self)
-        if not include_self:
-            check_disjoint(self, (src, index))
-            scatter_(self, dim, index, _identity(reduce, self.dtype))
-        return method(self, dim, index, src, reduce, include_self=include_self)
-
-    return excluding, excluding_in_place
-
-
-scatter, scatter_ = scattering(_scatter)
-scatter_add, scatter_add_ = scattering(_scatter_add)
-scatter_reduce, scatter_reduce_ = _excluding(_scatter_reduce)
+        return _scatter_mean(input, dim, index, src, include_self, out=out)
+    if reduce in ("amax", "amin"):
+        return _scatter_extremum(input, dim, index, src, reduce == "amax", out=out)
+    return (_scatter_sum if reduce == "sum" else _scatter_prod)(input, dim, index, src, out=out)
 
 
 # ----- Slices along a dim -----
-def _slices(name: str, input: Any, dim: Any, index: Any, dtypes: tuple[str, ...], error: Exception) -> tuple[int, np.ndarray]:
-    """Return the dim and the places along it that a vector names."""
-    checked_tensor(name, input)
-    d = normalized_dim(dim, input.ndim)
-    check_index(name, 3, index)
-    if index.dtype.name not in dtypes:
-        raise error
-    return d, to_array(index).reshape(-1)
-
-
-def _along(dim: int, places: np.ndarray) -> Any:
-    return (slice(None),) * dim + (places,)
-
-
-def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
-    """Slices of `input` along `dim` that the vector `index` (int32 or int64) names.
-
-    >>> import cygrad
-    >>> cygrad.index_select(cygrad.arange(6).reshape(3, 2), 0, cygrad.tensor([2, 0]))
-    tensor([[4, 5],
-            [0, 1]])
-    """
-    error = RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    d, places = _slices("index_select", input, dim, index, ("int64", "int32"), error)
-    if index.ndim > 1:
-        raise IndexError(f"index_select(): Index is supposed to be a vector, but it has {index.ndim} dims")
-    if input.ndim == 0 and len(places) != 1:
-        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {len(places)} value(s)")
-    if ((places < 0) | (places >= (input.shape[d] if input.ndim else 1))).any():
-        raise IndexError(f"index out of range in self: dimension {d} of {list(input.shape)}")
-    array = vector(to_array(input)).take(places, d)       # row-major, unlike what an index gives
-    result = from_array(array if input.ndim else array.reshape(()))
-    return delivered(record_by_name("index_select", (input, index), result, (shape_of(input), d)), out)
-
-
-def _slices_to_fold(name: str, input: Any, dim: Any, index: Any, source: Any) -> tuple[int, np.ndarray]:
+def _slices_to_fold(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor) -> tuple[int, np.ndarray]:
     """Return the dim and the places along it that slices of the source are folded into."""
     error = RuntimeError(f"{name}_(): Expected dtype int32/int64 for index but got: {getattr(index, 'dtype', None)}")
-    d, places = _slices(name, input, dim, index, ("int64", "int32"), error)
-    checked_tensor(name, source)
+    d, places = slices_along(name, input, dim, index, ("int64", "int32"), error)
+    checked_tensor(name, source, "source", 4)
     if index.ndim > 1:
         raise IndexError(f"{name}_(): Index is supposed to be a vector, but got dim: {index.ndim} with size: {list(index.shape)}")
     if input.dtype != source.dtype:
@@ -331,7 +213,14 @@ def _slices_to_fold(name: str, input: Any, dim: Any, index: Any, source: Any) ->
     return d, places
 
 
-def _index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Plan:
+def _along(dim: int, places: np.ndarray) -> Any:
+    return (slice(None),) * dim + (places,)
+
+
+@operator(dinput=lambda g: g, dindex=None,
+          dsource=lambda g, dim, index, source_shape, alpha: g.index_select(dim, index).reshape(source_shape) * alpha,
+          tangent=linear, batch=along_index("scatter_add"), in_place=changing)
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Copy of `input` with `alpha` times the slices of `source` added at the places along `dim` that `index` names.
 
     >>> import cygrad
@@ -341,17 +230,20 @@ def _index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1)
     d, places = _slices_to_fold("index_add", input, dim, index, source)
     if input.dtype.kind != "f" and isinstance(alpha, float):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-    _check_bounds(places, input.shape[d] if input.ndim else 1, d)
+    check_bounds(places, length_of(input, d), d)
 
     def write(array: np.ndarray) -> None:
         values = vector(to_array(source))
         scaled = values if alpha == 1 else values * np.asarray(alpha).astype(values.dtype)
         np.add.at(vector(array), _along(d, places), scaled)
 
-    return "index_add", (source, index), (d, shape_of(source), alpha), write
+    return changed(index_add, (input, source, index), write, out, dim=d, alpha=alpha)
 
 
-def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Plan:
+@operator(dinput=lambda g, dim, index: g.index_fill(dim, index, 0),
+          dsource=lambda g, dim, index, source_shape: g.index_select(dim, index).reshape(source_shape), dindex=None,
+          tangent=linear, batch=along_index("scatter"), in_place=changing)
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Copy of `input` with the slices of `source` written at the places along `dim` that `index` names.
 
     >>> import cygrad
@@ -359,8 +251,8 @@ def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Plan:
     tensor([2., 0., 1.])
     """
     error = RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {getattr(index, 'dtype', None)}")
-    d, places = _slices("index_copy", input, dim, index, ("int64",), error)
-    checked_tensor("index_copy", source)
+    d, places = slices_along("index_copy", input, dim, index, ("int64",), error)
+    checked_tensor("index_copy", source, "source", 4)
     if index.ndim > 1:
         raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
     if source.ndim == 0 and len(places) != 1:
@@ -371,22 +263,33 @@ def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Plan:
     if input.dtype != source.dtype:
         raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but got "
                            f"(self) {input.dtype} and (source) {source.dtype}")
-    ours, theirs = (shape[:d] + shape[d + 1:] for shape in (shape_of(input), shape_of(source)))
+    ours, theirs = (shape[:d] + shape[d + 1:] for shape in (input.shape, source.shape))
     if ours != theirs:
         raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
                            f"{' '.join(map(str, ours))} at dimension {d} and source slice shape: {' '.join(map(str, theirs))} at dimension "
                            "0.")
     if source.ndim and len(places) != source.shape[d]:
         raise IndexError(f"index_copy_(): Number of indices ({len(places)}) should be equal to source.size(dim) ({source.shape[d]})")
-    _check_bounds(places, input.shape[d] if input.ndim else 1, d, IndexError, "index_copy_(): ")
+    check_bounds(places, length_of(input, d), d, IndexError, "index_copy_(): ")
 
     def write(array: np.ndarray) -> None:
         vector(array)[_along(d, places)] = to_array(source)
 
-    return "index_copy", (source, index), (d, shape_of(source)), write
+    return changed(index_copy, (input, source, index), write, out, dim=d)
 
 
-def _index_fill(input: Any, dim: int, index: Any, value: Any) -> Plan:
+def _filled_batch(level, operator, x, dim, index, value):
+    """Fill as `scatter` does, whose index does not count from the end; a tensor is written where a mask says that the index hits."""
+    if isinstance(value, TensorImpl):
+        return value.to(x.dtype).where(x.new_zeros(x.shape).index_fill(dim, index, 1) != 0, x)
+    size = x.shape[behind(dim, x.ndim) - 1] if x.ndim else 1
+    return along_index("scatter")(level, operator, x, dim, (index + size).where(index < 0, index), value)
+
+
+@operator(dinput=lambda g, dim, index: g.index_fill(dim, index, 0), dindex=None,
+          dvalue=lambda g, dim, index: (g - g.index_fill(dim, index, 0)).sum(),
+          tangent=filling, batch=_filled_batch, in_place=changing)
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Copy of `input` with `value`, a number or a 0-d tensor, in the slices along `dim` that `index` names; it may count from the end.
 
     >>> import cygrad
@@ -394,28 +297,30 @@ def _index_fill(input: Any, dim: int, index: Any, value: Any) -> Plan:
     tensor([7., 0., 7.])
     """
     error = IndexError(f"index_fill_(): Expected dtype int64 for index, got {getattr(index, 'dtype', None)}")
-    d, places = _slices("index_fill", input, dim, index, ("int64",), error)
+    d, places = slices_along("index_fill", input, dim, index, ("int64",), error)
     if index.ndim > 1:
         raise RuntimeError(f"Index has to be a vector/scalar, but it has {index.ndim} dims")
     filling = value_for("index_fill_", input, value)
-    size = input.shape[d] if input.ndim else 1
-    _check_bounds(places, size, d, IndexError, lowest=-size)
-    return "index_fill", (filling, index), (d,), lambda array: vector(array).__setitem__(_along(d, places), to_array(filling))
+    size = length_of(input, d)
+    check_bounds(places, size, d, IndexError, lowest=-size)
+
+    def write(array: np.ndarray) -> None:
+        vector(array)[_along(d, places)] = to_array(filling)
+
+    return changed(index_fill, (input, filling, index), write, out, dim=d)
 
 
-index_add, index_add_ = scattering(_index_add)
-index_copy, index_copy_ = scattering(_index_copy)
-index_fill, index_fill_ = scattering(_index_fill)
+def _slices_reduced(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: Any, *, include_self: bool = True,
+                    out: Tensor | None = None) -> Tensor:
+    """Fold slices by the operator that takes an index of whole elements."""
+    d = normalized_dim(dim, input.ndim)
+    elements = index.reshape([-1 if k == d else 1 for k in range(input.ndim)]).expand(source.shape)
+    return scatter_reduce(input, d, elements, source, reduce, include_self=include_self, out=out)
 
 
-def _check_index_reduce(input: Any, dim: Any, index: Any, source: Any, reduce: str) -> None:
-    d, places = _slices_to_fold("index_reduce", input, dim, index, source)
-    if reduce not in _FOLDS or reduce == "sum":
-        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    _check_bounds(places, input.shape[d] if input.ndim else 1, d, IndexError, "index out of range in self: ")
-
-
-def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, out: Any = None) -> Any:
+@operator(parts=_slices_reduced, in_place=changing)
+def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: Literal["prod", "mean", "amax", "amin"], *,
+                 include_self: bool = True, out: Tensor | None = None) -> Tensor:
     """Copy of `input` with the slices of `source` folded in at the places along `dim` that `index` names; see `scatter_reduce`.
 
     `reduce` is "prod", "mean", "amax" or "amin"; for sums see `index_add`.
@@ -424,14 +329,102 @@ def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, 
     >>> cygrad.index_reduce(cygrad.ones(3), 0, cygrad.tensor([0, 2, 0]), cygrad.tensor([2., 3., 4.]), "prod")
     tensor([8., 1., 3.])
     """
-    _check_index_reduce(input, dim, index, source, reduce)
-    return delivered(slices_reduced("scatter_reduce")(input, dim, index, source, reduce, include_self=include_self), out)
+    d, places = _slices_to_fold("index_reduce", input, dim, index, source)
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    check_bounds(places, length_of(input, d), d, IndexError, "index out of range in self: ")
+    return _slices_reduced(input, dim, index, source, reduce, include_self=include_self, out=out)
 
 
-def index_reduce_(self: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
-    """Do as `index_reduce` does, in place."""
-    _check_index_reduce(self, dim, index, source, reduce)
-    return slices_reduced("scatter_reduce_")(self, dim, index, source, reduce, include_self=include_self)
+# ----- Places -----
+def _check_put(input: Tensor, index: Tensor, source: Tensor) -> None:
+    checked_tensor("put", source, "source", 3)
+    if input.dtype != source.dtype:
+        raise RuntimeError("put_(): self and source expected to have the same dtype, but got self.dtype = "
+                           f"{input.dtype} and source.dtype = {source.dtype}")
+    if source.numel() != index.numel():
+        raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
+                         f"source.numel() = {source.numel()}, index.numel() = {index.numel()}")
 
 
-publish(__name__, globals())
+def _put_batch(level, operator, x, index, source, accumulate=False):
+    check_flat_index("put", index)
+    _check_put(x, index, source)
+    return x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape)
+
+
+@operator(dinput=lambda g, index, accumulate: g if accumulate else g.put(index, g.new_zeros(index.shape)),
+          dsource=lambda g, index, source_shape: g.take(index).reshape(source_shape), dindex=None,
+          tangent=linear, batch=_put_batch, in_place=changing)
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Copy of `input` with the elements of `source` written, or added (`accumulate`), at places in the flattened input.
+
+    >>> import cygrad
+    >>> cygrad.put(cygrad.zeros(3), cygrad.tensor([0, -1]), cygrad.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """
+    places = flat_places("put", input, index)
+    _check_put(input, index, source)
+
+    def write(array: np.ndarray) -> None:
+        if not places.size:
+            return
+        array = vector(array)
+        key, values = np.unravel_index(places % array.size, array.shape), to_array(source).reshape(places.shape)
+        if accumulate:
+            np.add.at(array, key, values)
+        else:
+            array[key] = values
+
+    return changed(put, (input, source, index), write, out, accumulate=accumulate)
+
+
+def _check_index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor) -> None:
+    checked_tensor("index_put", input)
+    if not isinstance(indices, tuple | list):
+        raise TypeError(f"index_put(): argument 'indices' (position 2) must be tuple of Tensors, not {type(indices).__name__}")
+    for number, index in enumerate(indices):
+        if not isinstance(index, TensorImpl):
+            raise TypeError(f"expected Tensor as element {number} in argument 1, but got {type(index).__name__}")
+    checked_tensor("index_put", values, "values", 3)
+    if input.dtype != values.dtype:
+        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {input.dtype} for the destination and "
+                           f"{values.dtype} for the source.")
+
+
+def _index_put_batch(level, operator, x, indices, values, accumulate=False):
+    _check_index_put(x, indices, values)
+    if not accumulate:
+        return with_value_at(x, tuple(indices), values)
+    places = x.new_zeros(()).expand(x.shape)[tuple(indices)]
+    return x + values.expand(places.shape)._scatter_key(tuple(x.shape), tuple(indices), True)
+
+
+@operator(dinput=lambda g, key, accumulate: g if accumulate else g._with_zeros_at(key),
+          dvalues=lambda g, key, values_shape, values_dtype: g[key].sum_to_size(values_shape).to(values_dtype),
+          tangent=linear, batch=_index_put_batch, in_place=changing)
+def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False, *,
+              out: Tensor | None = None) -> Tensor:
+    """Copy of `input` with `values` written, or added (`accumulate`), at the index made of the tensors in the tuple `indices`.
+
+    Where places repeat, one of their values stays, or all are added.
+
+    >>> import cygrad
+    >>> cygrad.index_put(cygrad.zeros(3), (cygrad.tensor([0, 2]),), cygrad.tensor(5.))
+    tensor([5., 0., 5.])
+    """
+    _check_index_put(input, indices, values)
+    key, shape = array_key(input, tuple(indices))
+    try:
+        written = np.broadcast_to(to_array(values), shape)
+    except ValueError:
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
+                           f"{list(shape)}") from None
+
+    def write(array: np.ndarray) -> None:
+        if accumulate:
+            np.add.at(array, key, written)
+        else:
+            array[key] = written
+
+    return changed(index_put, (input, values), write, out, key=key, accumulate=accumulate)

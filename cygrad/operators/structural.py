@@ -1,17 +1,13 @@
 """Gradients that still stand apart from their functions."""
 
-from math import prod
 
 from cygrad._core.graph.rules import declare_rule as rule
 from cygrad.ops.gradients import (
     joined,
     keep_dims,
     one_hot_mask,
-    padded,
     parts_of,
     per_deviation,
-    scattered_extremum,
-    scattered_product,
     shared_among,
     variance_gradient,
     with_mean,
@@ -45,35 +41,6 @@ rule("clone", dx=lambda g: g)
 rule("to_copy", dx=lambda g, dtype: g.to(dtype))
 rule("cat", each=parts_of)
 rule("stack", each=lambda g, dim: g.unbind(dim))
-
-# ----- Look-up and scatter: `index` and `mask` are only read -----
-rule("gather", dx=lambda g, shape, dim, index: g.new_zeros(shape).scatter_add(dim, index, g), dindex=None)
-rule("scatter", dx=lambda g, dim, index: g.scatter(dim, index, 0),
-     dsrc=lambda g, dim, index, shape: padded(g.gather(dim, index), shape), dindex=None)
-for _sum, _node in (("scatter_add", ""), ("scatter_sum", "ScatterReduceBackward0")):
-    rule(_sum, dx=lambda g: g, dsrc=lambda g, dim, index, shape: padded(g.gather(dim, index), shape), dindex=None, node=_node)
-rule("scatter_mean", dx=lambda g, count: g / count, node="ScatterReduceBackward0",
-     dsrc=lambda g, count, dim, index, shape: padded((g / count).gather(dim, index), shape), dindex=None)
-rule("scatter_prod", dx=lambda g, x, src, index, dim: scattered_product(g, x, src, index, dim)[0], node="ScatterReduceBackward0",
-     dsrc=lambda g, x, src, index, dim, shape: padded(scattered_product(g, x, src, index, dim)[1], shape), dindex=None)
-rule("scatter_extremum", dx=lambda g, x, src, index, y, dim: scattered_extremum(g, x, src, index, y, dim)[0], node="ScatterReduceBackward0",
-     dsrc=lambda g, x, src, index, y, dim, shape: padded(scattered_extremum(g, x, src, index, y, dim)[1], shape), dindex=None)
-rule("index_select", dx=lambda g, shape, dim, index: g.new_zeros(shape).index_add(dim, index, g), dindex=None)
-rule("index_add", dx=lambda g: g, dindex=None,
-     dsource=lambda g, dim, index, shape, alpha: g.index_select(dim, index).reshape(shape) * alpha)
-rule("index_copy", dx=lambda g, dim, index: g.index_fill(dim, index, 0),
-     dsource=lambda g, dim, index, shape: g.index_select(dim, index).reshape(shape), dindex=None)
-rule("index_fill", dx=lambda g, dim, index: g.index_fill(dim, index, 0), dindex=None,
-     dvalue=lambda g, dim, index: (g - g.index_fill(dim, index, 0)).sum())
-rule("index_put", dx=lambda g, key, accumulate: g if accumulate else g._with_zeros_at(key),
-     dvalues=lambda g, key, shape, dtype: g[key].sum_to_size(shape).to(dtype))
-rule("masked_fill", dx=lambda g, mask: g.masked_fill(mask, 0), dvalue=lambda g, mask: mask.where(g, 0.0).sum(), dmask=None)
-rule("masked_select", dx=lambda g, shape, mask: g.new_zeros(shape).masked_scatter(mask, g), dmask=None)
-rule("masked_scatter", dx=lambda g, mask: g.masked_fill(mask, 0), dmask=None,
-     dsource=lambda g, mask, shape: padded(g.masked_select(mask), (prod(shape),)).reshape(shape))
-rule("take", dx=lambda g, shape, index: g.new_zeros(shape).put(index, g, True), dindex=None)
-rule("put", dx=lambda g, index, accumulate: g if accumulate else g.put(index, g.new_zeros(index.shape)),
-     dsource=lambda g, index, shape: g.take(index).reshape(shape), dindex=None)
 
 # ----- Reductions that are more than a fold -----
 for _extremum in ("max", "min"):

@@ -6,7 +6,7 @@ while the level is out of sight. What it calls are operators, so that levels nes
 
 from __future__ import annotations
 
-from .batches import named_arguments, over_tensors
+from .batches import is_tensor, named_arguments, over_tensors
 
 
 def linear(tangent_of, operator, result, *arguments, **keywords):
@@ -29,6 +29,15 @@ def joining(tangent_of, operator, result, *arguments, **keywords):
         return x if x.is_floating_point() else x.new_zeros((), dtype=result.dtype).expand(x.shape)
 
     return linear(tangent_of, operator, result, *over_tensors(floating, arguments), **keywords)
+
+
+def filling(tangent_of, operator, result, *arguments, **keywords):
+    """As `linear`; the `value` that is written has tangent 0 where it is a number, or an integer."""
+    bound = named_arguments(operator, arguments, keywords)
+    value = bound.arguments["value"]
+    if not is_tensor(value) or not value.is_floating_point():
+        bound.arguments["value"] = 0
+    return linear(tangent_of, operator, result, *bound.args, **bound.kwargs)
 
 
 def bilinear(tangent_of, operator, result, a, b, *arguments, **keywords):

@@ -15,11 +15,8 @@ from cygrad._core.entry.special import Declaration
 from cygrad.ops.gradients import attained, product_of_others, times
 
 from .batches import (
-    along_index,
     batched_expand,
-    batched_gather,
     batched_item,
-    batched_mask_select,
     batched_new,
     batched_permute,
     batched_reshape,
@@ -40,30 +37,21 @@ from .decompositions import (
     chunked,
     exchanged,
     extremum_parts,
-    filled_parts,
     filled_with,
     flattened,
-    index_put_parts,
-    masked_fill_parts,
-    masked_scatter_parts,
     narrow_parts,
     place_parts,
-    put_parts,
     ranks_among,
-    scatter_parts,
     select_parts,
     set_all,
-    slices_reduced,
     split_by_sizes,
     split_parts,
     stacked,
     sum_to_size_parts,
-    take_parts,
     unbound,
     variance_parts,
     with_value_at,
     without_ones,
-    written,
 )
 from .tangents import constant, first_linear, joining, linear, selecting, self_adjoint
 
@@ -73,7 +61,7 @@ COMPOSITES = frozenset(
     "where movedim moveaxis swapaxes swapdims adjoint unflatten ravel "
     "broadcast_to broadcast_tensors tensor_split hsplit vsplit dsplit atleast_1d "
     "atleast_2d atleast_3d hstack vstack dstack column_stack row_stack meshgrid "
-    "count_nonzero nanmean aminmax var_mean std_mean msort take_along_dim "
+    "count_nonzero nanmean aminmax var_mean std_mean msort "
     "block_diag unsafe_split unsafe_split_with_sizes unsafe_chunk real conj resolve_conj "
     "broadcast_shapes uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli "
     "squeeze_ unsqueeze_ transpose_ swapaxes_ t_".split())
@@ -85,11 +73,6 @@ def transform(names: str, *, forward: Callable | str | None = None, batch: Calla
 
 
 # ----- Tangents -----
-def fill_linear(tangent_of, operator, result, x, dim, index, value):
-    """Put zeros where a number was written."""
-    return operator(tangent_of(x), dim, index, 0)
-
-
 def median_forward(tangent_of, operator, result, x, *arguments, **keywords):
     if isinstance(result, tuple):
         return selecting(tangent_of, operator, result, x, *arguments, **keywords)
@@ -139,11 +122,6 @@ for _name, _parts in {
     "copy_": set_all,
     "fill_": filled_with,
     "zero_": lambda x: set_all(x, 0),
-    "index_put": index_put_parts,
-    "masked_fill": masked_fill_parts,
-    "masked_scatter": masked_scatter_parts,
-    "take": take_parts,
-    "put": put_parts,
 }.items():
     transform(_name, parts=_parts)
 
@@ -152,19 +130,6 @@ transform("empty_like zeros_like ones_like", forward=constant, batch=in_any_orde
 transform("new_empty new_zeros new_ones", forward=constant, batch=batched_new)
 transform("new_full", forward=constant, batch=batched_new, parts=lambda x, size, fill_value, **keywords:
           x.new_empty(size, **keywords).fill_(fill_value) if is_tensor(fill_value) else NotImplemented)
-
-# Look-up and scatter
-transform("gather", forward=first_linear, batch=batched_gather)
-transform("scatter", forward=linear, batch=shifted("dim"), parts=scatter_parts)
-transform("scatter_add", forward=linear, batch=shifted("dim"))
-transform("scatter_reduce", forward="transposed", batch=shifted("dim"))
-transform("index_reduce", parts=slices_reduced("scatter_reduce"))
-transform("index_select", forward=first_linear, batch=along_index("gather"))
-transform("index_add", forward=linear, batch=along_index("scatter_add"))
-transform("index_copy", forward=linear, batch=along_index("scatter"))
-transform("index_fill", forward=fill_linear, batch=along_index("scatter"), parts=filled_parts)
-transform("masked_select", forward=first_linear, batch=batched_mask_select)
-transform("nonzero argwhere", forward=constant, batch=dynamic_shape)
 
 # Reductions and running folds
 transform("sum mean", forward=first_linear, batch=shifted("dim"))
@@ -185,8 +150,3 @@ transform("isin", parts=among)
 transform("searchsorted", forward=constant, parts=ranks_among)
 transform("bucketize", forward=constant, parts=bucket_parts)
 transform("unique unique_consecutive", forward="transposed", batch=dynamic_shape)
-
-
-for _name in ("scatter scatter_add scatter_reduce index_reduce index_add index_copy "
-              "index_fill masked_fill masked_scatter index_put put").split():
-    transform(_name + "_", parts=written(_name))

@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free
 
 from cygrad._core.graph.node cimport (Node, attach, connect, edge, finish_node_type, grad_mode, gradient_edge, init_node, refresh, set_edge,
                                       set_regenerate)
-from cygrad._core.graph.rules cimport RuleOp, any_wanted, node_of, node_of_inputs, record_view, rule_op
+from cygrad._core.graph.rules cimport RuleOp, any_wanted, node_of, node_of_inputs, params_of, record_view, rule_op
 from cygrad._core.graph.saved cimport released_error
 from cygrad._core.graph.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
                                         REQUIRES_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, count_change, is_unique, needs_grad,
@@ -186,9 +186,8 @@ def check_disjoint(TensorImpl target not None, tuple others):
                                "memory location. Please clone() the tensor before performing the operation.")
 
 
-def write_in_place(str name, tuple inputs not None, tuple params, write):
-    """Let `write` change the array of the first input, and record that under the rule `name`; its other inputs may be None."""
-    cdef RuleOp op = rule_op(name)
+def write_in_place(RuleOp op not None, tuple inputs not None, write, **params):
+    """Let `write` change the array of the first input, and record that by a rule; its other inputs may be None."""
     cdef TensorImpl target = inputs[0], before
     cdef bint recorded = any_wanted(inputs)
     check_in_place(target, any_wanted(inputs[1:]))
@@ -199,7 +198,18 @@ def write_in_place(str name, tuple inputs not None, tuple params, write):
     write(array_of(target))
     count_change(target)
     if recorded:
-        rebase(target, node_of_inputs(op, inputs, target, params, 1))
+        rebase(target, node_of_inputs(op, inputs, target, params_of(op, inputs, params), 1))
+    return target
+
+
+def overwrite(TensorImpl target not None, write):
+    """Let `write` fill the array of a tensor with what depends on nothing: its history ends."""
+    cdef bint recorded = any_wanted((target,))
+    check_in_place(target, False)
+    write(array_of(target))
+    count_change(target)
+    if recorded:
+        cut_history(target)
     return target
 
 

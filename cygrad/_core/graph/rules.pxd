@@ -30,6 +30,7 @@ cdef bint wanted(TensorImpl a, TensorImpl b)
 cdef RuleNode node_of(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs)
 cdef RuleNode node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple params, int outputs)
 cdef bint any_wanted(tuple inputs)
+cdef tuple params_of(RuleOp op, tuple inputs, dict given)
 cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs=*) except -1
 cdef int record_view(TensorImpl base, TensorImpl view, tuple geometry) except -1
 cdef int record_outputs(RuleOp op, TensorImpl a, list results, tuple params) except -1

@@ -288,8 +288,9 @@ cdef tuple params_of(RuleOp op, tuple inputs, dict given):
             found.append(given[name])
         else:
             word, _, attribute = name.rpartition("_")
-            value = getattr(inputs[op.inputs.index(word)], attribute)
-            found.append(tuple(value) if attribute == "shape" else value)
+            tensor = inputs[op.inputs.index(word)]
+            value = None if tensor is None else getattr(tensor, attribute)
+            found.append(tuple(value) if isinstance(value, tuple) else value)
     return tuple(found)
 
 

@@ -1,0 +1,131 @@
+"""Elements chosen by a mask: filled, taken out, or replaced."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cygrad._core.compute.windows import broadcast_shape
+from cygrad._core.operands.arrays import from_array, to_array
+from cygrad.operators.arguments import checked_tensor, delivered
+from cygrad.operators.batches import dynamic_shape
+from cygrad.operators.declaration import IN_PLACE, changed, changing, operator, recorded
+from cygrad.operators.places import value_for
+from cygrad.operators.tangents import filling, first_linear, linear
+from cygrad.ops.gradients import padded
+
+if TYPE_CHECKING:
+    from cygrad.tensor import Tensor
+    from cygrad.typing import Number
+
+
+def _check_mask(name: str, message: str, input: Tensor, mask: Tensor) -> None:
+    checked_tensor(name, input)
+    checked_tensor(name, mask, "mask", 2)
+    if mask.dtype.kind != "b":
+        raise RuntimeError(f"{message} {mask.dtype}; compare, or convert it with .bool()")
+
+
+def _array_of_mask(input: Tensor, mask: Tensor) -> np.ndarray:
+    """Return a mask broadcast to the shape of what is written to."""
+    shape = broadcast_shape(mask, input)
+    if shape != tuple(input.shape):
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
+    return np.broadcast_to(to_array(mask), shape)
+
+
+def _target(input: Tensor, mask: Tensor, out: Tensor | None) -> Tensor:
+    """Return what is written to: the input broadcast to the mask; in place that cannot be."""
+    return input if out is IN_PLACE else input.expand(broadcast_shape(mask, input))
+
+
+# ----- Fill -----
+_FILL = "masked_fill_ only supports boolean masks, but got mask with dtype"
+
+
+def _filled_batch(level, operator, x, mask, value):
+    _check_mask("masked_fill", _FILL, x, mask)
+    value = value_for("masked_fill", x, value)
+    return value.where(mask, x)
+
+
+@operator(dinput=lambda g, mask: g.masked_fill(mask, 0), dvalue=lambda g, mask: mask.where(g, 0.0).sum(), dmask=None,
+          tangent=filling, batch=_filled_batch, in_place=changing)
+def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """Copy of `input` with `value`, a number or a 0-d tensor, where the bool tensor `mask` holds.
+
+    >>> import cygrad
+    >>> cygrad.masked_fill(cygrad.ones(2), cygrad.tensor([True, False]), 0)
+    tensor([0., 1.])
+    """
+    _check_mask("masked_fill", _FILL, input, mask)
+    input = _target(input, mask, out)
+    filling, where = value_for("masked_fill", input, value), _array_of_mask(input, mask)
+    return changed(masked_fill, (input, filling, mask), lambda array: np.copyto(array, to_array(filling), where=where), out)
+
+
+# ----- Take out, and replace -----
+def _selected_batch(level, operator, x, mask):
+    """Select by a mask that is the same for all examples; by another the results would differ in shape."""
+    if level.holds(mask) or mask.dtype.kind != "b":
+        dynamic_shape(level, operator)
+    shape = broadcast_shape(mask, x)
+    return x.expand(shape)[mask.expand(shape)]
+
+
+@operator(dinput=lambda g, input_shape, mask: g.new_zeros(input_shape).masked_scatter(mask, g), dmask=None,
+          tangent=first_linear, batch=_selected_batch)
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Vector of the elements where the bool tensor `mask` holds; both broadcast.
+
+    >>> import cygrad
+    >>> cygrad.masked_select(cygrad.tensor([1., 2.]), cygrad.tensor([True, False]))
+    tensor([1.])
+    """
+    _check_mask("masked_select", "masked_select: expected BoolTensor for mask, got", input, mask)
+    input = _target(input, mask, out)
+    return delivered(recorded(masked_select, (input, mask), from_array(to_array(input)[_array_of_mask(input, mask)])), out)
+
+
+def _check_source(input: Tensor, mask: Tensor, source: Tensor) -> None:
+    _check_mask("masked_scatter", "masked_scatter_ only supports boolean masks, but got mask with dtype", input, mask)
+    checked_tensor("masked_scatter", source, "source", 3)
+    if input.dtype != source.dtype:
+        raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got {input.dtype} and {source.dtype}")
+
+
+def _scattered_batch(level, operator, x, mask, source):
+    """Number the places where the mask holds, and take the source's elements by these numbers."""
+    _check_source(x, mask, source)
+    shape = broadcast_shape(mask, x)
+    mask, x = mask.expand(shape), x.expand(shape)
+    numbers = (mask.reshape(-1).cumsum(0) - 1).clamp(0)
+    try:
+        return source.reshape(-1)[numbers].reshape(shape).where(mask, x)
+    except IndexError:
+        raise RuntimeError(f"Number of elements of source < number of ones in mask: it has {source.numel()}") from None
+
+
+@operator(dinput=lambda g, mask: g.masked_fill(mask, 0), dmask=None,
+          dsource=lambda g, mask, source_shape: padded(g.masked_select(mask), (prod(source_shape),)).reshape(source_shape),
+          tangent=linear, batch=_scattered_batch, in_place=changing)
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Copy of `input` with the elements of `source`, in their order, where the bool tensor `mask` holds.
+
+    >>> import cygrad
+    >>> cygrad.masked_scatter(cygrad.zeros(3), cygrad.tensor([True, False, True]), cygrad.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """
+    _check_source(input, mask, source)
+    input = _target(input, mask, out)
+    where = _array_of_mask(input, mask)
+    count = int(np.count_nonzero(where))
+    if source.numel() < count:
+        raise RuntimeError(f"Number of elements of source < number of ones in mask: {source.numel()} < {count}")
+
+    def write(array: np.ndarray) -> None:
+        array[where] = to_array(source).reshape(-1)[:count]
+
+    return changed(masked_scatter, (input, source, mask), write, out)

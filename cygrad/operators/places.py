@@ -1,0 +1,98 @@
+"""Where operators read and write: index tensors, checked and as keys of NumPy's indexing.
+
+Arguments are checked before anything is written, so that a refused call changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.operands.arrays import to_array
+from cygrad._core.operands.operands import scalar_tensor
+from cygrad.operators.arguments import checked_tensor
+
+if TYPE_CHECKING:
+    from cygrad.tensor import Tensor
+    from cygrad.typing import Number
+
+
+def vector(array: np.ndarray) -> np.ndarray:
+    """Return a scalar as a vector over the same memory."""
+    return array.reshape(1) if array.ndim == 0 else array
+
+
+def value_for(name: str, input: Tensor, value: Tensor | Number) -> Tensor:
+    """Return a number, or a 0-d tensor, as a tensor of the dtype of the input."""
+    if not isinstance(value, TensorImpl):
+        return scalar_tensor(value, input.dtype)
+    if value.ndim:
+        raise RuntimeError(f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+    return value.to(input.dtype)
+
+
+# ----- Checks -----
+def check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, prefix: str = "", lowest: int = 0) -> None:
+    """Refuse an index outside of a dim, naming the first such."""
+    outside = (index < lowest) | (index >= size)
+    if outside.any():
+        raise error(f"{prefix}index {index[outside][0]} is out of bounds for dimension {dim} with size {size}")
+
+
+def length_of(input: Tensor, dim: int) -> int:
+    """Return the size of a dim; of a 0-d tensor, which counts as a vector, 1."""
+    return input.shape[dim] if input.ndim else 1
+
+
+# ----- Keys -----
+def elements_along(name: str, input: Tensor, dim: int, index: Tensor, own: str) -> tuple[int, Any]:
+    """Return the dim and the key of the elements that `index` names along it, each at its own place in the other dims."""
+    checked_tensor(name, input)
+    d = normalized_dim(dim, input.ndim)
+    checked_tensor(name, index, "index", 3)
+    if index.numel() == 0:
+        return d, None
+    if index.dtype.name not in ("int64", "int32"):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, got {index.dtype}")
+    if max(index.ndim, 1) != max(input.ndim, 1):
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {own} tensor: {index.ndim} and {input.ndim}")
+    array = vector(to_array(index))
+    for other, (count, size) in enumerate(zip(index.shape, input.shape, strict=False)):
+        if other != d and count > size:
+            shapes = f"expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {d}"
+            raise RuntimeError(f"Size does not match at dimension {other} {shapes}" if own == "input" else shapes.capitalize())
+    check_bounds(array, length_of(input, d), d)
+    grid = np.ogrid[tuple(slice(size) for size in array.shape)]
+    return d, tuple(array if k == d else axis for k, axis in enumerate(grid))
+
+
+def slices_along(name: str, input: Tensor, dim: int, index: Tensor, dtypes: tuple[str, ...], error: Exception) -> tuple[int, np.ndarray]:
+    """Return the dim and the places along it that a vector names."""
+    checked_tensor(name, input)
+    d = normalized_dim(dim, input.ndim)
+    checked_tensor(name, index, "index", 3)
+    if index.dtype.name not in dtypes:
+        raise error
+    return d, to_array(index).reshape(-1)
+
+
+def flat_places(name: str, input: Tensor, index: Tensor) -> np.ndarray:
+    """Return places in the order of elements, which may count from the end."""
+    checked_tensor(name, input)
+    checked_tensor(name, index, "index", 2)
+    check_flat_index(name, index)
+    places, count = to_array(index), input.numel()
+    if places.size and not count:
+        raise IndexError(f"{name}(): tried to {name} {'from' if name == 'take' else 'into'} an empty tensor")
+    outside = (places < -count) | (places >= count)
+    if outside.any():
+        raise IndexError(f"out of range: tried to access index {places[outside][0]} on a tensor of {count} elements.")
+    return places
+
+
+def check_flat_index(name: str, index: Tensor) -> None:
+    if index.dtype.name != "int64":
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype}")

@@ -191,20 +191,7 @@ def where(condition: Tensor) -> tuple[Tensor, ...]: ...
 @overload
 def where(condition: Tensor, input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
 
-def isin(
-    elements: Tensor | _Number | None = None, test_elements: Tensor | _Number | None = None, *,
-    assume_unique: _bool = False, invert: _bool = False, element: _Number | None = None,
-    test_element: _Number | None = None, out: Tensor | None = None,
-) -> Tensor: ...
 def real(input: Tensor) -> Tensor: ...
-def searchsorted(
-    sorted_sequence: Tensor, input: Tensor | _Number | None = None, *, out_int32: _bool = False, right: _bool = False,
-    side: Literal["left", "right"] | None = None, sorter: Tensor | None = None, out: Tensor | None = None, self: _Number | None = None,
-) -> Tensor: ...
-def bucketize(
-    input: Tensor | _Number | None = None, boundaries: Tensor | None = None, *, out_int32: _bool = False, right: _bool = False,
-    out: Tensor | None = None, self: _Number | None = None,
-) -> Tensor: ...
 def var_mean(
     input: Tensor, dim: _Dims = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
     correction: _float | None = None, axis: _Dims = None, keepdims: _bool | None = None,
@@ -304,58 +291,10 @@ def softmax(input: Tensor, *, axis: _int, dtype: _DTypeLike | None = None, out: 
 def log_softmax(input: Tensor, dim: _int, dtype: _DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def log_softmax(input: Tensor, *, axis: _int, dtype: _DTypeLike | None = None, out: Tensor | None = None) -> Tensor: ...
-def sort(
-    input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: _Pair | None = None,
-    axis: _int | None = None,
-) -> ValuesAndIndices: ...
-def argsort(
-    input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Tensor | None = None,
-    axis: _int | None = None,
-) -> Tensor: ...
-def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def topk(
-    input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: _Pair | None = None,
-    axis: _int | None = None,
-) -> ValuesAndIndices: ...
-def kthvalue(
-    input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: _Pair | None = None,
-    axis: _int | None = None, keepdims: _bool | None = None,
-) -> ValuesAndIndices: ...
-@overload
-def unique(
-    input: Tensor, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False,
-    dim: _int | None = None, *, axis: _int | None = None,
-) -> Tensor: ...
-@overload
-def unique(
-    input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None, *,
-    axis: _int | None = None,
-) -> Any: ...
-@overload
-def unique_consecutive(
-    input: Tensor, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _int | None = None, *,
-    axis: _int | None = None,
-) -> Tensor: ...
-@overload
-def unique_consecutive(
-    input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None, *, axis: _int | None = None,
-) -> Any: ...
 def aminmax(
     input: Tensor, *, dim: _int | None = None, keepdim: _bool = False, out: _Pair | None = None, axis: _int | None = None,
     keepdims: _bool | None = None,
 ) -> _MinimumAndMaximum: ...
-@overload
-def median(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-@overload
-def median(input: Tensor, dim: _int, keepdim: _bool = False, *, out: _Pair | None = None) -> ValuesAndIndices: ...
-@overload
-def median(input: Tensor, *, axis: _int, keepdims: _bool = False, out: _Pair | None = None) -> ValuesAndIndices: ...
-@overload
-def nanmedian(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-@overload
-def nanmedian(input: Tensor, dim: _int, keepdim: _bool = False, *, out: _Pair | None = None) -> ValuesAndIndices: ...
-@overload
-def nanmedian(input: Tensor, *, axis: _int, keepdims: _bool = False, out: _Pair | None = None) -> ValuesAndIndices: ...
 def count_nonzero(input: Tensor, dim: _Dims = None, *, axis: _Dims = None) -> Tensor: ...
 def nanmean(
     input: Tensor, dim: _Dims = None, keepdim: _bool = False, *, dtype: _DTypeLike | None = None,
@@ -548,6 +487,73 @@ def put(
 def index_put(
     input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: _bool = False, *, out: Tensor | None = None,
 ) -> Tensor: ...
+def sort(
+    input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Pair | None = None,
+    axis: _int = -1,
+) -> ValuesAndIndices: ...
+def argsort(
+    input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Tensor | None = None,
+    axis: _int = -1,
+) -> Tensor: ...
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def topk(
+    input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Pair | None = None,
+    axis: _int = -1,
+) -> ValuesAndIndices: ...
+def kthvalue(
+    input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Pair | None = None, axis: _int = -1,
+    keepdims: _bool = False,
+) -> ValuesAndIndices: ...
+@overload
+def median(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def median(
+    input: Tensor, dim: _int, keepdim: _bool = False, *, out: Pair | None = None, keepdims: _bool = False,
+) -> ValuesAndIndices: ...
+@overload
+def median(input: Tensor, *, axis: _int, keepdims: _bool = False, out: Pair | None = None) -> ValuesAndIndices: ...
+@overload
+def nanmedian(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def nanmedian(
+    input: Tensor, dim: _int, keepdim: _bool = False, *, out: Pair | None = None, keepdims: _bool = False,
+) -> ValuesAndIndices: ...
+@overload
+def nanmedian(input: Tensor, *, axis: _int, keepdims: _bool = False, out: Pair | None = None) -> ValuesAndIndices: ...
+def searchsorted(
+    sorted_sequence: Tensor, input: Tensor | Number | None = None, *, out_int32: _bool = False, right: _bool = False,
+    side: Literal['left', 'right'] | None = None, sorter: Tensor | None = None, out: Tensor | None = None,
+    self: Number | None = None,
+) -> Tensor: ...
+def bucketize(
+    input: Tensor | Number | None = None, boundaries: Tensor | None = None, *, out_int32: _bool = False,
+    right: _bool = False, out: Tensor | None = None, self: Number | None = None,
+) -> Tensor: ...
+def isin(
+    elements: Tensor | Number | None = None, test_elements: Tensor | Number | None = None, *,
+    assume_unique: _bool = False, invert: _bool = False, element: Number | None = None,
+    test_element: Number | None = None, out: Tensor | None = None,
+) -> Tensor: ...
+@overload
+def unique(
+    input: Tensor, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False,
+    dim: _int | None = None, *, axis: _int | None = None,
+) -> Tensor: ...
+@overload
+def unique(
+    input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False,
+    dim: _int | None = None, *, axis: _int | None = None,
+) -> Any: ...
+@overload
+def unique_consecutive(
+    input: Tensor, return_inverse: Literal[False] = False, return_counts: Literal[False] = False,
+    dim: _int | None = None, *, axis: _int | None = None,
+) -> Tensor: ...
+@overload
+def unique_consecutive(
+    input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None, *,
+    axis: _int | None = None,
+) -> Any: ...
 def clamp(
     input: Tensor, min: Operand | None = None, max: Operand | None = None, *, out: Tensor | None = None,
 ) -> Tensor: ...

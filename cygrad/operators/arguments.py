@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,22 +32,6 @@ def normalized_dims(dim: Any, ndim: int) -> tuple[int, ...]:
     if dim is None or (isinstance(dim, tuple | list) and not dim):
         return tuple(range(ndim))
     return tuple(normalized_dim(d, ndim) for d in (dim if isinstance(dim, tuple | list) else (dim,)))
-
-
-def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a reduction take NumPy's `axis` and `keepdims` for `dim` and `keepdim`."""
-    parameters = function.__code__.co_varnames
-
-    @functools.wraps(function)
-    def renamed(*arguments: Any, **keywords: Any) -> Any:
-        for theirs, ours in (("axis", "dim"), ("keepdims", "keepdim")):
-            if theirs in keywords and ours in parameters:
-                if ours in keywords or len(arguments) > parameters.index(ours):
-                    raise TypeError(f"{renamed.__name__}() got both '{ours}' and '{theirs}': they mean the same")
-                keywords[ours] = keywords.pop(theirs)
-        return function(*arguments, **keywords)
-
-    return renamed
 
 
 def delivered(result: Any, out: Any) -> Any:

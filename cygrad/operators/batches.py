@@ -117,13 +117,6 @@ def dynamic_shape(level, operator, *arguments, **keywords):
                        f"Attempted to vmap over {operator.__name__}().")
 
 
-def median_batch(level, operator, x, dim=None, keepdim=False, **keywords):
-    if dim is None:
-        x = level.enter(x)
-        return level.leave(operator(x.reshape(level.size, -1), 1).values)
-    return shifted("dim")(level, operator, x, dim, keepdim, **keywords)
-
-
 # ----- Shapes -----
 def batched_reshape(level, operator, x, *shape, **keywords):
     x, shape = level.enter(x), list(sizes_of(shape, keywords))

@@ -124,32 +124,6 @@ def filled_with(x, value):
     return NotImplemented if is_tensor(value) and value.ndim else set_all(x, value)
 
 
-def among(elements, test_elements, *, assume_unique=False, invert=False):
-    if not (is_tensor(elements) and is_tensor(test_elements)):
-        return NotImplemented
-    found = (elements.unsqueeze(-1) == test_elements.reshape(-1)).any(-1)
-    return ~found if invert else found
-
-
-def ranks_among(sequence, values, *, out_int32=False, right=False, side=None, sorter=None):
-    """Count the elements that lie before each value; NaN is the largest."""
-    if not is_tensor(sequence) or sequence.ndim != 1 and not (is_tensor(values) and values.shape[:-1] == sequence.shape[:-1]):
-        return NotImplemented
-    values = values if is_tensor(values) else sequence.new_full((), values, dtype=float)
-    sequence = sequence if sorter is None else sequence.gather(-1, sorter)
-    row, value = sequence if sequence.ndim == 1 else sequence.unsqueeze(-2), values.unsqueeze(-1)
-    before = row <= value if right or side == "right" else row < value
-    missing = value != value
-    before = before | missing if right or side == "right" else before | missing & (row == row)
-    return before.sum(-1).int() if out_int32 else before.sum(-1)
-
-
-def bucket_parts(values, boundaries, *, out_int32=False, right=False):
-    if not is_tensor(boundaries) or boundaries.ndim != 1:
-        return NotImplemented
-    return ranks_among(boundaries, values, out_int32=out_int32, right=right)
-
-
 # ----- Reductions -----
 def extremum_parts(whole, elementwise):
     def parts(x, dim=None, keepdim=False, *, other=None):

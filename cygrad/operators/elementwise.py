@@ -284,8 +284,6 @@ set_explanation(_explained)
 LATE: dict[str, tuple[str, str, str]] = {
     "cygrad.operators.statistics": (
         "var std logsumexp softmax log_softmax count_nonzero nanmean aminmax", "var_mean std_mean", ""),
-    "cygrad.operators.sorting": ("sort argsort msort topk kthvalue median nanmedian", "isin searchsorted bucketize", ""),
-    "cygrad.operators.distinct": ("unique unique_consecutive", "", ""),
     "cygrad.operators.conjugation": ("conj resolve_conj", "real", ""),
     "cygrad.operators.random_fills": ("", "", "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli"),
     "cygrad.operators.shapes": (

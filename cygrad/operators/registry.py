@@ -19,6 +19,8 @@ FUNCTIONS: dict[str, str] = {
         "cumsum logcumsumexp cumprod cummax cummin diff",
     "cygrad.operators.scattering":
         "scatter scatter_add scatter_reduce index_add index_copy index_fill index_reduce put index_put",
+    "cygrad.operators.sorting":
+        "sort argsort msort topk kthvalue median nanmedian searchsorted bucketize isin unique unique_consecutive",
     "cygrad.operators.variants":
         "clamp clip pow nan_to_num round logit prelu positive",
     "cygrad.operators.windows":
@@ -46,6 +48,8 @@ METHODS: dict[str, str] = {
     "cygrad.operators.scattering":
         "scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ index_add index_add_ index_copy index_copy_ "
         "index_fill index_fill_ index_reduce index_reduce_ put put_ index_put index_put_",
+    "cygrad.operators.sorting":
+        "sort argsort msort topk kthvalue median nanmedian unique unique_consecutive",
     "cygrad.operators.variants":
         "clamp clip clamp_ clip_ pow nan_to_num nan_to_num_ round round_ logit logit_ prelu positive",
     "cygrad.operators.windows":
@@ -72,6 +76,8 @@ RULES: dict[str, str] = {
         "cumsum logcumsumexp cumprod cummax cummin",
     "cygrad.operators.scattering":
         "scatter scatter_add scatter_sum scatter_prod scatter_mean scatter_extremum index_add index_copy index_fill put index_put",
+    "cygrad.operators.sorting":
+        "sort topk kthvalue median median_of_all nanmedian nanmedian_of_all",
     "cygrad.operators.windows":
         "unfold fold as_strided gather_view scatter_view put_view",
 }

@@ -1,27 +1,33 @@
-"""Sorting, the elements at a rank, places in what is sorted, and membership; the gradient goes to the elements chosen.
+"""Sorting, the elements at a rank, places in what is sorted, membership and distinct elements; the gradient goes to the elements chosen.
 
 NumPy's stable sort puts NaN last.
-
-Loaded at first use.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal
+import math
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from cygrad._core.graph.rules import record_by_name
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.limits import promote_types
-from cygrad.operators.arguments import checked_tensor, delivered, delivered_pair, numpy_names, pair_type
-from cygrad.operators.elementwise import named, publish
+from cygrad.operators.arguments import ValuesAndIndices, checked_tensor, delivered, delivered_pair, pair_type
+from cygrad.operators.batches import dynamic_shape, is_tensor, shifted
+from cygrad.operators.declaration import operator, recorded
+from cygrad.operators.tangents import constant, selecting
+from cygrad.ops.gradients import shared_among
+
+if TYPE_CHECKING:
+
+    from cygrad.tensor import Tensor
+    from cygrad.typing import Number, Pair
 
 
+# ----- Order -----
 def _ranked(array: np.ndarray, dim: int, descending: bool = False) -> np.ndarray:
     """Return the places along a dim in the order of their elements, equal ones as they stand."""
     if not descending:
@@ -30,7 +36,8 @@ def _ranked(array: np.ndarray, dim: int, descending: bool = False) -> np.ndarray
     return array.shape[dim] - 1 - np.flip(np.argsort(np.flip(array, dim), dim, kind="stable"), dim)
 
 
-def _chosen(name: str, result_type: Any, input: Any, dim: int, indices: np.ndarray, drop: bool, out: Any) -> Any:
+def _chosen(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: int, indices: np.ndarray, drop: bool,
+            out: Pair | None) -> ValuesAndIndices:
     """Return the elements at the places along a dim, and the places; `drop` the dim, which has one."""
     array = np.atleast_1d(to_array(input))
     shape = indices.shape if input.ndim else ()
@@ -39,15 +46,20 @@ def _chosen(name: str, result_type: Any, input: Any, dim: int, indices: np.ndarr
     result, places = values, kept
     if drop and input.ndim:
         result, places = (from_array(to_array(part).squeeze(dim).copy()) for part in (values, kept))
-    record_by_name(name, (input, kept), result, (tuple(input.shape), dim), 2)
-    return delivered_pair(result_type, result, places, out)
+    recorded(operator, (input, kept), result, 2, dim=dim)
+    return delivered_pair(pair, result, places, out)
+
+
+def _to_their_places(g, input_shape, dim, indices):
+    """Return the gradient of elements that were chosen along a dim."""
+    return g.new_zeros(input_shape).scatter(dim, indices, g.reshape(indices.shape))
 
 
 _sorted, _top, _kth = map(pair_type, ("sort", "topk", "kthvalue"))
 
 
-@numpy_names
-def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Any = None) -> Any:
+@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"))
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Pair | None = None) -> ValuesAndIndices:
     """Elements in order along `dim`, with the places they had: (values, indices). Equal ones keep their order; NaN is the largest.
 
     >>> import cygrad
@@ -55,11 +67,11 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = Fal
     tensor([1, 2, 0])
     """
     d = normalized_dim(dim, checked_tensor("sort", input).ndim)
-    return _chosen("sort", _sorted, input, d, _ranked(np.atleast_1d(to_array(input)), d, descending), False, out)
+    return _chosen(sort, _sorted, input, d, _ranked(np.atleast_1d(to_array(input)), d, descending), False, out)
 
 
-@numpy_names
-def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Any = None) -> Any:
+@operator(tangent=constant, batch=shifted("dim"))
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Places of the elements along `dim` in their order; see `sort`.
 
     >>> import cygrad
@@ -69,7 +81,8 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
     return delivered(sort(checked_tensor("argsort", input).detach(), dim, descending).indices, out)
 
 
-def msort(input: Any, *, out: Any = None) -> Any:
+@operator
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Elements in order along the first dim.
 
     >>> import cygrad
@@ -79,8 +92,8 @@ def msort(input: Any, *, out: Any = None) -> Any:
     return delivered(sort(checked_tensor("msort", input), 0).values, out)
 
 
-@numpy_names
-def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
+@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"))
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Pair | None = None) -> ValuesAndIndices:
     """The `k` largest elements along `dim` (or smallest), in order, with their places: (values, indices).
 
     >>> import cygrad
@@ -94,11 +107,11 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     places = _ranked(array, d, largest)[(slice(None),) * d + (slice(k),)]
     if not input.ndim and not k:
         raise RuntimeError("selected index k out of range: a 0-d tensor has one element, which k=0 leaves out")
-    return _chosen("topk", _top, input, d, places, False, out)
+    return _chosen(topk, _top, input, d, places, False, out)
 
 
-@numpy_names
-def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"))
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: Pair | None = None) -> ValuesAndIndices:
     """The `k`-th smallest element along `dim`, counted from 1, with its place: (values, indices).
 
     >>> import cygrad
@@ -110,45 +123,106 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: A
     if not 1 <= k <= array.shape[d]:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}: k is {k}, the size {array.shape[d]}")
     places = _ranked(array, d)[(slice(None),) * d + (slice(k - 1, k),)]
-    return _chosen("kthvalue", _kth, input, d, places, not keepdim, out)
+    return _chosen(kthvalue, _kth, input, d, places, not keepdim, out)
 
 
-def _median_function(name: str, skips_nan: bool, sentence: str) -> Callable[..., Any]:
-    pair = pair_type(name)
-
-    def place(array: np.ndarray, dim: int) -> np.ndarray:
-        """Return the place of the lower median along a dim, kept."""
-        missing = array != array
-        count = array.shape[dim] - missing.sum(dim, keepdims=True) * skips_nan
-        found = np.take_along_axis(_ranked(array, dim), np.maximum(count - 1, 0) // 2, dim)
-        return found if skips_nan else np.where(missing.any(dim, keepdims=True), missing.argmax(dim, keepdims=True), found)
-
-    @numpy_names
-    def function(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
-        checked_tensor(name, input)
-        if dim is None:
-            array = to_array(input).reshape(-1)
-            if not array.size and array.dtype.kind != "f":
-                raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
-            value = array[place(array, 0)[0]] if array.size else np.nan
-            result = from_array(np.array(value, array.dtype))
-            return delivered(record_by_name(name + "_of_all", (input,), result, ()) if array.size else result, out)
-        d = normalized_dim(dim, input.ndim)
-        array = np.atleast_1d(to_array(input))
-        if not array.shape[d]:
-            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-        return _chosen(name, pair, input, d, place(array, d), not keepdim, out)
-
-    return named(function, name, f"{sentence}\n\nWith `dim` also its place: (values, indices). Of all, equal ones share the gradient.\n\n"
-                 f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([3., 1., 2., 4.]))\ntensor(2.)\n")
+# ----- Medians -----
+def _middle(array: np.ndarray, dim: int, skips_nan: bool) -> np.ndarray:
+    """Return the place of the lower median along a dim, kept."""
+    missing = array != array
+    count = array.shape[dim] - missing.sum(dim, keepdims=True) * skips_nan
+    found = np.take_along_axis(_ranked(array, dim), np.maximum(count - 1, 0) // 2, dim)
+    return found if skips_nan else np.where(missing.any(dim, keepdims=True), missing.argmax(dim, keepdims=True), found)
 
 
-median = _median_function("median", False, "Lower median of all elements, or along `dim`; NaN if there is one.")
-nanmedian = _median_function("nanmedian", True, "Lower median of the elements that are not NaN.")
+def _middle_along(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: int, keepdim: bool,
+                  out: Pair | None) -> ValuesAndIndices:
+    name = pair.__name__
+    d = normalized_dim(dim, checked_tensor(name, input).ndim)
+    array = np.atleast_1d(to_array(input))
+    if not array.shape[d]:
+        raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+    return _chosen(operator, pair, input, d, _middle(array, d, name == "nanmedian"), not keepdim, out)
+
+
+def _middle_of_all(operator: Any, name: str, input: Tensor) -> Tensor:
+    array = to_array(input).reshape(-1)
+    if not array.size:
+        if array.dtype.kind != "f":
+            raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+        return from_array(np.array(np.nan, array.dtype))
+    return recorded(operator, (input,), from_array(np.array(array[_middle(array, 0, name == "nanmedian")[0]], array.dtype)))
+
+
+def _of_each(along):
+    """Take the median of each example along the dim of its elements."""
+    def batch(level, operator, x):
+        return level.leave(along(level.enter(x).reshape(level.size, -1), 1, False).values)
+
+    return batch
+
+
+_median_pair, _nanmedian_pair = pair_type("median"), pair_type("nanmedian")
+
+
+@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"), method=False)
+def _median(input: Tensor, dim: int, keepdim: bool, *, out: Pair | None = None) -> ValuesAndIndices:
+    return _middle_along(_median, _median_pair, input, dim, keepdim, out)
+
+
+@operator(dinput=lambda g, input, y: shared_among(g, input, y, None), node="MedianBackward0", batch=_of_each(_median), method=False)
+def _median_of_all(input: Tensor) -> Tensor:
+    return _middle_of_all(_median_of_all, "median", input)
+
+
+@overload
+def median(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def median(input: Tensor, dim: int, keepdim: bool = False, *, out: Pair | None = None) -> ValuesAndIndices: ...
+@operator
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """Lower median of all elements, or along `dim`; NaN if there is one.
+
+    With `dim` also its place: (values, indices). Of all, equal ones share the gradient.
+
+    >>> import cygrad
+    >>> cygrad.median(cygrad.tensor([3., 1., 2., 4.]))
+    tensor(2.)
+    """
+    checked_tensor("median", input)
+    return delivered(_median_of_all(input), out) if dim is None else _median(input, dim, keepdim, out=out)
+
+
+@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"), method=False)
+def _nanmedian(input: Tensor, dim: int, keepdim: bool, *, out: Pair | None = None) -> ValuesAndIndices:
+    return _middle_along(_nanmedian, _nanmedian_pair, input, dim, keepdim, out)
+
+
+@operator(dinput=lambda g, input, y: shared_among(g, input, y, None), node="NanmedianBackward0", batch=_of_each(_nanmedian), method=False)
+def _nanmedian_of_all(input: Tensor) -> Tensor:
+    return _middle_of_all(_nanmedian_of_all, "nanmedian", input)
+
+
+@overload
+def nanmedian(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def nanmedian(input: Tensor, dim: int, keepdim: bool = False, *, out: Pair | None = None) -> ValuesAndIndices: ...
+@operator
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """Lower median of the elements that are not NaN, or along `dim`.
+
+    With `dim` also its place: (values, indices). Of all, equal ones share the gradient.
+
+    >>> import cygrad
+    >>> cygrad.nanmedian(cygrad.tensor([3., cygrad.nan, 2., 4.]))
+    tensor(3.)
+    """
+    checked_tensor("nanmedian", input)
+    return delivered(_nanmedian_of_all(input), out) if dim is None else _nanmedian(input, dim, keepdim, out=out)
 
 
 # ----- Places in what is sorted -----
-def _check_search(sequence: Any, input: Any, right: bool, side: str | None, sorter: Any) -> None:
+def _check_search(sequence: Tensor, input: Tensor | Number | None, right: bool, side: str | None, sorter: Tensor | None) -> None:
     if not isinstance(sequence, TensorImpl) or not isinstance(input, TensorImpl | int | float):
         raise TypeError("searchsorted() received an invalid combination of arguments - got "
                         f"({type(sequence).__name__}, {type(input).__name__}), but expected a tensor, and a tensor or a number")
@@ -174,8 +248,23 @@ def _check_search(sequence: Any, input: Any, right: bool, side: str | None, sort
         raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}")
 
 
-def searchsorted(sorted_sequence: Any, input: Any = None, *, out_int32: bool = False, right: bool = False, side: str | None = None,
-                 sorter: Any = None, out: Any = None, self: Any = None) -> Any:
+def _ranks_batch(level, operator, sorted_sequence, input=None, *, out_int32=False, right=False, side=None, sorter=None, self=None):
+    """Count the elements that lie before each value; NaN is the largest."""
+    sequence, values = sorted_sequence, self if input is None else input
+    _check_search(sequence, values, right, side, sorter)
+    values = values if is_tensor(values) else sequence.new_full((), values, dtype=float)
+    sequence = sequence if sorter is None else sequence.gather(-1, sorter)
+    row, value = sequence if sequence.ndim == 1 else sequence.unsqueeze(-2), values.unsqueeze(-1)
+    before = row <= value if right or side == "right" else row < value
+    missing = value != value
+    before = before | missing if right or side == "right" else before | missing & (row == row)
+    return before.sum(-1).int() if out_int32 else before.sum(-1)
+
+
+@operator(tangent=constant, batch=_ranks_batch, method=False)
+def searchsorted(sorted_sequence: Tensor, input: Tensor | Number | None = None, *, out_int32: bool = False, right: bool = False,
+                 side: Literal["left", "right"] | None = None, sorter: Tensor | None = None, out: Tensor | None = None,
+                 self: Number | None = None) -> Tensor:
     """Places where the numbers of `input` keep a sorted last dim in order: before equal elements, or behind them (`right`).
 
     The other dims of both are the same, or the sequence is a vector. `side="right"` is another way to say `right`; `sorter` gives
@@ -209,22 +298,44 @@ def searchsorted(sorted_sequence: Any, input: Any = None, *, out_int32: bool = F
     return delivered(from_array(found), out)
 
 
-def bucketize(input: Any = None, boundaries: Any = None, *, out_int32: bool = False, right: bool = False, out: Any = None,
-              self: Any = None) -> Any:
+@operator(method=False)
+def bucketize(input: Tensor | Number | None = None, boundaries: Tensor | None = None, *, out_int32: bool = False, right: bool = False,
+              out: Tensor | None = None, self: Number | None = None) -> Tensor:
     """Number of the bucket between sorted boundaries that each element lies in; the upper one (or with `right` the lower) belongs to it.
 
     >>> import cygrad
     >>> cygrad.bucketize(cygrad.tensor([0., 3., 9.]), cygrad.tensor([1., 3., 5.]))
     tensor([0, 1, 3])
     """
-    if isinstance(boundaries, TensorImpl) and boundaries.ndim != 1:
-        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
-    return searchsorted(boundaries, self if input is None else input, out_int32=out_int32, right=right, out=out)
+    sequence = checked_tensor("bucketize", boundaries, "boundaries", 2)
+    if sequence.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({sequence.ndim})")
+    return searchsorted(sequence, self if input is None else input, out_int32=out_int32, right=right, out=out)
 
 
 # ----- Membership -----
-def isin(elements: Any = None, test_elements: Any = None, *, assume_unique: bool = False, invert: bool = False, element: Any = None,
-         test_element: Any = None, out: Any = None) -> Any:
+def _members(elements: Any, test_elements: Any, element: Any, test_element: Any) -> tuple[Any, Any]:
+    """Return what is looked for and where, of which one may be a number."""
+    given = (element if elements is None else elements, test_element if test_elements is None else test_elements)
+    numbers = [isinstance(value, int | float) for value in given]
+    if all(numbers) or not all(isinstance(value, int | float | TensorImpl) for value in given):
+        raise TypeError("isin() received an invalid combination of arguments - got "
+                        f"({', '.join(type(value).__name__ for value in given)}), but expected two tensors, or a tensor and a number")
+    return given
+
+
+def _among_batch(level, operator, elements=None, test_elements=None, *, assume_unique=False, invert=False, element=None, test_element=None):
+    elements, tests = _members(elements, test_elements, element, test_element)
+    if is_tensor(elements):
+        found = (elements.unsqueeze(-1) == (tests.reshape(-1) if is_tensor(tests) else tests)).any(-1)
+    else:
+        found = (tests == elements).any()
+    return ~found if invert else found
+
+
+@operator(tangent=constant, batch=_among_batch, method=False)
+def isin(elements: Tensor | Number | None = None, test_elements: Tensor | Number | None = None, *, assume_unique: bool = False,
+         invert: bool = False, element: Number | None = None, test_element: Number | None = None, out: Tensor | None = None) -> Tensor:
     """Say of each element whether it is among the test elements, or (`invert`) whether it is not; NaN is among none.
 
     One of the two may be a number, also by the names `element` and `test_element`. `assume_unique` promises that no element
@@ -234,20 +345,85 @@ def isin(elements: Any = None, test_elements: Any = None, *, assume_unique: bool
     >>> cygrad.isin(cygrad.tensor([1, 2, 3]), cygrad.tensor([3, 1]))
     tensor([ True, False,  True])
     """
-    elements = element if elements is None else elements
-    test_elements = test_element if test_elements is None else test_elements
-    given = (elements, test_elements)
-    numbers = [value for value in given if isinstance(value, int | float)]
-    if len(numbers) + sum(isinstance(value, TensorImpl) for value in given) < 2 or len(numbers) == 2:
-        raise TypeError("isin() received an invalid combination of arguments - got "
-                        f"({', '.join(type(value).__name__ for value in given)}), but expected two tensors, or a tensor and a number")
-    if numbers:
-        found = elements == test_elements
-        found = found if isinstance(elements, TensorImpl) else found.any()
+    given = _members(elements, test_elements, element, test_element)
+    if not all(isinstance(value, TensorImpl) for value in given):
+        found = given[0] == given[1]
+        found = found if isinstance(given[0], TensorImpl) else found.any()
         return delivered(~found if invert else found, out)
-    dtype = promote_types(elements.dtype, test_elements.dtype)
+    dtype = promote_types(given[0].dtype, given[1].dtype)
     array, tests = (to_array(value.detach().to(dtype)) for value in given)
     return delivered(from_array(np.asarray(np.isin(array, tests, assume_unique=assume_unique, invert=invert))), out)
 
 
-publish(__name__, globals())
+# ----- Distinct elements -----
+def _in_order(rows: np.ndarray) -> np.ndarray:
+    """Return the places of the rows in their order, the first column deciding first; equal ones as they stand."""
+    if rows.shape[1] == 1:
+        return rows[:, 0].argsort(kind="stable")
+    return np.lexsort(rows.T[::-1])
+
+
+def _found(name: str, input: Tensor, dim: int | None, is_sorted: bool, return_inverse: bool, return_counts: bool) -> Any:
+    """Return the first of each run of equal slices in their order, or as they stand, and what is asked for besides."""
+    checked_tensor(name, input)
+    if dim is None:
+        d, whole = 0, input.reshape(-1)
+    else:
+        d = normalized_dim(dim, input.ndim)
+        if not input.ndim:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        whole = input
+    size, columns = whole.shape[d], math.prod(whole.shape[:d] + whole.shape[d + 1:])
+    if not columns:
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied: the shape is "
+                           f"{list(input.shape)} and dim is {dim}")
+    rows = np.moveaxis(to_array(whole), d, 0).reshape(size, columns)
+    order = _in_order(rows) if is_sorted else np.arange(size)
+    rows = rows[order]
+    begins = np.ones(size, bool)
+    begins[1:] = (rows[1:] != rows[:-1]).any(1)
+    first = begins.nonzero()[0]
+    results = [whole.index_select(d, from_array(order[first]))]
+    if return_inverse:
+        inverse = np.empty(size, np.int64)
+        inverse[order] = begins.cumsum() - 1
+        results.append(from_array(inverse.reshape(input.shape if dim is None else -1)))
+    if return_counts:
+        results.append(from_array(np.diff(first, append=size)))
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+@overload
+def unique(input: Tensor, sorted: bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False,
+           dim: int | None = None) -> Tensor: ...
+@overload
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+           dim: int | None = None) -> Any: ...
+@operator(tangent="transposed", batch=dynamic_shape)
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """Distinct elements in order, or distinct slices along `dim`; a NaN differs from all.
+
+    With `return_inverse` also where each element of the input went, with `return_counts` how often each one occurs. They are in
+    order with `sorted=False`, too. The gradient goes to the first of equal elements.
+
+    >>> import cygrad
+    >>> cygrad.unique(cygrad.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    return _found("unique", input, dim, True, return_inverse, return_counts)
+
+
+@overload
+def unique_consecutive(input: Tensor, return_inverse: Literal[False] = False, return_counts: Literal[False] = False,
+                       dim: int | None = None) -> Tensor: ...
+@overload
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any: ...
+@operator(tangent="transposed", batch=dynamic_shape)
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """First of each run of equal elements, or of equal slices along `dim`; see `unique`.
+
+    >>> import cygrad
+    >>> cygrad.unique_consecutive(cygrad.tensor([3, 3, 1, 3]))
+    tensor([3, 1, 3])
+    """
+    return _found("unique_consecutive", input, dim, False, return_inverse, return_counts)

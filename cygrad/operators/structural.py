@@ -8,7 +8,6 @@ from cygrad.ops.gradients import (
     one_hot_mask,
     parts_of,
     per_deviation,
-    shared_among,
     variance_gradient,
     with_mean,
 )
@@ -53,7 +52,3 @@ rule("var", dx=variance_gradient)
 rule("std", dx=lambda g, x, y, dim, scale: variance_gradient(per_deviation(g, y), x, dim, scale))
 rule("var_mean", dx=lambda gs, x, dim, scale: with_mean(gs[0], gs[1], x, dim, scale))
 rule("std_mean", dx=lambda gs, x, y, dim, scale: with_mean(None if gs[0] is None else per_deviation(gs[0], y), gs[1], x, dim, scale))
-for _order in ("sort", "topk", "kthvalue", "median", "nanmedian"):
-    rule(_order, dx=lambda g, shape, dim, indices: g.new_zeros(shape).scatter(dim, indices, g.reshape(indices.shape)), dindices=None)
-for _median in ("median", "nanmedian"):
-    rule(_median + "_of_all", dx=lambda g, x, y: shared_among(g, x, y, None), node=_median.capitalize() + "Backward0")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cygrad._core.entry.special import Declaration
-from cygrad.ops.gradients import attained, product_of_others, times
+from cygrad.ops.gradients import product_of_others, times
 
 from .batches import (
     batched_expand,
@@ -21,19 +21,15 @@ from .batches import (
     batched_permute,
     batched_reshape,
     batched_set_item,
-    dynamic_shape,
     in_any_order,
     is_tensor,
     joined_batches,
     leading_zeros,
-    median_batch,
     named_arguments,
     same,
     shifted,
 )
 from .decompositions import (
-    among,
-    bucket_parts,
     chunked,
     exchanged,
     extremum_parts,
@@ -41,7 +37,6 @@ from .decompositions import (
     flattened,
     narrow_parts,
     place_parts,
-    ranks_among,
     select_parts,
     set_all,
     split_by_sizes,
@@ -61,7 +56,7 @@ COMPOSITES = frozenset(
     "where movedim moveaxis swapaxes swapdims adjoint unflatten ravel "
     "broadcast_to broadcast_tensors tensor_split hsplit vsplit dsplit atleast_1d "
     "atleast_2d atleast_3d hstack vstack dstack column_stack row_stack meshgrid "
-    "count_nonzero nanmean aminmax var_mean std_mean msort "
+    "count_nonzero nanmean aminmax var_mean std_mean "
     "block_diag unsafe_split unsafe_split_with_sizes unsafe_chunk real conj resolve_conj "
     "broadcast_shapes uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli "
     "squeeze_ unsqueeze_ transpose_ swapaxes_ t_".split())
@@ -73,13 +68,6 @@ def transform(names: str, *, forward: Callable | str | None = None, batch: Calla
 
 
 # ----- Tangents -----
-def median_forward(tangent_of, operator, result, x, *arguments, **keywords):
-    if isinstance(result, tuple):
-        return selecting(tangent_of, operator, result, x, *arguments, **keywords)
-    t, mask = tangent_of(x), attained(x, result)
-    return None if t is None else mask.where(t, 0.0).sum() / mask.sum()
-
-
 def product_forward(tangent_of, operator, result, x, *arguments, **keywords):
     """Sum the tangents times the other elements; a tangent 0 is 0 also beside an overflow."""
     t, given = tangent_of(x), named_arguments(operator, (x, *arguments), keywords).arguments
@@ -144,9 +132,3 @@ for _name, _elementwise in (("max", "maximum"), ("min", "minimum")):
 transform("softmax", forward=self_adjoint(lambda t, y, dim: y * (t - (t * y).sum(dim, keepdim=True))), batch=shifted("dim"))
 transform("log_softmax", forward=self_adjoint(lambda t, y, dim: t - (y.exp() * t).sum(dim, keepdim=True)), batch=shifted("dim"))
 transform("sort topk kthvalue", forward=selecting, batch=shifted("dim"))
-transform("median nanmedian", forward=median_forward, batch=median_batch)
-transform("argsort", forward=constant, batch=shifted("dim"))
-transform("isin", parts=among)
-transform("searchsorted", forward=constant, parts=ranks_among)
-transform("bucketize", forward=constant, parts=bucket_parts)
-transform("unique unique_consecutive", forward="transposed", batch=dynamic_shape)

@@ -271,7 +271,7 @@ def along_index(scatter):
         rows = x if x.ndim else x.reshape(1)
         d = behind(dim, x.ndim) - 1
         shape = [index.numel() if k == d else size for k, size in enumerate(rows.shape)]
-        if any(other.ndim and list(other.shape) != shape for other in others):
+        if any(is_tensor(other) and other.ndim and list(other.shape) != shape for other in others):
             raise RuntimeError(f"{operator.__name__}(): the source must have the shape {shape}")
         places = index.reshape([-1 if k == d else 1 for k in range(rows.ndim)]).expand(shape)
         sources = [other.expand(shape) if is_tensor(other) else other for other in others]

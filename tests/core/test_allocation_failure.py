@@ -242,9 +242,9 @@ def test_rows(row, use, make):
     assert survives(lambda: make(row)) > 0 or make in (in_place, backward_alone)  # which may need nothing
 
 
-@pytest.mark.parametrize("name", samples.RULE_SAMPLES)
+@pytest.mark.parametrize("name", samples.SAMPLES)
 @pytest.mark.cases("gradients", [0, 1, 2], ids=["forward", "backward", "twice backward"])
-@pytest.mark.cases("number, call, shapes", lambda name: samples.of_rule(name))
+@pytest.mark.cases("number, call, shapes", samples.of)
 def test_rules(name, number, call, shapes, gradients):
     survives(lambda: rule(call, shapes, gradients))
 

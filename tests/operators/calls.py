@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import itertools
 
 import numpy as np
 import pytest
@@ -47,8 +48,8 @@ def recorded_calls():
             for name, function in callables(owner).items():
                 static = isinstance(inspect.getattr_static(owner, name), staticmethod)
                 patch.setattr(owner, name, (staticmethod if static else lambda f: f)(recording(owner, name, function)))
-        for _, _, call, shapes in samples.rule_cases():
-            call(*map(cg.tensor, samples.rule_operands(shapes)))
+        for sample in itertools.chain(*samples.SAMPLES.values(), *samples.PLAIN.values()):
+            sample.call(*map(cg.tensor, samples.rule_operands(sample.shapes)))
     return calls
 
 

@@ -60,13 +60,13 @@ def check_derivatives(call, leaves, tolerances):
 INTERNAL = {"scatter_view", "gather_view"}
 
 
-@pytest.mark.parametrize("name", sorted({*samples.RULE_SAMPLES} - INTERNAL))
+@pytest.mark.parametrize("name", sorted({*samples.SAMPLES} - INTERNAL))
 def test_rules(name):
     """One operand may be degenerate, or all of them."""
-    for call, *shapes in samples.RULE_SAMPLES[name]:
+    for _, call, shapes in samples.of(name):
         for changed in degenerate(shapes):
             leaves = [samples.leaf(array + k / 64) for k, array in enumerate(samples.rule_operands(changed))]      # no two are equal
-            check_derivatives(call, leaves, samples.RULE_TOLERANCES.get(name, {}))
+            check_derivatives(call, leaves, samples.TOLERANCES.get(name, {}))
 
 
 @pytest.mark.parametrize("row", samples.named(ROWS))

@@ -73,21 +73,21 @@ def check_batches(call, batches, in_dims):
 
 
 # ----- Rules and reductions -----
-@pytest.mark.parametrize("rule", samples.RULE_SAMPLES)
-@pytest.mark.cases("number, call, shapes", samples.of_rule)
-def test_tangents_of_rules(rule, number, call, shapes):
-    if rule == "alias":
+@pytest.mark.parametrize("name", samples.SAMPLES)
+@pytest.mark.cases("number, call, shapes", samples.of)
+def test_tangents_of_rules(name, number, call, shapes):
+    if name == "alias":
         pytest.skip("a subclass is made by the user, outside of forward mode")
     check_tangents(call, list(map(cg.tensor, samples.rule_operands(shapes))))
 
 
-@pytest.mark.parametrize("rule", samples.RULE_SAMPLES)
-@pytest.mark.cases("number, call, shapes", samples.of_rule)
+@pytest.mark.parametrize("name", samples.SAMPLES)
+@pytest.mark.cases("number, call, shapes", samples.of)
 @pytest.mark.cases("mapped", ["all", "first", "last", "elsewhere"])
-def test_batches_of_rules(rule, number, call, shapes, mapped):
-    if rule == "alias":
+def test_batches_of_rules(name, number, call, shapes, mapped):
+    if name == "alias":
         pytest.skip("a subclass is made by the user, outside of vmap")
-    if (rule, number) in VALUES_DECIDE:
+    if (name, number) in VALUES_DECIDE:
         x, = (cg.tensor(array) for array in samples.rule_operands([(2, *shapes[0])]))
         with pytest.raises(RuntimeError, match="vmap"):
             vmap(call)(x)
@@ -147,11 +147,11 @@ def test_batches_of_rows(name):
 
 
 # ----- Together -----
-@pytest.mark.parametrize("rule", samples.RULE_SAMPLES)
-@pytest.mark.cases("number, call, shapes", samples.of_rule)
-def test_nested_transforms_of_rules(rule, number, call, shapes):
+@pytest.mark.parametrize("name", samples.SAMPLES)
+@pytest.mark.cases("number, call, shapes", samples.of)
+def test_nested_transforms_of_rules(name, number, call, shapes):
     """Gradients of each example, tangents of each example, and tangents of gradients."""
-    if rule == "alias" or (rule, number) in VALUES_DECIDE:
+    if name == "alias" or (name, number) in VALUES_DECIDE:
         pytest.skip("no function of one example")
 
     def total(*x):

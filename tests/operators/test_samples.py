@@ -1,0 +1,72 @@
+"""Every operator has samples, which reach its node; those that name NumPy's function give its values, in every layout and dtype."""
+
+import numpy as np
+import pytest
+
+import calls
+import cygrad as cg
+import samples
+from cygrad.operators import catalogue
+from samples import DTYPES, KINDS, LAYOUTS, array_of, as_tuple
+
+# Operators of which a sample says nothing: what they give does not depend on what their operand holds, or is no tensor.
+ELSEWHERE = {
+    **dict.fromkeys(("empty_like", "ones_like", "zeros_like", "new_empty", "new_full", "new_ones", "new_zeros"), "tensor/test_creation.py"),
+    **dict.fromkeys(("resize_", "resize_as_", "set_"), "core/test_replaced_memory.py"),
+    "broadcast_shapes": "operators/test_arrangement.py",
+    "bernoulli": "operators/test_filling.py",
+}
+
+
+def public_operators():
+    """Return {operator: its names} of the functions and methods."""
+    found = {}
+    for place in (cg, cg.Tensor):
+        for name in dir(place):
+            if not name.startswith("_") and type(thing := getattr(place, name)).__name__ == "Operator":
+                found.setdefault(thing.__name__, (thing, set()))[1].add(name)
+    return found
+
+
+def test_every_public_operator_has_a_sample():
+    """As the name of samples, as what a sample calls, or as the in-place form of such a one; random numbers have tests of their own."""
+    sampled = {*samples.SAMPLES, *samples.PLAIN, *samples.ELEMENTWISE, *ELSEWHERE} | {name for _, name, _, _ in calls.recorded_calls()}
+    without = {
+        name for name, (operator, names) in public_operators().items()
+        if not {name, name.removesuffix("_")} & sampled and not names & sampled and not operator.__module__.endswith("random_fills")
+    }
+    assert without == set(), "give samples in the file of the family in tests/samples"
+
+
+def test_every_rule_has_samples():
+    assert set(catalogue.load()) <= set(samples.SAMPLES), "give samples in the file of the family in tests/samples"
+
+
+def test_no_sample_is_of_what_is_no_operator():
+    names = {name for _, names in public_operators().values() for name in names}
+    assert set(samples.SAMPLES) - set(catalogue.load()) - names == set(samples.PLAIN) - names == set()
+
+
+@pytest.mark.cases("rule, declared", lambda: catalogue.load().items())
+def test_a_rule_is_reached_by_its_samples(rule, declared):
+    for _, call, shapes in samples.of(rule):
+        results = as_tuple(call(*[samples.leaf(array) for array in samples.rule_operands(shapes)]))
+        assert declared.node_name in samples.graph_names([r for r in results if r.requires_grad])
+
+
+def compared(name):
+    return [(number, sample) for number, sample in enumerate((samples.SAMPLES | samples.PLAIN)[name]) if sample.numpy]
+
+
+@pytest.mark.parametrize("name", [name for name, calls in (samples.SAMPLES | samples.PLAIN).items() if any(s.numpy for s in calls)])
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("dtype", lambda sample: [dtype for dtype in DTYPES if KINDS[dtype] in sample.kinds])
+@pytest.mark.cases("number, sample", compared)
+def test_values_are_numpys(name, number, sample, layout, dtype):
+    tensors = [LAYOUTS[layout](samples.draw(dtype, shape, position=k)) for k, shape in enumerate(sample.shapes)]
+    found, expected = sample.call(*tensors), sample.numpy(*map(array_of, tensors))
+    several = isinstance(expected, list | tuple)
+    for one, wanted in zip(as_tuple(found), expected if several else [expected], strict=True):
+        one = array_of(one) if isinstance(one, cg.Tensor) else np.asarray(one)
+        assert one.shape == np.shape(wanted)
+        np.testing.assert_allclose(one, np.asarray(wanted).astype(one.dtype), rtol=1e-12 if one.dtype == float else 1e-5, atol=1e-6)

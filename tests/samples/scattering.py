@@ -1,0 +1,53 @@
+"""Gathering, and scattering along a dim."""
+
+import cygrad as cg
+from samples.sample import sample
+
+INDEX = cg.tensor([[2, 0], [0, 0], [2, 0]])     # places that are hit once, several times and never
+
+SAMPLES = {
+    "gather": [
+        sample(lambda x: x.gather(0, cg.tensor([[2, 0], [2, 1]])), (3, 2)),
+        sample(lambda x: x.gather(1, cg.tensor([[1, 1, 0]])), (3, 2)),
+        sample(lambda x: x.gather(0, cg.tensor([0, 0])), ()),
+    ],
+    "scatter": [
+        sample(lambda x, s: x.scatter(0, cg.tensor([[2, 0], [1, 1]]), s), (3, 2), (2, 2)),
+        sample(lambda x, s: x.scatter(1, cg.tensor([[2, 0]]), s), (3, 3), (4, 2)),
+        sample(lambda x: x.scatter(1, cg.tensor([[0], [2]]), 7.0), (2, 3)),
+        sample(lambda x, s: (x * x).scatter_(1, cg.tensor([[2, 0]]), s), (3, 3), (1, 2)),
+    ],
+    "scatter_add": [
+        sample(lambda x, s: x.scatter_add(0, cg.tensor([[2, 0], [2, 1]]), s), (3, 2), (2, 2)),
+        sample(lambda x, s: x.scatter_add(1, cg.tensor([[0, 0, 1]]), s), (2, 2), (2, 3)),
+        sample(lambda x, s: x.scatter(0, cg.tensor([0, 0]), s, reduce="add"), (2,), (2,)),
+    ],
+    **{
+        f"scatter_{rule}": [
+            sample(lambda x, s, r=reduce, k=kept: x.scatter_reduce(0, INDEX, s, r, include_self=k), (3, 2), (4, 2))
+            for reduce in reduces
+            for kept in (True, False)
+        ]
+        + [
+            sample(lambda x, s, r=reduces[0], k=kept: (x * 1).scatter_reduce_(0, INDEX, s, r, include_self=k), (3, 2), (4, 2))
+            for kept in (True, False)
+        ]
+        + [
+            sample(lambda x, s, r=reduces[-1]: x.index_reduce(1, cg.tensor([2, 0, 2]), s, r), (2, 3), (2, 3)),
+            sample(lambda x, s, r=reduces[0]: (x * 1).index_reduce_(0, cg.tensor([1, 1]), s, r, include_self=False), (2, 3), (2, 3)),
+        ] * (rule != "sum")
+        for rule, reduces in {"sum": ["sum"], "mean": ["mean"], "prod": ["prod"], "extremum": ["amax", "amin"]}.items()
+    },
+    "index_add": [
+        sample(lambda x, s: x.index_add(1, cg.tensor([2, 0, 2]), s, alpha=2.5), (2, 3), (2, 3)),
+        sample(lambda x, s: (x * 1).index_add_(0, cg.tensor([1, 1]), s), (2, 3), (2, 3)),
+    ],
+    "index_copy": [
+        sample(lambda x, s: x.index_copy(1, cg.tensor([2, 0]), s), (2, 3), (2, 2)),
+        sample(lambda x, s: (x * 1).index_copy_(0, cg.tensor([2]), s), (3,), ()),
+    ],
+    "index_fill": [
+        sample(lambda x, v: x.index_fill(1, cg.tensor([2, -3, 2]), v), (2, 3), ()),
+        sample(lambda x: (x * 1).index_fill_(0, cg.tensor([1]), 5), (2, 3)),
+    ],
+}

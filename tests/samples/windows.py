@@ -1,0 +1,24 @@
+"""Views by strides, and windows that overlap."""
+
+import cygrad as cg
+from samples.sample import sample
+
+SOURCE = cg.zeros(5, 2, dtype=cg.float64, requires_grad=True)
+
+SAMPLES = {
+    "as_strided": [
+        sample(lambda x: x.as_strided((2, 2), (1, 2)), (2, 3)),
+        sample(lambda x: x.as_strided((3, 2), (1, 1), 1), (5,)),
+        sample(lambda x: x[1:].as_strided((2,), (2,), 1), (5,)),
+        sample(lambda x: x.expand(3, 2).as_strided((2, 3), (1, 0)), (2,)),
+    ],
+    "scatter_view": [sample(lambda x: x._scatter_view(((4,), (1,), (3, 2), (1, 1), 0)), (3, 2))],
+    "gather_view": [sample(lambda x: x._gather_view(((2, 3), (1, 2), (2,), (3,), 1)), (2, 3))],
+    "put_view": [sample(lambda a, b: a.as_strided_scatter(b, (2, 2), (1, 3)), (2, 4), (2, 2))],
+    "unfold": [
+        sample(lambda x: x.unfold(1, 3, 2), (2, 6)),
+        sample(lambda x: x.unfold(0, 2, 1), (4, 2)),
+        sample(lambda x: x.unfold(0, 1, 1), ()),
+    ],
+    "fold": [sample(lambda x: cg.autograd.grad(SOURCE.unfold(0, 3, 1), SOURCE, x, create_graph=True)[0], (3, 2, 3))],
+}

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: cdivision=True
 """New tensors: memory of a shape, and its first values."""
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: cdivision=True
 """Results that are not computed yet (see deferred.pxd for the contract)."""
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: cdivision=True
 """Elementwise operators (see dispatch.pxd for the contract)."""
 cimport cython
 from cpython.float cimport PyFloat_AsDouble

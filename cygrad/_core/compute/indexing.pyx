@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: cdivision=True
 """Indexing: views of parts, look-up and assignment.
 
 Basic indices (int, slice, None, ...) give views; index arrays and masks are looked up by NumPy, which owns that algorithm.

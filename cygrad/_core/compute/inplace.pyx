@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """In-place changes and history (see inplace.pxd for the contract)."""
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF

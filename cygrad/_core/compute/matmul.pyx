@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: cdivision=True
 """Matrix products by NumPy's own inner loop, hence by its BLAS: no GIL, batches, any strides.
 
 The loop sets floating-point status flags and leaves them; its output must not overlap an input, so it is always new.

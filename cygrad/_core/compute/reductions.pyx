@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: cdivision=True
 """Reductions, running folds and the places of extrema: from arguments to the driver and the graph."""
 cimport cython
 from libc.math cimport isnan

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: cdivision=True
 """Views of other shapes, and copies (see views.pxd).
 
 The functions are the methods of Tensor too: their first argument is the tensor.

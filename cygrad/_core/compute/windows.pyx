@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: cdivision=True
 """Views that step through memory in other ways than shapes and slices do: diagonals and windows; the shape tensors broadcast to.
 
 The functions are the methods of Tensor too: their first argument is the tensor.

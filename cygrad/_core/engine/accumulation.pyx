@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """Sums of gradients (see accumulation.pxd for the contract)."""
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF

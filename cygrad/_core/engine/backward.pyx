@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """The engine: walks the graph from the newest node to the oldest and hands gradients on.
 
 Iterative; its state is per run (run.pxd), so runs may nest and meet in several threads. Hooks run in torch's order: those on a

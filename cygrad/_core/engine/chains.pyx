@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: cdivision=True
 """Chains of elementwise nodes (see chains.pxd for the contract)."""
 cimport cython
 from cpython.object cimport PyObject

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """Leaves that stand for the arguments of a function while that is differentiated, and what of a graph ends elsewhere."""
 from cpython.object cimport PyObject
 

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """Hooks: registered by a handle, called by the engine (see hooks.pxd for the contract)."""
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """State of one backward (see run.pxd for the contract)."""
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF

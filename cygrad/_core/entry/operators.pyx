@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, c_api_binop_methods=True
+# cython: c_api_binop_methods=True
 """What Python's operators and the elementwise functions call: the entries into dispatch, made from rows.
 
 TensorBase has the operators as C slots; the factories make functions that bind as methods and cost no Python frame.

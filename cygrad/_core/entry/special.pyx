@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """What operators do with special tensors: batches are unfolded first, then tangents are handed on, level by level.
 
 Elementwise operators come here from `dispatch`, all others are `Operator`s, whose ways with batches and tangents are rows of

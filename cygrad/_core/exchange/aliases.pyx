@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """Other tensors over memory that is there: as instances of a subclass, as plain bytes, in a layout read from a file.
 
 Nothing here copies or records. `strided` takes what came from outside, so it checks every bound.

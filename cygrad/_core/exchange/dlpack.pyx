@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """Memory shared by DLPack (dlpack_structs.h cites the specification): tensors out as capsules, capsules in as tensors.
 
 Who shares keeps the other side's memory alive: a managed tensor of ours holds the Storage, a Storage over foreign memory

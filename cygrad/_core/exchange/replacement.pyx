@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """Tensors that are given other memory or another size in place.
 
 Other tensors over the old memory keep it: nothing that was handed out moves or dies. The version grows, so that what a node

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """Recording and inference mode of a thread, as `with` statements enter and leave them.
 
 Leaving allocates nothing and runs no Python code, so it happens even where memory has run out or Ctrl-C arrives just then.

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """Vertices of the graph (see node.pxd for the contract)."""
 cimport cython
 from cpython.object cimport PyObject

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """Structural operators in the graph (see rules.pxd for the contract)."""
 cimport cython
 from cpython.object cimport PyObject

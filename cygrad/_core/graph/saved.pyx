@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """Saved-tensor hooks, and saved tensors as objects (see saved.pxd for the contract)."""
 cimport cython
 from cpython.object cimport PyObject

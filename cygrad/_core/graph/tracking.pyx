@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """Handing tensors and nodes over to the garbage collector (see tracking.pxd for the contract)."""
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, realloc

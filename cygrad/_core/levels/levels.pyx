@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """Levels, tangents and batches (see levels.pxd for the contract)."""
 cimport cython
 from cpython.object cimport PyObject

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """Observers of a thread's work (see profiler.pxd for the contract).
 
 The Recorder keeps events in a C array: an event that nobody asks the shapes or the stack of costs two readings of the clock and

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """Memory formats, which are orders of dims; and layouts, of which there is one (see formats.pxd)."""
 cimport cython
 from libc.stdint cimport intptr_t

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """Element types and the memory of tensors (see storage.pxd for the contract)."""
 cimport cython
 from cpython.buffer cimport Py_buffer

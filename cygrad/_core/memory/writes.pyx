@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: cdivision=True
 """Writes that other version counters than a saved tensor's have counted (see writes.pxd for the contract).
 
 A part is a run of dense bytes, repeated along dims. What a later write covers is forgotten, so a memory that is written as a whole, or

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
 """Memory shared with NumPy and other buffers (see interop.pxd)."""
 cimport cython
 cimport numpy

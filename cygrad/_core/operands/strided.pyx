@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: cdivision=True
 """Views by strides (see strided.pxd for the contract)."""
 from libc.stdint cimport intptr_t
 from libc.string cimport memset

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: cdivision=True, initializedcheck=False
 """The elementwise driver (see elementwise.pxd for the contract)."""
 from cython.parallel cimport prange
 from libc.string cimport memcpy

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: cdivision=True, initializedcheck=False
 """The reduction driver (see reduction.pxd for the contract).
 
 One scheme for all layouts: every output (or row of neighbouring outputs) has `blocks` partial results, each a fold of a fixed

@@ -1,4 +1,4 @@
-# cython: language_level=3, annotation_typing=False
+# cython: annotation_typing=False
 """Memory for tensors; see the header for the contract and the lock, which is the GIL.
 
 Small blocks are malloc's. Large ones are mapped with huge pages, because page faults are the dearest part of a large

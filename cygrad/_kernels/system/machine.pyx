@@ -1,4 +1,4 @@
-# cython: language_level=3
+# cython: boundscheck=True, wraparound=True
 """What of the machine this process may use: the cgroup's grants, the memory that is free, the processes it shares the node with.
 
 Files are read by Python code at import and when somebody asks. `runs_short` is asked while memory is allocated, where no Python code may

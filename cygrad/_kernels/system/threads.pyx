@@ -1,4 +1,4 @@
-# cython: language_level=3, annotation_typing=False
+# cython: annotation_typing=False
 """Thread counts, and OpenMP's behaviour at fork.
 
 Importing reads the environment and changes nothing: no thread is started, no handler registered, no setting made

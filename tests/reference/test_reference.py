@@ -1,4 +1,4 @@
-"""reference_sentences.csv: each sentence and printed example of the reference documents has a test that exists, or a reason.
+"""document_lines.csv: each sentence and printed example of the reference documents has a test that exists, or a reason.
 
 A sentence that does not hold yet is `open: ` and what it lacks. A row names lines, not text: `12-14` from the sentence's first line to
 its last. Rows are in the order of the sentences, so two that meet within a line both name it. A heading that belongs to one sentence
@@ -20,7 +20,7 @@ FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 DOCUMENTS = Path(os.environ.get("CYGRAD_REFERENCE") or ROOT.parent / "shared" / "reference")
 KINDS = {"sentence", "example", "signature", "heading"}
-with (FOLDER / "reference_sentences.csv").open(newline="") as file:
+with (FOLDER / "document_lines.csv").open(newline="") as file:
     ROWS = list(csv.DictReader(file))
 
 FILES = sorted({row["file"] for row in ROWS})

@@ -1,13 +1,12 @@
-"""document_lines.csv: each sentence and printed example of the reference documents has a test that exists, or a reason.
+"""promises.csv: each promise has tests that exist, or says what it lacks; each sentence of the reference documents is a promise.
 
-A sentence that does not hold yet is `open: ` and what it lacks. A row names lines, not text: `12-14` from the sentence's first line to
-its last. Rows are in the order of the sentences, so two that meet within a line both name it. A heading that belongs to one sentence
-only (Note, Parameters, Example) counts with it.
+document_lines.csv names lines, not text, and the promise that each sentence, signature and printed example makes, or why it makes none:
+`12-14` from the sentence's first line to its last. Rows are in the order of the sentences, so two that meet within a line both name it.
+A heading that belongs to one sentence only (Note, Parameters, Example) counts with it.
 The documents are not part of the project: CYGRAD_REFERENCE names their directory, otherwise ../shared/reference is looked at.
 """
 
 import ast
-import csv
 import functools
 import os
 import re
@@ -16,12 +15,14 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parent
+import promises
+from promises import FOLDER, PAGE, PROMISES, read_table
+
 ROOT = FOLDER.parents[1]
 DOCUMENTS = Path(os.environ.get("CYGRAD_REFERENCE") or ROOT.parent / "shared" / "reference")
 KINDS = {"sentence", "example", "signature", "heading"}
-with (FOLDER / "document_lines.csv").open(newline="") as file:
-    ROWS = list(csv.DictReader(file))
+ROWS = read_table("document_lines.csv")
+BY_ID = {promise["id"]: promise for promise in PROMISES}
 
 FILES = sorted({row["file"] for row in ROWS})
 # A full stop behind a word, a number or a name, before a capital, a bracket or the end of the line; not that of "i.e." and "w.r.t.".
@@ -48,34 +49,42 @@ def names_of_tests(path):
     return {node.name for node in ast.parse((ROOT / path).read_text()).body if isinstance(node, ast.FunctionDef)}
 
 
-def test_each_row_has_a_test_or_a_reason():
-    assert [place(row) for row in ROWS if not (row["tests"] or row["reason"]) or row["kind"] not in KINDS] == []
+# ----- Promises -----
+def test_each_promise_is_a_sentence_and_has_tests_or_says_what_is_missing():
+    assert len(BY_ID) == len({promise["promise"] for promise in PROMISES}) == len(PROMISES)
+    for promise in PROMISES:
+        assert promise["promise"].endswith("."), promise
+        assert not promise["differently"].endswith("."), promise
+        assert bool(promise["tests"]) != promise["differently"].startswith("not kept"), promise
 
 
-def test_an_open_sentence_cites_no_test_and_says_what_is_missing():
-    """Tests of a part of it are named in the reason: they do not hold the sentence."""
+def test_each_test_named_exists():
     named = {name for path in FOLDER.parent.glob("*/test_*.py") for name in names_of_tests(path.relative_to(ROOT).as_posix())}
-    for row in ROWS:
-        if "open" in row["reason"].partition(":")[0]:
-            assert row["tests"] == "", place(row)
-            assert re.match(r"open: [a-z]", row["reason"]), place(row)
-            assert set(re.findall(r"test_\w+", row["reason"])) <= named, place(row)
+    missing = []
+    for promise in PROMISES:
+        for identifier in promise["tests"].split():
+            path, _, name = identifier.partition("::")
+            if not name.startswith("test_") or not (ROOT / path).is_file() or name not in names_of_tests(path):
+                missing.append((promise["id"], identifier))
+        missing += [(promise["id"], name) for name in re.findall(r"test_\w+", promise["differently"]) if name not in named]
+    assert missing == []
+
+
+@pytest.mark.skipif(not PAGE.parent.is_dir(), reason="the documentation is not here")
+def test_the_page_is_made_of_the_table():
+    assert PAGE.read_text() == promises.page(), "run `python tests/reference/promises.py`"
+
+
+# ----- Documents -----
+def test_each_row_makes_a_promise_or_has_a_reason():
+    assert [place(row) for row in ROWS if bool(row["promise"]) == bool(row["reason"]) or row["kind"] not in KINDS] == []
+    assert {row["promise"] for row in ROWS} - {""} == set(BY_ID)
 
 
 def test_each_printed_example_has_a_test_of_the_examples_or_a_reason():
     examples = [row for row in ROWS if row["kind"] == "example"]
     tests = "tests/reference/test_reference_examples.py::"
-    assert [place(row) for row in examples if not (row["tests"].startswith(tests) or row["reason"])] == []
-
-
-def test_each_test_named_exists():
-    missing = []
-    for row in ROWS:
-        for identifier in row["tests"].split():
-            path, _, name = identifier.partition("::")
-            if not name.startswith("test_") or not (ROOT / path).is_file() or name not in names_of_tests(path):
-                missing.append((place(row), identifier))
-    assert missing == []
+    assert [place(row) for row in examples if not row["reason"] and not BY_ID[row["promise"]]["tests"].startswith(tests)] == []
 
 
 @with_documents

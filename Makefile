@@ -5,11 +5,11 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 TOOLS := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
-SOURCES := setup.py pyproject.toml \
+SOURCES := setup.py pyproject.toml $(wildcard building/*.py) \
     $(shell find cygrad -name generated -prune -o \( -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' \) -print)
 WHEEL_LIMIT_KIB := 3072
 
-.PHONY: demo test lint check sanitize sanitize-threads bench wheel clean
+.PHONY: demo test lint check debug sanitize sanitize-threads bench wheel clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/cygrad $(VENV)/demo.txt
@@ -25,6 +25,11 @@ lint: $(VENV)/lint.txt
 
 check: $(VENV)/cygrad $(VENV)/test.txt
 	$(RUN) -m pytest --numprocesses auto --dist worksteal
+
+# In place, with bounds checks and assertions, to look for a crash; what is made next is built normally again.
+debug: $(VENV)/build.txt
+	rm -f $(VENV)/cygrad
+	$(RUN) setup.py build_ext --inplace --debug
 
 # The core of the suite in a build with the sanitizers for addresses and undefined behaviour, loops included, in a folder of its own.
 # Python is not built so, hence the preloaded libraries; its own small blocks come from malloc, so that they are watched too.
@@ -77,5 +82,6 @@ $(VENV)/%.txt: pyproject.toml | $(RUN)
 	$(RUN) -m pip install --requirement $@
 
 $(VENV)/cygrad: $(SOURCES) $(VENV)/build.txt
-	$(RUN) -m pip install --no-build-isolation --no-deps --editable .
+	$(RUN) setup.py build_ext --inplace
+	$(RUN) -m pip install --quiet --no-build-isolation --no-deps --editable .
 	touch $@

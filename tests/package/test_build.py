@@ -73,16 +73,19 @@ def test_what_is_missing_is_said_in_one_sentence(checkout, tmp_path, case):
     assert re.fullmatch(f"error: {sentence}", output.strip().splitlines()[-1])
 
 
-def test_compiler_and_flags_are_respected(checkout, tmp_path):
+@pytest.mark.parametrize("debug", [False, True])
+def test_compiler_and_flags_are_respected(checkout, tmp_path, debug):
     """A compiler that only writes its arguments down."""
     log = tmp_path / "log"
     path = compiler(tmp_path, f'echo "$@" >> {log}; case " $* " in *" -dM "*) exec gcc "$@";; esac; exit 1')
-    status, _ = setup(checkout, "build_ext", CC=f"{path} -pipe", CFLAGS="-O1 -DMARK='a b'", CYGRAD_OPENMP="0")
+    arguments = ["--debug"] if debug else []
+    status, _ = setup(checkout, "build_ext", *arguments, CC=f"{path} -pipe", CFLAGS="-O1 -DMARK='a b'", CYGRAD_OPENMP="0")
     assert status == 1
     lines = [line for line in log.read_text().splitlines() if " -c " in line]
     assert lines
     assert all(line.startswith("-pipe ") and line.endswith(" -O1 -DMARK=a b") for line in lines)
     assert all("-fopenmp-simd" in line and "-fopenmp " not in line for line in lines)
+    assert all(("-UNDEBUG" in line) == debug for line in lines)
 
 
 # ----- Archives -----
@@ -194,6 +197,9 @@ def test_a_build_goes_on_where_it_stopped(checkout, tmp_path):
     assert status == 1
     assert f"{total - 5} of {total} files to build" in output
     assert len(set(log.read_text().splitlines())) == len(log.read_text().splitlines()) - 1
+    for arguments, environment in (((), {"CFLAGS": "-DOTHER"}), (("--debug",), {})):
+        _, output = setup(checkout, "build_ext", "--parallel", "1", *arguments, CC=path, **environment)
+        assert f"{total} of {total} files to build" in output
 
 
 # ----- Generated loops -----

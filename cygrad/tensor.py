@@ -54,18 +54,6 @@ def _load(module: str) -> None:
             setattr(Tensor, name, function if method.kind is None else method.kind(function))
 
 
-def _adjoint(name: str, kinds: str, largest: int | None = None) -> property:
-    """Return the property that is the adjoint of matrices: of real numbers, their transpose."""
-
-    def adjoint(self: Tensor) -> Tensor:
-        if self.ndim == 1 or largest is not None and self.ndim > largest:
-            raise RuntimeError(f"tensor.{name} is only supported on {kinds}. Got {self.ndim}-D tensor."
-                               + (" For batches of matrices, consider using tensor.mH" if self.ndim > 1 else ""))
-        return self.mT
-
-    return property(adjoint, doc=f"The adjoint of {kinds}: its last two dims exchanged.")
-
-
 _convert = make_operator("convert", views.convert)
 _backward: Callable[..., None]      # `autograd.backward`
 _T = TypeVar("_T", bound="Tensor")
@@ -335,9 +323,6 @@ class Tensor(TensorBase):
         return make_subclass(cls, data, require_grad)
 
     # ----- Shapes -----
-    view = make_operator("view", views.view)
-    expand = make_operator("expand", views.expand)
-    sum_to_size = make_operator("sum_to_size", views.sum_to_size)
     contiguous = make_operator("contiguous", views.contiguous)
     detach = make_operator("detach", TensorBase.detach)
     copy_ = make_operator("copy_", indexing.copy_)
@@ -349,24 +334,7 @@ class Tensor(TensorBase):
     _scatter_key = make_operator("_scatter_key", indexing._scatter_key)
     _with_zeros_at = make_operator("_with_zeros_at", indexing._with_zeros_at)
     _leave_or_sum = levels._leave_or_sum
-    T = property(make_operator("T", views.reverse_dims), doc="The tensor with its dims in reverse order.")
-    mT = property(make_operator("mT", views.matrix_transpose), doc="The tensor with its last two dims exchanged.")
     real = property(lambda self: self, lambda self, value: self.copy_(value), doc="The tensor itself: its numbers are real.")
-    H = _adjoint("H", "matrices (2-D tensors)", 2)
-    mH = _adjoint("mH", "matrices or batches of matrices")
-    _cat = staticmethod(functions["cat"])
-
-    def view_as(self, other: Tensor) -> Tensor:
-        """Return a view of the shape of another tensor."""
-        return self.view(checked_tensor("view_as", other, "other", 2).shape)
-
-    def reshape_as(self, other: Tensor) -> Tensor:
-        """Return the elements in the shape of another tensor."""
-        return self.reshape(checked_tensor("reshape_as", other, "other", 2).shape)
-
-    def expand_as(self, other: Tensor) -> Tensor:
-        """Return a view repeated to the shape of another tensor."""
-        return self.expand(checked_tensor("expand_as", other, "other", 2).shape)
 
     def ndimension(self) -> int:
         """Return the number of dims."""
@@ -414,7 +382,7 @@ def new(cls: type[_T], *data: Any, device: Any = None) -> _T:
 
 def _attach_methods() -> None:
     """Give Tensor the functions as methods, the in-place forms, the conversions and the factories."""
-    skipped = {"where", "cat", "concat", "concatenate", "stack"}
+    skipped = {"where"}
     for name, function in (functions | in_place_methods).items():
         if name not in skipped and name not in Tensor.__dict__ and not (name in ops and not ops[name].row.method and name != "clamp"):
             setattr(Tensor, name, function)

@@ -8,7 +8,7 @@ from typing import Any
 import cygrad.random as random
 from cygrad._core.levels.levels import enter_level, exit_level
 from cygrad.creation import eye, zeros
-from cygrad.operators.elementwise import functions
+from cygrad.operators.joining import cat
 
 
 def basis(tensors: Sequence[Any]) -> list[Any]:
@@ -48,4 +48,4 @@ def in_chunks(compute: Callable[[list[Any]], list[Any]], directions: list[Any], 
             found.append([level.enter(item) for item in compute([level.leave(part) for part in parts])])
         finally:
             exit_level(level)
-    return found[0] if len(found) == 1 else [functions["cat"](list(column)) for column in zip(*found, strict=True)]
+    return found[0] if len(found) == 1 else [cat(list(column)) for column in zip(*found, strict=True)]

@@ -19,7 +19,7 @@ from cygrad.autograd import tangents as tangents  # the rules that operators nam
 from cygrad.autograd.batches import basis, in_chunks
 from cygrad.autograd.grad_mode import enable_grad, is_grad_enabled
 from cygrad.creation import ones_like, zeros, zeros_like
-from cygrad.operators.elementwise import functions
+from cygrad.operators.joining import stack
 from cygrad.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -445,7 +445,7 @@ def _rows(number: int, output: Tensor, inputs: tuple[Tensor, ...], create_graph:
         rows.append(_differentiated((output,), (weight,), True, create_graph, inputs))
         if strict:
             _check_strict(rows[-1], _OUTPUT_INDEPENDENT, _JACOBIAN_DETACHED if create_graph else None, output=number)
-    return [functions["stack"](_filled(parts, (variable,) * len(parts))) if any(part is not None for part in parts) else None
+    return [stack(_filled(parts, (variable,) * len(parts))) if any(part is not None for part in parts) else None
             for parts, variable in zip(zip(*rows, strict=True), inputs, strict=True)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.levels import enter_level, exit_level
 from cygrad.autograd.batches import chunks
-from cygrad.operators.elementwise import functions
+from cygrad.operators.joining import cat
 from cygrad.pytree import broadcast_prefix, tree_flatten, tree_unflatten
 
 
@@ -85,7 +85,7 @@ def _all_examples(function: Any, output: Any, dim: Any, level: Any) -> Any:
         raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(output)}. Did you mean to set out_dims= to "
                          "None for output?")
     examples = level.enter(output)
-    return functions["permute"](examples, *_moved(dim, examples.ndim)) if dim else examples
+    return examples.permute(*_moved(dim, examples.ndim)) if dim else examples
 
 
 def _moved(dim: int, ndim: int) -> list[int]:
@@ -115,7 +115,7 @@ def _joined(function: Any, chunks: list[Any], out_dims: Any) -> Any:
     """Join the results of several calls along the dims that run over examples."""
     _, dims, spec = _output_dims(function, out_dims, chunks[0])
     columns = zip(*(tree_flatten(chunk)[0] for chunk in chunks), strict=True)
-    return tree_unflatten([column[0] if dim is None else functions["cat"](list(column), dim)
+    return tree_unflatten([column[0] if dim is None else cat(list(column), dim)
                            for column, dim in zip(columns, dims, strict=True)], spec)
 
 

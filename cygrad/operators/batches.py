@@ -5,7 +5,6 @@ returns the operator's result for one example of many. Methods of tensors only, 
 """
 
 from inspect import signature
-from math import prod
 from operator import index as integer
 
 from cygrad._core.compute.indexing import is_several_indices
@@ -118,34 +117,6 @@ def dynamic_shape(level, operator, *arguments, **keywords):
 
 
 # ----- Shapes -----
-def batched_reshape(level, operator, x, *shape, **keywords):
-    x, shape = level.enter(x), list(sizes_of(shape, keywords))
-    if shape.count(-1) == 1 and 0 not in shape:
-        shape[shape.index(-1)] = prod(x.shape[1:]) // prod(size for size in shape if size != -1)
-    return level.leave(operator(x, level.size, *shape))
-
-
-def batched_expand(level, operator, x, *sizes, **keywords):
-    x, sizes = level.enter(x), sizes_of(sizes, keywords)
-    added = len(sizes) + 1 - x.ndim
-    if added < 0 or -1 in sizes[:added]:
-        raise RuntimeError(f"expand: the sizes {list(sizes)} do not fit a tensor of {x.ndim - 1} dims")
-    return level.leave(operator(x[(slice(None),) + (None,) * added], level.size, *sizes))
-
-
-def batched_permute(level, operator, x, *dims, **keywords):
-    x = level.enter(x)
-    return level.leave(operator(x, 0, *(behind(dim, x.ndim - 1) for dim in sizes_of(dims, keywords))))
-
-
-def joined_batches(level, operator, tensors, dim=0, **keywords):
-    items = [level.enter(item) for item in tensors]
-    shaped = [item for item in items if item.ndim != 2 or item.shape[1]] or items
-    if shaped[0].ndim == 1:
-        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated; use stack()")
-    return level.leave(operator(shaped, behind(dim, shaped[0].ndim - 1), **keywords))
-
-
 def batched_repeat(level, operator, x, *repeats, **keywords):
     x, repeats = level.enter(x), sizes_of(repeats, keywords)
     if len(repeats) < x.ndim - 1:

@@ -11,13 +11,10 @@ from cygrad._core.compute import reductions as _reduction
 from cygrad._core.compute import views as _views
 from cygrad._core.entry import operators as _factories
 from cygrad._core.entry.special import make_operator, set_explanation
-from cygrad._core.exchange.replacement import rearrange_in_place
 from cygrad._core.graph.rules import record_by_name
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.memory.sizes import normalized_dim
 from cygrad.operators import registry
 from cygrad.operators.arguments import checked_tensor, delivered, delivered_pair, normalized_dims, pair_type
-from cygrad.operators.declaration import unrecorded
 from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
 
 functions: dict[str, Callable[..., Any]] = {}
@@ -113,38 +110,14 @@ def _from_rows() -> None:
 
 
 _from_rows()
-for _module, _names in ((_views, "reshape flatten squeeze unsqueeze permute transpose t cat clone"),
-                        (_indexing, "narrow select unbind split split_with_sizes chunk")):
+for _module, _names in ((_views, "clone"), (_indexing, "narrow select")):
     for _name in _names.split():
         functions[_name] = getattr(_module, _name)
-functions["concatenate"] = functions["concat"] = functions["cat"]
 
 
 def _public(function: Callable[..., Any]) -> Callable[..., Any]:
     functions[function.__name__.strip("_")] = function
     return function
-
-
-def _rearranging(name: str) -> Callable[..., Any]:
-    """Return the in-place method of a view."""
-
-    def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
-        return rearrange_in_place(functions[name], self, *arguments, **keywords)
-
-    return named(method, name + "_", f"Do as `{name}` does, in place: the tensor takes on the view's sizes, strides and history.")
-
-
-for _name in ("transpose", "t", "squeeze", "unsqueeze"):
-    in_place_methods[_name + "_"] = _rearranging(_name)
-in_place_methods["swapdims_"] = in_place_methods["transpose_"]
-
-
-def swapaxes_(self: Any, axis0: int, axis1: int) -> Any:
-    """Do as `swapaxes` does, in place: the tensor takes on the view's sizes, strides and history."""
-    return in_place_methods["transpose_"](self, axis0, axis1)
-
-
-in_place_methods["swapaxes_"] = swapaxes_
 
 
 # ----- Selection and comparison -----
@@ -222,29 +195,6 @@ functions["argmax"] = _place_of("argmax", "amax")
 functions["argmin"] = _place_of("argmin", "amin")
 
 
-# ----- Joining -----
-@_public
-def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
-    """Join tensors of one shape along a new dim.
-
-    >>> import cygrad
-    >>> cygrad.stack([cygrad.zeros(2), cygrad.ones(2)]).shape
-    cygrad.Size([2, 2])
-    """
-    parts = tuple(tensors)
-    if not parts:
-        raise RuntimeError("stack expects a non-empty TensorList")
-    for number, part in enumerate(parts):
-        checked_tensor("stack", part)
-        if part.shape != parts[0].shape:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(parts[0].shape)} at entry 0 and "
-                               f"{list(part.shape)} at entry {number}")
-    place = normalized_dim(dim, parts[0].ndim + 1)
-    joined = unrecorded(lambda: functions["cat"]([part.detach().unsqueeze(place) for part in parts], place))
-    return delivered(record_by_name("stack", parts, joined, (place,)), out)
-
-
-
 # ----- Operators -----
 def _as_operators() -> None:
     """Let all functions but the elementwise ones, which do so themselves, look for special tensors first."""
@@ -286,10 +236,5 @@ LATE: dict[str, tuple[str, str, str]] = {
         "var std logsumexp softmax log_softmax count_nonzero nanmean aminmax", "var_mean std_mean", ""),
     "cygrad.operators.conjugation": ("conj resolve_conj", "real", ""),
     "cygrad.operators.random_fills": ("", "", "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli"),
-    "cygrad.operators.shapes": (
-        "movedim moveaxis swapaxes swapdims adjoint unflatten ravel broadcast_to",
-        "broadcast_tensors broadcast_shapes block_diag atleast_1d atleast_2d atleast_3d hstack vstack dstack column_stack row_stack "
-        "meshgrid", ""),
-    "cygrad.operators.splitting": ("tensor_split hsplit vsplit dsplit unsafe_split unsafe_split_with_sizes unsafe_chunk", "", ""),
     "cygrad.storages": ("", "", "storage untyped_storage"),
 }

@@ -18,6 +18,7 @@ from cygrad._core.operands.operands import common_dtype
 from cygrad.operators.arguments import checked_tensor, delivered
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
+from cygrad.operators.joining import cat
 from cygrad.operators.tangents import bilinear
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor |
 
     def compute() -> Tensor:
         (x, y, z), (u, v, w) = a.detach().unbind(d), b.detach().unbind(d)
-        return a._cat([part.unsqueeze(d) for part in (y * w - z * v, z * u - x * w, x * v - y * u)], d)
+        return cat([part.unsqueeze(d) for part in (y * w - z * v, z * u - x * w, x * v - y * u)], d)
 
     return delivered(recorded(cross, (a, b), unrecorded(compute), dim=d), out)
 

@@ -5,6 +5,8 @@ FUNCTIONS: dict[str, str] = {
         "isclose allclose equal",
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.joining":
+        "cat concat concatenate stack hstack vstack row_stack dstack column_stack meshgrid block_diag",
     "cygrad.operators.lookup":
         "gather index_select take_along_dim take nonzero argwhere",
     "cygrad.operators.masking":
@@ -19,8 +21,13 @@ FUNCTIONS: dict[str, str] = {
         "cumsum logcumsumexp cumprod cummax cummin diff",
     "cygrad.operators.scattering":
         "scatter scatter_add scatter_reduce index_add index_copy index_fill index_reduce put index_put",
+    "cygrad.operators.shapes":
+        "reshape flatten unflatten ravel squeeze unsqueeze atleast_1d atleast_2d atleast_3d permute transpose swapdims swapaxes t "
+        "adjoint movedim moveaxis broadcast_to broadcast_tensors broadcast_shapes",
     "cygrad.operators.sorting":
         "sort argsort msort topk kthvalue median nanmedian searchsorted bucketize isin unique unique_consecutive",
+    "cygrad.operators.splitting":
+        "split split_with_sizes chunk unbind tensor_split hsplit vsplit dsplit unsafe_split unsafe_split_with_sizes unsafe_chunk",
     "cygrad.operators.variants":
         "clamp clip pow nan_to_num round logit prelu positive",
     "cygrad.operators.windows":
@@ -48,8 +55,13 @@ METHODS: dict[str, str] = {
     "cygrad.operators.scattering":
         "scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ index_add index_add_ index_copy index_copy_ "
         "index_fill index_fill_ index_reduce index_reduce_ put put_ index_put index_put_",
+    "cygrad.operators.shapes":
+        "view reshape view_as reshape_as flatten unflatten ravel squeeze squeeze_ unsqueeze unsqueeze_ permute transpose "
+        "transpose_ swapdims swapdims_ swapaxes swapaxes_ t t_ adjoint movedim moveaxis expand expand_as broadcast_to sum_to_size",
     "cygrad.operators.sorting":
         "sort argsort msort topk kthvalue median nanmedian unique unique_consecutive",
+    "cygrad.operators.splitting":
+        "split split_with_sizes chunk unbind tensor_split hsplit vsplit dsplit unsafe_split unsafe_split_with_sizes unsafe_chunk",
     "cygrad.operators.variants":
         "clamp clip clamp_ clip_ pow nan_to_num nan_to_num_ round round_ logit logit_ prelu positive",
     "cygrad.operators.windows":
@@ -57,11 +69,15 @@ METHODS: dict[str, str] = {
 }
 
 PROPERTIES: dict[str, str] = {
+    "cygrad.operators.shapes":
+        "T mT H mH",
 }
 
 RULES: dict[str, str] = {
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.joining":
+        "cat stack",
     "cygrad.operators.lookup":
         "gather index_select take",
     "cygrad.operators.masking":
@@ -76,8 +92,12 @@ RULES: dict[str, str] = {
         "cumsum logcumsumexp cumprod cummax cummin",
     "cygrad.operators.scattering":
         "scatter scatter_add scatter_sum scatter_prod scatter_mean scatter_extremum index_add index_copy index_fill put index_put",
+    "cygrad.operators.shapes":
+        "view squeeze unsqueeze permute transpose t expand",
     "cygrad.operators.sorting":
         "sort topk kthvalue median median_of_all nanmedian nanmedian_of_all",
+    "cygrad.operators.splitting":
+        "split split_with_sizes unbind",
     "cygrad.operators.windows":
         "unfold fold as_strided gather_view scatter_view put_view",
 }

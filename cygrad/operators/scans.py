@@ -12,6 +12,7 @@ from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.operators.arguments import ValuesAndIndices, check_floating, checked_tensor, delivered, delivered_pair, pair_type
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
+from cygrad.operators.joining import cat
 from cygrad.operators.tangents import linear, selecting
 from cygrad.ops.gradients import times
 
@@ -80,8 +81,8 @@ def _gradient_at_zeros(x: Tensor, g: Tensor, y: Tensor, dim: int) -> Tensor:
     behind = [g.select(dim, size - 1)]
     for place in range(size - 2, -1, -1):
         behind.append(g.select(dim, place) + times(x.select(dim, place + 1), behind[-1]))
-    before = g._cat([(g == g).to(g.dtype).narrow(dim, 0, 1), y.narrow(dim, 0, size - 1)], dim)
-    return times(before, g._cat([part.unsqueeze(dim) for part in behind[::-1]], dim))
+    before = cat([(g == g).to(g.dtype).narrow(dim, 0, 1), y.narrow(dim, 0, size - 1)], dim)
+    return times(before, cat([part.unsqueeze(dim) for part in behind[::-1]], dim))
 
 
 @operator(parts=_gradient_at_zeros)
@@ -178,7 +179,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     ends = [end for end in (prepend, append) if end is not None]
     if any(end.ndim != input.ndim for end in ends):
         raise RuntimeError("diff expects prepend or append to be the same dimension as input")
-    result = input._cat([part for part in (prepend, input, append) if part is not None], d) if ends and n else input
+    result = cat([part for part in (prepend, input, append) if part is not None], d) if ends and n else input
     for _ in range(min(n, result.shape[d])):
         size = max(result.shape[d], 1)
         later, earlier = result.narrow(d, min(1, result.shape[d]), size - 1), result.narrow(d, 0, size - 1)

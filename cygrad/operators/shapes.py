@@ -1,26 +1,325 @@
-"""Elements in another arrangement: views by other names, copies that repeat, turn and cut, and parts written into copies.
-
-Loaded at first use.
-"""
+"""Tensors in other shapes: reshaped, with dims in another order, added, dropped or repeated without a copy."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any
+from math import prod
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from cygrad import creation, limits
+from cygrad._core.compute import views
 from cygrad._core.compute.windows import broadcast_shape
 from cygrad._core.graph.tensor import Size, TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad.operators.arguments import checked_tensor, given_tensors, integers
-from cygrad.operators.elementwise import functions, publish
+from cygrad.operators.batches import behind, matrices, shifted, sizes_of
+from cygrad.operators.declaration import operator, rearranging
+from cygrad.operators.tangents import linear
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cygrad.tensor import Tensor
+    from cygrad.typing import Dims, Ints
 
 
-# ----- Views by other names -----
-def movedim(input: Any, source: Any, destination: Any) -> Any:
+# ----- Sizes -----
+def _reshape_examples(level: Any, operator: Any, x: Tensor, *shape: Any, **keywords: Any) -> Tensor:
+    inner, sizes = level.enter(x), list(sizes_of(shape, keywords))
+    if sizes.count(-1) == 1 and 0 not in sizes:
+        sizes[sizes.index(-1)] = prod(inner.shape[1:]) // prod(size for size in sizes if size != -1)
+    return level.leave(operator(inner, level.size, *sizes))
+
+
+@overload
+def view(input: Tensor, *size: int) -> Tensor: ...
+@overload
+def view(input: Tensor, size: Sequence[int]) -> Tensor: ...
+@operator(views.view, dinput=lambda g, shape: g.reshape(shape), tangent=linear, batch=_reshape_examples, function=False)
+def view(input: Tensor, *shape: Any, **keywords: Any) -> Tensor:
+    """View of another shape; RuntimeError where the strides do not allow one.
+
+    >>> import cygrad
+    >>> cygrad.arange(6).view(3, 2).shape
+    cygrad.Size([3, 2])
+    """
+
+
+@overload
+def reshape(input: Tensor, *shape: int) -> Tensor: ...
+@overload
+def reshape(input: Tensor, shape: Sequence[int]) -> Tensor: ...
+@operator(views.reshape, tangent=linear, batch=_reshape_examples)
+def reshape(input: Tensor, *shape: Any, **keywords: Any) -> Tensor:
+    """Elements in another shape; one size may be -1. A view where possible, else a copy.
+
+    >>> import cygrad
+    >>> cygrad.arange(6).reshape(2, -1).shape
+    cygrad.Size([2, 3])
+    """
+
+
+@operator(function=False)
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """View of the shape of another tensor."""
+    return input.view(checked_tensor("view_as", other, "other", 2).shape)
+
+
+@operator(function=False)
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """Elements in the shape of another tensor."""
+    return input.reshape(checked_tensor("reshape_as", other, "other", 2).shape)
+
+
+def _flatten_examples(level: Any, operator: Any, x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    return shifted("start_dim", "end_dim")(level, operator, x if x.ndim else x.reshape(1), start_dim, end_dim)
+
+
+@operator(views.flatten, tangent=linear, batch=_flatten_examples)
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Elements with the dims from `start_dim` to `end_dim` joined into one.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2, 3, 4).flatten(1).shape
+    cygrad.Size([2, 12])
+    """
+
+
+@operator
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """View in which one dim is cut into several; one of `sizes` may be -1.
+
+    >>> import cygrad
+    >>> cygrad.unflatten(cygrad.zeros(2, 6), 1, (3, -1)).shape
+    cygrad.Size([2, 3, 2])
+    """
+    checked_tensor("unflatten", input)
+    d, parts = normalized_dim(dim, input.ndim), list(sizes)
+    if not parts:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    if input.ndim == 0:
+        raise RuntimeError("unflatten got an unexpected error: a 0-d tensor has no dim to cut")
+    size, known = input.shape[d], int(np.prod([part for part in parts if part != -1]))
+    if parts.count(-1) == 1 and known and size % known == 0:
+        parts[parts.index(-1)] = size // known
+    if -1 in parts or int(np.prod(parts)) != size:
+        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({size}) in the input tensor")
+    return input.view(*input.shape[:d], *parts, *input.shape[d + 1:])
+
+
+@operator
+def ravel(input: Tensor) -> Tensor:
+    """Elements in one dim: a view where possible, else a copy.
+
+    >>> import cygrad
+    >>> cygrad.ravel(cygrad.zeros(2, 3)).shape
+    cygrad.Size([6])
+    """
+    return checked_tensor("ravel", input).reshape(-1)
+
+
+# ----- Dims of size 1 -----
+def _squeeze_examples(level: Any, operator: Any, x: Tensor, dim: Dims = None) -> Tensor:
+    return x if isinstance(dim, tuple | list) and not dim else shifted("dim")(level, operator, x, dim)
+
+
+@operator(views.squeeze, dinput=lambda g, shape: g.reshape(shape), tangent=linear, batch=_squeeze_examples, in_place=rearranging)
+def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
+    """View without the dims of size 1: all of them, or those named.
+
+    >>> import cygrad
+    >>> cygrad.zeros(1, 3, 1).squeeze(0).shape
+    cygrad.Size([3, 1])
+    """
+
+
+@operator(views.unsqueeze, dinput=lambda g, shape: g.reshape(shape), tangent=linear, batch=shifted("dim", extra=1), in_place=rearranging)
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """View with a dim of size 1 put in at `dim`.
+
+    >>> import cygrad
+    >>> cygrad.zeros(3).unsqueeze(-1).shape
+    cygrad.Size([3, 1])
+    """
+
+
+def _each(name: str, reshape: Callable[[Tensor], Tensor], tensors: tuple[Any, ...]) -> Tensor | tuple[Tensor, ...]:
+    """Apply a function to tensors given one by one or as a sequence; of one alone return the result itself."""
+    results = tuple(reshape(tensor) for tensor in given_tensors(name, tensors))
+    return results[0] if len(tensors) == 1 and isinstance(tensors[0], TensorImpl) else results
+
+
+@overload
+def atleast_1d(input: Tensor, /) -> Tensor: ...
+@overload
+def atleast_1d(input: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_1d(input: Tensor, other: Tensor, /, *others: Tensor) -> tuple[Tensor, ...]: ...
+@operator(method=False)
+def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
+    """View of each tensor with at least 1 dim; several give a tuple.
+
+    >>> import cygrad
+    >>> cygrad.atleast_1d(cygrad.tensor(1.)).ndim
+    1
+    """
+    return _each("atleast_1d", lambda x: x if x.ndim else x.reshape(1), tensors)
+
+
+@overload
+def atleast_2d(input: Tensor, /) -> Tensor: ...
+@overload
+def atleast_2d(input: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_2d(input: Tensor, other: Tensor, /, *others: Tensor) -> tuple[Tensor, ...]: ...
+@operator(method=False)
+def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
+    """View of each tensor with at least 2 dims, a vector as a row; several give a tuple.
+
+    >>> import cygrad
+    >>> cygrad.atleast_2d(cygrad.zeros(3)).shape
+    cygrad.Size([1, 3])
+    """
+    return _each("atleast_2d", lambda x: x if x.ndim > 1 else x.unsqueeze(0) if x.ndim else x.reshape(1, 1), tensors)
+
+
+@overload
+def atleast_3d(input: Tensor, /) -> Tensor: ...
+@overload
+def atleast_3d(input: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_3d(input: Tensor, other: Tensor, /, *others: Tensor) -> tuple[Tensor, ...]: ...
+@operator(method=False)
+def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
+    """View of each tensor with at least 3 dims, as NumPy adds them: a vector lies along dim 1; several give a tuple.
+
+    >>> import cygrad
+    >>> cygrad.atleast_3d(cygrad.zeros(3)).shape
+    cygrad.Size([1, 3, 1])
+    """
+    return _each("atleast_3d", lambda x: x if x.ndim > 2 else x.unsqueeze(-1) if x.ndim == 2 else
+                 x.unsqueeze(0).unsqueeze(-1) if x.ndim else x.reshape(1, 1, 1), tensors)
+
+
+# ----- The order of dims -----
+def _permute_examples(level: Any, operator: Any, x: Tensor, *dims: Any, **keywords: Any) -> Tensor:
+    return level.leave(operator(level.enter(x), 0, *(behind(dim, x.ndim) for dim in sizes_of(dims, keywords))))
+
+
+@overload
+def permute(input: Tensor, *dims: int) -> Tensor: ...
+@overload
+def permute(input: Tensor, dims: Sequence[int]) -> Tensor: ...
+@operator(views.permute, dinput=lambda g, inverse: g.permute(inverse), tangent=linear, batch=_permute_examples)
+def permute(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
+    """View with the dims in another order.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2, 3, 4).permute(2, 0, 1).shape
+    cygrad.Size([4, 2, 3])
+    """
+
+
+@operator(views.transpose, dinput=lambda g, dim0, dim1: g.transpose(dim0, dim1), tangent=linear, batch=shifted("dim0", "dim1"),
+          in_place=rearranging, aliases=("swapdims",))
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """View with two dims exchanged.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2, 3).transpose(0, 1).shape
+    cygrad.Size([3, 2])
+    """
+
+
+@operator(in_place=rearranging)
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """View with two dims exchanged: NumPy's name of `transpose`.
+
+    >>> import cygrad
+    >>> cygrad.swapaxes(cygrad.zeros(2, 3), 0, 1).shape
+    cygrad.Size([3, 2])
+    """
+    return checked_tensor("swapaxes", input).transpose(axis0, axis1)
+
+
+def _reverse_dims_of_examples(level: Any, operator: Any, x: Tensor) -> Tensor:
+    return x.permute(*range(x.ndim - 1, -1, -1))
+
+
+@operator(views.t, dinput=lambda g: g.mT, tangent=linear, in_place=rearranging,
+          batch=lambda level, operator, x: _reverse_dims_of_examples(level, operator, x) if x.ndim < 3 else operator(level.enter(x)))
+def t(input: Tensor) -> Tensor:
+    """Transpose of a matrix; a vector or scalar as it is. RuntimeError for a batch of matrices: use `mT`.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2, 3).t().shape
+    cygrad.Size([3, 2])
+    """
+
+
+@operator(views.reverse_dims, tangent=linear, batch=_reverse_dims_of_examples, property=True)
+def T(input: Tensor) -> Tensor:
+    """View with the dims in reverse order.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2, 3).T.shape
+    cygrad.Size([3, 2])
+    """
+
+
+@operator(views.matrix_transpose, tangent=linear, property=True,
+          batch=lambda level, operator, x: matrices(level, operator, x) if x.ndim else x)
+def mT(input: Tensor) -> Tensor:
+    """View with the last two dims exchanged.
+
+    >>> import cygrad
+    >>> cygrad.zeros(5, 2, 3).mT.shape
+    cygrad.Size([5, 3, 2])
+    """
+
+
+@operator(property=True)
+def H(input: Tensor) -> Tensor:
+    """Adjoint of a matrix: of real numbers, its transpose.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2, 3).H.shape
+    cygrad.Size([3, 2])
+    """
+    if input.ndim not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {input.ndim}-D tensor."
+                           + (" For batches of matrices, consider using tensor.mH" if input.ndim > 2 else ""))
+    return input.mT
+
+
+@operator(property=True)
+def mH(input: Tensor) -> Tensor:
+    """Adjoint of matrices: of real numbers, a view with the last two dims exchanged.
+
+    >>> import cygrad
+    >>> cygrad.zeros(5, 2, 3).mH.shape
+    cygrad.Size([5, 3, 2])
+    """
+    if input.ndim == 1:
+        raise RuntimeError("tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return input.mT
+
+
+@operator
+def adjoint(input: Tensor) -> Tensor:
+    """View with the last two dims exchanged (of real numbers; there are no complex ones).
+
+    >>> import cygrad
+    >>> cygrad.adjoint(cygrad.zeros(5, 2, 3)).shape
+    cygrad.Size([5, 3, 2])
+    """
+    if checked_tensor("adjoint", input).ndim < 2:
+        raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor.")
+    return input.transpose(-2, -1)
+
+
+@operator(aliases=("moveaxis",))
+def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     """View with the dims at `source` moved to `destination`; the others keep their order.
 
     >>> import cygrad
@@ -44,73 +343,37 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
     return input.permute(order) if input.ndim else input.permute(())
 
 
-moveaxis = movedim
+# ----- Repetition without a copy -----
+def _expand_examples(level: Any, operator: Any, x: Tensor, *size: Any, **keywords: Any) -> Tensor:
+    sizes = sizes_of(size, keywords)
+    added = len(sizes) - x.ndim
+    if added < 0 or -1 in sizes[:added]:
+        raise RuntimeError(f"expand: the sizes {list(sizes)} do not fit a tensor of {x.ndim} dims")
+    return level.leave(operator(level.enter(x)[(slice(None),) + (None,) * added], level.size, *sizes))
 
 
-def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
-    """View with two dims exchanged: NumPy's name of `transpose`.
-
-    >>> import cygrad
-    >>> cygrad.swapaxes(cygrad.zeros(2, 3), 0, 1).shape
-    cygrad.Size([3, 2])
-    """
-    return checked_tensor("swapaxes", input).transpose(axis0, axis1)
-
-
-def swapdims(input: Any, dim0: int, dim1: int) -> Any:
-    """View with two dims exchanged: another name of `transpose`.
-
-    >>> import cygrad
-    >>> cygrad.swapdims(cygrad.zeros(2, 3), 0, 1).shape
-    cygrad.Size([3, 2])
-    """
-    return checked_tensor("swapdims", input).transpose(dim0, dim1)
-
-
-def adjoint(input: Any) -> Any:
-    """View with the last two dims exchanged (of real numbers; there are no complex ones).
+@overload
+def expand(input: Tensor, *size: int) -> Tensor: ...
+@overload
+def expand(input: Tensor, size: Sequence[int]) -> Tensor: ...
+@operator(views.expand, dinput=lambda g, shape: g.sum_to_size(shape), tangent=linear, batch=_expand_examples, function=False)
+def expand(input: Tensor, *sizes: Any, **keywords: Any) -> Tensor:
+    """View in which dims of size 1 are repeated without a copy; -1 keeps a size.
 
     >>> import cygrad
-    >>> cygrad.adjoint(cygrad.zeros(5, 2, 3)).shape
-    cygrad.Size([5, 3, 2])
+    >>> cygrad.zeros(3, 1).expand(-1, 4).shape
+    cygrad.Size([3, 4])
     """
-    if checked_tensor("adjoint", input).ndim < 2:
-        raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor.")
-    return input.transpose(-2, -1)
 
 
-def unflatten(input: Any, dim: int, sizes: Any) -> Any:
-    """View in which one dim is cut into several; one of `sizes` may be -1.
-
-    >>> import cygrad
-    >>> cygrad.unflatten(cygrad.zeros(2, 6), 1, (3, -1)).shape
-    cygrad.Size([2, 3, 2])
-    """
-    checked_tensor("unflatten", input)
-    d, parts = normalized_dim(dim, input.ndim), list(sizes)
-    if not parts:
-        raise RuntimeError("unflatten: sizes must be non-empty")
-    if input.ndim == 0:
-        raise RuntimeError("unflatten got an unexpected error: a 0-d tensor has no dim to cut")
-    size, known = input.shape[d], int(np.prod([part for part in parts if part != -1]))
-    if parts.count(-1) == 1 and known and size % known == 0:
-        parts[parts.index(-1)] = size // known
-    if -1 in parts or int(np.prod(parts)) != size:
-        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({size}) in the input tensor")
-    return input.view(*input.shape[:d], *parts, *input.shape[d + 1:])
+@operator(function=False)
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """View repeated to the shape of another tensor."""
+    return input.expand(checked_tensor("expand_as", other, "other", 2).shape)
 
 
-def ravel(input: Any) -> Any:
-    """Elements in one dim: a view where possible, else a copy.
-
-    >>> import cygrad
-    >>> cygrad.ravel(cygrad.zeros(2, 3)).shape
-    cygrad.Size([6])
-    """
-    return checked_tensor("ravel", input).reshape(-1)
-
-
-def broadcast_to(input: Any, size: Any) -> Any:
+@operator
+def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     """View repeated without a copy to a shape: another name of `expand`.
 
     >>> import cygrad
@@ -120,7 +383,8 @@ def broadcast_to(input: Any, size: Any) -> Any:
     return checked_tensor("broadcast_to", input).expand(size)
 
 
-def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+@operator(method=False)
+def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Views of tensors, repeated without a copy to the shape that they broadcast to.
 
     >>> import cygrad
@@ -132,97 +396,8 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     return tuple(tensor if tensor.shape == shape else tensor.expand(shape) for tensor in given)
 
 
-def _at_least(name: str, ndim: int, reshape: Callable[[Any], Any]) -> Callable[..., Any]:
-    def function(*tensors: Any) -> Any:
-        results = tuple(reshape(tensor) for tensor in given_tensors(name, tensors))
-        return results[0] if len(tensors) == 1 and isinstance(tensors[0], TensorImpl) else results
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (f"View of each tensor with at least {ndim} dim(s), as NumPy adds them; several give a tuple.\n\n"
-                        f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor(1.)).ndim\n{ndim}\n")
-    return function
-
-
-atleast_1d = _at_least("atleast_1d", 1, lambda x: x if x.ndim else x.reshape(1))
-atleast_2d = _at_least("atleast_2d", 2, lambda x: x if x.ndim > 1 else x.unsqueeze(0) if x.ndim else x.reshape(1, 1))
-atleast_3d = _at_least("atleast_3d", 3, lambda x: x if x.ndim > 2 else x.unsqueeze(-1) if x.ndim == 2 else
-                       x.unsqueeze(0).unsqueeze(-1) if x.ndim else x.reshape(1, 1, 1))
-
-
-# ----- Joining -----
-def _stacking(name: str, sentence: str, prepare: Callable[..., Any], dim: Callable[[Any], int]) -> Callable[..., Any]:
-    def function(tensors: Any, *, out: Any = None) -> Any:
-        parts = given_tensors(name, (tuple(tensors),))
-        if not parts:
-            raise RuntimeError(f"{name} expects a non-empty TensorList")
-        parts = tuple(prepare(part) for part in parts)
-        return functions["cat"](parts, dim(parts[0]), out=out)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{sentence}\n\n>>> import cygrad\n>>> cygrad.{name}([cygrad.zeros(2), cygrad.ones(2)]).numel()\n4\n"
-    return function
-
-
-hstack = _stacking("hstack", "Tensors joined along dim 1, vectors along dim 0.", atleast_1d, lambda x: 0 if x.ndim == 1 else 1)
-vstack = _stacking("vstack", "Tensors joined along dim 0, vectors as rows.", atleast_2d, lambda x: 0)
-dstack = _stacking("dstack", "Tensors joined along dim 2.", atleast_3d, lambda x: 2)
-column_stack = _stacking("column_stack", "Tensors joined along dim 1, vectors as columns.",
-                         lambda x: x if x.ndim > 1 else x.reshape(x.numel(), 1), lambda x: 1)
-row_stack = vstack
-
-
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
-    """Views of vectors, repeated without a copy over the grid they span; `indexing` "xy" exchanges the first two dims.
-
-    >>> import cygrad
-    >>> cygrad.meshgrid(cygrad.arange(2), cygrad.arange(3))[0]
-    tensor([[0, 0, 0],
-            [1, 1, 1]])
-    """
-    given = given_tensors("meshgrid", tensors)
-    if not given:
-        raise RuntimeError("meshgrid expects a non-empty TensorList")
-    for tensor in given:
-        if tensor.dtype != given[0].dtype:
-            raise RuntimeError(f"meshgrid expects all tensors to have the same dtype: {given[0].dtype} and {tensor.dtype}")
-        if tensor.ndim > 1:
-            raise RuntimeError(f"Expected 0D or 1D tensor in the tensor list but got: {list(tensor.shape)}")
-    if indexing not in ("ij", "xy"):
-        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    places = list(range(len(given)))
-    if indexing == "xy":
-        places[:2] = places[1::-1]
-    shape = [given[place].numel() for place in places]
-    return tuple(tensor.reshape([size if place == d else 1 for d, size in enumerate(shape)]).expand(shape)
-                 for tensor, place in zip(given, places, strict=True))
-
-
-def block_diag(*tensors: Any) -> Any:
-    """Matrix with matrices along its diagonal and zeros elsewhere; vectors and numbers count as rows.
-
-    >>> import cygrad
-    >>> cygrad.block_diag(cygrad.ones(1, 2), cygrad.tensor(3.))
-    tensor([[1., 1., 0.],
-            [0., 0., 3.]])
-    """
-    for number, tensor in enumerate(tensors):
-        if not isinstance(tensor, TensorImpl):
-            raise TypeError(f"block_diag(): expected Tensor as element {number} in argument 0, but got {type(tensor).__name__}")
-        if tensor.ndim > 2:
-            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {number} has {tensor.ndim} "
-                               "dimensions")
-    ranks = [[tensor.dtype for tensor in tensors if bool(tensor.ndim) == dims] for dims in (True, False)]
-    samples = [creation.empty([0] * dims, dtype=functools.reduce(limits.promote_types, dtypes))
-               for dims, dtypes in zip((1, 0), ranks, strict=True) if dtypes]
-    dtype = limits.result_type(samples[0], samples[-1]) if samples else None
-    blocks = [atleast_2d(tensor).to(dtype) for tensor in tensors] or [creation.empty(1, 0)]
-    widths = [block.shape[1] for block in blocks]
-    rows = [functions["cat"]([block.new_zeros(block.shape[0], sum(widths[:k])), block,
-                              block.new_zeros(block.shape[0], sum(widths[k + 1:]))], 1) for k, block in enumerate(blocks)]
-    return functions["cat"](rows)
-
-
-def broadcast_shapes(*shapes: Any) -> Any:
+@operator(method=False)
+def broadcast_shapes(*shapes: Ints) -> Size:
     """Shape that tensors of the shapes given broadcast to; an int stands for a shape of one dim.
 
     >>> import cygrad
@@ -239,4 +414,21 @@ def broadcast_shapes(*shapes: Any) -> Any:
                            "or one of them is 1") from None
 
 
-publish(__name__, globals())
+def _sum_examples_to_size(level: Any, operator: Any, x: Tensor, *size: Any, **keywords: Any) -> Tensor:
+    sizes = sizes_of(size, keywords)
+    leading = tuple(range(x.ndim - len(sizes)))
+    return level.leave(operator(level.enter(x.sum(leading) if leading else x), level.size, *sizes))
+
+
+@overload
+def sum_to_size(input: Tensor, *size: int) -> Tensor: ...
+@overload
+def sum_to_size(input: Tensor, size: Sequence[int]) -> Tensor: ...
+@operator(views.sum_to_size, tangent=linear, batch=_sum_examples_to_size, function=False)
+def sum_to_size(input: Tensor, *size: Any, **keywords: Any) -> Tensor:
+    """Sum over the dims that broadcasting from `size` has made.
+
+    >>> import cygrad
+    >>> cygrad.ones(2, 3).sum_to_size(1, 3)
+    tensor([[2., 2., 2.]])
+    """

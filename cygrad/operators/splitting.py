@@ -1,22 +1,85 @@
-"""Parts of a tensor along a dim, beside `split` and `chunk`: views cut in other ways, and copies.
-
-Loaded at first use.
-"""
+"""Parts of a tensor along a dim: views, of one size or cut at places, and copies."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cygrad._core.compute.indexing import check_views
+from cygrad._core.compute import indexing
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad.operators.arguments import checked_tensor
-from cygrad.operators.elementwise import publish
+from cygrad.operators.batches import shifted
+from cygrad.operators.declaration import operator
+from cygrad.operators.joining import cat
+from cygrad.operators.tangents import linear
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cygrad.tensor import Tensor
 
 
-# ----- Views -----
+# ----- Views that know each other -----
+def _joined(gs: Sequence[Tensor | None], shapes: Sequence[Sequence[int]], dim: int) -> Tensor:
+    """Join the gradients of the parts of a tensor; those that are undefined are zero."""
+    some = next(g for g in gs if g is not None)
+    return cat([some.new_zeros(shape) if g is None else g for g, shape in zip(gs, shapes, strict=True)], dim)
+
+
+def _parts_of_examples(level: Any, operator: Any, x: Tensor, *arguments: Any, **keywords: Any) -> tuple[Tensor, ...]:
+    if not x.ndim:
+        raise RuntimeError(f"{operator.__name__} expects at least a 1-dimensional tensor")
+    return shifted("dim")(level, operator, x, *arguments, **keywords)
+
+
+@operator(indexing.split, dinput=lambda gs, shapes, dim: _joined(gs, shapes, dim), tangent=linear, batch=_parts_of_examples)
+def split(input: Tensor, split_size_or_sections: int | Sequence[int] | None = None, dim: int = 0, *,
+          split_size: int | Sequence[int] | None = None) -> tuple[Tensor, ...]:
+    """Views of parts along a dim: of one size (the last may be smaller), or of the sizes listed.
+
+    >>> import cygrad
+    >>> cygrad.arange(5).split(2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+
+
+@operator(indexing.split_with_sizes, dinput=lambda gs, shapes, dim: _joined(gs, shapes, dim), tangent=linear, batch=_parts_of_examples)
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive parts of the sizes listed.
+
+    >>> import cygrad
+    >>> cygrad.arange(3).split_with_sizes([1, 2])
+    (tensor([0]), tensor([1, 2]))
+    """
+
+
+@operator(indexing.chunk, tangent=linear, batch=_parts_of_examples)
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` views of parts of equal size along a dim; the last may be smaller.
+
+    >>> import cygrad
+    >>> cygrad.arange(5).chunk(2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+
+
+def _stacked(gs: Sequence[Tensor | None], shape: Sequence[int], dim: int) -> Tensor:
+    """Return the gradient of what was cut into slices, of which `shape` is that with the dim kept."""
+    return _joined([None if g is None else g.unsqueeze(dim) for g in gs], [shape] * len(gs), dim)
+
+
+@operator(indexing.unbind, dinput=lambda gs, shape, dim: _stacked(gs, shape, dim), tangent=linear, batch=_parts_of_examples)
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views at each index of a dim.
+
+    >>> import cygrad
+    >>> cygrad.arange(2).unbind()
+    (tensor(0), tensor(1))
+    """
+
+
+# ----- Views cut at places -----
 def _cuts(name: str, *given: Any) -> Any:
     """Return what one of several parameters says: a number of sections, or indices."""
     chosen = [value for value in given if value is not None]
@@ -29,8 +92,10 @@ def _cuts(name: str, *given: Any) -> Any:
     return chosen[0].tolist()
 
 
-def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, sections: Any = None, indices: Any = None,
-                 tensor_indices_or_sections: Any = None) -> tuple[Any, ...]:
+@operator
+def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor | None = None, dim: int = 0, *,
+                 sections: int | None = None, indices: Sequence[int] | None = None,
+                 tensor_indices_or_sections: Tensor | None = None) -> tuple[Tensor, ...]:
     """Views of parts along `dim`: so many of nearly one size, or cut at the indices in a tuple or tensor.
 
     >>> import cygrad
@@ -51,7 +116,7 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, s
         if cuts <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {cuts}")
         least, more = divmod(size, cuts)
-        check_views(cuts)
+        indexing.check_views(cuts)
         parts = [slice(0)] * cuts
         for number in range(cuts):
             start = number * least + min(number, more)
@@ -59,33 +124,60 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, s
     return tuple(input[(slice(None),) * d + (part,)] for part in parts)
 
 
-def _split_along(name: str, least: int, place: int) -> Callable[..., Any]:
-    def function(input: Any, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> tuple[Any, ...]:
-        checked_tensor(name, input)
-        cuts = _cuts(name, indices_or_sections, sections, indices)
-        if input.ndim < least:
-            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} "
-                               "dimensions!")
-        dim = 0 if input.ndim == 1 else place
-        if isinstance(cuts, int) and (not cuts or input.shape[dim] % cuts):
-            raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {input.shape[dim]} "
-                               f"is not divisible by the split_size {cuts}!")
-        return tensor_split(input, cuts, dim)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (f"Views of parts along dim {place}; see `tensor_split`, but sections are of one size.\n\n"
-                        f">>> import cygrad\n>>> len(cygrad.{name}(cygrad.zeros(2, 2, 2), 2))\n2\n")
-    return function
+def _split_along(name: str, input: Tensor, least: int, place: int, *given: Any) -> tuple[Tensor, ...]:
+    """Cut along a dim, by number into parts of one size; a vector has its only one."""
+    checked_tensor(name, input)
+    cuts = _cuts(name, *given)
+    if input.ndim < least:
+        raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} "
+                           "dimensions!")
+    dim = 0 if input.ndim == 1 else place
+    if isinstance(cuts, int) and (not cuts or input.shape[dim] % cuts):
+        raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {input.shape[dim]} "
+                           f"is not divisible by the split_size {cuts}!")
+    return tensor_split(input, cuts, dim)
 
 
-hsplit = _split_along("hsplit", 1, 1)
-vsplit = _split_along("vsplit", 2, 0)
-dsplit = _split_along("dsplit", 3, 2)
+@operator
+def hsplit(input: Tensor, indices_or_sections: int | Sequence[int] | None = None, *, sections: int | None = None,
+           indices: Sequence[int] | None = None) -> tuple[Tensor, ...]:
+    """Views of parts along dim 1, of a vector along dim 0; see `tensor_split`, but sections are of one size.
+
+    >>> import cygrad
+    >>> len(cygrad.hsplit(cygrad.zeros(2, 2, 2), 2))
+    2
+    """
+    return _split_along("hsplit", input, 1, 1, indices_or_sections, sections, indices)
+
+
+@operator
+def vsplit(input: Tensor, indices_or_sections: int | Sequence[int] | None = None, *, sections: int | None = None,
+           indices: Sequence[int] | None = None) -> tuple[Tensor, ...]:
+    """Views of parts along dim 0; see `tensor_split`, but sections are of one size.
+
+    >>> import cygrad
+    >>> len(cygrad.vsplit(cygrad.zeros(2, 2, 2), 2))
+    2
+    """
+    return _split_along("vsplit", input, 2, 0, indices_or_sections, sections, indices)
+
+
+@operator
+def dsplit(input: Tensor, indices_or_sections: int | Sequence[int] | None = None, *, sections: int | None = None,
+           indices: Sequence[int] | None = None) -> tuple[Tensor, ...]:
+    """Views of parts along dim 2; see `tensor_split`, but sections are of one size.
+
+    >>> import cygrad
+    >>> len(cygrad.dsplit(cygrad.zeros(2, 2, 2), 2))
+    2
+    """
+    return _split_along("dsplit", input, 3, 2, indices_or_sections, sections, indices)
 
 
 # ----- Copies -----
-def unsafe_split(input: Any, split_size: Any, dim: int = 0) -> Any:
-    """Return the parts that `split` gives as copies, which may be changed in place.
+@operator
+def unsafe_split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """The parts that `split` gives as copies, which may be changed in place.
 
     (In torch they share the memory of the whole, and gradients are wrong where both are changed.)
 
@@ -96,14 +188,13 @@ def unsafe_split(input: Any, split_size: Any, dim: int = 0) -> Any:
     return tuple(part.clone() for part in checked_tensor("unsafe_split", input).split(split_size, dim))
 
 
-def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
-    """Return the parts that `split_with_sizes` gives as copies; see `unsafe_split`."""
+@operator
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """The parts that `split_with_sizes` gives as copies; see `unsafe_split`."""
     return tuple(part.clone() for part in checked_tensor("unsafe_split_with_sizes", input).split_with_sizes(split_sizes, dim))
 
 
-def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:
-    """Return the parts that `chunk` gives as copies; see `unsafe_split`."""
+@operator
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """The parts that `chunk` gives as copies; see `unsafe_split`."""
     return tuple(part.clone() for part in checked_tensor("unsafe_chunk", input).chunk(chunks, dim))
-
-
-publish(__name__, globals())

@@ -3,31 +3,20 @@
 
 from cygrad._core.graph.rules import declare_rule as rule
 from cygrad.ops.gradients import (
-    joined,
     keep_dims,
     one_hot_mask,
-    parts_of,
     per_deviation,
     variance_gradient,
     with_mean,
 )
 
-# ----- Views: the gradient has the shape of the input -----
-for _view in ("view", "squeeze", "unsqueeze"):
-    rule(_view, dx=lambda g, shape: g.reshape(shape))
-rule("permute", dx=lambda g, inverse: g.permute(inverse))
-rule("transpose", dx=lambda g, dim0, dim1: g.transpose(dim0, dim1))
-rule("t", dx=lambda g: g.mT)
+# ----- Views -----
 rule("alias", dx=lambda g: g)
 rule("enter", dx=lambda g, level: g._leave_or_sum(level), node="ExpandBackward0")
-rule("expand", dx=lambda g, shape: g.sum_to_size(shape))
 for _view in ("slice", "select"):
     rule(_view, dx=lambda g, shape, key: g._scatter_key(shape, key, False))
 rule("index", dx=lambda g, shape, key: g._scatter_key(shape, key, True))
 rule("scatter_key", dx=lambda g, key: g[key])
-for _view in ("split", "split_with_sizes"):
-    rule(_view, dx=lambda gs, shapes, dim: joined(gs, shapes, dim))
-rule("unbind", dx=lambda gs, shape, dim: joined([None if g is None else g.unsqueeze(dim) for g in gs], [shape] * len(gs), dim))
 
 # ----- In-place changes: the gradient of what was there before, then of what was written -----
 for _constant in ("fill", "zero"):
@@ -38,8 +27,6 @@ rule("copy", dx=lambda g: g.new_zeros(g.shape), dsrc=lambda g, shape, dtype: g.s
 # ----- Copies -----
 rule("clone", dx=lambda g: g)
 rule("to_copy", dx=lambda g, dtype: g.to(dtype))
-rule("cat", each=parts_of)
-rule("stack", each=lambda g, dim: g.unbind(dim))
 
 # ----- Reductions that are more than a fold -----
 for _extremum in ("max", "min"):

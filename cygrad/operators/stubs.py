@@ -174,6 +174,8 @@ def declared(path: Path) -> set[str]:
 
 def parameters(arguments: ast.arguments) -> Iterator[str]:
     """Yield the parameters of a function, as PEP 8 spaces them."""
+    yield from map(ast.unparse, arguments.posonlyargs)
+    yield from "/" * bool(arguments.posonlyargs)
     required = [None] * (len(arguments.args) - len(arguments.defaults))
     for parameter, default in zip(arguments.args, [*required, *arguments.defaults], strict=True):
         yield ast.unparse(parameter) + (f" = {ast.unparse(default)}" if default else "")

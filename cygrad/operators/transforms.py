@@ -15,51 +15,33 @@ from cygrad._core.entry.special import Declaration
 from cygrad.ops.gradients import product_of_others, times
 
 from .batches import (
-    batched_expand,
     batched_item,
     batched_new,
-    batched_permute,
-    batched_reshape,
     batched_set_item,
     in_any_order,
     is_tensor,
-    joined_batches,
     leading_zeros,
     named_arguments,
     same,
     shifted,
 )
 from .decompositions import (
-    chunked,
-    exchanged,
     extremum_parts,
     filled_with,
-    flattened,
     narrow_parts,
     place_parts,
     select_parts,
     set_all,
-    split_by_sizes,
-    split_parts,
-    stacked,
-    sum_to_size_parts,
-    unbound,
     variance_parts,
     with_value_at,
-    without_ones,
 )
-from .tangents import constant, first_linear, joining, linear, selecting, self_adjoint
+from .tangents import constant, first_linear, linear, selecting, self_adjoint
 
 TRANSFORMS: dict[str, Declaration] = {}
 # What is composed of other operators anyway, and passes special tensors on to them.
 COMPOSITES = frozenset(
-    "where movedim moveaxis swapaxes swapdims adjoint unflatten ravel "
-    "broadcast_to broadcast_tensors tensor_split hsplit vsplit dsplit atleast_1d "
-    "atleast_2d atleast_3d hstack vstack dstack column_stack row_stack meshgrid "
-    "count_nonzero nanmean aminmax var_mean std_mean "
-    "block_diag unsafe_split unsafe_split_with_sizes unsafe_chunk real conj resolve_conj "
-    "broadcast_shapes uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli "
-    "squeeze_ unsqueeze_ transpose_ swapaxes_ t_".split())
+    "where count_nonzero nanmean aminmax var_mean std_mean real conj resolve_conj uniform_ normal_ log_normal_ exponential_ cauchy_ "
+    "geometric_ bernoulli_ random_ bernoulli".split())
 
 
 def transform(names: str, *, forward: Callable | str | None = None, batch: Callable | None = None, parts: Callable | None = None) -> None:
@@ -82,30 +64,13 @@ def product_forward(tangent_of, operator, result, x, *arguments, **keywords):
 transform("clone contiguous", forward=linear, batch=in_any_order)
 transform("convert", forward=linear, batch=same)
 transform("detach", forward=constant, batch=same)
-transform("reshape view", forward=linear, batch=batched_reshape)
-transform("expand", forward=linear, batch=batched_expand)
-transform("permute", forward=linear, batch=batched_permute)
-transform("unsqueeze", forward=linear, batch=shifted("dim", extra=1))
-transform("cat", forward=joining, batch=joined_batches)
 transform("__getitem__", forward=first_linear, batch=batched_item)
 transform("__setitem__", forward="written", batch=batched_set_item)
 transform("_scatter_key", forward=first_linear, batch=leading_zeros)
 _parts: Any
 for _name, _parts in {
-    "flatten": flattened,
-    "squeeze": without_ones,
-    "transpose": exchanged,
-    "t": lambda x: x.permute(*range(x.ndim - 1, -1, -1)) if x.ndim < 3 else NotImplemented,
-    "T": lambda x: x.permute(*range(x.ndim - 1, -1, -1)),
-    "mT": lambda x: exchanged(x, -2, -1) if x.ndim != 1 else NotImplemented,
     "narrow": narrow_parts,
     "select": select_parts,
-    "unbind": unbound,
-    "split": split_parts,
-    "split_with_sizes": split_by_sizes,
-    "chunk": chunked,
-    "stack": stacked,
-    "sum_to_size": sum_to_size_parts,
     "_with_zeros_at": lambda x, key: with_value_at(x, key, 0),
     "copy_": set_all,
     "fill_": filled_with,

@@ -12,18 +12,6 @@ def keep_dims(g, shape, dim):
     return g.reshape([1 if d in reduced else size for d, size in enumerate(shape)])
 
 
-def parts_of(g, sizes, dim):
-    """Cut the gradient of joined tensors; size None stands for an empty vector that was left out."""
-    parts = iter(g.split([size for size in sizes if size is not None], dim))
-    return [g.new_zeros(0) if size is None else next(parts) for size in sizes]
-
-
-def joined(gs, shapes, dim):
-    """Join the gradients of the parts of a tensor; those that are undefined are zero."""
-    some = next(g for g in gs if g is not None)
-    return some._cat([some.new_zeros(shape) if g is None else g for g, shape in zip(gs, shapes, strict=True)], dim)
-
-
 def one_hot_mask(indices, shape, dim):
     """Say which elements along `dim` the kept-dim `indices` name."""
     if not shape:

@@ -387,12 +387,7 @@ def zero_(TensorImpl self not None):
 
 # ----- Parts along a dim -----
 def narrow(TensorImpl input not None, dim, start, length):
-    """Return the view of `length` elements from `start` on along a dim; `start` is an int, or a 0-d tensor of one.
-
-    >>> import cygrad
-    >>> cygrad.arange(5).narrow(0, 1, 3)
-    tensor([1, 2, 3])
-    """
+    """Return the view of `length` elements from `start` on along a dim; `start` is an int, or a 0-d tensor of one."""
     if isinstance(start, TensorImpl) and ((<TensorImpl>start).ndim or cg_kind[(<TensorImpl>start).dtype_nr] != b"i"):
         raise RuntimeError("start must be an 0-dim integral Tensor, or an int; the one given has dtype "
                            f"{start.dtype} and {(<TensorImpl>start).ndim} dims")
@@ -411,12 +406,7 @@ def narrow(TensorImpl input not None, dim, start, length):
 
 
 def select(TensorImpl input not None, dim, index):
-    """Return the view at one index of a dim, which is dropped.
-
-    >>> import cygrad
-    >>> cygrad.arange(6).reshape(2, 3).select(1, 2)
-    tensor([2, 5])
-    """
+    """Return the view at one index of a dim, which is dropped."""
     cdef intptr_t along = integer(dim, "dim"), place = integer(index, "index")
     if input.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -448,12 +438,7 @@ cdef tuple several_views(TensorImpl x, RuleOp op, list views, tuple params):
 
 
 def unbind(TensorImpl input not None, dim=0):
-    """Return the views at each index of a dim.
-
-    >>> import cygrad
-    >>> cygrad.arange(2).unbind()
-    (tensor(0), tensor(1))
-    """
+    """Return the views at each index of a dim."""
     cdef intptr_t along = integer(dim, "dim")
     if input.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
@@ -478,12 +463,7 @@ cdef tuple split_at(TensorImpl x, RuleOp op, list sections, int d):
 
 
 def split(TensorImpl input not None, split_size_or_sections=None, dim=0, *, split_size=None):
-    """Return views of parts along a dim: of one size (the last may be smaller), or of the sizes listed.
-
-    >>> import cygrad
-    >>> cygrad.arange(5).split(2)
-    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
-    """
+    """Return views of parts along a dim: of one size (the last may be smaller), or of the sizes listed."""
     split_size_or_sections = split_size if split_size_or_sections is None else split_size_or_sections
     if isinstance(split_size_or_sections, (tuple, list)):
         return split_with_sizes(input, split_size_or_sections, dim)
@@ -501,12 +481,7 @@ def split(TensorImpl input not None, split_size_or_sections=None, dim=0, *, spli
 
 
 def split_with_sizes(TensorImpl input not None, split_sizes, dim=0):
-    """Return views of consecutive parts of the sizes listed.
-
-    >>> import cygrad
-    >>> cygrad.arange(3).split_with_sizes([1, 2])
-    (tensor([0]), tensor([1, 2]))
-    """
+    """Return views of consecutive parts of the sizes listed."""
     cdef list sections = [integer(section, "split_sizes") for section in sequence_items(split_sizes, "split_sizes")]
     cdef intptr_t along = integer(dim, "dim")
     if input.ndim == 0:
@@ -519,12 +494,7 @@ def split_with_sizes(TensorImpl input not None, split_sizes, dim=0):
 
 
 def chunk(TensorImpl input not None, chunks, dim=0):
-    """Return at most `chunks` views of parts of equal size along a dim; the last may be smaller.
-
-    >>> import cygrad
-    >>> cygrad.arange(5).chunk(2)
-    (tensor([0, 1, 2]), tensor([3, 4]))
-    """
+    """Return at most `chunks` views of parts of equal size along a dim; the last may be smaller."""
     cdef intptr_t count = integer(chunks, "chunks"), along = integer(dim, "dim"), size
     if input.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")

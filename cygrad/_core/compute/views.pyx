@@ -6,7 +6,7 @@ The functions are the methods of Tensor too: their first argument is the tensor.
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
-from cygrad._core.graph.rules cimport record, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, record, rule_op, wanted
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, view_of
 from cygrad._core.memory.formats cimport fill_strides, lies_in_order, order_of
 from cygrad._core.memory.sizes cimport add_overflows, checked_numel, integer, read_dims, sizes_argument, sizes_tuple, wrap_dim
@@ -16,7 +16,7 @@ from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind,
 
 from cygrad._core.memory.formats import preserve_format
 from cygrad._core.operands.operands import checked_out
-from cygrad._core.graph.rules import record_by_name
+from cygrad._core.graph.rules import record_rule
 
 
 # ----- Shapes -----
@@ -97,36 +97,21 @@ cdef TensorImpl reshape_to(TensorImpl x, int ndim, intptr_t* shape, str rule, bi
 
 
 def reshape(TensorImpl input not None, *shape, **keywords):
-    """Return the elements in another shape; one size may be -1. A view where possible, else a copy.
-
-    >>> import cygrad
-    >>> cygrad.arange(6).reshape(2, -1).shape
-    cygrad.Size([2, 3])
-    """
+    """Return the elements in another shape; one size may be -1. A view where possible, else a copy."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef int ndim = sizes_argument(shape, keywords, "shape", sizes)
     return reshape_to(input, ndim, sizes, "view", True)
 
 
 def view(TensorImpl input not None, *shape, **keywords):
-    """Return a view of another shape; RuntimeError where the strides do not allow one.
-
-    >>> import cygrad
-    >>> cygrad.arange(6).view(3, 2).shape
-    cygrad.Size([3, 2])
-    """
+    """Return a view of another shape; RuntimeError where the strides do not allow one."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef int ndim = sizes_argument(shape, keywords, "size", sizes)
     return reshape_to(input, ndim, sizes, "view", False)
 
 
 def flatten(TensorImpl input not None, start_dim=0, end_dim=-1):
-    """Return the dims from `start_dim` to `end_dim` joined into one.
-
-    >>> import cygrad
-    >>> cygrad.zeros(2, 3, 4).flatten(1).shape
-    cygrad.Size([2, 12])
-    """
+    """Return the dims from `start_dim` to `end_dim` joined into one."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t start = integer(start_dim, "start_dim"), end = integer(end_dim, "end_dim")
     cdef int first = wrap_dim(start, input.ndim), last = wrap_dim(end, input.ndim), d, ndim = 0
@@ -146,12 +131,7 @@ def flatten(TensorImpl input not None, start_dim=0, end_dim=-1):
 
 
 def squeeze(TensorImpl input not None, dim=None):
-    """Return a view without the dims of size 1: all of them, or those named.
-
-    >>> import cygrad
-    >>> cygrad.zeros(1, 3, 1).squeeze(0).shape
-    cygrad.Size([3, 1])
-    """
+    """Return a view without the dims of size 1: all of them, or those named."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
     cdef int d, ndim = 0
@@ -165,12 +145,7 @@ def squeeze(TensorImpl input not None, dim=None):
 
 
 def unsqueeze(TensorImpl input not None, dim):
-    """Return a view with a dim of size 1 put in at `dim`.
-
-    >>> import cygrad
-    >>> cygrad.zeros(3).unsqueeze(-1).shape
-    cygrad.Size([3, 1])
-    """
+    """Return a view with a dim of size 1 put in at `dim`."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
     cdef intptr_t wanted_place = integer(dim, "dim")
@@ -193,12 +168,7 @@ cdef TensorImpl shape_view(TensorImpl x, int ndim, const intptr_t* sizes, const 
 
 
 def permute(TensorImpl input not None, *dims, **keywords):
-    """Return a view with the dims in another order.
-
-    >>> import cygrad
-    >>> cygrad.zeros(2, 3, 4).permute(2, 0, 1).shape
-    cygrad.Size([4, 2, 3])
-    """
+    """Return a view with the dims in another order."""
     cdef intptr_t order[MAX_DIMS]
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
@@ -237,23 +207,13 @@ cdef TensorImpl transposed(TensorImpl x, int dim0, int dim1, str rule):
 
 
 def transpose(TensorImpl input not None, dim0, dim1):
-    """Return a view with two dims exchanged.
-
-    >>> import cygrad
-    >>> cygrad.zeros(2, 3).transpose(0, 1).shape
-    cygrad.Size([3, 2])
-    """
+    """Return a view with two dims exchanged."""
     cdef intptr_t first = integer(dim0, "dim0"), second = integer(dim1, "dim1")
     return transposed(input, wrap_dim(first, input.ndim), wrap_dim(second, input.ndim), "transpose")
 
 
 def t(TensorImpl input not None):
-    """Return the transpose of a matrix; a vector or scalar as it is.
-
-    >>> import cygrad
-    >>> cygrad.zeros(2, 3).t().shape
-    cygrad.Size([3, 2])
-    """
+    """Return the transpose of a matrix; a vector or scalar as it is."""
     if input.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D; use .mT for a batch of matrices")
     return transposed(input, 0, 1, "t") if input.ndim == 2 else input
@@ -274,12 +234,7 @@ def reverse_dims(TensorImpl input not None):
 
 
 def expand(TensorImpl input not None, *sizes, **keywords):
-    """Return a view in which dims of size 1 are repeated without a copy; -1 keeps a size.
-
-    >>> import cygrad
-    >>> cygrad.zeros(3, 1).expand(-1, 4).shape
-    cygrad.Size([3, 4])
-    """
+    """Return a view in which dims of size 1 are repeated without a copy; -1 keeps a size."""
     cdef intptr_t shape[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
     cdef int ndim = sizes_argument(sizes, keywords, "size", shape), d, source
@@ -309,12 +264,7 @@ def expand(TensorImpl input not None, *sizes, **keywords):
 
 
 def sum_to_size(TensorImpl input not None, *size, **keywords):
-    """Return the sum over the dims that broadcasting from `size` has made.
-
-    >>> import cygrad
-    >>> cygrad.ones(2, 3).sum_to_size(1, 3)
-    tensor([[2., 2., 2.]])
-    """
+    """Return the sum over the dims that broadcasting from `size` has made."""
     cdef intptr_t shape[MAX_DIMS]
     cdef int ndim = sizes_argument(size, keywords, "size", shape), d, leading = 0
     leading = input.ndim - ndim
@@ -389,13 +339,11 @@ def convert(TensorImpl input not None, dtype, copy=False):
     return result
 
 
-def cat(tensors, dim=0, *, out=None):
-    """Return tensors joined along a dim; all other sizes must be equal.
+cdef RuleOp CAT = rule_op("cat")
 
-    >>> import cygrad
-    >>> cygrad.cat([cygrad.zeros(2), cygrad.ones(1)])
-    tensor([0., 0., 1.])
-    """
+
+def cat(tensors, dim=0, *, out=None):
+    """Return tensors joined along a dim; all other sizes must be equal."""
     if isinstance(tensors, TensorImpl):
         raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
     if not hasattr(tensors, "__iter__"):
@@ -443,5 +391,5 @@ def cat(tensors, dim=0, *, out=None):
         place = view_of(result, result.data + start * result.strides[along] * cg_itemsize[dtype], first.ndim, shape, result.strides)
         copy_into(place, part)
         start += part.sizes[along]
-    record_by_name("cat", parts, result, (sizes, along))
+    record_rule(CAT, parts, result, sizes=sizes, dim=along)
     return result if out is None else checked_out(out, result)

@@ -8,13 +8,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from cygrad._core.exchange.aliases import byte_offset, storage_bytes, strided
-from cygrad._core.levels.levels import batched_level
-from cygrad._core.memory.storage import DType
-from cygrad.device import device
-from cygrad.tensor import Tensor
+if TYPE_CHECKING:
+    from cygrad._core.memory.storage import DType
+    from cygrad.device import device
+    from cygrad.tensor import Tensor
 
 
 class UntypedStorage:
@@ -73,22 +72,4 @@ class TypedStorage(UntypedStorage):
 
     def untyped(self) -> UntypedStorage:
         """Return the bytes of the memory."""
-        return untyped_storage(self._elements)
-
-
-def _memory_of(tensor: Tensor) -> Tensor:
-    if batched_level(tensor) is not None:
-        raise RuntimeError("vmap: storage() under vmap transform is not allowed: the tensor stands for one of many examples")
-    return storage_bytes(tensor)
-
-
-def untyped_storage(self: Tensor) -> UntypedStorage:
-    """Return the bytes of the memory that the tensor lies in."""
-    return UntypedStorage(_memory_of(self))
-
-
-def storage(self: Tensor) -> TypedStorage:
-    """Return the elements of the memory that the tensor lies in; bytes in front of and behind whole elements are left out."""
-    memory, itemsize = _memory_of(self), self.itemsize
-    start = byte_offset(self) % itemsize
-    return TypedStorage(strided(memory, self.dtype, start, ((len(memory) - start) // itemsize,), (1,)))
+        return self._elements.untyped_storage()

@@ -1,17 +1,18 @@
-"""Real parts and conjugates: a tensor of real numbers is its own.
-
-Loaded at first use.
-"""
+"""Real parts and conjugates: a tensor of real numbers is its own."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cygrad.operators.arguments import checked_tensor
-from cygrad.operators.elementwise import publish
+from cygrad.operators.declaration import operator
+
+if TYPE_CHECKING:
+    from cygrad.tensor import Tensor
 
 
-def real(input: Any) -> Any:
+@operator(method=False)
+def real(input: Tensor) -> Tensor:
     """Real part of each element: the tensor itself.
 
     >>> import cygrad
@@ -21,7 +22,8 @@ def real(input: Any) -> Any:
     return checked_tensor("real", input)
 
 
-def conj(input: Any) -> Any:
+@operator
+def conj(input: Tensor) -> Tensor:
     """Conjugate of each element: the tensor itself.
 
     >>> import cygrad
@@ -31,7 +33,8 @@ def conj(input: Any) -> Any:
     return checked_tensor("conj", input)
 
 
-def resolve_conj(input: Any) -> Any:
+@operator
+def resolve_conj(input: Tensor) -> Tensor:
     """The tensor with a conjugation that is pending carried out: the tensor itself.
 
     >>> import cygrad
@@ -39,6 +42,3 @@ def resolve_conj(input: Any) -> Any:
     tensor([1., 2.])
     """
     return checked_tensor("resolve_conj", input)
-
-
-publish(__name__, globals())

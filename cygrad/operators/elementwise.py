@@ -234,7 +234,4 @@ set_explanation(_explained)
 LATE: dict[str, tuple[str, str, str]] = {
     "cygrad.operators.statistics": (
         "var std logsumexp softmax log_softmax count_nonzero nanmean aminmax", "var_mean std_mean", ""),
-    "cygrad.operators.conjugation": ("conj resolve_conj", "real", ""),
-    "cygrad.operators.random_fills": ("", "", "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_ bernoulli"),
-    "cygrad.storages": ("", "", "storage untyped_storage"),
 }

@@ -1,7 +1,7 @@
 """Random numbers written into a tensor: the in-place methods, one for each distribution.
 
 Each takes `generator` (None: the default one) or `rng`, what `numpy.random.default_rng` takes, and returns the tensor, whose
-history ends: a draw depends on nothing. Loaded at first use.
+history ends: a draw depends on nothing.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad import random
 from cygrad._core.compute.inplace import overwrite
+from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.levels import special_tensors
-from cygrad.operators.elementwise import publish
-from cygrad.random import _stream, bernoulli
+from cygrad.operators.declaration import operator
+from cygrad.random import _stream
 from cygrad.sampling import at_random, drawn, fill, integers, levels_that_differ, limits_of, normal_around, uniform
-from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
     from cygrad.random import Generator, Rng
     from cygrad.sampling import Sample
+    from cygrad.tensor import Tensor
 
 
 def _filled(target: Tensor, sample: Sample, generator: Generator | None, rng: Rng | None) -> Tensor:
@@ -32,7 +34,7 @@ def _filled(target: Tensor, sample: Sample, generator: Generator | None, rng: Rn
 def _numbers(name: str, **parameters: Any) -> tuple[float, ...]:
     """Return the parameters of a distribution as floats; TypeError for what is no number."""
     for word, value in parameters.items():
-        if not isinstance(value, int | float | np.number | Tensor):
+        if not isinstance(value, int | float | np.number | TensorImpl):
             raise TypeError(f"{name}(): argument '{word}' must be float, not {type(value).__name__}")
     return tuple(map(float, parameters.values()))
 
@@ -44,6 +46,7 @@ def _require_continuous(distribution: str, target: Tensor) -> None:
 
 
 # ----- Continuous distributions -----
+@operator
 def uniform_(self: Tensor, low: float = 0, to: float = 1, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
     """Fill with numbers drawn uniformly from [`low`, `to`).
 
@@ -66,6 +69,7 @@ def uniform_(self: Tensor, low: float = 0, to: float = 1, *, generator: Generato
     return _filled(self, sample, generator, rng)
 
 
+@operator
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
     """Fill with numbers drawn from the normal distribution.
 
@@ -79,6 +83,7 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generat
     return _filled(self, normal_around(center, spread), generator, rng)
 
 
+@operator
 def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
     """Fill with exp of numbers drawn from the normal distribution with that mean and standard deviation.
 
@@ -98,6 +103,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Gen
     return _filled(self, sample, generator, rng)
 
 
+@operator
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
     """Fill with numbers drawn from the exponential distribution of rate `lambd`, whose mean is 1 / `lambd`.
 
@@ -117,6 +123,7 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None 
     return _filled(self, sample, generator, rng)
 
 
+@operator
 def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
     """Fill with numbers drawn from the Cauchy distribution of that median and half width `sigma`.
 
@@ -136,6 +143,7 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Gen
 
 
 # ----- Discrete distributions -----
+@operator
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
     """Fill with the number of trials, 1 or more, up to the first success, which has probability `p` in each.
 
@@ -155,6 +163,19 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None, rn
     return _filled(self, sample, generator, rng)
 
 
+@operator(function=False)
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None, rng: Rng | None = None,
+              out: Tensor | None = None) -> Tensor:
+    """Return a tensor of zeros and ones: ones with the probabilities that the tensor holds, or with probability `p` if given.
+
+    >>> import cygrad
+    >>> cygrad.tensor([0.0, 1.0]).bernoulli()
+    tensor([0., 1.])
+    """
+    return random.bernoulli(input, p, generator=generator, rng=rng, out=out)
+
+
+@operator
 def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
     """Fill with zeros and ones; ones with probability `p`, a number or a floating-point tensor that broadcasts.
 
@@ -162,15 +183,16 @@ def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | 
     >>> cygrad.empty(2, dtype=cygrad.bool).bernoulli_(cygrad.tensor([0.0, 1.0]))
     tensor([False,  True])
     """
-    if isinstance(p, Tensor) and p.ndim or special_tensors() and isinstance(p, Tensor):
-        return self.copy_(bernoulli(p.expand(self.shape), generator=generator, rng=rng))
+    if isinstance(p, TensorImpl) and (p.ndim or special_tensors()):
+        return self.copy_(random.bernoulli(p.expand(self.shape), generator=generator, rng=rng))
     chance, = _numbers("bernoulli_", p=p)
     if not 0 <= chance <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     return _filled(self, at_random(chance), generator, rng)
 
 
-def random_(self: Tensor, *bounds: int, to: int | None = None, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+@operator
+def random_(self: Tensor, *bounds: int | None, to: int | None = None, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
     """Fill with integers drawn uniformly: `random_(to)` from 0 to `to - 1`, `random_(low, to)` from `low` on.
 
     Without `to`, up to the largest that the dtype holds, and all smaller ones, without a gap.
@@ -187,6 +209,3 @@ def random_(self: Tensor, *bounds: int, to: int | None = None, generator: Genera
     if end is None:
         end = limits_of(np.dtype(self.dtype.name))[1] + 1
     return _filled(self, integers(first, end), generator, rng)
-
-
-publish(__name__, globals())

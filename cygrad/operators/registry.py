@@ -3,6 +3,8 @@
 FUNCTIONS: dict[str, str] = {
     "cygrad.operators.comparison":
         "isclose allclose equal",
+    "cygrad.operators.conjugation":
+        "real conj resolve_conj",
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.joining":
@@ -37,17 +39,23 @@ FUNCTIONS: dict[str, str] = {
 METHODS: dict[str, str] = {
     "cygrad.operators.comparison":
         "isclose allclose equal",
+    "cygrad.operators.conjugation":
+        "conj resolve_conj",
     "cygrad.operators.diagonals":
         "tril tril_ triu triu_ diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.lookup":
         "gather index_select take_along_dim take nonzero argwhere",
     "cygrad.operators.masking":
         "masked_fill masked_fill_ masked_select masked_scatter masked_scatter_",
+    "cygrad.operators.memory":
+        "untyped_storage storage",
     "cygrad.operators.norms":
         "norm dist",
     "cygrad.operators.products":
         "matmul mm bmm mv dot outer ger inner vdot cross trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm "
         "addbmm_ kron",
+    "cygrad.operators.random_fills":
+        "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli bernoulli_ random_",
     "cygrad.operators.rearranging":
         "repeat tile repeat_interleave flip fliplr flipud roll",
     "cygrad.operators.scans":

@@ -39,9 +39,7 @@ from .tangents import constant, first_linear, linear, selecting, self_adjoint
 
 TRANSFORMS: dict[str, Declaration] = {}
 # What is composed of other operators anyway, and passes special tensors on to them.
-COMPOSITES = frozenset(
-    "where count_nonzero nanmean aminmax var_mean std_mean real conj resolve_conj uniform_ normal_ log_normal_ exponential_ cauchy_ "
-    "geometric_ bernoulli_ random_ bernoulli".split())
+COMPOSITES = frozenset("where count_nonzero nanmean aminmax var_mean std_mean".split())
 
 
 def transform(names: str, *, forward: Callable | str | None = None, batch: Callable | None = None, parts: Callable | None = None) -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from cygrad._core.exchange.aliases import as_instance, byte_offset, storage_bytes, storages, strided
-from cygrad._core.graph.tensor import Size
+from cygrad._core.graph.tensor import Size, TensorImpl
 from cygrad._core.levels.levels import refuse_special
 from cygrad._core.memory.sizes import extent
 from cygrad._core.memory.storage import DType
@@ -21,9 +21,11 @@ from cygrad._core.operands.arrays import from_array
 from cygrad.creation import empty, empty_tensor, get_default_dtype
 from cygrad.creation import tensor as new_tensor
 from cygrad.device import resolve_device
-from cygrad.tensor import Tensor
 
-T = TypeVar("T", bound=Tensor)
+if TYPE_CHECKING:
+    from cygrad.tensor import Tensor
+
+T = TypeVar("T", bound="Tensor")
 
 
 def refuse_history(tensor: Tensor, what: str) -> None:
@@ -115,7 +117,7 @@ def rebuild(cls: type[T], data: Any, dtype: DType, shape: tuple[int, ...], strid
 # ----- Subclasses -----
 def make_subclass(cls: type[T], data: Tensor, require_grad: bool = False) -> T:
     """Return a leaf of a subclass over the memory of a tensor."""
-    if not isinstance(data, Tensor):
+    if not isinstance(data, TensorImpl):
         raise TypeError(f"_make_subclass(): argument 'data' (position 2) must be Tensor, not {type(data).__name__}")
     return _with_state(as_instance(data.data, cls), require_grad, None)
 
@@ -124,7 +126,7 @@ def construct(cls: type[T], arguments: tuple[Any, ...], device: Any, dtype: DTyp
     """Return what calling the class does, in torch's old way: sizes make unset memory, a sequence is copied, as floats or as `dtype`."""
     resolve_device(device)
     data = arguments[0] if len(arguments) == 1 else None
-    if isinstance(data, Tensor):
+    if isinstance(data, TensorImpl):
         if dtype is not None and data.dtype != dtype:
             raise TypeError(f"expected a tensor of {dtype} (got {data.dtype}); convert it with .to({dtype})")
         return data.as_subclass(cls)

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from cygrad._core.compute.matmul import promoted_factors
-from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.graph.tensor import TensorImpl, tensor_class
 from cygrad.ops import ELEMENTWISE
-from cygrad.tensor import Tensor
 
 _NAMES = {getattr(np, row.numpy).__name__: name for name, row in ELEMENTWISE.items() if row.numpy} | {
     "matmul": "matmul", "positive": "positive"}
@@ -29,12 +28,12 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[s
     if ufunc is np.matmul and method == "__call__":
         inputs = promoted_factors(*inputs)
     if method == "__call__" and ufunc.__name__ in _NAMES and not keywords:
-        return getattr(Tensor, _NAMES[ufunc.__name__])(*inputs, **({"out": outputs[0]} if outputs else {}))
+        return getattr(tensor_class(), _NAMES[ufunc.__name__])(*inputs, **({"out": outputs[0]} if outputs else {}))
     if ufunc is np.divmod and method == "__call__" and not keywords and not outputs:
-        return Tensor.floor_divide(*inputs), Tensor.remainder(*inputs)
+        return tensor_class().floor_divide(*inputs), tensor_class().remainder(*inputs)
     if method == "reduce" and ufunc.__name__ in _REDUCTIONS and set(keywords) <= {"axis", "keepdims", "dtype"}:
         dim = keywords.pop("axis", 0)
-        reduction = getattr(Tensor, _REDUCTIONS[ufunc.__name__])
+        reduction = getattr(tensor_class(), _REDUCTIONS[ufunc.__name__])
         return reduction(inputs[0], dim, keepdim=bool(keywords.get("keepdims")), dtype=keywords.get("dtype"))
     raise TypeError(f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method} is not supported on cygrad tensors"
                     f"{' with ' + ', '.join(keywords) if keywords else ''}: call it on tensor.detach().numpy(), or use a cygrad function")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from cygrad._core.graph.tensor import TensorImpl, tensor_class
 from cygrad._core.memory.storage import DType, dtype_by_name, resolve_dtype, set_default_dtype
 from cygrad.copying import construct
 from cygrad.device import resolve_device
 from cygrad.ops.dtypes import DTYPES
-from cygrad.tensor import Tensor
 
 
 class TensorType(type):
@@ -17,10 +17,10 @@ class TensorType(type):
     dtype: DType
 
     def __call__(cls, *data: Any, device: Any = None) -> Any:
-        return construct(Tensor, data, device, cls.dtype)
+        return construct(tensor_class(), data, device, cls.dtype)
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype == cls.dtype
+        return isinstance(instance, TensorImpl) and instance.dtype == cls.dtype
 
 
 def _type_of(row: Any) -> TensorType:

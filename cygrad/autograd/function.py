@@ -240,7 +240,7 @@ class Function:
                             "define setup_context()")
         if special_tensors():
             from cygrad.autograd.function_transforms import apply_special
-            result = apply_special(cls, arguments)
+            result = apply_special(Function, cls, arguments)
             if result is not NotImplemented:
                 return result
         return cls._apply(arguments)[0]

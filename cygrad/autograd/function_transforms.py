@@ -6,7 +6,7 @@ Loaded when a Function meets a special tensor first.
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cygrad._core.entry.special import over_tensors
 from cygrad._core.levels.levels import (
@@ -22,9 +22,11 @@ from cygrad._core.levels.levels import (
     without_tangent,
 )
 from cygrad.autograd.forward_ad import is_dual_level
-from cygrad.autograd.function import Function, FunctionCtx
 from cygrad.pytree import broadcast_prefix, tree_flatten, tree_unflatten
 from cygrad.tensor import Tensor
+
+if TYPE_CHECKING:
+    from cygrad.autograd.function import Function, FunctionCtx
 
 
 class VmapInfo(NamedTuple):
@@ -34,12 +36,15 @@ class VmapInfo(NamedTuple):
     randomness: str
 
 
-def apply_special(function: type[Function], arguments: tuple[Any, ...]) -> Any:
-    """Apply a Function of which an argument has a tangent or is one example of many; NotImplemented where none is."""
+def apply_special(base: type[Function], function: type[Function], arguments: tuple[Any, ...]) -> Any:
+    """Apply a Function of which an argument has a tangent or is one example of many; NotImplemented where none is.
+
+    `base` is the class Function itself: what a Function does not define it has from there.
+    """
     levels = [level for level in map(batched_level, arguments) if level is not None]
     if levels:
         level = max(levels, key=lambda level: level.number)
-        return _generated(function, level, arguments) if _has_rule(function) else _by_vmap(function, level, arguments)
+        return _generated(base, function, level, arguments) if _has_rule(base, function) else _by_vmap(function, level, arguments)
     levels = dual_levels(tuple(argument for argument in arguments if isinstance(argument, Tensor)))
     return _by_jvp(function, levels, arguments) if levels else NotImplemented
 
@@ -140,9 +145,9 @@ def _attach(ctx: FunctionCtx, level: Any, outputs: tuple[Any, ...], tangents: tu
 
 
 # ----- vmap -----
-def _has_rule(function: type[Function]) -> bool:
+def _has_rule(base: type[Function], function: type[Function]) -> bool:
     """Say whether the Function is to be batched by its forward and backward."""
-    own = function.vmap is not Function.vmap
+    own = function.vmap is not base.vmap
     if function.generate_vmap_rule and own:
         raise RuntimeError(f"You tried to vmap over {function.__name__}, but it has both generate_vmap_rule=True and an overridden "
                            "vmap staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
@@ -198,21 +203,21 @@ def _seen(many: tuple[int, str], call: Any, values: Any) -> Any:
         exit_level(level)
 
 
-def _generated(function: type[Function], level: Any, arguments: tuple[Any, ...]) -> Any:
+def _generated(base: type[Function], function: type[Function], level: Any, arguments: tuple[Any, ...]) -> Any:
     """Apply a Function to all examples by the one whose forward, backward and jvp are its own, seen by one example of many."""
-    if function.setup_context is Function.setup_context:
+    if function.setup_context is base.setup_context:
         raise RuntimeError(f"You tried to vmap over {function.__name__} with generate_vmap_rule=True, which needs forward without ctx and "
                            "a setup_context staticmethod.")
     if "_for_all_examples" not in function.__dict__:
-        function._for_all_examples = _for_all_examples(function)  # type: ignore[attr-defined]
+        function._for_all_examples = _for_all_examples(base, function)  # type: ignore[attr-defined]
     batched = function.__dict__["_for_all_examples"]
     return over_tensors(level.leave, batched.apply(level.size, level.randomness, *over_tensors(level.enter, arguments)))
 
 
-def _for_all_examples(function: type[Function]) -> type[Function]:
+def _for_all_examples(base: type[Function], function: type[Function]) -> type[Function]:
     """Return the Function of (number of examples, randomness, all examples of each argument)."""
 
-    class Batched(Function):
+    class Batched(base):  # type: ignore[misc, valid-type]
         generate_vmap_rule = True
 
         @staticmethod
@@ -257,6 +262,6 @@ def _for_all_examples(function: type[Function]) -> type[Function]:
             return _seen(ctx.many, call, (ctx.saved_tensors, tangents[2:]))
 
     Batched.__name__ = Batched.__qualname__ = f"Vmapped{function.__name__}"
-    if function.jvp is Function.jvp:
-        Batched.jvp = Function.jvp  # type: ignore[method-assign]
+    if function.jvp is base.jvp:
+        Batched.jvp = base.jvp  # type: ignore[method-assign]
     return Batched

@@ -14,9 +14,9 @@ from typing import Any
 from cygrad._core.engine.derivatives import fresh, reaches_other_leaves
 from cygrad._core.engine.hooks import hooks_registered
 from cygrad._core.levels.levels import enter_level, exit_level, set_tangent, tangent_of
-from cygrad.autograd import _batched, _differentiated
 from cygrad.autograd import tangents as tangents  # the rules that operators name
 from cygrad.autograd.batches import basis, in_chunks
+from cygrad.autograd.derivatives import differentiated, differentiated_in_batches
 from cygrad.autograd.grad_mode import enable_grad, is_grad_enabled
 from cygrad.creation import ones_like, zeros, zeros_like
 from cygrad.operators.joining import stack
@@ -120,7 +120,7 @@ def _gradients(outputs: _Gradients, inputs: tuple[Tensor, ...], weights: Sequenc
     if not weighted:
         return [None] * len(inputs)
     differentiable, given = zip(*weighted, strict=True)
-    return _differentiated(differentiable, given, create_graph, create_graph, inputs)
+    return differentiated(differentiable, given, create_graph, create_graph, inputs)
 
 
 def _check_strict(tensors: _Gradients, independent: str | None, detached: str | None, **names: int) -> None:
@@ -437,12 +437,12 @@ def _rows(number: int, output: Tensor, inputs: tuple[Tensor, ...], create_graph:
     """Return the gradients of all elements of one output along a new dim 0: at once, or one after the other."""
     if vectorize and output.numel() > 1:
         with suppress(RuntimeError):    # no rule, a backward that needs numbers, too little memory; another error comes again below
-            return _batched((output,), tuple(basis((output,))), True, create_graph, inputs)
+            return differentiated_in_batches((output,), tuple(basis((output,))), True, create_graph, inputs)
     rows = []
     for element in range(output.numel()):
         weight = zeros(output.shape, dtype=output.dtype)    # a new one each time, as hooks and nodes may keep it
         weight.view(-1)[element] = 1
-        rows.append(_differentiated((output,), (weight,), True, create_graph, inputs))
+        rows.append(differentiated((output,), (weight,), True, create_graph, inputs))
         if strict:
             _check_strict(rows[-1], _OUTPUT_INDEPENDENT, _JACOBIAN_DETACHED if create_graph else None, output=number)
     return [stack(_filled(parts, (variable,) * len(parts))) if any(part is not None for part in parts) else None

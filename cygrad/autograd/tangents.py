@@ -12,7 +12,7 @@ from cygrad._core.entry.special import forward_rules, over_tensors, tensors_of
 from cygrad._core.graph.node import is_grad_enabled
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.levels import tangent_of, tangent_to_write
-from cygrad.autograd import grad
+from cygrad.autograd.derivatives import grad
 from cygrad.autograd.grad_mode import enable_grad, inference_mode_suspended
 
 

@@ -37,8 +37,8 @@ def calls(monkeypatch):
 
         return call
 
-    monkeypatch.setattr(functional, "_differentiated", counted("backward", functional._differentiated))
-    monkeypatch.setattr(functional, "_batched", counted("batched", functional._batched))
+    monkeypatch.setattr(functional, "differentiated", counted("backward", functional.differentiated))
+    monkeypatch.setattr(functional, "differentiated_in_batches", counted("batched", functional.differentiated_in_batches))
     return counts
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,14 @@ def test_imports_run_downwards(path):
         if (name == "cygrad" or name.startswith("cygrad.")) and layer(name) < layer(module)
     }
     assert upwards == set()
+
+
+@in_checkout
+def test_no_circle_of_imports_between_python_modules():
+    """Late imports count, too: who needs whom can be said in one direction."""
+    graph = {module_name(path): {name for name, _ in python_imports(path)} for path in sources(".py")}
+    for module in TopologicalSorter({module: names & graph.keys() - {module} for module, names in graph.items()}).static_order():
+        assert module in graph      # a circle raises CycleError, which names its modules
 
 
 def run(code, *options):

@@ -67,6 +67,11 @@ def set_tensor_type(type cls not None):
     cg_make_plain(cls)
 
 
+def tensor_class():
+    """Return the class of which results are instances."""
+    return tensor_type
+
+
 cdef void make_untracked(type kind) noexcept:
     """Have objects of a type (not of its subclasses in Python) made untracked by the garbage collector."""
     cg_make_untracked(kind)

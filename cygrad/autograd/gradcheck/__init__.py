@@ -8,17 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cygrad.autograd import grad
+from cygrad.autograd.derivatives import grad
+from cygrad.autograd.gradcheck.errors import GradcheckError as GradcheckError
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
     from cygrad.autograd.gradcheck.case import Case, Settings
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
-
-
-class GradcheckError(RuntimeError):
-    """What `gradcheck` and `gradgradcheck` raise when gradients fail the check."""
 
 
 def gradcheck(

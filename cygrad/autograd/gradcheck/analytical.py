@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from cygrad._core.graph.node import Node
-from cygrad.autograd import grad
+from cygrad.autograd.derivatives import grad
 from cygrad.autograd.function import FunctionCtx
-from cygrad.autograd.gradcheck import GradcheckError
 from cygrad.autograd.gradcheck.case import Case, Settings, memory_of
+from cygrad.autograd.gradcheck.errors import GradcheckError
 from cygrad.creation import from_numpy
 from cygrad.tensor import Tensor
 

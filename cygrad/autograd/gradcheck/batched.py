@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 
 from cygrad._core.levels.levels import enter_level, exit_level
-from cygrad.autograd import grad
-from cygrad.autograd.gradcheck import GradcheckError
+from cygrad.autograd.derivatives import grad
 from cygrad.autograd.gradcheck.analytical import run_dual
 from cygrad.autograd.gradcheck.case import Case, memory_of
+from cygrad.autograd.gradcheck.errors import GradcheckError
 from cygrad.creation import from_numpy
 from cygrad.tensor import Tensor
 

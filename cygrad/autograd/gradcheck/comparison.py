@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cygrad.autograd.gradcheck import GradcheckError
 from cygrad.autograd.gradcheck.analytical import gradients, tangents
 from cygrad.autograd.gradcheck.case import Case, Settings
 from cygrad.autograd.gradcheck.directions import random_directions, unit_vectors
+from cygrad.autograd.gradcheck.errors import GradcheckError
 from cygrad.autograd.gradcheck.numerical import numerical_derivatives, numerical_jacobians
 from cygrad.creation import from_numpy
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from cygrad.autograd import grad
+from cygrad.autograd.derivatives import grad
 from cygrad.autograd.function import Function
-from cygrad.autograd.gradcheck import GradcheckError
 from cygrad.autograd.gradcheck.analytical import run_dual
 from cygrad.autograd.gradcheck.case import Case, memory_of
 from cygrad.autograd.gradcheck.directions import random_directions
+from cygrad.autograd.gradcheck.errors import GradcheckError
 from cygrad.creation import from_numpy, zeros_like
 from cygrad.tensor import Tensor
 

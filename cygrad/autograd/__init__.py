@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cygrad._core.compute import windows as _windows  # noqa: F401 - with all compiled modules, for what loads later
 from cygrad._core.engine import derivatives as _derivatives  # noqa: F401
 from cygrad._core.graph.node import is_grad_enabled as is_grad_enabled
 from cygrad._imports import at_first_use as _at_first_use
-from cygrad.autograd import function as function
 from cygrad.autograd import grad_mode as grad_mode
-from cygrad.autograd import graph as graph
 from cygrad.autograd.derivatives import backward as backward
 from cygrad.autograd.derivatives import grad as grad
-from cygrad.autograd.function import Function as Function
 from cygrad.autograd.grad_mode import enable_grad as enable_grad
 from cygrad.autograd.grad_mode import inference_mode as inference_mode
 from cygrad.autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
@@ -20,12 +19,18 @@ from cygrad.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from cygrad.autograd.gradcheck import gradcheck as gradcheck
 from cygrad.autograd.gradcheck import gradgradcheck as gradgradcheck
 
+if TYPE_CHECKING:
+    from cygrad.autograd import function as function
+    from cygrad.autograd import graph as graph
+    from cygrad.autograd.function import Function as Function
+
 # Loaded at first use: importing cygrad stays quick and opens few files.
 __getattr__, __dir__ = _at_first_use(globals(), {
     **dict.fromkeys(("anomaly_mode", "detect_anomaly", "set_detect_anomaly"), "cygrad.autograd.anomaly_mode"),
     **dict.fromkeys(("functional", "jacobian", "hessian", "vjp", "jvp", "vhp", "hvp"), "cygrad.autograd.functional"),
     **dict.fromkeys(("variable", "Variable"), "cygrad.autograd.variable"),
-    "forward_ad": "cygrad.autograd.forward_ad", "profiler": "cygrad.autograd.profiler",
+    **dict.fromkeys(("function", "Function"), "cygrad.autograd.function"),
+    "graph": "cygrad.autograd.graph", "forward_ad": "cygrad.autograd.forward_ad", "profiler": "cygrad.autograd.profiler",
     "profiler_util": "cygrad.autograd.profiler_util", "kineto_available": "cygrad.autograd.profiler",
     "SavedTensor": "cygrad._core.graph.saved",
     **dict.fromkeys(("is_multithreading_enabled", "set_multithreading_enabled"), "cygrad.autograd.multithreading"),

@@ -5,16 +5,24 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from cygrad._core.engine.backward import run_address, run_backward, run_depth
+from cygrad._core.graph.node import Node
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.levels import batched_level, enter_level, exit_level, special_tensors
-from cygrad.autograd.graph import GradientEdge
 from cygrad.creation import ones
 from cygrad.tensor import set_backward
 
 _DEEPEST = 20   # backwards one inside the other on one stack: about 10 KiB each
+
+
+class GradientEdge(NamedTuple):
+    """Where a gradient goes in the graph: a node and the number of its output; `backward` and `grad` take it for a tensor."""
+
+    node: Node
+    output_nr: int
+    ownership_token: Node | None = None
 
 
 # ----- Arguments -----

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from cygrad._core.engine.backward import RunContext, run_context, will_run
 from cygrad._core.engine.hooks import RemovableHandle
 from cygrad._core.graph.node import Node
 from cygrad._imports import at_first_use
+from cygrad.autograd.derivatives import GradientEdge
 from cygrad.tensor import Tensor
 
 __all__ = ["GradientEdge", "Node", "RemovableHandle", "get_gradient_edge", "increment_version", "register_multi_grad_hook", "to_dot"]
@@ -21,14 +22,6 @@ __getattr__, __dir__ = at_first_use(globals(), dict.fromkeys(
 
 
 # ----- Edges -----
-class GradientEdge(NamedTuple):
-    """Where a gradient goes in the graph: a node and the number of its output; `backward` and `grad` take it for a tensor."""
-
-    node: Node
-    output_nr: int
-    ownership_token: Node | None = None
-
-
 def get_gradient_edge(tensor: Any) -> GradientEdge:
     """Return the edge that a tensor's gradient goes to, which keeps the graph alive but not the tensor.
 

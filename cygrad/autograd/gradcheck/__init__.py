@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cygrad._imports import at_first_use
 from cygrad.autograd.derivatives import grad
-from cygrad.autograd.gradcheck.errors import GradcheckError as GradcheckError
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
     from cygrad.autograd.gradcheck.case import Case, Settings
+    from cygrad.autograd.gradcheck.errors import GradcheckError as GradcheckError
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+__getattr__, __dir__ = at_first_use(globals(), {"GradcheckError": "cygrad.autograd.gradcheck.errors"})
 
 
 def gradcheck(
@@ -85,6 +87,7 @@ def gradcheck(
         False
     """
     from cygrad.autograd.gradcheck.case import Case, Settings, as_tuple, check_inputs
+    from cygrad.autograd.gradcheck.errors import GradcheckError
 
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")

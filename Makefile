@@ -9,7 +9,7 @@ SOURCES := setup.py pyproject.toml $(wildcard building/*.py) \
     $(shell find cygrad -name generated -prune -o \( -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' \) -print)
 WHEEL_LIMIT_KIB := 3072
 
-.PHONY: demo test lint check debug sanitize sanitize-threads bench wheel clean
+.PHONY: demo test quick lint check debug sanitize sanitize-threads bench wheel clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/cygrad $(VENV)/demo.txt
@@ -17,6 +17,12 @@ demo: $(VENV)/cygrad $(VENV)/demo.txt
 	$(RUN) examples/logistic.py
 
 test: lint check
+
+# After each edit, within a minute: what changed is built and linted, and a part of the cases of almost every test runs (tests/cases.py).
+quick: $(VENV)/cygrad $(VENV)/test.txt $(VENV)/lint.txt
+	$(TOOLS) ruff check
+	$(TOOLS) cython-lint cygrad
+	$(RUN) -m pytest --quick --numprocesses auto --dist worksteal
 
 lint: $(VENV)/lint.txt
 	$(TOOLS) ruff check

@@ -38,6 +38,13 @@ def pytest_collection():
         gc.enable()
 
 
+def pytest_collection_modifyitems(config, items):
+    if config.option.quick:
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+
+
 # ----- Cases -----
 ONE_IN = 24     # of the cases of an item, `--quick` runs one in so many, and at least one
 

@@ -175,6 +175,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)    # a job in the backg
 import cygrad as cg
 from cygrad import autograd
 
+pytestmark = pytest.mark.slow
+
 x = cg.ones({elements}, requires_grad=True)
 y = x
 for _ in range({length}):

@@ -136,6 +136,7 @@ CYCLES = [create_graph, grad_assigned, hook_on_a_leaf, hook_on_a_result, hook_th
           mutation_allowed, checkpointed_with_create_graph]
 
 
+@pytest.mark.slow
 @in_proc
 @pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")
 @pytest.mark.parametrize("make", CYCLES)
@@ -180,6 +181,7 @@ def test_what_is_no_cycle_is_freed_at_once(make):
 
 
 # ----- Long runs -----
+@pytest.mark.slow
 @in_proc
 def test_100_000_training_steps_do_not_grow():
     x, w, b = cg.rand(4, 3), cg.rand(3, 2, requires_grad=True), cg.zeros(2, requires_grad=True)
@@ -197,6 +199,7 @@ def test_100_000_training_steps_do_not_grow():
 
 
 # ----- Every operator -----
+@pytest.mark.slow
 @pytest.mark.parametrize("name", samples.DIFFERENTIABLE)
 @pytest.mark.cases("call, arrays", samples.calls_of)
 def test_an_operator_leaves_no_object_and_no_reference(name, call, arrays):

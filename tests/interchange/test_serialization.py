@@ -386,6 +386,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_leak")
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files(name, tmp_path):
@@ -414,6 +415,7 @@ SAMPLE = {"a": cg.arange(40.0).reshape(5, 8), "b": [(1, 2.5, "text", b"blob"), c
           "c": cg.zeros(3, 2, dtype=cg.int16).T}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_leak")
 @pytest.mark.parametrize("seed", range(6))
 def test_fuzzed_files(seed, tmp_path):

@@ -220,6 +220,7 @@ def test_full_address_space_empties_the_cache_first():
     """)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("limit", [0, 64 * MIB])
 def test_freed_memory_does_not_pile_up(limit):

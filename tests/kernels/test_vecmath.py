@@ -19,6 +19,8 @@ from cygrad.ops.elementwise import ELEMENTWISE
 from cygrad.ops.formula import VECTOR_FUNCTIONS
 from truth import DTYPES, TRUE, distance
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 4
 FUNCTIONS = [name for name, row in ELEMENTWISE.items() if name in VECTOR_FUNCTIONS and row.y == f"{name}(x)"]
 ODD = [name for name in FUNCTIONS if name in ("asin", "atan", "erf", "expm1", "log1p", "sin", "sinh", "tan", "tanh")]

@@ -500,6 +500,7 @@ print("sound")
 """
 
 
+@pytest.mark.slow
 def test_no_arguments_crash_any_function():
     run = subprocess.run([sys.executable, "-c", STORM], capture_output=True, text=True, check=False, timeout=300)
     assert run.stdout.endswith("sound\n"), (run.returncode, run.stdout[-100:], run.stderr[-2000:])

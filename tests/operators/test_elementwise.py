@@ -143,6 +143,7 @@ def test_values_of_operands_that_broadcast(row, dtype):
             check_values(row, call(*tensors), [array_of(tensor) for tensor in tensors], dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", samples.named(row for row in OF_FLOATS if row.result == "same"))
 @pytest.mark.cases("dtype", FLOATS)
 def test_results_too_large_for_the_cache_have_the_same_bits(row, dtype):
@@ -378,6 +379,7 @@ def test_bits_depend_on_no_position_length_or_stride(row, dtype):
 RUNS = [*itertools.product(["contiguous"], (1, 2, 3, 7)), ("transposed", 3), ("cut", 1), ("stepped", 7)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", samples.named(ROWS))
 def test_bits_depend_on_no_thread_count(row):
     for dtype in {*samples.dtypes_of(row)} & {*FLOATS} or {"int32"}:
@@ -402,6 +404,7 @@ def results_of_all_rows():
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", available_isas())
 def test_instruction_sets_agree(level, tmp_path):
     """Bits are equal, but where vector mathematics computes: it uses fused multiply-adds where there are any."""

@@ -329,6 +329,7 @@ def test_integers_wrap_around():
 
 
 # ----- Accuracy -----
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "bound"), [("float32", 1e-6), ("float64", 1e-14)])
 def test_large_sums(dtype, bound):
     """Ten million elements in one fold, along either axis, and running."""
@@ -384,6 +385,7 @@ def results_of(name, x, dim, weight=None):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.cases("shape", samples.sizes([(540_001,), (3, 180_001), (180_001, 3), (600, 901)]), ids=str)
 @pytest.mark.parametrize("name", [*FOLDS, *SCANS])
 def test_bits_depend_on_no_thread_count(name, shape):
@@ -429,6 +431,7 @@ def results_of_all_reductions():
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", available_isas()[:-1])
 def test_instruction_sets_agree(level, tmp_path):
     here, there = (

@@ -17,7 +17,7 @@ import cygrad
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = shutil.which("gcc") and all(importlib.util.find_spec(name) for name in ("Cython", "setuptools"))
-pytestmark = pytest.mark.skipif(not (TOOLS and (ROOT / "setup.py").exists()), reason="no sources, or no tools to build")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not (TOOLS and (ROOT / "setup.py").exists()), reason="no sources, or no tools to build")]
 
 
 @pytest.fixture(scope="module")

@@ -178,6 +178,7 @@ def mypy(tmp_path_factory):
     return run
 
 
+@pytest.mark.slow
 @needs_mypy
 def test_mypy_accepts_training_code(mypy):
     report = mypy(typing_sample.__file__)
@@ -209,6 +210,7 @@ cygrad.stack(x, dim=None)  # arg-type
 """
 
 
+@pytest.mark.slow
 @needs_mypy
 def test_mypy_rejects_wrong_code(mypy, tmp_path):
     """Each line of WRONG with a comment is reported, by an error the comment names."""

@@ -295,9 +295,9 @@ def threads(count, parallel=True):
         cg.set_num_threads(before)
 
 
-def at_level(level, module, name, path):
+def at_level(level, module, name, path, *arguments):
     """Return the dict of arrays that a function of a test module gives in a process with another instruction set."""
-    script = f"import sys, numpy; from {module} import {name}; numpy.savez(sys.argv[1], **{name}())"
+    script = f"import sys, numpy; from {module} import {name}; numpy.savez(sys.argv[1], **{name}(*{arguments}))"
     folders = Path(__file__).parents[1], Path(sys.modules[module].__file__).parent, Path(cg.__file__).parents[1]
     search = [*map(str, folders), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "CYGRAD_ISA": level, "PYTHONPATH": os.pathsep.join(search)}

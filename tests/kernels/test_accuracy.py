@@ -296,11 +296,11 @@ def test_distance_from_the_true_value(levels, row, operand, dtype):
     true, allowed = reference(row.name, operand, dtype)
     known = ~np.isnan(true)
     edge = np.ldexp(np.longdouble(1), truth.DTYPES[dtype][3])
-    for isa, results in levels.items():
-        values = results[f"{row.name} {operand} {dtype}"]
+    for level, found in levels.items():
+        values = found[f"{row.name} {operand} {dtype}"]
         assert values.dtype == dtype
         error = np.abs(np.clip(values.astype(np.longdouble), -edge, edge) - np.clip(true, -edge, edge))
         ratio = np.where(known, np.where(np.isnan(values), np.inf, error / np.where(known, allowed, 1)), 0)
         worst = int(ratio.argmax())
         arguments = [array[worst].item() for array in points(row.name, dtype)]
-        assert ratio[worst] <= 1, f"{isa}, {arguments}: {values[worst]!r}, not {true[worst]!r}: {float(ratio[worst] * LIMIT):.4g} ulp"
+        assert ratio[worst] <= 1, f"{level}, {arguments}: {values[worst]!r}, not {true[worst]!r}: {float(ratio[worst] * LIMIT):.4g} ulp"

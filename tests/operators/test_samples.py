@@ -14,6 +14,7 @@ ELSEWHERE = {
     **dict.fromkeys(("empty_like", "ones_like", "zeros_like", "new_empty", "new_full", "new_ones", "new_zeros"), "tensor/test_creation.py"),
     **dict.fromkeys(("resize_", "resize_as_", "set_"), "core/test_replaced_memory.py"),
     "broadcast_shapes": "operators/test_arrangement.py",
+    **dict.fromkeys(("storage", "untyped_storage"), "package/test_ported_code.py"),
     "bernoulli": "operators/test_filling.py",
 }
 

@@ -13,6 +13,8 @@ SAMPLES = {
     "view": [
         sample(lambda x: x.view(2, 1, -1), (2, 3)),
         sample(lambda x: x.reshape(3, 2), (2, 3)),
+        sample(lambda x: x.view_as(cg.zeros(1, 2, 3)), (2, 3), numpy=lambda a: a[None]),
+        sample(lambda x: x.reshape_as(cg.zeros(6)), (2, 3), numpy=np.ravel),
         sample(lambda x: x.flatten(1), (2, 3, 2)),
     ],
     "squeeze": [sample(lambda x: x.squeeze(), (2, 1, 3, 1)), sample(lambda x: x.squeeze(-1), (2, 1))],
@@ -23,6 +25,7 @@ SAMPLES = {
     "enter": [sample(lambda x: vmap(lambda row: row * x)(EXAMPLES), (3,)), sample(lambda x: vmap(lambda row: x @ row)(EXAMPLES), (2, 3))],
     "expand": [
         sample(lambda x: x.expand(3, 2, 4), (2, 1)),
+        sample(lambda x: x.expand_as(cg.zeros(2, 3)), (3,), numpy=lambda a: np.broadcast_to(a, (2, 3))),
         sample(lambda x: x.expand(2, -1), (3,)),
         sample(lambda x: x.expand(0, 3), (1, 3)),
     ],

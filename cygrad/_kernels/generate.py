@@ -31,6 +31,22 @@ DTYPES = importlib.import_module("_cygrad_ops.dtypes")
 FORMULA = importlib.import_module("_cygrad_ops.formula")
 
 
+def functions_defined(macro: str) -> set[str]:
+    """Return what the headers define for formulas with one of the macros that say how it is evaluated."""
+    definition = re.compile(rf"^ *{macro} \w+ (?:CG_NAME\((\w+)\)|(\w+)_(?:float64|##D))\(", re.MULTILINE)
+    found = (match for path in (HERE / "mathematics").glob("*.h") for match in definition.findall(path.read_text()))
+    return {shared or own for shared, own in found}
+
+
+VECTOR_FUNCTIONS = functions_defined("CG_VECTOR_FUNCTION")
+FUNCTIONS = VECTOR_FUNCTIONS | functions_defined("CG_EXACT_FUNCTION")
+
+
+def is_blocked(tree) -> bool:
+    """Say whether the loop of a formula runs in whole vectors, over the end of the data (see "No tails" in docs/design.md)."""
+    return not VECTOR_FUNCTIONS.isdisjoint(FORMULA.called(tree))
+
+
 def line_directives(filename: str, call: str) -> dict[str, str]:
     """Map each row of a table to the #line directive that makes the compiler name it."""
     text = (HERE.parent / "ops" / filename).read_text().splitlines()
@@ -41,9 +57,9 @@ def line_directives(filename: str, call: str) -> dict[str, str]:
 def elementwise_loop(name, directive, row, tree, inputs, dtype, out_type, stream=False):
     """Return the C function of one kernel for one dtype; two inputs have bodies for a scalar on either side."""
     types = {operand: "uint8_t" if operand in row.masks else dtype.c_type for operand in inputs}
-    expression = FORMULA.to_c(tree, dtype.name, {*inputs, *row.params})
+    expression = FORMULA.to_c(tree, dtype.name, {*inputs, *row.params}, FUNCTIONS)
     expression = f"({expression}) != 0" if out_type == "uint8_t" and dtype.name == "bool" else expression
-    blocked = FORMULA.uses_vector_mathematics(tree)
+    blocked = is_blocked(tree)
     start = "CG_LOOP(T, n) {" if not blocked else "CG_BLOCKS(T, n) { const intptr_t i = first + k;"
     store = f"out[i] = {expression}; }}"
     if stream:
@@ -81,7 +97,7 @@ def elementwise_kernels(rows):
                      for dtype in streamed]
             loops = {DTYPES.NUMBER[dtype.name]: f"loop_{name}_{dtype.name}" for dtype in dtypes}
             streams = {DTYPES.NUMBER[dtype.name]: f"stream_{name}_{dtype.name}" for dtype in streamed}
-            yield name, len(inputs), FORMULA.uses_vector_mathematics(tree), loops, streams, "\n".join(code)
+            yield name, len(inputs), is_blocked(tree), loops, streams, "\n".join(code)
 
 
 def reduction_kernels():
@@ -96,10 +112,10 @@ def reduction_kernels():
             out = {"truth": "uint8" if dtype.name == "uint8" else "bool", "same": dtype.name,
                    "widest": dtype.name if dtype.kind == "f" else dtype.widest}[row.result]
             known, suffix = {"acc", "x", "n"}, f"{row.name}_{dtype.name}"
-            read = {key: FORMULA.to_c(FORMULA.parse(text), acc, known) for key, text in
+            read = {key: FORMULA.to_c(FORMULA.parse(text), acc, known, FUNCTIONS) for key, text in
                     {"START": row.start, "STEP": row.step, "COMBINE": row.combine or row.step, "FINISH": row.y}.items()}
             if row.block_step and acc != dtype.name and dtype.kind == "f":
-                read["BLOCK_STEP"] = FORMULA.to_c(FORMULA.parse(row.block_step), dtype.name, known)
+                read["BLOCK_STEP"] = FORMULA.to_c(FORMULA.parse(row.block_step), dtype.name, known, FUNCTIONS)
             element = "(value) != 0" if row.result == "truth" else "(T)(value)"
             defines = {"NAME": suffix, "X": dtype.c_type, "T": c_type(acc), "Y": c_type(out), "CG_ELEMENT(value)": element, **read}
             code += [f"#define {key} {value}" for key, value in defines.items()]

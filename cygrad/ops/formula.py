@@ -1,23 +1,14 @@
 """Formulas: Python expressions of the tables, read as C or as differentiable tensor operations.
 
 The grammar: arguments, parameters and `let` names; numbers, inf, nan; + - * / & | ^ ~ and unary minus; comparisons;
-and, or, not; `p if condition else q` (finite in both branches: the tensor reading evaluates both); the FUNCTIONS below.
+and, or, not; `p if condition else q` (finite in both branches: the tensor reading evaluates both); the functions that headers of
+`_kernels` define as CG_EXACT_FUNCTION or CG_VECTOR_FUNCTION, which `generate.py` reads there.
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-FUNCTIONS = frozenset(
-    "abs acos asin atan atan2 ceil copysign cos cosh erf erfc exp exp2 expm1 floor floor_divide fmod gaussian hypot"
-    " isfinite isinf isnan left_shift log log10 log1p log2 logit maximum minimum ndtr nextafter pow remainder right_shift"
-    " round sigmoid sign sin sinh sqrt tan tanh trunc trunc_divide".split()
-)
-# Those evaluated in vector blocks: their rows have no scalar tail (see DESIGN "No tails").
-VECTOR_FUNCTIONS = frozenset(
-    "acos asin atan atan2 cos cosh erf erfc exp exp2 expm1 gaussian hypot log log10 log1p log2 logit ndtr pow sigmoid sin sinh tan"
-    " tanh".split()
-)
 CONSTANTS = {"inf": "(T)INFINITY", "nan": "(T)NAN", "lowest": "lowest_{}", "highest": "highest_{}"}
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
@@ -52,14 +43,13 @@ def nodes_of(tree: ast.AST) -> Iterator[ast.AST]:
 
 def names(tree: ast.AST) -> set[str]:
     """Return the argument and parameter names a formula mentions."""
-    called = {node.func for node in nodes_of(tree) if isinstance(node, ast.Call)}
-    found = {node.id for node in nodes_of(tree) if isinstance(node, ast.Name) and node not in called}
-    return found - set(CONSTANTS)
+    found = {node.id for node in nodes_of(tree) if isinstance(node, ast.Name)}
+    return found - called(tree) - set(CONSTANTS)
 
 
-def uses_vector_mathematics(tree: ast.expr) -> bool:
-    """Say whether a formula calls a function that is evaluated in whole vectors."""
-    return any(isinstance(node, ast.Name) and node.id in VECTOR_FUNCTIONS for node in nodes_of(tree))
+def called(tree: ast.AST) -> set[str]:
+    """Return the names of the functions a formula calls."""
+    return {node.func.id for node in nodes_of(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
 
 def times_gradient(tree: ast.expr) -> ast.expr:
@@ -79,8 +69,8 @@ def times_gradient(tree: ast.expr) -> ast.expr:
     return ast.BinOp(g, ast.Mult(), tree)
 
 
-def to_c(tree: ast.expr, dtype: str, known: set[str]) -> str:
-    """Translate a formula to a C expression for element type `dtype`; names must be in `known`."""
+def to_c(tree: ast.expr, dtype: str, known: set[str], functions: Collection[str]) -> str:
+    """Translate a formula to a C expression for element type `dtype`; names must be in `known`, what is called in `functions`."""
 
     def walk(node: ast.expr) -> str:
         match node:
@@ -105,7 +95,7 @@ def to_c(tree: ast.expr, dtype: str, known: set[str]) -> str:
                 return "(" + f" {_LOGICAL[type(op)][0][0]} ".join(f"({walk(value)} != 0)" for value in values) + ")"
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return f"({walk(test)} ? {walk(body)} : {walk(orelse)})"
-            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in functions:
                 return f"{name}_{dtype}({', '.join(map(walk, arguments))})"
         raise FormulaError(f"not in the grammar of formulas: {ast.unparse(node)!r}")
 

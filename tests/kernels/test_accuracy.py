@@ -102,9 +102,9 @@ BOUNDS = {
 @functools.cache
 def compared_numbers():
     """Return, for each dtype and function of vector mathematics, the numbers that something is compared with in it or what it calls."""
-    text = "".join((KERNELS / name).read_text() for name in ("vecmath.h", "inversemath.h", "polynomials.h"))
+    text = "".join(path.read_text() for path in KERNELS.glob("*.h"))
     bodies, found = {}, {}
-    function = re.compile(r"^CG_INLINE .*?(?:CG_NAME\((\w+)\)|\b(\w+)_float(?:32|64))\([^{;]*\)\s*\{(.*?)\}$", re.S | re.M)
+    function = re.compile(r"^CG_(?:INLINE|VECTOR_FUNCTION) .*?(?:CG_NAME\((\w+)\)|\b(\w+)_float(?:32|64))\([^{;]*\)\s*\{(.*?)\}$", re.S | re.M)
     for shared, own, body in function.findall(text):
         bodies[shared or own] = bodies.get(shared or own, "") + body
     for dtype, part in zip(("float64", "float32"), text.split("#define CG_TYPE ")[1:3], strict=True):
@@ -142,7 +142,7 @@ def differences(row, dtype):
         match node:
             case ast.Compare(left=left, comparators=[right]) | ast.Call(func=ast.Name(id="maximum" | "minimum"), args=[left, right]):
                 found.add(f"({ast.unparse(left)}) - ({ast.unparse(right)})")
-            case ast.Call(func=ast.Name(id=name), args=[argument, *_]) if name in formula.VECTOR_FUNCTIONS:
+            case ast.Call(func=ast.Name(id=name), args=[argument, *_]):
                 found |= {f"abs({ast.unparse(argument)}) - {number!r}" for number in compared_numbers().get((dtype, name), ())}
     trees = [tree for tree in map(formula.parse, sorted(found)) if "y" not in formula.names(tree)]
     return [(formula.names(tree), formula.to_tensor_function(tree, [*row.operands, *row.params], NUMPY, row.name)) for tree in trees]

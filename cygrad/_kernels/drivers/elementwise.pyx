@@ -39,6 +39,11 @@ cdef const cg_kernel* kernel(str name) except NULL:
     return found
 
 
+def is_blocked(str name):
+    """Say whether a kernel calls vector mathematics, and so runs in whole vectors: it is right to a few ulp, not to the bit."""
+    return bool(kernel(name).blocked)
+
+
 cdef cg_cast cast(int source, int target) noexcept nogil:
     return cg_find_cast(level, source, target)
 

@@ -6,35 +6,35 @@
 #include <stdint.h>
 
 #define CG_INTEGER_FUNCTIONS(D, T)                                                                          \
-    static inline T abs_##D(T x) { return x < 0 ? (T)(0 - x) : x; }                                         \
-    static inline T sign_##D(T x) { return (T)((x > 0) - (x < 0)); }                                        \
-    static inline T maximum_##D(T a, T b) { return a > b ? a : b; }                                         \
-    static inline T minimum_##D(T a, T b) { return a < b ? a : b; }                                         \
-    static inline int isnan_##D(T x) { (void)x; return 0; }                                                 \
-    static inline int isinf_##D(T x) { (void)x; return 0; }                                                 \
-    static inline int isfinite_##D(T x) { (void)x; return 1; }                                              \
-    static inline T trunc_divide_##D(T a, T b) {                                                            \
+    CG_EXACT_FUNCTION T abs_##D(T x) { return x < 0 ? (T)(0 - x) : x; }                                     \
+    CG_EXACT_FUNCTION T sign_##D(T x) { return (T)((x > 0) - (x < 0)); }                                    \
+    CG_EXACT_FUNCTION T maximum_##D(T a, T b) { return a > b ? a : b; }                                     \
+    CG_EXACT_FUNCTION T minimum_##D(T a, T b) { return a < b ? a : b; }                                     \
+    CG_EXACT_FUNCTION int isnan_##D(T x) { (void)x; return 0; }                                             \
+    CG_EXACT_FUNCTION int isinf_##D(T x) { (void)x; return 0; }                                             \
+    CG_EXACT_FUNCTION int isfinite_##D(T x) { (void)x; return 1; }                                          \
+    CG_EXACT_FUNCTION T trunc_divide_##D(T a, T b) {                                                        \
         return b == 0 ? 0 : b == (T)-1 && (T)-1 < 0 ? (T)(0 - a) : (T)(a / b);                              \
     }                                                                                                       \
-    static inline T floor_divide_##D(T a, T b) {                                                            \
+    CG_EXACT_FUNCTION T floor_divide_##D(T a, T b) {                                                        \
         const T q = trunc_divide_##D(a, b);                                                                 \
         return (T)(q - ((T)(q * b) != a && (a < 0) != (b < 0) && b != 0));                                  \
     }                                                                                                       \
-    static inline T fmod_##D(T a, T b) { return (T)(a - (T)(trunc_divide_##D(a, b) * b)); }                 \
-    static inline T ceil_##D(T x) { return x; }                                                             \
-    static inline T floor_##D(T x) { return x; }                                                            \
-    static inline T round_##D(T x) { return x; }                                                            \
-    static inline T trunc_##D(T x) { return x; }                                                            \
+    CG_EXACT_FUNCTION T fmod_##D(T a, T b) { return (T)(a - (T)(trunc_divide_##D(a, b) * b)); }             \
+    CG_EXACT_FUNCTION T ceil_##D(T x) { return x; }                                                         \
+    CG_EXACT_FUNCTION T floor_##D(T x) { return x; }                                                        \
+    CG_EXACT_FUNCTION T round_##D(T x) { return x; }                                                        \
+    CG_EXACT_FUNCTION T trunc_##D(T x) { return x; }                                                        \
     /* A shift by more than there is, or by less than 0, leaves only the sign (NumPy, torch). */            \
-    static inline T left_shift_##D(T a, T b) {                                                              \
+    CG_EXACT_FUNCTION T left_shift_##D(T a, T b) {                                                          \
         return (T)(b < 0 || (uint64_t)b >= 8 * sizeof(T) ? 0 : (T)((uint64_t)a << (b & 63)));               \
     }                                                                                                       \
-    static inline T right_shift_##D(T a, T b) {                                                             \
+    CG_EXACT_FUNCTION T right_shift_##D(T a, T b) {                                                         \
         return (T)(b >= 0 && (uint64_t)b < 8 * sizeof(T) ? a >> b : a < 0 ? -1 : 0);                        \
     }                                                                                                       \
-    static inline T remainder_##D(T a, T b) { return (T)(a - (T)(floor_divide_##D(a, b) * b)); }            \
+    CG_EXACT_FUNCTION T remainder_##D(T a, T b) { return (T)(a - (T)(floor_divide_##D(a, b) * b)); }        \
     /* By squaring; a negative exponent leaves only 1 and -1 (torch). */                                    \
-    static inline T pow_##D(T a, T b) {                                                                     \
+    CG_EXACT_FUNCTION T pow_##D(T a, T b) {                                                                 \
         if (b < 0) return (T)(a == 1 ? 1 : a == (T)-1 ? (b & 1 ? -1 : 1) : 0);                              \
         T y = 1;                                                                                            \
         for (; b; b = (T)(b / 2), a = (T)(a * a)) if (b & 1) y = (T)(y * a);                                \

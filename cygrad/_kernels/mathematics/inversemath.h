@@ -31,14 +31,14 @@ CG_INLINE double atan_of_quotient_float64(double n, double d)
     return base - ((t * atan_tail_float64(t * t) - base_lo) - t);
 }
 
-CG_INLINE double atan_float64(double x)
+CG_VECTOR_FUNCTION double atan_float64(double x)
 {
     const double magnitude = __builtin_fabs(x), far = magnitude > 0x1p60 ? 0x1p60 : magnitude;
     return __builtin_copysign(x == x ? atan_of_quotient_float64(far, 1) : x, x);
 }
 
 /* The angle of (b, a), by that of the absolute values, scaled so that neither sum nor product overflows. */
-CG_INLINE double atan2_float64(double a, double b)
+CG_VECTOR_FUNCTION double atan2_float64(double a, double b)
 {
     const double n = __builtin_fabs(a), d = __builtin_fabs(b), greater = n > d ? n : d;
     const int special = (n == d) & ((n == 0) | (n == __builtin_inf()));
@@ -59,7 +59,7 @@ CG_INLINE double asin_tail_float64(double z)
 }
 
 /* Beyond 1/2 by pi/2 - 2 asin(sqrt((1 - m) / 2)). */
-CG_INLINE double asin_float64(double x)
+CG_VECTOR_FUNCTION double asin_float64(double x)
 {
     const double m = __builtin_fabs(x);
     const int near = m < 0.5;
@@ -68,7 +68,7 @@ CG_INLINE double asin_float64(double x)
     return __builtin_copysign(near ? y : CG_HALF_PI - (2 * y - CG_HALF_PI_LO), x);
 }
 
-CG_INLINE double acos_float64(double x)
+CG_VECTOR_FUNCTION double acos_float64(double x)
 {
     const double m = __builtin_fabs(x);
     const int near = m < 0.5;
@@ -80,20 +80,17 @@ CG_INLINE double acos_float64(double x)
 }
 
 /* By the quotient of the smaller and the greater, so that no square overflows. */
-CG_INLINE double hypot_float64(double a, double b)
+CG_VECTOR_FUNCTION double hypot_float64(double a, double b)
 {
     const double m = __builtin_fabs(a), n = __builtin_fabs(b), greater = m > n ? m : n, smaller = m > n ? n : m;
     const double quotient = smaller / (greater > 0 ? greater : 1), y = greater * __builtin_sqrt(1 + quotient * quotient);
     return ((m == __builtin_inf()) | (n == __builtin_inf())) ? __builtin_inf() : y + (a - a) + (b - b);
 }
 
-CG_INLINE double fmod_float64(double x, double y) { return modulus_float64(x, y); }
-
 CG_IN_DOUBLE(atan)
 CG_IN_DOUBLE(asin)
 CG_IN_DOUBLE(acos)
 CG_IN_DOUBLE2(atan2)
-CG_IN_DOUBLE2(fmod)
 CG_INLINE float hypot_float32(float a, float b)
 {
     const double y = __builtin_sqrt((double)a * a + (double)b * b);

@@ -29,6 +29,12 @@ extern float powf(float, float) CG_LIBMVEC;
 
 #define CG_INLINE static inline __attribute__((always_inline))
 
+/* What formulas may call; the generator reads the names from these lines. A loop of exact functions may have a scalar tail, since scalars
+ * have the same bits; one that calls a vector function runs in whole vectors only.
+ */
+#define CG_EXACT_FUNCTION CG_INLINE
+#define CG_VECTOR_FUNCTION CG_INLINE
+
 /* a b + c, rounded once where the instruction set can. */
 #ifdef __FMA__
 #define CG_MULTIPLY_ADD(a, b, c) _Generic((a), double: fma, float: fmaf)(a, b, c)
@@ -42,36 +48,6 @@ CG_INLINE double real_float64(uint64_t b) { double x; memcpy(&x, &b, sizeof x); 
 CG_INLINE float real_float32(uint32_t b) { float x; memcpy(&x, &b, sizeof x); return x; }
 
 #include "polynomials.h"
-
-/* Rounds of division for modulus_float64: each takes the 26 leading bits of the quotient off. */
-static __attribute__((noinline, cold)) double distant_modulus_float64(double x, double y)
-{
-    const uint64_t leading = ~(((uint64_t)1 << 27) - 1);
-    const double size = __builtin_fabs(y);
-    double rest = __builtin_fabs(x);
-    if (!(rest < __builtin_inf() && size > 0)) return x * 0 / (size * 0); /* NaN */
-    while (rest >= size) {
-        double divisor = size, quotient;
-        while ((quotient = rest / divisor) == __builtin_inf()) divisor *= 0x1p1000;
-        /* Less 1, for a large one may have been rounded upwards. */
-        double n = quotient < 0x1p26 ? __builtin_trunc(quotient) : real_float64((bits_float64(quotient) - 1) & leading);
-        double head = real_float64(bits_float64(divisor) & leading);
-        rest = (rest - n * head) - n * (divisor - head);
-        if (rest < 0) rest += size;
-    }
-    return __builtin_copysign(rest, x);
-}
-
-/* C's fmod, for float32 too, by exact products and differences; scalar, since distant numbers need several rounds. */
-CG_INLINE double modulus_float64(double x, double y)
-{
-    double size = __builtin_fabs(y), rest = __builtin_fabs(x), quotient = rest / size, n = __builtin_trunc(quotient);
-    double head = real_float64(bits_float64(size) & ~(((uint64_t)1 << 27) - 1));
-    if (!(quotient < 0x1p26 && size < __builtin_inf())) return distant_modulus_float64(x, y);
-    rest = (rest - n * head) - n * (size - head);
-    rest += real_float64(-(uint64_t)(rest < 0) & bits_float64(size)); /* the quotient was rounded upwards */
-    return __builtin_copysign(rest, x);
-}
 
 #define CG_JOIN_(a, b) a##b
 #define CG_JOIN(a, b) CG_JOIN_(a, b)
@@ -152,33 +128,7 @@ CG_INLINE CG_REAL CG_NAME(zero_if)(int condition, CG_REAL y)
 #define CG_ONE ((CG_BITS)CG_BIAS << CG_DIGITS) /* the bits of 1 */
 #define CG_EXPONENT_MASK ((CG_BITS)(2 * CG_BIAS + 1) << CG_DIGITS)
 
-/* ---- exact functions ---- */
-
-CG_INLINE CG_REAL CG_NAME(abs)(CG_REAL x) { return CG_LIBM(fabs)(x); }
-CG_INLINE CG_REAL CG_NAME(sqrt)(CG_REAL x) { return CG_LIBM(sqrt)(x); }
-CG_INLINE CG_REAL CG_NAME(floor)(CG_REAL x) { return CG_LIBM(floor)(x); }
-CG_INLINE CG_REAL CG_NAME(ceil)(CG_REAL x) { return CG_LIBM(ceil)(x); }
-CG_INLINE CG_REAL CG_NAME(trunc)(CG_REAL x) { return CG_LIBM(trunc)(x); }
-CG_INLINE CG_REAL CG_NAME(round)(CG_REAL x) { return CG_LIBM(rint)(x); } /* half to even */
-CG_INLINE CG_REAL CG_NAME(copysign)(CG_REAL x, CG_REAL y) { return CG_LIBM(copysign)(x, y); }
-CG_INLINE int CG_NAME(isnan)(CG_REAL x) { return x != x; }
-
-/* The float beside x on the side of y; y where they are equal. */
-CG_INLINE CG_REAL CG_NAME(nextafter)(CG_REAL x, CG_REAL y)
-{
-    const CG_REAL least = CG_LIBM(copysign)(CG_NAME(real)(1), y);
-    const CG_REAL beside = CG_NAME(real)(CG_NAME(bits)(x) + ((x < y) == (x > 0) ? 1 : -(CG_BITS)1));
-    const CG_REAL next = x == 0 ? least : beside, found = x == y ? y : next;
-    return ((x == x) & (y == y)) ? found : x + y;
-}
-
-CG_INLINE int CG_NAME(isinf)(CG_REAL x) { return CG_LIBM(fabs)(x) == CG_LIBM(inf)(); }
-CG_INLINE int CG_NAME(isfinite)(CG_REAL x) { return CG_LIBM(fabs)(x) < CG_LIBM(inf)(); }
-CG_INLINE CG_REAL CG_NAME(sign)(CG_REAL x) { return (CG_REAL)((x > 0) - (x < 0)); } /* NaN gives 0, as in torch */
-
-/* NaN if either is; of equal ones (-0 and 0) the first, as in torch. */
-CG_INLINE CG_REAL CG_NAME(maximum)(CG_REAL a, CG_REAL b) { return ((a < b) | (b != b)) ? b : a; }
-CG_INLINE CG_REAL CG_NAME(minimum)(CG_REAL a, CG_REAL b) { return ((a > b) | (b != b)) ? b : a; }
+#include "exactmath.h"
 
 /* ---- the exponential family: x = k log(2) + r, exp(r) = (2 + h + r) / (2 + h - r), 2 + h = r coth(r/2) ---- */
 
@@ -216,7 +166,7 @@ CG_INLINE CG_REAL CG_NAME(scale)(CG_REAL y, CG_REAL rest, CG_BITS k_bits)
 }
 
 /* Polynomial and quotient as in fdlibm's e_exp.c; 1.3, 1.4 ulp. */
-CG_INLINE CG_REAL CG_NAME(exp)(CG_REAL x)
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(exp)(CG_REAL x)
 {
     CG_NAME(exp_parts) p = CG_NAME(exp_split)(x);
     CG_REAL y = CG_NAME(scale)(1, CG_NAME(expm1_of_r)(p.r, p.h), p.k_bits);
@@ -254,7 +204,7 @@ CG_INLINE CG_REAL CG_NAME(exp_of_product)(CG_REAL a, CG_REAL b)
 }
 
 /* exp(-x^2/2); 1.0, 1.0 ulp. */
-CG_INLINE CG_REAL CG_NAME(gaussian)(CG_REAL x)
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(gaussian)(CG_REAL x)
 {
     return CG_NAME(zero_if)(CG_LIBM(fabs)(x) > CG_GAUSSIAN_MAX, CG_NAME(exp_of_product)(CG_C(-0.5) * x, x));
 }
@@ -262,7 +212,7 @@ CG_INLINE CG_REAL CG_NAME(gaussian)(CG_REAL x)
 /* By an exponential that never overflows, so that small results keep their digits; 2.0, 2.0 ulp. sigmoid(-x) beside it takes no
  * second quotient.
  */
-CG_INLINE CG_REAL CG_NAME(sigmoid)(CG_REAL x)
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(sigmoid)(CG_REAL x)
 {
     CG_REAL magnitude = CG_LIBM(fabs)(x);
     CG_NAME(exp_parts) p = CG_NAME(exp_split)(-magnitude);
@@ -271,7 +221,7 @@ CG_INLINE CG_REAL CG_NAME(sigmoid)(CG_REAL x)
 }
 
 /* As exp, exact for integers; 1.3, 1.4 ulp. */
-CG_INLINE CG_REAL CG_NAME(exp2)(CG_REAL x)
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(exp2)(CG_REAL x)
 {
     CG_REAL shifted = x + CG_SHIFTER, k = shifted - CG_SHIFTER, r = (x - k) * CG_C(0x1.62e42fefa39efp-1);
     CG_REAL y = CG_NAME(scale)(1, CG_NAME(expm1_of_r)(r, CG_NAME(coth_tail)(r * r)),
@@ -281,7 +231,7 @@ CG_INLINE CG_REAL CG_NAME(exp2)(CG_REAL x)
 }
 
 /* (2^k - 1 + 2^k r) + 2^k (exp(r) - 1 - r), halved against overflow; near 0, r + (exp(r) - 1 - r); 1.2, 1.3 ulp. */
-CG_INLINE CG_REAL CG_NAME(expm1)(CG_REAL x)
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(expm1)(CG_REAL x)
 {
     CG_NAME(exp_parts) p = CG_NAME(exp_split)(x);
     CG_REAL half = CG_NAME(power_of_two)(p.k_bits - 1), curve = CG_NAME(exp_curve)(p);
@@ -293,7 +243,7 @@ CG_INLINE CG_REAL CG_NAME(expm1)(CG_REAL x)
 }
 
 /* (1 - exp(-2|x|)) / (1 + exp(-2|x|)); no quotient but this one, since what depends on what takes the time; 2.3, 2.0 ulp. */
-CG_INLINE CG_REAL CG_NAME(tanh)(CG_REAL x)
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(tanh)(CG_REAL x)
 {
     CG_REAL magnitude = CG_LIBM(fabs)(x);
     CG_NAME(exp_parts) p = CG_NAME(exp_split)(-2 * magnitude);
@@ -322,7 +272,7 @@ CG_INLINE CG_NAME(hyperbolic_parts) CG_NAME(hyperbolic_split)(CG_REAL magnitude)
 }
 
 /* 1.4, 1.9 ulp. */
-CG_INLINE CG_REAL CG_NAME(cosh)(CG_REAL x)
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(cosh)(CG_REAL x)
 {
     CG_REAL magnitude = CG_LIBM(fabs)(x);
     CG_NAME(hyperbolic_parts) q = CG_NAME(hyperbolic_split)(magnitude);
@@ -331,7 +281,7 @@ CG_INLINE CG_REAL CG_NAME(cosh)(CG_REAL x)
 }
 
 /* 1.3, 1.4 ulp. */
-CG_INLINE CG_REAL CG_NAME(sinh)(CG_REAL x)
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(sinh)(CG_REAL x)
 {
     CG_REAL magnitude = CG_LIBM(fabs)(x);
     CG_NAME(hyperbolic_parts) q = CG_NAME(hyperbolic_split)(magnitude);
@@ -342,7 +292,7 @@ CG_INLINE CG_REAL CG_NAME(sinh)(CG_REAL x)
 }
 
 /* 1 - exp(log(erfc|x|)), the logarithm being -m - m^2 - m R(m) for m = |x|, R rational; 2.9, 3.2 ulp. */
-CG_INLINE CG_REAL CG_NAME(erf)(CG_REAL x)
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(erf)(CG_REAL x)
 {
     CG_REAL magnitude = CG_LIBM(fabs)(x), slope = magnitude + CG_NAME(erf_tail)(magnitude);
     CG_NAME(exp_parts) p = CG_NAME(exp_split)(-CG_MULTIPLY_ADD(magnitude, slope, magnitude));
@@ -367,7 +317,7 @@ CG_INLINE CG_REAL CG_NAME(erfc_of_square)(CG_REAL m, CG_REAL square, CG_REAL squ
 }
 
 /* 3.1, 3.0 ulp. */
-CG_INLINE CG_REAL CG_NAME(erfc)(CG_REAL x)
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(erfc)(CG_REAL x)
 {
     CG_REAL square = x * x;
     CG_REAL y = CG_NAME(erfc_of_square)(CG_LIBM(fabs)(x), square, CG_NAME(product_plus)(-x, x, square));
@@ -376,7 +326,7 @@ CG_INLINE CG_REAL CG_NAME(erfc)(CG_REAL x)
 }
 
 /* The normal distribution, erfc(-x / sqrt(2)) / 2, of x^2 rather than the square of a rounded quotient; 3.1, 3.0 ulp. */
-CG_INLINE CG_REAL CG_NAME(ndtr)(CG_REAL x)
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(ndtr)(CG_REAL x)
 {
     CG_REAL square = x * x, error = CG_NAME(product_plus)(-x, x, square);
     CG_REAL m = CG_LIBM(fabs)(x) * CG_C(0x1.6a09e667f3bcdp-1);
@@ -422,7 +372,7 @@ CG_INLINE CG_REAL CG_NAME(log_special)(CG_REAL x, CG_REAL y)
 }
 
 /* k log(2) + f - s (f - R(s^2)), s = f / (2 + f), as in fdlibm's e_log.c; 1.5, 1.6 ulp. */
-CG_INLINE CG_REAL CG_NAME(log)(CG_REAL x)
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(log)(CG_REAL x)
 {
     CG_NAME(log_parts) p = CG_NAME(log_split_any)(x);
     CG_REAL s = p.f / (2 + p.f), z = s * s, curve = CG_MULTIPLY_ADD(-z, CG_NAME(log_tail)(z), p.f);
@@ -446,7 +396,7 @@ CG_INLINE CG_REAL CG_NAME(log_of_sum)(CG_NAME(log_parts) p, CG_REAL u, CG_REAL s
 }
 
 /* 1 + x = u + e, exactly (Knuth); 1.4, 1.6 ulp. */
-CG_INLINE CG_REAL CG_NAME(log1p)(CG_REAL x)
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(log1p)(CG_REAL x)
 {
     CG_REAL u = 1 + x, x_in_u = u - 1, e = (1 - (u - x_in_u)) + (x - x_in_u);
     CG_NAME(log_parts) p = CG_NAME(log_split)(u, 0);
@@ -454,7 +404,7 @@ CG_INLINE CG_REAL CG_NAME(log1p)(CG_REAL x)
 }
 
 /* Of the odds x / (1 - x), or where these are near 1 of u + e = 1 + (2 x - 1) / (1 - x); 2.6, 2.6 ulp. */
-CG_INLINE CG_REAL CG_NAME(logit)(CG_REAL x)
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(logit)(CG_REAL x)
 {
     const int near = x > CG_C(0.3);
     CG_REAL q = (near ? 2 * x - 1 : x) / (1 - x), u = near ? 1 + q : q, q_in_u = u - 1;
@@ -477,10 +427,10 @@ CG_INLINE CG_REAL CG_NAME(log_base)(CG_REAL x, CG_REAL factor_hi, CG_REAL factor
 }
 
 /* Exact for powers of two; 1.1, 0.8 ulp. */
-CG_INLINE CG_REAL CG_NAME(log2)(CG_REAL x) { return CG_NAME(log_base)(x, CG_LOG2_E_HI, CG_LOG2_E_LO, 1, 0); }
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(log2)(CG_REAL x) { return CG_NAME(log_base)(x, CG_LOG2_E_HI, CG_LOG2_E_LO, 1, 0); }
 
 /* 1.1, 0.7 ulp. */
-CG_INLINE CG_REAL CG_NAME(log10)(CG_REAL x)
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(log10)(CG_REAL x)
 {
     return CG_NAME(log_base)(x, CG_LOG10_E_HI, CG_LOG10_E_LO, CG_LOG10_2_HI, CG_LOG10_2_LO);
 }
@@ -488,43 +438,20 @@ CG_INLINE CG_REAL CG_NAME(log10)(CG_REAL x)
 /* ---- from libmvec, whose huge arguments go to the scalar functions, lane by lane ---- */
 
 /* 3.1, 2.4 ulp. */
-CG_INLINE CG_REAL CG_NAME(sin)(CG_REAL x) { return CG_SCALAR(sin)(x); }
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(sin)(CG_REAL x) { return CG_SCALAR(sin)(x); }
 
 /* 3.5, 2.4 ulp. The sum, lest GCC join sin(x) and cos(x) into one scalar sincos(x). */
-CG_INLINE CG_REAL CG_NAME(cos)(CG_REAL x) { return CG_SCALAR(cos)(x + CG_C(0.0)); }
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(cos)(CG_REAL x) { return CG_SCALAR(cos)(x + CG_C(0.0)); }
 
 /* 1.0, 1.1 ulp. */
-CG_INLINE CG_REAL CG_NAME(pow)(CG_REAL x, CG_REAL y) { return CG_SCALAR(pow)(x, y); }
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(pow)(CG_REAL x, CG_REAL y) { return CG_SCALAR(pow)(x, y); }
 
 /* Own below TAN_NEAR: the quotient reaches 4.5 ulp there, 2 ulp above; 3.0, 2.0 ulp. */
-CG_INLINE CG_REAL CG_NAME(tan)(CG_REAL x)
+CG_VECTOR_FUNCTION CG_REAL CG_NAME(tan)(CG_REAL x)
 {
     CG_REAL near = CG_NAME(tan_near)(x), far = CG_NAME(sin)(x) / CG_NAME(cos)(x);
     CG_REAL y = CG_LIBM(fabs)(x) < CG_TAN_NEAR ? near : far;
     return x == 0 ? x : y; /* -0 */
-}
-
-/* ---- division with a remainder: scalar, exact up to the last rounding ---- */
-
-/* With the sign of the divisor, also as zero. */
-CG_INLINE CG_REAL CG_NAME(remainder)(CG_REAL x, CG_REAL y)
-{
-    CG_REAL m = (CG_REAL)modulus_float64(x, y);
-    m += CG_NAME(real)(CG_NAME(bits_if)((m != 0) & ((m < 0) != (y < 0)), CG_NAME(bits)(y)));
-    return CG_LIBM(copysign)(m, y);
-}
-
-/* The quotient rounded towards zero, as torch.div(rounding_mode="trunc"). */
-CG_INLINE CG_REAL CG_NAME(trunc_divide)(CG_REAL x, CG_REAL y) { return CG_NAME(trunc)(x / y); }
-
-/* The integer n with x = n y + remainder(x, y), as Python, NumPy and torch find it. */
-CG_INLINE CG_REAL CG_NAME(floor_divide)(CG_REAL x, CG_REAL y)
-{
-    CG_REAL m = (CG_REAL)modulus_float64(x, y), quotient = (x - m) / y;
-    CG_REAL sign = CG_NAME(real)(CG_NAME(bits)(x) ^ CG_NAME(bits)(y));
-    quotient -= (CG_REAL)((m != 0) & ((m < 0) != (y < 0))); /* an integer, but for rounding */
-    CG_REAL floored = CG_NAME(floor)(quotient), nearest = floored + (CG_REAL)(quotient - floored > CG_C(0.5));
-    return y == 0 ? x / y : CG_LIBM(copysign)(nearest, sign);
 }
 
 #undef CG_TYPE

@@ -47,14 +47,6 @@ CG_INLINE double erf_tail_float64(double x)
         0x1.23656c3927282p-4, 0x1.c4f3bf6fc1908p-8, 0x1.9fec70ab80fd3p-13);
 }
 
-/* erf(x) / x - 1 in z = x^2, |x| <= 0.7. */
-CG_INLINE double erf_small_float64(double z)
-{
-    return CG_HORNER8(z, 0x1.06eba8214db68p-3, -0x1.812746b037962p-2, 0x1.ce2f21a039f1cp-4, -0x1.b82ce30eed1b9p-6,
-        0x1.565bcc4df3486p-8, -0x1.c02d85df0c10ep-11, 0x1.f99c68346e2efp-14,
-        CG_HORNER3(z, -0x1.f4357bb4c5498p-17, 0x1.b1387fcb3de16p-20, -0x1.1a05b54521b9ep-23));
-}
-
 /* (x + 2.5) exp(x^2) erfc(x) in t = (x - 2.5) / (x + 2.5), 0 <= x <= 27.4; Horner's scheme rounds less. */
 CG_INLINE double erfcx_float64(double t)
 {
@@ -111,11 +103,6 @@ CG_INLINE float erf_tail_float32(float x)
 {
     return CG_HORNER4(x, 0x1.06eba8p-3f, -0x1.0f3d88p-2f, -0x1.21620cp-3f, -0x1.16922p-5f) /
            CG_HORNER4(x, 1, 0x1.88d314p-1f, 0x1.14fc00p-2f, 0x1.23385ep-5f);
-}
-
-CG_INLINE float erf_small_float32(float z)
-{
-    return CG_HORNER6(z, 0x1.06eba8p-3f, -0x1.81274p-2f, 0x1.ce2cap-4f, -0x1.b7d58p-6f, 0x1.50ddfp-8f, -0x1.6d374p-11f);
 }
 
 /* 0 <= x <= 10.3. */

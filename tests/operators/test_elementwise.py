@@ -23,11 +23,16 @@ erfc = np.vectorize(math.erfc, otypes=[float])
 
 
 def ndtr(x):
-    """Return the normal distribution, of the argument of erfc with what its rounding takes away."""
+    """Return the normal distribution: by its series, and far out by erfc of the argument with what its rounding takes away."""
     exact = -x / np.sqrt(np.longdouble(2))
     near = exact.astype(float)
     lost = np.where(np.isfinite(near), exact - near, 0)
-    return (erfc(near) - 2 / np.sqrt(np.pi) * np.exp(-near * near) * lost) / 2
+    term = series = np.clip(x, -4, 4)
+    for k in range(1, 70):
+        term = term * x * x / (2 * k + 1)
+        series = series + term
+    middle = 0.5 + series * np.exp(-x * x / 2) / np.sqrt(2 * np.longdouble("3.14159265358979323846"))
+    return np.where(abs(x) < 4, middle, (erfc(near) - 2 / np.sqrt(np.pi) * np.exp(-near * near) * lost) / 2)
 
 
 def rounding(function):

@@ -83,7 +83,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     cdef Operand operand
     cdef TensorImpl result, kept
     cdef bint recorded
-    cdef bint single = type(dim) is int
+    cdef bint single = type(dim) is int         # then a tuple of it is made for the record alone
     cdef tuple dims = None if dim is None or single else read_dims(dim) or None
     if out is not None:
         check_out(out, op.rule is not None and wanted(x, None))
@@ -107,9 +107,11 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
             record(op.rule, x, None, result, params_of(op.rule, x, (dim,) if single else dims, x.count))
         return result
     if single:
-        dims = (integer(dim, "dim"),)
-    fill_mask(dims, x.ndim, mask)
-    if op.needs_elements and x.count == 0 and dims is None:
+        memset(mask, 0, x.ndim)
+        mask[wrap_dim(integer(dim, "dim"), x.ndim)] = x.ndim > 0
+    else:
+        fill_mask(dims, x.ndim, mask)
+    if op.needs_elements and x.count == 0 and dims is None and not single:
         raise RuntimeError(f"{op.name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
                            "the 'dim' argument.")
     for d in range(x.ndim):
@@ -140,13 +142,13 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     if failed:
         raise MemoryError(f"{op.name}(): no memory for partial results")
     if op.decide_nan is not None and holds_nan(result):
-        result = op.decide_nan((<object>x).detach(), result, dims, keepdim)
+        result = op.decide_nan((<object>x).detach(), result, (dim,) if single else dims, keepdim)
     if dtype is not None:
         result = (<object>result).to(dtype)
     if out is not None:
         return write_out(out, result, recorded)
     if recorded:
-        record(op.rule, x, None, result, params_of(op.rule, x, dims, count))
+        record(op.rule, x, None, result, params_of(op.rule, x, (dim,) if single else dims, count))
     return result
 
 

@@ -104,8 +104,8 @@ def compared_numbers():
     """Return, for each dtype and function of vector mathematics, the numbers that something is compared with in it or what it calls."""
     text = "".join(path.read_text() for path in KERNELS.glob("*.h"))
     bodies, found = {}, {}
-    function = re.compile(r"^CG_(?:INLINE|VECTOR_FUNCTION) .*?(?:CG_NAME\((\w+)\)|\b(\w+)_float(?:32|64))\([^{;]*\)\s*\{(.*?)\}$", re.S | re.M)
-    for shared, own, body in function.findall(text):
+    start = r"^CG_(?:INLINE|VECTOR_FUNCTION) .*?(?:CG_NAME\((\w+)\)|\b(\w+)_float(?:32|64))"
+    for shared, own, body in re.findall(start + r"\([^{;]*\)\s*\{(.*?)\}$", text, re.S | re.M):
         bodies[shared or own] = bodies.get(shared or own, "") + body
     for dtype, part in zip(("float64", "float32"), text.split("#define CG_TYPE ")[1:3], strict=True):
         macros = dict(re.findall(r"#define (CG_\w+) (-?\d\S*)", part))

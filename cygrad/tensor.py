@@ -28,7 +28,7 @@ from cygrad._core.memory.formats import MemoryFormat, preserve_format, strided
 from cygrad._core.memory.storage import DType, dtype_by_name
 from cygrad._core.operands.arrays import to_array
 from cygrad.device import CPU, resolve_device
-from cygrad.operators import registry
+from cygrad.operators import find, registry
 from cygrad.operators.arguments import checked_tensor
 from cygrad.operators.elementwise import LATE, functions, in_place_methods
 from cygrad.ops.dtypes import DTYPES
@@ -401,12 +401,9 @@ def _attach_methods() -> None:
 
 
 def _declaration_of(name: str) -> Declaration | None:
-    """Return the declaration of an operator by its name; None if there is none."""
-    for table in (registry.METHODS, registry.FUNCTIONS, registry.PROPERTIES):
-        for module, names in table.items():
-            if name in names.split():
-                return getattr(import_module(module), name).declaration
-    return None
+    """Return the declaration of an operator of the core."""
+    operator = find(name)
+    return None if operator is None else operator.declaration
 
 
 def _prepare_rule(rule: RuleOp) -> None:

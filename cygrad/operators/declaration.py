@@ -33,13 +33,13 @@ def operator(function: F, /) -> F: ...
 def operator(
     compiled: Callable[..., Any] | None = None, /, *, tangent: Callable[..., Any] | str | None = None,
     batch: Callable[..., Any] | None = None, parts: Callable[..., Any] | None = None, each: Callable[..., Any] | None = None,
-    node: str = "", function: bool = True, method: bool = True, property: bool = False,
+    node: str = "", flops: Callable[..., int] | None = None, function: bool = True, method: bool = True, property: bool = False,
     in_place: bool | Callable[[Any], Any] = False, aliases: Sequence[str] = (), **gradients: Callable[..., Any] | None,
 ) -> Callable[[F], F]: ...
 def operator(
     compiled: Any = None, /, *, tangent: Any = None, batch: Any = None, parts: Any = None, each: Any = None, node: str = "",
-    function: bool = True, method: bool = True, property: bool = False, in_place: Any = False, aliases: Sequence[str] = (),
-    **gradients: Any,
+    flops: Any = None, function: bool = True, method: bool = True, property: bool = False, in_place: Any = False,
+    aliases: Sequence[str] = (), **gradients: Any,
 ) -> Any:
     """Declare an operator, by the function that computes it.
 
@@ -50,6 +50,7 @@ def operator(
         gradients alone gets it from these, by transposition.
     batch: what it computes for all examples, from (level, operator, *arguments); see `batches`.
     parts: what stands for it where an argument has a tangent or is one example of many; NotImplemented where it does not apply.
+    flops: the floating-point operations that a profile counts, from the shapes of its arguments; see `flops`.
     function, method: whether it is a function of the package, and a method; a name with an underscore at an end is a method only.
     property: whether it is a property of Tensor, and neither function nor method.
     in_place: whether there is a method `name_` that computes it into its tensor; of a view, `rearranging`; of an operator that
@@ -65,9 +66,7 @@ def operator(
         name, namespace = described.__name__, described.__globals__
         rule = declare_rule(name.strip("_"), each=each, node=node, **gradients) if gradients or each else None
         forward = "transposed" if rule is not None and tangent is None else tangent
-        declaration = Declaration(rule, forward, batch, parts)
-        if declaration == COMPOSED:
-            declaration = COMPOSED
+        declaration = Declaration(rule, forward, batch, parts, flops)
         declared = make_operator(name, described if compiled is None else compiled, declaration, described)
         for alias in aliases:
             namespace[alias] = declared
@@ -122,7 +121,7 @@ def overwriting(operator: Any) -> Any:
     def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
         return apply_in_place(operator, self, *arguments, **keywords)
 
-    return _in_place(operator, method, "", Declaration(None, None, None, _copied_back(operator)))
+    return _in_place(operator, method, "", Declaration(parts=_copied_back(operator)))
 
 
 def changing(operator: Any) -> Any:
@@ -130,7 +129,7 @@ def changing(operator: Any) -> Any:
     def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
         return operator.function(self, *arguments, out=IN_PLACE, **keywords)
 
-    return _in_place(operator, method, "", Declaration(None, None, None, _copied_back(operator)))
+    return _in_place(operator, method, "", Declaration(parts=_copied_back(operator)))
 
 
 def _copied_back(operator: Any) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ from cygrad._core.operands.operands import common_dtype
 from cygrad.operators.arguments import checked_tensor, delivered
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
+from cygrad.operators.flops import of_product
 from cygrad.operators.joining import cat
 from cygrad.operators.tangents import bilinear
 
@@ -53,7 +54,7 @@ def _as_matmul(dims_a: int, dims_b: int) -> Callable[..., Any]:
     return parts
 
 
-@operator(compiled.matmul, dinput=lambda g, other, input_shape: (g @ other.mT).sum_to_size(input_shape),
+@operator(compiled.matmul, flops=of_product(), dinput=lambda g, other, input_shape: (g @ other.mT).sum_to_size(input_shape),
           dother=lambda g, input, other_shape: (input.mT @ g).sum_to_size(other_shape), node="MmBackward0", tangent=bilinear,
           batch=_batched_matmul)
 def matmul(input: Tensor | np.ndarray, other: Tensor | np.ndarray, *, out: Tensor | None = None) -> Tensor:
@@ -67,7 +68,7 @@ def matmul(input: Tensor | np.ndarray, other: Tensor | np.ndarray, *, out: Tenso
     """
 
 
-@operator(compiled.mm, parts=_as_matmul(2, 2))
+@operator(compiled.mm, flops=of_product(), parts=_as_matmul(2, 2))
 def mm(input: Tensor | np.ndarray, mat2: Tensor | np.ndarray, *, out: Tensor | None = None) -> Tensor:
     """Return the product of two matrices.
 
@@ -77,7 +78,7 @@ def mm(input: Tensor | np.ndarray, mat2: Tensor | np.ndarray, *, out: Tensor | N
     """
 
 
-@operator(compiled.bmm, parts=_as_matmul(3, 3))
+@operator(compiled.bmm, flops=of_product(), parts=_as_matmul(3, 3))
 def bmm(input: Tensor | np.ndarray, mat2: Tensor | np.ndarray, *, out: Tensor | None = None) -> Tensor:
     """Return the products of two batches of matrices.
 
@@ -87,7 +88,7 @@ def bmm(input: Tensor | np.ndarray, mat2: Tensor | np.ndarray, *, out: Tensor | 
     """
 
 
-@operator(compiled.mv, parts=_as_matmul(2, 1))
+@operator(compiled.mv, flops=of_product(), parts=_as_matmul(2, 1))
 def mv(input: Tensor | np.ndarray, vec: Tensor | np.ndarray, *, out: Tensor | None = None) -> Tensor:
     """Return the product of a matrix and a vector.
 
@@ -97,7 +98,7 @@ def mv(input: Tensor | np.ndarray, vec: Tensor | np.ndarray, *, out: Tensor | No
     """
 
 
-@operator(compiled.dot, dinput=lambda g, tensor: g * tensor, dtensor=lambda g, input: g * input,
+@operator(compiled.dot, flops=of_product(), dinput=lambda g, tensor: g * tensor, dtensor=lambda g, input: g * input,
           parts=lambda a, b: a.matmul(b) if a.ndim == b.ndim == 1 and a.shape == b.shape and a.dtype == b.dtype else NotImplemented)
 def dot(input: Tensor | np.ndarray, tensor: Tensor | np.ndarray, *, out: Tensor | None = None) -> Tensor:
     """Return the inner product of two vectors of one size.
@@ -146,7 +147,7 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     return delivered(tensordot(input, other, ([-1], [-1])), out)
 
 
-@operator
+@operator(flops=of_product())
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inner product of two vectors (of real numbers: the same as `dot`).
 
@@ -252,7 +253,7 @@ def _baddbmm_parts(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Numbe
 
 
 @operator(dinput=lambda g, beta, input_shape: (g * beta).sum_to_size(input_shape), dmat1=lambda g, mat2, alpha: g @ mat2.mT * alpha,
-          dmat2=lambda g, mat1, alpha: mat1.mT @ g * alpha, parts=_addmm_parts, in_place=True)
+          dmat2=lambda g, mat1, alpha: mat1.mT @ g * alpha, parts=_addmm_parts, flops=of_product(1, 2), in_place=True)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Sum with a product of matrices, `beta * input + alpha * (mat1 @ mat2)`; the input broadcasts.
 
@@ -265,7 +266,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha:
 
 
 @operator(dinput=lambda g, beta, input_shape: (g * beta).sum_to_size(input_shape), dbatch1=lambda g, batch2, alpha: g @ batch2.mT * alpha,
-          dbatch2=lambda g, batch1, alpha: batch1.mT @ g * alpha, parts=_baddbmm_parts, in_place=True)
+          dbatch2=lambda g, batch1, alpha: batch1.mT @ g * alpha, parts=_baddbmm_parts, flops=of_product(1, 2), in_place=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Sum with products of two batches of matrices, `beta * input + alpha * (batch1 @ batch2)`; the input broadcasts.
 
@@ -286,7 +287,7 @@ def _sum_with(input: Tensor, beta: Number, product: Tensor, alpha: Number) -> Te
     return kept.expand(product.shape) + _scaled(product, alpha)
 
 
-@operator(in_place=True)
+@operator(flops=of_product(1, 2), in_place=True)
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Sum with a product of a matrix and a vector, `beta * input + alpha * (mat @ vec)`.
 
@@ -312,7 +313,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     return delivered(_sum_with(checked_tensor("addr", input), beta, outer(vec1, vec2), alpha), out)
 
 
-@operator(in_place=True)
+@operator(flops=of_product(1, 2), in_place=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Sum with all products of two batches of matrices, `beta * input + alpha * sum(batch1 @ batch2)`.
 

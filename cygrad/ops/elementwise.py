@@ -23,6 +23,7 @@ class Elementwise(SimpleNamespace):
     of one call with their defaults. ``select`` names a keyword and the row that each of its values stands for.
     ``refusals`` are what is said of operands that are all bool, or some of them, where the row does not take them.
     ``integers`` names the check that the second operand needs there: a divisor must not be 0, an exponent not negative.
+    ``flops`` are the floating-point operations an element that a profile counts.
     ``domain`` and ``edges`` are where the tests draw operands from.
     """
 
@@ -49,6 +50,7 @@ class Elementwise(SimpleNamespace):
     counts_bools: bool = False
     bounds: tuple[str, ...] = ()
     cost: int = 0
+    flops: int = 0
 
     def tree(self, text: str) -> Any:
         """Return a formula of the row as a syntax tree."""
@@ -87,7 +89,7 @@ NO_BOOL_DIFFERENCES = (
     "`logical_not()` operator instead.")
 
 # ----- Arithmetic -----
-elementwise("add", y="a + b", da="1", db="1", kinds="bif", numpy="add", select=("alpha", {1: "add", ...: "add_scaled"}),
+elementwise("add", y="a + b", da="1", db="1", kinds="bif", flops=1, numpy="add", select=("alpha", {1: "add", ...: "add_scaled"}),
             doc="Sum of two tensors, `input + alpha * other`.")
 elementwise("add_scaled", y="a + alpha * b", da="1", db="alpha", params={"alpha": 1}, kinds="bif", node="Add", method=False,
             doc="Sum of a tensor and a multiple of another.")
@@ -98,7 +100,7 @@ elementwise("sub", y="a - b", da="1", db="-1", kinds="if", numpy="subtract", ali
 elementwise("sub_scaled", y="a - alpha * b", da="1", db="-alpha", params={"alpha": 1}, kinds="if", node="Sub", method=False,
             refusals=NO_BOOL_DIFFERENCES,
             doc="Difference of a tensor and a multiple of another.")
-elementwise("mul", y="a * b", da="b", db="a", kinds="bif", numpy="multiply", aliases=("multiply",),
+elementwise("mul", y="a * b", da="b", db="a", kinds="bif", flops=1, numpy="multiply", aliases=("multiply",),
             doc="Product of two tensors, element by element.")
 elementwise("div", y="a / b", da="1 / b", db="-(a / b) / b", numpy="true_divide", domain=(0.3, 2), aliases=("divide", "true_divide"),
             select=("rounding_mode", {None: "div", "trunc": "trunc_divide", "floor": "floor_divide"}),

@@ -2,10 +2,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 class Declaration(NamedTuple):
-    rule: Any
-    forward: Any
-    batch: Any
-    parts: Any
+    rule: Any = None
+    forward: Any = None
+    batch: Any = None
+    parts: Any = None
+    flops: Any = None
 
 COMPOSED: Declaration
 forward_rules: dict[str, Callable[..., Any]]

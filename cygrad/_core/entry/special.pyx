@@ -250,7 +250,7 @@ cdef object call_special(object op, object arguments, object keywords):
         transform = COMPOSED if name in table.COMPOSITES else table.TRANSFORMS.get(name)
         if transform is None:
             raise NotImplementedError(f"{name}() takes no tensors with tangents of forward mode, nor those inside of vmap")
-    if transform is COMPOSED:
+    if transform.forward is None and transform.batch is None and transform.parts is None:       # composed of others
         return cg_function_of(op)(*arguments, **keywords)
     if transform.parts is not None or level is not None:
         try:
@@ -364,17 +364,18 @@ class Declaration(NamedTuple):
     ``forward``: the tangent of the result from (tangent_of, operator, result, *arguments); a name: that of `forward_rules`;
     ``batch``: the result from (level, operator, *arguments), computed over all examples, which `level.enter` puts along dim 0;
     ``parts``: the operator composed of others, which stands for it where an argument is special; NotImplemented where it does not
-    apply. What these functions call are operators, so that they nest. One that has none of them is composed of others: it passes
+    apply. ``flops``: the floating-point operations that a profile counts, from the shapes of its arguments. What these functions call are operators, so that they nest. One that has none of them is composed of others: it passes
     special tensors on.
     """
 
-    rule: object
-    forward: object
-    batch: object
-    parts: object
+    rule: object = None
+    forward: object = None
+    batch: object = None
+    parts: object = None
+    flops: object = None
 
 
-COMPOSED = Declaration(None, None, None, None)
+COMPOSED = Declaration()
 
 
 def make_operator(str name not None, function, declaration=None, described=None):

@@ -310,7 +310,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     """
     _check_dims("addr: Expected 1-D argument vec1, but got {}-D", vec1, 1)
     _check_dims("addr: Expected 1-D argument vec2, but got {}-D", vec2, 1)
-    return delivered(_sum_with(checked_tensor("addr", input), beta, outer(vec1, vec2), alpha), out)
+    product = outer(vec1, vec2)
+    return delivered(_sum_with(checked_tensor("addr", input).expand(product.shape), beta, product, alpha), out)
 
 
 @operator(flops=of_product(1, 2), in_place=True)

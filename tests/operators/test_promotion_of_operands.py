@@ -171,6 +171,8 @@ def test_factors_have_no_say(factors):
     for operands in itertools.product(TENSORS, repeat=3):
         input, *vectors = (VALUES[operand] for operand in operands)
         assert outcome(partial(cg.addr, **factors), MATRIX(input), *vectors) == common(*operands), operands
+    one = cg.ones(2, dtype=cg.uint8)
+    assert cg.addr(cg.tensor(3), one, one).dtype == cg.int64        # one element counts as the matrix that it stands for
     total = cg.addr(cg.ones(2, 2, dtype=cg.int32), VALUES[0, "bool"], VALUES[0, "bool"], alpha=3)
     assert total.tolist() == [[4, 4], [4, 4]]
 

@@ -79,14 +79,14 @@ def pytest_generate_tests(metafunc):
 
 
 def label(value, names, position, ids):
-    """Return the name of a value as `parametrize` would give it."""
+    """Return the name of a value: its id, or what has a name in it; else its place in the table."""
     if isinstance(value, ParameterSet) and value.id:
         return value.id
     if ids is not None:
         return str(ids(value) if callable(ids) else list(ids)[position])
-    values = value if len(names) > 1 else [value]
-    return "-".join(str(v) if isinstance(v, str | int | float | None) else getattr(v, "__name__", f"{name}{position}")
-                    for name, v in zip(names, values, strict=True))
+    parts = value if len(names) > 1 else [value]
+    words = [str(part) if isinstance(part, str | int | float | None) else getattr(part, "__name__", "") for part in parts]
+    return "-".join(word for word in words if word not in ("", "<lambda>")) or f"{names[0]}{position}"
 
 
 def combinations(marks, given):

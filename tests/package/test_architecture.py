@@ -146,6 +146,13 @@ def test_loops_call_vector_mathematics_only(level):
     assert {name for name in called if not name.startswith(("_ZGV", "cg_kernels_"))} <= {"memset", "memcpy", "memmove"}
 
 
+@in_checkout
+def test_directives_of_all_modules_stand_in_the_build():
+    """A debug build states others, and what stands in a module has the last word."""
+    everywhere = re.compile(r"# cython:.*(language_level|boundscheck=False|wraparound=False)")
+    assert [str(path) for path in sources(".pyx", ".pxd") if everywhere.match(path.read_text())] == []
+
+
 # ----- Importing -----
 def test_importing_opens_few_files_and_starts_no_thread():
     before, after, threads = run("""

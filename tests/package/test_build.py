@@ -179,6 +179,22 @@ def test_neither_half_a_file_counts_nor_one_whose_source_was_edited_meanwhile(ma
     assert not made.is_current()
 
 
+def test_a_module_is_translated_again_when_what_it_imports_changed(made_file):
+    translation_of = importlib.import_module("building.translation").translation_of
+    Path("one.pyx").write_text("from two cimport number\ndef f():\n    return <int>number\n")
+    Path("two.pxd").write_text("cdef enum:\n    number = 2\n")
+    made = translation_of(Path("one.pyx"), Path("build"), debug=False)
+    made.update()
+    assert made.is_current()
+    assert not translation_of(Path("one.pyx"), Path("build"), debug=True).is_current()
+    for path, text in (("two.pxd", "cdef enum:\n    number = 3\n"), ("one.pxd", "cdef int other\n"), ("build/one.c", "half")):
+        before = Path(path).read_text() if Path(path).exists() else None
+        Path(path).write_text(text)
+        assert not made.is_current(), path
+        Path(path).unlink() if before is None else Path(path).write_text(before)
+        assert made.is_current(), path
+
+
 def test_a_build_goes_on_where_it_stopped(checkout, tmp_path):
     """A compiler of empty objects that fails after a few; modules come after the loops, so that Cython is not asked."""
     log = tmp_path / "log"

@@ -331,8 +331,6 @@ class Tensor(TensorBase):
     resize_ = make_operator("resize_", memory.resize_)
     resize_as_ = make_operator("resize_as_", memory.resize_as_)
     set_ = make_operator("set_", memory.set_)
-    _scatter_key = make_operator("_scatter_key", indexing._scatter_key)
-    _with_zeros_at = make_operator("_with_zeros_at", indexing._with_zeros_at)
     _leave_or_sum = levels._leave_or_sum
     real = property(lambda self: self, lambda self, value: self.copy_(value), doc="The tensor itself: its numbers are real.")
 

@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import SupportsIndex, TypeAlias
+from types import EllipsisType
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -20,6 +21,8 @@ Operand: TypeAlias = Tensor | np.ndarray | np.generic | Number
 Ints: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 Dims: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None
 Pair: TypeAlias = tuple[Tensor, Tensor]
+Item: TypeAlias = SupportsIndex | slice | EllipsisType | Tensor | np.ndarray | list[Any] | None
+Index: TypeAlias = Item | tuple[Item, ...]
 DTypeLike: TypeAlias = DType | type[bool] | type[int] | type[float] | type[np.generic] | np.dtype
 # Sizes and strides of a whole and of a part of it, and the place of the part in the whole.
 Geometry: TypeAlias = tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int], int]

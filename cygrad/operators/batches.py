@@ -7,8 +7,6 @@ returns the operator's result for one example of many. Methods of tensors only, 
 from inspect import signature
 from operator import index as integer
 
-from cygrad._core.compute.indexing import is_several_indices
-
 
 # ----- Arguments -----
 def is_tensor(value):
@@ -134,101 +132,6 @@ def batched_new(level, operator, x, *size, **keywords):
 def batched_flip(level, operator, x, *dims, **keywords):
     x = level.enter(x)
     return level.leave(operator(x, *(behind(dim, x.ndim - 1) for dim in sizes_of(dims, keywords))) if x.ndim > 1 else x.clone())
-
-
-# ----- Indices -----
-def is_array(item):
-    """Say whether an item of an index looks elements up: not an int, slice, None or Ellipsis."""
-    if item is None or item is Ellipsis or isinstance(item, slice):
-        return False
-    return not hasattr(item, "__index__") or isinstance(item, bool) or getattr(item, "ndim", 0) > 0 or "bool" in dtype_name(item)
-
-
-def dtype_name(item):
-    return str(getattr(item, "dtype", ""))
-
-
-def is_mask(item):
-    return isinstance(item, bool) or "bool" in dtype_name(item) or is_tensor(item) and "uint8" in dtype_name(item)
-
-
-def lookup(level, x, ndim_of_example, key):
-    """Return an index into all examples of a tensor, and where its dims go in the result: all examples first, then one's dims."""
-    items = key if isinstance(key, tuple) else tuple(key) if isinstance(key, list) and is_several_indices(key) else (key,)
-    if all(isinstance(item, slice) for item in items):
-        return (slice(None), *items), None
-    items = [x.new_tensor(item, dtype=None) if isinstance(item, tuple | list | range) and item else item for item in items]
-    arrays = [item for item in items if is_array(item)]
-    held = next(filter(level.holds, items), None)
-    if held is None:
-        places = [k for k, item in enumerate(items) if is_array(item) or arrays and hasattr(item, "__index__")]
-        if not arrays or places[-1] - places[0] == len(places) - 1:
-            return (slice(None), *items), None
-        # Dims of index arrays that stand apart come first, before those of the examples.
-        dims = max(1 if is_mask(item) else getattr(item, "ndim", 1) for item in arrays)
-        return (slice(None), *items), (dims, *range(dims))
-    if any(map(is_mask, items)):
-        raise RuntimeError("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
-                           "with a boolean mask: use where().")
-    if any(item is Ellipsis for item in items):
-        place = next(k for k, item in enumerate(items) if item is Ellipsis)
-        used = sum(item is not None and item is not Ellipsis for item in items)
-        items[place:place + 1] = [slice(None)] * (ndim_of_example - used)
-    kinds = [is_array(item) or hasattr(item, "__index__") for item in items]
-    ndim = max(getattr(item, "ndim", 1 if is_array(item) else 0) for item, kind in zip(items, kinds, strict=True) if kind)
-    looked = []
-    for item, kind in zip(items, kinds, strict=True):
-        if kind and level.holds(item):
-            item = level.enter(item)
-            item = item.reshape([level.size] + [1] * (ndim + 1 - item.ndim) + list(item.shape[1:]))
-        looked.append(item)
-    examples = held.new_arange(level.size).reshape([level.size] + [1] * ndim)
-    first, last = kinds.index(True), len(kinds) - 1 - kinds[::-1].index(True)
-    before = first if all(kinds[first:last + 1]) else 0
-    order = None if not before else (0, *range(1 + ndim, 1 + ndim + before), *range(1, 1 + ndim))
-    return (examples, *looked), order
-
-
-def in_order(result, order):
-    """Return a result with the dims named by `order` in front."""
-    return result if order is None else result.permute(*order, *range(len(order), result.ndim))
-
-
-def batched_item(level, operator, x, key):
-    index, order = lookup(level, x, x.ndim, key)
-    return level.leave(in_order(operator(level.enter(x), index), order))
-
-
-def batched_set_item(level, operator, x, key, value):
-    check_target(level, operator, x, value, *(key if isinstance(key, tuple) else (key,)))
-    index, order = lookup(level, x, x.ndim, key)
-    x = level.enter(x)
-    if not is_tensor(value) and hasattr(value, "__len__"):
-        value = x.new_tensor(value)
-    if is_tensor(value):        # which must not broadcast to the examples
-        value, ndim = level.enter(value), x[index].ndim
-        while value.ndim > ndim and value.shape[1] == 1:
-            value = value.squeeze(1)
-        value = value[(slice(None),) + (None,) * (ndim - value.ndim)]
-        if order is not None:
-            value = value.permute([(*order, *range(len(order), ndim)).index(d) for d in range(ndim)])
-    operator(x, index, value)
-
-
-def check_target(level, operator, x, *others):
-    if not level.holds(x) and any(map(level.holds, others)):
-        raise RuntimeError("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
-                           "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "
-                           f"not being vmapped over in a vmap. Please try to use out-of-place operators instead of {operator.__name__}.")
-
-
-def leading_zeros(level, operator, x, shape, key, accumulate):
-    """Put the examples of a gradient where an index has taken them from."""
-    x, zeros = level.enter(x), None
-    index, order = lookup(level, x, len(shape), key)
-    if order is not None:
-        zeros = x.permute([(*order, *range(len(order), x.ndim)).index(d) for d in range(x.ndim)])
-    return level.leave(operator(x if zeros is None else zeros, (level.size, *shape), index, accumulate))
 
 
 # ----- Look-up along a dim -----

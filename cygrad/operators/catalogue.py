@@ -108,7 +108,8 @@ def registry() -> str:
     found = list(entries())
     tables = {
         "FUNCTIONS": [(entry.name, entry.module) for entry in found if entry.function],
-        "METHODS": [(entry.name, entry.module) for entry in found if entry.method],
+        "METHODS": [(entry.name, entry.module) for entry in found if entry.method and not entry.name.startswith("__")],
+        "SYNTAX": [(entry.name, entry.module) for entry in found if entry.name.startswith("__")],      # methods that the core has
         "PROPERTIES": [(entry.name, entry.module) for entry in found if entry.property],
         "RULES": list(rules()),
     }

@@ -5,40 +5,10 @@ name them. Standard library only; methods of tensors.
 """
 
 
-from .batches import behind, integer, is_tensor
-
-
-# ----- Parts -----
-def narrow_parts(x, dim, start, length):
-    if is_tensor(start) and (start.ndim or start.is_floating_point()):
-        return NotImplemented
-    d, start = behind(dim, x.ndim) - 1, integer(start)
-    size = x.shape[d] if x.ndim else 0
-    start = start + size if start < 0 else start
-    if not x.ndim or length < 0 or not 0 <= start <= start + length <= size:
-        return NotImplemented
-    return x[(slice(None),) * d + (slice(start, start + length),)]
-
-
-def select_parts(x, dim, index):
-    return x[(slice(None),) * (behind(dim, x.ndim) - 1) + (integer(index),)] if x.ndim else NotImplemented
+from .batches import is_tensor
 
 
 # ----- Writing -----
-def apart(x, *others):
-    """Return a copy of a tensor that differs among examples where one of the others does, so that they may be written into it."""
-    for other in others:
-        if is_tensor(other):
-            x = x.where(other.new_ones(()) != 0, x)
-    return x.clone()
-
-
-def with_value_at(x, key, value):
-    result = apart(x, value, *(key if isinstance(key, tuple) else (key,)))
-    result[key] = value
-    return result
-
-
 def set_all(x, value, non_blocking=False):
     x[...] = value
     return x

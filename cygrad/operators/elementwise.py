@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from cygrad._core.compute import dispatch
-from cygrad._core.compute import indexing as _indexing
 from cygrad._core.compute import reductions as _reduction
 from cygrad._core.compute import views as _views
 from cygrad._core.entry import operators as _factories
@@ -110,9 +109,7 @@ def _from_rows() -> None:
 
 
 _from_rows()
-for _module, _names in ((_views, "clone"), (_indexing, "narrow select")):
-    for _name in _names.split():
-        functions[_name] = getattr(_module, _name)
+functions["clone"] = _views.clone
 
 
 def _public(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,6 +7,8 @@ FUNCTIONS: dict[str, str] = {
         "real conj resolve_conj",
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.indexing":
+        "select narrow",
     "cygrad.operators.joining":
         "cat concat concatenate stack hstack vstack row_stack dstack column_stack meshgrid block_diag",
     "cygrad.operators.lookup":
@@ -43,6 +45,8 @@ METHODS: dict[str, str] = {
         "conj resolve_conj",
     "cygrad.operators.diagonals":
         "tril tril_ triu triu_ diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.indexing":
+        "select narrow _with_zeros_at _scatter_key",
     "cygrad.operators.lookup":
         "gather index_select take_along_dim take nonzero argwhere",
     "cygrad.operators.masking":
@@ -76,6 +80,11 @@ METHODS: dict[str, str] = {
         "unfold _fold as_strided as_strided_ as_strided_scatter _gather_view _scatter_view _put_view",
 }
 
+SYNTAX: dict[str, str] = {
+    "cygrad.operators.indexing":
+        "__getitem__ __setitem__",
+}
+
 PROPERTIES: dict[str, str] = {
     "cygrad.operators.shapes":
         "T mT H mH",
@@ -84,6 +93,8 @@ PROPERTIES: dict[str, str] = {
 RULES: dict[str, str] = {
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.indexing":
+        "slice index select scatter_key",
     "cygrad.operators.joining":
         "cat stack",
     "cygrad.operators.lookup":

@@ -19,7 +19,7 @@ from cygrad._core.operands.arrays import to_array
 from cygrad.operators.arguments import checked_tensor
 from cygrad.operators.batches import along_index, behind, shifted
 from cygrad.operators.declaration import IN_PLACE, changed, changing, operator
-from cygrad.operators.decompositions import with_value_at
+from cygrad.operators.indexing import with_value_at
 from cygrad.operators.places import check_bounds, check_flat_index, elements_along, flat_places, length_of, slices_along, value_for, vector
 from cygrad.operators.tangents import filling, linear
 from cygrad.ops.gradients import padded, scattered_extremum, scattered_product

@@ -13,10 +13,6 @@ from cygrad.ops.gradients import (
 # ----- Views -----
 rule("alias", dx=lambda g: g)
 rule("enter", dx=lambda g, level: g._leave_or_sum(level), node="ExpandBackward0")
-for _view in ("slice", "select"):
-    rule(_view, dx=lambda g, shape, key: g._scatter_key(shape, key, False))
-rule("index", dx=lambda g, shape, key: g._scatter_key(shape, key, True))
-rule("scatter_key", dx=lambda g, key: g[key])
 
 # ----- In-place changes: the gradient of what was there before, then of what was written -----
 for _constant in ("fill", "zero"):

@@ -15,12 +15,9 @@ from cygrad._core.entry.special import Declaration
 from cygrad.ops.gradients import product_of_others, times
 
 from .batches import (
-    batched_item,
     batched_new,
-    batched_set_item,
     in_any_order,
     is_tensor,
-    leading_zeros,
     named_arguments,
     same,
     shifted,
@@ -28,12 +25,9 @@ from .batches import (
 from .decompositions import (
     extremum_parts,
     filled_with,
-    narrow_parts,
     place_parts,
-    select_parts,
     set_all,
     variance_parts,
-    with_value_at,
 )
 from .tangents import constant, first_linear, linear, selecting, self_adjoint
 
@@ -62,14 +56,8 @@ def product_forward(tangent_of, operator, result, x, *arguments, **keywords):
 transform("clone contiguous", forward=linear, batch=in_any_order)
 transform("convert", forward=linear, batch=same)
 transform("detach", forward=constant, batch=same)
-transform("__getitem__", forward=first_linear, batch=batched_item)
-transform("__setitem__", forward="written", batch=batched_set_item)
-transform("_scatter_key", forward=first_linear, batch=leading_zeros)
 _parts: Any
 for _name, _parts in {
-    "narrow": narrow_parts,
-    "select": select_parts,
-    "_with_zeros_at": lambda x, key: with_value_at(x, key, 0),
     "copy_": set_all,
     "fill_": filled_with,
     "zero_": lambda x: set_all(x, 0),

@@ -339,13 +339,6 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
     return result
 
 
-def _with_zeros_at(TensorImpl input not None, key):
-    """Return a copy with zeros at an index."""
-    cdef TensorImpl result = (<object>input).clone()
-    set_item(result, key, 0)
-    return result
-
-
 def copy_(TensorImpl self not None, other, non_blocking=False):
     """Copy the elements of `other`, broadcast and converted, into this tensor.
 

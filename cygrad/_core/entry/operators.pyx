@@ -213,12 +213,12 @@ cdef class TensorBase(TensorImpl):
         return complex(only_element(self))
 
 
-def _item_at(TensorImpl tensor, key):
-    return get_item(tensor, key)
+def _item_at(TensorImpl input not None, key):
+    return get_item(input, key)
 
 
-def _set_item_at(TensorImpl tensor, key, value):
-    set_item(tensor, key, value)
+def _set_item_at(TensorImpl input not None, key, value):
+    set_item(input, key, value)
 
 
 cdef object looking_item = make_operator("__getitem__", _item_at), looking_set_item = make_operator("__setitem__", _set_item_at)

@@ -152,17 +152,13 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     return result
 
 
-cdef TensorImpl tensor_argument(str name, object value):
-    if not isinstance(value, TensorImpl):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(value).__name__}")
-    return value
-
-
 def make_reduction(ReductionOp op not None):
     """Return the function, which is the method too, of a reduction."""
 
     def function(input, dim=None, keepdim=False, *, dtype=None, out=None):
-        return reduce_tensor(op, tensor_argument(op.name, input), dim, keepdim, dtype, out)
+        if not isinstance(input, TensorImpl):
+            raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        return reduce_tensor(op, input, dim, keepdim, dtype, out)
 
     return function
 

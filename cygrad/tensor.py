@@ -30,6 +30,7 @@ from cygrad._core.operands.arrays import to_array
 from cygrad.device import CPU, resolve_device
 from cygrad.operators import find, registry
 from cygrad.operators.arguments import checked_tensor
+from cygrad.operators.declaration import methods
 from cygrad.operators.elementwise import LATE, functions, in_place_methods
 from cygrad.ops.dtypes import DTYPES
 
@@ -51,6 +52,7 @@ def _load(module: str) -> None:
     for name, method in [*vars(Tensor).items()]:
         if isinstance(method, _LateMethod) and method.module == module:
             function = getattr(family, name)
+            function = methods.get(function, function)
             setattr(Tensor, name, function if method.kind is None else method.kind(function))
 
 
@@ -342,12 +344,6 @@ class Tensor(TensorBase):
         """Return the number of elements."""
         return self.numel()
 
-    def where(self, condition: Any, other: Any) -> Tensor:
-        """Return elements of this tensor where `condition` holds, of `other` elsewhere."""
-        if self.dtype.name == "bool" and not (isinstance(condition, Tensor) and condition.dtype.name in ("bool", "uint8")):
-            return functions["where"](self, condition, other)
-        return functions["where"](condition, self, other)
-
     # ----- New tensors of this dtype -----
     def new(self, *data: Any, device: Any = None) -> Tensor:
         """Return a new tensor of this dtype: not set, of the sizes given, or with a copy of a sequence; torch's former way.
@@ -380,9 +376,8 @@ def new(cls: type[_T], *data: Any, device: Any = None) -> _T:
 
 def _attach_methods() -> None:
     """Give Tensor the functions as methods, the in-place forms, the conversions and the factories."""
-    skipped = {"where"}
     for name, function in (functions | in_place_methods).items():
-        if name not in skipped and name not in Tensor.__dict__ and not (name in ops and not ops[name].row.method and name != "clamp"):
+        if name not in Tensor.__dict__ and not (name in ops and not ops[name].row.method and name != "clamp"):
             setattr(Tensor, name, function)
     for row in DTYPES:
         for name in row.conversions:

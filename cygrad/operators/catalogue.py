@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).parent
 REGISTRY = PACKAGE / "registry.py"
 
 
-PLACES = {"function", "method", "property", "aliases"}      # keywords of `operator` that say where names are
+PLACES = {"function", "property", "aliases"}      # keywords of `operator` that say where names are
 
 
 class Entry(NamedTuple):
@@ -46,6 +46,7 @@ def _declaration(node: ast.FunctionDef) -> dict[str, ast.expr] | None:
 
 def _entries(module: str, tree: ast.Module) -> Iterator[Entry]:
     overloads: dict[str, list[ast.FunctionDef]] = {}
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     for node in tree.body:
         if not isinstance(node, ast.FunctionDef):
             continue
@@ -55,14 +56,18 @@ def _entries(module: str, tree: ast.Module) -> Iterator[Entry]:
         keywords = _declaration(node)
         if keywords is None:
             continue
+        method = keywords.pop("method", None)
+        other_method = method.id if isinstance(method, ast.Name) else None      # of another signature
         options = {word: ast.literal_eval(keywords[word]) for word in PLACES & keywords.keys()}
         has_in_place = "in_place" in keywords
         for name in (node.name, *options.get("aliases", ())):
             is_method_only = name.startswith("_") or name.endswith("_")
             is_property = options.get("property", False)
             is_function = options.get("function", not is_method_only and not is_property)
-            is_method = options.get("method", True) and not is_property
+            is_method = (method is None or ast.unparse(method) == "True") and not is_property
             yield Entry(name, module, tuple(overloads.get(node.name, (node,))), is_function, is_method, is_property, False)
+            if other_method is not None:
+                yield Entry(name, module, (functions[other_method],), False, True, False, False)
             if has_in_place:
                 yield Entry(name + "_", module, (node,), False, is_method, False, True)
 

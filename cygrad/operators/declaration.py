@@ -24,6 +24,7 @@ from cygrad.operators.arguments import delivered
 if TYPE_CHECKING:
     import numpy as np
 
+methods: dict[Any, Any] = {}        # by operator: its method, where that has its parameters in another order
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -33,12 +34,13 @@ def operator(function: F, /) -> F: ...
 def operator(
     compiled: Callable[..., Any] | None = None, /, *, tangent: Callable[..., Any] | str | None = None,
     batch: Callable[..., Any] | None = None, parts: Callable[..., Any] | None = None, each: Callable[..., Any] | None = None,
-    node: str = "", flops: Callable[..., int] | None = None, function: bool = True, method: bool = True, property: bool = False,
-    in_place: bool | Callable[[Any], Any] = False, aliases: Sequence[str] = (), **gradients: Callable[..., Any] | None,
+    node: str = "", flops: Callable[..., int] | None = None, function: bool = True, method: bool | Callable[..., Any] = True,
+    property: bool = False, in_place: bool | Callable[[Any], Any] = False, aliases: Sequence[str] = (),
+    **gradients: Callable[..., Any] | None,
 ) -> Callable[[F], F]: ...
 def operator(
     compiled: Any = None, /, *, tangent: Any = None, batch: Any = None, parts: Any = None, each: Any = None, node: str = "",
-    flops: Any = None, function: bool = True, method: bool = True, property: bool = False, in_place: Any = False,
+    flops: Any = None, function: bool = True, method: Any = True, property: bool = False, in_place: Any = False,
     aliases: Sequence[str] = (), **gradients: Any,
 ) -> Any:
     """Declare an operator, by the function that computes it.
@@ -52,6 +54,7 @@ def operator(
     parts: what stands for it where an argument has a tangent or is one example of many; NotImplemented where it does not apply.
     flops: the floating-point operations that a profile counts, from the shapes of its arguments; see `flops`.
     function, method: whether it is a function of the package, and a method; a name with an underscore at an end is a method only.
+        A method with its parameters in another order is a function, which calls the operator.
     property: whether it is a property of Tensor, and neither function nor method.
     in_place: whether there is a method `name_` that computes it into its tensor; of a view, `rearranging`; of an operator that
         writes a part of a copy, `changing`.
@@ -70,6 +73,8 @@ def operator(
         declared = make_operator(name, described if compiled is None else compiled, declaration, described)
         for alias in aliases:
             namespace[alias] = declared
+        if isinstance(method, FunctionType):
+            methods[declared] = make_operator(name, method, COMPOSED)
         if in_place:
             changing = overwriting(declared) if in_place is True else in_place(declared)
             namespace.update({f"{each_name}_": changing for each_name in (name, *aliases)})

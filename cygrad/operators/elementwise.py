@@ -112,34 +112,6 @@ _from_rows()
 functions["clone"] = _views.clone
 
 
-def _public(function: Callable[..., Any]) -> Callable[..., Any]:
-    functions[function.__name__.strip("_")] = function
-    return function
-
-
-# ----- Selection and comparison -----
-_where = functions["where"]
-
-
-@_public
-def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
-    """Elements of `input` where `condition` holds, of `other` elsewhere.
-
-    `condition` is a bool tensor; all three broadcast. With the condition alone: the indices where it holds, one tensor a dim.
-
-    >>> import cygrad
-    >>> cygrad.where(cygrad.tensor([True, False]), 1.0, 2.0)
-    tensor([1., 2.])
-    """
-    if not isinstance(condition, TensorImpl):
-        raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
-    if input is None and other is None:
-        return condition.nonzero(as_tuple=True)
-    if condition.dtype.kind != "b" and condition.dtype.name != "uint8":
-        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")
-    return _where(condition, input, other, out=out)
-
-
 # ----- Reductions -----
 max_result, min_result = pair_type("max"), pair_type("min")
 

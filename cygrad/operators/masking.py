@@ -1,12 +1,13 @@
-"""Elements chosen by a mask: filled, taken out, or replaced."""
+"""Elements chosen by a mask: from one of two tensors, filled, taken out, or replaced."""
 
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.compute.windows import broadcast_shape
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.operators.arguments import checked_tensor, delivered
@@ -18,9 +19,38 @@ from cygrad.ops.gradients import padded
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
-    from cygrad.typing import Number
+    from cygrad.typing import Number, Operand
 
 
+# ----- From one of two -----
+def _where_method(self: Tensor, condition: Tensor, other: Operand) -> Tensor:
+    """Return elements of this tensor where `condition` holds, of `other` elsewhere."""
+    return where(condition, self, other)
+
+
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Tensor, input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: ...
+@operator(method=_where_method)
+def where(condition: Tensor, input: Operand | None = None, other: Operand | None = None, *, out: Tensor | None = None) -> Any:
+    """Elements of `input` where `condition` holds, of `other` elsewhere; the method is `input.where(condition, other)`.
+
+    `condition` is a bool tensor; all three broadcast. With the condition alone: the indices where it holds, one tensor a dim.
+
+    >>> import cygrad
+    >>> cygrad.where(cygrad.tensor([True, False]), 1.0, 2.0)
+    tensor([1., 2.])
+    """
+    checked_tensor("where", condition, "condition")
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)
+    if condition.dtype.kind != "b" and condition.dtype.name != "uint8":
+        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")
+    return rows["where"](condition, input, other, out=out)
+
+
+# ----- Masks -----
 def _check_mask(name: str, message: str, input: Tensor, mask: Tensor) -> None:
     checked_tensor(name, input)
     checked_tensor(name, mask, "mask", 2)
@@ -51,7 +81,7 @@ def _filled_batch(level, operator, x, mask, value):
     return value.where(mask, x)
 
 
-@operator(dinput=lambda g, mask: g.masked_fill(mask, 0), dvalue=lambda g, mask: mask.where(g, 0.0).sum(), dmask=None,
+@operator(dinput=lambda g, mask: g.masked_fill(mask, 0), dvalue=lambda g, mask: g.where(mask, 0.0).sum(), dmask=None,
           tangent=filling, batch=_filled_batch, in_place=changing)
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Copy of `input` with `value`, a number or a 0-d tensor, where the bool tensor `mask` holds.

@@ -14,7 +14,7 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.lookup":
         "gather index_select take_along_dim take nonzero argwhere",
     "cygrad.operators.masking":
-        "masked_fill masked_select masked_scatter",
+        "where masked_fill masked_select masked_scatter",
     "cygrad.operators.norms":
         "norm dist",
     "cygrad.operators.products":
@@ -50,7 +50,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.lookup":
         "gather index_select take_along_dim take nonzero argwhere",
     "cygrad.operators.masking":
-        "masked_fill masked_fill_ masked_select masked_scatter masked_scatter_",
+        "where masked_fill masked_fill_ masked_select masked_scatter masked_scatter_",
     "cygrad.operators.memory":
         "untyped_storage storage",
     "cygrad.operators.norms":

@@ -51,7 +51,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: DTypeLike | None = None, out: Tens
 
 def _log_cumulative_gradient(g: Tensor, input: Tensor, y: Tensor, dim: int) -> Tensor:
     """Return the gradient of logcumsumexp: the positive and the negative parts of g are summed by their logarithms."""
-    parts = [(part > 0).where(part.masked_fill(part <= 0, 1).log(), -1e300 if g.dtype.itemsize == 8 else -1e38) for part in (g, -g)]
+    parts = [part.masked_fill(part <= 0, 1).log().where(part > 0, -1e300 if g.dtype.itemsize == 8 else -1e38) for part in (g, -g)]
     y = y.masked_fill(y == float("-inf"), 0)
     positive, negative = (((part - y).flip(dim).logcumsumexp(dim).flip(dim) + input).exp() for part in parts)
     return positive - negative
@@ -113,7 +113,7 @@ def _running_product(x: Tensor, dim: int) -> Tensor:
     if not y.is_floating_point() or not y.numel() or not bool((y.select(dim, -1) if y.ndim else y).isnan().any()):
         return y        # NaN, once met, is never left
     zero = ((x == 0).cumsum(dim) != 0) & (x.isfinite().logical_not().cumsum(dim) == 0)
-    return zero.where(0.0, y)
+    return y.where(~zero, 0.0)
 
 
 # ----- Extrema -----

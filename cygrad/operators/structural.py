@@ -26,7 +26,7 @@ rule("to_copy", dx=lambda g, dtype: g.to(dtype))
 
 # ----- Reductions that are more than a fold -----
 for _extremum in ("max", "min"):
-    rule(_extremum, dx=lambda g, indices, shape, dim: one_hot_mask(indices, shape, dim).where(keep_dims(g, shape, (dim,)), 0.0),
+    rule(_extremum, dx=lambda g, indices, shape, dim: keep_dims(g, shape, (dim,)).where(one_hot_mask(indices, shape, dim), 0.0),
          dindices=None)
 rule("logsumexp", dx=lambda g, x, y, dim: keep_dims(g, x.shape, dim) * (x - keep_dims(y, x.shape, dim)).exp())
 rule("softmax", dx=lambda g, y, dim: y * (g - (g * y).sum(dim, keepdim=True)))

@@ -33,7 +33,7 @@ from .tangents import constant, first_linear, linear, selecting, self_adjoint
 
 TRANSFORMS: dict[str, Declaration] = {}
 # What is composed of other operators anyway, and passes special tensors on to them.
-COMPOSITES = frozenset("where count_nonzero nanmean aminmax var_mean std_mean".split())
+COMPOSITES = frozenset("count_nonzero nanmean aminmax var_mean std_mean".split())
 
 
 def transform(names: str, *, forward: Callable | str | None = None, batch: Callable | None = None, parts: Callable | None = None) -> None:

@@ -54,7 +54,7 @@ def times(factor, product):
     meeting = (factor == 0) & product.isinf()
     huge = 1e300 if product.dtype.itemsize == 8 else 1e38
     zero = factor.masked_fill(~meeting, 0) * huge * huge * product.sign()
-    return meeting.where(zero, factor * product.masked_fill(meeting, 1))
+    return zero.where(meeting, factor * product.masked_fill(meeting, 1))
 
 
 def product_without(value, product, zeros, zero_value):
@@ -64,21 +64,21 @@ def product_without(value, product, zeros, zero_value):
     """
     zero = value == 0
     others = zeros - zero.to(zeros.dtype)
-    factor = (others == 0).where(1.0, (others == 1).where(zero_value - zero.where(value, 0.0), 0.0))
+    factor = (zero_value - value.where(zero, 0.0)).where(others == 1, 0.0).where(others != 0, 1.0)
     return times(factor, product) / value.masked_fill(zero, 1)
 
 
 def product_beside_overflow(x, y, dim, keepdim):
     """Say that a product with a zero is 0 where it came out as NaN because the other factors overflowed."""
     zero = (x == 0).any(dim, keepdim) & x.isfinite().all(dim, keepdim)
-    return zero.where(0.0, y)
+    return y.where(~zero, 0.0)
 
 
 def product_of_others(x, dim):
     """Return the product of the other elements for each, right also where elements are zero."""
     zero = x == 0
     product = keep_dims(x.masked_fill(zero, 1).prod(dim), x.shape, dim)
-    zeros, zero_value = zero.to(x.dtype).sum(dim, keepdim=True), zero.where(x, 0.0).sum(dim, keepdim=True)
+    zeros, zero_value = zero.to(x.dtype).sum(dim, keepdim=True), x.where(zero, 0.0).sum(dim, keepdim=True)
     return product_without(x, product, zeros, zero_value)
 
 
@@ -102,7 +102,7 @@ def scattered_product(g, x, src, index, dim):
     zero, zero_part = x == 0, part == 0
     groups = (x.masked_fill(zero, 1).scatter_reduce(dim, index, part.masked_fill(zero_part, 1), "prod"),
               zero.to(g.dtype).scatter_add(dim, index, zero_part.to(g.dtype)),
-              zero.where(x, 0.0).scatter_add(dim, index, zero_part.where(part, 0.0)))
+              x.where(zero, 0.0).scatter_add(dim, index, part.where(zero_part, 0.0)))
     return (times(g, product_without(x, *groups)),
             times(g.gather(dim, index), product_without(part, *(group.gather(dim, index) for group in groups))))
 

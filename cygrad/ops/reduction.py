@@ -56,7 +56,7 @@ reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, res
           gradient=lambda g, shape, dim: keep_dims(g, shape, dim).expand(shape),
           doc="Sum of the elements.")
 reduction("nansum", start="0", step="acc + (0 if isnan(x) else x)", combine="acc + x", wide=True, result="widest", numpy="nansum",
-          gradient=lambda g, input, dim: (input == input).where(keep_dims(g, input.shape, dim), 0.0),
+          gradient=lambda g, input, dim: keep_dims(g, input.shape, dim).where(input == input, 0.0),
           doc="Sum of the elements that are not NaN.")
 reduction("mean", start="0", step="acc + x", block_step="acc + x", y="acc / n", wide=True, kinds="f", numpy="mean",
           gradient=lambda g, shape, dim, count: keep_dims(g / count, shape, dim).expand(shape),

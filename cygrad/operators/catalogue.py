@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from cygrad._core.graph.rules import RuleOp
 from cygrad._core.graph.rules import rules as declared_rules
+from cygrad.ops import REDUCTIONS
 
 PACKAGE = Path(__file__).parent
 REGISTRY = PACKAGE / "registry.py"
@@ -78,10 +79,20 @@ def trees() -> dict[str, ast.Module]:
     return {f"{__package__}.{path.stem}": ast.parse(path.read_text()) for path in sorted(PACKAGE.glob("*.py")) if path != REGISTRY}
 
 
+def _reductions() -> Iterator[Entry]:
+    """Yield the reductions of the table, which have one signature."""
+    module = f"{__package__}.reductions"
+    signature = next(node for node in ast.walk(trees()[module]) if isinstance(node, ast.FunctionDef) and node.name == "reduction")
+    for row in REDUCTIONS.values():
+        for name in (row.name, *row.aliases):
+            yield Entry(name, module, (signature,), True, True, False, False)
+
+
 def entries() -> Iterator[Entry]:
-    """Yield what the modules declare, in their order."""
+    """Yield what the modules declare, in their order, and the reductions of the table."""
     for module, tree in trees().items():
         yield from _entries(module, tree)
+    yield from _reductions()
 
 
 def rules() -> Iterator[tuple[str, str]]:

@@ -6,15 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from cygrad._core.compute import dispatch
-from cygrad._core.compute import reductions as _reduction
 from cygrad._core.compute import views as _views
 from cygrad._core.entry import operators as _factories
 from cygrad._core.entry.special import make_operator, set_explanation
-from cygrad._core.graph.rules import record_by_name
-from cygrad._core.graph.tensor import TensorImpl
 from cygrad.operators import registry
-from cygrad.operators.arguments import checked_tensor, delivered, delivered_pair, normalized_dims, pair_type
-from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
+from cygrad.ops import ELEMENTWISE, Elementwise
 
 functions: dict[str, Callable[..., Any]] = {}
 in_place_methods: dict[str, Callable[..., Any]] = {}
@@ -102,66 +98,10 @@ def _from_rows() -> None:
             named(method, name + "_", f"{row.doc} In place.")
             for alias in row.aliases:
                 in_place_methods[alias + "_"] = method
-    for name, reduction in REDUCTIONS.items():
-        functions[name] = named(_reduction.make_reduction(_reduction.ops[name]), name, (
-            f"{reduction.doc}\n\nOver all dims, or those in `dim` (`axis`); `keepdim` (`keepdims`) keeps them as size 1. `dtype` converts\n"
-            f"first, `out` takes the result.\n\n>>> import cygrad\n>>> cygrad.{name}(cygrad.ones(2, 3), dim=0).shape\ncygrad.Size([3])\n"))
 
 
 _from_rows()
 functions["clone"] = _views.clone
-
-
-# ----- Reductions -----
-max_result, min_result = pair_type("max"), pair_type("min")
-
-
-def _extremum(name: str, elementwise_name: str, result_type: Any) -> Callable[..., Any]:
-    def function(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
-        checked_tensor(name, input)
-        other = dim if isinstance(dim, TensorImpl) else other
-        if other is not None:
-            return functions[elementwise_name](input, other, out=out)
-        if dim is None:
-            if input.numel() == 0:
-                raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
-                                   "Specify the reduction dim with the 'dim' argument.")
-            if keepdim:
-                raise TypeError(f"{name}() takes keepdim together with dim only; a{name}() reduces all dims with keepdim")
-            return functions["a" + name](input, out=out)
-        values, indices = _reduction.extremum("a" + name, input, dim, keepdim, name)
-        dim, = normalized_dims(dim, input.ndim)
-        kept = indices if keepdim or not input.ndim else indices.unsqueeze(dim)
-        record_by_name(name, (input, kept), values, (tuple(input.shape), dim), 2)
-        return delivered_pair(result_type, values, indices, out)
-
-    adjective = {"max": "Largest", "min": "Smallest"}[name]
-    return named(function, name, (
-        f"{adjective} element of all; (values, indices) along `dim`, of the first such; or the {elementwise_name} of two tensors.\n\n"
-        f"The gradient goes to the element at the index; of all, it is shared at ties.\n\n>>> import cygrad\n"
-        f">>> cygrad.{name}(cygrad.tensor([[2., 2.]]), dim=1).indices\ntensor([0])\n"))
-
-
-functions["max"] = _extremum("max", "maximum", max_result)
-functions["min"] = _extremum("min", "minimum", min_result)
-
-
-def _place_of(name: str, fold: str) -> Callable[..., Any]:
-    def function(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
-        checked_tensor(name, input)
-        if dim is None:
-            if input.numel() == 0:
-                raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
-            indices = _reduction.extremum(fold, input.detach().contiguous().view(-1), 0)[1]
-            return delivered(indices.reshape([1] * input.ndim) if keepdim else indices, out)
-        return delivered(_reduction.extremum(fold, input, dim, keepdim, name)[1], out)
-
-    return named(function, name, f"Index of the first {'largest' if fold == 'amax' else 'smallest'} element along `dim`, or in all.\n\n"
-                  f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([1., 3., 2.])).dtype\ncygrad.int64\n")
-
-
-functions["argmax"] = _place_of("argmax", "amax")
-functions["argmin"] = _place_of("argmin", "amin")
 
 
 # ----- Operators -----
@@ -201,6 +141,4 @@ set_explanation(_explained)
 # ----- Loaded at first use -----
 # Module: functions that are methods too; other functions; other methods. Importing cygrad stays quick and opens few files.
 LATE: dict[str, tuple[str, str, str]] = {
-    "cygrad.operators.statistics": (
-        "var std logsumexp softmax log_softmax count_nonzero nanmean aminmax", "var_mean std_mean", ""),
 }

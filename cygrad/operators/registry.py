@@ -7,6 +7,8 @@ FUNCTIONS: dict[str, str] = {
         "real conj resolve_conj",
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.exponentials":
+        "logsumexp softmax log_softmax",
     "cygrad.operators.indexing":
         "select narrow",
     "cygrad.operators.joining":
@@ -21,6 +23,8 @@ FUNCTIONS: dict[str, str] = {
         "matmul mm bmm mv dot outer ger inner vdot cross trace addmm baddbmm addmv addr addbmm kron tensordot einsum",
     "cygrad.operators.rearranging":
         "tile repeat_interleave flip fliplr flipud roll",
+    "cygrad.operators.reductions":
+        "max min aminmax argmax argmin count_nonzero sum nansum mean prod amax amin any all",
     "cygrad.operators.scans":
         "cumsum logcumsumexp cumprod cummax cummin diff",
     "cygrad.operators.scattering":
@@ -32,6 +36,8 @@ FUNCTIONS: dict[str, str] = {
         "sort argsort msort topk kthvalue median nanmedian searchsorted bucketize isin unique unique_consecutive",
     "cygrad.operators.splitting":
         "split split_with_sizes chunk unbind tensor_split hsplit vsplit dsplit unsafe_split unsafe_split_with_sizes unsafe_chunk",
+    "cygrad.operators.statistics":
+        "var std var_mean std_mean nanmean",
     "cygrad.operators.variants":
         "clamp clip pow nan_to_num round logit prelu positive",
     "cygrad.operators.windows":
@@ -45,6 +51,8 @@ METHODS: dict[str, str] = {
         "conj resolve_conj",
     "cygrad.operators.diagonals":
         "tril tril_ triu triu_ diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.exponentials":
+        "logsumexp softmax log_softmax",
     "cygrad.operators.indexing":
         "select narrow _with_zeros_at _scatter_key",
     "cygrad.operators.lookup":
@@ -62,6 +70,8 @@ METHODS: dict[str, str] = {
         "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli bernoulli_ random_",
     "cygrad.operators.rearranging":
         "repeat tile repeat_interleave flip fliplr flipud roll",
+    "cygrad.operators.reductions":
+        "max min aminmax argmax argmin count_nonzero sum nansum mean prod amax amin any all",
     "cygrad.operators.scans":
         "_cumsum cumsum cumsum_ logcumsumexp _cumprod_gradient cumprod cumprod_ cummax cummin diff",
     "cygrad.operators.scattering":
@@ -74,6 +84,8 @@ METHODS: dict[str, str] = {
         "sort argsort msort topk kthvalue median nanmedian unique unique_consecutive",
     "cygrad.operators.splitting":
         "split split_with_sizes chunk unbind tensor_split hsplit vsplit dsplit unsafe_split unsafe_split_with_sizes unsafe_chunk",
+    "cygrad.operators.statistics":
+        "var std nanmean",
     "cygrad.operators.variants":
         "clamp clip clamp_ clip_ pow nan_to_num nan_to_num_ round round_ logit logit_ prelu positive",
     "cygrad.operators.windows":
@@ -93,6 +105,8 @@ PROPERTIES: dict[str, str] = {
 RULES: dict[str, str] = {
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.exponentials":
+        "logsumexp softmax log_softmax",
     "cygrad.operators.indexing":
         "slice index select scatter_key",
     "cygrad.operators.joining":
@@ -107,6 +121,8 @@ RULES: dict[str, str] = {
         "matmul dot cross addmm baddbmm",
     "cygrad.operators.rearranging":
         "repeat flip roll",
+    "cygrad.operators.reductions":
+        "max min",
     "cygrad.operators.scans":
         "cumsum logcumsumexp cumprod cummax cummin",
     "cygrad.operators.scattering":
@@ -117,6 +133,8 @@ RULES: dict[str, str] = {
         "sort topk kthvalue median median_of_all nanmedian nanmedian_of_all",
     "cygrad.operators.splitting":
         "split split_with_sizes unbind",
+    "cygrad.operators.statistics":
+        "var std var_mean std_mean",
     "cygrad.operators.windows":
         "unfold fold as_strided gather_view scatter_view put_view",
 }

@@ -1,189 +1,159 @@
-"""Reductions and running folds that are more than a row of the tables: each is computed unrecorded and recorded as one node.
-
-Loaded at first use.
-"""
+"""Variance and standard deviation, with the mean or alone, and the mean of what is not NaN."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from cygrad._core.graph.rules import record_by_name, record_several_by_name
-from cygrad._core.levels.levels import special_tensors
-from cygrad._core.memory.sizes import normalized_dim
-from cygrad._core.memory.storage import get_default_dtype
-from cygrad.operators.arguments import check_floating, checked_tensor, delivered, delivered_pair, normalized_dims
-from cygrad.operators.declaration import unrecorded
-from cygrad.operators.elementwise import named, publish
+from cygrad.operators.arguments import checked_tensor, delivered, normalized_dims
+from cygrad.operators.batches import shifted
+from cygrad.operators.declaration import operator, recorded, recorded_together, unrecorded
+from cygrad.ops.gradients import keep_dims
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cygrad.tensor import Tensor
+    from cygrad.typing import Dims, DTypeLike, Pair
 
 
-# ----- Variance and exponentials -----
-def _correction(unbiased: bool | None, given: float | None) -> float:
-    """Return the correction that is asked for by one of the two words, 1 if by neither."""
-    return given if given is not None else 1 if unbiased is None else int(unbiased)
+# ----- Gradients -----
+def _variance_gradient(g: Tensor, input: Tensor, dim: tuple[int, ...], scale: float) -> Tensor:
+    """Return the gradient of the sum of squared differences from the mean, times `scale`."""
+    return keep_dims(g, input.shape, dim) * (2 * scale) * (input - input.mean(dim, keepdim=True))
+
+
+def _per_deviation(g: Tensor, y: Tensor) -> Tensor:
+    """Return the gradient of a variance from that of its root y; 0 where that is 0."""
+    return (g / (2 * y.masked_fill(y == 0, 1))).masked_fill(y == 0, 0)
+
+
+def _with_mean(g: Tensor | None, g_mean: Tensor | None, input: Tensor, dim: tuple[int, ...], scale: float) -> Tensor:
+    """Return the gradient of a variance and a mean, either of which may have none."""
+    parts = [] if g is None else [_variance_gradient(g, input, dim, scale)]
+    if g_mean is not None:
+        g_mean = keep_dims(g_mean, input.shape, dim)
+        parts.append(g_mean.expand(input.shape) / (math.prod(input.shape) / max(g_mean.numel(), 1)))
+    return sum(parts[1:], parts[0])
+
+
+# ----- Arguments -----
+def _correction(dim: Dims, unbiased: bool | None, correction: float | None) -> tuple[Dims, float]:
+    """Return the dims and the correction, 1 where nothing asks for another; a bool in the place of the dims is `unbiased`."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return dim, correction if correction is not None else 1 if unbiased is None else int(unbiased)
+
+
+def _degrees(input: Tensor, dims: tuple[int, ...], correction: float) -> float:
+    """Return what the squares of differences are divided by."""
+    return max(math.prod(input.shape[d] for d in dims if input.ndim) - correction, 0)
 
 
 def _scale(degrees: float) -> float:
-    return 1 / degrees if degrees else float("nan")
+    return 1 / degrees if degrees else math.nan
 
 
-def _variance(name: str, input: Any, dim: Any, correction: float, keepdim: bool) -> Any:
-    """Compute var or std by two passes: the mean, then the squares of the differences from it."""
-    checked_tensor(name, input)
-    if not input.is_floating_point():
+def _batched(level: Any, operator: Any, input: Tensor, dim: Dims = None, unbiased: bool | None = None, *arguments: Any, **keywords: Any
+             ) -> Tensor:
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return shifted("dim")(level, operator, input, dim, unbiased, *arguments, **keywords)
+
+
+# ----- Variance -----
+def _spread(operator: Any, finish: Callable[[Tensor], Tensor], input: Tensor, dim: Dims, correction: float, keepdim: bool) -> Tensor:
+    """Compute by two passes: the mean, then the squares of the differences from it."""
+    if not checked_tensor(operator.__name__, input).is_floating_point():
         raise RuntimeError(f"std and var only support floating point and complex dtypes, got {input.dtype}; convert it first, "
                            "e.g. with .float()")
     dims = normalized_dims(dim, input.ndim)
     degrees = _degrees(input, dims, correction)
 
-    def compute() -> Any:
+    def compute() -> Tensor:
         x = input.detach()
         difference = x - x.mean(dims, keepdim=True)
         total = difference.square_().sum(dims, keepdim=keepdim)
-        variance = total / degrees if degrees else total / 0.0
-        return variance.sqrt_() if name == "std" else variance
+        return finish(total / degrees if degrees else total / 0.0)
 
-    return record_by_name(name, (input,), unrecorded(compute), (dims, _scale(degrees)))
-
-
-def _degrees(input: Any, dims: tuple[int, ...], correction: float) -> float:
-    """Return what the squares of differences are divided by."""
-    return max(math.prod(input.shape[d] for d in dims if input.ndim) - correction, 0)
+    return recorded(operator, (input,), unrecorded(compute), dim=dims, scale=_scale(degrees))
 
 
-def _variance_function(name: str, root: str) -> Callable[..., Any]:
-    def function(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None,
-                 out: Any = None, ddof: float | None = None) -> Any:
-        if isinstance(dim, bool):
-            dim, unbiased = None, dim
-        given = _correction(unbiased, correction if ddof is None else ddof)
-        return delivered(_variance(name, input, dim, given, keepdim), out)
-
-    return named(function, name, f"{root} of the elements, over all dims or those in `dim`, divided by n - `correction` (default 1).\n\n"
-                  f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([1., 2., 3.]))\ntensor(1.)\n")
-
-
-var = _variance_function("var", "Variance")
-std = _variance_function("std", "Standard deviation")
-
-
-def _with_mean(spread: str, sentence: str) -> Callable[..., Any]:
-    name = spread + "_mean"
-
-    def function(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-                 correction: float | None = None) -> Any:
-        if not checked_tensor(name, input).is_floating_point():
-            raise RuntimeError(f"{name} only support floating point and complex dtypes, got {input.dtype}; convert it first, e.g. with "
-                               ".float()")
-        if isinstance(dim, bool):
-            dim, unbiased = None, dim
-        given = _correction(unbiased, correction)
-
-        def compute() -> tuple[Any, Any]:
-            return getattr(input, spread)(dim, keepdim=keepdim, correction=given), input.mean(dim, keepdim=keepdim)
-
-        if special_tensors():       # which are handed on to the two
-            return compute()
-        dims = normalized_dims(dim, input.ndim)
-        return record_several_by_name(name, (input,), unrecorded(compute), (dims, _scale(_degrees(input, dims, given))))
-
-    return named(function, name, f"{sentence} and mean of the elements, over all dims or those in `dim`; see `{spread}`.\n\n"
-                 f">>> import cygrad\n>>> cygrad.{name}(cygrad.tensor([1., 2., 3.]))\n(tensor(1.), tensor(2.))\n")
-
-
-var_mean = _with_mean("var", "Variance")
-std_mean = _with_mean("std", "Standard deviation")
-
-
-def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
-    """log(sum(exp(x))) over dims, without overflow.
+@operator(dinput=_variance_gradient, batch=_batched)
+def var(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None,
+        out: Tensor | None = None, ddof: float | None = None) -> Tensor:
+    """Variance of the elements, over all dims or those in `dim`, divided by n - `correction` (default 1).
 
     >>> import cygrad
-    >>> cygrad.logsumexp(cygrad.zeros(2), 0)
-    tensor(0.6931)
+    >>> cygrad.var(cygrad.tensor([1., 2., 3.]))
+    tensor(1.)
     """
-    checked_tensor("logsumexp", input)
-    if not input.is_floating_point():
-        input = input.to(get_default_dtype())
+    dim, given = _correction(dim, unbiased, ddof if correction is None else correction)
+    return delivered(_spread(var, lambda variance: variance, input, dim, given, keepdim), out)
+
+
+@operator(dinput=lambda g, input, y, dim, scale: _variance_gradient(_per_deviation(g, y), input, dim, scale), batch=_batched)
+def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None,
+        out: Tensor | None = None, ddof: float | None = None) -> Tensor:
+    """Standard deviation of the elements, over all dims or those in `dim`, divided by n - `correction` (default 1).
+
+    >>> import cygrad
+    >>> cygrad.std(cygrad.tensor([1., 2., 3.]))
+    tensor(1.)
+    """
+    dim, given = _correction(dim, unbiased, ddof if correction is None else correction)
+    return delivered(_spread(std, lambda variance: variance.sqrt_(), input, dim, given, keepdim), out)
+
+
+# ----- With the mean -----
+def _and_mean(spread: str) -> Callable[..., Pair]:
+    """Return what computes a variance or its root, and the mean."""
+    def both(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+             ) -> Pair:
+        dim, given = _correction(dim, unbiased, correction)
+        return getattr(input, spread)(dim, keepdim=keepdim, correction=given), input.mean(dim, keepdim=keepdim)
+
+    return both
+
+
+def _together(operator: Any, input: Tensor, dim: Dims, unbiased: bool | None, keepdim: bool, correction: float | None) -> Pair:
+    if not checked_tensor(operator.__name__, input).is_floating_point():
+        raise RuntimeError(f"{operator.__name__} only support floating point and complex dtypes, got {input.dtype}; convert it first, "
+                           "e.g. with .float()")
+    both = unrecorded(lambda: operator.declaration.parts(input, dim, unbiased, keepdim, correction=correction))
+    dim, given = _correction(dim, unbiased, correction)
     dims = normalized_dims(dim, input.ndim)
-
-    def compute() -> Any:
-        x = input.detach()
-        if x.numel() == 0:
-            return x.exp().sum(dims, keepdim=keepdim).log_()
-        largest = x.amax(dims, keepdim=True)
-        shift = largest.masked_fill(largest.abs() == float("inf"), 0)
-        total = (x - shift).exp_().sum(dims, keepdim=True).log_() + shift
-        return total if keepdim else total.squeeze(dims)
-
-    return delivered(record_by_name("logsumexp", (input,), unrecorded(compute), (dims,)), out)
+    return recorded_together(operator, (input,), both, dim=dims, scale=_scale(_degrees(input, dims, given)))
 
 
-def _softmax_function(name: str, sentence: str, finish: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    def function(input: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
-        checked_tensor(name, input)
-        if not hasattr(dim, "__index__"):
-            raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
-        x = input if dtype is None else input.to(dtype)
-        check_floating(name, x)
-        d, = normalized_dims(dim, x.ndim)
-
-        def compute() -> Any:
-            shifted = x.detach() - x.detach().amax(d, keepdim=True) if x.numel() else x.detach().clone()
-            return finish(shifted, d)
-
-        return delivered(record_by_name(name, (x,), unrecorded(compute), (d,)), out)
-
-    return named(function, name, f"{sentence}\n\n>>> import cygrad\n>>> cygrad.{name}(cygrad.zeros(2), dim=0).shape\ncygrad.Size([2])\n")
-
-
-def _normalized(shifted: Any, dim: int) -> Any:
-    exponential = shifted.exp_()
-    return exponential.div_(exponential.sum(dim, keepdim=True))
-
-
-softmax = _softmax_function("softmax", "exp(x) divided by its sum along `dim`, without overflow.", _normalized)
-log_softmax = _softmax_function("log_softmax", "Logarithm of softmax along `dim`, accurate also where softmax is tiny.",
-                                lambda shifted, d: shifted.sub_(shifted.exp().sum(d, keepdim=True).log_()))
-
-
-# ----- Counts and means -----
-def count_nonzero(input: Any, dim: Any = None) -> Any:
-    """Number of elements that are not 0, over all dims or those in `dim`.
+@operator(dinput=lambda gs, input, dim, scale: _with_mean(gs[0], gs[1], input, dim, scale), parts=_and_mean("var"), method=False)
+def var_mean(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+             ) -> Pair:
+    """Variance and mean of the elements, over all dims or those in `dim`; see `var`.
 
     >>> import cygrad
-    >>> cygrad.count_nonzero(cygrad.tensor([0, 5]))
-    tensor(1)
+    >>> cygrad.var_mean(cygrad.tensor([1., 2., 3.]))
+    (tensor(1.), tensor(2.))
     """
-    return (checked_tensor("count_nonzero", input) != 0).sum(dim)
+    return _together(var_mean, input, dim, unbiased, keepdim, correction)
 
 
-class MinimumAndMaximum(NamedTuple):
-    """What `aminmax` returns."""
-
-    min: Any
-    max: Any
-
-    def __repr__(self) -> str:
-        return f"cygrad.return_types.aminmax(\nmin={self.min!r},\nmax={self.max!r})"
-
-
-def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
-    """Smallest and largest element of all, or along `dim`: (min, max). Equal ones share the gradient.
+@operator(dinput=lambda gs, input, y, dim, scale: _with_mean(None if gs[0] is None else _per_deviation(gs[0], y), gs[1], input, dim, scale),
+          parts=_and_mean("std"), method=False)
+def std_mean(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+             ) -> Pair:
+    """Standard deviation and mean of the elements, over all dims or those in `dim`; see `std`.
 
     >>> import cygrad
-    >>> cygrad.aminmax(cygrad.tensor([3., 1., 2.])).max
-    tensor(3.)
+    >>> cygrad.std_mean(cygrad.tensor([1., 2., 3.]))
+    (tensor(1.), tensor(2.))
     """
-    if not checked_tensor("aminmax", input).numel() and dim is None:
-        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
-    if dim is not None:
-        dim = normalized_dim(dim, input.ndim)
-    return delivered_pair(MinimumAndMaximum, input.amin(dim, keepdim), input.amax(dim, keepdim), out)
+    return _together(std_mean, input, dim, unbiased, keepdim, correction)
 
 
-def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+# ----- Beside NaN -----
+@operator
+def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """Mean of the elements that are not NaN; NaN where there are none.
 
     >>> import cygrad
@@ -194,6 +164,3 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     if not x.is_floating_point():
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {x.dtype}; convert it first")
     return delivered(x.nansum(dim, keepdim=keepdim) / (x == x).sum(dim, keepdim=keepdim), out)
-
-
-publish(__name__, globals())

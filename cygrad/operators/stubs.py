@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cygrad.operators import catalogue
-from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
+from cygrad.ops import ELEMENTWISE, Elementwise
 from cygrad.ops.dtypes import DTYPES
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -21,7 +21,6 @@ SHARED = "# ----- Functions that are methods too"
 # Modules of the core whose public functions are methods too.
 COMPILED = ("compute/indexing", "compute/views")
 NO_METHODS = {"cat"}                            # of those
-KEYWORDS = {"dtype": "_DTypeLike | None", "axis": "_Dims", "keepdims": "_bool | None"}
 NUMPY_WORDS = {"dim": "axis", "keepdim": "keepdims"}        # which all operators take
 WIDTH = 120
 SHADOWED = {"bool", "float", "int"}             # names of Python's that the package and Tensor use for dtypes and conversions
@@ -56,9 +55,6 @@ def functions() -> Iterator[tuple[str, str]]:
     for row in ELEMENTWISE.values():
         for name in (row.name, *row.aliases):
             yield name, declaration(name, parameters_of(row), [*keyword_of(row), out])
-    for name in REDUCTIONS:
-        keywords = [*(f"{key}: {kind} = None" for key, kind in KEYWORDS.items()), out]
-        yield name, declaration(name, ["input: Tensor", "dim: _Dims = None", "keepdim: _bool = False"], keywords)
 
 
 def methods() -> Iterator[tuple[str, str]]:
@@ -70,9 +66,6 @@ def methods() -> Iterator[tuple[str, str]]:
                 yield name, declaration(name, ["self", *parameters_of(row)[1:]], out)
             if row.in_place:
                 yield f"{name}_", declaration(f"{name}_", ["self", *parameters_of(row)[1:]], keyword_of(row))
-    for name, text in functions():
-        if name in REDUCTIONS:
-            yield name, text.replace("input: Tensor", "self")
     for dtype in DTYPES:
         for name in dtype.conversions:
             yield name, declaration(name, ["self", "memory_format: MemoryFormat = ..."], [])

@@ -68,11 +68,11 @@ def selecting(tangent_of, operator, result, x, *arguments, **keywords):
     return t.gather(dim, kept).reshape(values.shape), None
 
 
-def self_adjoint(gradient):
-    """The tangent of an operator whose Jacobian is symmetric: its gradient's rule, with the tangent as g."""
-    def forward(tangent_of, operator, result, x, *arguments, **keywords):
-        t = tangent_of(x)
-        dim = named_arguments(operator, (x, *arguments), keywords).arguments["dim"]
-        return None if t is None else gradient(t.to(result.dtype), result, dim)
-
-    return forward
+def self_adjoint(tangent_of, operator, result, x, *arguments, **keywords):
+    """Apply the gradient to the tangent, for an operator whose Jacobian is symmetric; it reads the result and parameters."""
+    t = tangent_of(x)
+    if t is None:
+        return None
+    gradient, = operator.declaration.rule.functions
+    known = {**named_arguments(operator, (x, *arguments), keywords).arguments, "g": t.to(result.dtype), "y": result}
+    return gradient(*(known[name] for name in gradient.__code__.co_varnames[:gradient.__code__.co_argcount]))

@@ -3,20 +3,12 @@
 Methods of tensors only, so that gradients differentiate again. `g` is the incoming gradient, `y` the result.
 """
 
-from math import prod
 
 
 def keep_dims(g, shape, dim):
     """Give `g` the reduced dims of `shape` back, with size 1 (`dim` None means all of them)."""
     reduced = range(len(shape)) if dim is None else {d % len(shape) for d in dim} if shape else ()
     return g.reshape([1 if d in reduced else size for d, size in enumerate(shape)])
-
-
-def one_hot_mask(indices, shape, dim):
-    """Say which elements along `dim` the kept-dim `indices` name."""
-    if not shape:
-        return indices == indices
-    return indices.new_arange(shape[dim]).reshape([shape[dim] if d == dim else 1 for d in range(len(shape))]) == indices
 
 
 def attained(x, y):
@@ -28,25 +20,6 @@ def shared_among(g, input, y, dim):
     """Share the gradient of an extremum evenly among the elements that attain it."""
     mask = attained(input, keep_dims(y, input.shape, dim)).to(g.dtype)
     return mask * (keep_dims(g, input.shape, dim) / mask.sum(dim, keepdim=True))
-
-
-def variance_gradient(g, x, dim, scale):
-    """Gradient of the sum of squared differences from the mean, times `scale`."""
-    return keep_dims(g, x.shape, dim) * (2 * scale) * (x - x.mean(dim, keepdim=True))
-
-
-def per_deviation(g, y):
-    """Return the gradient of a variance from that of its root y; 0 where that is 0."""
-    return (g / (2 * y.masked_fill(y == 0, 1))).masked_fill(y == 0, 0)
-
-
-def with_mean(g, g_mean, x, dim, scale):
-    """Return the gradient of a variance and a mean, either of which may have none."""
-    parts = [] if g is None else [variance_gradient(g, x, dim, scale)]
-    if g_mean is not None:
-        g_mean = keep_dims(g_mean, x.shape, dim)
-        parts.append(g_mean.expand(x.shape) / (prod(x.shape) / max(g_mean.numel(), 1)))
-    return sum(parts[1:], parts[0])
 
 
 def times(factor, product):

@@ -18,7 +18,8 @@ class Reduction(SimpleNamespace):
     ``wide`` accumulates in the widest type of the kind; with ``block_step`` the lanes of a whole block of 4096 elements are folded in the
     elements' own type before that. ``nan`` decides what came out as NaN: (x, y, dim, keepdim) -> y. ``scan`` names the cumulative operator
     made of the same step. ``gradient`` gives that of the input from what it names: `g`, `input`, its `shape`, the result `y`, the dims
-    `dim`, the `count` of elements folded.
+    `dim`, the `count` of elements folded. ``tangent``: "linear" where the reduction is; or what an element adds to the tangent of the
+    result, from (its tangent, input, dim); by default it follows from the gradient.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Reduction(SimpleNamespace):
     refusal: str = ""
     aliases: tuple[str, ...] = ()
     gradient: Callable | None = None
+    tangent: Callable | str = "transposed"
 
 
 REDUCTIONS: dict[str, Reduction] = {}
@@ -52,18 +54,19 @@ def reduction(name: str, **fields) -> None:
     REDUCTIONS[name] = Reduction(name=name, **fields)
 
 
-reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, result="widest", numpy="sum", scan="cumsum",
+reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, result="widest", numpy="sum", scan="cumsum", tangent="linear",
           gradient=lambda g, shape, dim: keep_dims(g, shape, dim).expand(shape),
           doc="Sum of the elements.")
 reduction("nansum", start="0", step="acc + (0 if isnan(x) else x)", combine="acc + x", wide=True, result="widest", numpy="nansum",
           gradient=lambda g, input, dim: keep_dims(g, input.shape, dim).where(input == input, 0.0),
           doc="Sum of the elements that are not NaN.")
-reduction("mean", start="0", step="acc + x", block_step="acc + x", y="acc / n", wide=True, kinds="f", numpy="mean",
+reduction("mean", start="0", step="acc + x", block_step="acc + x", y="acc / n", wide=True, kinds="f", numpy="mean", tangent="linear",
           gradient=lambda g, shape, dim, count: keep_dims(g / count, shape, dim).expand(shape),
           refusal="mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype.",
           doc="Arithmetic mean of the elements.")
 reduction("prod", start="1", step="acc * x", wide=True, result="widest", numpy="prod", nan=product_beside_overflow,
           gradient=lambda g, input, dim: times(keep_dims(g, input.shape, dim), product_of_others(input, dim)),
+          tangent=lambda t, input, dim: times(t, product_of_others(input, dim)),
           doc="Product of the elements.")
 reduction("amax", start="lowest", step="maximum(acc, x)", empty=False, numpy="amax", gradient=shared_among,
           doc="Largest element; NaN if there is one.")

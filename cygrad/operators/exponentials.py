@@ -1,0 +1,86 @@
+"""Sums of exponentials without overflow: logsumexp, softmax and its logarithm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cygrad._core.memory.storage import get_default_dtype
+from cygrad.operators.arguments import check_floating, checked_tensor, delivered, normalized_dims
+from cygrad.operators.batches import shifted
+from cygrad.operators.declaration import operator, recorded, unrecorded
+from cygrad.operators.tangents import self_adjoint
+from cygrad.ops.gradients import keep_dims
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cygrad.tensor import Tensor
+    from cygrad.typing import Dims, DTypeLike
+
+
+@operator(dinput=lambda g, input, y, dim: keep_dims(g, input.shape, dim) * (input - keep_dims(y, input.shape, dim)).exp(),
+          batch=shifted("dim"))
+def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """log(sum(exp(x))) over dims, without overflow.
+
+    >>> import cygrad
+    >>> cygrad.logsumexp(cygrad.zeros(2), 0)
+    tensor(0.6931)
+    """
+    if not checked_tensor("logsumexp", input).is_floating_point():
+        input = input.to(get_default_dtype())
+    dims = normalized_dims(dim, input.ndim)
+
+    def compute() -> Tensor:
+        x = input.detach()
+        if x.numel() == 0:
+            return x.exp().sum(dims, keepdim=keepdim).log_()
+        largest = x.amax(dims, keepdim=True)
+        shift = largest.masked_fill(largest.abs() == float("inf"), 0)
+        total = (x - shift).exp_().sum(dims, keepdim=True).log_() + shift
+        return total if keepdim else total.squeeze(dims)
+
+    return delivered(recorded(logsumexp, (input,), unrecorded(compute), dim=dims), out)
+
+
+def _normalized(operator: Any, finish: Callable[[Tensor, int], Tensor], input: Tensor, dim: int, dtype: DTypeLike | None,
+                out: Tensor | None) -> Tensor:
+    """Compute from the differences to the largest element, whose exponentials are at most 1."""
+    name = operator.__name__
+    checked_tensor(name, input)
+    if not hasattr(dim, "__index__"):
+        raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
+    x = input if dtype is None else input.to(dtype)
+    check_floating(name, x)
+    d, = normalized_dims(dim, x.ndim)
+
+    def compute() -> Tensor:
+        return finish(x.detach() - x.detach().amax(d, keepdim=True) if x.numel() else x.detach().clone(), d)
+
+    return delivered(recorded(operator, (x,), unrecorded(compute), dim=d), out)
+
+
+def _divided_by_sum(exponential: Tensor, dim: int) -> Tensor:
+    return exponential.div_(exponential.sum(dim, keepdim=True))
+
+
+@operator(dinput=lambda g, y, dim: y * (g - (g * y).sum(dim, keepdim=True)), tangent=self_adjoint, batch=shifted("dim"))
+def softmax(input: Tensor, dim: int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
+    """exp(x) divided by its sum along `dim`, without overflow.
+
+    >>> import cygrad
+    >>> cygrad.softmax(cygrad.zeros(2), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    return _normalized(softmax, lambda shifted, d: _divided_by_sum(shifted.exp_(), d), input, dim, dtype, out)
+
+
+@operator(dinput=lambda g, y, dim: g - y.exp() * g.sum(dim, keepdim=True), batch=shifted("dim"))
+def log_softmax(input: Tensor, dim: int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm of softmax along `dim`, accurate also where softmax is tiny.
+
+    >>> import cygrad
+    >>> cygrad.log_softmax(cygrad.zeros(2), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
+    return _normalized(log_softmax, lambda shifted, d: shifted.sub_(shifted.exp().sum(d, keepdim=True).log_()), input, dim, dtype, out)

@@ -1,0 +1,240 @@
+"""Reductions: those of the table, the extrema with their places, and counts.
+
+What the reductions of the table do with tangents and batches follows from their rows.
+"""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+from cygrad._core.compute import reductions as compiled
+from cygrad._core.entry.special import Declaration, make_operator
+from cygrad._core.graph.rules import rule_op
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import normalized_dim
+from cygrad.operators.arguments import ValuesAndIndices, checked_tensor, delivered, delivered_pair, normalized_dims, pair_type
+from cygrad.operators.batches import named_arguments, shifted
+from cygrad.operators.declaration import operator, recorded
+from cygrad.operators.tangents import constant, first_linear, selecting
+from cygrad.ops import REDUCTIONS, Reduction
+from cygrad.ops.gradients import keep_dims
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cygrad.tensor import Tensor
+    from cygrad.typing import Dims, DTypeLike, Pair
+
+
+# ----- The table -----
+def _summed(contribution: Callable[..., Tensor]) -> Callable[..., Tensor | None]:
+    """Return the rule of a tangent to which each element adds something."""
+    def tangent(tangent_of: Any, operator: Any, result: Tensor, input: Tensor, *arguments: Any, **keywords: Any) -> Tensor | None:
+        t = tangent_of(input)
+        if t is None:
+            return None
+        given = named_arguments(operator, (input, *arguments), keywords).arguments
+        dims = normalized_dims(given["dim"], input.ndim)
+        return contribution(t.to(result.dtype), input.to(result.dtype), dims).sum(dims, given["keepdim"])
+
+    return tangent
+
+
+def _tangent(row: Reduction) -> Callable[..., Any] | str:
+    if row.gradient is None:
+        return constant
+    if not isinstance(row.tangent, str):
+        return _summed(row.tangent)
+    return first_linear if row.tangent == "linear" else row.tangent
+
+
+def _of_row(row: Reduction) -> Any:
+    """Return the operator of a row of the table."""
+    def reduction(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike | None = None, out: Tensor | None = None
+                  ) -> Tensor:
+        """{row.doc}
+
+        Over all dims, or those in `dim` (`axis`); `keepdim` (`keepdims`) keeps them as size 1. `dtype` converts first, `out` takes the
+        result.
+
+        >>> import cygrad
+        >>> cygrad.{row.name}(cygrad.ones(2, 3), dim=0).shape
+        cygrad.Size([3])
+        """
+
+    reduction.__name__ = reduction.__qualname__ = row.name
+    reduction.__doc__ = cleandoc(reduction.__doc__ or "").format(row=row)
+    declaration = Declaration(row.gradient and rule_op(row.name), _tangent(row), shifted("dim"))
+    return make_operator(row.name, compiled.make_reduction(compiled.ops[row.name]), declaration, reduction)
+
+
+for _row in REDUCTIONS.values():
+    globals().update(dict.fromkeys((_row.name, *_row.aliases), _of_row(_row)))
+
+
+# ----- Extrema -----
+def _to_its_place(g: Tensor, input_shape: Sequence[int], indices: Tensor, dim: int) -> Tensor:
+    """Return the gradient of extrema along a dim, which goes to the elements that they are."""
+    if not input_shape:
+        return g
+    places = indices.new_arange(input_shape[dim]).reshape([-1 if d == dim else 1 for d in range(len(input_shape))])
+    return keep_dims(g, input_shape, (dim,)).where(places == indices, 0.0)
+
+
+def _of_all(name: str, elementwise: str) -> Callable[..., Any]:
+    """Return what an extremum is where no dim is given: that of all elements, or of the elements of two tensors."""
+    def parts(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None, out: Any = None) -> Any:
+        checked_tensor(name, input)
+        other = dim if isinstance(dim, TensorImpl) else other
+        if other is not None:
+            return getattr(input, elementwise)(other, out=out)
+        if dim is not None:
+            return NotImplemented
+        if input.numel() == 0:
+            raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+                               "Specify the reduction dim with the 'dim' argument.")
+        if keepdim:
+            raise TypeError(f"{name}() takes keepdim together with dim only; a{name}() reduces all dims with keepdim")
+        return getattr(input, "a" + name)(out=out)
+
+    return parts
+
+
+def _extremum(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: Any, keepdim: bool, other: Tensor | None, out: Any) -> Any:
+    """Return an extremum of all or of two tensors; or those along a dim and their places."""
+    result = operator.declaration.parts(input, dim, keepdim, other=other, out=out)
+    if result is not NotImplemented:
+        return result
+    name = operator.__name__
+    values, indices = compiled.extremum("a" + name, input, dim, keepdim, name)
+    d = normalized_dim(dim, input.ndim)
+    kept = indices if keepdim or not input.ndim else indices.unsqueeze(d)
+    recorded(operator, (input, kept), values, 2, dim=d)
+    return delivered_pair(pair, values, indices, out)
+
+
+max_pair, min_pair = pair_type("max"), pair_type("min")
+
+
+@overload
+def max(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def max(input: Tensor, dim: int, keepdim: bool = False, *, out: Pair | None = None) -> ValuesAndIndices: ...
+@operator(dinput=_to_its_place, dindices=None, tangent=selecting, batch=shifted("dim"),  # type: ignore[misc]  # dim may be `other`
+          parts=_of_all("max", "maximum"))
+def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None,
+        out: Tensor | Pair | None = None) -> Tensor | ValuesAndIndices:
+    """Largest element of all; (values, indices) along `dim`, of the first such; or the maximum of two tensors.
+
+    The gradient goes to the element at the index; of all, it is shared at ties.
+
+    >>> import cygrad
+    >>> cygrad.max(cygrad.tensor([[2., 2.]]), dim=1).indices
+    tensor([0])
+    """
+    return _extremum(max, max_pair, input, dim, keepdim, other, out)
+
+
+@overload
+def min(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def min(input: Tensor, dim: int, keepdim: bool = False, *, out: Pair | None = None) -> ValuesAndIndices: ...
+@operator(dinput=_to_its_place, dindices=None, tangent=selecting, batch=shifted("dim"),  # type: ignore[misc]  # dim may be `other`
+          parts=_of_all("min", "minimum"))
+def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None,
+        out: Tensor | Pair | None = None) -> Tensor | ValuesAndIndices:
+    """Smallest element of all; (values, indices) along `dim`, of the first such; or the minimum of two tensors.
+
+    The gradient goes to the element at the index; of all, it is shared at ties.
+
+    >>> import cygrad
+    >>> cygrad.min(cygrad.tensor([[2., 2.]]), dim=1).indices
+    tensor([0])
+    """
+    return _extremum(min, min_pair, input, dim, keepdim, other, out)
+
+
+class MinimumAndMaximum(NamedTuple):
+    """What `aminmax` returns."""
+
+    min: Tensor
+    max: Tensor
+
+    def __repr__(self) -> str:
+        return f"cygrad.return_types.aminmax(\nmin={self.min!r},\nmax={self.max!r})"
+
+
+@operator
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Pair | None = None) -> MinimumAndMaximum:
+    """Smallest and largest element of all, or along `dim`: (min, max). Equal ones share the gradient.
+
+    >>> import cygrad
+    >>> cygrad.aminmax(cygrad.tensor([3., 1., 2.])).max
+    tensor(3.)
+    """
+    if not checked_tensor("aminmax", input).numel() and dim is None:
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    if dim is not None:
+        dim = normalized_dim(dim, input.ndim)
+    return delivered_pair(MinimumAndMaximum, input.amin(dim, keepdim), input.amax(dim, keepdim), out)
+
+
+# ----- Places of extrema -----
+def _place_of_all(name: str) -> Callable[..., Any]:
+    """Return what the place of an extremum is where no dim is given: that among all elements in their order."""
+    def parts(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+        if dim is not None:
+            return NotImplemented
+        if checked_tensor(name, input).numel() == 0:
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+        place = getattr(input.detach().reshape(-1), name)(0)
+        return place.reshape([1] * input.ndim) if keepdim else place
+
+    return parts
+
+
+def _place(operator: Any, fold: str, input: Tensor, dim: Any, keepdim: bool, out: Tensor | None) -> Tensor:
+    place = operator.declaration.parts(input, dim, keepdim)
+    if place is NotImplemented:
+        name = operator.__name__
+        place = compiled.extremum(fold, checked_tensor(name, input), dim, keepdim, name)[1]
+    return delivered(place, out)
+
+
+@operator(tangent=constant, batch=shifted("dim"), parts=_place_of_all("argmax"))
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Index of the first largest element along `dim`, or in all.
+
+    >>> import cygrad
+    >>> cygrad.argmax(cygrad.tensor([1., 3., 2.]))
+    tensor(1)
+    """
+    return _place(argmax, "amax", input, dim, keepdim, out)
+
+
+@operator(tangent=constant, batch=shifted("dim"), parts=_place_of_all("argmin"))
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Index of the first smallest element along `dim`, or in all.
+
+    >>> import cygrad
+    >>> cygrad.argmin(cygrad.tensor([3., 1., 2.]))
+    tensor(1)
+    """
+    return _place(argmin, "amin", input, dim, keepdim, out)
+
+
+# ----- Counts -----
+@operator
+def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
+    """Number of elements that are not 0, over all dims or those in `dim`.
+
+    >>> import cygrad
+    >>> cygrad.count_nonzero(cygrad.tensor([0, 5]))
+    tensor(1)
+    """
+    return (checked_tensor("count_nonzero", input) != 0).sum(dim)

@@ -17,6 +17,8 @@ import cygrad as cg
 from cygrad import autograd
 from cygrad.autograd import Function
 
+pytestmark = pytest.mark.slow
+
 MILLION = 1_000_000
 
 
@@ -174,8 +176,6 @@ import os, signal, sys, threading, time
 signal.signal(signal.SIGINT, signal.default_int_handler)    # a job in the background inherits that it is ignored
 import cygrad as cg
 from cygrad import autograd
-
-pytestmark = pytest.mark.slow
 
 x = cg.ones({elements}, requires_grad=True)
 y = x

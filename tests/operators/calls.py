@@ -1,5 +1,6 @@
 """Calls of public functions as data: what the samples of the rules call, with all arguments, to be called again with others."""
 
+import contextlib
 import functools
 import inspect
 import itertools
@@ -51,6 +52,17 @@ def recorded_calls():
         for sample in itertools.chain(*samples.SAMPLES.values(), *samples.PLAIN.values()):
             sample.call(*map(cg.tensor, samples.rule_operands(sample.shapes)))
     return calls
+
+
+def calls_with_out():
+    """Yield (name, arguments, keywords) of the recorded calls with tensors of what takes `out`, as functions."""
+    for _, name, arguments, keywords in recorded_calls():
+        function = getattr(cg, name, None)
+        if function is None or "out" in keywords or not tensors_in(arguments):
+            continue
+        with contextlib.suppress(ValueError):       # of a function without a signature
+            if "out" in inspect.signature(function).parameters:
+                yield name, arguments, keywords
 
 
 # ----- Arguments within arguments -----

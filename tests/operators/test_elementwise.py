@@ -1,6 +1,6 @@
 """Every row of the elementwise table: values, dtypes, forms, and bits that depend on nothing but the operands.
 
-The tests iterate the table. A row needs a word here only if NumPy lacks its function (REFERENCES). The derivatives are
+The tests iterate the table. A row needs a word here only if NumPy and Python's math lack its function (REFERENCES). The derivatives are
 in test_elementwise_gradients; bits are compared with those of the backward kernels here.
 """
 
@@ -48,8 +48,6 @@ REFERENCES = {
     ),
     "sign": lambda x: x if x.dtype == bool else np.where(x != x, x.dtype.type(0), np.sign(x)),  # of NaN 0, as in torch
     "rsqrt": lambda x: 1 / np.sqrt(x),
-    "erf": erf,
-    "erfc": erfc,
     "ndtr": ndtr,
     "gaussian": lambda x: np.exp(-x * x / 2),
     "lerp": lambda x, end, w: np.where(abs(w) < 0.5, x + w * (end - x), end - (end - x) * (1 - w)),
@@ -100,7 +98,7 @@ OF_FLOATS = [row for row in ROWS if "f" in row.kinds]
 # ----- Values -----
 def reference(row, arrays):
     """Compute a row by NumPy: in its own dtype where the formula is exact arithmetic, else in extended precision."""
-    compute = REFERENCES.get(row.name) or getattr(np, row.numpy)
+    compute = REFERENCES.get(row.name) or getattr(np, row.numpy or "", None) or np.vectorize(getattr(math, row.name), otypes=[float])
     if samples.is_vectorised(row) and arrays[0].dtype.kind == "f":
         arrays = [array.astype(np.longdouble) for array in arrays]
     with np.errstate(all="ignore"):
@@ -508,7 +506,7 @@ def test_integers_to_negative_powers_are_refused():
 # ----- Completeness -----
 @pytest.mark.parametrize("row", samples.named(ROWS))
 def test_every_row_is_covered(row):
-    assert row.name in REFERENCES or hasattr(np, row.numpy or ""), "give NumPy's function, or a reference in this file"
+    assert row.name in REFERENCES or hasattr(np, row.numpy or "") or hasattr(math, row.name), "give NumPy's function, or a reference here"
     assert set(PARAMETERS.get(row.name, {})) == set(row.params), "give sample parameters in samples.py"
     assert row.name in ops
     assert callable(getattr(cg, row.name))

@@ -1,11 +1,12 @@
 """Folds over dims: values, dims in every form, empties, NaN, accuracy, gradients, and bits that come of the data alone.
 
-FOLDS has the rows of the table of reductions and what is composed of them; SCANS keep the shape. A new row fails here
-until it has a NumPy function.
+FOLDS has the rows of the table of reductions, each with the function of NumPy that it names, and what is composed of them; SCANS keep
+the shape. A new row needs no word here.
 """
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -32,22 +33,18 @@ def numpy_softmax(a, axis):
     return np.exp(a) / np.exp(a).sum(axis, keepdims=True)
 
 
+def fold(row):
+    """Return NumPy's function of a row, in the row's dtype, and the dtypes it is tested in."""
+    function = getattr(np, row.numpy)
+    dtype_of = {"same": lambda dtype: dtype, "widest": wide, "truth": lambda dtype: dtype if dtype == np.uint8 else np.bool_}[row.result]
+    wider = {"dtype": np.int64} if row.result == "widest" else {}
+    return (lambda a, **k: function(a, **k, **(wider if a.dtype.kind in "bui" else {})).astype(dtype_of(a.dtype)),
+            tuple(dtype for dtype in DTYPES if KINDS[dtype] in row.kinds))
+
+
 # NumPy's function of (array, axis, keepdims), and the dtypes it is tested in.
-def truth(dtype):
-    """Return the dtype of any and all."""
-    return dtype if dtype == np.uint8 else np.bool_
-
-
-FOLDS = {
-    "sum": (lambda a, **k: np.sum(a, dtype=wide(a.dtype), **k), DTYPES),
-    "prod": (lambda a, **k: np.prod(a, dtype=wide(a.dtype), **k), DTYPES),
-    "nansum": (lambda a, **k: np.nansum(a, dtype=wide(a.dtype), **k), DTYPES),
-    "mean": (np.mean, FLOATS),
+FOLDS = {name: fold(row) for name, row in REDUCTIONS.items()} | {
     "nanmean": (np.mean, FLOATS),
-    "amax": (np.max, DTYPES),
-    "amin": (np.min, DTYPES),
-    "any": (lambda a, **k: np.any(a, **k).astype(truth(a.dtype)), DTYPES),
-    "all": (lambda a, **k: np.all(a, **k).astype(truth(a.dtype)), DTYPES),
     "var": (lambda a, **k: np.var(a, ddof=1, **k), FLOATS),
     "std": (lambda a, **k: np.std(a, ddof=1, **k), FLOATS),
     "logsumexp": (numpy_logsumexp, FLOATS),
@@ -64,7 +61,7 @@ SCANS = {
 }
 ONE_DIM = {"max", "min", "argmax", "argmin", *SCANS}  # take a single dim only
 NEEDS_DIM = {"logsumexp", *SCANS}
-SMOOTH = ("sum", "prod", "mean", "amax", "amin", "var", "std", "logsumexp", "max", "min", *SCANS)
+SMOOTH = [*(name for name, row in REDUCTIONS.items() if row.gradient), "var", "std", "logsumexp", "max", "min", *SCANS]
 NAMES = [*FOLDS, *SCANS]
 
 
@@ -238,7 +235,10 @@ def test_the_dtype_asked_for(name, target):
 
 
 # ----- Empties, NaN, overflow -----
-NOTHING = {"sum": 0.0, "nansum": 0.0, "prod": 1.0, "mean": NAN, "any": False, "all": True, "var": NAN, "std": NAN, "logsumexp": -INF}
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")     # of the mean
+    NOTHING = {name: getattr(np, row.numpy)(np.zeros(0)).item() for name, row in REDUCTIONS.items() if row.empty}
+NOTHING |= {"var": NAN, "std": NAN, "logsumexp": -INF}
 
 
 @pytest.mark.parametrize(("name", "identity"), NOTHING.items())

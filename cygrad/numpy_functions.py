@@ -8,11 +8,11 @@ import numpy as np
 
 from cygrad._core.compute.matmul import promoted_factors
 from cygrad._core.graph.tensor import TensorImpl, tensor_class
-from cygrad.ops import ELEMENTWISE
+from cygrad.ops import ELEMENTWISE, REDUCTIONS
 
 _NAMES = {getattr(np, row.numpy).__name__: name for name, row in ELEMENTWISE.items() if row.numpy} | {
     "matmul": "matmul", "positive": "positive"}
-_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_or": "any", "logical_and": "all"}
+_REDUCTIONS = {row.ufunc: name for name, row in REDUCTIONS.items() if row.ufunc}
 
 
 def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

@@ -17,9 +17,11 @@ class Reduction(SimpleNamespace):
     or uint8 of uint8, which had that part before there was bool. ``empty`` False: an empty fold is an error.
     ``wide`` accumulates in the widest type of the kind; with ``block_step`` the lanes of a whole block of 4096 elements are folded in the
     elements' own type before that. ``nan`` decides what came out as NaN: (x, y, dim, keepdim) -> y. ``scan`` names the cumulative operator
-    made of the same step. ``gradient`` gives that of the input from what it names: `g`, `input`, its `shape`, the result `y`, the dims
-    `dim`, the `count` of elements folded. ``tangent``: "linear" where the reduction is; or what an element adds to the tangent of the
-    result, from (its tangent, input, dim); by default it follows from the gradient.
+    made of the same step; ``numpy`` NumPy's function, and ``ufunc`` the ufunc whose `reduce` it is.
+
+    ``gradient`` gives that of the input from what it names: `g`, `input`, its `shape`, the result `y`, the dims `dim`, the `count` of
+    elements folded. ``tangent``: "linear" where the reduction is; or what an element adds to the tangent of the result, from
+    (its tangent, input, dim); by default it follows from the gradient.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Reduction(SimpleNamespace):
     result: str = "same"
     wide: bool = False
     numpy: str | None = None
+    ufunc: str | None = None
     nan: Callable | None = None
     scan: str | None = None
     domain: tuple[float, float] = (-3.0, 3.0)
@@ -54,7 +57,8 @@ def reduction(name: str, **fields) -> None:
     REDUCTIONS[name] = Reduction(name=name, **fields)
 
 
-reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, result="widest", numpy="sum", scan="cumsum", tangent="linear",
+reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, result="widest", numpy="sum", ufunc="add",
+          scan="cumsum", tangent="linear",
           gradient=lambda g, shape, dim: keep_dims(g, shape, dim).expand(shape),
           doc="Sum of the elements.")
 reduction("nansum", start="0", step="acc + (0 if isnan(x) else x)", combine="acc + x", wide=True, result="widest", numpy="nansum",
@@ -64,13 +68,13 @@ reduction("mean", start="0", step="acc + x", block_step="acc + x", y="acc / n", 
           gradient=lambda g, shape, dim, count: keep_dims(g / count, shape, dim).expand(shape),
           refusal="mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype.",
           doc="Arithmetic mean of the elements.")
-reduction("prod", start="1", step="acc * x", wide=True, result="widest", numpy="prod", nan=product_beside_overflow,
+reduction("prod", start="1", step="acc * x", wide=True, result="widest", numpy="prod", ufunc="multiply", nan=product_beside_overflow,
           gradient=lambda g, input, dim: times(keep_dims(g, input.shape, dim), product_of_others(input, dim)),
           tangent=lambda t, input, dim: times(t, product_of_others(input, dim)),
           doc="Product of the elements.")
-reduction("amax", start="lowest", step="maximum(acc, x)", empty=False, numpy="amax", gradient=shared_among,
+reduction("amax", start="lowest", step="maximum(acc, x)", empty=False, numpy="amax", ufunc="maximum", gradient=shared_among,
           doc="Largest element; NaN if there is one.")
-reduction("amin", start="highest", step="minimum(acc, x)", empty=False, numpy="amin", gradient=shared_among,
+reduction("amin", start="highest", step="minimum(acc, x)", empty=False, numpy="amin", ufunc="minimum", gradient=shared_among,
           doc="Smallest element; NaN if there is one.")
-reduction("any", start="0", step="acc | x", result="truth", numpy="any", doc="Whether one element is non-zero.")
-reduction("all", start="1", step="acc & x", result="truth", numpy="all", doc="Whether every element is non-zero.")
+reduction("any", start="0", step="acc | x", result="truth", numpy="any", ufunc="logical_or", doc="Whether one element is non-zero.")
+reduction("all", start="1", step="acc & x", result="truth", numpy="all", ufunc="logical_and", doc="Whether every element is non-zero.")

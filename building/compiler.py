@@ -23,7 +23,7 @@ from building.files import MadeFile, listed_dependencies
 # -g1 gives a crash its line numbers; `make wheel` strips them.
 FLAGS = ["-O3", "-g1", "-fno-math-errno", "-fno-trapping-math", "-fno-builtin-memset", "-ffp-contract=off", "-fwrapv",
          "-fno-strict-aliasing", "-fno-stack-protector", "-fvisibility=hidden", "-Wno-unused-function",
-         "-Werror=incompatible-pointer-types"]
+         "-Werror=incompatible-pointer-types", "-DNPY_NO_DEPRECATED_API=NPY_2_0_API_VERSION"]
 
 # What `--debug` changes: assertions, those of Python's headers too, and what a debugger shows.
 DEBUG_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", "-UNDEBUG"]

@@ -8,10 +8,10 @@ import numpy as np
 
 from cygrad._core.compute.matmul import promoted_factors
 from cygrad._core.graph.tensor import TensorImpl, tensor_class
+from cygrad.operators import find
 from cygrad.ops import ELEMENTWISE, REDUCTIONS
 
-_NAMES = {getattr(np, row.numpy).__name__: name for name, row in ELEMENTWISE.items() if row.numpy} | {
-    "matmul": "matmul", "positive": "positive"}
+_NAMES = {getattr(np, row.numpy).__name__: name for name, row in ELEMENTWISE.items() if row.numpy}
 _REDUCTIONS = {row.ufunc: name for name, row in REDUCTIONS.items() if row.ufunc}
 
 
@@ -27,8 +27,9 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[s
     keywords = {name: value for name, value in keywords.items() if not (name == "where" and value is True)}
     if ufunc is np.matmul and method == "__call__":
         inputs = promoted_factors(*inputs)
-    if method == "__call__" and ufunc.__name__ in _NAMES and not keywords:
-        return getattr(tensor_class(), _NAMES[ufunc.__name__])(*inputs, **({"out": outputs[0]} if outputs else {}))
+    name = _NAMES.get(ufunc.__name__, ufunc.__name__)      # those that are no rows are declared by NumPy's name
+    if method == "__call__" and (ufunc.__name__ in _NAMES or find(name) is not None) and not keywords:
+        return getattr(tensor_class(), name)(*inputs, **({"out": outputs[0]} if outputs else {}))
     if ufunc is np.divmod and method == "__call__" and not keywords and not outputs:
         return tensor_class().floor_divide(*inputs), tensor_class().remainder(*inputs)
     if method == "reduce" and ufunc.__name__ in _REDUCTIONS and set(keywords) <= {"axis", "keepdims", "dtype"}:

@@ -120,7 +120,7 @@ def load() -> dict[str, RuleOp]:
 
 def registry() -> str:
     """Return the text of `registry`."""
-    text = '"""Where each operator is declared: written by `python -m cygrad.operators`, read when a name is first asked for."""\n'
+    text = '"""Written by `python -m cygrad.operators`: where each operator is declared, read when a name is first asked for."""\n'
     found = list(entries())
     tables = {
         "FUNCTIONS": [(entry.name, entry.module) for entry in found if entry.function],

@@ -1,4 +1,4 @@
-"""Where each operator is declared: written by `python -m cygrad.operators`, read when a name is first asked for."""
+"""Written by `python -m cygrad.operators`: where each operator is declared, read when a name is first asked for."""
 
 FUNCTIONS: dict[str, str] = {
     "cygrad.operators.comparison":

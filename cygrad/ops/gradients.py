@@ -60,29 +60,3 @@ def padded(part, shape):
     if not shape:
         return part.reshape(shape)
     return part if tuple(part.shape) == shape else part._scatter_key(shape, tuple(slice(size) for size in part.shape), False)
-
-
-def leading_part(x, shape):
-    """Return what `padded` is the gradient of."""
-    if not x.shape:
-        return x.reshape(shape)
-    return x if tuple(x.shape) == tuple(shape) else x[tuple(slice(size) for size in shape)]
-
-
-def scattered_product(g, x, src, index, dim):
-    """Return the gradients of `x.scatter_reduce(dim, index, src, "prod")` for x and what was read of src."""
-    part = leading_part(src, index.shape)
-    zero, zero_part = x == 0, part == 0
-    groups = (x.masked_fill(zero, 1).scatter_reduce(dim, index, part.masked_fill(zero_part, 1), "prod"),
-              zero.to(g.dtype).scatter_add(dim, index, zero_part.to(g.dtype)),
-              x.where(zero, 0.0).scatter_add(dim, index, part.where(zero_part, 0.0)))
-    return (times(g, product_without(x, *groups)),
-            times(g.gather(dim, index), product_without(part, *(group.gather(dim, index) for group in groups))))
-
-
-def scattered_extremum(g, x, src, index, y, dim):
-    """Return the gradients of "amax" or "amin", shared evenly among the elements that attain it, for x and what was read of src."""
-    mask = attained(x, y).to(g.dtype)
-    mask_part = attained(leading_part(src, index.shape), y.gather(dim, index)).to(g.dtype)
-    share = g / mask.scatter_add(dim, index, mask_part)
-    return mask * share, mask_part * share.gather(dim, index)

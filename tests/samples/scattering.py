@@ -1,16 +1,11 @@
-"""Gathering, and scattering along a dim."""
+"""Writing where an index says."""
 
 import cygrad as cg
-from samples.sample import sample
+from samples.sample import sample, write
 
 INDEX = cg.tensor([[2, 0], [0, 0], [2, 0]])     # places that are hit once, several times and never
 
 SAMPLES = {
-    "gather": [
-        sample(lambda x: x.gather(0, cg.tensor([[2, 0], [2, 1]])), (3, 2)),
-        sample(lambda x: x.gather(1, cg.tensor([[1, 1, 0]])), (3, 2)),
-        sample(lambda x: x.gather(0, cg.tensor([0, 0])), ()),
-    ],
     "scatter": [
         sample(lambda x, s: x.scatter(0, cg.tensor([[2, 0], [1, 1]]), s), (3, 2), (2, 2)),
         sample(lambda x, s: x.scatter(1, cg.tensor([[2, 0]]), s), (3, 3), (4, 2)),
@@ -49,5 +44,18 @@ SAMPLES = {
     "index_fill": [
         sample(lambda x, v: x.index_fill(1, cg.tensor([2, -3, 2]), v), (2, 3), ()),
         sample(lambda x: (x * 1).index_fill_(0, cg.tensor([1]), 5), (2, 3)),
+    ],
+    "put": [
+        sample(lambda x, s: x.put(cg.tensor([[5, 0]]), s), (2, 3), (2,)),
+        sample(lambda x, s: (x * 1).put_(cg.tensor([5, -1]), s, accumulate=True), (2, 3), (2, 1)),
+    ],
+    "index_put": [
+        sample(write([2, 0]), (3, 2), (2, 2)),
+        sample(write(([0, 1], slice(None))), (3, 2), (2,)),
+        sample(lambda x, v: x.index_put((cg.tensor([2, 0]), cg.tensor([0, 1])), v), (3, 2), (2,)),
+        sample(lambda x, v: x.index_put((cg.tensor([1, 1]),), v, accumulate=True), (3, 2), (1, 2)),
+        sample(lambda x, v: (x * 1).index_put_((cg.tensor([True, False]),), v), (2, 3), ()),
+        sample(write([2, 0]), (3, 2), (2, 2)),
+        sample(write(([0, 1], slice(None))), (3, 2), (2,)),
     ],
 }

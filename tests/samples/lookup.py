@@ -1,0 +1,31 @@
+"""Reading where an index says, and finding places."""
+
+import numpy as np
+
+import cygrad as cg
+from samples.sample import sample
+
+SAMPLES = {
+    "gather": [
+        sample(lambda x: x.gather(0, cg.tensor([[2, 0], [2, 1]])), (3, 2)),
+        sample(lambda x: x.gather(1, cg.tensor([[1, 1, 0]])), (3, 2)),
+        sample(lambda x: x.gather(0, cg.tensor([0, 0])), ()),
+    ],
+    "index_select": [
+        sample(lambda x: x.index_select(1, cg.tensor([2, 0, 2])), (2, 3)),
+        sample(lambda x: x.index_select(0, cg.tensor([0])), ()),
+        sample(lambda x: x.repeat_interleave(2, 1), (2, 2)),
+        sample(lambda x: x.unique(dim=1), (2, 3)),
+    ],
+    "take": [sample(lambda x: x.take(cg.tensor([[5, -1], [0, 5]])), (2, 3)), sample(lambda x: x.take(cg.tensor(0)), ())],
+    "take_along_dim": [
+        sample(lambda x: x.take_along_dim(cg.tensor([[2, 0, 2], [1, 1, 0]]), 1), (2, 3),
+               numpy=lambda a: np.take_along_axis(a, np.array([[2, 0, 2], [1, 1, 0]]), 1)),
+    ],
+}
+
+# Without a gradient.
+PLAIN = {
+    "nonzero": [sample(lambda x: x.nonzero(), (2, 3), numpy=np.argwhere)],
+    "argwhere": [sample(lambda x: x.argwhere(), (2, 3), numpy=np.argwhere)],
+}

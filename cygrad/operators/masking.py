@@ -52,10 +52,14 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
 
 # ----- Masks -----
 def _check_mask(name: str, message: str, input: Tensor, mask: Tensor) -> None:
-    checked_tensor(name, input)
-    checked_tensor(name, mask, "mask", 2)
+    _check_tensors(name, input, mask)
     if mask.dtype.kind != "b":
         raise RuntimeError(f"{message} {mask.dtype}; compare, or convert it with .bool()")
+
+
+def _check_tensors(name: str, input: Tensor, mask: Tensor) -> None:
+    checked_tensor(name, input)
+    checked_tensor(name, mask, "mask", 2)
 
 
 def _array_of_mask(input: Tensor, mask: Tensor) -> np.ndarray:
@@ -66,8 +70,9 @@ def _array_of_mask(input: Tensor, mask: Tensor) -> np.ndarray:
     return np.broadcast_to(to_array(mask), shape)
 
 
-def _target(input: Tensor, mask: Tensor, out: Tensor | None) -> Tensor:
+def _target(name: str, input: Tensor, mask: Tensor, out: Tensor | None) -> Tensor:
     """Return what is written to: the input broadcast to the mask; in place that cannot be."""
+    _check_tensors(name, input, mask)
     return input if out is IN_PLACE else input.expand(broadcast_shape(mask, input))
 
 
@@ -90,16 +95,20 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number, *, out: Ten
     >>> cygrad.masked_fill(cygrad.ones(2), cygrad.tensor([True, False]), 0)
     tensor([0., 1.])
     """
+    input = _target("masked_fill", input, mask, out)
     _check_mask("masked_fill", _FILL, input, mask)
-    input = _target(input, mask, out)
     filling, where = value_for("masked_fill", input, value), _array_of_mask(input, mask)
     return changed(masked_fill, (input, filling, mask), lambda array: np.copyto(array, to_array(filling), where=where), out)
 
 
 # ----- Take out, and replace -----
+_SELECT = "masked_select: expected BoolTensor for mask, got"
+
+
 def _selected_batch(level, operator, x, mask):
     """Select by a mask that is the same for all examples; by another the results would differ in shape."""
-    if level.holds(mask) or mask.dtype.kind != "b":
+    _check_mask("masked_select", _SELECT, x, mask)
+    if level.holds(mask):
         dynamic_shape(level, operator)
     shape = broadcast_shape(mask, x)
     return x.expand(shape)[mask.expand(shape)]
@@ -114,8 +123,8 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     >>> cygrad.masked_select(cygrad.tensor([1., 2.]), cygrad.tensor([True, False]))
     tensor([1.])
     """
-    _check_mask("masked_select", "masked_select: expected BoolTensor for mask, got", input, mask)
-    input = _target(input, mask, out)
+    _check_mask("masked_select", _SELECT, input, mask)
+    input = _target("masked_select", input, mask, out)
     return delivered(recorded(masked_select, (input, mask), from_array(to_array(input)[_array_of_mask(input, mask)])), out)
 
 
@@ -148,8 +157,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Tensor |
     >>> cygrad.masked_scatter(cygrad.zeros(3), cygrad.tensor([True, False, True]), cygrad.tensor([1., 2.]))
     tensor([1., 0., 2.])
     """
+    input = _target("masked_scatter", input, mask, out)
     _check_source(input, mask, source)
-    input = _target(input, mask, out)
     where = _array_of_mask(input, mask)
     count = int(np.count_nonzero(where))
     if source.numel() < count:

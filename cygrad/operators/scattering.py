@@ -306,8 +306,9 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: T
 
 def _filled_batch(level, operator, x, dim, index, value):
     """Fill as `scatter` does, whose index does not count from the end; a tensor is written where a mask says that the index hits."""
+    checked_tensor("index_fill", index, "index", 3)
     if isinstance(value, TensorImpl):
-        return value.to(x.dtype).where(x.new_zeros(x.shape).index_fill(dim, index, 1) != 0, x)
+        return value_for("index_fill_", x, value).where(x.new_zeros(x.shape).index_fill(dim, index, 1) != 0, x)
     size = x.shape[behind(dim, x.ndim) - 1] if x.ndim else 1
     return along_index("scatter")(level, operator, x, dim, (index + size).where(index < 0, index), value)
 

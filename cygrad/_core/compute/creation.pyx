@@ -5,7 +5,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
 from cygrad._core.compute.views cimport empty_in_order
-from cygrad._core.graph.tensor cimport TensorImpl, empty
+from cygrad._core.graph.tensor cimport TensorImpl, empty, settled_address
 from cygrad._core.memory.formats cimport order_of
 from cygrad._core.memory.sizes cimport integer, parse_sizes
 from cygrad._core.memory.storage cimport dtype_number
@@ -30,7 +30,7 @@ def fill_value(TensorImpl tensor not None, value):
     """Set all elements of a new tensor to a Python number."""
     cdef Value read
     if value == 0:
-        memset(tensor.data, 0, tensor.count * cg_itemsize[tensor.dtype_nr])
+        memset(settled_address(tensor), 0, tensor.count * cg_itemsize[tensor.dtype_nr])
         return tensor
     to_value(value, &read)
     copy_into(tensor, number_tensor(&read, tensor.dtype_nr))
@@ -47,13 +47,13 @@ def arange_into(TensorImpl tensor not None, start, step):
         first, increment = integer(int(start), "start"), integer(int(step), "step")
         exact = tensor if tensor.dtype_nr == CG_INT64 else empty(CG_INT64, 1, tensor.sizes)
         for k in range(tensor.count):
-            (<long long*>exact.data)[k] = first + k * increment
+            (<long long*>settled_address(exact))[k] = first + k * increment
     else:
         from cygrad._core.memory.storage import dtype_by_name
         real_start, real_step = start, step
         exact = empty(dtype_number(dtype_by_name["float64"]), 1, tensor.sizes)
         for k in range(tensor.count):
-            (<double*>exact.data)[k] = real_start + k * real_step
+            (<double*>settled_address(exact))[k] = real_start + k * real_step
     if exact is not tensor:
         copy_into(tensor, exact)
     return tensor

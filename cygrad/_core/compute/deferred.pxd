@@ -1,20 +1,13 @@
 """Results that are not computed yet: large recorded elementwise results wait until somebody looks, and are computed together.
 
 What only the next operator reads is then never written to memory. At most one program waits in a process. Everything that reads or
-writes the memory of tensors calls settle() first, so nobody can tell the difference but by a clock. Needs the GIL, and keeps it.
+writes the memory of tensors asks address() for it, which computes what waits, so nobody can tell the difference but by a clock. Needs
+the GIL, and keeps it.
 """
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.operands.operands cimport Value
 from cygrad._kernels.drivers.elementwise cimport cg_kernel
 from cygrad._kernels.drivers.reduction cimport cg_reduction
-
-cdef int waiting        # results
-cdef bint compute_all() noexcept     # False if nothing waited
-
-cdef inline void settle() noexcept:
-    """Compute what waits."""
-    if waiting:
-        compute_all()
 
 # To be called where the GIL is given up for others' sake: once several threads compute, nothing waits, as it would be computed with the
 # GIL held.

@@ -6,10 +6,11 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcmp, memcpy
 
 from cygrad._core.graph.tensor cimport CONTIGUOUS, SAVED, TensorImpl, empty_like
-from cygrad._core.memory.storage cimport Storage, set_deferred
+from cygrad._core.memory.storage cimport Storage, settle, waiting
+from cygrad._core.memory.upward cimport forget_function, upward
 from cygrad._core.operands.operands cimport Value
-from cygrad._kernels.drivers.elementwise cimport cg_itemsize
-from cygrad._kernels.drivers.program cimport MAX_SLOTS, MAX_STEPS, Program, Step, add_array, run_program
+from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_itemsize
+from cygrad._kernels.drivers.program cimport LARGE, MAX_SLOTS, MAX_STEPS, Program, Step, add_array, run_program
 from cygrad._kernels.drivers.reduction cimport fold_program
 
 cdef extern from "Python.h":
@@ -17,10 +18,9 @@ cdef extern from "Python.h":
     unsigned long PyThread_get_thread_ident() noexcept
 
 cdef enum:
-    PARAMS = 3
     MAX_ARRAYS = 12     # that are read and written side by side
 
-cdef intptr_t smallest = 1 << 17    # elements from which memory counts more than calls
+cdef intptr_t smallest = LARGE      # elements from which results may wait
 cdef unsigned long computing = 0    # the thread in Python that used large tensors last
 cdef bint several = False           # there was another one
 cdef Program program
@@ -28,7 +28,7 @@ cdef int arrays                     # slots that are whole arrays
 cdef int folded = -1                # the slot of a result that was folded, and will be computed if it is needed again
 cdef PyObject* owners[MAX_SLOTS]    # the Storage of an array; a reference to one that is read, borrowed from one that waits
 cdef double constants[MAX_SLOTS]    # numbers by slot
-cdef double parameters[MAX_SLOTS][PARAMS]    # of the step whose output a slot is
+cdef double parameters[MAX_SLOTS][MAX_PARAMS]    # of the step whose output a slot is
 
 
 def defer_from(intptr_t count):
@@ -100,12 +100,12 @@ cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value
             step.slots[k] = add_array(&program, <char*>&constants[known], 0)
             continue
         tensor = <TensorImpl>values[k].tensor
-        step.slots[k] = add_array(&program, tensor.data, cg_itemsize[dtype])
+        step.slots[k] = add_array(&program, tensor.unsettled, cg_itemsize[dtype])
         if step.slots[k] == known:
             Py_INCREF(tensor.storage)
             owners[known] = <PyObject*>tensor.storage
             arrays += 1
-    slot = add_array(&program, result.data, cg_itemsize[dtype])
+    slot = add_array(&program, result.unsettled, cg_itemsize[dtype])
     step.slots[count] = slot
     if params is not NULL:
         memcpy(parameters[slot], params, sizeof(parameters[0]))
@@ -113,7 +113,7 @@ cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value
     program.cost = max(program.cost, cost)
     program.step_count += 1
     owners[slot] = <PyObject*>result.storage
-    result.storage.waiting = slot + 1
+    result.storage.slot = slot + 1
     arrays += 1
     waiting += 1
     return result
@@ -127,7 +127,7 @@ cdef void needed_steps(Program* compact) noexcept:
     cdef int k, j
     compact[0] = program
     for k in range(program.slot_count):
-        needed[k] = owners[k] is not NULL and (<Storage>owners[k]).waiting == k + 1
+        needed[k] = owners[k] is not NULL and (<Storage>owners[k]).slot == k + 1
     for k in range(program.step_count - 1, -1, -1):
         step = &program.steps[k]
         kept[k] = needed[step.slots[step.inputs]]
@@ -158,8 +158,8 @@ cdef void clear() noexcept:
     for k in range(program.slot_count):
         if owners[k] is NULL:
             continue
-        if (<Storage>owners[k]).waiting == k + 1:
-            (<Storage>owners[k]).waiting = 0
+        if (<Storage>owners[k]).slot == k + 1:
+            (<Storage>owners[k]).slot = 0
         else:
             read[count] = owners[k]
             count += 1
@@ -173,7 +173,7 @@ cdef void clear() noexcept:
 cdef void forget(Storage storage) noexcept:
     """Take note of the death of a result that waits."""
     global waiting, arrays
-    cdef int slot = storage.waiting - 1
+    cdef int slot = storage.slot - 1
     owners[slot] = NULL
     program.slots[slot].data = NULL
     waiting -= 1
@@ -182,24 +182,24 @@ cdef void forget(Storage storage) noexcept:
         clear()
 
 
-set_deferred(forget, compute_all)
+upward.compute_waiting, upward.forget_waiting = compute_all, <forget_function>forget
 
 
 cdef bint fold_waiting(const cg_reduction* reduction, TensorImpl x, char* output) except -1:
     """All other results are computed on the way, x itself only if somebody asks for it later, which temporaries never live to see."""
     global waiting, folded
     cdef Program compact
-    cdef int slot = x.storage.waiting - 1, k
+    cdef int slot = x.storage.slot - 1, k
     if (slot < 0 or slot == folded or x.flags & SAVED or Py_REFCNT(<PyObject*>x.storage) > 1      # another has saved or shares it
-            or program.slots[slot].data != x.data or program.total != x.count or program.dtype != x.dtype_nr):
+            or program.slots[slot].data != x.unsettled or program.total != x.count or program.dtype != x.dtype_nr):
         return False
     needed_steps(&compact)
     if fold_program(reduction, &compact, slot, output):
         raise MemoryError("no memory for partial results")
     for k in range(program.slot_count):
-        if k != slot and owners[k] is not NULL and (<Storage>owners[k]).waiting == k + 1:
+        if k != slot and owners[k] is not NULL and (<Storage>owners[k]).slot == k + 1:
             Py_INCREF(<Storage>owners[k])       # it is an array that x may be computed from
-            (<Storage>owners[k]).waiting = 0
+            (<Storage>owners[k]).slot = 0
     drop_computed_steps()
     waiting, folded = 1, slot
     return True
@@ -212,7 +212,7 @@ cdef void drop_computed_steps() noexcept:
     for k in range(program.step_count):
         step = &program.steps[k]
         output = step.slots[step.inputs]
-        if owners[output] is not NULL and (<Storage>owners[output]).waiting == 0:
+        if owners[output] is not NULL and (<Storage>owners[output]).slot == 0:
             continue
         program.steps[kept] = step[0]
         kept += 1

@@ -8,12 +8,10 @@ from cpython.object cimport PyObject
 from cygrad._core.graph.node cimport Node
 from cygrad._core.graph.tensor cimport TensorImpl
 from cygrad._core.operands.operands cimport Value
-from cygrad._kernels.drivers.elementwise cimport cg_kernel
+from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_kernel
 
 cdef enum:
-    MAX_INPUTS = 5
     OPERANDS = 3        # of a row; RESULT is the place after them
-    PARAMS = 3
     NO_PARTIAL = 0
     KERNEL = 1          # g * partial, by a loop
     IDENTITY = 2        # the partial is 1: the gradient passes
@@ -32,7 +30,7 @@ cdef class Op:
     cdef bint plain                     # at most two operands, nothing special
     cdef bint differentiable
     cdef bint computes[8]               # by dtype: no conversion needed
-    cdef double defaults[PARAMS]
+    cdef double defaults[MAX_PARAMS]
     cdef int takes_numbers[OPERANDS]      # bit j: operand j, if a number, stays one in the tensor reading
     cdef list partial_readings
     cdef object reading(self, int k)
@@ -43,7 +41,7 @@ cdef class ElementwiseNode(Node):
     cdef int dtype                      # that the operator computed in
     cdef int input_dtypes[OPERANDS]
     cdef double scalars[OPERANDS]       # in the bytes of `dtype`
-    cdef double constants[PARAMS]       # parameters of the row, likewise
+    cdef double constants[MAX_PARAMS]       # parameters of the row, likewise
     cdef int read_saved(self, int k, Value* value, list unpacked) except -1
     cdef TensorImpl scalar_tensor(self, int place)
     cdef bint saved_special(self)
@@ -52,9 +50,6 @@ cdef class ElementwiseNode(Node):
 
 cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, int masks, int count, Value* values,
                            const void* params, int cost, TensorImpl target, bint private=*)
-ctypedef TensorImpl (*special_function)(Op op, Value* values, const double* params, TensorImpl target, bint in_place)
-
-cdef void set_special(special_function function) noexcept
 cdef int result_dtype(Op op, const Value* values) except -1
 cdef TensorImpl in_dtype(TensorImpl tensor, int dtype)
 cdef bint any_needs_grad(int count, const Value* values) noexcept

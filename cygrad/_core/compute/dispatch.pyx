@@ -7,30 +7,35 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, intptr_t
 from libc.string cimport memcpy, memset
 
-from cygrad._core.compute.deferred cimport defer, note_thread, settle
+from cygrad._core.compute.deferred cimport defer, note_thread
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, rebase, take_history
 from cygrad._core.graph.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach, connect, finish_node_type, grad_mode, init_node,
                                       with_own_history)
 from cygrad._core.graph.saved cimport released_error, saved_name
-from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, REQUIRES_GRAD, TENSOR_TRACKED, VIEW, TensorImpl, count_change, empty,
-                                        empty_like, is_unique, needs_grad, special_active)
+from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, REQUIRES_GRAD, TENSOR_TRACKED, VIEW, TensorImpl, address, count_change,
+                                        empty, empty_like, is_unique, needs_grad, place_of, settled_address, special_active)
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.levels cimport Batch, is_special, leave, plain_batch, private_examples
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, special_tensors, wants_operands
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport default_dtype, dtypes
+from cygrad._core.memory.upward cimport upward
 from cygrad._core.operands.operands cimport (RELEASE_GIL, Value, any_followed, broadcast, check_cast, check_no_bools, check_out, copy_of,
                                              empty_for, fill_operand, holding_all, number_of, out_argument, out_shape_error, overlaps,
                                              promoted, same_shape, shape_is, to_value)
-from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize,
-                                                  cg_kernel, cg_kind)
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_DTYPES, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, MAX_OPERANDS, MAX_PARAMS,
+                                                  Operand, cg_itemsize, cg_kernel, cg_kind)
 from cygrad._kernels.drivers.elementwise cimport kernel as find_kernel
 from cygrad._kernels.drivers.elementwise cimport run as run_kernel
 
 from cygrad.ops import ELEMENTWISE, formula
 
-cdef extern from "memory/type_slots.h":
-    void cg_recycle(type kind) noexcept
+cdef extern from *:
+    """
+    #include "memory/type_slots.h"
+    CG_RECYCLE(node)
+    """
+    void cg_recycle_node(type kind) noexcept
 
 cdef enum:
     SMALL_COUNT = 1 << 11   # elements up to which no kernel is worth a thread
@@ -61,15 +66,14 @@ cdef inline TensorImpl map_simple(const cg_kernel* kernel, int dtype, int out_dt
     cdef TensorImpl result = empty_like(<TensorImpl>values[0].tensor, out_dtype) if target is None else target
     cdef char* pointers[3]
     cdef intptr_t strides[2]
-    settle()
     strides[0] = strides[1] = cg_itemsize[dtype]
-    pointers[0] = (<TensorImpl>values[0].tensor).data
+    pointers[0] = address(<TensorImpl>values[0].tensor)
     if count == 2:
         if values[1].tensor is not NULL:
-            pointers[1] = (<TensorImpl>values[1].tensor).data
+            pointers[1] = settled_address(<TensorImpl>values[1].tensor)
         else:
             pointers[1], strides[1] = <char*>&values[1].number, 0
-    pointers[count] = result.data
+    pointers[count] = settled_address(result)
     kernel.loops[dtype](pointers, strides, result.count, params)
     return result
 
@@ -80,7 +84,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
 
     Others may see a target that is not `private`, so it is written with the GIL held: that is the lock of `.grad`.
     """
-    cdef Operand operands[MAX_INPUTS + 1]
+    cdef Operand operands[MAX_OPERANDS]
     cdef intptr_t shape[MAX_DIMS]
     cdef int ndim, k
     cdef bint fresh
@@ -133,15 +137,6 @@ cdef int result_dtype(Op op, const Value* values) except -1:
                                                                       ("floating-point", op.floats)) if there) + " tensors")
 
 
-cdef special_function special = NULL
-
-
-cdef void set_special(special_function function) noexcept:
-    """Set what operators do where an operand is special; the module of transforms, a layer above, brings it."""
-    global special
-    special = function
-
-
 cdef TensorImpl elementwise(Op op, Value* values, const double* params, TensorImpl target, bint in_place):
     """Compute an operator, into `target` if given, and record it if a gradient is asked for."""
     if special_active:
@@ -158,10 +153,10 @@ cdef TensorImpl observed(Op op, Value* values, const double* params, TensorImpl 
                             next_sequence_nr())
     try:
         if target is not None and is_special(target):
-            return special(op, values, params, target, in_place)
+            return upward.special_elementwise(op, values, params, target, in_place)
         for k in range(op.arity):
             if values[k].tensor is not NULL and is_special(<TensorImpl>values[k].tensor):
-                return special(op, values, params, target, in_place)
+                return upward.special_elementwise(op, values, params, target, in_place)
         return plain(op, values, params, target, in_place)
     finally:
         end_event(event)
@@ -178,7 +173,7 @@ cdef TensorImpl plain(Op op, Value* values, const double* params, TensorImpl tar
     cdef int dtype, out_dtype, k, j
     cdef unsigned flags = 0
     cdef bint recorded = False
-    cdef double converted_params[PARAMS]
+    cdef double converted_params[MAX_PARAMS]
     cdef const void* loop_params = NULL
     cdef TensorImpl result, tensor, kept
     cdef intptr_t shape[MAX_DIMS]
@@ -248,7 +243,7 @@ cdef TensorImpl plain(Op op, Value* values, const double* params, TensorImpl tar
         if values[k].tensor is NULL:
             continue
         tensor = <TensorImpl>values[k].tensor
-        if overlaps(target, tensor) or recorded and in_place and tensor.data == target.data and reads_operand(op, k):
+        if overlaps(target, tensor) or recorded and in_place and place_of(tensor) == place_of(target) and reads_operand(op, k):
             kept = copy_of(tensor, tensor.dtype_nr)
             if recorded:
                 take_history(kept, tensor)
@@ -385,7 +380,7 @@ cdef class ElementwiseNode(Node):
     cdef TensorImpl scalar_tensor(self, int place):
         """Return an operand that was a number as a tensor."""
         cdef TensorImpl tensor = empty(CG_BOOL if (<Op>self.op).masks >> place & 1 else self.dtype, 0, NULL)
-        memcpy(tensor.data, &self.scalars[place], cg_itemsize[tensor.dtype_nr])
+        memcpy(settled_address(tensor), &self.scalars[place], cg_itemsize[tensor.dtype_nr])
         return tensor
 
     def __getattr__(self, str name):
@@ -402,7 +397,7 @@ cdef class ElementwiseNode(Node):
 
     cdef TensorImpl fused(self, Op op, int k, TensorImpl g, TensorImpl target, list unpacked):
         """Return g * partial for operand k, in one pass; into `target`, which may be g itself, if given."""
-        cdef Value values[MAX_INPUTS]
+        cdef Value values[MAX_OPERANDS - 1]
         cdef int j, count = 1, reads = op.partial_reads[k], masks = 0
         values[0].tensor = <PyObject*>g
         for j in range(RESULT + 1):
@@ -437,7 +432,7 @@ cdef class ElementwiseNode(Node):
             return result
         # A partial that is a number is 0: 1 is IDENTITY.
         tensor = empty_like(g, self.dtype)
-        memset(tensor.data, 0, tensor.count * cg_itemsize[self.dtype])
+        memset(settled_address(tensor), 0, tensor.count * cg_itemsize[self.dtype])
         return tensor
 
     cdef bint saved_special(self):
@@ -498,7 +493,7 @@ cdef class ElementwiseNode(Node):
 
 
 finish_node_type(ElementwiseNode)
-cg_recycle(ElementwiseNode)
+cg_recycle_node(ElementwiseNode)
 
 
 # ----- Operators -----
@@ -566,7 +561,7 @@ cdef class Op:
 
     cdef object run(self, tuple arguments, dict keywords, object out, bint in_place):
         cdef Value values[OPERANDS]
-        cdef double params[PARAMS]
+        cdef double params[MAX_PARAMS]
         cdef list given = list(arguments), alive = []
         cdef int k
         if len(given) > len(self.arguments):

@@ -13,7 +13,8 @@ from libc.string cimport memset
 
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place
 from cygrad._core.graph.rules cimport RuleOp, record, record_outputs, rule_op, wanted
-from cygrad._core.graph.tensor cimport CREATED, CREATED_MULTIPLE, TensorImpl, count_change, empty, needs_grad, tensor_type, view_of
+from cygrad._core.graph.tensor cimport (CREATED, CREATED_MULTIPLE, TensorImpl, count_change, empty, needs_grad, offset_of, settled_address,
+                                        tensor_type, view_of)
 from cygrad._core.memory.sizes cimport integer, multiply_overflows, parse_sizes, sequence_items, sizes_tuple, wrap_dim, written
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, tensor_of_array
@@ -116,8 +117,8 @@ cdef TensorImpl basic_view(TensorImpl x, tuple key):
     cdef intptr_t sizes[2 * MAX_DIMS]
     cdef intptr_t strides[2 * MAX_DIMS]
     cdef Py_ssize_t index, start, stop, step, length
-    cdef char* data = x.data
-    cdef int d = 0, ndim = 0, consumed = 0, ellipses = 0, overflow = 0, itemsize = cg_itemsize[x.dtype_nr]
+    cdef intptr_t offset = 0
+    cdef int d = 0, ndim = 0, consumed = 0, ellipses = 0, overflow = 0
     if len(key) > MAX_DIMS:
         raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
     for item in key:
@@ -143,7 +144,7 @@ cdef TensorImpl basic_view(TensorImpl x, tuple key):
                 raise ValueError("step must be greater than zero; use flip() for the reverse order")
             length = PySlice_AdjustIndices(x.sizes[d], &start, &stop, step)
             if length:
-                data += start * x.strides[d] * itemsize
+                offset += start * x.strides[d]
             sizes[ndim] = length
             if multiply_overflows(x.strides[d], step, &strides[ndim]):
                 strides[ndim] = 1       # of at most one element
@@ -161,7 +162,7 @@ cdef TensorImpl basic_view(TensorImpl x, tuple key):
             index = PyLong_AsLongLongAndOverflow(item, &overflow)
             if overflow or index < -x.sizes[d] or index >= x.sizes[d]:
                 raise IndexError(f"index {written(item)} is out of bounds for dimension {d} with size {x.sizes[d]}")
-            data += (index + x.sizes[d] if index < 0 else index) * x.strides[d] * itemsize
+            offset += (index + x.sizes[d] if index < 0 else index) * x.strides[d]
             d += 1
     while d < x.ndim:
         sizes[ndim], strides[ndim] = x.sizes[d], x.strides[d]
@@ -169,7 +170,7 @@ cdef TensorImpl basic_view(TensorImpl x, tuple key):
         d += 1
     if ndim > MAX_DIMS:
         raise IndexError(f"tensors have at most {MAX_DIMS} dimensions")
-    return view_of(x, data, ndim, sizes, strides)
+    return view_of(x, offset, ndim, sizes, strides)
 
 
 cdef object numpy_key(object key):
@@ -306,7 +307,7 @@ cdef void zero_around(char* data, Py_ssize_t size, int ndim, const intptr_t* siz
 cdef void zero_outside(TensorImpl whole, TensorImpl part) noexcept:
     """Zero new memory where a view of it is not; all of it where that is as quick."""
     cdef intptr_t starts[MAX_DIMS]
-    cdef Py_ssize_t itemsize = cg_itemsize[whole.dtype_nr], offset = (part.data - whole.data) // itemsize
+    cdef Py_ssize_t itemsize = cg_itemsize[whole.dtype_nr], offset = offset_of(part) - offset_of(whole)
     cdef int d, ndim = 0
     cdef bint is_box = part.ndim == whole.ndim and 2 * part.count > whole.count
     for d in range(whole.ndim if is_box else 0):
@@ -316,9 +317,9 @@ cdef void zero_outside(TensorImpl whole, TensorImpl part) noexcept:
         if part.sizes[d] < whole.sizes[d]:
             ndim = d + 1
     if is_box and ndim and whole.sizes[ndim - 1] * whole.strides[ndim - 1] >= LONG_ROW:
-        zero_around(whole.data, whole.count * itemsize, ndim, whole.sizes, starts, part.sizes)
+        zero_around(settled_address(whole), whole.count * itemsize, ndim, whole.sizes, starts, part.sizes)
     elif not is_box or ndim:
-        memset(whole.data, 0, whole.count * itemsize)
+        memset(settled_address(whole), 0, whole.count * itemsize)
 
 
 def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
@@ -328,7 +329,7 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
     cdef TensorImpl result = empty(input.dtype_nr, ndim, sizes), part
     key = read_key(key)
     if accumulate:
-        memset(result.data, 0, result.count * cg_itemsize[result.dtype_nr])
+        memset(settled_address(result), 0, result.count * cg_itemsize[result.dtype_nr])
         numpy.add.at(array_of(result), numpy_key(key), array_of(input))
     else:
         part = basic_view(result, key)

@@ -8,8 +8,8 @@ from cygrad._core.graph.node cimport (Node, attach, connect, edge, finish_node_t
 from cygrad._core.graph.rules cimport RuleOp, any_wanted, node_of, node_of_inputs, params_of, record_view, rule_op
 from cygrad._core.graph.saved cimport released_error
 from cygrad._core.graph.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
-                                        REQUIRES_GRAD, SAVED, TENSOR_TRACKED, VIEW, TensorImpl, count_change, is_unique, needs_grad,
-                                        offset_of, shallow_copy, special_active, view_of)
+                                        REQUIRES_GRAD, SAVED, TENSOR_TRACKED, TensorImpl, VIEW, count_change, is_unique, needs_grad,
+                                        offset_of, place_of, shallow_copy, special_active, view_of)
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.levels cimport is_special
 from cygrad._core.memory.sizes cimport sizes_tuple
@@ -179,8 +179,12 @@ def apply_in_place(function, TensorImpl target not None, *arguments, **keywords)
 def check_disjoint(TensorImpl target not None, tuple others):
     """Refuse operands that share memory with the tensor to be written to; a 0-d one has been read before it can change."""
     cdef TensorImpl other
+    cdef bint same_place
     for other in others:
-        if other is not None and other.ndim and (overlaps(target, other) or target.data == other.data and target.count and other.count):
+        if other is None or other.ndim == 0:
+            continue
+        same_place = target.count and other.count and place_of(target) == place_of(other)
+        if same_place or overlaps(target, other):
             raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                                "memory location. Please clone() the tensor before performing the operation.")
 
@@ -249,7 +253,7 @@ def record_dirty(TensorImpl tensor not None, Node node not None, int edge_nr, in
 
 def view_as_itself(TensorImpl tensor not None):
     """Return a view of all of a tensor, so that a user function may return an input as it is."""
-    return view_of(tensor, tensor.data, tensor.ndim, tensor.sizes, tensor.strides)
+    return view_of(tensor, 0, tensor.ndim, tensor.sizes, tensor.strides)
 
 
 def guard_view(TensorImpl view not None, bint several):

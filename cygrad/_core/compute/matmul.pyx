@@ -8,18 +8,17 @@ cimport numpy
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
-from cygrad._core.compute.deferred cimport settle
 from cygrad._core.compute.views cimport reshape_to
 from cygrad._core.graph.rules cimport record, rule_op, wanted
-from cygrad._core.graph.tensor cimport TensorImpl, empty, stand_alone, view_of
+from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_address, stand_alone, view_of
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
+from cygrad._core.operands.arrays cimport foreign_operand
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 
 import numpy
 
 from cygrad._core.operands.operands import checked_out, common_dtype
-from cygrad._core.operands.arrays import foreign_operand
 
 numpy.import_umath()
 
@@ -116,8 +115,7 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
         return out
     for d in range(batch):
         steps[2][d] = out.strides[d] * size
-    settle()
-    arguments[0], arguments[1], arguments[2] = a.data, b.data, out.data
+    arguments[0], arguments[1], arguments[2] = address(a), settled_address(b), settled_address(out)
     dims[0] = shape[batch - 1] if batch else 1
     dims[1], dims[2], dims[3] = n, inner, m
     for k in range(3):
@@ -224,7 +222,7 @@ def dot(input, tensor, *, out=None):
     row[0], row[1], column[0], column[1] = 1, a.sizes[0], b.sizes[0], 1
     cdef intptr_t[2] row_strides = [a.sizes[0] * a.strides[0], a.strides[0]]
     cdef intptr_t[2] column_strides = [b.strides[0], 1]
-    result = product(view_of(a, a.data, 2, row, row_strides), view_of(b, b.data, 2, column, column_strides))
+    result = product(view_of(a, 0, 2, row, row_strides), view_of(b, 0, 2, column, column_strides))
     result = reshape_to(result, 0, row, "view", False)
     stand_alone(result)
     if wanted(a, b):

@@ -5,20 +5,17 @@ from libc.math cimport isnan
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from cygrad._core.compute.deferred cimport fold_waiting, settle
+from cygrad._core.compute.deferred cimport fold_waiting
 from cygrad._core.graph.rules cimport RuleOp, record, wanted
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, shallow_copy, stand_alone
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, settled_address, shallow_copy, stand_alone
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
-from cygrad._core.operands.operands cimport check_cast, check_out, fill_operand, is_dense, write_out
+from cygrad._core.operands.operands cimport RELEASE_GIL, check_cast, check_out, fill_operand, is_dense, write_out
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_kind
 from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find, reduction, run, run_small, scan
 
 from cygrad._core.graph.rules import declare_rule
 from cygrad.ops import REDUCTIONS
-
-cdef enum:
-    RELEASE_GIL = 1 << 15
 
 
 @cython.final
@@ -66,11 +63,12 @@ cdef tuple params_of(RuleOp rule, TensorImpl x, tuple dims, intptr_t count):
     return tuple([known[name] for name in rule.params])
 
 
-cdef bint holds_nan(TensorImpl x) noexcept nogil:
-    """Say whether there is a NaN among dense elements."""
+cdef bint holds_nan(TensorImpl x) noexcept:
+    """Say whether there is a NaN among the elements of a result that was just computed."""
+    cdef const char* data = settled_address(x)
     cdef intptr_t i
     for i in range(x.count):
-        if x.dtype_nr == CG_FLOAT32 and isnan((<float*> x.data)[i]) or x.dtype_nr == CG_FLOAT64 and isnan((<double*> x.data)[i]):
+        if x.dtype_nr == CG_FLOAT32 and isnan((<float*>data)[i]) or x.dtype_nr == CG_FLOAT64 and isnan((<double*>data)[i]):
             return True
     return False
 
@@ -81,6 +79,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     cdef intptr_t count = 1
     cdef int d, ndim = 0, failed, out_dtype
     cdef Operand operand
+    cdef char* data
     cdef TensorImpl result, kept
     cdef bint recorded
     cdef bint single = type(dim) is int         # then a tuple of it is made for the record alone
@@ -99,8 +98,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     if (x.flags & CONTIGUOUS and 0 < x.count <= BLOCK and not keepdim and dtype is None and out is None
             and (dims is None and not single or single and x.ndim == 1 and (dim == 0 or dim == -1))):
         result = empty(op.kernel.out_dtype[x.dtype_nr], 0, NULL)
-        settle()
-        run_small(op.kernel, x.dtype_nr, x.data, x.count, result.data)
+        run_small(op.kernel, x.dtype_nr, address(x), x.count, settled_address(result))
         if op.decide_nan is not None and holds_nan(result):
             result = op.decide_nan((<object>x).detach(), result, None, False)
         if op.rule is not None and wanted(x, None):
@@ -126,19 +124,19 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     out_dtype = CG_BOOL if op.truth and out is not None else op.kernel.out_dtype[x.dtype_nr]
     result = empty(out_dtype, ndim, shape)
     if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1:
-        settle()
-        run_small(op.kernel, x.dtype_nr, x.data, count, result.data)
+        run_small(op.kernel, x.dtype_nr, address(x), count, settled_address(result))
         failed = 0
-    elif count == x.count and is_dense(x) and fold_waiting(op.kernel, x, result.data):
+    elif count == x.count and is_dense(x) and fold_waiting(op.kernel, x, settled_address(result)):
         failed = 0
     elif x.count >= RELEASE_GIL:
         kept = shallow_copy(x)      # other threads may give the tensor other memory meanwhile
         fill_operand(&operand, kept, kept.dtype_nr, kept.ndim, kept.sizes)
+        data = settled_address(result)
         with nogil:
-            failed = run(op.kernel, &operand, kept.ndim, kept.sizes, mask, result.data)
+            failed = run(op.kernel, &operand, kept.ndim, kept.sizes, mask, data)
     else:
         fill_operand(&operand, x, x.dtype_nr, x.ndim, x.sizes)
-        failed = run(op.kernel, &operand, x.ndim, x.sizes, mask, result.data)
+        failed = run(op.kernel, &operand, x.ndim, x.sizes, mask, settled_address(result))
     if failed:
         raise MemoryError(f"{op.name}(): no memory for partial results")
     if op.decide_nan is not None and holds_nan(result):

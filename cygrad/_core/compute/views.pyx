@@ -82,9 +82,9 @@ cdef TensorImpl reshape_to(TensorImpl x, int ndim, intptr_t* shape, str rule, bi
     if known != x.count or inferred >= 0 and shape[inferred] < 0:
         raise RuntimeError(f"shape '{list(sizes_tuple(ndim, shape))}' is invalid for input of size {x.count}")
     if x.flags & CONTIGUOUS:
-        view = view_of(x, x.data, ndim, shape, NULL)
+        view = view_of(x, 0, ndim, shape, NULL)
     elif view_strides(x, ndim, shape, strides):
-        view = view_of(x, x.data, ndim, shape, strides)
+        view = view_of(x, 0, ndim, shape, strides)
     elif may_copy:
         return reshape_to(contiguous(x), ndim, shape, rule, False)
     else:
@@ -161,7 +161,7 @@ def unsqueeze(TensorImpl input not None, dim):
 
 cdef TensorImpl shape_view(TensorImpl x, int ndim, const intptr_t* sizes, const intptr_t* strides, str rule):
     """Make a view whose gradient is reshaped back."""
-    cdef TensorImpl result = view_of(x, x.data, ndim, sizes, strides)
+    cdef TensorImpl result = view_of(x, 0, ndim, sizes, strides)
     if wanted(x, None):
         record(rule_op(rule), x, None, result, (sizes_tuple(x.ndim, x.sizes),))
     return result
@@ -185,7 +185,7 @@ def permute(TensorImpl input not None, *dims, **keywords):
             raise RuntimeError(f"permute(): duplicate dims are not allowed, got {list(sizes_tuple(ndim, order))}")
         inverse[source] = d
         sizes[d], strides[d] = input.sizes[source], input.strides[source]
-    result = view_of(input, input.data, ndim, sizes, strides)
+    result = view_of(input, 0, ndim, sizes, strides)
     if wanted(input, None):
         record(rule_op("permute"), input, None, result, (sizes_tuple(ndim, inverse),))
     return result
@@ -200,7 +200,7 @@ cdef TensorImpl transposed(TensorImpl x, int dim0, int dim1, str rule):
     if x.ndim:
         sizes[dim0], sizes[dim1] = sizes[dim1], sizes[dim0]
         strides[dim0], strides[dim1] = strides[dim1], strides[dim0]
-    result = view_of(x, x.data, x.ndim, sizes, strides)
+    result = view_of(x, 0, x.ndim, sizes, strides)
     if wanted(x, None):
         record(rule_op(rule), x, None, result, (dim0, dim1) if rule == "transpose" else ())
     return result
@@ -257,7 +257,7 @@ def expand(TensorImpl input not None, *sizes, **keywords):
                                f"non-singleton dimension {d}.  Target sizes: {list(sizes_tuple(ndim, shape))}.  "
                                f"Tensor sizes: {list(sizes_tuple(input.ndim, input.sizes))}")
     checked_numel(ndim, shape, cg_itemsize[input.dtype_nr])
-    result = view_of(input, input.data, ndim, shape, strides)
+    result = view_of(input, 0, ndim, shape, strides)
     if wanted(input, None):
         record(rule_op("expand"), input, None, result, (sizes_tuple(input.ndim, input.sizes),))
     return result
@@ -388,7 +388,7 @@ def cat(tensors, dim=0, *, out=None):
         if sizes[k] is None:
             continue
         shape[along] = part.sizes[along]
-        place = view_of(result, result.data + start * result.strides[along] * cg_itemsize[dtype], first.ndim, shape, result.strides)
+        place = view_of(result, start * result.strides[along], first.ndim, shape, result.strides)
         copy_into(place, part)
         start += part.sizes[along]
     record_rule(CAT, parts, result, sizes=sizes, dim=along)

@@ -23,9 +23,8 @@ def diagonal(TensorImpl input not None, offset=0, dim1=0, dim2=1):
     """
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
-    cdef intptr_t above = integer(offset, "offset"), of_rows = integer(dim1, "dim1"), of_columns = integer(dim2, "dim2"), length
+    cdef intptr_t above = integer(offset, "offset"), of_rows = integer(dim1, "dim1"), of_columns = integer(dim2, "dim2"), length, start = 0
     cdef int first = wrap_dim(of_rows, input.ndim), second = wrap_dim(of_columns, input.ndim), d, ndim = 0
-    cdef char* data = input.data
     if input.ndim < 2 or first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {of_rows}, {of_columns}: a diagonal runs through two dims")
     for d in range(input.ndim):
@@ -38,9 +37,9 @@ def diagonal(TensorImpl input not None, offset=0, dim1=0, dim2=1):
         length = min(input.sizes[first] + above, input.sizes[second])
     length = max(length, 0)
     if length:
-        data += (above * input.strides[second] if above >= 0 else -above * input.strides[first]) * cg_itemsize[input.dtype_nr]
+        start = above * input.strides[second] if above >= 0 else -above * input.strides[first]
     sizes[ndim], strides[ndim] = length, input.strides[first] + input.strides[second]
-    cdef TensorImpl result = view_of(input, data, ndim + 1, sizes, strides)
+    cdef TensorImpl result = view_of(input, start, ndim + 1, sizes, strides)
     if wanted(input, None):
         record(rule_op("diagonal"), input, None, result, (sizes_tuple(input.ndim, input.sizes), above, first, second))
     return result
@@ -75,7 +74,7 @@ def unfold(TensorImpl input not None, dimension, size, step):
         if multiply_overflows(apart, input.strides[along], &strides[along]):
             strides[along] = 1          # of one window
         checked_numel(input.ndim + 1, sizes, cg_itemsize[input.dtype_nr])
-    cdef TensorImpl result = view_of(input, input.data, input.ndim + 1, sizes, strides)
+    cdef TensorImpl result = view_of(input, 0, input.ndim + 1, sizes, strides)
     if wanted(input, None):
         record(rule_op("unfold"), input, None, result, (sizes_tuple(input.ndim, input.sizes), along, width, apart))
     return result

@@ -4,13 +4,14 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from cygrad._core.compute.dispatch cimport Op, elementwise, map_kernel
 from cygrad._core.engine.hooks cimport refuse_many
-from cygrad._core.graph.node cimport grad_mode, set_accumulate
+from cygrad._core.graph.node cimport grad_mode
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, count_change, empty, empty_strided, is_unique
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.levels cimport Batch, is_special, plain_batch, private_examples
 from cygrad._core.levels.observers cimport special_tensors
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
+from cygrad._core.memory.upward cimport accumulate_function, upward
 from cygrad._core.operands.operands cimport Value, check_writable, copy_into, is_dense, same_shape
 
 from cygrad._core.compute.dispatch import ops
@@ -135,4 +136,4 @@ cdef int accumulate(TensorImpl variable, PyObject* arrived) except -1:
     return 0
 
 
-set_accumulate(accumulate)
+upward.accumulate = <accumulate_function>accumulate

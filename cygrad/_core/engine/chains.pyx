@@ -4,17 +4,15 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
-from cygrad._core.compute.deferred cimport settle
 from cygrad._core.compute.dispatch cimport ElementwiseNode, KERNEL, Op
 from cygrad._core.engine.accumulation cimport collect
 from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_ready
 from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_RELEASED, RESULT, Node, anomaly_mode, edge, grad_mode, leaf_of
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty_like, is_unique, special_active
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty_like, is_unique, settled_address, special_active
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
-from cygrad._kernels.drivers.program cimport MAX_SLOTS, MAX_STEPS, Program, Step, add_array, add_block, run_program
+from cygrad._kernels.drivers.program cimport LARGE, MAX_SLOTS, MAX_STEPS, Program, Step, add_array, add_block, run_program
 
 cdef enum:
-    SMALLEST = 1 << 17      # elements from which memory counts more than calls
     MAX_NODES = 12          # a signal is answered between chains
     SLOTS = RESULT + 2      # that a partial needs at most
 
@@ -111,7 +109,7 @@ cdef class Chain:
             else:
                 self.alive.append(saved)
                 self.alive.append(saved.storage)        # other threads may give a tensor other memory meanwhile
-                step.slots[step.inputs] = add_array(&self.program, saved.data, cg_itemsize[self.program.dtype])
+                step.slots[step.inputs] = add_array(&self.program, settled_address(saved), cg_itemsize[self.program.dtype])
             step.inputs += 1
         step.slots[step.inputs] = add_block(&self.program)
         self.program.step_count += 1
@@ -159,10 +157,9 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     cdef PyObject* part
     cdef Py_ssize_t next
     cdef int k, number, slot
-    if (special_active or anomaly_mode or grad_mode()[0] or state.single is NULL or (<TensorImpl>state.single).count < SMALLEST
+    if (special_active or anomaly_mode or grad_mode()[0] or state.single is NULL or (<TensorImpl>state.single).count < LARGE
             or state.captured or not isinstance(<object>state.node, ElementwiseNode)):
         return False
-    settle()
     chain = Chain.__new__(Chain)
     chain.own = is_unique(state.single)
     g = <TensorImpl>state.single
@@ -170,7 +167,7 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     chain.wholes, chain.outgoing, chain.skipped, chain.alive = {0: g}, [], [], [g.storage]
     if not g.flags & CONTIGUOUS and not is_one_number(g) or g.flags & CONTIGUOUS and not g.storage.padded:
         return False
-    add_array(&chain.program, g.data, cg_itemsize[g.dtype_nr] if g.flags & CONTIGUOUS else 0)
+    add_array(&chain.program, address(g), cg_itemsize[g.dtype_nr] if g.flags & CONTIGUOUS else 0)
     if not chain.add_node(run, index, 0):
         return False
     chain.follow(run)
@@ -229,5 +226,5 @@ cdef int assign(Chain chain, TensorImpl g) except -1:
             chain.wholes[slot] = g
         else:
             chain.wholes[slot] = empty_like(g, program.dtype)
-        program.slots[<int>slot].data = (<TensorImpl>chain.wholes[slot]).data
+        program.slots[<int>slot].data = settled_address(<TensorImpl>chain.wholes[slot])
     return 0

@@ -13,7 +13,7 @@ def fresh(TensorImpl tensor not None):
     if tensor.flags & BATCHED:
         return leave(fresh(batch_of(tensor).inner), (<Batch>tensor.special).level)
     if wanted(tensor, None):
-        result = view_of(tensor, tensor.data, tensor.ndim, tensor.sizes, tensor.strides)
+        result = view_of(tensor, 0, tensor.ndim, tensor.sizes, tensor.strides)
         record(rule_op("alias"), tensor, None, result, ())
     else:
         result = shallow_copy(tensor)

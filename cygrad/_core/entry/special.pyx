@@ -7,15 +7,16 @@ is its tangent: what it depends on at lower levels follows by itself.
 from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 
-from cygrad._core.compute.dispatch cimport (IDENTITY, NO_PARTIAL, Op, PARAMS, any_needs_grad, elementwise, in_dtype, map_kernel,
-                                            pack_params, result_dtype, set_special)
+from cygrad._core.compute.dispatch cimport (IDENTITY, NO_PARTIAL, Op, any_needs_grad, elementwise, in_dtype, map_kernel, pack_params,
+                                            result_dtype)
 from cygrad._core.graph.node cimport RESULT, grad_mode
-from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty, empty_like, needs_grad, special_active
+from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty, empty_like, needs_grad, settled_address, special_active
 from cygrad._core.levels.levels cimport (Batch, Dual, Level, add_tangent, batch_of, ceiling, enter, is_special, leave, plain_batch,
                                          visible_dual)
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, wants_operands
+from cygrad._core.memory.upward cimport special_function, upward
 from cygrad._core.operands.operands cimport Value, number_of
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_itemsize, cg_kind
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_itemsize, cg_kind
 
 from importlib import import_module
 from inspect import unwrap
@@ -127,8 +128,8 @@ cdef TensorImpl dual_elementwise(Op op, Value* values, const double* params, Lev
 cdef TensorImpl partial_product(Op op, int k, TensorImpl tangent, Value* values, const double* params, int dtype, TensorImpl result):
     """Return tangent * partial for operand k: by the fused kernel of the backward, or by its formula where that must be differentiable."""
     cdef int reads = op.partial_reads[k], masks = 0, count = 1, j
-    cdef Value operands[5]
-    cdef double packed[PARAMS]
+    cdef Value operands[MAX_OPERANDS - 1]
+    cdef double packed[MAX_PARAMS]
     cdef TensorImpl tensor
     cdef list arguments
     cdef Batch batch = plain_batch(tangent) if is_special(tangent) else None
@@ -173,11 +174,11 @@ cdef TensorImpl scalar(Value* value, int dtype):
     """Return an operand that is a number as a tensor."""
     cdef TensorImpl tensor = empty(dtype, 0, NULL)
     cdef double number = number_of(value, dtype)
-    memcpy(tensor.data, &number, cg_itemsize[dtype])
+    memcpy(settled_address(tensor), &number, cg_itemsize[dtype])
     return tensor
 
 
-set_special(special_elementwise)
+upward.special_elementwise = <special_function>special_elementwise
 
 
 # ----- All other operators -----
@@ -287,7 +288,7 @@ cdef object out_error(str name, Level level):
 def zeros_of(TensorImpl tensor):
     """Return zeros of the shape and dtype of a tensor, nothing special about them."""
     cdef TensorImpl result = empty_like(tensor, tensor.dtype_nr)
-    memset(result.data, 0, result.count * cg_itemsize[result.dtype_nr])
+    memset(settled_address(result), 0, result.count * cg_itemsize[result.dtype_nr])
     return result
 
 

@@ -4,7 +4,8 @@ Nothing here copies or records. `strided` takes what came from outside, so it ch
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.tensor cimport TensorImpl, new_instance, new_tensor, special_active, tensor_type
+from cygrad._core.graph.tensor cimport TensorImpl, new_instance, new_tensor, place_of, special_active, tensor_type
+from cygrad._core.graph.tensor cimport byte_offset as first_byte
 from cygrad._core.levels.levels cimport is_special, share
 from cygrad._core.memory.storage cimport dtype_number, owner_of
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
@@ -36,12 +37,12 @@ def storages(TensorImpl tensor not None):
 def storage_bytes(TensorImpl tensor not None):
     """Return all the memory that a tensor's views may reach, as a uint8 tensor."""
     cdef intptr_t nbytes = tensor.storage.nbytes
-    return new_tensor(tensor.storage, tensor.storage.data, UINT8, 1, &nbytes, NULL)
+    return new_tensor(tensor.storage, 0, UINT8, 1, &nbytes, NULL)
 
 
 def byte_offset(TensorImpl tensor not None):
     """Return the place of the first element in `storage_bytes`."""
-    return tensor.data - tensor.storage.data
+    return first_byte(tensor)
 
 
 def strided(TensorImpl source not None, dtype, offset, shape, strides):
@@ -52,8 +53,8 @@ def strided(TensorImpl source not None, dtype, offset, shape, strides):
     nbytes = extent(cg_itemsize[number], shape, strides)
     if type(offset) is not int or offset < 0 or offset + nbytes > source.count:
         raise ValueError(f"{nbytes} bytes from byte {offset} on do not fit into the {source.count} bytes there are")
-    if (<size_t>source.data + <size_t>offset) % <size_t>cg_itemsize[number]:
+    if (place_of(source) + <size_t>offset) % <size_t>cg_itemsize[number]:
         raise ValueError(f"elements of {cg_itemsize[number]} bytes cannot start at byte {offset}, which is not aligned to their size")
     for d in range(ndim):
         sizes[d], steps[d] = shape[d], strides[d]
-    return new_tensor(source.storage, source.data + <intptr_t>offset, number, ndim, sizes, steps)
+    return new_tensor(source.storage, first_byte(source) + <intptr_t>offset, number, ndim, sizes, steps)

@@ -6,11 +6,11 @@ has saved of the tensor counts as changed.
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._core.compute.deferred cimport settle
 from cygrad._core.compute.inplace cimport check_in_place
 from cygrad._core.compute.views cimport empty_in_order
 from cygrad._core.graph.node cimport attach, grad_mode
-from cygrad._core.graph.tensor cimport TensorImpl, count_change, empty, inherit_special, needs_grad, new_tensor, replace_memory
+from cygrad._core.graph.tensor cimport (TensorImpl, address, byte_offset, count_change, empty, inherit_special, needs_grad, new_tensor,
+                                        replace_memory, settled_address)
 from cygrad._core.memory.formats cimport fill_strides, order_of
 from cygrad._core.memory.sizes cimport checked_numel, integer, parse_sizes, sizes_argument, sizes_tuple
 from cygrad._core.memory.storage cimport borrow
@@ -42,15 +42,14 @@ def resize_(TensorImpl self not None, *size, memory_format=None, **keywords):
     check_in_place(self, False)
     if order is None and shape_is(self, ndim, sizes):
         return self
-    available = self.storage.nbytes - (self.data - self.storage.data)
+    available = self.storage.nbytes - byte_offset(self)
     if order is not None:
         fill_strides(order, sizes, strides)
     if count * itemsize <= available:
-        source = new_tensor(self.storage, self.data, self.dtype_nr, ndim, sizes, NULL if order is None else strides)
+        source = new_tensor(self.storage, byte_offset(self), self.dtype_nr, ndim, sizes, NULL if order is None else strides)
     else:
         source = empty_in_order(order, self.dtype_nr, ndim, sizes)
-        settle()
-        memcpy(source.data, self.data, available)
+        memcpy(settled_address(source), address(self), available)
     replace_memory(self, source, source.storage)
     return self
 

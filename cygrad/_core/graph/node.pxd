@@ -61,9 +61,6 @@ cdef class Hooks:
     cdef public dict metadata       # whatever is noted on a node; anomaly mode keeps tracebacks there
     cdef public dict outputs        # output number -> (shape, dtype), where a GradientEdge was asked for
 
-ctypedef int (*accumulate_function)(TensorImpl variable, PyObject* arrived) except -1
-
-cdef void set_accumulate(accumulate_function function) noexcept
 cdef unsigned long long last_sequence_nr    # one count for all threads: the GIL is held
 cdef int hook_pairs                         # pairs of saved-tensor hooks that are active, in all threads
 cdef int anomaly_mode                       # 0, or the sum of the two below; of all threads, as in torch

@@ -10,6 +10,7 @@ from cygrad._core.graph.tensor cimport (BATCHED, REQUIRES_GRAD, RETAINS_GRAD, SA
                                         make_untracked, shallow_copy)
 from cygrad._core.graph.tracking cimport track_node, track_reachable, track_tensor
 from cygrad._core.memory.storage cimport version_of, visible_version
+from cygrad._core.memory.upward cimport upward
 
 import weakref
 
@@ -25,11 +26,17 @@ cdef extern from *:
 
 
 cdef extern from "memory/type_slots.h":
-    void cg_prepend_dealloc(type kind, void (*before)(PyObject*) noexcept) noexcept
     void cg_inherit_dealloc(type kind) noexcept
-    void cg_bound_dealloc(type kind, Py_ssize_t link_offset) noexcept
     void cg_never_clear(type kind) noexcept
     void cg_refuse_new(type kind) noexcept
+
+cdef extern from *:
+    """
+    CG_BOUND_DEALLOC(node)
+    CG_PREPEND_DEALLOC(accumulator)
+    """
+    void cg_bound_dealloc_node(type kind, Py_ssize_t link_offset) noexcept
+    void cg_prepend_dealloc_accumulator(type kind, void (*before)(PyObject*) noexcept) noexcept
 
 cdef unsigned long long last_sequence_nr = 0
 cdef int hook_pairs = 0
@@ -373,7 +380,7 @@ cdef class Node:
 
 cdef void bound_destructor(Node node) noexcept:
     """Have chains of nodes destroyed in constant stack; a dead node waits linked by its sequence number."""
-    cg_bound_dealloc(Node, <char*>&node.sequence_nr - <char*><PyObject*>node)
+    cg_bound_dealloc_node(Node, <char*>&node.sequence_nr - <char*><PyObject*>node)
 
 
 bound_destructor(Node.__new__(Node))
@@ -414,15 +421,6 @@ cdef Node general_edge(Node node, int index, int* output_nr):
     return target
 
 
-cdef accumulate_function accumulate = NULL
-
-
-cdef void set_accumulate(accumulate_function function) noexcept:
-    """Set what an AccumulateGrad does; the engine, a layer above, brings it."""
-    global accumulate
-    accumulate = function
-
-
 @cython.binding(False)
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
@@ -443,7 +441,7 @@ cdef class AccumulateGrad(Node):
 
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         if grads[0] is not NULL and leaf_of(self).flags & REQUIRES_GRAD:
-            accumulate(leaf_of(self), grads[0])
+            upward.accumulate(leaf_of(self), grads[0])
         return 0
 
 
@@ -466,7 +464,7 @@ cdef void finish_node_type(type kind) noexcept:
 
 
 finish_node_type(AccumulateGrad)
-cg_prepend_dealloc(AccumulateGrad, forget_accumulator)
+cg_prepend_dealloc_accumulator(AccumulateGrad, forget_accumulator)
 cg_never_clear(AccumulateGrad)      # forget_accumulator() needs the leaf
 
 

@@ -9,6 +9,7 @@ from cygrad._core.graph.tensor cimport BATCHED, INFERENCE, REQUIRES_GRAD, Tensor
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes, version_of, visible_version
+from cygrad._core.memory.upward cimport upward
 from cygrad._core.memory.writes cimport written_since
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 
@@ -85,15 +86,6 @@ cdef int check_hooks(str caller, pack, unpack) except -1:
 
 
 # ----- Saved tensors -----
-cdef object tangents_of = None, with_tangents = None
-
-
-def set_tangent_functions(of, with_):
-    """Set what returns the tangents of a tensor, and what returns a tensor with them; the module of levels, above, brings it."""
-    global tangents_of, with_tangents
-    tangents_of, with_tangents = of, with_
-
-
 @cython.binding(False)
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
@@ -108,7 +100,7 @@ cdef class SavedTensor:
         cdef unsigned long long version = version_of(tensor.storage)
         cdef int mode = grad_mode()[0]
         if special_active and self.tangents is None:
-            self.tangents = tangents_of(tensor)
+            self.tangents = upward.tangents_of(tensor)
         grad_mode()[0] = False
         try:
             packed = packer(tensor)
@@ -135,7 +127,7 @@ cdef class SavedTensor:
             if not isinstance(unpacked, TensorImpl):
                 raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                                 f"{type(unpacked).__name__}")
-            tensor = with_tangents(unpacked, self.tangents) if self.tangents else unpacked
+            tensor = upward.with_tangents(unpacked, self.tangents) if self.tangents else unpacked
         if tensor is None or self.is_output or not with_history:
             return tensor
         return with_origin(tensor, self.origin, self.output_nr)
@@ -167,7 +159,7 @@ cdef class SavedTensor:
         if self.tensor is None:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
         check_version(self.tensor, self.version, None, None)
-        self.tangents = tangents_of(self.tensor) if special_active else None
+        self.tangents = upward.tangents_of(self.tensor) if special_active else None
         self.pack(self.tensor if self.is_output else (<object>self.tensor).detach(), pack_hook, unpack_hook)
         track_reachable(self)
 
@@ -248,7 +240,7 @@ cdef bint changed_since(TensorImpl tensor, unsigned long long version) noexcept:
     """Say whether a tensor was changed in place since its memory had a version: under its own counter, or its bytes under another."""
     cdef unsigned long long now = version_of(tensor.storage)
     return now != version and (visible_version(now) != visible_version(version) or written_since(
-        tensor.storage, version, tensor.data, cg_itemsize[tensor.dtype_nr], tensor.ndim, tensor.sizes, tensor.strides))
+        tensor.storage, version, tensor.unsettled, cg_itemsize[tensor.dtype_nr], tensor.ndim, tensor.sizes, tensor.strides))
 
 
 cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, Node reader) except -1:

@@ -1,13 +1,15 @@
-"""TensorImpl: data pointer, shape, strides and the autograd state of a tensor.
+"""TensorImpl: memory, shape, strides and the autograd state of a tensor.
 
-Strides count elements. Up to eight dims are stored inline. Nothing here computes: operators are in the modules above.
+Strides count elements. Up to eight dims are stored inline. Whoever reads or writes elements gets their address from `address`, which
+computes what waits; whoever makes views says by how many elements they are offset. Nothing here computes: operators are in the
+rooms above.
 Plain tensors are not tracked by the garbage collector unless they may be part of a cycle (flag TENSOR_TRACKED).
 """
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.node cimport Node
-from cygrad._core.memory.storage cimport Storage
+from cygrad._core.memory.storage cimport Storage, settle
 from cygrad._core.memory.writes cimport note_write
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 
@@ -38,7 +40,7 @@ cdef class ManyDims:
     cdef intptr_t[64] strides
 
 cdef class TensorImpl:
-    cdef char* data
+    cdef char* unsettled            # where the first element is: only address() and its like read this
     cdef intptr_t* sizes
     cdef intptr_t* strides
     cdef intptr_t count             # of elements
@@ -58,6 +60,23 @@ cdef class TensorImpl:
     cdef unsigned long long view_version    # of the memory when a view got its node
     cdef intptr_t inline_dims[16]
 
+cdef inline char* address(TensorImpl tensor) noexcept:
+    """Return where the first element is, once all that waits is computed: to read and write there."""
+    settle()
+    return tensor.unsettled
+
+cdef inline char* settled_address(TensorImpl tensor) noexcept:
+    """Return where the first element is of a tensor that was just made, or after a call of address(): nothing waits that could matter."""
+    return tensor.unsettled
+
+cdef inline size_t place_of(TensorImpl tensor) noexcept:
+    """Return the number of the first byte: to compare, not to look there."""
+    return <size_t>tensor.unsettled
+
+cdef inline intptr_t byte_offset(TensorImpl tensor) noexcept:
+    """Return how many bytes of the storage come before the first element."""
+    return tensor.unsettled - tensor.storage.data
+
 cdef inline void inherit_special(TensorImpl copy, TensorImpl tensor) noexcept:
     """Give a copy of a tensor over the same memory its tangents too."""
     copy.special = tensor.special
@@ -72,20 +91,17 @@ cdef inline void count_change(TensorImpl tensor) noexcept:
     """Count a change of a tensor's elements."""
     tensor.storage.version += 1
     if tensor.storage.counters:
-        note_write(tensor.storage, tensor.data, cg_itemsize[tensor.dtype_nr], tensor.ndim, tensor.sizes, tensor.strides)
-
-ctypedef int (*share_function)(TensorImpl view, TensorImpl source) except -1
+        note_write(tensor.storage, tensor.unsettled, cg_itemsize[tensor.dtype_nr], tensor.ndim, tensor.sizes, tensor.strides)
 
 cdef type tensor_type
-cdef void set_share(share_function function) noexcept
 cdef int special_active             # while 0, no tensor is special and nobody profiles: operators ask nothing else
-cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
+cdef TensorImpl new_tensor(Storage storage, intptr_t start, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef TensorImpl new_instance(type cls, TensorImpl source, bint view)
 cdef TensorImpl empty(int dtype, int ndim, const intptr_t* shape)
 cdef TensorImpl empty_like(TensorImpl tensor, int dtype)
 cdef void make_untracked(type kind) noexcept
 cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
-cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* shape, const intptr_t* strides)
+cdef TensorImpl view_of(TensorImpl base, intptr_t offset, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) except -1
 cdef TensorImpl shallow_copy(TensorImpl tensor)
 cdef void stand_alone(TensorImpl view)

@@ -10,6 +10,7 @@ from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.formats cimport is_in_format
 from cygrad._core.memory.sizes cimport checked_numel, integer, lies_inside, sizes_tuple, span, wrap_dim
 from cygrad._core.memory.storage cimport DType, Storage, borrow, dtypes, expose, new_storage, visible_version
+from cygrad._core.memory.upward cimport upward
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_kind
 
 import warnings
@@ -19,13 +20,19 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
 
 cdef extern from "memory/type_slots.h":
-    object cg_new(type kind, tuple no_arguments)
     void cg_make_untracked(type kind) noexcept
-    void cg_recycle(type kind) noexcept
-    void cg_keep_new(type kind) noexcept
     void cg_inherit_operators(type kind) noexcept
     void cg_inherit_dealloc(type kind) noexcept
     void cg_make_plain(type kind) noexcept
+
+cdef extern from *:
+    """
+    CG_KEEP_NEW(tensor)
+    CG_RECYCLE(tensor)
+    """
+    object cg_new_tensor(type kind, tuple no_arguments)
+    void cg_keep_new_tensor(type kind) noexcept
+    void cg_recycle_tensor(type kind) noexcept
 
 
 class Size(tuple):
@@ -52,7 +59,6 @@ class Size(tuple):
 
 cdef type tensor_type = TensorImpl
 cdef int special_active = 0
-cdef share_function share = NULL
 cdef tuple no_arguments = ()
 
 
@@ -61,8 +67,8 @@ def set_tensor_type(type cls not None):
     global tensor_type
     tensor_type = cls
     cg_inherit_operators(cls)
-    cg_keep_new(cls)
-    cg_recycle(cls)
+    cg_keep_new_tensor(cls)
+    cg_recycle_tensor(cls)
     cg_inherit_dealloc(cls.__base__)
     cg_make_plain(cls)
 
@@ -89,21 +95,21 @@ cdef inline bint is_dense_row_major(int ndim, const intptr_t* shape, const intpt
     return dense
 
 
-cdef TensorImpl new_tensor(Storage storage, char* data, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
-    """Make a tensor over a storage; `strides` NULL means row-major."""
-    cdef TensorImpl tensor = <TensorImpl>cg_new(tensor_type, no_arguments)
-    set_memory(tensor, storage, data, dtype, ndim, shape, strides)
+cdef TensorImpl new_tensor(Storage storage, intptr_t start, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
+    """Make a tensor over a storage, from byte `start` on; `strides` NULL means row-major."""
+    cdef TensorImpl tensor = <TensorImpl>cg_new_tensor(tensor_type, no_arguments)
+    set_memory(tensor, storage, start, dtype, ndim, shape, strides)
     if is_inference_mode():
         tensor.flags |= INFERENCE
     return tensor
 
 
-cdef inline int set_memory(TensorImpl tensor, Storage storage, char* data, int dtype, int ndim, const intptr_t* shape,
+cdef inline int set_memory(TensorImpl tensor, Storage storage, intptr_t start, int dtype, int ndim, const intptr_t* shape,
                            const intptr_t* strides) except -1:
-    """Lay a tensor over a storage; `strides` NULL means row-major."""
+    """Lay a tensor over a storage, from byte `start` on; `strides` NULL means row-major."""
     cdef intptr_t stride = 1
     cdef int d
-    tensor.storage, tensor.data, tensor.dtype_nr, tensor.ndim = storage, data, dtype, ndim
+    tensor.storage, tensor.unsettled, tensor.dtype_nr, tensor.ndim = storage, storage.data + start, dtype, ndim
     if ndim <= INLINE_DIMS:
         tensor.sizes, tensor.strides = tensor.inline_dims, tensor.inline_dims + INLINE_DIMS
     else:
@@ -137,8 +143,8 @@ cdef TensorImpl new_instance(type cls, TensorImpl source, bint view):
 
     Its attributes may close a cycle, so it counts as tracked and what is made from it is tracked too.
     """
-    cdef TensorImpl tensor = <TensorImpl>cg_new(cls, no_arguments)
-    set_memory(tensor, source.storage, source.data, source.dtype_nr, source.ndim, source.sizes, source.strides)
+    cdef TensorImpl tensor = <TensorImpl>cg_new_tensor(cls, no_arguments)
+    set_memory(tensor, source.storage, byte_offset(source), source.dtype_nr, source.ndim, source.sizes, source.strides)
     stay_inference(tensor, source)
     if view:
         become_view(tensor, source)
@@ -151,13 +157,13 @@ cdef TensorImpl empty(int dtype, int ndim, const intptr_t* shape):
     """Make a new row-major tensor with undefined elements."""
     cdef intptr_t numel = checked_numel(ndim, shape, cg_itemsize[dtype])
     cdef Storage storage = new_storage(<size_t>(numel * cg_itemsize[dtype]))
-    return new_tensor(storage, storage.data, dtype, ndim, shape, NULL)
+    return new_tensor(storage, 0, dtype, ndim, shape, NULL)
 
 
 cdef TensorImpl empty_like(TensorImpl tensor, int dtype):
     """Make a new row-major tensor of the shape of another."""
     cdef Storage storage = new_storage(<size_t>(tensor.count * cg_itemsize[dtype]))
-    return new_tensor(storage, storage.data, dtype, tensor.ndim, tensor.sizes, NULL)
+    return new_tensor(storage, 0, dtype, tensor.ndim, tensor.sizes, NULL)
 
 
 cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
@@ -165,18 +171,21 @@ cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const 
     cdef Storage storage
     checked_numel(ndim, shape, cg_itemsize[dtype])
     storage = new_storage(<size_t>(span(ndim, shape, strides) * cg_itemsize[dtype]))
-    return new_tensor(storage, storage.data, dtype, ndim, shape, strides)
+    return new_tensor(storage, 0, dtype, ndim, shape, strides)
 
 
-cdef TensorImpl view_of(TensorImpl base, char* data, int ndim, const intptr_t* shape, const intptr_t* strides):
-    """Make a tensor over the memory of another; RuntimeError where it would not lie there, whatever the caller has computed."""
+cdef TensorImpl view_of(TensorImpl base, intptr_t offset, int ndim, const intptr_t* shape, const intptr_t* strides):
+    """Make a tensor over the memory of another, `offset` elements behind its first one.
+
+    RuntimeError where it would not lie there, whatever the caller has computed.
+    """
     cdef TensorImpl view
     refuse_batched(base, "a view of the memory")
-    view = new_tensor(base.storage, data, base.dtype_nr, ndim, shape, strides)
-    if not lies_inside(view.storage.data, view.storage.nbytes, data, cg_itemsize[view.dtype_nr], ndim, view.sizes, view.strides):
+    view = new_tensor(base.storage, byte_offset(base) + offset * cg_itemsize[base.dtype_nr], base.dtype_nr, ndim, shape, strides)
+    if not lies_inside(view.storage.data, view.storage.nbytes, view.unsettled, cg_itemsize[view.dtype_nr], ndim, view.sizes, view.strides):
         if view.count:
             raise outside_error(view)
-        view.data = view.storage.data       # nothing, behind the end of memory
+        view.unsettled = view.storage.data       # nothing, behind the end of memory
     become_view(view, base)
     return view
 
@@ -188,17 +197,11 @@ cdef object outside_error(TensorImpl view):
                         "by an argument's own code")
 
 
-cdef void set_share(share_function function) noexcept:
-    """Set what has a view share the tangents of what it is a view of; the module of levels, above, brings it."""
-    global share
-    share = function
-
-
 cdef inline int become_view(TensorImpl view, TensorImpl base) except -1:
     """Make a new tensor over the memory of another a view of it; those of inference tensors are none that autograd follows."""
     stay_inference(view, base)
     if base.flags & DUAL:
-        share(view, base)
+        upward.share(view, base)
     if base.flags & INFERENCE:
         return 0
     view.base = base if base.base is None else base.base
@@ -213,7 +216,7 @@ cdef inline int become_view(TensorImpl view, TensorImpl base) except -1:
 
 cdef TensorImpl shallow_copy(TensorImpl tensor):
     """Make a tensor of the same memory, geometry and version without history."""
-    cdef TensorImpl copy = new_tensor(tensor.storage, tensor.data, tensor.dtype_nr, tensor.ndim, tensor.sizes, tensor.strides)
+    cdef TensorImpl copy = new_tensor(tensor.storage, byte_offset(tensor), tensor.dtype_nr, tensor.ndim, tensor.sizes, tensor.strides)
     stay_inference(copy, tensor)
     return copy
 
@@ -236,12 +239,12 @@ cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) e
     storage.version = tensor.storage.version + 1 if storage is tensor.storage else visible_version(tensor.storage.version) + 1
     tensor.flags &= ~<unsigned>CONTIGUOUS
     stay_inference(tensor, source)
-    return set_memory(tensor, storage, source.data, source.dtype_nr, source.ndim, source.sizes, source.strides)
+    return set_memory(tensor, storage, byte_offset(source), source.dtype_nr, source.ndim, source.sizes, source.strides)
 
 
 cdef intptr_t offset_of(TensorImpl tensor) noexcept:
     """Return the place of the first element in the storage, in elements."""
-    return (tensor.data - tensor.storage.data) // cg_itemsize[tensor.dtype_nr]
+    return byte_offset(tensor) // cg_itemsize[tensor.dtype_nr]
 
 
 cdef void track(TensorImpl tensor):
@@ -326,7 +329,7 @@ cdef class TensorImpl:
         """Return the address of the first element."""
         refuse_batched(self, "data_ptr()")
         expose(self.storage)
-        return <size_t>self.data if self.count else 0
+        return place_of(self) if self.count else 0
 
     def is_contiguous(self, *, memory_format=None):
         """Say whether the elements lie dense in row-major order, or as a memory format has them."""
@@ -355,8 +358,7 @@ cdef class TensorImpl:
         cdef Py_ssize_t* strides
         refuse_batched(self, "the buffer protocol")
         if special_active:
-            from cygrad._core.levels.levels import refuse_special
-            refuse_special(self, "the buffer protocol", BufferError)
+            upward.refuse_special(self, "the buffer protocol", BufferError)
         if needs_grad(self):
             raise BufferError("a Tensor that requires grad gives no buffer: its history would be lost. Use tensor.detach().")
         if self.storage.readonly and flags & PyBUF_WRITABLE:
@@ -371,7 +373,7 @@ cdef class TensorImpl:
             raise MemoryError()
         for d in range(self.ndim):
             strides[d], strides[self.ndim + d] = self.strides[d] * itemsize, self.sizes[d]
-        buffer.buf, buffer.len, buffer.itemsize = self.data, self.count * itemsize, itemsize
+        buffer.buf, buffer.len, buffer.itemsize = address(self), self.count * itemsize, itemsize
         buffer.readonly, buffer.ndim, buffer.suboffsets, buffer.internal = self.storage.readonly, self.ndim, NULL, strides
         buffer.format = PyBytes_AS_STRING((<DType>dtypes[self.dtype_nr]).buffer_code) if flags & PyBUF_FORMAT else NULL
         buffer.shape = strides + self.ndim if flags & PyBUF_ND else NULL
@@ -543,7 +545,7 @@ cdef class TensorImpl:
     def data(self):
         """The same memory without history and with a version counter of its own."""
         refuse_batched(self, "accessing `data`")
-        cdef TensorImpl alias = new_tensor(borrow(self.storage), self.data, self.dtype_nr, self.ndim, self.sizes, self.strides)
+        cdef TensorImpl alias = new_tensor(borrow(self.storage), byte_offset(self), self.dtype_nr, self.ndim, self.sizes, self.strides)
         stay_inference(alias, self)
         return alias
 
@@ -554,8 +556,7 @@ cdef class TensorImpl:
         refuse_batched(self, "mutating directly with `.data`")
         refuse_batched(value, "mutating directly with `.data`")
         if special_active:
-            from cygrad._core.levels.levels import refuse_special
-            refuse_special(self, "an assignment to `.data`")
+            upward.refuse_special(self, "an assignment to `.data`")
         if cg_kind[(<TensorImpl>value).dtype_nr] != b"f" and needs_grad(self):
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype, got "
                                f"{(<object>value).dtype!r}; convert it first, e.g. with .float(), or use tensor.detach()")

@@ -8,16 +8,16 @@ from cygrad._core.graph.node cimport grad_mode
 from cygrad._core.graph.rules cimport record, rule_op, wanted
 from cygrad._core.graph.saved cimport SavedTensor
 from cygrad._core.graph.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, FRESH, RETIRED, SHARES_TANGENTS, SPECIAL, TensorImpl, VIEW,
-                                        inherit_special, needs_grad, new_tensor, offset_of, refuse_batched, set_share, shallow_copy,
-                                        special_active, view_of)
+                                        byte_offset, inherit_special, needs_grad, new_tensor, offset_of, place_of, refuse_batched,
+                                        shallow_copy, special_active, view_of)
 from cygrad._core.levels.observers cimport special_tensors as tensors_may_be_special
 from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._core.memory.upward cimport share_function, upward
 from cygrad._core.operands.operands cimport copy_of
 from cygrad._core.operands.strided cimport lies_within, overlaps_itself
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
 
 from cygrad._core.graph.node import _set_inference_mode
-from cygrad._core.graph.saved import set_tangent_functions
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
@@ -194,7 +194,7 @@ cdef int share(TensorImpl view, TensorImpl source) except -1:
     return 0
 
 
-set_share(share)
+upward.share = <share_function>share
 
 
 cdef Dual tangents_of(TensorImpl tensor):
@@ -301,7 +301,7 @@ cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except 
     kept = None if tensor.node is None else tensor.node.result
     if isinstance(kept, TensorImpl):
         saved = <TensorImpl>kept
-        if saved.data == tensor.data and saved.storage is tensor.storage:
+        if place_of(saved) == place_of(tensor) and saved.storage is tensor.storage:
             inherit_special(saved, tensor)
     elif isinstance(kept, SavedTensor) and tensor.output_nr == 0:
         packed = <SavedTensor>kept
@@ -412,7 +412,7 @@ def with_tangents(TensorImpl tensor not None, list tangents not None):
     return copy
 
 
-set_tangent_functions(all_tangents, with_tangents)
+upward.tangents_of, upward.with_tangents = all_tangents, with_tangents
 
 
 def set_ceiling(number):
@@ -437,7 +437,7 @@ def without_tangent(TensorImpl tensor not None, Level level not None):
     dual = tangents_of(tensor)
     if dual is None or dual.level.number < level.number:
         return tensor
-    copy = view_of(tensor, tensor.data, tensor.ndim, tensor.sizes, tensor.strides)
+    copy = view_of(tensor, 0, tensor.ndim, tensor.sizes, tensor.strides)
     if wanted(tensor, None):
         record(rule_op("alias"), tensor, None, copy, ())
     while dual is not None and dual.level.number >= level.number:
@@ -506,7 +506,8 @@ cdef bint is_special(TensorImpl tensor) except -1:
 cdef TensorImpl wrapped(TensorImpl inner, Level level):
     """Return the tensor that stands for one example of many, which lie along dim 0."""
     cdef Batch batch = Batch.__new__(Batch)
-    cdef TensorImpl result = new_tensor(inner.storage, inner.data, inner.dtype_nr, inner.ndim - 1, inner.sizes + 1, inner.strides + 1)
+    cdef TensorImpl result = new_tensor(inner.storage, byte_offset(inner), inner.dtype_nr, inner.ndim - 1, inner.sizes + 1,
+                                        inner.strides + 1)
     batch.level, batch.inner = level, inner
     result.special = batch
     result.flags |= BATCHED
@@ -543,7 +544,7 @@ cdef TensorImpl enter(TensorImpl tensor, Level level):
     sizes[0], strides[0] = level.size, 0
     for d in range(tensor.ndim):
         sizes[d + 1], strides[d + 1] = tensor.sizes[d], tensor.strides[d]
-    result = view_of(tensor, tensor.data, tensor.ndim + 1, sizes, strides)
+    result = view_of(tensor, 0, tensor.ndim + 1, sizes, strides)
     if wanted(tensor, None):
         record(rule_op("enter"), tensor, None, result, (level,))
     dual = visible_dual(tensor)
@@ -587,6 +588,9 @@ def refuse_special(TensorImpl tensor not None, str what, error=RuntimeError):
     if tensor.flags & (FRESH | RETIRED) == FRESH:
         raise error(f"Can't call {what} on Tensor that a function is being differentiated with respect to: the derivative would be lost. "
                     "Use tensor.detach().")
+
+
+upward.refuse_special = refuse_special
 
 
 def special_tensors():

@@ -9,10 +9,10 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdlib cimport free, realloc
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
-from cygrad._core.compute.deferred cimport settle
 from cygrad._core.graph.node cimport Node, grad_mode, grads_list, last_sequence_nr
 from cygrad._core.graph.tensor cimport TensorImpl, special_active
 from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._core.memory.storage cimport settle
 from cygrad._kernels.system.allocator cimport memory_observer, observe_memory
 
 import sys

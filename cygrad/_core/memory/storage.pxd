@@ -7,6 +7,8 @@ through all of them, and writes.pxd knows where those were. Needs the GIL.
 """
 from libc.stdint cimport intptr_t
 
+from cygrad._core.memory.upward cimport upward
+
 cdef enum:
     SMALL = 64      # data of up to this many bytes lies in the Storage object itself
 
@@ -31,15 +33,18 @@ cdef class Storage:
     cdef readonly bint readonly
     cdef object owner       # a memoryview (foreign memory), another Storage (borrowed), or None
     cdef int exports        # NumPy arrays and others that can reach the memory without asking
-    cdef int waiting        # its place among results that are not computed yet (deferred.pxd), from 1; else 0
+    cdef int slot           # its place among results that wait to be computed, from 1; else 0
     cdef int counters       # besides its own that count changes of the memory: living borrowers of an owner; 1 of a borrower
     cdef void* writes       # of an owner: where and when its memory was written under several counters (writes.pxd), or NULL
     cdef cg_small small     # SMALL bytes and the padding
 
-ctypedef void (*forget_function)(Storage storage) noexcept
-ctypedef bint (*compute_function)() noexcept
+cdef int waiting            # results that are not computed yet
 
-cdef void set_deferred(forget_function forgets, compute_function computes) noexcept
+cdef inline void settle() noexcept:
+    """Compute what waits: comes before each look at the memory of tensors, and each change of it."""
+    if waiting:
+        upward.compute_waiting()
+
 # Whoever gives away an address says so before, and may take it back.
 cdef void expose(Storage storage) noexcept
 cdef void unexpose(Storage storage) noexcept

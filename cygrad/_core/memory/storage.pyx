@@ -4,6 +4,7 @@ from cpython.buffer cimport Py_buffer
 from cpython.object cimport PyObject
 from libc.stdlib cimport free
 
+from cygrad._core.memory.upward cimport upward
 from cygrad._kernels.system.allocator cimport allocate, allocation_should_fail, count_live, release
 
 from cygrad.ops.dtypes import DTYPES
@@ -18,8 +19,13 @@ cdef extern from "system/poison.h":
 
 
 cdef extern from "memory/type_slots.h":
-    void cg_prepend_dealloc(type kind, void (*before)(PyObject*) noexcept) noexcept
     void cg_refuse_new(type kind) noexcept
+
+cdef extern from *:
+    """
+    CG_PREPEND_DEALLOC(storage)
+    """
+    void cg_prepend_dealloc_storage(type kind, void (*before)(PyObject*) noexcept) noexcept
 
 
 class OutOfMemoryError(MemoryError, RuntimeError):
@@ -131,20 +137,13 @@ cdef class Storage:
     """The memory behind one or more tensors."""
 
 
-cdef forget_function forget = NULL
-cdef compute_function compute = NULL
-
-
-cdef void set_deferred(forget_function forgets, compute_function computes) noexcept:
-    """Set what is told of the death of a result that waits, and what computes all that wait; the module of those, above, brings it."""
-    global forget, compute
-    forget, compute = forgets, computes
+cdef int waiting = 0
 
 
 cdef void expose(Storage storage) noexcept:
     """Count one more who can reach the memory without asking: what is computed from it must not wait."""
     cdef Storage owner = owner_of(storage)
-    compute()
+    settle()
     owner.exports += 1
 
 
@@ -155,8 +154,8 @@ cdef void unexpose(Storage storage) noexcept:
 
 cdef void release_memory(PyObject* object) noexcept:
     """Give back what a dying Storage owns."""
-    if (<Storage>object).waiting:
-        forget(<Storage>object)
+    if (<Storage>object).slot:
+        upward.forget_waiting(<Storage>object)
     if (<Storage>object).borrowed:
         (<Storage>(<Storage>object).owner).counters -= 1
     if (<Storage>object).writes is not NULL:
@@ -169,7 +168,7 @@ cdef void release_memory(PyObject* object) noexcept:
             release((<Storage>object).data, (<Storage>object).nbytes)
 
 
-cg_prepend_dealloc(Storage, release_memory)
+cg_prepend_dealloc_storage(Storage, release_memory)
 cg_refuse_new(Storage)
 cg_refuse_new(DType)
 
@@ -185,7 +184,7 @@ cdef Storage new_storage(size_t nbytes):
         count_live(<Py_ssize_t>nbytes)
     else:
         storage.data = <char*>allocate(nbytes)
-        if storage.data is NULL and compute():      # what waits may be all that keeps its operands
+        if storage.data is NULL and upward.compute_waiting():      # what waits may be all that keeps its operands
             storage.data = <char*>allocate(nbytes)
         if storage.data is NULL:
             raise out_of_memory(nbytes)

@@ -1,6 +1,7 @@
 /* What Cython leaves to type slots: objects made untracked, destructors without the exception dance, operators inherited.
  *
- * Each is set once, when a module is imported; the GIL is held.
+ * Each is set once, when a module is imported; the GIL is held. What keeps something for its type is a macro that defines the function
+ * that sets it, cg_recycle_node() by CG_RECYCLE(node): a name serves one type of a file, and twice it does not compile.
  */
 #ifndef CG_TYPE_SLOTS_H
 #define CG_TYPE_SLOTS_H
@@ -33,17 +34,18 @@ static inline void cg_refuse_new(PyTypeObject *type) {
     PyType_Modified(kind);
 }
 
-/* The tp_new that a class in Python inherited: the way through type.__new__ costs 40 ns. */
-static newfunc cg_inherited_new;
-static inline PyObject *cg_new(PyTypeObject *type, PyObject *no_arguments) {
-    return cg_inherited_new(type, no_arguments, NULL);
-}
-static inline void cg_keep_new(PyTypeObject *type) {
-    PyTypeObject *kind = type;
-    cg_inherited_new = kind->tp_new;
-    kind->tp_new = cg_refused_new;
-    for (; kind != &PyBaseObject_Type; kind = kind->tp_base) cg_refuse_new(kind);
-}
+/* The tp_new that a class in Python inherited, as cg_new_NAME(): the way through type.__new__ costs 40 ns. */
+#define CG_KEEP_NEW(name) \
+    static newfunc cg_inherited_new_##name; \
+    static inline PyObject *cg_new_##name(PyTypeObject *type, PyObject *no_arguments) { \
+        return cg_inherited_new_##name(type, no_arguments, NULL); \
+    } \
+    static inline void cg_keep_new_##name(PyTypeObject *type) { \
+        PyTypeObject *kind = type; \
+        cg_inherited_new_##name = kind->tp_new; \
+        kind->tp_new = cg_refused_new; \
+        for (; kind != &PyBaseObject_Type; kind = kind->tp_base) cg_refuse_new(kind); \
+    }
 
 /* Objects are made untracked by the garbage collector; track_reachable() hands them over. Subclasses in Python are tracked. */
 static PyObject *cg_alloc_untracked(PyTypeObject *type, Py_ssize_t items) {
@@ -54,34 +56,35 @@ static PyObject *cg_alloc_untracked(PyTypeObject *type, Py_ssize_t items) {
 }
 static inline void cg_make_untracked(PyTypeObject *type) { type->tp_alloc = cg_alloc_untracked; }
 
-/* Dead objects of one type of a module are kept for the next ones: a graph of some thousand nodes that is made again and
-   again would otherwise have Python give its pages back and fault them in each time (100 ns a node). */
+/* Dead objects of a type are kept for the next ones, linked by the first word after their head: a graph of some thousand nodes that
+   is made again and again would otherwise have Python give its pages back and fault them in each time (100 ns a node). */
 enum { CG_RECYCLED = 16384 };
-static PyTypeObject *cg_recycled_type;
-static void *cg_recycled;       /* linked by the first word after the object's head */
-static Py_ssize_t cg_recycled_count;
-static PyObject *cg_alloc_recycled(PyTypeObject *type, Py_ssize_t items) {
-    PyObject *object = (PyObject *)cg_recycled;
-    if (!object || type != cg_recycled_type) return cg_alloc_untracked(type, items);
-    cg_recycled = *(void **)(object + 1);
-    cg_recycled_count--;
-    memset(object + 1, 0, type->tp_basicsize - sizeof(PyObject));
-    return PyObject_Init(object, type);
-}
-static void cg_free_recycled(void *object) {
-    if (Py_TYPE(object) != cg_recycled_type || cg_recycled_count == CG_RECYCLED) {
-        PyObject_GC_Del(object);
-        return;
+#define CG_RECYCLE(name) \
+    static PyTypeObject *cg_recycled_type_##name; \
+    static void *cg_recycled_##name; \
+    static Py_ssize_t cg_recycled_count_##name; \
+    static PyObject *cg_alloc_recycled_##name(PyTypeObject *type, Py_ssize_t items) { \
+        PyObject *object = (PyObject *)cg_recycled_##name; \
+        if (!object || type != cg_recycled_type_##name) return cg_alloc_untracked(type, items); \
+        cg_recycled_##name = *(void **)(object + 1); \
+        cg_recycled_count_##name--; \
+        memset(object + 1, 0, type->tp_basicsize - sizeof(PyObject)); \
+        return PyObject_Init(object, type); \
+    } \
+    static void cg_free_recycled_##name(void *object) { \
+        if (Py_TYPE(object) != cg_recycled_type_##name || cg_recycled_count_##name == CG_RECYCLED) { \
+            PyObject_GC_Del(object); \
+            return; \
+        } \
+        *(void **)((PyObject *)object + 1) = cg_recycled_##name; \
+        cg_recycled_##name = object; \
+        cg_recycled_count_##name++; \
+    } \
+    static inline void cg_recycle_##name(PyTypeObject *type) { \
+        cg_recycled_type_##name = type; \
+        type->tp_alloc = cg_alloc_recycled_##name; \
+        type->tp_free = cg_free_recycled_##name; \
     }
-    *(void **)((PyObject *)object + 1) = cg_recycled;
-    cg_recycled = object;
-    cg_recycled_count++;
-}
-static inline void cg_recycle(PyTypeObject *type) {
-    cg_recycled_type = type;
-    cg_recycled_type->tp_alloc = cg_alloc_recycled;
-    cg_recycled_type->tp_free = cg_free_recycled;
-}
 
 /* Cython's operators are methods too, so a class in Python gets slots that look them up by name: 60 ns an operator. */
 static inline void cg_inherit_operators(PyTypeObject *type) {
@@ -89,51 +92,55 @@ static inline void cg_inherit_operators(PyTypeObject *type) {
     if (base->tp_as_number) *type->tp_as_number = *base->tp_as_number;
 }
 
-/* What has to be done before tp_dealloc, for one type of a module: __dealloc__ would save and restore exceptions (10 ns). */
-static destructor cg_dealloc;
-static void (*cg_before_dealloc)(PyObject *);
-static void cg_dealloc_both(PyObject *object) {
-    cg_before_dealloc(object);
-    cg_dealloc(object);
-}
-static inline void cg_prepend_dealloc(PyTypeObject *type, void (*before)(PyObject *)) {
-    cg_before_dealloc = before;
-    cg_dealloc = type->tp_dealloc;
-    type->tp_dealloc = cg_dealloc_both;
-}
+/* What has to be done before tp_dealloc: __dealloc__ would save and restore exceptions (10 ns). */
+#define CG_PREPEND_DEALLOC(name) \
+    static destructor cg_dealloc_##name; \
+    static void (*cg_before_dealloc_##name)(PyObject *); \
+    static void cg_dealloc_both_##name(PyObject *object) { \
+        cg_before_dealloc_##name(object); \
+        cg_dealloc_##name(object); \
+    } \
+    static inline void cg_prepend_dealloc_##name(PyTypeObject *type, void (*before)(PyObject *)) { \
+        cg_before_dealloc_##name = before; \
+        cg_dealloc_##name = type->tp_dealloc; \
+        type->tp_dealloc = cg_dealloc_both_##name; \
+    }
 
-/* A chain of objects that die one inside the other's destructor takes constant stack: below some depth they wait in a list,
+/* A chain of objects that die one inside the other's destructor takes constant stack: below some depth they are put off in a list,
    linked by a field that a dead object does not need, until the outermost one is done. CPython's trashcan does the same, but at
    a depth that grew to thousands of calls in 3.12, more than a small thread's stack holds. Per thread, since destructors may let
    others run. */
 enum { CG_DYING_DEPTH = 16 };
-static __thread struct { int depth; PyObject *waiting; } cg_dying;
-static destructor cg_dealloc_one;
-static Py_ssize_t cg_link_offset;
-static void cg_dealloc_bounded(PyObject *object) {
-    __typeof__(cg_dying) *dying = &cg_dying;
-    if (dying->depth == CG_DYING_DEPTH) {
-        PyObject_GC_UnTrack(object);
-        if (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_INCREF(Py_TYPE(object));    /* subtype_dealloc gives it up now */
-        *(PyObject **)((char *)object + cg_link_offset) = dying->waiting;
-        dying->waiting = object;
-        return;
+typedef struct { int depth; PyObject *put_off; } cg_dying;
+#define CG_BOUND_DEALLOC(name) \
+    static __thread cg_dying cg_dying_##name; \
+    static destructor cg_dealloc_one_##name; \
+    static Py_ssize_t cg_link_offset_##name; \
+    static void cg_dealloc_bounded_##name(PyObject *object) { \
+        cg_dying *dying = &cg_dying_##name; \
+        if (dying->depth == CG_DYING_DEPTH) { \
+            PyObject_GC_UnTrack(object); \
+            /* subtype_dealloc gives the type up now */ \
+            if (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_INCREF(Py_TYPE(object)); \
+            *(PyObject **)((char *)object + cg_link_offset_##name) = dying->put_off; \
+            dying->put_off = object; \
+            return; \
+        } \
+        dying->depth++; \
+        cg_dealloc_one_##name(object); \
+        while (dying->depth == 1 && (object = dying->put_off)) { \
+            PyTypeObject *type = Py_TYPE(object); \
+            dying->put_off = *(PyObject **)((char *)object + cg_link_offset_##name); \
+            cg_dealloc_one_##name(object); \
+            if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_DECREF(type); \
+        } \
+        dying->depth--; \
+    } \
+    static inline void cg_bound_dealloc_##name(PyTypeObject *type, Py_ssize_t link_offset) { \
+        cg_link_offset_##name = link_offset; \
+        cg_dealloc_one_##name = type->tp_dealloc; \
+        type->tp_dealloc = cg_dealloc_bounded_##name; \
     }
-    dying->depth++;
-    cg_dealloc_one(object);
-    while (dying->depth == 1 && (object = dying->waiting)) {
-        PyTypeObject *type = Py_TYPE(object);
-        dying->waiting = *(PyObject **)((char *)object + cg_link_offset);
-        cg_dealloc_one(object);
-        if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_DECREF(type);
-    }
-    dying->depth--;
-}
-static inline void cg_bound_dealloc(PyTypeObject *type, Py_ssize_t link_offset) {
-    cg_link_offset = link_offset;
-    cg_dealloc_one = type->tp_dealloc;
-    type->tp_dealloc = cg_dealloc_bounded;
-}
 
 /* subtype_dealloc less what a class with empty __slots__ and no __del__ has not. */
 static void cg_dealloc_plain(PyObject *object) {

@@ -5,4 +5,5 @@ from cygrad._core.graph.tensor cimport TensorImpl
 
 cdef object array_of(TensorImpl tensor)
 cdef TensorImpl tensor_of_array(object array)
+cdef object foreign_operand(object argument)
 cdef void fix_strides(int ndim, const intptr_t* sizes, intptr_t* strides) noexcept

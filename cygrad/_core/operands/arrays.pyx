@@ -1,16 +1,15 @@
-"""Memory shared with NumPy and other buffers (see interop.pxd)."""
+"""Memory shared with NumPy and other buffers (see arrays.pxd for the contract)."""
 cimport cython
 cimport numpy
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, new_tensor
+from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, address, new_tensor
 from cygrad._core.memory.sizes cimport span
 from cygrad._core.memory.storage cimport DType, Storage, dtypes, expose, storage_of_buffer, unexpose
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 
 import numpy
 
-from cygrad._core.operands.operands import set_foreign_operand
 from cygrad._core.memory.storage import dtype_by_name
 
 numpy.import_array()
@@ -51,7 +50,7 @@ cdef object array_of(TensorImpl tensor):
     export = Export.__new__(Export)
     expose(tensor.storage)
     export.storage = tensor.storage
-    array = numpy.PyArray_New(numpy.ndarray, tensor.ndim, shape, type_by_number[tensor.dtype_nr], strides, tensor.data, 0, flags, None)
+    array = numpy.PyArray_New(numpy.ndarray, tensor.ndim, shape, type_by_number[tensor.dtype_nr], strides, address(tensor), 0, flags, None)
     numpy.set_array_base(array, export)
     return array
 
@@ -88,7 +87,7 @@ cdef TensorImpl tensor_of_array(object source):
     storage.data = <char*>numpy.PyArray_DATA(array)
     storage.nbytes = span(array.ndim, sizes, strides) * itemsize    # more than the buffer's length where that has gaps
     fix_strides(array.ndim, sizes, strides)
-    return new_tensor(storage, storage.data, number, array.ndim, sizes, strides)
+    return new_tensor(storage, 0, number, array.ndim, sizes, strides)
 
 
 cdef void fix_strides(int ndim, const intptr_t* sizes, intptr_t* strides) noexcept:
@@ -112,7 +111,7 @@ def to_array(TensorImpl tensor not None):
     return array_of(tensor)
 
 
-def foreign_operand(argument):
+cdef object foreign_operand(object argument):
     """Turn a NumPy array into a tensor over its memory and a NumPy scalar into a number; leave the rest to other packages."""
     if isinstance(argument, numpy.ndarray):
         return tensor_of_array(argument)
@@ -120,6 +119,3 @@ def foreign_operand(argument):
         if isinstance(argument, kind):
             return number(argument)
     return NotImplemented
-
-
-set_foreign_operand(foreign_operand)

@@ -8,12 +8,13 @@ from libc.math cimport isinf
 from libc.stdint cimport intptr_t, uint8_t
 from libc.string cimport memcpy
 
-from cygrad._core.compute.deferred cimport settle
 from cygrad._core.graph.node cimport grad_mode, is_inference_mode, is_inference_suspended
 from cygrad._core.graph.saved cimport is_followed
-from cygrad._core.graph.tensor cimport CONTIGUOUS, INFERENCE, TensorImpl, count_change, empty, empty_strided, needs_grad, tensor_type
+from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, address, count_change, empty, empty_strided, needs_grad,
+                                        place_of, settled_address, tensor_type)
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, default_dtype, dtypes
+from cygrad._core.operands.arrays cimport foreign_operand
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize, cg_kind,
                                                   cg_promotion, copy)
 
@@ -51,17 +52,6 @@ cdef double real_of(object integer) except? -1:
     except OverflowError:
         raise RuntimeError("value cannot be converted to type double without overflow: an integer of "
                            f"{integer.bit_length()} bits") from None
-
-
-def foreign_operand(argument):
-    """Turn an operand of another package into a tensor or a Python number; replaced by interop, which knows NumPy."""
-    return NotImplemented
-
-
-def set_foreign_operand(function):
-    """Set what reads NumPy's arrays and scalars; the module above brings it."""
-    global foreign_operand
-    foreign_operand = function
 
 
 # ----- Numbers -----
@@ -126,7 +116,7 @@ cdef TensorImpl number_tensor(const Value* value, int dtype):
     cdef double number = number_of(&written, dtype)
     if dtype == CG_FLOAT32 and isinf((<float*>&number)[0]) and not isinf(value.real):
         raise overflow_error(value, dtype)
-    memcpy(result.data, &number, cg_itemsize[dtype])
+    memcpy(settled_address(result), &number, cg_itemsize[dtype])
     return result
 
 
@@ -276,8 +266,7 @@ cdef object broadcast_error(int count, const Value* values, int ndim):
 cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept:
     """Describe a tensor broadcast to a shape to the drivers."""
     cdef int d, offset = ndim - tensor.ndim, size = cg_itemsize[tensor.dtype_nr]
-    settle()
-    operand.data, operand.dtype, operand.loop_dtype = tensor.data, tensor.dtype_nr, loop_dtype
+    operand.data, operand.dtype, operand.loop_dtype = address(tensor), tensor.dtype_nr, loop_dtype
     operand.padded = tensor.storage.padded
     for d in range(offset):
         operand.strides[d] = 0
@@ -442,9 +431,8 @@ cdef object out_shape_error(TensorImpl out, int ndim, const intptr_t* shape):
 
 cdef bint overlaps(TensorImpl target, TensorImpl source) noexcept:
     """Say whether two tensors share memory in another way than element by element."""
-    cdef char* target_end = target.data
-    cdef char* source_end = source.data
-    cdef bint same = target.data == source.data and target.dtype_nr == source.dtype_nr and target.ndim == source.ndim
+    cdef size_t target_end = place_of(target), source_end = place_of(source)
+    cdef bint same = target_end == source_end and target.dtype_nr == source.dtype_nr and target.ndim == source.ndim
     cdef int d
     if target.count == 0 or source.count == 0:
         return False
@@ -453,8 +441,8 @@ cdef bint overlaps(TensorImpl target, TensorImpl source) noexcept:
         same = same and target.sizes[d] == source.sizes[d] and (target.sizes[d] == 1 or target.strides[d] == source.strides[d])
     for d in range(source.ndim):
         source_end += (source.sizes[d] - 1) * source.strides[d] * cg_itemsize[source.dtype_nr]
-    return not same and (target.data < source_end + cg_itemsize[source.dtype_nr]
-                         and source.data < target_end + cg_itemsize[target.dtype_nr])
+    return not same and (place_of(target) < source_end + cg_itemsize[source.dtype_nr]
+                         and place_of(source) < target_end + cg_itemsize[target.dtype_nr])
 
 
 cdef int copy_into(TensorImpl target, TensorImpl source) except -1:

@@ -4,7 +4,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
 from cygrad._core.graph.rules cimport record, rule_op, wanted
-from cygrad._core.graph.tensor cimport TensorImpl, empty, empty_strided, new_tensor, offset_of, view_of
+from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, empty, empty_strided, new_tensor, offset_of, settled_address, view_of
 from cygrad._core.memory.sizes cimport bytes_needed, checked_numel, integer, parse_sizes, sizes_tuple, span
 from cygrad._core.operands.arrays cimport array_of
 from cygrad._core.operands.operands cimport copy_into, copy_of, is_dense
@@ -43,7 +43,8 @@ cdef TensorImpl part_of(TensorImpl whole, tuple geometry):
     cdef intptr_t strides[MAX_DIMS]
     cdef int ndim = parse_sizes(geometry[2], sizes)
     parse_sizes(geometry[3], strides)
-    return new_tensor(whole.storage, whole.data + <intptr_t>geometry[4] * cg_itemsize[whole.dtype_nr], whole.dtype_nr, ndim, sizes, strides)
+    return new_tensor(whole.storage, byte_offset(whole) + <intptr_t>geometry[4] * cg_itemsize[whole.dtype_nr], whole.dtype_nr, ndim, sizes,
+                      strides)
 
 
 cdef TensorImpl laid_out(TensorImpl x, tuple geometry):
@@ -55,7 +56,7 @@ cdef TensorImpl laid_out(TensorImpl x, tuple geometry):
     parse_sizes(geometry[1], strides)
     result = empty_strided(x.dtype_nr, ndim, sizes, strides)
     if not is_dense(result):
-        memset(result.data, 0, span(ndim, sizes, strides) * cg_itemsize[x.dtype_nr])
+        memset(settled_address(result), 0, span(ndim, sizes, strides) * cg_itemsize[x.dtype_nr])
     copy_into(result, x)
     return result
 
@@ -107,7 +108,7 @@ def as_strided(TensorImpl input not None, size, stride, storage_offset=None):
         raise RuntimeError(f"setStorage: sizes {list(sizes_tuple(ndim, sizes))}, strides {list(sizes_tuple(ndim, strides))}, storage "
                            f"offset {offset}, and itemsize {itemsize} requiring a storage size of {needed} are out of bounds for "
                            f"storage of size {input.storage.nbytes}")
-    result = view_of(input, input.storage.data + offset * itemsize, ndim, sizes, strides)
+    result = view_of(input, offset - offset_of(input), ndim, sizes, strides)
     if wanted(input, None):
         record(rule_op("as_strided"), input, None, result, ((
             sizes_tuple(input.ndim, input.sizes), sizes_tuple(input.ndim, input.strides), sizes_tuple(ndim, sizes),
@@ -138,11 +139,10 @@ cdef class Geometry:
         length = max(span(self.ndim, self.sizes, self.strides),
                      self.offset + span(self.part_ndim, self.part_sizes, self.part_strides)) - self.low
         self.buffer = empty(dtype, 1, &length)
-        memset(self.buffer.data, 0, self.buffer.count * cg_itemsize[dtype])
+        memset(settled_address(self.buffer), 0, self.buffer.count * cg_itemsize[dtype])
 
     cdef TensorImpl at(self, intptr_t place, int ndim, const intptr_t* sizes, const intptr_t* strides):
-        return new_tensor(self.buffer.storage, self.buffer.data + place * cg_itemsize[self.buffer.dtype_nr], self.buffer.dtype_nr, ndim,
-                          sizes, strides)
+        return new_tensor(self.buffer.storage, place * cg_itemsize[self.buffer.dtype_nr], self.buffer.dtype_nr, ndim, sizes, strides)
 
     cdef TensorImpl whole(self):
         return self.at(-self.low, self.ndim, self.sizes, self.strides)

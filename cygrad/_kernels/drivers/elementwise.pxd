@@ -30,6 +30,7 @@ cdef extern from "kernels.h" nogil:
 cdef enum:
     MAX_DIMS = 64       # as in torch and NumPy 2
     MAX_OPERANDS = 6    # inputs and the output of one kernel
+    MAX_PARAMS = 3      # numbers that a row takes besides
     STREAM_BYTES = 1 << 21      # of a thread's part of an output from which no cache will hold it until it is read
 
 cdef struct Operand:

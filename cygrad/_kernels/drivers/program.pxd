@@ -4,12 +4,12 @@ Knows nothing of tensors or nodes. All arrays are dense, padded, of one length a
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._kernels.drivers.elementwise cimport cg_kernel
+from cygrad._kernels.drivers.elementwise cimport MAX_OPERANDS, cg_kernel
 
 cdef enum:
     MAX_STEPS = 16
     MAX_SLOTS = 48
-    MAX_INPUTS = 5
+    LARGE = 1 << 17         # elements of an array from which memory counts more than calls
     NONE = -1               # in place of a slot
 
 cdef struct Slot:
@@ -20,7 +20,7 @@ cdef struct Step:
     const cg_kernel* kernel
     const void* params
     int inputs
-    int slots[MAX_INPUTS + 1]       # of the inputs, then of the output; a whole array that is an output is new memory
+    int slots[MAX_OPERANDS]         # of the inputs, then of the output; a whole array that is an output is new memory
 
 cdef struct Program:
     int dtype, cost, slot_count, step_count

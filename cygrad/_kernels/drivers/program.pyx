@@ -4,7 +4,8 @@ from cython.parallel cimport prange
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._kernels.drivers.elementwise cimport STREAM_BYTES, cg_itemsize, cg_loop, cg_stream_end, cg_team_size, stream_copy, vector_bytes
+from cygrad._kernels.drivers.elementwise cimport (MAX_OPERANDS, STREAM_BYTES, cg_itemsize, cg_loop, cg_stream_end, cg_team_size,
+                                                  stream_copy, vector_bytes)
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
 
 cdef enum:
@@ -72,8 +73,8 @@ cdef void run_part(const Program* program, int first, int last, bint stream, int
     cdef char* places[MAX_SLOTS]        # of a block's elements
     cdef char* copies[MAX_SLOTS]        # where they go from there, or NULL
     cdef intptr_t advances[MAX_SLOTS]   # of both, in bytes an element
-    cdef char* pointers[MAX_INPUTS + 1]
-    cdef intptr_t strides[MAX_INPUTS]
+    cdef char* pointers[MAX_OPERANDS]
+    cdef intptr_t strides[MAX_OPERANDS - 1]
     cdef int itemsize = cg_itemsize[program.dtype], j, k, slot
     cdef intptr_t length = (STREAM_BLOCK_BYTES if stream else BLOCK_BYTES) // itemsize, n
     cdef size_t unaligned = vector_bytes() - 1

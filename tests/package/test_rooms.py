@@ -1,0 +1,97 @@
+"""The rooms of the core: imports run downwards between them, what runs upwards is declared in one file, memory has one door."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CORE = ROOT / "cygrad" / "_core"
+SOURCES = sorted(CORE.glob("*/*.p[yx][xd]"))
+UPWARD = CORE / "memory" / "upward.pxd"
+pytestmark = pytest.mark.skipif(not SOURCES, reason="looks at the sources, and runs beside none")
+
+CYCLES = {"graph"}          # rooms of types that have fields of each other
+SEE_UNSETTLED = {"graph/saved.pyx", "graph/tensor.pxd", "graph/tensor.pyx", "compute/deferred.pyx"}
+MOST_UPWARD_CALLS = 8
+
+
+def drawn():
+    """Return {room: its modules} as the design page draws them, the highest first."""
+    text = (ROOT / "docs" / "design.md").read_text()
+    drawing = re.search(r"^cygrad\._core .*\n((?:   +\w.*\n)+)", text, re.MULTILINE)[1]
+    return {line.split()[0]: line.split()[1:] for line in drawing.splitlines()}
+
+
+ROOMS = drawn() if SOURCES else {}
+ORDER = [*reversed(ROOMS)]      # the lowest first
+
+
+def imports(path):
+    """Yield (room, module) of all that a source imports from the core, at once or late."""
+    for module, names in re.findall(r"^ *(?:from|c?import) +cygrad\._core\.([\w.]+)(?: +c?import +\(?([\w, ]+))?", path.read_text(), re.M):
+        room, _, name = module.partition(".")
+        yield from ((room, name or each.strip()) for each in (names.split(",") if not name else [name]))
+
+
+def test_the_page_draws_what_there_is():
+    there = {room.name: sorted({path.stem for path in room.glob("*.pyx")}) for room in CORE.iterdir() if (room / "__init__.py").exists()}
+    assert {room: sorted(modules) for room, modules in ROOMS.items()} == there
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_imports_run_downwards_between_rooms(path):
+    floor = ORDER.index(path.parent.name)
+    assert {f"{room}.{module}" for room, module in imports(path) if ORDER.index(room) > floor} == set()
+
+
+@pytest.mark.parametrize("room", sorted({*ORDER} - CYCLES))
+def test_imports_run_in_no_circle_within_a_room(room):
+    inside = {path.stem: set() for path in (CORE / room).glob("*.pyx")}
+    for path in (CORE / room).glob("*.p[yx][xd]"):
+        inside[path.stem] |= {module for other, module in imports(path) if other == room and module != path.stem}
+    while free := [module for module, others in inside.items() if not others]:
+        inside = {module: others.difference(free) for module, others in inside.items() if module not in free}
+    assert inside == {}
+
+
+@pytest.mark.parametrize("room", ORDER)
+def test_rooms_say_what_they_promise_and_may_know(room):
+    """Nothing else stands in their `__init__.py`, which is not read on import."""
+    (sentence,) = ast.parse((CORE / room / "__init__.py").read_text()).body
+    text = ast.get_docstring(ast.Module([sentence], []))
+    assert len(text.splitlines()) <= 5
+    assert "\nPromises " in text and "\nKnows " in text
+
+
+# ----- Upwards -----
+def upward_calls():
+    return re.findall(r"^    cdef \w+ (\w+) +# (\w+)\.(\w+) <- (\w+)\.(\w+): .+$", UPWARD.read_text(), re.MULTILINE)
+
+
+def test_all_calls_that_run_upwards_are_declared_in_one_file():
+    calls = upward_calls()
+    fields = re.findall(r"^    cdef \w+ (\w+)", UPWARD.read_text(), re.MULTILINE)
+    assert [call[0] for call in calls] == fields
+    assert len(calls) <= MOST_UPWARD_CALLS
+    texts = {(path.parent.name, path.stem): path.read_text() for path in SOURCES if path.suffix == ".pyx"}
+    for name, *place in calls:
+        asks, answers = tuple(place[:2]), tuple(place[2:])
+        assert ORDER.index(asks[0]) < ORDER.index(answers[0]), name
+        fills = rf"upward\.{name}(?:, upward\.\w+)* = |upward\.\w+, upward\.{name} = "
+        assert [where for where, text in texts.items() if re.search(fills, text)] == [answers], name
+        assert {where for where, text in texts.items() if f"upward.{name}(" in text} == {asks}, name
+
+
+def test_nothing_else_is_handed_downwards():
+    """A function that is set from above would be a call upwards that no import shows."""
+    found = {path.name: re.findall(r"^cdef void (set_\w+)\(\w+_function ", path.read_text(), re.MULTILINE) for path in SOURCES}
+    assert {name: functions for name, functions in found.items() if functions} == {}
+
+
+# ----- Memory -----
+def test_the_address_of_elements_has_one_door():
+    """What looks at memory before all that waits is computed would read what is not there yet: address() computes it."""
+    seen = {f"{path.parent.name}/{path.name}" for path in SOURCES if re.search(r"\bunsettled\b", path.read_text())}
+    assert seen == SEE_UNSETTLED

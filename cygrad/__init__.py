@@ -13,7 +13,7 @@ _imports.install()
 
 import cygrad.tensor as _tensor
 from cygrad import autograd as autograd
-from cygrad._core.graph.node import is_grad_enabled as is_grad_enabled
+from cygrad._core.graph.modes import is_grad_enabled as is_grad_enabled
 from cygrad._core.graph.tensor import Size as Size
 from cygrad._core.memory.formats import Layout as layout  # noqa: F401
 from cygrad._core.memory.formats import MemoryFormat as memory_format  # noqa: F401

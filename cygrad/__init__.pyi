@@ -23,9 +23,9 @@ from cygrad import pytree as pytree
 from cygrad import random as random
 from cygrad import serialization as serialization
 from cygrad import utils as utils
-from cygrad._core.compute.views import clone as clone
+from cygrad._core.compute.copies import clone as clone
 from cygrad._core.entry.operators import _Device, _Dims, _Factory, _Number, _Operand, _Pair
-from cygrad._core.graph.node import is_grad_enabled as is_grad_enabled
+from cygrad._core.graph.modes import is_grad_enabled as is_grad_enabled
 from cygrad._core.graph.tensor import Size as Size
 from cygrad._core.memory.formats import Layout, MemoryFormat
 from cygrad._core.memory.formats import channels_last as channels_last

@@ -14,7 +14,7 @@ import numpy as np
 
 from cygrad._core.exchange.aliases import as_instance, byte_offset, storage_bytes, storages, strided
 from cygrad._core.graph.tensor import Size, TensorImpl
-from cygrad._core.levels.levels import refuse_special
+from cygrad._core.levels.batches import refuse_special
 from cygrad._core.memory.sizes import extent
 from cygrad._core.memory.storage import DType
 from cygrad._core.operands.arrays import from_array

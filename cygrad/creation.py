@@ -12,7 +12,7 @@ from cygrad._core.entry.special import make_operator
 from cygrad._core.exchange import dlpack
 from cygrad._core.exchange.aliases import strided
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.levels.levels import refuse_special
+from cygrad._core.levels.batches import refuse_special
 from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.sizes import extent, index_argument
 from cygrad._core.memory.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype

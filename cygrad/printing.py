@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.levels.levels import batched_level, dual_levels, tangent_of
+from cygrad._core.levels.batches import batched_level
+from cygrad._core.levels.tangents import dual_levels, tangent_of
 from cygrad.creation import get_default_dtype
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.levels.levels import batched_level
+from cygrad._core.levels.batches import batched_level
 from cygrad.creation import from_numpy, int64, resolve_device, size_from_arguments
 from cygrad.sampling import (
     at_random,

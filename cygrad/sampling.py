@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.graph.node import is_grad_enabled
-from cygrad._core.levels.levels import Level, batched_level, innermost_level
+from cygrad._core.graph.modes import is_grad_enabled
+from cygrad._core.levels.batches import batched_level
+from cygrad._core.levels.level import Level, innermost_level
 from cygrad.creation import empty, empty_like, out_tensor
 from cygrad.tensor import Tensor
 

@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from cygrad import creation
-from cygrad._core.compute import indexing, views
+from cygrad._core.compute import copies, indexing
 from cygrad._core.compute.dispatch import ops
-from cygrad._core.engine.hooks import RemovableHandle, hook_table, register, register_among, set_hook_table
 from cygrad._core.entry.operators import TensorBase
-from cygrad._core.entry.special import Declaration, make_operator, set_declarations
+from cygrad._core.entry.special import Declaration, make_operator
 from cygrad._core.exchange import dlpack
 from cygrad._core.exchange import replacement as memory
 from cygrad._core.exchange.aliases import as_instance
-from cygrad._core.graph.node import HookTable, is_grad_enabled
-from cygrad._core.graph.rules import RuleOp, record_by_name, set_preparation
+from cygrad._core.graph.handles import HookTable, RemovableHandle, hook_table, register, register_among, set_hook_table
+from cygrad._core.graph.modes import is_grad_enabled
+from cygrad._core.graph.rules import RuleOp, record_by_name
 from cygrad._core.graph.tensor import set_tensor_type
-from cygrad._core.levels import levels
+from cygrad._core.levels import batches, tangents
 from cygrad._core.memory.formats import MemoryFormat, preserve_format, strided
 from cygrad._core.memory.storage import DType, dtype_by_name
+from cygrad._core.memory.upward import fill
 from cygrad._core.operands.arrays import to_array
 from cygrad.device import CPU, resolve_device
 from cygrad.operators import find, registry
@@ -56,7 +57,7 @@ def _load(module: str) -> None:
             setattr(Tensor, name, function if method.kind is None else method.kind(function))
 
 
-_convert = make_operator("convert", views.convert)
+_convert = make_operator("convert", copies.convert)
 _backward: Callable[..., None]      # `autograd.backward`
 _T = TypeVar("_T", bound="Tensor")
 _Class = type[_T]
@@ -97,7 +98,7 @@ class Tensor(TensorBase):
 
         Returns a handle with `remove()`. Inside of vmap the hook sees the gradient of one example.
         """
-        level = levels.batched_level(self)
+        level = batches.batched_level(self)
         if level is not None:
             def see_one(grad: Tensor) -> Tensor | None:
                 result = hook(level.leave(grad))
@@ -229,7 +230,7 @@ class Tensor(TensorBase):
         if self.requires_grad and not force and is_grad_enabled():
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if not force:
-            levels.refuse_tangent(self, "numpy()")
+            tangents.refuse_tangent(self, "numpy()")
         return to_array(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -257,7 +258,7 @@ class Tensor(TensorBase):
                 raise TypeError(f"__dlpack__(): argument {name!r} must be a tuple of two ints, not {pair!r}")
         if dl_device is not None and dl_device != dlpack.CPU_DEVICE:
             raise BufferError(f"unsupported device requested: tensors are on the CPU, {dlpack.CPU_DEVICE}, got {dl_device}")
-        levels.refuse_special(self, "__dlpack__()", BufferError)
+        batches.refuse_special(self, "__dlpack__()", BufferError)
         return dlpack.export(self.clone() if copy else self, max_version is not None and max_version[0] >= 1, bool(copy))
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -325,7 +326,7 @@ class Tensor(TensorBase):
         return make_subclass(cls, data, require_grad)
 
     # ----- Shapes -----
-    contiguous = make_operator("contiguous", views.contiguous)
+    contiguous = make_operator("contiguous", copies.contiguous)
     detach = make_operator("detach", TensorBase.detach)
     copy_ = make_operator("copy_", indexing.copy_)
     fill_ = make_operator("fill_", indexing.fill_)
@@ -333,7 +334,7 @@ class Tensor(TensorBase):
     resize_ = make_operator("resize_", memory.resize_)
     resize_as_ = make_operator("resize_as_", memory.resize_as_)
     set_ = make_operator("set_", memory.set_)
-    _leave_or_sum = levels._leave_or_sum
+    _leave_or_sum = batches._leave_or_sum
     real = property(lambda self: self, lambda self, value: self.copy_(value), doc="The tensor itself: its numbers are real.")
 
     def ndimension(self) -> int:
@@ -438,8 +439,7 @@ def _new_like(name: str, factory: Callable[..., Tensor]) -> Callable[..., Tensor
 
 _attach_methods()
 set_tensor_type(Tensor)
-set_preparation(_prepare_rule)
-set_declarations(_declaration_of)
+fill(prepare=_prepare_rule, declaration_of=_declaration_of)
 # Calling the class. Set only now: the core keeps the way in which it makes tensors, which is not this one.
 Tensor.__new__ = new  # type: ignore[method-assign]
 Tensor.__init__ = lambda self, *_, **__: None  # type: ignore[method-assign]

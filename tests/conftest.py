@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from cygrad._core.levels.levels import special_tensors
+from cygrad._core.levels.batches import special_tensors
 
 pytest_plugins = ["cases"]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cygrad._core.compute import reductions as _reductions  # noqa: F401 - with all compiled modules, for what loads later
-from cygrad._core.compute import windows as _windows  # noqa: F401
 from cygrad._core.engine import derivatives as _derivatives  # noqa: F401
-from cygrad._core.graph.node import is_grad_enabled as is_grad_enabled
+from cygrad._core.graph.modes import is_grad_enabled as is_grad_enabled
 from cygrad._imports import at_first_use as _at_first_use
 from cygrad.autograd import grad_mode as grad_mode
 from cygrad.autograd.derivatives import backward as backward

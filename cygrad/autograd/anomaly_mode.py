@@ -10,7 +10,8 @@ import sys
 import warnings
 
 from cygrad._core.engine.backward import evaluating_node
-from cygrad._core.graph.node import Node, is_anomaly_mode, set_anomaly_mode
+from cygrad._core.graph.modes import is_anomaly_mode, set_anomaly_mode
+from cygrad._core.graph.node import Node
 
 __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled", "set_detect_anomaly"]
 

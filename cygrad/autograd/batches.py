@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import cygrad.random as random
-from cygrad._core.levels.levels import enter_level, exit_level
+from cygrad._core.levels.level import enter_level, exit_level
 from cygrad.creation import eye, zeros
 from cygrad.operators.joining import cat
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from cygrad._core.engine.backward import run_address, run_backward, run_depth
 from cygrad._core.graph.node import Node
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.levels.levels import batched_level, enter_level, exit_level, special_tensors
+from cygrad._core.levels.batches import batched_level, special_tensors
+from cygrad._core.levels.level import enter_level, exit_level
 from cygrad.creation import ones
 from cygrad.tensor import set_backward
 

@@ -6,7 +6,8 @@ import shutil
 import subprocess
 from typing import Any
 
-from cygrad._core.graph.node import AccumulateGrad, Node
+from cygrad._core.graph.history import AccumulateGrad
+from cygrad._core.graph.node import Node
 from cygrad._core.graph.tensor import TensorImpl
 
 

@@ -16,7 +16,9 @@ import threading
 from typing import Any, NamedTuple
 
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.levels.levels import batched_level, enter_level, exit_level, set_tangent, tangent_of, without_overlap, without_tangent
+from cygrad._core.levels.batches import batched_level
+from cygrad._core.levels.level import enter_level, exit_level
+from cygrad._core.levels.tangents import set_tangent, tangent_of, without_overlap, without_tangent
 from cygrad.autograd import tangents as tangents  # the rules that operators name
 from cygrad.autograd.grad_mode import ContextDecorator
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from cygrad._core.compute.inplace import check_dirty, guard_view, record_dirty, view_as_itself
 from cygrad._core.engine.backward import FunctionNode
-from cygrad._core.graph.node import is_grad_enabled
+from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.saved import SavedTensor, released_error_of, save_for
-from cygrad._core.levels.levels import special_tensors
+from cygrad._core.levels.batches import special_tensors
 from cygrad._core.levels.observers import begin_function, end_function
 from cygrad.autograd.grad_mode import enable_grad, no_grad
 from cygrad.creation import zeros

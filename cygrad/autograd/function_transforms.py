@@ -9,18 +9,9 @@ import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cygrad._core.entry.special import over_tensors
-from cygrad._core.levels.levels import (
-    batched_level,
-    dual_levels,
-    enter_level,
-    exit_level,
-    set_ceiling,
-    set_tangent,
-    tangent_of,
-    tangent_to_write,
-    without_overlap,
-    without_tangent,
-)
+from cygrad._core.levels.batches import batched_level
+from cygrad._core.levels.level import enter_level, exit_level, set_ceiling
+from cygrad._core.levels.tangents import dual_levels, set_tangent, tangent_of, tangent_to_write, without_overlap, without_tangent
 from cygrad.autograd.forward_ad import is_dual_level
 from cygrad.pytree import broadcast_prefix, tree_flatten, tree_unflatten
 from cygrad.tensor import Tensor

@@ -12,8 +12,9 @@ from contextlib import suppress
 from typing import Any
 
 from cygrad._core.engine.derivatives import fresh, reaches_other_leaves
-from cygrad._core.engine.hooks import hooks_registered
-from cygrad._core.levels.levels import enter_level, exit_level, set_tangent, tangent_of
+from cygrad._core.graph.handles import hooks_registered
+from cygrad._core.levels.level import enter_level, exit_level
+from cygrad._core.levels.tangents import set_tangent, tangent_of
 from cygrad.autograd import tangents as tangents  # the rules that operators name
 from cygrad.autograd.batches import basis, in_chunks
 from cygrad.autograd.derivatives import differentiated, differentiated_in_batches

@@ -7,9 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from cygrad._core.graph.modes import RecordingMode
+from cygrad._core.graph.modes import RecordingMode, _set_grad_enabled, is_grad_enabled, is_inference_mode_enabled
 from cygrad._core.graph.modes import inference_mode_suspended as inference_mode_suspended
-from cygrad._core.graph.node import _set_grad_enabled, is_grad_enabled, is_inference_mode_enabled
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]
 

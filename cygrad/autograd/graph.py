@@ -8,7 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from cygrad._core.engine.backward import RunContext, run_context, will_run
-from cygrad._core.engine.hooks import RemovableHandle
+from cygrad._core.graph.handles import RemovableHandle
 from cygrad._core.graph.node import Node
 from cygrad._imports import at_first_use
 from cygrad.autograd.derivatives import GradientEdge

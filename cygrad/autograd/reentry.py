@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cygrad._core.engine.backward import set_interruption
-from cygrad._core.graph.node import _set_inference_mode, is_inference_mode_enabled
+from cygrad._core.graph.modes import _set_inference_mode, is_inference_mode_enabled
 from cygrad._core.graph.saved import set_thread_hooks, thread_hooks
 from cygrad._core.levels.observers import current_observer, set_observer
 

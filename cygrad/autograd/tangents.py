@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from cygrad._core.engine.derivatives import fresh
-from cygrad._core.entry.special import forward_rules, over_tensors, tensors_of
-from cygrad._core.graph.node import is_grad_enabled
+from cygrad._core.entry.special import over_tensors, tensors_of
+from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.levels.levels import tangent_of, tangent_to_write
+from cygrad._core.levels.tangents import tangent_of, tangent_to_write
+from cygrad._core.memory.upward import fill
 from cygrad.autograd.derivatives import grad
 from cygrad.autograd.grad_mode import enable_grad, inference_mode_suspended
 
@@ -59,4 +60,4 @@ def written(level: Any, operator: Any, result: Any, x: Any, key: Any, value: Any
         target[key] = 0 if source is None else source
 
 
-forward_rules.update(transposed=transposed, written=written)
+fill(forward_rules={"transposed": transposed, "written": written})

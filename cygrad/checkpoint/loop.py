@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from cygrad import random
-from cygrad._core.engine.hooks import exchange_hooks
-from cygrad._core.graph.node import AccumulateGrad, Node, last_number
+from cygrad._core.graph.handles import exchange_hooks
+from cygrad._core.graph.history import AccumulateGrad
+from cygrad._core.graph.node import Node, last_number
 from cygrad.autograd import Function, enable_grad, grad, is_grad_enabled, no_grad
 from cygrad.checkpoint.reentrant import replayed_random_numbers
 from cygrad.tensor import Tensor

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from cygrad._core.engine.derivatives import reaches_other_leaves, retire
-from cygrad._core.graph.node import is_grad_enabled
+from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.levels.levels import enter_level, exit_level, tangent_of, without_tangent
+from cygrad._core.levels.level import enter_level, exit_level
+from cygrad._core.levels.tangents import tangent_of, without_tangent
 from cygrad.autograd import grad as _gradients
 from cygrad.autograd.batches import basis, in_chunks
 from cygrad.autograd.forward_ad import dual

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cygrad._core.engine.derivatives import fresh, reaches_other_leaves, retire, without_history
-from cygrad._core.graph.node import is_grad_enabled
+from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.autograd import grad as _gradients
 from cygrad.autograd.batches import basis, in_chunks

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.levels.levels import enter_level, exit_level
+from cygrad._core.levels.level import enter_level, exit_level
 from cygrad.autograd.batches import chunks
 from cygrad.operators.joining import cat
 from cygrad.pytree import broadcast_prefix, tree_flatten, tree_unflatten

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad import creation
-from cygrad._core.compute import windows
+from cygrad._core.compute import views
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import index_argument, normalized_dim
 from cygrad._core.operands.arrays import from_array, to_array
@@ -56,7 +56,7 @@ def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
 
 
 # ----- Diagonals -----
-@operator(windows.diagonal, dinput=lambda g, shape, offset, dim1, dim2: g.new_zeros(shape).diagonal_scatter(g, offset, dim1, dim2),
+@operator(views.diagonal, dinput=lambda g, shape, offset, dim1, dim2: g.new_zeros(shape).diagonal_scatter(g, offset, dim1, dim2),
           tangent=linear, batch=shifted("dim1", "dim2"))
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """View of a diagonal of two dims, as the last dim; `offset` counts above (or, negative, below) the main one.

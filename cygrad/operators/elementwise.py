@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from cygrad._core.compute import copies as _copies
 from cygrad._core.compute import dispatch
-from cygrad._core.compute import views as _views
 from cygrad._core.entry import operators as _factories
-from cygrad._core.entry.special import make_operator, set_explanation
+from cygrad._core.entry.special import make_operator
+from cygrad._core.memory.upward import fill
 from cygrad.operators import registry
 from cygrad.ops import ELEMENTWISE, Elementwise
 
@@ -101,7 +102,7 @@ def _from_rows() -> None:
 
 
 _from_rows()
-functions["clone"] = _views.clone
+functions["clone"] = _copies.clone
 
 
 # ----- Operators -----
@@ -119,7 +120,7 @@ def _as_operators() -> None:
 
 
 _as_operators()
-dispatch.functions.update(functions)
+fill(functions=dict(functions))
 for _name in " ".join(registry.FUNCTIONS.values()).split():     # what is more than a row loads at first use
     functions.pop(_name, None)
 
@@ -135,7 +136,7 @@ def _explained(*call: Any) -> Exception | None:
     return explained(*call)
 
 
-set_explanation(_explained)
+fill(explain=_explained)
 
 
 # ----- Loaded at first use -----

@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any, Literal
 
 from cygrad import creation, limits
-from cygrad._core.compute import views
+from cygrad._core.compute import copies
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad.operators.arguments import checked_tensor, delivered, given_tensors
@@ -36,7 +36,7 @@ def _join_examples(level: Any, operator: Any, tensors: Iterable[Tensor], dim: in
     return level.leave(operator(shaped, behind(dim, shaped[0].ndim - 1)))
 
 
-@operator(views.cat, each=lambda g, sizes, dim: _parts_of(g, sizes, dim), tangent=joining, batch=_join_examples, method=False,
+@operator(copies.cat, each=lambda g, sizes, dim: _parts_of(g, sizes, dim), tangent=joining, batch=_join_examples, method=False,
           aliases=("concat", "concatenate"))
 def cat(tensors: Iterable[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along a dim; all other sizes must be equal.

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from cygrad._core.compute.windows import broadcast_shape
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array, to_array
+from cygrad._core.operands.operands import broadcast_shape
 from cygrad.operators.arguments import checked_tensor, delivered
 from cygrad.operators.batches import along_index, behind, dynamic_shape
 from cygrad.operators.declaration import operator, recorded

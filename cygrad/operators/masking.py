@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from cygrad._core.compute.dispatch import ops as rows
-from cygrad._core.compute.windows import broadcast_shape
 from cygrad._core.operands.arrays import from_array, to_array
+from cygrad._core.operands.operands import broadcast_shape
 from cygrad.operators.arguments import checked_tensor, delivered
 from cygrad.operators.batches import dynamic_shape
 from cygrad.operators.declaration import IN_PLACE, changed, changing, operator, recorded

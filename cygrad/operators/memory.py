@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cygrad._core.exchange.aliases import byte_offset, storage_bytes, strided
-from cygrad._core.levels.levels import batched_level
+from cygrad._core.levels.batches import batched_level
 from cygrad.operators.declaration import operator
 from cygrad.storages import TypedStorage, UntypedStorage
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from cygrad._core.compute import matmul as compiled
-from cygrad._core.compute.windows import broadcast_shape
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array
-from cygrad._core.operands.operands import common_dtype
+from cygrad._core.operands.operands import broadcast_shape, common_dtype
 from cygrad.operators.arguments import checked_tensor, delivered
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded

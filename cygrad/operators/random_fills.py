@@ -13,7 +13,7 @@ import numpy as np
 from cygrad import random
 from cygrad._core.compute.inplace import overwrite
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.levels.levels import special_tensors
+from cygrad._core.levels.batches import special_tensors
 from cygrad.operators.declaration import operator
 from cygrad.random import _stream
 from cygrad.sampling import at_random, drawn, fill, integers, levels_that_differ, limits_of, normal_around, uniform

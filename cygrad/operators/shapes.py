@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from cygrad._core.compute import views
-from cygrad._core.compute.windows import broadcast_shape
 from cygrad._core.graph.tensor import Size, TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.operands.operands import broadcast_shape
 from cygrad.operators.arguments import checked_tensor, given_tensors, integers
 from cygrad.operators.batches import behind, matrices, shifted, sizes_of
 from cygrad.operators.declaration import operator, rearranging

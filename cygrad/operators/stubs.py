@@ -19,7 +19,7 @@ FUNCTIONS, METHODS = PACKAGE / "__init__.pyi", PACKAGE / "_core" / "entry" / "op
 GENERATED = "# ----- From the tables"            # the line below which everything is written here
 SHARED = "# ----- Functions that are methods too"
 # Modules of the core whose public functions are methods too.
-COMPILED = ("compute/indexing", "compute/views")
+COMPILED = ("compute/indexing", "compute/copies")
 NO_METHODS = {"cat"}                            # of those
 NUMPY_WORDS = {"dim": "axis", "keepdim": "keepdims"}        # which all operators take
 WIDTH = 120

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cygrad import creation
-from cygrad._core.compute import windows
+from cygrad._core.compute import views
 from cygrad._core.operands import strided
 from cygrad.operators.arguments import checked_tensor, integers
 from cygrad.operators.batches import entered, left, shifted, sizes_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 # ----- Windows -----
-@operator(windows.unfold, dinput=lambda g, shape, dim, size, step: g._fold(shape, dim, size, step), tangent=linear,
+@operator(views.unfold, dinput=lambda g, shape, dim, size, step: g._fold(shape, dim, size, step), tangent=linear,
           batch=shifted("dimension"), function=False)
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """View of all windows of `size` along a dim, `step` apart; the windows are the last dim.

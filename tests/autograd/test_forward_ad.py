@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from cygrad._core.levels.levels import enter_level, exit_level, innermost_level
+from cygrad._core.levels.level import enter_level, exit_level, innermost_level
 from cygrad.autograd import forward_ad as fw
 from cygrad.func import grad, hessian, jacrev, jvp, vmap
 from samples import array_of

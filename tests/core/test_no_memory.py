@@ -7,7 +7,7 @@ import pytest
 import cygrad as cg
 import public
 from cygrad._core.graph.saved import thread_hooks
-from cygrad._core.levels.levels import innermost_level
+from cygrad._core.levels.level import innermost_level
 from cygrad._core.levels.observers import current_observer
 from cygrad._testing import live_bytes
 from cygrad.autograd import anomaly_mode, forward_ad, graph, profiler, saved_tensors

@@ -4,7 +4,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from cygrad._core.compute.views cimport empty_in_order
+from cygrad._core.compute.copies cimport empty_in_order
 from cygrad._core.graph.tensor cimport TensorImpl, empty, settled_address
 from cygrad._core.memory.formats cimport order_of
 from cygrad._core.memory.sizes cimport integer, parse_sizes

@@ -5,8 +5,9 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport intptr_t
 from libc.string cimport memcmp, memcpy
 
+cimport cygrad._core.memory.storage as memory
 from cygrad._core.graph.tensor cimport CONTIGUOUS, SAVED, TensorImpl, empty_like
-from cygrad._core.memory.storage cimport Storage, settle, waiting
+from cygrad._core.memory.storage cimport Storage, settle
 from cygrad._core.memory.upward cimport forget_function, upward
 from cygrad._core.operands.operands cimport Value
 from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_itemsize
@@ -42,7 +43,7 @@ def defer_from(intptr_t count):
 
 def waiting_results():
     """Return how many results wait."""
-    return waiting
+    return memory.waiting
 
 
 cdef void note_thread() noexcept:
@@ -75,7 +76,7 @@ cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* v
 
 
 cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost):
-    global waiting, arrays
+    global arrays
     cdef TensorImpl result, tensor
     cdef Step* step
     cdef int k, slot, known
@@ -86,10 +87,10 @@ cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value
     # A garbage collection may have run, and with it anything: operands may be in an array's reach now, or have another shape.
     if not may_wait(kernel, dtype, count, values, result):
         return None
-    if waiting and (program.dtype != dtype or program.total != tensor.count or program.step_count == MAX_STEPS
-                    or program.slot_count + count + 1 > MAX_SLOTS or arrays + count + 1 > MAX_ARRAYS):
+    if memory.waiting and (program.dtype != dtype or program.total != tensor.count or program.step_count == MAX_STEPS
+                           or program.slot_count + count + 1 > MAX_SLOTS or arrays + count + 1 > MAX_ARRAYS):
         settle()
-    if not waiting:
+    if not memory.waiting:
         program.dtype, program.total, program.cost = dtype, result.count, 0
     step = &program.steps[program.step_count]
     step.kernel, step.inputs, step.params = kernel, count, NULL
@@ -115,7 +116,7 @@ cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value
     owners[slot] = <PyObject*>result.storage
     result.storage.slot = slot + 1
     arrays += 1
-    waiting += 1
+    memory.waiting += 1
     return result
 
 
@@ -142,7 +143,7 @@ cdef void needed_steps(Program* compact) noexcept:
 
 cdef bint compute_all() noexcept:
     cdef Program compact
-    if not waiting:
+    if not memory.waiting:
         return False
     needed_steps(&compact)
     run_program(&compact)
@@ -152,7 +153,7 @@ cdef bint compute_all() noexcept:
 
 cdef void clear() noexcept:
     """Have nothing wait any more."""
-    global waiting, arrays, folded
+    global arrays, folded
     cdef PyObject* read[MAX_SLOTS]
     cdef int k, count = 0
     for k in range(program.slot_count):
@@ -165,20 +166,20 @@ cdef void clear() noexcept:
             count += 1
         owners[k] = NULL
     program.slot_count = program.step_count = 0
-    waiting, arrays, folded = 0, 0, -1
+    memory.waiting, arrays, folded = 0, 0, -1
     for k in range(count):      # at last, as this may free memory
         Py_DECREF(<Storage>read[k])
 
 
 cdef void forget(Storage storage) noexcept:
     """Take note of the death of a result that waits."""
-    global waiting, arrays
+    global arrays
     cdef int slot = storage.slot - 1
     owners[slot] = NULL
     program.slots[slot].data = NULL
-    waiting -= 1
+    memory.waiting -= 1
     arrays -= 1
-    if waiting == 0:
+    if memory.waiting == 0:
         clear()
 
 
@@ -187,7 +188,7 @@ upward.compute_waiting, upward.forget_waiting = compute_all, <forget_function>fo
 
 cdef bint fold_waiting(const cg_reduction* reduction, TensorImpl x, char* output) except -1:
     """All other results are computed on the way, x itself only if somebody asks for it later, which temporaries never live to see."""
-    global waiting, folded
+    global folded
     cdef Program compact
     cdef int slot = x.storage.slot - 1, k
     if (slot < 0 or slot == folded or x.flags & SAVED or Py_REFCNT(<PyObject*>x.storage) > 1      # another has saved or shares it
@@ -201,7 +202,7 @@ cdef bint fold_waiting(const cg_reduction* reduction, TensorImpl x, char* output
             Py_INCREF(<Storage>owners[k])       # it is an array that x may be computed from
             (<Storage>owners[k]).slot = 0
     drop_computed_steps()
-    waiting, folded = 1, slot
+    memory.waiting, folded = 1, slot
     return True
 
 

@@ -50,7 +50,7 @@ cdef inline bint is_exact(PyObject* number) noexcept:
     return <object>number is None or type(<object>number) is int
 
 
-cdef inline bint is_plain(object item) noexcept:
+cdef inline bint is_exact_item(object item) noexcept:
     """Say whether looking at an item of an index runs no code of the user."""
     cdef PySliceObject* part = <PySliceObject*><PyObject*>item
     if PySlice_Check(item):
@@ -68,7 +68,7 @@ cdef object bound(object end):
     return PyNumber_Index(end)
 
 
-cdef object plain(object item):
+cdef object exact_item(object item):
     """Return an item of an index of which this is true: what selects one place, ints and integer scalars, as an exact int."""
     if PySlice_Check(item):
         return slice(bound(item.start), bound(item.stop), bound(item.step))
@@ -77,9 +77,9 @@ cdef object plain(object item):
             return array_of(<TensorImpl>item).item()
         return item
     if isinstance(item, tuple):
-        return tuple([plain(part) for part in item])
+        return tuple([exact_item(part) for part in item])
     if isinstance(item, list):
-        return [plain(part) for part in tuple(item)]
+        return [exact_item(part) for part in tuple(item)]
     if item is None or item is Ellipsis or PyBool_Check(item) or isinstance(item, (numpy.ndarray, numpy.bool_, str, bytes)):
         return item
     if PyIndex_Check(item):
@@ -107,8 +107,8 @@ cdef tuple read_key(object key):
     """Return an index as a tuple of plain items: before anything of a tensor is read."""
     cdef tuple items = key if type(key) is tuple else items_of(key)
     for item in items:
-        if not is_plain(item):
-            return tuple([plain(item) for item in items])
+        if not is_exact_item(item):
+            return tuple([exact_item(item) for item in items])
     return items
 
 
@@ -216,11 +216,11 @@ cdef object index_error(TensorImpl x, object key, object error):
 
 def array_key(TensorImpl x not None, key):
     """Return an index with copies of the arrays that its tensors hold, and the shape it gives; IndexError where it does not fit x."""
-    lookup = numpy_key(read_key(key))
+    numpy_index = numpy_key(read_key(key))
     try:
-        return lookup, array_of(x)[lookup].shape
+        return numpy_index, array_of(x)[numpy_index].shape
     except IndexError as error:
-        raise index_error(x, lookup, error) from None
+        raise index_error(x, numpy_index, error) from None
 
 
 cdef object get_item(TensorImpl x, object key):
@@ -230,14 +230,14 @@ cdef object get_item(TensorImpl x, object key):
         if wanted(x, None):
             record_part(x, result, items)
         return result
-    lookup = numpy_key(items)
+    numpy_index = numpy_key(items)
     try:
-        array = array_of(x)[lookup]
+        array = array_of(x)[numpy_index]
     except IndexError as error:
-        raise index_error(x, lookup, error) from None
+        raise index_error(x, numpy_index, error) from None
     result = tensor_of_array(array.copy() if array.base is not None else array)
     if wanted(x, None):
-        record(rule_op("index"), x, None, result, (sizes_tuple(x.ndim, x.sizes), lookup))
+        record(rule_op("index"), x, None, result, (sizes_tuple(x.ndim, x.sizes), numpy_index))
     return result
 
 
@@ -252,11 +252,11 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
     if recorded and source is value:
         source = as_before(source, x)
     if place is None:
-        lookup = items = numpy_key(items)
+        numpy_index = items = numpy_key(items)
         try:
-            array_of(x)[lookup] = array_of(source)
+            array_of(x)[numpy_index] = array_of(source)
         except IndexError as error:
-            raise index_error(x, lookup, error) from None
+            raise index_error(x, numpy_index, error) from None
         except ValueError as error:
             raise RuntimeError(f"shape mismatch: {error}") from None
     else:

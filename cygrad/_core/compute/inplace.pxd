@@ -21,4 +21,3 @@ cdef int take_history(TensorImpl copy, TensorImpl tensor) except -1
 cdef TensorImpl as_before(TensorImpl operand, TensorImpl target)
 cdef int record_copy(TensorImpl target, TensorImpl source) except -1
 cdef int cut_history(TensorImpl target, bint zero=*) except -1
-cdef tuple geometry_of(TensorImpl base, TensorImpl view)

@@ -3,48 +3,26 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
 
-from cygrad._core.graph.node cimport (Node, attach, connect, edge, finish_node_type, grad_mode, gradient_edge, init_node, refresh, set_edge,
-                                      set_regenerate)
-from cygrad._core.graph.rules cimport RuleOp, any_wanted, node_of, node_of_inputs, params_of, record_view, rule_op
+from cygrad._core.graph.history cimport attach, connect, creation_error, edge, geometry_of, gradient_edge, refresh, set_edge
+from cygrad._core.graph.modes cimport grad_mode
+from cygrad._core.graph.node cimport Node, finish_node_type, init_node
+from cygrad._core.graph.rules cimport RuleOp, any_wanted, params_of, record_view, rule_node, rule_node_of_inputs, rule_op
 from cygrad._core.graph.saved cimport released_error
-from cygrad._core.graph.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
-                                        REQUIRES_GRAD, SAVED, TENSOR_TRACKED, TensorImpl, VIEW, count_change, is_unique, needs_grad,
-                                        offset_of, place_of, shallow_copy, special_active, view_of)
+from cygrad._core.graph.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_MULTIPLE, REQUIRES_GRAD, SAVED, TENSOR_TRACKED, TensorImpl,
+                                        VIEW, count_change, is_unique, needs_grad, place_of, shallow_copy, special_active, view_of)
 from cygrad._core.graph.tracking cimport track_reachable
-from cygrad._core.levels.levels cimport is_special
+from cygrad._core.levels.batches cimport is_special
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of
 from cygrad._core.operands.operands cimport check_cast, check_writable, copy_into, copy_of, overlaps, same_shape
 from cygrad._core.operands.strided cimport laid_out, lies_within, overlaps_itself, part_of
 
+
 cdef RuleOp COPY = rule_op("copy"), FILL = rule_op("fill"), ZERO = rule_op("zero")
 
 
 # ----- Checks -----
-cdef object creation_error(TensorImpl view, bint indirect):
-    """Return the error for a change of, or under, a view that autograd cannot follow."""
-    changed = "its base or another view of its base has been" if indirect else "is being"
-    if view.flags & (CREATED_IN_INFERENCE | CREATED_WITHOUT_GRAD) or view.node is None:
-        text = (f"A view was created in inference mode and {changed} modified inplace in normal mode."
-                if view.flags & CREATED_IN_INFERENCE else
-                f"A view was created in no_grad mode and {changed} modified inplace with grad mode enabled.")
-    else:
-        text = f"Output {view.output_nr} of {view.node.name().partition('Backward')[0]} is a view and {changed} modified inplace."
-    if view.flags & CREATED_MULTIPLE:
-        return RuntimeError(text + " This view is the output of a function that returns multiple views. Such functions do not allow the "
-                            "output views to be modified inplace. You should replace the inplace operation by an out-of-place one.")
-    if view.flags & CREATED_BY_FUNCTION:
-        return RuntimeError(text + " This view was created inside a custom Function (or because an input was returned as-is) and the "
-                            "autograd logic to handle view+inplace would override the custom backward associated with the custom "
-                            "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the "
-                            "output of the custom Function.")
-    block = "inference_mode" if view.flags & CREATED_IN_INFERENCE else "no_grad"
-    return RuntimeError(text + " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
-                        f"moving both the view and the inplace either both inside the {block} block (if you don't want the inplace to be "
-                        "tracked) or both outside (if you want the inplace to be tracked).")
-
-
 cdef int check_in_place(TensorImpl target, bint recorded) except -1:
     """Refuse an in-place change that would make a gradient wrong; `recorded`: another operand brings a history."""
     check_writable(target)
@@ -74,23 +52,6 @@ cdef int check_in_place(TensorImpl target, bint recorded) except -1:
 
 
 # ----- History -----
-cdef tuple geometry_of(TensorImpl base, TensorImpl view):
-    """Return sizes and strides of a base, then those of a view and its offset from the base's first element."""
-    return (sizes_tuple(base.ndim, base.sizes), sizes_tuple(base.ndim, base.strides), sizes_tuple(view.ndim, view.sizes),
-            sizes_tuple(view.ndim, view.strides), offset_of(view) - offset_of(base))
-
-
-cdef int regenerate(TensorImpl view) except -1:
-    """Give a view the node of its place in a base that was changed since the view's node was made."""
-    if view.flags & CREATED:
-        raise creation_error(view, True)
-    record_view(view.base, view, geometry_of(view.base, view))
-    return 0
-
-
-set_regenerate(regenerate)
-
-
 cdef int rebase(TensorImpl target, Node node, int view_edge=0, int output_nr=0) except -1:
     """Make a node, whose edge `view_edge` is the target's history so far, the history of a target changed in place."""
     cdef TensorImpl base = target.base
@@ -119,7 +80,7 @@ cdef int rebase(TensorImpl target, Node node, int view_edge=0, int output_nr=0) 
 
 cdef int record_in_place(RuleOp op, TensorImpl target, TensorImpl source, tuple params) except -1:
     """Record a structural operator that has written `source` (None: a constant) into a target."""
-    return rebase(target, node_of(op, target, source, target, params, 1))
+    return rebase(target, rule_node(op, target, source, target, params, 1))
 
 
 cdef int take_history(TensorImpl copy, TensorImpl tensor) except -1:
@@ -201,7 +162,7 @@ def write_in_place(RuleOp op not None, tuple inputs not None, write, **params):
     write(array_of(target))
     count_change(target)
     if recorded:
-        rebase(target, node_of_inputs(op, inputs, target, params_of(op, inputs, params), 1))
+        rebase(target, rule_node_of_inputs(op, inputs, target, params_of(op, inputs, params), 1))
     return target
 
 

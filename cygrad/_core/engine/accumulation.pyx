@@ -2,17 +2,19 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
-from cygrad._core.compute.dispatch cimport Op, elementwise, map_kernel
+from cygrad._core.compute.dispatch cimport Op, elementwise
+from cygrad._core.compute.mapping cimport map_kernel
 from cygrad._core.engine.hooks cimport refuse_many
-from cygrad._core.graph.node cimport grad_mode
+from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, count_change, empty, empty_strided, is_unique
 from cygrad._core.graph.tracking cimport track_reachable
-from cygrad._core.levels.levels cimport Batch, is_special, plain_batch, private_examples
+from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, private_examples
 from cygrad._core.levels.observers cimport special_tensors
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport accumulate_function, upward
 from cygrad._core.operands.operands cimport Value, check_writable, copy_into, is_dense, same_shape
+
 
 from cygrad._core.compute.dispatch import ops
 
@@ -54,7 +56,7 @@ cdef int collect(PyObject** place, PyObject* grad) except -1:
         return 0
     try:
         if special_tensors() and not grad_mode()[0]:
-            examples, batch = private_examples(old), plain_batch(<TensorImpl>grad)
+            examples, batch = private_examples(old), kernel_batch(<TensorImpl>grad)
             if (examples is not None and batch is not None and batch.level is (<Batch>(<TensorImpl>old).special).level
                     and same_shape(examples, batch.inner) and examples.dtype_nr == batch.inner.dtype_nr):
                 sum_of(examples, batch.inner, examples, True)

@@ -15,11 +15,12 @@ from cygrad._core.engine.accumulation cimport check_arrival, collect
 from cygrad._core.engine.chains cimport run_chain
 from cygrad._core.engine.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks
 from cygrad._core.engine.run cimport Run, State, find_state, free_run, grads_of, grow, pop_ready, push_ready, state_of, walk
-from cygrad._core.graph.node cimport (ANOMALY_CHECKS_NAN, AccumulateGrad, Hooks, NODE_ACCUMULATES, Node, anomaly_mode, attach, connect,
-                                      edge, gradient_edge, grad_mode, grads_list, init_node, inherit_destructor, leaf_of, note_failure)
+from cygrad._core.graph.history cimport AccumulateGrad, attach, connect, edge, gradient_edge
+from cygrad._core.graph.modes cimport ANOMALY_CHECKS_NAN, anomaly_mode, grad_mode, note_failure
+from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, Node, grads_list, init_node, inherit_destructor, leaf_of
 from cygrad._core.graph.tensor cimport TensorImpl, needs_grad
 from cygrad._core.graph.tracking cimport track_reachable
-from cygrad._core.levels.levels cimport all_examples
+from cygrad._core.levels.batches cimport all_examples
 from cygrad._core.levels.observers cimport BACKWARD, EVALUATION, begin_node, end_event, profiling_threads
 
 cdef extern from "Python.h":
@@ -244,8 +245,8 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
                 grad = results[k]
                 results[k] = NULL
                 collect(&grads_of(&run.states[next])[output_nr], grad)
-            run.states[next].waiting -= 1
-            if run.states[next].waiting == 0 and asked_for:
+            run.states[next].missing -= 1
+            if run.states[next].missing == 0 and asked_for:
                 push_ready(run, next)
     finally:
         for k in range(edges):
@@ -256,7 +257,7 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
 
 
 # ----- Backward -----
-cdef Node node_of(object item, int* output_nr):
+cdef Node node_behind(object item, int* output_nr):
     """Return the node of a tensor or GradientEdge, None where a tensor needs no gradient."""
     if isinstance(item, TensorImpl):
         return gradient_edge(item, output_nr)
@@ -290,7 +291,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
     try:
         grow(&run)
         for item in inputs or ():
-            node = node_of(item, &output_nr)
+            node = node_behind(item, &output_nr)
             if node is None and not (isinstance(item, TensorImpl) and needs_grad(item)):
                 raise RuntimeError("One of the differentiated Tensors does not require grad")
             targets.append((node, output_nr))
@@ -304,7 +305,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
                 run.states[index].captured = True
                 captures.setdefault((<size_t><PyObject*>node, output_nr), len(captured) - 1)
         for item in outputs:
-            node = node_of(item, &output_nr)
+            node = node_behind(item, &output_nr)
             if node is None:
                 raise RuntimeError(f"element {len(roots)} of tensors does not require grad and does not have a grad_fn")
             if output_nr < 0 or output_nr >= node.outputs:
@@ -322,7 +323,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
             collect(&grads_of(&run.states[index])[<int>number], <PyObject*>value)
         for node in {node for node, _ in roots}:
             index = find_state(&run, <PyObject*>node)
-            if run.states[index].waiting == 0 and (run.states[index].needed or run.states[index].captured):
+            if run.states[index].missing == 0 and (run.states[index].needed or run.states[index].captured):
                 push_ready(&run, index)
         end_event(event)
         grad_mode()[0] = create_graph != 0

@@ -4,13 +4,17 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
-from cygrad._core.compute.dispatch cimport ElementwiseNode, KERNEL, Op
+from cygrad._core.compute.recording cimport ElementwiseNode
+from cygrad._core.compute.rows cimport KERNEL, Row
 from cygrad._core.engine.accumulation cimport collect
 from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_ready
-from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_RELEASED, RESULT, Node, anomaly_mode, edge, grad_mode, leaf_of
+from cygrad._core.graph.history cimport edge
+from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
+from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_RELEASED, Node, RESULT, leaf_of
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty_like, is_unique, settled_address, special_active
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
 from cygrad._kernels.drivers.program cimport LARGE, MAX_SLOTS, MAX_STEPS, Program, Step, add_array, add_block, run_program
+
 
 cdef enum:
     MAX_NODES = 12          # a signal is answered between chains
@@ -34,13 +38,13 @@ cdef class Chain:
         cdef ElementwiseNode node
         cdef Node target
         cdef State* state
-        cdef Op op
+        cdef Row op
         cdef Py_ssize_t next
         cdef int k, output_nr, out
         node = <ElementwiseNode>run.states[index].node
         if not self.fits(node, self.program.slots[slot].stride == 0):
             return False
-        op = <Op>node.op
+        op = <Row>node.op
         self.nodes[self.node_count] = index
         self.node_count += 1
         self.program.cost = max(self.program.cost, op.cost)
@@ -61,7 +65,7 @@ cdef class Chain:
 
     cdef bint fits(self, ElementwiseNode node, bint one_number) except -1:
         """Say whether a node's partials are loops over dense arrays of the chain's length and dtype; its gradient may be one number."""
-        cdef Op op = <Op>node.op
+        cdef Row op = <Row>node.op
         cdef TensorImpl saved
         cdef object kept
         cdef int k, j, inputs
@@ -93,7 +97,7 @@ cdef class Chain:
                 return False
         return True
 
-    cdef int add_step(self, ElementwiseNode node, Op op, int k, int slot) except -1:
+    cdef int add_step(self, ElementwiseNode node, Row op, int k, int slot) except -1:
         """Add the loop of a partial and return the slot of its output; RuntimeError if what it reads was changed in place."""
         cdef Step* step = &self.program.steps[self.program.step_count]
         cdef TensorImpl saved
@@ -124,7 +128,7 @@ cdef class Chain:
             next, _, slot = self.outgoing[k]
             state = &run.states[next]
             # Accumulators run at once, so a node that follows runs before all that is ready but them.
-            if (state.waiting == 1 and state.needed and not state.captured and state.outputs == 1 and state.single is NULL
+            if (state.missing == 1 and state.needed and not state.captured and state.outputs == 1 and state.single is NULL
                     and isinstance(<object>state.node, ElementwiseNode)
                     and (run.ready == 0 or run.states[run.heap[0]].priority < state.priority)
                     and self.precedes(run, k, state) and self.add_node(run, next, slot)):
@@ -179,17 +183,17 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     for k in range(chain.node_count):
         state = &run.states[chain.nodes[k]]
         if k:
-            state.waiting = 0
+            state.missing = 0
         if not keep_graph:
             (<Node>state.node).release()
     for next in chain.skipped:
-        run.states[next].waiting -= 1
+        run.states[next].missing -= 1
     for next, number, slot in chain.outgoing:
         part = <PyObject*>chain.wholes[slot]
         Py_INCREF(<object>part)
         collect(&grads_of(&run.states[next])[number], part)
-        run.states[next].waiting -= 1
-        if run.states[next].waiting == 0:
+        run.states[next].missing -= 1
+        if run.states[next].missing == 0:
             push_ready(run, next)
     state = &run.states[index]
     Py_DECREF(g)

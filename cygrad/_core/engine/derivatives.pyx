@@ -1,10 +1,11 @@
 """Leaves that stand for the arguments of a function while that is differentiated, and what of a graph ends elsewhere."""
 from cpython.object cimport PyObject
 
-from cygrad._core.graph.node cimport NODE_ACCUMULATES, Node, edge, gradient_edge, leaf_of
+from cygrad._core.graph.history cimport edge, gradient_edge
+from cygrad._core.graph.node cimport NODE_ACCUMULATES, Node, leaf_of
 from cygrad._core.graph.rules cimport record, rule_op, wanted
 from cygrad._core.graph.tensor cimport BATCHED, FRESH, REQUIRES_GRAD, RETIRED, TensorImpl, inherit_special, shallow_copy, view_of
-from cygrad._core.levels.levels cimport Batch, all_examples, batch_of, leave
+from cygrad._core.levels.batches cimport Batch, all_examples, batch_of, leave
 
 
 def fresh(TensorImpl tensor not None):
@@ -41,7 +42,7 @@ def without_history(TensorImpl tensor not None):
 def reaches_other_leaves(tuple outputs not None, tuple own not None):
     """Say whether outputs depend on leaves that require a gradient, other than these."""
     cdef set seen = set(), mine = set()
-    cdef list waiting = []
+    cdef list unvisited = []
     cdef TensorImpl tensor
     cdef Node node, target
     cdef int k, output_nr
@@ -51,9 +52,9 @@ def reaches_other_leaves(tuple outputs not None, tuple own not None):
     for tensor in outputs:
         node = gradient_edge(all_examples(tensor), &output_nr)
         if node is not None:
-            waiting.append(node)
-    while waiting:
-        node = waiting.pop()
+            unvisited.append(node)
+    while unvisited:
+        node = unvisited.pop()
         if node.flags & NODE_ACCUMULATES:
             tensor = leaf_of(node)
             if not tensor.flags & RETIRED and <size_t><PyObject*>tensor not in mine:
@@ -65,5 +66,5 @@ def reaches_other_leaves(tuple outputs not None, tuple own not None):
         for k in range(node.edges):
             target = edge(node, k, &output_nr)
             if target is not None:
-                waiting.append(target)
+                unvisited.append(target)
     return False

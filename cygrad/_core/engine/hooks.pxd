@@ -4,7 +4,8 @@ A table is copied before its hooks are called, so they may remove each other; ea
 """
 from cpython.object cimport PyObject
 
-from cygrad._core.graph.node cimport AccumulateGrad, Hooks, Node
+from cygrad._core.graph.history cimport AccumulateGrad
+from cygrad._core.graph.node cimport Hooks, Node
 from cygrad._core.graph.tensor cimport TensorImpl
 
 cdef int call_tensor_hooks(Node node, PyObject** grads) except -1

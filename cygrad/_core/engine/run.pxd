@@ -13,7 +13,7 @@ cdef struct State:
     PyObject** grads        # one for each output; `single` where there is one
     PyObject* single
     int outputs
-    int waiting             # edges from nodes that have not run
+    int missing             # gradients that will come: edges from nodes that have not run
     int next_edge           # of the walk
     uint64_t priority       # the sequence number: leaves first, since that frees gradients soonest, then the newest node
     bint visited

@@ -5,7 +5,8 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
-from cygrad._core.graph.node cimport Node, edge
+from cygrad._core.graph.history cimport edge
+from cygrad._core.graph.node cimport Node
 
 
 cdef int grow(Run* run) except -1:
@@ -139,7 +140,7 @@ cdef int walk(Run* run, Py_ssize_t root) except -1:
                 continue
             target_index = state_of(run, <PyObject*>target)
             state = &run.states[target_index]
-            state.waiting += 1
+            state.missing += 1
             if state.visited:
                 if state.needed or state.captured:
                     run.states[index].needed = True

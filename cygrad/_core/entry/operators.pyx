@@ -8,7 +8,7 @@ from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
 
 from cygrad._core.compute.dispatch cimport Op, elementwise
 from cygrad._core.compute.indexing cimport get_item, set_item
-from cygrad._core.graph.node cimport grad_mode
+from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, special_active
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads
 from cygrad._core.operands.arrays cimport array_of
@@ -18,7 +18,7 @@ from cygrad._kernels.drivers.elementwise cimport cg_kind
 import numpy
 
 from cygrad._core.compute.dispatch import operand_error, ops
-from cygrad._core.compute.matmul import matmul as plain_matmul
+from cygrad._core.compute.matmul import matmul as matmul_function
 from cygrad._core.memory.storage import OutOfMemoryError
 from cygrad._core.entry.special import make_operator
 
@@ -33,7 +33,7 @@ cdef enum:
     MOST_NUMBERS = 1 << 30      # in a list: more would be 32 GiB, and a tensor that repeats its elements may have any number
 
 
-cdef object matmul = make_operator("matmul", plain_matmul)
+cdef object matmul = make_operator("matmul", matmul_function)
 
 
 cdef inline object unary(Op op, TensorImpl x, TensorImpl out):
@@ -163,12 +163,12 @@ cdef class TensorBase(TensorImpl):
 
     def __getitem__(self, key):
         if special_active:
-            return looking_item(self, key)
+            return get_item_operator(self, key)
         return get_item(self, key)
 
     def __setitem__(self, key, value):
         if special_active:
-            looking_set_item(self, key, value)
+            set_item_operator(self, key, value)
         else:
             set_item(self, key, value)
 
@@ -221,7 +221,7 @@ def _set_item_at(TensorImpl input not None, key, value):
     set_item(input, key, value)
 
 
-cdef object looking_item = make_operator("__getitem__", _item_at), looking_set_item = make_operator("__setitem__", _set_item_at)
+cdef object get_item_operator = make_operator("__getitem__", _item_at), set_item_operator = make_operator("__setitem__", _set_item_at)
 
 
 # ----- Factories of functions -----

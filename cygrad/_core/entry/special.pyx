@@ -7,22 +7,27 @@ is its tangent: what it depends on at lower levels follows by itself.
 from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 
-from cygrad._core.compute.dispatch cimport (IDENTITY, NO_PARTIAL, Op, any_needs_grad, elementwise, in_dtype, map_kernel, pack_params,
-                                            result_dtype)
-from cygrad._core.graph.node cimport RESULT, grad_mode
+from cygrad._core.compute.dispatch cimport elementwise, result_dtype
+from cygrad._core.compute.mapping cimport map_kernel
+from cygrad._core.compute.recording cimport any_needs_grad, in_dtype
+from cygrad._core.compute.rows cimport IDENTITY, NO_PARTIAL, Row, pack_params
+from cygrad._core.graph.modes cimport grad_mode
+from cygrad._core.graph.node cimport RESULT
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty, empty_like, needs_grad, settled_address, special_active
-from cygrad._core.levels.levels cimport (Batch, Dual, Level, add_tangent, batch_of, ceiling, enter, is_special, leave, plain_batch,
-                                         visible_dual)
+from cygrad._core.levels.batches cimport Batch, batch_of, enter, is_special, kernel_batch, leave
+from cygrad._core.levels.level cimport Level, ceiling
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, wants_operands
+from cygrad._core.levels.tangents cimport Dual, add_tangent, visible_dual
 from cygrad._core.memory.upward cimport special_function, upward
 from cygrad._core.operands.operands cimport Value, number_of
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_itemsize, cg_kind
+
 
 from importlib import import_module
 from inspect import unwrap
 from typing import NamedTuple
 
-from cygrad._core.levels.levels import tangent_of
+from cygrad._core.levels.tangents import tangent_of
 
 cdef extern from "entry/operator_object.h":
     int cg_prepare_operators(const int* special_active, bint (*any_special)(PyObject**, Py_ssize_t) except -1,
@@ -37,7 +42,7 @@ cdef extern from "entry/operator_object.h":
 
 
 # ----- Elementwise operators -----
-cdef TensorImpl special_elementwise(Op op, Value* values, const double* params, TensorImpl target, bint in_place):
+cdef TensorImpl special_elementwise(Row op, Value* values, const double* params, TensorImpl target, bint in_place):
     """Compute an elementwise operator of which an operand or the target is special."""
     cdef Level level = None, other
     cdef TensorImpl before
@@ -70,7 +75,7 @@ cdef TensorImpl write_result(TensorImpl target, TensorImpl result):
     return (<object>target).copy_(result)
 
 
-cdef TensorImpl batched_elementwise(Op op, Value* values, const double* params, Level level):
+cdef TensorImpl batched_elementwise(Row op, Value* values, const double* params, Level level):
     """Compute all examples at once: their dim in front, dims that an example has less than others behind that."""
     cdef list alive = []
     cdef TensorImpl tensor
@@ -96,7 +101,7 @@ cdef TensorImpl batched_elementwise(Op op, Value* values, const double* params, 
     return leave(elementwise(op, values, params, None, False), level)
 
 
-cdef TensorImpl dual_elementwise(Op op, Value* values, const double* params, Level level):
+cdef TensorImpl dual_elementwise(Row op, Value* values, const double* params, Level level):
     """Compute the value, then the sum of each operand's partial times its tangent."""
     cdef unsigned long long before = ceiling()[0]
     cdef TensorImpl result, part, tangent = None
@@ -125,14 +130,14 @@ cdef TensorImpl dual_elementwise(Op op, Value* values, const double* params, Lev
     return result
 
 
-cdef TensorImpl partial_product(Op op, int k, TensorImpl tangent, Value* values, const double* params, int dtype, TensorImpl result):
+cdef TensorImpl partial_product(Row op, int k, TensorImpl tangent, Value* values, const double* params, int dtype, TensorImpl result):
     """Return tangent * partial for operand k: by the fused kernel of the backward, or by its formula where that must be differentiable."""
     cdef int reads = op.partial_reads[k], masks = 0, count = 1, j
     cdef Value operands[MAX_OPERANDS - 1]
     cdef double packed[MAX_PARAMS]
     cdef TensorImpl tensor
     cdef list arguments
-    cdef Batch batch = plain_batch(tangent) if is_special(tangent) else None
+    cdef Batch batch = kernel_batch(tangent) if is_special(tangent) else None
     cdef TensorImpl inner = tangent if batch is None else batch.inner
     cdef bint by_formula = is_special(inner) or grad_mode()[0] != 0 and (needs_grad(inner) or any_needs_grad(op.arity, values))
     for j in range(op.arity):
@@ -186,7 +191,6 @@ cdef enum:
     EXPLAINED = 1000                # examples that an error is looked for in
 
 cdef object table = None        # cygrad.operators.transforms, once there is a special tensor
-forward_rules = {}              # by the name that a declaration gives; forward mode, a layer above, brings them
 
 
 cdef bint any_special(PyObject** arguments, Py_ssize_t count) except -1:
@@ -244,7 +248,7 @@ cdef object call_special(object op, object arguments, object keywords):
     global table
     transform = cg_declaration_of(op)
     if transform is None:
-        transform = declaration_of(name)
+        transform = upward.declaration_of(name)
     if transform is None:
         if table is None:
             table = import_module("cygrad.operators.transforms")
@@ -316,7 +320,7 @@ cdef object dual_call(Level level, object op, object forward, tuple arguments, d
         if shares_memory(result, arguments):
             return result       # and with that, tangents
         if isinstance(forward, str):
-            tangents = forward_rules[forward](level, op, result, *arguments, **keywords)
+            tangents = upward.forward_rules[forward](level, op, result, *arguments, **keywords)
         else:
             tangents = forward(lambda tensor: tangent_of(tensor, level), op, result, *arguments, **keywords)
         join(level, result, tangents, arguments)
@@ -365,8 +369,10 @@ class Declaration(NamedTuple):
     ``forward``: the tangent of the result from (tangent_of, operator, result, *arguments); a name: that of `forward_rules`;
     ``batch``: the result from (level, operator, *arguments), computed over all examples, which `level.enter` puts along dim 0;
     ``parts``: the operator composed of others, which stands for it where an argument is special; NotImplemented where it does not
-    apply. ``flops``: the floating-point operations that a profile counts, from the shapes of its arguments. What these functions call are operators, so that they nest. One that has none of them is composed of others: it passes
-    special tensors on.
+    apply.
+    ``flops``: the floating-point operations that a profile counts, from the shapes of its arguments.
+    What these functions call are operators, so that they nest. One that has none of them is composed of others: it passes special
+    tensors on.
     """
 
     rule: object = None
@@ -384,26 +390,8 @@ def make_operator(str name not None, function, declaration=None, described=None)
     return cg_new_operator(function, function if described is None else described, name, declaration)
 
 
-declaration_of = None
-
-
-def set_declarations(function):
-    """Set what finds the declaration of an operator of the core by its name; the module of tensors, above, brings it."""
-    global declaration_of
-    declaration_of = function
-
-
-explanation = None
-
-
-def set_explanation(function):
-    """Set what finds the argument that an error of a call comes of; a layer above, which knows the types of arguments, brings it."""
-    global explanation
-    explanation = function
-
-
 cdef object explain_failure(object name, object error, object arguments, object keywords):
-    return None if explanation is None else explanation(name, error, arguments, keywords)
+    return None if upward.explain is None else upward.explain(name, error, arguments, keywords)
 
 
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}

@@ -6,7 +6,8 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.tensor cimport TensorImpl, new_instance, new_tensor, place_of, special_active, tensor_type
 from cygrad._core.graph.tensor cimport byte_offset as first_byte
-from cygrad._core.levels.levels cimport is_special, share
+from cygrad._core.levels.batches cimport is_special
+from cygrad._core.levels.tangents cimport share
 from cygrad._core.memory.storage cimport dtype_number, owner_of
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 

@@ -6,9 +6,10 @@ has saved of the tensor counts as changed.
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
+from cygrad._core.compute.copies cimport empty_in_order
 from cygrad._core.compute.inplace cimport check_in_place
-from cygrad._core.compute.views cimport empty_in_order
-from cygrad._core.graph.node cimport attach, grad_mode
+from cygrad._core.graph.history cimport attach
+from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport (TensorImpl, address, byte_offset, count_change, empty, inherit_special, needs_grad, new_tensor,
                                         replace_memory, settled_address)
 from cygrad._core.memory.formats cimport fill_strides, order_of

@@ -1,17 +1,101 @@
-"""Recording and inference mode of a thread, as `with` statements enter and leave them.
-
-Leaving allocates nothing and runs no Python code, so it happens even where memory has run out or Ctrl-C arrives just then.
-"""
+"""Modes of recording, of inference and of anomalies (see modes.pxd for the contract)."""
 cimport cython
-from cygrad._core.graph.node cimport SUSPENDED, exchange_inference_mode, grad_mode
+
+cdef extern from *:
+    """
+    __thread int cg_grad_mode = 1;
+    __thread int cg_inference_mode = 0;
+    """
 
 cdef enum:
     AS_IT_IS = -1
 
 
+# ----- Recording -----
+def is_grad_enabled():
+    """Say whether operations are recorded in this thread."""
+    return bool(grad_mode()[0])
+
+
+def _set_grad_enabled(bint mode):
+    """Set whether operations are recorded in this thread; `set_grad_enabled` is the public form."""
+    grad_mode()[0] = mode
+
+
+# ----- Inference mode -----
+cdef int inference_threads = 0      # threads in inference mode: while there are none, nobody asks for his own mode
+
+
+cdef bint is_inference_mode() noexcept:
+    """Say whether this thread is in inference mode."""
+    return inference_threads > 0 and cg_inference_mode == 1
+
+
+cdef bint is_inference_suspended() noexcept:
+    """Say whether this thread takes a derivative that was asked for in inference mode."""
+    return cg_inference_mode == SUSPENDED
+
+
+def is_inference_mode_enabled():
+    """Say whether this thread makes inference tensors.
+
+    >>> import cygrad
+    >>> cygrad.is_inference_mode_enabled()
+    False
+    """
+    return is_inference_mode()
+
+
+cdef int exchange_inference_mode(int mode) noexcept:
+    """Set whether this thread makes inference tensors (a negative mode: leave it) and return what it did before."""
+    global inference_threads, cg_inference_mode
+    cdef int before = cg_inference_mode
+    if mode >= 0:
+        inference_threads += (mode == 1) - (before == 1)
+        cg_inference_mode = mode
+    return before
+
+
+def _set_inference_mode(int mode):
+    """Set what `exchange_inference_mode` sets, for a thread that works in another's place; `inference_mode` is the public form."""
+    return exchange_inference_mode(mode)
+
+
+# ----- Anomaly mode -----
+cdef int anomaly_mode = 0
+cdef object node_created = None     # what anomaly mode does with a new node,
+cdef object node_failed = None      # and with one whose backward raised an error
+
+
+def set_anomaly_mode(bint mode, bint checks_nan, created, failed):
+    """Set anomaly mode and what is called while it is on: created(node) and failed(node)."""
+    global anomaly_mode, node_created, node_failed
+    node_created, node_failed = created, failed
+    anomaly_mode = 0 if not mode else ANOMALY_DETECTED | ANOMALY_CHECKS_NAN if checks_nan else ANOMALY_DETECTED
+
+
+def is_anomaly_mode():
+    """Say whether anomaly mode is on."""
+    return anomaly_mode != 0
+
+
+cdef int note_creation(object node) except -1:
+    node_created(node)
+    return 0
+
+
+cdef int note_failure(object node) except -1:
+    node_failed(node)
+    return 0
+
+
+# ----- As `with` statements enter and leave them -----
 @cython.binding(False)
 cdef class RecordingMode:
-    """Sets modes on entry and what was before on exit; an object that is entered may be entered again."""
+    """Sets modes on entry and what was before on exit; an object that is entered may be entered again.
+
+    Leaving allocates nothing and runs no Python code, so it happens even where memory has run out or Ctrl-C arrives just then.
+    """
     cdef int grad
     cdef int inference
     cdef tuple outside      # (grad mode before, inference mode before, the same of the entry around this one)

@@ -6,8 +6,10 @@ Nodes are not tracked by the garbage collector unless they may be part of a cycl
 """
 from cpython.object cimport PyObject
 
+from cygrad._core.graph.modes cimport anomaly_mode, note_creation
 from cygrad._core.graph.saved cimport SavedTensor
 from cygrad._core.graph.tensor cimport TensorImpl
+
 
 cdef enum:
     RESULT = 3              # the place of the result among the saved values
@@ -48,9 +50,6 @@ cdef class Node:
     cdef SavedTensor handle(self, int place)
     cdef object saved_attribute(self, str name)
 
-cdef class AccumulateGrad(Node):
-    """Its leaf is `saved0`."""
-
 cdef class Hooks:
     """What hangs on a node or on a leaf: tables of hooks (dicts from handle id to callable, or None), and what is noted of a node."""
     cdef public object pre          # of a node, called with the gradients of all outputs
@@ -62,13 +61,6 @@ cdef class Hooks:
     cdef public dict outputs        # output number -> (shape, dtype), where a GradientEdge was asked for
 
 cdef unsigned long long last_sequence_nr    # one count for all threads: the GIL is held
-cdef int hook_pairs                         # pairs of saved-tensor hooks that are active, in all threads
-cdef int anomaly_mode                       # 0, or the sum of the two below; of all threads, as in torch
-cdef enum:
-    ANOMALY_DETECTED = 1        # tracebacks are kept with new nodes and shown when they fail
-    ANOMALY_CHECKS_NAN = 2
-cdef int note_creation(Node node) except -1
-cdef int note_failure(Node node) except -1
 
 cdef inline int init_node(Node node, int outputs) except -1:
     """Give a new node its place in the order of nodes."""
@@ -82,34 +74,6 @@ cdef inline int init_node(Node node, int outputs) except -1:
 cdef inline TensorImpl leaf_of(Node accumulator):
     return <TensorImpl>accumulator.saved0
 
-cdef Node general_edge(Node node, int index, int* output_nr)
-
-cdef inline Node edge(Node node, int index, int* output_nr):
-    """Return where the gradient of input `index` goes, or None."""
-    if index == 0 and node.nr0 != LEAF:
-        output_nr[0] = node.nr0
-        return <Node>node.next0
-    if index == 1 and node.nr1 != LEAF:
-        output_nr[0] = node.nr1
-        return <Node>node.next1
-    return general_edge(node, index, output_nr)
-
-ctypedef int (*regenerate_function)(TensorImpl view) except -1
-
-cdef void set_regenerate(regenerate_function function) noexcept
-cdef int set_edge(Node node, int index, object target, int output_nr) except -1
-cdef bint is_inference_mode() noexcept
-cdef bint is_inference_suspended() noexcept
-cdef enum:
-    SUSPENDED = 2               # the inference mode of a thread; 1: on
-cdef int exchange_inference_mode(int mode) noexcept
-cdef int refresh(TensorImpl tensor) except -1
-cdef Node gradient_edge(TensorImpl tensor, int* output_nr)
-cdef int connect(Node node, int index, TensorImpl tensor) except -1
-cdef int attach(TensorImpl result, Node node, int output_nr) except -1
-cdef int* grad_mode() noexcept nogil
-cdef TensorImpl with_origin(TensorImpl tensor, object origin, int output_nr)
-cdef TensorImpl with_own_history(TensorImpl tensor, Node node, int output_nr)
 cdef Hooks hooks_of(Node node)
 cdef list grads_list(PyObject** grads, int count)
 cdef void inherit_destructor(type kind) noexcept

@@ -17,7 +17,7 @@ cdef class RuleOp:
     cdef tuple reads                    # bit k: input k, bit RESULT: the result
     cdef bint each
     cdef readonly bint declared
-    cdef bint gathers                   # reads the gradients of several outputs
+    cdef bint takes_all                   # reads the gradients of several outputs
     cdef bint prepared                  # what its functions call is imported
     cdef bint reads_input(self, int k) except -1
 
@@ -27,8 +27,8 @@ cdef class RuleNode(Node):
 
 cpdef RuleOp rule_op(str name)
 cdef bint wanted(TensorImpl a, TensorImpl b)
-cdef RuleNode node_of(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs)
-cdef RuleNode node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple params, int outputs)
+cdef RuleNode rule_node(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs)
+cdef RuleNode rule_node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple params, int outputs)
 cdef bint any_wanted(tuple inputs)
 cdef tuple params_of(RuleOp op, tuple inputs, dict given)
 cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs=*) except -1

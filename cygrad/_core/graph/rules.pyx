@@ -3,11 +3,13 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
-from cygrad._core.graph.node cimport (NODE_PACKED, NODE_RELEASED, RESULT, Node, attach, connect, edge, finish_node_type, grad_mode,
-                                      init_node, with_own_history)
+from cygrad._core.graph.history cimport attach, connect, edge, with_own_history
+from cygrad._core.graph.modes cimport grad_mode
+from cygrad._core.graph.node cimport NODE_PACKED, NODE_RELEASED, RESULT, Node, finish_node_type, init_node
 from cygrad._core.graph.saved cimport is_followed, released_error, saved_name
 from cygrad._core.graph.tensor cimport TENSOR_TRACKED, VIEW, TensorImpl, needs_grad, stand_alone
 from cygrad._core.graph.tracking cimport track_reachable
+from cygrad._core.memory.upward cimport upward
 
 cdef enum:
     GRADIENT = -1
@@ -63,24 +65,15 @@ def declare_rule(str name not None, *, each=None, str node="", **gradients):
     op.each = each is not None
     op.functions = tuple(functions.values())
     op.plans = tuple([tuple([given[word] for word in words]) for words in names])
-    op.gathers = any([GRADIENTS in plan for plan in op.plans])
+    op.takes_all = any([GRADIENTS in plan for plan in op.plans])
     op.reads = tuple([sum([1 << source for source in plan if 0 <= source <= RESULT]) for plan in op.plans])
     op.declared = True
     return op
 
 
-cdef object preparation = None
-
-
-def set_preparation(function):
-    """Set what imports the declaration of a rule and what its functions call; the module of tensors, above, brings it."""
-    global preparation
-    preparation = function
-
-
 cdef int prepare(RuleOp op) except -1:
     """Import what a backward will need when its first node is made: while Python shuts down nothing can be imported."""
-    preparation(op)
+    upward.prepare(op)
     op.prepared = True
     return 0
 
@@ -154,7 +147,7 @@ cdef class RuleNode(Node):
         cdef int k, output_nr
         if self.flags & NODE_RELEASED:
             raise released_error()
-        for k in range(self.outputs if op.gathers else 1):
+        for k in range(self.outputs if op.takes_all else 1):
             if grads[k] is not NULL:
                 break
         else:
@@ -174,7 +167,7 @@ cdef class RuleNode(Node):
 finish_node_type(RuleNode)
 
 
-cdef RuleNode node_of(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs):
+cdef RuleNode rule_node(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs):
     """Return the node of a result with one or two inputs (b may be None); `params` in the order of the rule."""
     cdef RuleNode node = RuleNode.__new__(RuleNode)
     cdef int reads = 0
@@ -202,7 +195,7 @@ cdef RuleNode node_of(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, 
 
 cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs=1) except -1:
     """Make the node of a result."""
-    return attach(result, node_of(op, a, b, result, params, outputs), 0)
+    return attach(result, rule_node(op, a, b, result, params, outputs), 0)
 
 
 cdef int record_outputs(RuleOp op, TensorImpl a, list results, tuple params) except -1:
@@ -222,7 +215,7 @@ cdef int record_view(TensorImpl base, TensorImpl view, tuple geometry) except -1
     return record(AS_STRIDED, base, None, view, (geometry,))
 
 
-cdef RuleNode node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple params, int outputs):
+cdef RuleNode rule_node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple params, int outputs):
     """Return the node of a result with any number of inputs, which may be None; of a rule without `each` up to three are saved."""
     cdef RuleNode node = RuleNode.__new__(RuleNode)
     cdef TensorImpl tensor
@@ -297,7 +290,7 @@ def record_by_name(str name not None, tuple inputs, TensorImpl result not None, 
     """Record an operator whose gradients still stand apart from its function."""
     own(inputs, result)
     if any_wanted(inputs):
-        attach(result, node_of_inputs(rule_op(name), inputs, result, params, outputs), 0)
+        attach(result, rule_node_of_inputs(rule_op(name), inputs, result, params, outputs), 0)
     return result
 
 
@@ -307,7 +300,7 @@ def record_several_by_name(str name not None, tuple inputs, tuple results, tuple
     for result in results:
         own(inputs, result)
     if any_wanted(inputs):
-        node = node_of_inputs(rule_op(name), inputs, results[0], params, <int>len(results))
+        node = rule_node_of_inputs(rule_op(name), inputs, results[0], params, <int>len(results))
         for k in range(node.outputs):
             attach(results[k], node, k)
     return results
@@ -317,7 +310,7 @@ def record_rule(RuleOp op not None, tuple inputs, TensorImpl result not None, in
     """Record an operator that was computed without recording: a node with these inputs (one may be None) and parameters, by name."""
     own(inputs, result)
     if any_wanted(inputs):
-        attach(result, node_of_inputs(op, inputs, result, params_of(op, inputs, params), outputs), 0)
+        attach(result, rule_node_of_inputs(op, inputs, result, params_of(op, inputs, params), outputs), 0)
     return result
 
 
@@ -328,7 +321,7 @@ def record_several(RuleOp op not None, tuple inputs, tuple results, **params):
     for result in results:
         own(inputs, result)
     if any_wanted(inputs):
-        node = node_of_inputs(op, inputs, results[0], params_of(op, inputs, params), <int>len(results))
+        node = rule_node_of_inputs(op, inputs, results[0], params_of(op, inputs, params), <int>len(results))
         for k in range(node.outputs):
             attach(results[k], node, k)
     return results

@@ -20,6 +20,7 @@ cdef class SavedTensor:
     cdef TensorImpl value(self, Node reader, bint with_history)
     cpdef void free(self) noexcept
 
+cdef int hook_pairs              # that are active, in all threads
 cdef SavedTensor saved_operand(TensorImpl tensor, unsigned long long version, object origin, int output_nr)
 cdef SavedTensor saved_result(TensorImpl copy, unsigned long long version, int output_nr)
 cdef bint packs_by_default() noexcept

@@ -3,8 +3,9 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
-cimport cygrad._core.graph.node as graph
-from cygrad._core.graph.node cimport LEAF, Node, grad_mode, is_inference_suspended, refresh, with_origin, with_own_history
+from cygrad._core.graph.history cimport refresh, with_origin, with_own_history
+from cygrad._core.graph.modes cimport grad_mode, is_inference_suspended
+from cygrad._core.graph.node cimport LEAF, Node
 from cygrad._core.graph.tensor cimport BATCHED, INFERENCE, REQUIRES_GRAD, TensorImpl, shallow_copy, special_active
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.sizes cimport sizes_tuple
@@ -23,6 +24,9 @@ cdef extern from *:
 
 
 # ----- Pairs of hooks of this thread -----
+cdef int hook_pairs = 0
+
+
 cdef inline object get(PyObject* place):
     return <object>place if place is not NULL else None
 
@@ -49,12 +53,14 @@ cdef class HookPair:
         if cg_refusal is not NULL:
             raise RuntimeError(get(cg_refusal))
         set_to(&cg_pair, (self.pack_hook, self.unpack_hook, get(cg_pair)))
-        graph.hook_pairs += 1
+        global hook_pairs
+        hook_pairs += 1
 
     def __exit__(self, kind=None, error=None, traceback=None):
         if cg_pair is NULL:
             raise RuntimeError("saved_tensors_hooks: no pair of hooks is active in this thread, so there is none to leave")
-        graph.hook_pairs -= 1
+        global hook_pairs
+        hook_pairs -= 1
         set_to(&cg_pair, (<tuple>get(cg_pair))[2])
 
 

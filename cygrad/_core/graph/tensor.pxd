@@ -99,7 +99,6 @@ cdef TensorImpl new_tensor(Storage storage, intptr_t start, int dtype, int ndim,
 cdef TensorImpl new_instance(type cls, TensorImpl source, bint view)
 cdef TensorImpl empty(int dtype, int ndim, const intptr_t* shape)
 cdef TensorImpl empty_like(TensorImpl tensor, int dtype)
-cdef void make_untracked(type kind) noexcept
 cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef TensorImpl view_of(TensorImpl base, intptr_t offset, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) except -1

@@ -5,7 +5,9 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, malloc
 
-from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, grad_mode, gradient_edge, hooks_of, is_inference_mode, refresh
+from cygrad._core.graph.history cimport gradient_edge, refresh
+from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
+from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, hooks_of
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.formats cimport is_in_format
 from cygrad._core.memory.sizes cimport checked_numel, integer, lies_inside, sizes_tuple, span, wrap_dim
@@ -20,10 +22,9 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
 
 cdef extern from "memory/type_slots.h":
-    void cg_make_untracked(type kind) noexcept
     void cg_inherit_operators(type kind) noexcept
     void cg_inherit_dealloc(type kind) noexcept
-    void cg_make_plain(type kind) noexcept
+    void cg_shorten_dealloc(type kind) noexcept
 
 cdef extern from *:
     """
@@ -70,17 +71,12 @@ def set_tensor_type(type cls not None):
     cg_keep_new_tensor(cls)
     cg_recycle_tensor(cls)
     cg_inherit_dealloc(cls.__base__)
-    cg_make_plain(cls)
+    cg_shorten_dealloc(cls)
 
 
 def tensor_class():
     """Return the class of which results are instances."""
     return tensor_type
-
-
-cdef void make_untracked(type kind) noexcept:
-    """Have objects of a type (not of its subclasses in Python) made untracked by the garbage collector."""
-    cg_make_untracked(kind)
 
 
 cdef inline bint is_dense_row_major(int ndim, const intptr_t* shape, const intptr_t* strides) noexcept nogil:

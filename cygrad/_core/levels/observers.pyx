@@ -9,7 +9,8 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdlib cimport free, realloc
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
-from cygrad._core.graph.node cimport Node, grad_mode, grads_list, last_sequence_nr
+from cygrad._core.graph.modes cimport grad_mode
+from cygrad._core.graph.node cimport Node, grads_list, last_sequence_nr
 from cygrad._core.graph.tensor cimport TensorImpl, special_active
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport settle

@@ -143,14 +143,14 @@ typedef struct { int depth; PyObject *put_off; } cg_dying;
     }
 
 /* subtype_dealloc less what a class with empty __slots__ and no __del__ has not. */
-static void cg_dealloc_plain(PyObject *object) {
+static void cg_dealloc_short(PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
     PyTypeObject *base = type->tp_base;
     while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
     base->tp_dealloc(object);
     Py_DECREF(type);
 }
-static inline void cg_make_plain(PyTypeObject *type) { type->tp_dealloc = cg_dealloc_plain; }
+static inline void cg_shorten_dealloc(PyTypeObject *type) { type->tp_dealloc = cg_dealloc_short; }
 
 /* For a type without objects of its own: Cython's destructor would track and untrack once more, without a bound on depth. */
 static inline void cg_inherit_dealloc(PyTypeObject *type) {

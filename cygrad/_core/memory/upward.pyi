@@ -1,1 +1,12 @@
-class Upward: ...
+"""Types of the compiled module."""
+
+from typing import Any
+
+class Upward:
+    prepare: Any
+    functions: Any
+    explain: Any
+    declaration_of: Any
+    forward_rules: Any
+
+def fill(**calls: Any) -> None: ...

@@ -1,6 +1,6 @@
 """Types of the compiled module."""
 
-from typing import Any, final
+from typing import final
 
 import numpy as np
 

@@ -6,9 +6,10 @@ from cpython.long cimport PyLong_AsDouble, PyLong_AsLongLongAndOverflow, PyLong_
 from cpython.object cimport PyObject
 from libc.math cimport isinf
 from libc.stdint cimport intptr_t, uint8_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from cygrad._core.graph.node cimport grad_mode, is_inference_mode, is_inference_suspended
+from cygrad._core.graph.modes cimport grad_mode, is_inference_mode, is_inference_suspended
 from cygrad._core.graph.saved cimport is_followed
 from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, address, count_change, empty, empty_strided, needs_grad,
                                         place_of, settled_address, tensor_type)
@@ -248,6 +249,23 @@ cdef int broadcast(int count, const Value* values, intptr_t* shape) except -1:
             elif tensor.sizes[d] != 1 and tensor.sizes[d] != shape[offset + d]:
                 raise broadcast_error(count, values, ndim)
     return ndim
+
+
+def broadcast_shape(*tensors):
+    """Return the shape that tensors broadcast to; RuntimeError where they do not."""
+    cdef intptr_t shape[MAX_DIMS]
+    cdef TensorImpl tensor
+    cdef int k, ndim
+    cdef Value* values = <Value*>malloc(max(len(tensors), 1) * sizeof(Value))
+    if values is NULL:
+        raise MemoryError()
+    try:
+        for k, tensor in enumerate(tensors):
+            values[k].tensor = <PyObject*>tensor
+        ndim = broadcast(<int>len(tensors), values, shape)
+    finally:
+        free(values)
+    return sizes_tuple(ndim, shape)
 
 
 cdef object broadcast_error(int count, const Value* values, int ndim):

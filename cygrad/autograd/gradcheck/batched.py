@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from cygrad._core.levels.levels import enter_level, exit_level
+from cygrad._core.levels.level import enter_level, exit_level
 from cygrad.autograd.derivatives import grad
 from cygrad.autograd.gradcheck.analytical import run_dual
 from cygrad.autograd.gradcheck.case import Case, memory_of

@@ -1,131 +1,24 @@
-"""Levels, tangents and batches (see levels.pxd for the contract)."""
+"""Tangents of forward mode (see tangents.pxd for the contract)."""
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
-from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.node cimport grad_mode
+from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.rules cimport record, rule_op, wanted
 from cygrad._core.graph.saved cimport SavedTensor
-from cygrad._core.graph.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, FRESH, RETIRED, SHARES_TANGENTS, SPECIAL, TensorImpl, VIEW,
-                                        byte_offset, inherit_special, needs_grad, new_tensor, offset_of, place_of, refuse_batched,
-                                        shallow_copy, special_active, view_of)
-from cygrad._core.levels.observers cimport special_tensors as tensors_may_be_special
+from cygrad._core.graph.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, SHARES_TANGENTS, TensorImpl, VIEW, inherit_special, needs_grad,
+                                        offset_of, place_of, shallow_copy, special_active, view_of)
+from cygrad._core.levels.batches cimport Batch, batch_of, enter, leave, levels_of_batch
+from cygrad._core.levels.level cimport Level, ceiling
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.upward cimport share_function, upward
-from cygrad._core.operands.operands cimport copy_of
 from cygrad._core.operands.strided cimport lies_within, overlaps_itself
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
 
-from cygrad._core.graph.node import _set_inference_mode
+from cygrad._core.graph.modes import _set_inference_mode
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
 
-cdef extern from *:
-    """
-    static __thread unsigned long long cg_ceiling = ~0ULL;
-    static unsigned long long *cg_ceiling_address(void) { return &cg_ceiling; }
-    static __thread void *cg_innermost;
-    static void **cg_innermost_address(void) { return &cg_innermost; }
-    """
-    unsigned long long* cg_ceiling_address() noexcept nogil
-    void** cg_innermost_address() noexcept nogil
 
-cdef unsigned long long last_number = 0     # no number is given twice: what outlives its level is known by that
-
-
-cdef unsigned long long* ceiling() noexcept nogil:
-    return cg_ceiling_address()
-
-
-# ----- Levels -----
-@cython.final
-@cython.binding(False)
-cdef class Level:
-    """A forward-mode differentiation, or a vmap, in progress."""
-
-    def enter(self, TensorImpl tensor not None):
-        """Return all examples of a tensor along a new dim 0; one that is the same for all is repeated without a copy."""
-        return enter(tensor, self)
-
-    def leave(self, TensorImpl tensor not None):
-        """Return the tensor that stands for one of the examples along dim 0."""
-        return leave(tensor, self)
-
-    def holds(self, tensor):
-        """Say whether an object is a tensor that stands for one of several examples of this level."""
-        cdef TensorImpl item
-        if not isinstance(tensor, TensorImpl):
-            return False
-        item = tensor
-        while item.flags & BATCHED:
-            if batch_of(item).level is self:
-                return True
-            item = (<Batch>item.special).inner
-        return False
-
-    def differentiate_backward(self):
-        """Show tangents from now on whether grad mode is on or off: what runs is a backward, recorded or not."""
-        self.in_backward = True
-
-    def varies(self, TensorImpl tensor not None):
-        """Say whether a tensor differs among examples, or something of it may: its gradient, or a tangent."""
-        return self.holds(tensor) or needs_grad(tensor) or is_special(tensor)
-
-    def __repr__(self):
-        kind = "forward mode" if self.size < 0 else f"vmap over {self.size}"
-        return f"<level {self.number}: {kind}{'' if self.active else ', ended'}>"
-
-
-def innermost_level():
-    """Return the innermost level of this thread, or None."""
-    drop_ended()
-    cdef void* level = cg_innermost_address()[0]
-    return <object>level if level is not NULL else None
-
-
-def enter_level(Py_ssize_t size=-1, randomness=None, bint recorded=False):
-    """Begin a level: of forward mode, or a vmap over `size` examples."""
-    global last_number, special_active
-    cdef Level level = Level.__new__(Level)
-    last_number += 1
-    level.number, level.size, level.randomness, level.outer, level.active = last_number, size, randomness, innermost_level(), True
-    level.recorded = recorded
-    special_active += 1
-    Py_INCREF(level)
-    cg_innermost_address()[0] = <void*>level
-    return level
-
-
-def exit_level(Level level not None):
-    """End a level, and with it the tangents that belong to it: usually the innermost one; a generator may end one later, or elsewhere."""
-    global special_active
-    cdef Dual dual
-    if not level.active:
-        raise RuntimeError(f"{level!r} has ended before")
-    level.active = False
-    special_active -= 1
-    drop_ended()
-    # Destructors may run anything, so the list is read anew each time. Nothing is allocated: a level ends even without memory.
-    while level.duals is not NULL:
-        dual = <Dual>level.duals
-        unlink(dual)
-        dual.tangent = None
-
-
-cdef int drop_ended() except -1:
-    """Forget this thread's innermost levels that have ended."""
-    cdef void** innermost = cg_innermost_address()
-    cdef Level level
-    while innermost[0] is not NULL and not (<Level>innermost[0]).active:
-        level = <Level>innermost[0]
-        innermost[0] = <void*>level.outer if level.outer is not None else NULL
-        Py_XDECREF(<PyObject*>level)
-    return 0
-
-
-# ----- Tangents -----
 @cython.final
 @cython.no_gc_clear     # the destructor needs the level
 cdef class Dual:
@@ -171,7 +64,7 @@ cdef Dual find(Dual dual, Level level):
 
 cdef Dual visible(Dual dual):
     """Return the tangent of the highest level that this thread sees now, or None."""
-    while dual is not None and (not dual.level.active or dual.level.number >= cg_ceiling_address()[0]
+    while dual is not None and (not dual.level.active or dual.level.number >= ceiling()[0]
                                 or dual.level.recorded and not dual.level.in_backward and not grad_mode()[0]):
         dual = dual.below
     return dual
@@ -353,7 +246,7 @@ def tangent_to_write(TensorImpl tensor not None, Level level not None, TensorImp
             share(tensor, holder)
     elif dual.layout is None:
         dual.layout = layout_of(tensor)
-    for other in () if source is None else batch_levels(source):
+    for other in () if source is None else levels_of_batch(source):
         if not other.holds(dual.tangent):       # what was the same for all examples will not be
             dual.tangent = other.leave((<object>other.enter(dual.tangent)).clone())
     arrange(dual, True)
@@ -415,13 +308,6 @@ def with_tangents(TensorImpl tensor not None, list tangents not None):
 upward.tangents_of, upward.with_tangents = all_tangents, with_tangents
 
 
-def set_ceiling(number):
-    """Have this thread see only levels below a number; returns the former one."""
-    before = cg_ceiling_address()[0]
-    cg_ceiling_address()[0] = number
-    return before
-
-
 def set_tangent(TensorImpl tensor not None, Level level not None, TensorImpl tangent not None):
     """Give a new tensor its tangent at a level."""
     add_tangent(tensor, level, tangent)
@@ -447,157 +333,12 @@ def without_tangent(TensorImpl tensor not None, Level level not None):
     return copy
 
 
-# ----- Batches -----
-@cython.final
-cdef class Batch:
-    """All examples that a batched tensor is one of."""
-
-    def __cinit__(self):
-        global special_active
-        special_active += 1     # what outlives its level is refused, so operators have to look
-
-    def __dealloc__(self):
-        global special_active
-        special_active -= 1
-
-
-cdef Batch batch_of(TensorImpl tensor):
-    """Return the batch of a batched tensor; RuntimeError if its vmap has ended."""
-    cdef Batch batch = <Batch>tensor.special
-    if not batch.level.active:
-        raise RuntimeError("vmap: a tensor that belongs to a call of vmap was used after that had returned. Return it from the function "
-                           "given to vmap instead of keeping it by other means.")
-    return batch
-
-
-cdef TensorImpl all_examples(TensorImpl tensor):
-    """Return the tensor that holds the elements, the history and the tangents of a batched tensor; any other as it is."""
-    while tensor.flags & BATCHED:
-        tensor = (<Batch>tensor.special).inner
-    return tensor
-
-
-cdef Batch plain_batch(TensorImpl tensor):
-    """Return the batch of a tensor if a kernel may compute all of it as it is, else None."""
-    cdef Batch batch
-    if not tensor.flags & BATCHED:
-        return None
-    batch = batch_of(tensor)
-    return None if is_special(batch.inner) else batch
-
-
-cdef TensorImpl private_examples(PyObject* object):
-    """Return all examples of a gradient if a kernel may write over them: nobody holds them but the caller's reference; else None."""
-    cdef Batch batch = plain_batch(<TensorImpl>object)
-    if (batch is None or Py_REFCNT(object) > 1 or Py_REFCNT(<PyObject*>(<TensorImpl>object).special) > 2
-            or Py_REFCNT(<PyObject*>batch.inner) > 1 or batch.inner.base is not None or not batch.inner.storage.padded
-            or Py_REFCNT(<PyObject*>batch.inner.storage) > 2):
-        return None
-    return batch.inner
-
-
-cdef bint is_special(TensorImpl tensor) except -1:
-    """Say whether operators on a tensor go another way in this thread now."""
-    if not tensor.flags & (SPECIAL | VIEW):
-        return False
-    return tensor.flags & BATCHED != 0 or visible_dual(tensor) is not None
-
-
-cdef TensorImpl wrapped(TensorImpl inner, Level level):
-    """Return the tensor that stands for one example of many, which lie along dim 0."""
-    cdef Batch batch = Batch.__new__(Batch)
-    cdef TensorImpl result = new_tensor(inner.storage, byte_offset(inner), inner.dtype_nr, inner.ndim - 1, inner.sizes + 1,
-                                        inner.strides + 1)
-    batch.level, batch.inner = level, inner
-    result.special = batch
-    result.flags |= BATCHED
-    return result
-
-
-cdef TensorImpl leave(TensorImpl tensor, Level level):
-    """Return the example that a tensor with all of them along dim 0 stands for."""
-    cdef Batch batch
-    if tensor.flags & BATCHED:
-        batch = batch_of(tensor)
-        if batch.level.number > level.number:
-            return wrapped(leave((<object>batch.inner).transpose(0, 1), level), batch.level)
-    return wrapped(tensor, level)
-
-
-cdef TensorImpl enter(TensorImpl tensor, Level level):
-    """Return all examples of a tensor along dim 0; one that is the same for all is repeated without a copy."""
-    cdef intptr_t sizes[MAX_DIMS]
-    cdef intptr_t strides[MAX_DIMS]
-    cdef Batch batch
-    cdef Dual dual
-    cdef TensorImpl result, expanded
-    cdef list duals = []
-    cdef int d
-    if tensor.flags & BATCHED:
-        batch = batch_of(tensor)
-        if batch.level is level:
-            return batch.inner
-        result = enter(batch.inner, level)
-        return wrapped((<object>result).transpose(0, 1), batch.level)
-    if tensor.ndim == MAX_DIMS:
-        raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions, the batches of vmap included")
-    sizes[0], strides[0] = level.size, 0
-    for d in range(tensor.ndim):
-        sizes[d + 1], strides[d + 1] = tensor.sizes[d], tensor.strides[d]
-    result = view_of(tensor, 0, tensor.ndim + 1, sizes, strides)
-    if wanted(tensor, None):
-        record(rule_op("enter"), tensor, None, result, (level,))
-    dual = visible_dual(tensor)
-    while dual is not None:
-        duals.append(dual)
-        dual = visible(dual.below)
-    if duals:
-        expanded = result       # tangents may differ among examples, and have to lie as the value does
-        result = copy_of(expanded, expanded.dtype_nr)
-        if wanted(expanded, None):
-            record(rule_op("clone"), expanded, None, result, ())
-        for dual in reversed(duals):
-            add_tangent(result, dual.level, enter(tangent_at(tensor, dual.level), level))
-    return result
-
-
-def batched_level(tensor):
-    """Return the innermost level that a tensor is batched at, or None."""
-    return batch_of(tensor).level if isinstance(tensor, TensorImpl) and (<TensorImpl>tensor).flags & BATCHED else None
-
-
-def batch_levels(TensorImpl tensor not None):
-    """Return the levels that a tensor is batched at, the outermost first."""
-    cdef list levels = []
-    while tensor.flags & BATCHED:
-        levels.insert(0, batch_of(tensor).level)
-        tensor = (<Batch>tensor.special).inner
-    return levels
-
-
 def refuse_tangent(TensorImpl tensor not None, str what, error=RuntimeError):
     """Refuse what would give away the values of a tensor without its tangent."""
+    refuse_lost_tangent(tensor, what, error)
+
+
+cdef int refuse_lost_tangent(TensorImpl tensor, str what, object error) except -1:
     if special_active and visible_dual(tensor) is not None:
         raise error(f"Can't call {what} on Tensor that has a tangent of forward mode, which would be lost. Use tensor.detach().")
-
-
-def refuse_special(TensorImpl tensor not None, str what, error=RuntimeError):
-    """Refuse what would give away the values of a tensor without its tangent or its derivative, or those of one of many examples."""
-    refuse_batched(tensor, what)
-    refuse_tangent(tensor, what, error)
-    if tensor.flags & (FRESH | RETIRED) == FRESH:
-        raise error(f"Can't call {what} on Tensor that a function is being differentiated with respect to: the derivative would be lost. "
-                    "Use tensor.detach().")
-
-
-upward.refuse_special = refuse_special
-
-
-def special_tensors():
-    """Say whether there may be special tensors."""
-    return tensors_may_be_special()
-
-
-def _leave_or_sum(TensorImpl g not None, Level level not None):
-    """Give the gradient of a tensor that was the same for all examples: one for each while their vmap runs, later their sum."""
-    return leave(g, level) if level.active else (<object>g).sum(0)
+    return 0

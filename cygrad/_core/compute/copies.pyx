@@ -1,0 +1,129 @@
+# cython: cdivision=True
+"""Copies: whole tensors, in another layout or dtype, and several joined to one (see copies.pxd for the contract)."""
+from libc.stdint cimport intptr_t
+from libc.string cimport memcpy
+
+from cygrad._core.graph.rules cimport RuleOp, record, rule_op, wanted
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, view_of
+from cygrad._core.memory.formats cimport fill_strides, lies_in_order, order_of
+from cygrad._core.memory.sizes cimport add_overflows, integer, wrap_dim
+from cygrad._core.memory.storage cimport dtype_number, dtypes
+from cygrad._core.operands.operands cimport copy_into, copy_of
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_kind, cg_promotion
+
+from cygrad._core.graph.rules import record_rule
+from cygrad._core.memory.formats import preserve_format
+from cygrad._core.operands.operands import checked_out
+
+
+cdef TensorImpl empty_in_order(tuple order, int dtype, int ndim, const intptr_t* sizes):
+    """Return an unset tensor whose dims lie in an order, None: row-major."""
+    cdef intptr_t strides[MAX_DIMS]
+    if order is None:
+        return empty(dtype, ndim, sizes)
+    fill_strides(order, sizes, strides)
+    return empty_strided(dtype, ndim, sizes, strides)
+
+
+def clone(TensorImpl input not None, *, memory_format=None):
+    """Return a copy that gradients flow through; a dense tensor's dims keep their order unless a memory format is given.
+
+    >>> import cygrad
+    >>> cygrad.ones(2).clone()
+    tensor([1., 1.])
+    """
+    cdef TensorImpl result
+    if memory_format is None or memory_format is preserve_format:
+        result = copy_of(input, input.dtype_nr)
+    else:
+        result = empty_in_order(order_of("clone", memory_format, input.ndim), input.dtype_nr, input.ndim, input.sizes)
+        copy_into(result, input)
+    if wanted(input, result):      # written into a tensor of its own, which may be followed where the input is not
+        record(rule_op("clone"), input, None, result, ())
+    return result
+
+
+def contiguous(TensorImpl input not None, *, memory_format=None):
+    """Return the tensor itself if it is dense and row-major, or as a memory format has it, else a copy that is.
+
+    >>> import cygrad
+    >>> cygrad.zeros(2, 3).T.contiguous().is_contiguous()
+    True
+    """
+    cdef TensorImpl result
+    cdef tuple order = None if memory_format is None else order_of("contiguous", memory_format, input.ndim)
+    if input.flags & CONTIGUOUS if order is None else lies_in_order(order, input.ndim, input.sizes, input.strides):
+        return input
+    result = empty_in_order(order, input.dtype_nr, input.ndim, input.sizes)
+    copy_into(result, input)
+    if wanted(input, None):
+        record(rule_op("clone"), input, None, result, ())
+    return result
+
+
+def convert(TensorImpl input not None, dtype, copy=False):
+    """Return the tensor in another dtype; itself if it has that dtype and no copy is asked for."""
+    cdef int number = dtype_number(dtype)
+    cdef TensorImpl result
+    if number == input.dtype_nr:
+        return clone(input) if copy else input
+    result = copy_of(input, number)
+    if wanted(input, result) and cg_kind[number] == b"f":
+        record(rule_op("to_copy"), input, None, result, (dtypes[input.dtype_nr],))
+    return result
+
+
+cdef RuleOp CAT = rule_op("cat")
+
+
+def cat(tensors, dim=0, *, out=None):
+    """Return tensors joined along a dim; all other sizes must be equal."""
+    if isinstance(tensors, TensorImpl):
+        raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
+    if not hasattr(tensors, "__iter__"):
+        raise TypeError(f"cat(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+    cdef tuple parts = tuple(tensors)
+    cdef TensorImpl part, first, result, place
+    cdef intptr_t shape[MAX_DIMS]
+    cdef intptr_t start = 0, joined = integer(dim, "dim")
+    cdef list sizes = []
+    cdef int d, along, dtype
+    if not parts:
+        raise RuntimeError("cat(): expected a non-empty list of Tensors")
+    for k, item in enumerate(parts):
+        if not isinstance(item, TensorImpl):
+            raise TypeError(f"expected Tensor as element {k} in argument 0, but got {type(item).__name__}")
+    # An empty vector joins with anything: torch's and NumPy's starting value of loops.
+    shaped = tuple([part for part in parts if (<TensorImpl>part).ndim != 1 or (<TensorImpl>part).count]) or parts
+    first = shaped[0]
+    dtype = first.dtype_nr
+    if first.ndim == 0:
+        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated; use stack()")
+    along = wrap_dim(joined, first.ndim)
+    memcpy(shape, first.sizes, first.ndim * sizeof(intptr_t))
+    shape[along] = 0
+    for k, part in enumerate(parts):
+        dtype = cg_promotion[dtype][part.dtype_nr]
+        if part.ndim == 1 and part.count == 0 and first.ndim != 1:
+            sizes.append(None)
+            continue
+        if part.ndim != first.ndim:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {part.ndim}")
+        for d in range(first.ndim):
+            if d != along and part.sizes[d] != shape[d]:
+                raise RuntimeError(f"Sizes of tensors must match except in dimension {along}. Expected size {shape[d]} but got size "
+                                   f"{part.sizes[d]} for tensor number {k} in the list.")
+        if add_overflows(shape[along], part.sizes[along], &shape[along]):
+            raise RuntimeError(f"cat(): the sizes in dim {along} add up to 2**63 or more")
+        sizes.append(part.sizes[along])
+    parts = tuple([convert(part, dtypes[dtype]) for part in parts])
+    result = empty(dtype, first.ndim, shape)
+    for k, part in enumerate(parts):
+        if sizes[k] is None:
+            continue
+        shape[along] = part.sizes[along]
+        place = view_of(result, start * result.strides[along], first.ndim, shape, result.strides)
+        copy_into(place, part)
+        start += part.sizes[along]
+    record_rule(CAT, parts, result, sizes=sizes, dim=along)
+    return result if out is None else checked_out(out, result)

@@ -1,0 +1,30 @@
+"""Rows of the table of elementwise operators, as the core uses them: kernels of the operator and of its partials, and what these read."""
+from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_kernel
+
+cdef enum:
+    OPERANDS = 3        # of a row; RESULT is the place after them
+    NO_PARTIAL = 0
+    KERNEL = 1          # g * partial, by a loop
+    IDENTITY = 2        # the partial is 1: the gradient passes
+
+cdef class Row:
+    cdef readonly str name
+    cdef readonly str node_name
+    cdef readonly object row
+    cdef readonly tuple arguments       # public names of operands, then of parameters
+    cdef const cg_kernel* kernel
+    cdef const cg_kernel* partial_kernel[OPERANDS]
+    cdef int partial_reads[OPERANDS]    # bit k: operand k, bit OPERANDS: the result
+    cdef char partial_form[OPERANDS]
+    cdef int arity, params, masks, bounds, cost
+    cdef bint bools, integers, floats, bool_result, checks_integers, refuses_bools, counts_bools
+    cdef bint simple                    # at most two operands, nothing special
+    cdef bint differentiable
+    cdef bint computes[8]               # by dtype: no conversion needed
+    cdef double defaults[MAX_PARAMS]
+    cdef int takes_numbers[OPERANDS]      # bit j: operand j, if a number, stays one in the tensor reading
+    cdef list partial_readings
+    cdef object reading(self, int k)
+
+cdef bint reads_operand(Row op, int operand) noexcept
+cdef int pack_params(Row op, const double* params, int dtype, double* packed) except -1

@@ -1,0 +1,85 @@
+# cython: cdivision=True
+"""Rows of elementwise operators (see rows.pxd for the contract)."""
+cimport cython
+from libc.string cimport memcpy
+
+from cygrad._core.graph.node cimport RESULT
+from cygrad._core.memory.storage cimport dtypes
+from cygrad._core.memory.upward cimport upward
+from cygrad._core.operands.operands cimport Value, number_of
+from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, cg_itemsize
+
+from cygrad._kernels.drivers.elementwise cimport kernel as find_kernel
+
+from cygrad.ops import formula
+
+PUBLIC_NAMES = {"x": "input", "a": "input", "b": "other"}
+
+
+@cython.binding(False)
+cdef class Row:
+    """An elementwise operator of the table: its kernels, and what the gradients of its operands read."""
+
+    def __cinit__(self, row):
+        cdef int k
+        self.row, self.name = row, row.name
+        self.node_name = (row.node or "".join(word.capitalize() for word in row.name.split("_"))) + "Backward0"
+        self.kernel = find_kernel(row.name)
+        self.arity, self.params, self.cost = len(row.operands), len(row.params), row.cost
+        self.bools, self.integers, self.floats = "b" in row.kinds, "i" in row.kinds, "f" in row.kinds
+        self.bool_result, self.checks_integers, self.refuses_bools = row.result == "bool", row.integers is not None, bool(row.refusals)
+        self.counts_bools = row.counts_bools
+        self.simple = self.arity <= 2 and not self.params and not row.masks and not self.checks_integers
+        self.differentiable = bool(row.partials)
+        for k in range(CG_DTYPES):
+            self.computes[k] = dtypes[k].kind in row.kinds
+        self.arguments = tuple([PUBLIC_NAMES.get(name, name) for name in row.operands]) + tuple(row.params)
+        self.partial_readings = [None] * OPERANDS
+        for k, value in enumerate(row.params.values()):
+            self.defaults[k] = value
+        for k, operand in enumerate(row.operands):
+            if operand in row.masks:
+                self.masks |= 1 << k
+            if operand in row.bounds:
+                self.bounds |= 1 << k
+            if operand not in row.partials:
+                continue
+            self.partial_form[k] = IDENTITY if row.partials[operand] == "1" else KERNEL
+            self.partial_kernel[k] = find_kernel(f"{row.name}_d{operand}")
+            saved = row.saved(operand)
+            for j, name in enumerate(row.operands):
+                self.partial_reads[k] |= (name in saved) << j
+            self.partial_reads[k] |= ("y" in saved) << RESULT
+
+    cdef object reading(self, int k):
+        """Return the tensor reading of `g * partial`, compiled at its first use."""
+        if self.partial_readings[k] is None:
+            row, operand = self.row, self.row.operands[k]
+            saved = row.saved(operand)
+            arguments = ["g", *(name for name in (*row.operands, "y") if name in saved), *row.params]
+            tree = row.backward(operand)
+            for j, name in enumerate(row.operands):
+                self.takes_numbers[k] |= formula.takes_number(tree, name) << j
+            self.partial_readings[k] = formula.to_tensor_function(tree, arguments, upward.functions, row.name)
+        return self.partial_readings[k]
+
+
+cdef bint reads_operand(Row op, int operand) noexcept:
+    cdef int k
+    for k in range(op.arity):
+        if op.partial_form[k] == KERNEL and op.partial_reads[k] >> operand & 1:
+            return True
+    return False
+
+
+cdef int pack_params(Row op, const double* params, int dtype, double* packed) except -1:
+    """Lay the parameters out as an array of the dtype of the loop."""
+    cdef Value value
+    cdef int k
+    cdef double bytes
+    value.kind = b"f"
+    for k in range(op.params):
+        value.real = params[k]
+        bytes = number_of(&value, dtype)
+        memcpy(<char*>packed + k * cg_itemsize[dtype], &bytes, cg_itemsize[dtype])
+    return 0

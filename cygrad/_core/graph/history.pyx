@@ -1,0 +1,235 @@
+"""How tensors and nodes hang together (see history.pxd for the contract)."""
+cimport cython
+from cpython.object cimport PyObject
+
+from cygrad._core.graph.node cimport Hooks, LEAF, NODE_ACCUMULATES, NODE_TRACKED, Node, finish_node_type, hooks_of, leaf_of
+from cygrad._core.graph.rules cimport record_view
+from cygrad._core.graph.tensor cimport (BATCHED, CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
+                                        REQUIRES_GRAD, RETAINS_GRAD, TENSOR_TRACKED, TensorImpl, VIEW, inherit_special, offset_of,
+                                        shallow_copy)
+from cygrad._core.graph.tracking cimport track_node, track_tensor
+from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._core.memory.storage cimport visible_version
+from cygrad._core.memory.upward cimport upward
+
+import weakref
+
+cdef extern from "memory/type_slots.h":
+    void cg_never_clear(type kind) noexcept
+
+cdef extern from *:
+    """
+    CG_PREPEND_DEALLOC(accumulator)
+    """
+    void cg_prepend_dealloc_accumulator(type kind, void (*before)(PyObject*) noexcept) noexcept
+
+
+# ----- Edges -----
+cdef int set_edge(Node node, int index, object target, int output_nr) except -1:
+    """Set an edge; from the fourth on in order."""
+    node.edges = max(node.edges, index + 1)
+    if index == 0:
+        node.next0, node.nr0 = target, output_nr
+    elif index == 1:
+        node.next1, node.nr1 = target, output_nr
+    elif index == 2:
+        node.next2, node.nr2 = target, output_nr
+    else:
+        if node.more is None:
+            node.more = []
+        if len(node.more) == index - 3:
+            node.more.append(None)
+        node.more[index - 3] = (target, output_nr)
+    return 0
+
+
+cdef Node general_edge(Node node, int index, int* output_nr):
+    """Return an edge of any kind; an edge to a leaf becomes one to its accumulator."""
+    if index == 0:
+        target, output_nr[0] = node.next0, node.nr0
+    elif index == 1:
+        target, output_nr[0] = node.next1, node.nr1
+    elif index == 2:
+        target, output_nr[0] = node.next2, node.nr2
+    else:
+        target, output_nr[0] = node.more[index - 3]
+    if output_nr[0] == LEAF:
+        target, output_nr[0] = accumulator_of(<TensorImpl?>target), 0
+        set_edge(node, index, target, 0)
+    return target
+
+
+# ----- Ends of the graph -----
+@cython.binding(False)
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+cdef class AccumulateGrad(Node):
+    """The end of the graph at a leaf: adds what arrives to `.grad`."""
+
+    @property
+    def variable(self):
+        """The leaf."""
+        return self.saved0
+
+    @property
+    def _input_metadata(self):
+        return ((<object>self.saved0).shape, (<object>self.saved0).dtype),
+
+    cdef void release(self):
+        """Keep the leaf: it is no saved value."""
+
+    cdef int apply(self, PyObject** grads, PyObject** results) except -1:
+        if grads[0] is not NULL and leaf_of(self).flags & REQUIRES_GRAD:
+            upward.accumulate(leaf_of(self), grads[0])
+        return 0
+
+
+cdef void forget_accumulator(PyObject* node) noexcept:
+    """Tell the leaf that its accumulator dies."""
+    if leaf_of(<Node>node) is not None:
+        leaf_of(<Node>node).accumulator = NULL
+
+
+finish_node_type(AccumulateGrad)
+cg_prepend_dealloc_accumulator(AccumulateGrad, forget_accumulator)
+cg_never_clear(AccumulateGrad)      # forget_accumulator() needs the leaf
+
+
+cdef AccumulateGrad accumulator_of(TensorImpl leaf):
+    """Return the accumulator of a leaf, made if it has none now."""
+    cdef AccumulateGrad node
+    if leaf.accumulator is not NULL:
+        return <AccumulateGrad>leaf.accumulator
+    node = AccumulateGrad.__new__(AccumulateGrad)
+    if leaf.accumulator is not NULL:        # made in another thread, while the collector ran in this one
+        return <AccumulateGrad>leaf.accumulator
+    # The last in the order of nodes: it runs as soon as it can, since that frees gradients soonest.
+    node.sequence_nr, node.outputs, node.flags = <unsigned long long>-1, 1, NODE_ACCUMULATES
+    node.saved0 = leaf
+    leaf.accumulator = <void*>node
+    if leaf.flags & TENSOR_TRACKED:
+        track_node(node)
+    return node
+
+
+# ----- Tensors -----
+cdef int refresh(TensorImpl tensor) except -1:
+    """Bring the node of a view up to date with what was done to its base in place."""
+    if (tensor.flags & VIEW and tensor.view_version != tensor.storage.version and tensor.base.flags & REQUIRES_GRAD
+            and tensor.storage is tensor.base.storage and visible_version(tensor.view_version ^ tensor.storage.version)):
+        return regenerate(tensor)
+    return 0
+
+
+cdef Node gradient_edge(TensorImpl tensor, int* output_nr):
+    """Return the node that the gradient of a tensor goes to; None if it needs none."""
+    refresh(tensor)
+    output_nr[0] = tensor.output_nr
+    if tensor.node is not None:
+        return tensor.node
+    return accumulator_of(tensor) if tensor.flags & REQUIRES_GRAD else None
+
+
+cdef int connect(Node node, int index, TensorImpl tensor) except -1:
+    """Make the edge from a node to where the gradient of its input `index` goes. With gradient_edge the readers of `tensor.node`."""
+    if tensor is not None:
+        refresh(tensor)
+    if tensor is None or not tensor.flags & REQUIRES_GRAD:
+        set_edge(node, index, None, 0)
+    elif tensor.node is None and tensor.accumulator is NULL:
+        set_edge(node, index, tensor, LEAF)     # the accumulator can wait: most graphs of a leaf die without a backward
+    elif tensor.node is None:                   # it may have hooks, which live as long as it does
+        if (<Node>tensor.accumulator).flags & NODE_TRACKED:
+            track_node(node)
+        set_edge(node, index, <Node>tensor.accumulator, 0)
+    else:
+        if tensor.node.flags & NODE_TRACKED:
+            track_node(node)
+        set_edge(node, index, tensor.node, tensor.output_nr)
+    return 0
+
+
+cdef int attach(TensorImpl result, Node node, int output_nr) except -1:
+    """Make a tensor the output of a node."""
+    if result.flags & RETAINS_GRAD:
+        move_retained(result, node, output_nr)
+    result.node, result.output_nr = node, output_nr
+    result.flags |= REQUIRES_GRAD
+    result.view_version = result.storage.version
+    if node.flags & NODE_TRACKED:
+        track_tensor(result)
+    return 0
+
+
+cdef int move_retained(TensorImpl tensor, Node node, int output_nr) except -1:
+    """Have a tensor that was changed in place keep the gradient of what it is now; its hooks stay with what it was."""
+    cdef Hooks old = None if tensor.node is None else tensor.node.hooks
+    if old is not None and tensor.output_nr in old.retained and old.retained[tensor.output_nr]() is tensor:
+        del old.retained[tensor.output_nr]
+    hooks_of(node).retained[output_nr] = weakref.ref(tensor)
+    return 0
+
+
+# ----- Saved values -----
+cdef TensorImpl with_origin(TensorImpl tensor, object origin, int output_nr):
+    """Return a tensor with the history it had when it was saved: detach_() may have taken it since, or hooks."""
+    cdef TensorImpl copy
+    if tensor.flags & BATCHED:      # the history is that of all examples
+        copy = with_origin((<object>tensor.special).inner, origin, output_nr)
+        return tensor if copy is (<object>tensor.special).inner else (<object>tensor.special).level.leave(copy)
+    if origin is None and not tensor.flags & REQUIRES_GRAD:
+        return tensor
+    if origin is not None and (origin is tensor or origin is tensor.node and output_nr == tensor.output_nr
+                               or tensor.node is None and <void*>origin == tensor.accumulator):
+        return tensor
+    copy = shallow_copy(tensor)
+    inherit_special(copy, tensor)
+    if origin is not None:
+        attach(copy, accumulator_of(origin) if output_nr == LEAF else origin, 0 if output_nr == LEAF else output_nr)
+    return copy
+
+
+cdef TensorImpl with_own_history(TensorImpl tensor, Node node, int output_nr):
+    """Return a saved result as an output of its node, which keeps it without that."""
+    cdef TensorImpl copy = shallow_copy(tensor)
+    inherit_special(copy, tensor)
+    attach(copy, node, output_nr)
+    return copy
+
+
+# ----- Views whose base was changed -----
+cdef tuple geometry_of(TensorImpl base, TensorImpl view):
+    """Return sizes and strides of a base, then those of a view and its offset from the base's first element."""
+    return (sizes_tuple(base.ndim, base.sizes), sizes_tuple(base.ndim, base.strides), sizes_tuple(view.ndim, view.sizes),
+            sizes_tuple(view.ndim, view.strides), offset_of(view) - offset_of(base))
+
+
+cdef int regenerate(TensorImpl view) except -1:
+    """Give a view the node of its place in a base that was changed since the view's node was made."""
+    if view.flags & CREATED:
+        raise creation_error(view, True)
+    record_view(view.base, view, geometry_of(view.base, view))
+    return 0
+
+
+cdef object creation_error(TensorImpl view, bint indirect):
+    """Return the error for a change of, or under, a view that autograd cannot follow."""
+    changed = "its base or another view of its base has been" if indirect else "is being"
+    if view.flags & (CREATED_IN_INFERENCE | CREATED_WITHOUT_GRAD) or view.node is None:
+        text = (f"A view was created in inference mode and {changed} modified inplace in normal mode."
+                if view.flags & CREATED_IN_INFERENCE else
+                f"A view was created in no_grad mode and {changed} modified inplace with grad mode enabled.")
+    else:
+        text = f"Output {view.output_nr} of {view.node.name().partition('Backward')[0]} is a view and {changed} modified inplace."
+    if view.flags & CREATED_MULTIPLE:
+        return RuntimeError(text + " This view is the output of a function that returns multiple views. Such functions do not allow the "
+                            "output views to be modified inplace. You should replace the inplace operation by an out-of-place one.")
+    if view.flags & CREATED_BY_FUNCTION:
+        return RuntimeError(text + " This view was created inside a custom Function (or because an input was returned as-is) and the "
+                            "autograd logic to handle view+inplace would override the custom backward associated with the custom "
+                            "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the "
+                            "output of the custom Function.")
+    block = "inference_mode" if view.flags & CREATED_IN_INFERENCE else "no_grad"
+    return RuntimeError(text + " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+                        f"moving both the view and the inplace either both inside the {block} block (if you don't want the inplace to be "
+                        "tracked) or both outside (if you want the inplace to be tracked).")

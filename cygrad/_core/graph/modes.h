@@ -1,0 +1,6 @@
+/* The modes of a thread: there is one of each, since all modules are linked into one library. */
+#ifndef CG_MODES_H
+#define CG_MODES_H
+extern __thread int cg_grad_mode;           /* 1: operations are recorded */
+extern __thread int cg_inference_mode;      /* 1: results are inference tensors; 2: suspended */
+#endif

@@ -1,0 +1,116 @@
+"""Levels: of forward mode and of vmap, one inside the other (see level.pxd for the contract)."""
+cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+
+from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, special_active
+from cygrad._core.levels.batches cimport Batch, batch_of, enter, is_special, leave
+from cygrad._core.levels.tangents cimport Dual, unlink
+
+cdef extern from *:
+    """
+    static __thread unsigned long long cg_ceiling = ~0ULL;
+    static unsigned long long *cg_ceiling_address(void) { return &cg_ceiling; }
+    static __thread void *cg_innermost;
+    static void **cg_innermost_address(void) { return &cg_innermost; }
+    """
+    unsigned long long* cg_ceiling_address() noexcept nogil
+    void** cg_innermost_address() noexcept nogil
+
+cdef unsigned long long last_number = 0     # no number is given twice: what outlives its level is known by that
+
+
+cdef unsigned long long* ceiling() noexcept nogil:
+    return cg_ceiling_address()
+
+
+def set_ceiling(number):
+    """Have this thread see only levels below a number; returns the former one."""
+    before = cg_ceiling_address()[0]
+    cg_ceiling_address()[0] = number
+    return before
+
+
+@cython.final
+@cython.binding(False)
+cdef class Level:
+    """A forward-mode differentiation, or a vmap, in progress."""
+
+    def enter(self, TensorImpl tensor not None):
+        """Return all examples of a tensor along a new dim 0; one that is the same for all is repeated without a copy."""
+        return enter(tensor, self)
+
+    def leave(self, TensorImpl tensor not None):
+        """Return the tensor that stands for one of the examples along dim 0."""
+        return leave(tensor, self)
+
+    def holds(self, tensor):
+        """Say whether an object is a tensor that stands for one of several examples of this level."""
+        cdef TensorImpl item
+        if not isinstance(tensor, TensorImpl):
+            return False
+        item = tensor
+        while item.flags & BATCHED:
+            if batch_of(item).level is self:
+                return True
+            item = (<Batch>item.special).inner
+        return False
+
+    def differentiate_backward(self):
+        """Show tangents from now on whether grad mode is on or off: what runs is a backward, recorded or not."""
+        self.in_backward = True
+
+    def varies(self, TensorImpl tensor not None):
+        """Say whether a tensor differs among examples, or something of it may: its gradient, or a tangent."""
+        return self.holds(tensor) or needs_grad(tensor) or is_special(tensor)
+
+    def __repr__(self):
+        kind = "forward mode" if self.size < 0 else f"vmap over {self.size}"
+        return f"<level {self.number}: {kind}{'' if self.active else ', ended'}>"
+
+
+def innermost_level():
+    """Return the innermost level of this thread, or None."""
+    drop_ended()
+    cdef void* level = cg_innermost_address()[0]
+    return <object>level if level is not NULL else None
+
+
+def enter_level(Py_ssize_t size=-1, randomness=None, bint recorded=False):
+    """Begin a level: of forward mode, or a vmap over `size` examples."""
+    global last_number, special_active
+    cdef Level level = Level.__new__(Level)
+    last_number += 1
+    level.number, level.size, level.randomness, level.outer, level.active = last_number, size, randomness, innermost_level(), True
+    level.recorded = recorded
+    special_active += 1
+    Py_INCREF(level)
+    cg_innermost_address()[0] = <void*>level
+    return level
+
+
+def exit_level(Level level not None):
+    """End a level, and with it the tangents that belong to it: usually the innermost one; a generator may end one later, or elsewhere."""
+    global special_active
+    cdef Dual dual
+    if not level.active:
+        raise RuntimeError(f"{level!r} has ended before")
+    level.active = False
+    special_active -= 1
+    drop_ended()
+    # Destructors may run anything, so the list is read anew each time. Nothing is allocated: a level ends even without memory.
+    while level.duals is not NULL:
+        dual = <Dual>level.duals
+        unlink(dual)
+        dual.tangent = None
+
+
+cdef int drop_ended() except -1:
+    """Forget this thread's innermost levels that have ended."""
+    cdef void** innermost = cg_innermost_address()
+    cdef Level level
+    while innermost[0] is not NULL and not (<Level>innermost[0]).active:
+        level = <Level>innermost[0]
+        innermost[0] = <void*>level.outer if level.outer is not None else NULL
+        Py_XDECREF(<PyObject*>level)
+    return 0

@@ -1,0 +1,25 @@
+"""Tangents: a tensor with tangents is an ordinary tensor that has, beside its value, one Dual for each level.
+
+Views share the Duals of what they are views of, so that what is written into one of them is seen by all. The tangents of a batched tensor
+are those of all its examples. Needs the GIL.
+"""
+from cpython.object cimport PyObject
+
+from cygrad._core.graph.tensor cimport TensorImpl
+from cygrad._core.levels.level cimport Level
+
+cdef class Dual:
+    cdef Level level
+    cdef TensorImpl tangent
+    cdef tuple layout                       # sizes, strides, offset that the tangent belongs to; None: those of who has it
+    cdef Dual below                         # of a lower level
+    cdef PyObject* before                   # in the level's list
+    cdef PyObject* behind
+
+cdef void unlink(Dual dual) noexcept
+cdef Dual visible(Dual dual)
+cdef Dual visible_dual(TensorImpl tensor)
+cdef TensorImpl tangent_at(TensorImpl tensor, Level level)
+cdef int share(TensorImpl view, TensorImpl source) except -1
+cdef int refuse_lost_tangent(TensorImpl tensor, str what, object error) except -1
+cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except -1

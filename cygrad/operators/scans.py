@@ -74,7 +74,7 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
 
 # ----- Products -----
 def _gradient_at_zeros(x: Tensor, g: Tensor, y: Tensor, dim: int) -> Tensor:
-    """Return the gradient of a running product where elements may be zero."""
+    """Return the gradient of a running product where elements may be zero, or products overflow."""
     if not x.shape or not x.shape[dim]:
         return g
     size = x.shape[dim]
@@ -88,7 +88,7 @@ def _gradient_at_zeros(x: Tensor, g: Tensor, y: Tensor, dim: int) -> Tensor:
 @operator(parts=_gradient_at_zeros)
 def _cumprod_gradient(input: Tensor, g: Tensor, y: Tensor, dim: int) -> Tensor:
     """Return the gradient of a running product: each element meets what is before it and all products behind it."""
-    if input.shape and not bool((input == 0).any()):
+    if input.shape and not bool((input == 0).any()) and not bool(y.isinf().any()):
         return (g * y)._cumsum(dim, True) / input
     return _gradient_at_zeros(input, g, y, dim)
 

@@ -1,7 +1,8 @@
 """Write what is made from the declarations: `python -m cygrad.operators` after a change of a table, of a declaration or of a stub."""
 
-from cygrad.operators import catalogue, stubs
+from cygrad.operators import catalogue, pages, stubs
 
 catalogue.REGISTRY.write_text(catalogue.registry())
 for path in (stubs.FUNCTIONS, stubs.METHODS):
     path.write_text(stubs.stub(path))
+pages.write()

@@ -1,4 +1,4 @@
-"""Type stubs: as the tables have them, of the names and signatures that are there at run time, and of use to mypy."""
+"""Type stubs and pages of the API: as the tables have them, of the names and signatures that are there at run time, and of use to mypy."""
 
 import ast
 import functools
@@ -20,6 +20,7 @@ import typing_sample
 PACKAGE = Path(cygrad.__file__).parent
 stubs = importlib.import_module("cygrad.operators.stubs")
 catalogue = importlib.import_module("cygrad.operators.catalogue")
+pages = importlib.import_module("cygrad.operators.pages")
 needs_mypy = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 
 
@@ -35,6 +36,11 @@ def test_stubs_are_what_the_tables_say(path):
 
 def test_the_registry_is_what_the_declarations_say():
     assert catalogue.REGISTRY.read_text() == catalogue.registry(), "run `python -m cygrad.operators`"
+
+
+@pytest.mark.skipif(not pages.FOLDER.is_dir(), reason="runs beside no documentation")
+def test_pages_of_the_api_are_what_the_declarations_say():
+    assert {path: path.read_text() for path in pages.FOLDER.glob("*.md")} == pages.pages(), "run `python -m cygrad.operators`"
 
 
 def test_package_says_that_it_is_typed():

@@ -1,0 +1,154 @@
+"""The pages of the API, which `python -m cygrad.operators` writes to `docs/api`: one for each family, and one for the rows of formulas."""
+
+import ast
+import copy
+import re
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from inspect import getdoc
+from pathlib import Path
+from typing import Any
+
+from cygrad.operators import catalogue, stubs
+from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
+
+FOLDER = stubs.PACKAGE.parent / "docs" / "api"
+ABOUT = """\
+These pages are written by `python -m cygrad.operators`, from the declarations. What takes `dim` takes `axis`, too, and with `keepdim`
+`keepdims`. Factories, random numbers, autograd and the rest explain themselves: `help(cygrad.zeros)`."""
+FORMULAS = """\
+Elementwise operators, the rows of `cygrad/ops/elementwise.py`. `x`, or `a` and `b`, are the operands, `y` is the result, and `dx`, `da`,
+`db` are what a backward multiplies the gradient by. Each is a function with `out=`, a method, and, with `_` behind its name, a method in
+place."""
+KINDS = {"b": "bool", "i": "integer", "f": "float"}
+
+
+# ----- Markdown -----
+def _table(head: str, rows: Iterable[Iterable[str]]) -> str:
+    """Return a table under the words of its head; `|` in a cell does not end it."""
+    titles = head.split(", ")
+    cells = [titles, ["---"] * len(titles), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+
+
+def _block(language: str, text: str) -> str:
+    return f"```{language}\n{text}\n```"
+
+
+def _code(words: Iterable[str], between: str = ", ") -> str:
+    return between.join(f"`{word}`" for word in words)
+
+
+def _described(docstring: str) -> str:
+    """Return a docstring with its examples as blocks of code."""
+    return "\n\n".join(_block("pycon", part) if part.startswith(">>>") else part for part in docstring.split("\n\n"))
+
+
+def _summary(thing: Any) -> str:
+    return " ".join((getdoc(thing) or "").split("\n\n")[0].split())
+
+
+# ----- Declared operators -----
+def _families() -> dict[str, dict[str, list[catalogue.Entry]]]:
+    """Return {module: {operator: its public names}}; the names of an operator are its own, its aliases and its in-place forms."""
+    found: dict[str, dict[str, list[catalogue.Entry]]] = {}
+    for entry in catalogue.entries():
+        if not entry.name.startswith("_"):
+            name = entry.name[:-1] if entry.in_place else entry.name
+            declared = getattr(import_module(entry.module), name).__name__
+            found.setdefault(entry.module, {}).setdefault(declared, []).append(entry)
+    return found
+
+
+def _names(entries: list[catalogue.Entry]) -> Iterator[str]:
+    for entry in entries:
+        yield from [f"cygrad.{entry.name}"] * entry.function
+        yield from [f"Tensor.{entry.name}"] * (entry.method or entry.property)
+
+
+def _signatures(entry: catalogue.Entry) -> str:
+    found = []
+    for signature in entry.signatures:
+        bare = copy.copy(signature)
+        bare.decorator_list, bare.body = [], [ast.Expr(ast.Constant(...))]
+        found.append(stubs.formatted(ast.unparse(bare), "").removesuffix(": ...\n"))
+    return "\n".join(found)
+
+
+def _reductions(operators: dict[str, list[catalogue.Entry]]) -> Iterator[str]:
+    """Yield the rows of the table that a family has, and the signature that they share."""
+    rows = [REDUCTIONS[name] for name in operators if name in REDUCTIONS]
+    if rows:
+        yield _table("reduction, start, step, result, dtypes, what it gives", (
+            (f"`{row.name}`", f"`{row.start}`", f"`{row.step}`", f"`{row.y}`", _kinds(row.kinds), row.doc) for row in rows))
+        yield _block("python", _signatures(operators[rows[0].name][0]))
+
+
+def _family(module: str, operators: dict[str, list[catalogue.Entry]]) -> str:
+    """Return the page of a family: a table of its operators, then each with its signature, names and documentation."""
+    family = import_module(module)
+    single = {name: entries for name, entries in operators.items() if name not in REDUCTIONS}
+    summaries = ((f"[`{name}`](#{name.lower()})", _summary(getattr(family, name))) for name in single)
+    parts = [f"# {_title(module)}", getdoc(family) or "", *_reductions(operators), _table("operator, what it gives", summaries)]
+    for name, entries in single.items():
+        text = getdoc(getattr(family, name)) or ""
+        parts += [f"## {name}", _block("python", _signatures(entries[0])), _code(_names(entries)), _described(text)]
+    return "\n\n".join(parts) + "\n"
+
+
+# ----- Rows -----
+def _kinds(kinds: str) -> str:
+    return ", ".join(KINDS[kind] for kind in kinds)
+
+
+def _sections() -> Iterator[tuple[str, list[Elementwise]]]:
+    """Yield the headings of the table, and the rows below each."""
+    for part in (stubs.PACKAGE / "ops" / "elementwise.py").read_text().split("\n# ----- ")[1:]:
+        yield part.partition(" -----")[0], [ELEMENTWISE[name] for name in re.findall(r'^elementwise\("(\w+)"', part, re.MULTILINE)]
+
+
+def _row(row: Elementwise) -> Iterator[str]:
+    arguments = ", ".join(re.sub(r": \w+( = )?", lambda match: "=" if match[1] else "", word) for word in stubs.parameters_of(row))
+    yield _code([f"{row.name}({arguments})", *row.aliases])
+    yield _code([row.y, *(f"{name} = {text}" for name, text in row.let.items())], "<br>")
+    yield _code([f"d{operand} = {text}" for operand, text in row.partials.items()], "<br>")
+    yield _kinds(row.kinds)
+    yield row.doc + ("" if row.method else " A function only.")
+
+
+def _formulas() -> str:
+    parts = ["# Formulas", FORMULAS]
+    for title, rows in _sections():
+        parts += [f"## {title}", _table("operator, result, partials, dtypes, what it gives", map(_row, rows))]
+    return "\n\n".join(parts) + "\n"
+
+
+# ----- Pages -----
+def _title(module: str) -> str:
+    return _stem(module).replace("_", " ").capitalize()
+
+
+def _stem(module: str) -> str:
+    return module.rpartition(".")[2]
+
+
+def pages() -> dict[Path, str]:
+    """Return the text of each page by its place."""
+    families = _families()
+    found = {FOLDER / f"{_stem(module)}.md": _family(module, operators) for module, operators in families.items()}
+    links = [(f"[{_title(module)}]({_stem(module)}.md)", _code(operators, " ")) for module, operators in families.items()]
+    rows = _code((row.name for _, section in _sections() for row in section), " ")
+    index = _table("page, operators", [("[Formulas](formulas.md)", rows), *links])
+    found[FOLDER / "formulas.md"] = _formulas()
+    found[FOLDER / "README.md"] = f"# Operators\n\n{index}\n\n{ABOUT}\n"
+    return found
+
+
+def write() -> None:
+    """Write all pages, and remove those of families that are gone."""
+    FOLDER.mkdir(exist_ok=True)
+    written = pages()
+    for path in set(FOLDER.glob("*.md")) - written.keys():
+        path.unlink()
+    for path, text in written.items():
+        path.write_text(text)

@@ -43,7 +43,7 @@ FUNCTIONS = VECTOR_FUNCTIONS | functions_defined("CG_EXACT_FUNCTION")
 
 
 def is_blocked(tree) -> bool:
-    """Say whether the loop of a formula runs in whole vectors, over the end of the data (see "No tails" in docs/design.md)."""
+    """Say whether the loop of a formula runs in whole vectors, over the end of the data (see "No tails" in docs/design/kernels.md)."""
     return not VECTOR_FUNCTIONS.isdisjoint(FORMULA.called(tree))
 
 

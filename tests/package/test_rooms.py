@@ -19,7 +19,7 @@ MOST_UPWARD_CALLS = 13
 
 def drawn():
     """Return {room: its modules} as the design page draws them, the highest first."""
-    text = (ROOT / "docs" / "design" / "graph.md").read_text()
+    text = (ROOT / "docs" / "design.md").read_text()
     drawing = re.search(r"^cygrad\._core .*\n((?:   +\w.*\n)+)", text, re.MULTILINE)[1]
     return {line.split()[0]: line.split()[1:] for line in drawing.splitlines()}
 

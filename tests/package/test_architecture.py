@@ -212,6 +212,11 @@ def exists(dotted_name):
     return thing is not None or is_module(dotted_name)
 
 
+def headings(page):
+    """Return the headings of a page as links name them."""
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)}
+
+
 @in_checkout
 @pytest.mark.parametrize("page", public.pages(), ids=lambda page: page.name)
 def test_pages_name_only_what_exists(page):
@@ -221,6 +226,10 @@ def test_pages_name_only_what_exists(page):
 
     files = set(re.findall(r"(?<![\w./-])(?:cygrad|tests|docs|benchmarks|examples)/[\w./-]*\w", text))
     assert {name for name in files if not (ROOT / name).exists()} == set()
+
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([\w-]+))?\)", text)
+    assert {link for link, _ in links if not (page.parent / link).exists()} == set()
+    assert {(link, place) for link, place in links if place and place not in headings(page.parent / link if link else page)} == set()
 
     targets = set(re.findall(r"`make ([a-z]+)`", text))
     assert targets <= set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))

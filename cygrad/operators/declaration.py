@@ -124,6 +124,7 @@ def unrecorded(compute: Callable[[], Any]) -> Any:
 def overwriting(operator: Any) -> Any:
     """Return the in-place form of an operator: what that computes, written into its tensor."""
     def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        _refuse_out(operator, keywords)
         return apply_in_place(operator, self, *arguments, **keywords)
 
     return _in_place(operator, method, "", Declaration(parts=_copied_back(operator)))
@@ -132,9 +133,15 @@ def overwriting(operator: Any) -> Any:
 def changing(operator: Any) -> Any:
     """Return the in-place form of an operator that ends in `changed`, or hands its `out` on to one that does."""
     def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        _refuse_out(operator, keywords)
         return operator.function(self, *arguments, out=IN_PLACE, **keywords)
 
     return _in_place(operator, method, "", Declaration(parts=_copied_back(operator)))
+
+
+def _refuse_out(operator: Any, keywords: dict[str, Any]) -> None:
+    if "out" in keywords:
+        raise TypeError(f"{operator.__name__}_() got an unexpected keyword argument 'out': the tensor takes the result")
 
 
 def _copied_back(operator: Any) -> Callable[..., Any]:

@@ -430,6 +430,9 @@ def test_instruction_sets_agree(level, tmp_path):
 def test_where_as_a_method():
     x, condition = cg.tensor([1.0, 2.0]), cg.tensor([True, False])
     assert x.where(condition, 0.0).tolist() == [1, 0]
+    assert condition.where(~condition, cg.tensor(True)).tolist() == [True, False]
+    with pytest.raises(TypeError, match="argument 'condition'"):
+        condition.where(1.0, 0.0)
     assert cg.where(condition, x, cg.tensor(5.0)).tolist() == [1, 5]
     assert [indices.tolist() for indices in cg.where(cg.tensor([[True, False], [True, True]]))] == [
         [0, 1, 1],

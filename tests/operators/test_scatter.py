@@ -313,6 +313,8 @@ REFUSED = [
     (lambda: X.put_(cg.tensor([9]), cg.ones(1)), IndexError, "out of range: tried to access index 9"),
     (lambda: cg.put(X, cg.tensor([1]), cg.ones(2)), IndexError, r"put_\(\): Expected source and index to have the same number"),
     (lambda: cg.take_along_dim(X, cg.tensor([0]), 1), RuntimeError, "input and indices should have the same number of dimensions"),
+    (lambda: X.scatter_(0, PLACES, 5, out=X), TypeError, r"scatter_\(\) got an unexpected keyword argument 'out'"),
+    (lambda: X.tril_(out=X), TypeError, r"tril_\(\) got an unexpected keyword argument 'out'"),
     (lambda: cg.gather([1.0], 0, PLACES), TypeError, r"gather\(\): argument 'input' \(position 1\) must be Tensor, not list"),
 ]
 

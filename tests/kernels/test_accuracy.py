@@ -290,6 +290,7 @@ def test_both_sides_of_branches_are_found(case, branch):
     assert near.min() < near.max()
 
 
+@pytest.mark.slow
 @pytest.mark.cases("dtype", truth.DTYPES)
 @pytest.mark.parametrize(("row", "operand"), [pytest.param(row, operand, id=f"{row.name}-{operand or 'y'}") for row, operand in READINGS])
 def test_distance_from_the_true_value(levels, row, operand, dtype):

@@ -236,3 +236,13 @@ def test_pages_name_only_what_exists(page):
 
     extras = {extra for group in re.findall(r"cygrad\[([\w,]+)\]", text) for extra in group.split(",")}
     assert extras <= set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+
+
+@in_checkout
+def test_the_map_names_functions_where_they_are():
+    """A row names a file, then what in it happens."""
+    rows = re.findall(r"^\| [^|]+ \| `(cygrad/[\w/]+\.\w+)`((?:, `[\w.]+`)+) \|", (ROOT / "docs" / "map.md").read_text(), re.MULTILINE)
+    missing = {(file, name) for file, names in rows for name in re.findall(r"(\w+)`", names)
+               if not re.search(rf"\b(?:def|cdef|class)\b.*\b{name}\b", (ROOT / file).read_text())}
+    assert len(rows) > 10
+    assert missing == set()

@@ -17,7 +17,8 @@ from cygrad._core.compute.inplace import apply_in_place, check_disjoint, write_i
 from cygrad._core.entry.special import COMPOSED, Declaration, make_operator
 from cygrad._core.exchange.replacement import rearrange_in_place
 from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled
-from cygrad._core.graph.rules import declare_rule, record_rule, record_several
+from cygrad._core.graph.rules import declare_rule, record_several
+from cygrad._core.graph.rules import recorded as recorded
 from cygrad._core.operands.arrays import to_array
 from cygrad.operators.arguments import delivered
 
@@ -81,11 +82,6 @@ def operator(
         return declared
 
     return declare
-
-
-def recorded(operator: Any, inputs: tuple[Any, ...], result: Any, outputs: int = 1, /, **params: Any) -> Any:
-    """Return a result that was computed without recording, recorded: with a node of these inputs and parameters."""
-    return record_rule(operator.declaration.rule, inputs, result, outputs, **params)
 
 
 def recorded_together(operator: Any, inputs: tuple[Any, ...], results: tuple[Any, ...], /, **params: Any) -> Any:

@@ -149,7 +149,7 @@ def test_declarations_have_the_signatures_of_the_compiled_functions(operator):
 @pytest.mark.cases("name, function, node", by_hand)
 def test_signatures_by_hand_are_those_of_the_functions(name, function, node):
     node.returns, node.decorator_list = None, []
-    for argument in (*node.args.args, *node.args.kwonlyargs, *filter(None, [node.args.vararg, node.args.kwarg])):
+    for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, *filter(None, [node.args.vararg, node.args.kwarg])):
         argument.annotation = None
     namespace = {}
     exec(ast.unparse(node), namespace)

@@ -314,6 +314,16 @@ def record_rule(RuleOp op not None, tuple inputs, TensorImpl result not None, in
     return result
 
 
+def recorded(operator, tuple inputs, TensorImpl result not None, int outputs=1, /, **params):
+    """Return a result that a declared operator computed without recording, recorded: with a node of these inputs and parameters."""
+    cdef RuleOp op
+    own(inputs, result)
+    if any_wanted(inputs):
+        op = operator.declaration.rule
+        attach(result, rule_node_of_inputs(op, inputs, result, params_of(op, inputs, params), outputs), 0)
+    return result
+
+
 def record_several(RuleOp op not None, tuple inputs, tuple results, **params):
     """Record an operator of several results, which are the outputs of one node; its rule may read the first of them."""
     cdef RuleNode node

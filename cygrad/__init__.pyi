@@ -23,7 +23,6 @@ from cygrad import pytree as pytree
 from cygrad import random as random
 from cygrad import serialization as serialization
 from cygrad import utils as utils
-from cygrad._core.compute.copies import clone as clone
 from cygrad._core.entry.operators import _Device, _Dims, _Factory, _Number, _Operand, _Pair
 from cygrad._core.graph.modes import is_grad_enabled as is_grad_enabled
 from cygrad._core.graph.tensor import Size as Size
@@ -74,7 +73,7 @@ from cygrad.serialization import load as load
 from cygrad.serialization import save as save
 from cygrad.tensor import Tensor as Tensor
 from cygrad.tensor_types import set_default_tensor_type as set_default_tensor_type
-from cygrad.typing import Dims, DTypeLike, Ints, Number, Operand, Pair
+from cygrad.typing import Device, Dims, DTypeLike, Index, Ints, Number, Operand, Options, Pair
 
 dtype = DType
 device = _device
@@ -123,25 +122,9 @@ def from_numpy(ndarray: np.ndarray) -> Tensor: ...
 def frombuffer(
     buffer: Any, *, dtype: _DTypeLike, count: _int = -1, offset: _int = 0, requires_grad: _bool = False
 ) -> Tensor: ...
-def empty_like(
-    input: Tensor, *, dtype: _DTypeLike | None = None, device: _Device = None, requires_grad: _bool = False,
-    layout: Layout | None = None, memory_format: MemoryFormat | None = None, pin_memory: _bool = False,
-) -> Tensor: ...
-def zeros_like(
-    input: Tensor, *, dtype: _DTypeLike | None = None, device: _Device = None, requires_grad: _bool = False,
-    layout: Layout | None = None, memory_format: MemoryFormat | None = None, pin_memory: _bool = False,
-) -> Tensor: ...
-def ones_like(
-    input: Tensor, *, dtype: _DTypeLike | None = None, device: _Device = None, requires_grad: _bool = False,
-    layout: Layout | None = None, memory_format: MemoryFormat | None = None, pin_memory: _bool = False,
-) -> Tensor: ...
 def full(
     size: Sequence[_int], fill_value: Tensor | _Number, *, dtype: _DTypeLike | None = None, device: _Device = None,
     requires_grad: _bool = False, out: Tensor | None = None, layout: Layout | None = None, pin_memory: _bool = False,
-) -> Tensor: ...
-def full_like(
-    input: Tensor, fill_value: Tensor | _Number, *, dtype: _DTypeLike | None = None, device: _Device = None,
-    requires_grad: _bool = False, layout: Layout | None = None, memory_format: MemoryFormat | None = None, pin_memory: _bool = False,
 ) -> Tensor: ...
 def arange(
     start: Tensor | _Number | None = None, end: Tensor | _Number | None = None, step: Tensor | _Number = 1, *,
@@ -183,6 +166,7 @@ def equal(input: Tensor, other: Tensor) -> _bool: ...
 def real(input: Tensor) -> Tensor: ...
 def conj(input: Tensor) -> Tensor: ...
 def resolve_conj(input: Tensor) -> Tensor: ...
+def clone(input: Tensor, *, memory_format: MemoryFormat | None = None) -> Tensor: ...
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor: ...
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor: ...
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor: ...
@@ -259,6 +243,23 @@ def where(condition: Tensor, input: Operand, other: Operand, *, out: Tensor | No
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor: ...
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def empty_like(
+    input: Tensor, *, dtype: DTypeLike | None = None, device: Device = None, requires_grad: _bool = False,
+    layout: Layout | None = None, memory_format: MemoryFormat | None = None, pin_memory: _bool = False,
+) -> Tensor: ...
+def zeros_like(
+    input: Tensor, *, dtype: DTypeLike | None = None, device: Device = None, requires_grad: _bool = False,
+    layout: Layout | None = None, memory_format: MemoryFormat | None = None, pin_memory: _bool = False,
+) -> Tensor: ...
+def ones_like(
+    input: Tensor, *, dtype: DTypeLike | None = None, device: Device = None, requires_grad: _bool = False,
+    layout: Layout | None = None, memory_format: MemoryFormat | None = None, pin_memory: _bool = False,
+) -> Tensor: ...
+def full_like(
+    input: Tensor, fill_value: Tensor | Number, *, dtype: DTypeLike | None = None, device: Device = None,
+    requires_grad: _bool = False, layout: Layout | None = None, memory_format: MemoryFormat | None = None,
+    pin_memory: _bool = False,
+) -> Tensor: ...
 def norm(
     input: Tensor, p: _float | str | None = 'fro', dim: Dims = None, keepdim: _bool = False, out: Tensor | None = None,
     dtype: DTypeLike | None = None, *, axis: Dims = None, keepdims: _bool = False,

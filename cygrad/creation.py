@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from cygrad._core.compute.creation import arange_into, empty_tensor, fill_value
-from cygrad._core.entry.special import make_operator
 from cygrad._core.exchange import dlpack
 from cygrad._core.exchange.aliases import strided
 from cygrad._core.graph.tensor import TensorImpl
@@ -22,9 +21,9 @@ from cygrad.data import read_array
 from cygrad.device import device as Device
 from cygrad.device import resolve_device
 
-__all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "eye", "from_dlpack", "frombuffer", "from_numpy",
-           "full", "full_like", "get_default_dtype", "linspace", "ones", "ones_like", "set_default_dtype", "tensor", "tril_indices",
-           "triu_indices", "zeros", "zeros_like"]
+__all__ = ["arange", "as_tensor", "asarray", "empty", "empty_strided", "eye", "from_dlpack", "frombuffer", "from_numpy",
+           "full", "get_default_dtype", "linspace", "ones", "set_default_dtype", "tensor", "tril_indices",
+           "triu_indices", "zeros"]
 
 int64 = dtype_by_name["int64"]
 
@@ -291,26 +290,6 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     return finished(strided(memory, wanted, 0, sizes, strides), requires_grad)
 
 
-def _like(name: str, value: float | None, doc: str) -> Callable[..., Any]:
-    def factory(input: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False, layout: Any = None,
-                memory_format: Any = None, pin_memory: bool = False) -> Any:
-        if not isinstance(input, TensorImpl):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        resolve_device(device)
-        check_layout(name, layout)
-        result = empty_tensor(input.shape, input.dtype if dtype is None else resolve_dtype(dtype), input, memory_format)
-        return finished(result if value is None else fill_value(result, value), requires_grad)
-
-    factory.__name__ = factory.__qualname__ = name
-    factory.__doc__ = f"{doc}\n\n>>> import cygrad\n>>> cygrad.{name}(cygrad.zeros(2)).shape\ncygrad.Size([2])\n"
-    return make_operator(name, factory)
-
-
-empty_like = _like("empty_like", None, "Return an unset tensor of the shape, dtype and layout of another.")
-zeros_like = _like("zeros_like", 0, "Return zeros of the shape, dtype and layout of another tensor.")
-ones_like = _like("ones_like", 1, "Return ones of the shape, dtype and layout of another tensor.")
-
-
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
          out: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
     """Return a tensor full of one number, of its dtype unless another is given.
@@ -321,17 +300,6 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: str | Device 
     """
     wanted = wanted_dtype(dtype, out, common_dtype(fill_value, fill_value))
     return placed(empty(size, dtype=wanted, device=device, layout=layout).fill_(fill_value), out, requires_grad)
-
-
-def full_like(input: Any, fill_value: Any, **keywords: Any) -> Any:
-    """Return a tensor full of one number, of the shape, dtype and layout of another.
-
-    >>> import cygrad
-    >>> cygrad.full_like(cygrad.zeros(2), 7)
-    tensor([7., 7.])
-    """
-    requires_grad = keywords.pop("requires_grad", False)
-    return finished(empty_like(input, **keywords).fill_(fill_value), requires_grad)
 
 
 def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, device: str | Device | None = None,

@@ -127,10 +127,10 @@ def _snapshot(data: Any, depth: int, found: set[Any]) -> Any:
     if isinstance(data, int | float):
         found.add(bool if isinstance(data, bool) else int if isinstance(data, int) else float)
         return data
-    array = own_array(data)
-    if array is not None:
-        found.add(array.dtype)
-        return array
+    own = own_array(data)
+    if own is not None:
+        found.add(own.dtype)
+        return own
     return [_snapshot(item, depth + 1, found) for item in list(data)] if _is_sequence(data) else data
 
 

@@ -367,7 +367,8 @@ def normal(
         )
     if any(map(batched_level, tensors)):
         check_same(*tensors)
-        sampled = randn(*sum(tensor.detach() for tensor in tensors).shape, generator=generator, rng=rng, dtype=dtype or tensors[0].dtype)
+        shape = (tensors[0].detach() + tensors[-1].detach()).shape
+        sampled = randn(*shape, generator=generator, rng=rng, dtype=dtype or tensors[0].dtype)
         return sampled * (std.detach() if isinstance(std, Tensor) else std) + (mean.detach() if isinstance(mean, Tensor) else mean)
     center, spread = (p.detach().numpy() if isinstance(p, Tensor) else float(p) for p in (mean, std))
     if not np.all(np.greater_equal(spread, 0)):

@@ -14,7 +14,8 @@ import numpy as np
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.levels.level import Level, innermost_level
-from cygrad.creation import empty, empty_like, out_tensor
+from cygrad.creation import empty, out_tensor
+from cygrad.operators.new_tensors import empty_like
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -66,6 +66,8 @@ def _stubs() -> tuple[dict[str, list[ast.FunctionDef]], dict[str, ast.expr]]:
                 functions.setdefault(node.name, []).append(node)
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 types[node.targets[0].id] = node.value
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value:
+                types[node.target.id] = node.value
     return functions, types
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -12,16 +11,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from cygrad import creation
-from cygrad._core.compute import copies, indexing
 from cygrad._core.compute.dispatch import ops
 from cygrad._core.entry.operators import TensorBase
-from cygrad._core.entry.special import Declaration, make_operator
+from cygrad._core.entry.special import Declaration
 from cygrad._core.exchange import dlpack
-from cygrad._core.exchange import replacement as memory
 from cygrad._core.exchange.aliases import as_instance
 from cygrad._core.graph.handles import HookTable, RemovableHandle, hook_table, register, register_among, set_hook_table
 from cygrad._core.graph.modes import is_grad_enabled
-from cygrad._core.graph.rules import RuleOp, record_by_name
+from cygrad._core.graph.rules import RuleOp, record_rule, rule_op
 from cygrad._core.graph.tensor import set_tensor_type
 from cygrad._core.levels import batches, tangents
 from cygrad._core.memory.formats import MemoryFormat, preserve_format, strided
@@ -34,6 +31,9 @@ from cygrad.operators.arguments import checked_tensor
 from cygrad.operators.declaration import methods
 from cygrad.operators.elementwise import LATE, functions, in_place_methods
 from cygrad.ops.dtypes import DTYPES
+
+if TYPE_CHECKING:
+    from cygrad.typing import Operand
 
 
 class _LateMethod:
@@ -57,7 +57,6 @@ def _load(module: str) -> None:
             setattr(Tensor, name, function if method.kind is None else method.kind(function))
 
 
-_convert = make_operator("convert", copies.convert)
 _backward: Callable[..., None]      # `autograd.backward`
 _T = TypeVar("_T", bound="Tensor")
 _Class = type[_T]
@@ -185,7 +184,7 @@ class Tensor(TensorBase):
             else:
                 device = argument
         resolve_device(device)
-        result = _convert(self, self.dtype if dtype is None else dtype, copy)
+        result = self._convert(self.dtype if dtype is None else dtype, copy)
         return result if memory_format is None or memory_format is preserve_format else result.contiguous(memory_format=memory_format)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
@@ -317,7 +316,7 @@ class Tensor(TensorBase):
         3.0
         """
         instance = as_instance(self, cls, view=True)
-        record_by_name("alias", (self,), instance, ())
+        record_rule(rule_op("alias"), (self,), instance)
         return instance
 
     @staticmethod
@@ -325,17 +324,15 @@ class Tensor(TensorBase):
         from cygrad.copying import make_subclass
         return make_subclass(cls, data, require_grad)
 
-    # ----- Shapes -----
-    contiguous = make_operator("contiguous", copies.contiguous)
-    detach = make_operator("detach", TensorBase.detach)
-    copy_ = make_operator("copy_", indexing.copy_)
-    fill_ = make_operator("fill_", indexing.fill_)
-    zero_ = make_operator("zero_", indexing.zero_)
-    resize_ = make_operator("resize_", memory.resize_)
-    resize_as_ = make_operator("resize_as_", memory.resize_as_)
-    set_ = make_operator("set_", memory.set_)
-    _leave_or_sum = batches._leave_or_sum
-    real = property(lambda self: self, lambda self, value: self.copy_(value), doc="The tensor itself: its numbers are real.")
+    # ----- Other names -----
+    @property
+    def real(self) -> Tensor:
+        """The tensor itself: its numbers are real. What is assigned is written into it."""
+        return self
+
+    @real.setter
+    def real(self, value: Operand) -> None:
+        self.copy_(value)
 
     def ndimension(self) -> int:
         """Return the number of dims."""
@@ -364,11 +361,6 @@ class Tensor(TensorBase):
         """Return the int64 numbers below `end`."""
         return creation.arange(end)
 
-    @functools.partial(make_operator, "new_full")
-    def new_full(self, size: Any, fill_value: Any, **keywords: Any) -> Tensor:
-        """Return a tensor full of a number, in the dtype of this tensor."""
-        return creation.full(size, fill_value, **{"dtype": self.dtype, **keywords})
-
 
 def new(cls: type[_T], *data: Any, device: Any = None) -> _T:
     from cygrad.copying import construct
@@ -390,8 +382,6 @@ def _attach_methods() -> None:
         for module, names in table.items():
             for name in names.split():
                 setattr(Tensor, name, _LateMethod(name, module, kind))
-    for name in ("empty", "zeros", "ones"):
-        setattr(Tensor, "new_" + name, _new_like(name, getattr(creation, name)))
 
 
 def _declaration_of(name: str) -> Declaration | None:
@@ -403,8 +393,7 @@ def _declaration_of(name: str) -> Declaration | None:
 def _prepare_rule(rule: RuleOp) -> None:
     """Load what declares the gradients of an operator, the methods that they name, and those that methods and functions they call name."""
     if not rule.declared:
-        places = (module for module, names in registry.RULES.items() if rule.name in names.split())
-        _load(next(places, "cygrad.operators.structural"))
+        _load(next(module for module, names in registry.RULES.items() if rule.name in names.split()))
     found = [function for function in rule.functions if function is not None]
     seen: set[str] = set()
     while found:
@@ -423,18 +412,10 @@ def _prepare_rule(rule: RuleOp) -> None:
 
 def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
     def method(self: Tensor, memory_format: MemoryFormat = preserve_format) -> Tensor:
-        return _convert(self, dtype) if memory_format is preserve_format else self.to(dtype, memory_format=memory_format)
+        return self._convert(dtype) if memory_format is preserve_format else self.to(dtype, memory_format=memory_format)
 
     method.__name__, method.__doc__ = name, f"Return the tensor as {dtype.name}."
     return method
-
-
-def _new_like(name: str, factory: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def method(self: Tensor, *size: Any, **keywords: Any) -> Tensor:
-        return factory(*size, **{"dtype": self.dtype, **keywords})
-
-    method.__name__, method.__doc__ = "new_" + name, f"Call `{name}` with the dtype of this tensor."
-    return make_operator(method.__name__, method)
 
 
 _attach_methods()

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, SupportsIndex, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias, TypedDict
 
 import numpy as np
 
+from cygrad._core.memory.formats import Layout
 from cygrad._core.memory.storage import DType
+from cygrad.device import device
 from cygrad.tensor import Tensor
 
 Number: TypeAlias = bool | int | float
@@ -26,3 +28,14 @@ Index: TypeAlias = Item | tuple[Item, ...]
 DTypeLike: TypeAlias = DType | type[bool] | type[int] | type[float] | type[np.generic] | np.dtype
 # Sizes and strides of a whole and of a part of it, and the place of the part in the whole.
 Geometry: TypeAlias = tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int], int]
+Device: TypeAlias = device | str | None
+
+
+class Options(TypedDict, total=False):
+    """What a new tensor may be asked to be."""
+
+    dtype: DTypeLike | None
+    device: Device
+    layout: Layout | None
+    requires_grad: bool
+    pin_memory: bool

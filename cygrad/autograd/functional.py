@@ -19,8 +19,9 @@ from cygrad.autograd import tangents as tangents  # the rules that operators nam
 from cygrad.autograd.batches import basis, in_chunks
 from cygrad.autograd.derivatives import differentiated, differentiated_in_batches
 from cygrad.autograd.grad_mode import enable_grad, is_grad_enabled
-from cygrad.creation import ones_like, zeros, zeros_like
+from cygrad.creation import zeros
 from cygrad.operators.joining import stack
+from cygrad.operators.new_tensors import ones_like, zeros_like
 from cygrad.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

@@ -25,7 +25,7 @@ _PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
 _SHOWN = {"operator": ("aten::", 0), "function": ("", 0), "evaluation": ("autograd::engine::evaluate_function: ", 0), "backward": ("", 1),
           "user": ("", 7), "memory": ("", 0)}
 _ENGINE_NODES = ("AccumulateGrad", "GraphRoot")
-_TORCHS = {"convert": "to", "T": "numpy_T"}     # names of operators that are others here
+_TORCHS = {"_convert": "to", "T": "numpy_T"}     # names of operators that are others here
 
 
 def shown_name(kind: str, name: str) -> str:

@@ -122,13 +122,6 @@ def batched_repeat(level, operator, x, *repeats, **keywords):
     return level.leave(operator(x[(slice(None),) + (None,) * (len(repeats) + 1 - x.ndim)], 1, *repeats))
 
 
-def batched_new(level, operator, x, *size, **keywords):
-    """Make a tensor for each example; a number to fill it with comes last, if there is one."""
-    values = size[1:] if operator.__name__ == "new_full" else ()
-    size = size[:1] if values else size or (keywords.pop("size"),)
-    return level.leave(operator(level.enter(x), (level.size, *sizes_of(size, {})), *values, **keywords))
-
-
 def batched_flip(level, operator, x, *dims, **keywords):
     x = level.enter(x)
     return level.leave(operator(x, *(behind(dim, x.ndim - 1) for dim in sizes_of(dims, keywords))) if x.ndim > 1 else x.clone())

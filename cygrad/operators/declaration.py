@@ -37,12 +37,12 @@ def operator(
     batch: Callable[..., Any] | None = None, parts: Callable[..., Any] | None = None, each: Callable[..., Any] | None = None,
     node: str = "", flops: Callable[..., int] | None = None, function: bool = True, method: bool | Callable[..., Any] = True,
     property: bool = False, in_place: bool | Callable[[Any], Any] = False, aliases: Sequence[str] = (),
-    **gradients: Callable[..., Any] | None,
+    special: bool = True, **gradients: Callable[..., Any] | None,
 ) -> Callable[[F], F]: ...
 def operator(
     compiled: Any = None, /, *, tangent: Any = None, batch: Any = None, parts: Any = None, each: Any = None, node: str = "",
     flops: Any = None, function: bool = True, method: Any = True, property: bool = False, in_place: Any = False,
-    aliases: Sequence[str] = (), **gradients: Any,
+    aliases: Sequence[str] = (), special: bool = True, **gradients: Any,
 ) -> Any:
     """Declare an operator, by the function that computes it.
 
@@ -60,6 +60,7 @@ def operator(
     in_place: whether there is a method `name_` that computes it into its tensor; of a view, `rearranging`; of an operator that
         writes a part of a copy, `changing`.
     aliases: other names.
+    special: whether it takes tensors that have a tangent or are one example of many; without that they are refused.
 
     Without any of them (`@operator`) it is composed of other operators, which do all that.
     """
@@ -71,7 +72,7 @@ def operator(
         rule = declare_rule(name.strip("_"), each=each, node=node, **gradients) if gradients or each else None
         forward = "transposed" if rule is not None and tangent is None else tangent
         declaration = Declaration(rule, forward, batch, parts, flops)
-        declared = make_operator(name, described if compiled is None else compiled, declaration, described)
+        declared = make_operator(name, described if compiled is None else compiled, declaration if special else None, described)
         for alias in aliases:
             namespace[alias] = declared
         if isinstance(method, FunctionType):

@@ -5,6 +5,8 @@ FUNCTIONS: dict[str, str] = {
         "isclose allclose equal",
     "cygrad.operators.conjugation":
         "real conj resolve_conj",
+    "cygrad.operators.copies":
+        "clone",
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.exponentials":
@@ -17,6 +19,8 @@ FUNCTIONS: dict[str, str] = {
         "gather index_select take_along_dim take nonzero argwhere",
     "cygrad.operators.masking":
         "where masked_fill masked_select masked_scatter",
+    "cygrad.operators.new_tensors":
+        "empty_like zeros_like ones_like full_like",
     "cygrad.operators.norms":
         "norm dist",
     "cygrad.operators.products":
@@ -49,6 +53,8 @@ METHODS: dict[str, str] = {
         "isclose allclose equal",
     "cygrad.operators.conjugation":
         "conj resolve_conj",
+    "cygrad.operators.copies":
+        "clone contiguous _convert detach copy_ fill_ zero_ resize_ resize_as_ set_",
     "cygrad.operators.diagonals":
         "tril tril_ triu triu_ diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.exponentials":
@@ -61,6 +67,8 @@ METHODS: dict[str, str] = {
         "where masked_fill masked_fill_ masked_select masked_scatter masked_scatter_",
     "cygrad.operators.memory":
         "untyped_storage storage",
+    "cygrad.operators.new_tensors":
+        "new_empty new_zeros new_ones new_full",
     "cygrad.operators.norms":
         "norm dist",
     "cygrad.operators.products":
@@ -103,6 +111,8 @@ PROPERTIES: dict[str, str] = {
 }
 
 RULES: dict[str, str] = {
+    "cygrad.operators.copies":
+        "clone convert alias enter copy fill zero",
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.exponentials":

@@ -60,15 +60,15 @@ def reshape(input: Tensor, *shape: Any, **keywords: Any) -> Tensor:
 
 
 @operator(function=False)
-def view_as(input: Tensor, other: Tensor) -> Tensor:
+def view_as(self: Tensor, other: Tensor) -> Tensor:
     """View of the shape of another tensor."""
-    return input.view(checked_tensor("view_as", other, "other", 2).shape)
+    return self.view(checked_tensor("view_as", other, "other", 2).shape)
 
 
 @operator(function=False)
-def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """Elements in the shape of another tensor."""
-    return input.reshape(checked_tensor("reshape_as", other, "other", 2).shape)
+    return self.reshape(checked_tensor("reshape_as", other, "other", 2).shape)
 
 
 def _flatten_examples(level: Any, operator: Any, x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -367,9 +367,9 @@ def expand(input: Tensor, *sizes: Any, **keywords: Any) -> Tensor:
 
 
 @operator(function=False)
-def expand_as(input: Tensor, other: Tensor) -> Tensor:
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """View repeated to the shape of another tensor."""
-    return input.expand(checked_tensor("expand_as", other, "other", 2).shape)
+    return self.expand(checked_tensor("expand_as", other, "other", 2).shape)
 
 
 @operator

@@ -122,9 +122,10 @@ def _in_words_of_numpy(node: ast.FunctionDef) -> Iterator[ast.FunctionDef]:
 
 def _without_first(arguments: ast.arguments) -> None:
     """Turn the parameters of a function into those of the method."""
-    if arguments.args:
-        arguments.args[0] = ast.arg("self")
-        if len(arguments.defaults) == len(arguments.args):
+    positional = arguments.posonlyargs or arguments.args
+    if positional:
+        positional[0] = ast.arg("self")
+        if len(arguments.defaults) == len(arguments.posonlyargs) + len(arguments.args):
             del arguments.defaults[0]
 
 
@@ -176,6 +177,8 @@ def parameters(arguments: ast.arguments) -> Iterator[str]:
         yield f"*{ast.unparse(arguments.vararg) if arguments.vararg else ''}"
     for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         yield ast.unparse(parameter) + (f" = {ast.unparse(default)}" if default else "")
+    if arguments.kwarg:
+        yield f"**{ast.unparse(arguments.kwarg)}"
 
 
 def formatted(declaration: str, indent: str) -> str:

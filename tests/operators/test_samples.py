@@ -11,7 +11,8 @@ from samples import DTYPES, KINDS, LAYOUTS, array_of, as_tuple
 
 # Operators of which a sample says nothing: what they give does not depend on what their operand holds, or is no tensor.
 ELSEWHERE = {
-    **dict.fromkeys(("empty_like", "ones_like", "zeros_like", "new_empty", "new_full", "new_ones", "new_zeros"), "tensor/test_creation.py"),
+    **dict.fromkeys(("empty_like", "full_like", "ones_like", "zeros_like", "new_empty", "new_full", "new_ones", "new_zeros"),
+                    "tensor/test_creation.py"),
     **dict.fromkeys(("resize_", "resize_as_", "set_"), "core/test_replaced_memory.py"),
     "broadcast_shapes": "operators/test_arrangement.py",
     **dict.fromkeys(("storage", "untyped_storage"), "package/test_ported_code.py"),

@@ -232,7 +232,7 @@ PLAIN = {name: calls for family in FAMILIES for name, calls in getattr(family, "
 # The names of all operators that have a gradient.
 DIFFERENTIABLE = [*(row.name for row in differentiable_rows()), *SAMPLES]
 # A conversion to float32 is linear but coarse: a step that is a power of two is exact in both.
-TOLERANCES = {"to_copy": {"eps": 0.125, "atol": 1e-4}}
+TOLERANCES = {"convert": {"eps": 0.125, "atol": 1e-4}}
 
 
 def of(name):

@@ -26,12 +26,7 @@ cdef TensorImpl empty_in_order(tuple order, int dtype, int ndim, const intptr_t*
 
 
 def clone(TensorImpl input not None, *, memory_format=None):
-    """Return a copy that gradients flow through; a dense tensor's dims keep their order unless a memory format is given.
-
-    >>> import cygrad
-    >>> cygrad.ones(2).clone()
-    tensor([1., 1.])
-    """
+    """Return a copy that gradients flow through; a dense tensor's dims keep their order unless a memory format is given."""
     cdef TensorImpl result
     if memory_format is None or memory_format is preserve_format:
         result = copy_of(input, input.dtype_nr)
@@ -44,12 +39,7 @@ def clone(TensorImpl input not None, *, memory_format=None):
 
 
 def contiguous(TensorImpl input not None, *, memory_format=None):
-    """Return the tensor itself if it is dense and row-major, or as a memory format has it, else a copy that is.
-
-    >>> import cygrad
-    >>> cygrad.zeros(2, 3).T.contiguous().is_contiguous()
-    True
-    """
+    """Return the tensor itself if it is dense and row-major, or as a memory format has it, else a copy that is."""
     cdef TensorImpl result
     cdef tuple order = None if memory_format is None else order_of("contiguous", memory_format, input.ndim)
     if input.flags & CONTIGUOUS if order is None else lies_in_order(order, input.ndim, input.sizes, input.strides):
@@ -69,7 +59,7 @@ def convert(TensorImpl input not None, dtype, copy=False):
         return clone(input) if copy else input
     result = copy_of(input, number)
     if wanted(input, result) and cg_kind[number] == b"f":
-        record(rule_op("to_copy"), input, None, result, (dtypes[input.dtype_nr],))
+        record(rule_op("convert"), input, None, result, (dtypes[input.dtype_nr],))
     return result
 
 

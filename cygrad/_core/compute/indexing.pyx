@@ -341,23 +341,13 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
 
 
 def copy_(TensorImpl self not None, other, non_blocking=False):
-    """Copy the elements of `other`, broadcast and converted, into this tensor.
-
-    >>> import cygrad
-    >>> cygrad.zeros(2).copy_(cygrad.tensor([1, 2]))
-    tensor([1., 2.])
-    """
+    """Copy the elements of `other`, broadcast and converted, into this tensor."""
     set_item(self, Ellipsis, other)
     return self
 
 
 def fill_(TensorImpl self not None, value):
-    """Set all elements to a number (or a 0-d tensor).
-
-    >>> import cygrad
-    >>> cygrad.zeros(2).fill_(3)
-    tensor([3., 3.])
-    """
+    """Set all elements to a number (or a 0-d tensor)."""
     if isinstance(value, TensorImpl) and (<TensorImpl>value).ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {(<TensorImpl>value).ndim} dimensions.")
     set_item(self, Ellipsis, value)
@@ -365,12 +355,7 @@ def fill_(TensorImpl self not None, value):
 
 
 def zero_(TensorImpl self not None):
-    """Set all elements to 0.
-
-    >>> import cygrad
-    >>> cygrad.ones(2).zero_()
-    tensor([0., 0.])
-    """
+    """Set all elements to 0."""
     check_in_place(self, False)
     copy_into(self, scalar_like(self, 0))
     count_change(self)

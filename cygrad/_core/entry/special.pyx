@@ -23,7 +23,6 @@ from cygrad._core.operands.operands cimport Value, number_of
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_itemsize, cg_kind
 
 
-from importlib import import_module
 from inspect import unwrap
 from typing import NamedTuple
 
@@ -190,8 +189,6 @@ upward.special_elementwise = <special_function>special_elementwise
 cdef enum:
     EXPLAINED = 1000                # examples that an error is looked for in
 
-cdef object table = None        # cygrad.operators.transforms, once there is a special tensor
-
 
 cdef bint any_special(PyObject** arguments, Py_ssize_t count) except -1:
     """Say whether an argument, or an item of a list or tuple among them, is a special tensor."""
@@ -245,16 +242,11 @@ cdef object call_special(object op, object arguments, object keywords):
             level = batch_of(tensor).level
     if keywords.pop("out", None) is not None:
         raise out_error(name, level)
-    global table
     transform = cg_declaration_of(op)
     if transform is None:
         transform = upward.declaration_of(name)
     if transform is None:
-        if table is None:
-            table = import_module("cygrad.operators.transforms")
-        transform = COMPOSED if name in table.COMPOSITES else table.TRANSFORMS.get(name)
-        if transform is None:
-            raise NotImplementedError(f"{name}() takes no tensors with tangents of forward mode, nor those inside of vmap")
+        raise NotImplementedError(f"{name}() takes no tensors with tangents of forward mode, nor those inside of vmap")
     if transform.forward is None and transform.batch is None and transform.parts is None:       # composed of others
         return cg_function_of(op)(*arguments, **keywords)
     if transform.parts is not None or level is not None:
@@ -369,8 +361,9 @@ class Declaration(NamedTuple):
     ``forward``: the tangent of the result from (tangent_of, operator, result, *arguments); a name: that of `forward_rules`;
     ``batch``: the result from (level, operator, *arguments), computed over all examples, which `level.enter` puts along dim 0;
     ``parts``: the operator composed of others, which stands for it where an argument is special; NotImplemented where it does not
-    apply.
+    apply;
     ``flops``: the floating-point operations that a profile counts, from the shapes of its arguments.
+
     What these functions call are operators, so that they nest. One that has none of them is composed of others: it passes special
     tensors on.
     """

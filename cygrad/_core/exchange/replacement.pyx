@@ -22,16 +22,7 @@ from cygrad._core.memory.sizes import row_major
 
 
 def resize_(TensorImpl self not None, *size, memory_format=None, **keywords):
-    """Give the tensor another shape, and memory format, in place; elements keep their order in memory, and new ones are undefined.
-
-    Where the memory is too small, the tensor gets other memory; tensors and arrays that shared it keep the old one. (In torch
-    they would see the new one.) RuntimeError for a tensor that requires grad.
-
-    >>> import cygrad
-    >>> cygrad.arange(4).resize_(2, 2)
-    tensor([[0, 1],
-            [2, 3]])
-    """
+    """Give the tensor another shape, and memory format, in place; elements keep their order in memory, and new ones are undefined."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef int ndim = sizes_argument(size, keywords, "size", sizes)
     cdef intptr_t itemsize = cg_itemsize[self.dtype_nr], count = checked_numel(ndim, sizes, itemsize), available
@@ -61,15 +52,7 @@ def resize_as_(TensorImpl self not None, TensorImpl the_template not None, memor
 
 
 def set_(TensorImpl self not None, source=None, storage_offset=None, size=None, stride=None):
-    """Lay the tensor over the memory of `source`: all of it as it is laid out there, or by offset, sizes and strides.
-
-    Both share memory, and each counts its own changes. Without a source the tensor becomes an empty vector.
-    RuntimeError for a tensor that requires grad, unless grad mode is off: then it keeps its history, as with `.data =`.
-
-    >>> import cygrad
-    >>> cygrad.ones(2).set_(cygrad.zeros(3))
-    tensor([0., 0., 0.])
-    """
+    """Lay the tensor over the memory of `source`: all of it as it is laid out there, or by offset, sizes and strides."""
     cdef TensorImpl given
     cdef intptr_t nothing = 0
     cdef intptr_t lengths[MAX_DIMS]

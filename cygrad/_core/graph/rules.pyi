@@ -30,9 +30,3 @@ def recorded(
 def record_several(
     op: RuleOp, inputs: tuple[Tensor | None, ...], results: tuple[Tensor, ...], **params: Any
 ) -> tuple[Tensor, ...]: ...
-def record_by_name(
-    name: str, inputs: tuple[Tensor | None, ...], result: Tensor, params: tuple[Any, ...], outputs: int = 1
-) -> Tensor: ...
-def record_several_by_name(
-    name: str, inputs: tuple[Tensor | None, ...], results: tuple[Tensor, ...], params: tuple[Any, ...]
-) -> tuple[Tensor, ...]: ...

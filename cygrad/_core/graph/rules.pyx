@@ -286,26 +286,6 @@ cdef tuple params_of(RuleOp op, tuple inputs, dict given):
     return tuple(found)
 
 
-def record_by_name(str name not None, tuple inputs, TensorImpl result not None, tuple params, int outputs=1):
-    """Record an operator whose gradients still stand apart from its function."""
-    own(inputs, result)
-    if any_wanted(inputs):
-        attach(result, rule_node_of_inputs(rule_op(name), inputs, result, params, outputs), 0)
-    return result
-
-
-def record_several_by_name(str name not None, tuple inputs, tuple results, tuple params):
-    cdef RuleNode node
-    cdef int k
-    for result in results:
-        own(inputs, result)
-    if any_wanted(inputs):
-        node = rule_node_of_inputs(rule_op(name), inputs, results[0], params, <int>len(results))
-        for k in range(node.outputs):
-            attach(results[k], node, k)
-    return results
-
-
 def record_rule(RuleOp op not None, tuple inputs, TensorImpl result not None, int outputs=1, **params):
     """Record an operator that was computed without recording: a node with these inputs (one may be None) and parameters, by name."""
     own(inputs, result)

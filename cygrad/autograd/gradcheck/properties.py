@@ -14,7 +14,8 @@ from cygrad.autograd.gradcheck.analytical import run_dual
 from cygrad.autograd.gradcheck.case import Case, memory_of
 from cygrad.autograd.gradcheck.directions import random_directions
 from cygrad.autograd.gradcheck.errors import GradcheckError
-from cygrad.creation import from_numpy, zeros_like
+from cygrad.creation import from_numpy
+from cygrad.operators.new_tensors import zeros_like
 from cygrad.tensor import Tensor
 
 

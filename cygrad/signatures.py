@@ -44,6 +44,9 @@ KINDS = {
 }
 
 
+_TENSOR = ast.Name("Tensor")        # what `self` is
+
+
 def _sequence(items: list[Kind] | None) -> Kind:
     def fits(value: Any) -> bool:
         if isinstance(value, str | bytes | dict) or not hasattr(type(value), "__iter__"):
@@ -99,7 +102,7 @@ def _bound(function: ast.FunctionDef, arguments: tuple[Any, ...], keywords: dict
     for position, value in enumerate(arguments, 1):
         parameter = named[position - 1] if position <= len(named) else function.args.vararg
         if parameter is not None:
-            yield parameter.arg, position, parameter.annotation, value
+            yield parameter.arg, position, _TENSOR if parameter.arg == "self" else parameter.annotation, value
     for parameter in (*named, *function.args.kwonlyargs):
         if parameter.arg in keywords:
             yield parameter.arg, 0, parameter.annotation, keywords[parameter.arg]
@@ -148,6 +151,8 @@ def explained(name: str, error: BaseException, arguments: tuple[Any, ...], keywo
         return None
     problem = None
     for function in _stubs()[0].get(name, ()):
+        if len(arguments) > len(function.args.posonlyargs) + len(function.args.args) and function.args.vararg is None:
+            continue        # another overload is meant
         found = _problem(function, error, arguments, keywords)
         if found is None:
             return None

@@ -246,3 +246,13 @@ def test_the_map_names_functions_where_they_are():
                if not re.search(rf"\b(?:def|cdef|class)\b.*\b{name}\b", (ROOT / file).read_text())}
     assert len(rows) > 10
     assert missing == set()
+
+
+@in_checkout
+def test_a_table_of_the_design_names_every_file():
+    """Or a page of the API does, if it is a family of operators: so a stranger finds what each is there for."""
+    lines = [line for page in (ROOT / "docs" / "design").glob("*.md") for line in page.read_text().splitlines() if line.startswith("|")]
+    named = {word for code in re.findall(r"`([^`]+)`", "".join(lines)) for word in re.findall(r"\w+", code)}
+    named |= {page.stem for page in (ROOT / "docs" / "api").glob("*.md")}
+    files = {path.stem for path in (*sources(".py", ".pyx", ".h"), *(ROOT / "building").glob("*.py"))} - {"__init__", "__main__"}
+    assert files - named == set()

@@ -66,13 +66,16 @@ def _names(entries: list[catalogue.Entry]) -> Iterator[str]:
         yield from [f"Tensor.{entry.name}"] * (entry.method or entry.property)
 
 
-def _signatures(entry: catalogue.Entry) -> str:
-    found = []
-    for signature in entry.signatures:
-        bare = copy.copy(signature)
-        bare.decorator_list, bare.body = [], [ast.Expr(ast.Constant(...))]
-        found.append(stubs.formatted(ast.unparse(bare), "").removesuffix(": ...\n"))
-    return "\n".join(found)
+def _signatures(entries: list[catalogue.Entry]) -> str:
+    """Return the signatures of an operator, that of its method too where it is another."""
+    found = {}
+    for entry in entries:
+        for signature in () if entry.in_place else entry.signatures:
+            bare = copy.copy(signature)
+            bare.name = entry.name if bare.name.startswith("_") else bare.name
+            bare.decorator_list, bare.body = [], [ast.Expr(ast.Constant(...))]
+            found[signature] = stubs.formatted(ast.unparse(bare), "").removesuffix(": ...\n")
+    return "\n".join(found.values())
 
 
 def _reductions(operators: dict[str, list[catalogue.Entry]]) -> Iterator[str]:
@@ -81,7 +84,7 @@ def _reductions(operators: dict[str, list[catalogue.Entry]]) -> Iterator[str]:
     if rows:
         yield _table("reduction, start, step, result, dtypes, what it gives", (
             (f"`{row.name}`", f"`{row.start}`", f"`{row.step}`", f"`{row.y}`", _kinds(row.kinds), row.doc) for row in rows))
-        yield _block("python", _signatures(operators[rows[0].name][0]))
+        yield _block("python", _signatures(operators[rows[0].name]))
 
 
 def _family(module: str, operators: dict[str, list[catalogue.Entry]]) -> str:
@@ -92,7 +95,7 @@ def _family(module: str, operators: dict[str, list[catalogue.Entry]]) -> str:
     parts = [f"# {_title(module)}", getdoc(family) or "", *_reductions(operators), _table("operator, what it gives", summaries)]
     for name, entries in single.items():
         text = getdoc(getattr(family, name)) or ""
-        parts += [f"## {name}", _block("python", _signatures(entries[0])), _code(_names(entries)), _described(text)]
+        parts += [f"## {name}", _block("python", _signatures(entries)), _code(_names(entries)), _described(text)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -115,18 +115,6 @@ def dynamic_shape(level, operator, *arguments, **keywords):
 
 
 # ----- Shapes -----
-def batched_repeat(level, operator, x, *repeats, **keywords):
-    x, repeats = level.enter(x), sizes_of(repeats, keywords)
-    if len(repeats) < x.ndim - 1:
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    return level.leave(operator(x[(slice(None),) + (None,) * (len(repeats) + 1 - x.ndim)], 1, *repeats))
-
-
-def batched_flip(level, operator, x, *dims, **keywords):
-    x = level.enter(x)
-    return level.leave(operator(x, *(behind(dim, x.ndim - 1) for dim in sizes_of(dims, keywords))) if x.ndim > 1 else x.clone())
-
-
 # ----- Look-up along a dim -----
 def along_index(scatter):
     """Apply an operator whose index is a vector for a dim; where it differs among examples, as the operator `scatter` of whole indices."""

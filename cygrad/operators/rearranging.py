@@ -10,7 +10,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.operators.arguments import checked_tensor, distinct_dims, integers, spread
-from cygrad.operators.batches import batched_flip, batched_repeat, shifted
+from cygrad.operators.batches import behind, shifted, sizes_of
 from cygrad.operators.declaration import operator, recorded, unrecorded
 from cygrad.operators.tangents import linear
 
@@ -29,7 +29,14 @@ def _sum_over_copies(g: Tensor, shape: Sequence[int], repeats: Sequence[int]) ->
     return (split.sum(tuple(range(0, split.ndim, 2))) if repeats else g).reshape(shape)
 
 
-@operator(dinput=lambda g, input_shape, repeats: _sum_over_copies(g, input_shape, repeats), tangent=linear, batch=batched_repeat,
+def _repeat_examples(level: Any, operator: Any, x: Tensor, *counts: Any, **keywords: Any) -> Tensor:
+    x, repeats = level.enter(x), sizes_of(counts, keywords)
+    if len(repeats) < x.ndim - 1:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    return level.leave(operator(x[(slice(None),) + (None,) * (len(repeats) + 1 - x.ndim)], 1, *repeats))
+
+
+@operator(dinput=lambda g, input_shape, repeats: _sum_over_copies(g, input_shape, repeats), tangent=linear, batch=_repeat_examples,
           function=False)
 def repeat(input: Tensor, *counts: int | Sequence[int], repeats: Ints | None = None) -> Tensor:
     """Copy with the elements repeated along each dim; more numbers than dims add dims in front.
@@ -121,7 +128,12 @@ def _counts(repeats: Tensor) -> np.ndarray:
 
 
 # ----- Turning -----
-@operator(dinput=lambda g, dims: g.flip(dims), tangent=linear, batch=batched_flip)
+def _flip_examples(level: Any, operator: Any, x: Tensor, *places: Any, **keywords: Any) -> Tensor:
+    x = level.enter(x)
+    return level.leave(operator(x, *(behind(dim, x.ndim - 1) for dim in sizes_of(places, keywords))) if x.ndim > 1 else x.clone())
+
+
+@operator(dinput=lambda g, dims: g.flip(dims), tangent=linear, batch=_flip_examples)
 def flip(input: Tensor, *places: int | Sequence[int], dims: Ints | None = None) -> Tensor:
     """Copy with the order of elements reversed along dims.
 

@@ -20,6 +20,7 @@ FORMULAS = """\
 Elementwise operators, the rows of `cygrad/ops/elementwise.py`. `x`, or `a` and `b`, are the operands, `y` is the result, and `dx`, `da`,
 `db` are what a backward multiplies the gradient by. Each is a function with `out=`, a method, and, with `_` behind its name, a method in
 place."""
+FORMS = {(True, True): "", (True, False): " Not in place.", (False, True): " A method in place only.", (False, False): " No method."}
 KINDS = {"b": "bool", "i": "integer", "f": "float"}
 
 
@@ -116,7 +117,7 @@ def _row(row: Elementwise) -> Iterator[str]:
     yield _code([row.y, *(f"{name} = {text}" for name, text in row.let.items())], "<br>")
     yield _code([f"d{operand} = {text}" for operand, text in row.partials.items()], "<br>")
     yield _kinds(row.kinds)
-    yield row.doc + ("" if row.method else " A function only.")
+    yield row.doc + FORMS[row.method, row.in_place]
 
 
 def _formulas() -> str:

@@ -3,7 +3,7 @@
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._core.graph.rules cimport RuleOp, record, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, any_wanted, record, rule_op, wanted
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, view_of
 from cygrad._core.memory.formats cimport fill_strides, lies_in_order, order_of
 from cygrad._core.memory.sizes cimport add_overflows, integer, wrap_dim
@@ -115,5 +115,6 @@ def cat(tensors, dim=0, *, out=None):
         place = view_of(result, start * result.strides[along], first.ndim, shape, result.strides)
         copy_into(place, part)
         start += part.sizes[along]
-    record_rule(CAT, parts, result, sizes=sizes, dim=along)
+    if any_wanted(parts):
+        record_rule(CAT, parts, result, sizes=sizes, dim=along)
     return result if out is None else checked_out(out, result)

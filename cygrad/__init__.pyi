@@ -38,6 +38,12 @@ from cygrad._core.memory.storage import get_default_dtype as get_default_dtype
 from cygrad._core.memory.storage import set_default_dtype as set_default_dtype
 from cygrad._kernels.system.threads import get_num_threads as get_num_threads
 from cygrad._kernels.system.threads import set_num_threads as set_num_threads
+from cygrad.asking import is_complex as is_complex
+from cygrad.asking import is_floating_point as is_floating_point
+from cygrad.asking import is_inference as is_inference
+from cygrad.asking import is_signed as is_signed
+from cygrad.asking import is_tensor as is_tensor
+from cygrad.asking import numel as numel
 from cygrad.autograd import enable_grad as enable_grad
 from cygrad.autograd import inference_mode as inference_mode
 from cygrad.autograd import is_inference_mode_enabled as is_inference_mode_enabled
@@ -49,8 +55,11 @@ from cygrad.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enab
 from cygrad.config import show_config as show_config
 from cygrad.device import device as _device
 from cygrad.func import vmap as vmap
+from cygrad.limits import can_cast as can_cast
 from cygrad.limits import finfo as finfo
 from cygrad.limits import iinfo as iinfo
+from cygrad.limits import promote_types as promote_types
+from cygrad.limits import result_type as result_type
 from cygrad.operators.arguments import ValuesAndIndices
 from cygrad.operators.reductions import MinimumAndMaximum
 from cygrad.printing import set_printoptions as set_printoptions
@@ -87,17 +96,6 @@ nan: Final[_float]
 pi: Final[_float]
 e: Final[_float]
 newaxis: Final[None]
-
-# ----- Asking -----
-def is_tensor(obj: object) -> TypeGuard[Tensor]: ...
-def is_floating_point(input: Tensor) -> _bool: ...
-def is_complex(input: Tensor) -> _bool: ...
-def is_signed(input: Tensor) -> _bool: ...
-def is_inference(input: Tensor) -> _bool: ...
-def numel(input: Tensor) -> _int: ...
-def promote_types(type1: dtype, type2: dtype) -> dtype: ...
-def result_type(tensor: _Operand, other: _Operand) -> dtype: ...
-def can_cast(from_: dtype, to: dtype) -> _bool: ...
 
 # ----- Factories -----
 empty: _Factory

@@ -44,7 +44,14 @@ def install() -> None:
 
 
 def remove() -> None:
-    """Take the finder away again, and have what pickles name be found."""
+    """Load the compiled modules that nobody has asked for yet, take the finder away again, and have what pickles name be found."""
+    here = os.path.dirname(__file__)
+    for package in ("_core", "_kernels"):
+        for room in filter(str.isidentifier, os.listdir(os.path.join(here, package))):
+            if os.path.isdir(folder := os.path.join(here, package, room)):
+                for stub in os.listdir(folder):     # each compiled module has one
+                    if stub.endswith(".pyi"):
+                        import_module(f"cygrad.{package}.{room}.{stub.removesuffix('.pyi')}")
     sys.meta_path.remove(_Finder)
     sys.modules.update((old, sys.modules[new]) for old, new in _PICKLED.items())
 

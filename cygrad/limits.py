@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cygrad._core.memory.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype
 from cygrad._core.operands.operands import castable, common_dtype
 from cygrad.ops import dtypes
+
+if TYPE_CHECKING:
+    from cygrad.typing import Operand
 
 
 class finfo:
@@ -65,7 +68,7 @@ def promote_types(type1: DType, type2: DType) -> DType:
     return dtype_by_name[dtypes.promote(a, b).name]
 
 
-def result_type(tensor: Any, other: Any) -> DType:
+def result_type(tensor: Operand, other: Operand) -> DType:
     """Return the dtype that an operator computes in with two operands, tensors or numbers.
 
     Tensors with dims decide; 0-d tensors, and below them numbers, count only where they are of a higher kind (bool, integer, floating

@@ -27,9 +27,7 @@ from cygrad._core.memory.upward import fill
 from cygrad._core.operands.arrays import to_array
 from cygrad.device import CPU, resolve_device
 from cygrad.operators import find, registry
-from cygrad.operators.arguments import checked_tensor
-from cygrad.operators.declaration import methods
-from cygrad.operators.elementwise import LATE, functions, in_place_methods
+from cygrad.operators.elementwise import functions, in_place_methods
 from cygrad.ops.dtypes import DTYPES
 
 if TYPE_CHECKING:
@@ -49,6 +47,7 @@ class _LateMethod:
 
 def _load(module: str) -> None:
     """Import a module of operators, and give Tensor all its methods: while Python shuts down nothing can be imported."""
+    from cygrad.operators.declaration import methods
     family = import_module(module)
     for name, method in [*vars(Tensor).items()]:
         if isinstance(method, _LateMethod) and method.module == module:
@@ -198,10 +197,6 @@ class Tensor(TensorBase):
         """
         from cygrad.tensor_types import dtype_of, type_name
         return type_name(self.dtype) if dtype is None else self.to(dtype_of(dtype))
-
-    def type_as(self, other: Tensor) -> Tensor:
-        """Return the tensor in the dtype of another."""
-        return self.to(checked_tensor("type_as", other, "other", 2).dtype)
 
     def cpu(self, memory_format: Any = None) -> Tensor:
         """Return the tensor itself: it is on the CPU."""
@@ -375,9 +370,6 @@ def _attach_methods() -> None:
     for row in DTYPES:
         for name in row.conversions:
             setattr(Tensor, name, _conversion(name, dtype_by_name[row.name]))
-    for module, (functions_too, _, others) in LATE.items():
-        for name in f"{functions_too} {others}".split():
-            setattr(Tensor, name, _LateMethod(name, module))
     for table, kind in (registry.METHODS, None), (registry.PROPERTIES, property):
         for module, names in table.items():
             for name in names.split():

@@ -9,6 +9,7 @@ from cygrad._core.entry.operators import TensorBase
 from cygrad._core.exchange import replacement
 from cygrad._core.graph.rules import declare_rule
 from cygrad._core.levels.batches import _leave_or_sum
+from cygrad.operators.arguments import checked_tensor
 from cygrad.operators.batches import in_any_order, is_tensor, same
 from cygrad.operators.declaration import operator
 from cygrad.operators.tangents import constant, linear
@@ -103,6 +104,12 @@ def zero_(self: Tensor) -> Tensor:
 
 
 # ----- Other memory -----
+@operator(function=False)
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype of another."""
+    return self.to(checked_tensor("type_as", other, "other", 2).dtype)
+
+
 @overload
 def resize_(self: Tensor, *size: int, memory_format: MemoryFormat | None = None) -> Tensor: ...
 @overload

@@ -1,14 +1,12 @@
-"""The public functions: made from the tables, and the composites written in terms of them."""
+"""The functions and methods that the rows of the elementwise table are; what is more than a row is declared in other modules."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from cygrad._core.compute import copies as _copies
 from cygrad._core.compute import dispatch
 from cygrad._core.entry import operators as _factories
-from cygrad._core.entry.special import make_operator
 from cygrad._core.memory.upward import fill
 from cygrad.operators import registry
 from cygrad.ops import ELEMENTWISE, Elementwise
@@ -17,7 +15,6 @@ functions: dict[str, Callable[..., Any]] = {}
 in_place_methods: dict[str, Callable[..., Any]] = {}
 
 
-# ----- From the tables -----
 def _documentation(row: Elementwise, arguments: tuple[str, ...]) -> str:
     """Return the docstring of a row: what it is, its formula, its gradient."""
     domain = row.domain if row.domain[0] > 0 else (0.5, 1.0)
@@ -102,33 +99,9 @@ def _from_rows() -> None:
 
 
 _from_rows()
-functions["clone"] = _copies.clone
-
-
-# ----- Operators -----
-def _as_operators() -> None:
-    """Let all functions but the elementwise ones, which do so themselves, look for special tensors first."""
-    made: dict[Any, Any] = {}
-    for table in (functions, in_place_methods):
-        for name, function in table.items():
-            row = name.removesuffix("_")
-            if row in ELEMENTWISE or any(row in other.aliases for other in ELEMENTWISE.values()):
-                continue
-            if function not in made:
-                made[function] = make_operator(function.__name__, function)
-            table[name] = made[function]
-
-
-_as_operators()
 fill(functions=dict(functions))
 for _name in " ".join(registry.FUNCTIONS.values()).split():     # what is more than a row loads at first use
     functions.pop(_name, None)
-
-
-def publish(module: str, namespace: dict[str, Any]) -> None:
-    """Make operators of the functions of a module that is loaded at first use."""
-    for name in " ".join(LATE[module]).split():
-        namespace[name] = make_operator(name, namespace[name])
 
 
 def _explained(*call: Any) -> Exception | None:
@@ -137,9 +110,3 @@ def _explained(*call: Any) -> Exception | None:
 
 
 fill(explain=_explained)
-
-
-# ----- Loaded at first use -----
-# Module: functions that are methods too; other functions; other methods. Importing cygrad stays quick and opens few files.
-LATE: dict[str, tuple[str, str, str]] = {
-}

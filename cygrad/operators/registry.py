@@ -54,7 +54,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.conjugation":
         "conj resolve_conj",
     "cygrad.operators.copies":
-        "clone contiguous _convert detach copy_ fill_ zero_ resize_ resize_as_ set_",
+        "clone contiguous _convert detach copy_ fill_ zero_ type_as resize_ resize_as_ set_",
     "cygrad.operators.diagonals":
         "tril tril_ triu triu_ diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.exponentials":

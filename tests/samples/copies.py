@@ -9,7 +9,10 @@ SAMPLES = {
     "fill": [sample(lambda x: (x * 1).fill_(2) + x, (2, 3))],
     "zero": [sample(lambda x: (x * 1).zero_(), (2,))],
     "clone": [sample(lambda x: x.clone(), (2, 3)), sample(lambda x: x.T.contiguous(), (2, 3))],
-    "convert": [sample(lambda x: x.to(cg.float32).to(cg.float64), (2, 3))],
+    "convert": [
+        sample(lambda x: x.to(cg.float32).to(cg.float64), (2, 3)),
+        sample(lambda x: x.to(cg.float32).type_as(x), (2, 3)),
+    ],
     "copy": [sample(write(...), (2, 3), ()), sample(write(...), (2, 3), (3,))],
     "positive": [sample(lambda x: x.positive(), (2,), numpy=np.positive, kinds="if")],
     "conj": [sample(lambda x: x.conj(), (2,), numpy=np.conj)],

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 def _like(name: str, input: Tensor, value: float | None, dtype: DTypeLike | None, device: Device, requires_grad: bool,
           layout: Layout | None, memory_format: MemoryFormat | None) -> Tensor:
     checked_tensor(name, input)
-    resolve_device(device)
-    check_layout(name, layout)
+    if device is not None:
+        resolve_device(device)
+    if layout is not None:
+        check_layout(name, layout)
     result = empty_tensor(input.shape, input.dtype if dtype is None else resolve_dtype(dtype), input, memory_format)
     return finished(result if value is None else fill_value(result, value), requires_grad)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,13 @@ from cygrad._core.operands.operands import checked_out, common_dtype, scalar_ten
 from cygrad.data import read_array
 from cygrad.device import device as Device
 from cygrad.device import resolve_device
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cygrad._core.memory.formats import Layout
+    from cygrad.tensor import Tensor
+    from cygrad.typing import DTypeLike, Factory, Number
 
 __all__ = ["arange", "as_tensor", "asarray", "empty", "empty_strided", "eye", "from_dlpack", "frombuffer", "from_numpy",
            "full", "get_default_dtype", "linspace", "ones", "set_default_dtype", "tensor", "tril_indices",
@@ -83,8 +90,8 @@ def _dtype_argument(function: str, dtype: Any) -> DType:
     return resolve_dtype(dtype)
 
 
-def tensor(data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
-           pin_memory: bool = False) -> Any:
+def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | None = None, requires_grad: bool = False,
+           pin_memory: bool = False) -> Tensor:
     """Return a new tensor with a copy of numbers, nested sequences, an array or a tensor.
 
     Data that names its dtype keeps it: arrays and their scalars, also in sequences, and whatever has `__array__`,
@@ -109,7 +116,7 @@ def tensor(data: Any, *, dtype: Any = None, device: str | Device | None = None, 
     return finished(result, requires_grad)
 
 
-def as_tensor(data: Any, dtype: Any = None, device: str | Device | None = None) -> Any:
+def as_tensor(data: Any, dtype: DTypeLike | None = None, device: str | Device | None = None) -> Tensor:
     """Return data as a tensor, sharing its memory where that is possible.
 
     >>> import cygrad, numpy
@@ -125,8 +132,8 @@ def as_tensor(data: Any, dtype: Any = None, device: str | Device | None = None) 
     return tensor(data, dtype=dtype)
 
 
-def asarray(obj: Any, *, dtype: Any = None, device: str | Device | None = None, copy: bool | None = None,
-            requires_grad: bool = False) -> Any:
+def asarray(obj: Any, *, dtype: DTypeLike | None = None, device: str | Device | None = None, copy: bool | None = None,
+            requires_grad: bool = False) -> Tensor:
     """Return anything array-like as a tensor: without a copy where its memory can be shared, unless `copy`.
 
     >>> import cygrad
@@ -162,7 +169,7 @@ def _has_buffer(obj: Any) -> bool:
     return True
 
 
-def from_numpy(ndarray: np.ndarray) -> Any:
+def from_numpy(ndarray: np.ndarray) -> Tensor:
     """Return a tensor over the memory of an array, both ways visible; read-only if the array is.
 
     TypeError for dtypes without a counterpart, ValueError for negative strides.
@@ -174,7 +181,7 @@ def from_numpy(ndarray: np.ndarray) -> Any:
     return from_array(ndarray)
 
 
-def from_dlpack(ext_tensor: Any, *, device: str | Device | None = None, copy: bool | None = None) -> Any:
+def from_dlpack(ext_tensor: Any, *, device: str | Device | None = None, copy: bool | None = None) -> Tensor:
     """Return a tensor over the memory of another library's array, or of a DLPack capsule; read-only where that says so.
 
     `copy=True` copies, `copy=False` refuses to. BufferError for other devices and for dtypes without a counterpart.
@@ -205,7 +212,7 @@ def from_dlpack(ext_tensor: Any, *, device: str | Device | None = None, copy: bo
     return result.clone() if copy and not copied else result
 
 
-def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
+def frombuffer(buffer: Any, *, dtype: DTypeLike, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """Return a one-dimensional tensor over the bytes of a buffer, from `offset` (bytes) on.
 
     >>> import cygrad
@@ -240,11 +247,12 @@ def _shape_of(function: str, sizes: tuple[Any, ...], keywords: dict[str, Any]) -
     return size_from_arguments(sizes, function)
 
 
-def _constant(name: str, value: float | None, doc: str) -> Callable[..., Any]:
+def _constant(name: str, value: float | None, doc: str) -> Factory:
     """Return a factory of tensors full of one value (None: not filled)."""
 
-    def factory(*sizes: Any, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False, out: Any = None,
-                layout: Any = None, pin_memory: bool = False, memory_format: Any = None, **keywords: Any) -> Any:
+    def factory(*sizes: Any, dtype: DTypeLike | None = None, device: str | Device | None = None, requires_grad: bool = False,
+                out: Tensor | None = None, layout: Layout | None = None, pin_memory: bool = False, memory_format: Any = None,
+                **keywords: Any) -> Any:
         shape = _shape_of(name, sizes, keywords)
         if keywords:
             raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(keywords))!r}")
@@ -263,13 +271,13 @@ def _constant(name: str, value: float | None, doc: str) -> Callable[..., Any]:
     return factory
 
 
-empty = _constant("empty", None, "Return a tensor whose elements are not set.")
-zeros = _constant("zeros", 0, "Return a tensor of zeros.")
-ones = _constant("ones", 1, "Return a tensor of ones.")
+empty: Factory = _constant("empty", None, "Return a tensor whose elements are not set.")
+zeros: Factory = _constant("zeros", 0, "Return a tensor of zeros.")
+ones: Factory = _constant("ones", 1, "Return a tensor of ones.")
 
 
-def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: str | Device | None = None,
-                  requires_grad: bool = False, pin_memory: bool = False) -> Any:
+def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: DTypeLike | None = None, layout: Layout | None = None,
+                  device: str | Device | None = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Return a tensor of given strides whose elements are not set, over as much memory as they need.
 
     RuntimeError for negative ones, and where there are not as many strides as sizes.
@@ -290,8 +298,8 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     return finished(strided(memory, wanted, 0, sizes, strides), requires_grad)
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
-         out: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
+def full(size: Sequence[int], fill_value: Tensor | Number, *, dtype: DTypeLike | None = None, device: str | Device | None = None,
+         requires_grad: bool = False, out: Tensor | None = None, layout: Layout | None = None, pin_memory: bool = False) -> Tensor:
     """Return a tensor full of one number, of its dtype unless another is given.
 
     >>> import cygrad
@@ -302,8 +310,9 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: str | Device 
     return placed(empty(size, dtype=wanted, device=device, layout=layout).fill_(fill_value), out, requires_grad)
 
 
-def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, device: str | Device | None = None,
-           requires_grad: bool = False, out: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
+def arange(start: Tensor | Number | None = None, end: Tensor | Number | None = None, step: Tensor | Number = 1, *,
+           dtype: DTypeLike | None = None, device: str | Device | None = None, requires_grad: bool = False, out: Tensor | None = None,
+           layout: Layout | None = None, pin_memory: bool = False) -> Tensor:
     """Return the numbers from `start` (default 0) up to but without `end`, in steps of `step`.
 
     int64 where all three are ints, else the default dtype. RuntimeError for a step of 0 or of the wrong sign.
@@ -336,7 +345,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
     if wanted.kind == "b":
         raise NotImplementedError("\"arange\" not implemented for 'Bool'; give another dtype and compare")
     exact = all(isinstance(value, int) for value in (start, end, step))
-    count = -((start - end) // step) if exact else int(np.ceil((end - start) / step))
+    count = int(-((start - end) // step) if exact else np.ceil((end - start) / step))
     if count >= 2**63:
         raise RuntimeError(f"invalid size, possible overflow? From {start} to {end} in steps of {step} there are 2**63 numbers or more")
     for value in (start, start + (count - 1) * step) if count else ():
@@ -344,8 +353,9 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
     return placed(arange_into(empty_tensor((count,), wanted), start, step), out, requires_grad)
 
 
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
-             out: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
+def linspace(start: Tensor | Number, end: Tensor | Number, steps: int, *, dtype: DTypeLike | None = None,
+             device: str | Device | None = None, requires_grad: bool = False, out: Tensor | None = None, layout: Layout | None = None,
+             pin_memory: bool = False) -> Tensor:
     """Return `steps` evenly spaced numbers from `start` to `end`, both included.
 
     >>> import cygrad
@@ -375,8 +385,8 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: str
     return placed(result, out, requires_grad)
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False,
-        out: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
+def eye(n: int, m: int | None = None, *, dtype: DTypeLike | None = None, device: str | Device | None = None, requires_grad: bool = False,
+        out: Tensor | None = None, layout: Layout | None = None, pin_memory: bool = False) -> Tensor:
     """Return a matrix with ones on the diagonal and zeros elsewhere, n x n or n x m.
 
     >>> import cygrad
@@ -393,28 +403,45 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: str | Device
     return placed(result, out, requires_grad)
 
 
-def _triangle_indices(name: str, side: str, holds: Callable[..., Any], example: str) -> Callable[..., Any]:
-    def function(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: str | Device | None = None,
-                 requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
-        for word, size in (("row", row), ("col", col), ("offset", offset)):
-            if not hasattr(size, "__index__") or isinstance(size, bool):
-                raise TypeError(f"{name}(): argument '{word}' must be int, not {type(size).__name__}")
-            if size < 0 and word != "offset":
-                raise RuntimeError(f"{word} must be non-negative, got {size}")
-        resolve_device(device)
-        wanted = int64 if dtype is None else resolve_dtype(dtype)
-        if wanted.name not in ("int64", "int32"):
-            raise NotImplementedError(f"\"{name}\" not implemented for '{wanted.name}': indices are int64 or int32")
-        offset = min(max(offset, -row), col)       # what lies beyond the matrix makes no difference
-        places = np.nonzero(holds(np.arange(row)[:, None] + offset, np.arange(col)))
-        return finished(from_array(np.array(places, wanted.name)), requires_grad)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (f"Return the places {side} the diagonal of a matrix, row by row: row numbers, then column numbers.\n\n"
-                        "`offset` counts the diagonal above the main one; `dtype` is int64 or int32.\n\n"
-                        f">>> import cygrad\n>>> cygrad.{name}(2, 2)\n{example}\n")
-    return function
+def _triangle_indices(name: str, holds: Callable[..., Any], row: int, col: int, offset: int, dtype: DTypeLike | None,
+                      device: str | Device | None, requires_grad: bool) -> Tensor:
+    for word, size in (("row", row), ("col", col), ("offset", offset)):
+        if not hasattr(size, "__index__") or isinstance(size, bool):
+            raise TypeError(f"{name}(): argument '{word}' must be int, not {type(size).__name__}")
+        if size < 0 and word != "offset":
+            raise RuntimeError(f"{word} must be non-negative, got {size}")
+    resolve_device(device)
+    wanted = int64 if dtype is None else resolve_dtype(dtype)
+    if wanted.name not in ("int64", "int32"):
+        raise NotImplementedError(f"\"{name}\" not implemented for '{wanted.name}': indices are int64 or int32")
+    offset = min(max(offset, -row), col)       # what lies beyond the matrix makes no difference
+    places = np.nonzero(holds(np.arange(row)[:, None] + offset, np.arange(col)))
+    return finished(from_array(np.array(places, wanted.name)), requires_grad)
 
 
-tril_indices = _triangle_indices("tril_indices", "on and below", np.greater_equal, "tensor([[0, 1, 1],\n        [0, 0, 1]])")
-triu_indices = _triangle_indices("triu_indices", "on and above", np.less_equal, "tensor([[0, 0, 1],\n        [0, 1, 1]])")
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: str | Device | None = None,
+                 requires_grad: bool = False, layout: Layout | None = None, pin_memory: bool = False) -> Tensor:
+    """Return the places on and below the diagonal of a matrix, row by row: row numbers, then column numbers.
+
+    `offset` counts the diagonal above the main one; `dtype` is int64 or int32.
+
+    >>> import cygrad
+    >>> cygrad.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
+    return _triangle_indices("tril_indices", np.greater_equal, row, col, offset, dtype, device, requires_grad)
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: str | Device | None = None,
+                 requires_grad: bool = False, layout: Layout | None = None, pin_memory: bool = False) -> Tensor:
+    """Return the places on and above the diagonal of a matrix, row by row: row numbers, then column numbers.
+
+    `offset` counts the diagonal above the main one; `dtype` is int64 or int32.
+
+    >>> import cygrad
+    >>> cygrad.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
+    return _triangle_indices("triu_indices", np.less_equal, row, col, offset, dtype, device, requires_grad)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, SupportsIndex, TypeAlias, TypedDict
+from typing import Any, Protocol, SupportsIndex, TypeAlias, TypedDict, overload
 
 import numpy as np
 
-from cygrad._core.memory.formats import Layout
+from cygrad._core.memory.formats import Layout, MemoryFormat
 from cygrad._core.memory.storage import DType
 from cygrad.device import device
 from cygrad.tensor import Tensor
@@ -29,6 +29,21 @@ DTypeLike: TypeAlias = DType | type[bool] | type[int] | type[float] | type[np.ge
 # Sizes and strides of a whole and of a part of it, and the place of the part in the whole.
 Geometry: TypeAlias = tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int], int]
 Device: TypeAlias = device | str | None
+
+
+class Factory(Protocol):
+    """A function that takes sizes one by one or as one sequence."""
+
+    @overload
+    def __call__(
+        self, *size: int, dtype: DTypeLike | None = None, device: Device = None, requires_grad: bool = False, out: Tensor | None = None,
+        layout: Layout | None = None, pin_memory: bool = False, memory_format: MemoryFormat | None = None,
+    ) -> Tensor: ...
+    @overload
+    def __call__(
+        self, size: Sequence[int], *, dtype: DTypeLike | None = None, device: Device = None, requires_grad: bool = False,
+        out: Tensor | None = None, layout: Layout | None = None, pin_memory: bool = False, memory_format: MemoryFormat | None = None,
+    ) -> Tensor: ...
 
 
 class Options(TypedDict, total=False):

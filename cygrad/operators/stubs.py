@@ -17,10 +17,6 @@ from cygrad.ops.dtypes import DTYPES
 PACKAGE = Path(__file__).resolve().parent.parent
 FUNCTIONS, METHODS = PACKAGE / "__init__.pyi", PACKAGE / "_core" / "entry" / "operators.pyi"
 GENERATED = "# ----- From the tables"            # the line below which everything is written here
-SHARED = "# ----- Functions that are methods too"
-# Modules of the core whose public functions are methods too.
-COMPILED = ("compute/indexing", "compute/copies")
-NO_METHODS = {"cat"}                            # of those
 NUMPY_WORDS = {"dim": "axis", "keepdim": "keepdims"}        # which all operators take
 WIDTH = 120
 SHADOWED = {"bool", "float", "int"}             # names of Python's that the package and Tensor use for dtypes and conversions
@@ -39,7 +35,7 @@ def keyword_of(row: Elementwise) -> list[str]:
 
 def parameters_of(row: Elementwise) -> list[str]:
     """Return the operands and parameters of a row; of two operands either may be a number."""
-    kind = "Tensor" if len(row.operands) == 1 else "_Operand"
+    kind = "Tensor" if len(row.operands) == 1 else "Operand"
     names = {"x": "input", "a": "input", "b": "other"}
     return [*(f"{names.get(operand, operand)}: {kind}" for operand in row.operands),
             *(f"{name}: _float = {value!r}" for name, value in row.params.items())]
@@ -69,21 +65,6 @@ def methods() -> Iterator[tuple[str, str]]:
     for dtype in DTYPES:
         for name in dtype.conversions:
             yield name, declaration(name, ["self", "memory_format: MemoryFormat = ..."], [])
-
-
-def shared_functions() -> Iterator[str]:
-    """Yield the declarations by hand of functions that are methods too, with `self` as the first parameter."""
-    text = by_hand(FUNCTIONS)
-    exported = {alias.name for node in ast.parse(text).body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    compiled = [ast.parse((PACKAGE / "_core" / f"{module}.pyi").read_text()) for module in COMPILED]
-    found = [node for tree in compiled for node in tree.body if isinstance(node, ast.FunctionDef)
-             and node.name in exported - NO_METHODS]
-    for node in [*found, *ast.parse(text[text.index(SHARED):]).body]:
-        if isinstance(node, ast.FunctionDef):
-            node.args.args[0] = ast.arg("self")
-            if len(node.args.defaults) == len(node.args.args):
-                del node.args.defaults[0]
-            yield ast.unparse(node)
 
 
 class _Unshadowed(ast.NodeTransformer):
@@ -200,7 +181,7 @@ def stub(path: Path) -> str:
     known = declared(FUNCTIONS) | declared(path) | {entry.name for entry in catalogue.entries()}
     if path == METHODS:
         table = (text for name, text in methods() if name not in known)
-        written = (*declared_operators(methods=True), *shared_functions(), *table)
+        written = (*declared_operators(methods=True), *table)
         return by_hand(path) + "".join(formatted(text, "    ") for text in written)
     dtypes = "".join(f"{name}: dtype\n" for row in DTYPES for name in (row.name, *row.aliases))
     dtypes += "".join(f"class {row.tensors}(Tensor): ...\n" for row in DTYPES)

@@ -442,6 +442,22 @@ def holds_arrays(value):
     return isinstance(value, cg.Tensor | np.ndarray) and value.ndim > 0
 
 
+def is_freed(value):
+    """Say whether a backward frees a saved value: tensors and indices, of which a list is one."""
+    return isinstance(value, cg.Tensor | list) or holds_arrays(value) or isinstance(value, tuple) and any(map(is_freed, value))
+
+
+def saved_values(outputs):
+    """Yield what the nodes behind outputs have saved: tensors, index arrays and other parameters."""
+    nodes, seen = [output.grad_fn for output in outputs], set()
+    while nodes:
+        node = nodes.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            nodes += [following for following, _ in node.next_functions]
+            yield from (getattr(node, name) for name in dir(node) if name.startswith("_saved_"))
+
+
 @pytest.mark.parametrize("name", samples.SAMPLES)
 def test_a_backward_frees_tensors_and_index_arrays_alike(name):
     """Then a second one either needs nothing of them, and gives the same, or says how to keep them."""
@@ -449,6 +465,7 @@ def test_a_backward_frees_tensors_and_index_arrays_alike(name):
         leaves = [samples.leaf(array) for array in samples.rule_operands(shapes)]
         outputs = [output for output in samples.as_tuple(call(*leaves)) if output.requires_grad]
         weights = [cg.ones_like(output) for output in outputs]
+        has_saved = any(map(is_freed, saved_values(outputs)))
         cg.autograd.backward(outputs, weights)
         nodes, seen = [output.grad_fn for output in outputs], set()
         looked_up = False
@@ -470,6 +487,7 @@ def test_a_backward_frees_tensors_and_index_arrays_alike(name):
             cg.autograd.backward(outputs, weights)
         except RuntimeError as error:
             assert "Trying to backward through the graph a second time" in str(error)
+            assert has_saved, "nothing was saved that could have been freed"
             continue
         assert not looked_up
         for leaf, before in zip(leaves, first, strict=True):

@@ -116,5 +116,5 @@ def cat(tensors, dim=0, *, out=None):
         copy_into(place, part)
         start += part.sizes[along]
     if any_wanted(parts):
-        record_rule(CAT, parts, result, sizes=sizes, dim=along)
+        record_rule(CAT, parts, result, sizes=tuple(sizes), dim=along)
     return result if out is None else checked_out(out, result)

@@ -426,7 +426,7 @@ def unbind(TensorImpl input not None, dim=0):
     cdef list shape = list(sizes_tuple(input.ndim, input.sizes))
     check_views(input.sizes[d])
     shape[d] = 1
-    return several_views(input, UNBIND, [basic_view(input, before + (index,)) for index in range(input.sizes[d])], (shape, d))
+    return several_views(input, UNBIND, [basic_view(input, before + (index,)) for index in range(input.sizes[d])], (tuple(shape), d))
 
 
 cdef tuple split_at(TensorImpl x, RuleOp op, list sections, int d):
@@ -438,7 +438,7 @@ cdef tuple split_at(TensorImpl x, RuleOp op, list sections, int d):
         views.append(basic_view(x, before + (slice(start, start + section),)))
         shapes.append((<object>views[len(views) - 1]).shape)
         start += section
-    return several_views(x, op, views, (shapes, d))
+    return several_views(x, op, views, (tuple(shapes), d))
 
 
 def split(TensorImpl input not None, split_size_or_sections=None, dim=0, *, split_size=None):

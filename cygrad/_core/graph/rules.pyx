@@ -85,7 +85,7 @@ cdef bint wanted(TensorImpl a, TensorImpl b):
 
 
 cdef bint holds_data(object value) except -1:
-    """Say whether a parameter is, or has among its items, more than numbers, slices and the like."""
+    """Say whether a parameter is, or has among its items, more than numbers, slices and the like; a list is an index."""
     if value is None or isinstance(value, (int, float, str, slice)):
         return False
     if type(value) is tuple:

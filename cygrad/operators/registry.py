@@ -97,7 +97,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.variants":
         "clamp clip clamp_ clip_ pow nan_to_num nan_to_num_ round round_ logit logit_ prelu positive",
     "cygrad.operators.windows":
-        "unfold _fold as_strided as_strided_ as_strided_scatter _gather_view _scatter_view _put_view",
+        "unfold _sum_windows as_strided as_strided_ as_strided_scatter _gather_view _scatter_view _put_view",
 }
 
 SYNTAX: dict[str, str] = {
@@ -146,5 +146,5 @@ RULES: dict[str, str] = {
     "cygrad.operators.statistics":
         "var std var_mean std_mean",
     "cygrad.operators.windows":
-        "unfold fold as_strided gather_view scatter_view put_view",
+        "unfold sum_windows as_strided gather_view scatter_view put_view",
 }

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 # ----- Windows -----
-@operator(views.unfold, dinput=lambda g, shape, dim, size, step: g._fold(shape, dim, size, step), tangent=linear,
+@operator(views.unfold, dinput=lambda g, shape, dim, size, step: g._sum_windows(shape, dim, size, step), tangent=linear,
           batch=shifted("dimension"), function=False)
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """View of all windows of `size` along a dim, `step` apart; the windows are the last dim.
@@ -38,8 +38,8 @@ def _fold_examples(level: Any, operator: Any, windows: Tensor, shape: tuple[int,
     return level.leave(operator(level.enter(windows), (level.size, *shape), dim + 1, size, step))
 
 
-@operator(dwindows=lambda g, dim, size, step: g.unfold(dim, size, step), tangent=linear, batch=_fold_examples)
-def _fold(windows: Tensor, shape: tuple[int, ...], dim: int, size: int, step: int) -> Tensor:
+@operator(node="FoldBackward0", dwindows=lambda g, dim, size, step: g.unfold(dim, size, step), tangent=linear, batch=_fold_examples)
+def _sum_windows(windows: Tensor, shape: tuple[int, ...], dim: int, size: int, step: int) -> Tensor:
     """Return the sum of windows where they lie in a tensor of a shape: the transpose of `unfold`."""
     def compute() -> Tensor:
         result, parts = creation.zeros(shape, dtype=windows.dtype), windows.detach()
@@ -50,7 +50,7 @@ def _fold(windows: Tensor, shape: tuple[int, ...], dim: int, size: int, step: in
             result[(slice(None),) * dim + (slice(place, place + (parts.shape[dim] - 1) * step + 1, step),)] += parts.select(-1, place)
         return result
 
-    return recorded(_fold, (windows,), unrecorded(compute), dim=dim, size=size, step=step)
+    return recorded(_sum_windows, (windows,), unrecorded(compute), dim=dim, size=size, step=step)
 
 
 # ----- Strides -----

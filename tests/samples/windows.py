@@ -20,5 +20,5 @@ SAMPLES = {
         sample(lambda x: x.unfold(0, 2, 1), (4, 2)),
         sample(lambda x: x.unfold(0, 1, 1), ()),
     ],
-    "fold": [sample(lambda x: cg.autograd.grad(SOURCE.unfold(0, 3, 1), SOURCE, x, create_graph=True)[0], (3, 2, 3))],
+    "sum_windows": [sample(lambda x: cg.autograd.grad(SOURCE.unfold(0, 3, 1), SOURCE, x, create_graph=True)[0], (3, 2, 3))],
 }

@@ -65,9 +65,11 @@ cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* v
         tensor = <TensorImpl>values[k].tensor
         if first is None:
             first = tensor
-        if (tensor.count < smallest or not tensor.flags & CONTIGUOUS or tensor.dtype_nr != dtype or tensor.ndim != first.ndim
-                or memcmp(tensor.sizes, first.sizes, first.ndim * sizeof(intptr_t)) != 0
-                or not tensor.storage.padded or tensor.storage.exports):
+        if tensor.count < smallest or not tensor.flags & CONTIGUOUS or tensor.dtype_nr != dtype:
+            return False
+        if tensor.ndim != first.ndim or memcmp(tensor.sizes, first.sizes, first.ndim * sizeof(intptr_t)) != 0:
+            return False
+        if not tensor.storage.padded or tensor.storage.exports:
             return False
     if first is None:
         return False

@@ -21,10 +21,15 @@ cdef inline bint is_simple(const cg_kernel* kernel, int dtype, int count, const 
         if kernel.blocked:
             return False
         second = first
-    return ((<TensorImpl>first).flags & (<TensorImpl>second).flags & CONTIGUOUS and (<TensorImpl>first).dtype_nr == dtype
-            and (<TensorImpl>second).dtype_nr == dtype and (<TensorImpl>first).count < SMALL_COUNT
-            and (<TensorImpl>first).storage.padded and (<TensorImpl>second).storage.padded
-            and (first == second or same_shape(<TensorImpl>first, <TensorImpl>second)))
+    if not (<TensorImpl>first).flags & (<TensorImpl>second).flags & CONTIGUOUS:
+        return False
+    if (<TensorImpl>first).dtype_nr != dtype or (<TensorImpl>second).dtype_nr != dtype:
+        return False
+    if (<TensorImpl>first).count >= SMALL_COUNT:
+        return False
+    if not (<TensorImpl>first).storage.padded or not (<TensorImpl>second).storage.padded:
+        return False
+    return first == second or same_shape(<TensorImpl>first, <TensorImpl>second)
 
 cdef inline TensorImpl map_simple(const cg_kernel* kernel, int dtype, int out_dtype, int count, Value* values, const void* params,
                                   TensorImpl target):

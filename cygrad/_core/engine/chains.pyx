@@ -127,22 +127,29 @@ cdef class Chain:
         while k < len(self.outgoing):
             next, _, slot = self.outgoing[k]
             state = &run.states[next]
-            # Accumulators run at once, so a node that follows runs before all that is ready but them.
-            if (state.missing == 1 and state.needed and not state.captured and state.outputs == 1 and state.single is NULL
-                    and isinstance(<object>state.node, ElementwiseNode)
-                    and (run.ready == 0 or run.states[run.heap[0]].priority < state.priority)
-                    and self.precedes(run, k, state) and self.add_node(run, next, slot)):
+            if self.depends_on_chain(state) and self.precedes(run, k, state) and self.add_node(run, next, slot):
                 del self.outgoing[k]
                 k = 0
             else:
                 k += 1
         return 0
 
+    cdef bint depends_on_chain(self, State* state):
+        """Say whether a node is an elementwise one that waits for a gradient of the chain alone, and nobody else asks for that."""
+        if not state.needed or state.captured:
+            return False
+        if state.missing != 1 or state.outputs != 1 or state.single is not NULL:
+            return False
+        return isinstance(<object>state.node, ElementwiseNode)
+
     cdef bint precedes(self, Run* run, int k, State* state) except -1:
-        """Say whether a node would run before the others that the chain's gradients go to, but for leaves without hooks."""
+        """Say whether a node would run before all that is ready, and the others that the chain's gradients go to, leaves without hooks
+        excepted: accumulators run at once."""
         cdef Py_ssize_t next
         cdef Node node
         cdef int j
+        if run.ready != 0 and run.states[run.heap[0]].priority >= state.priority:
+            return False
         for j in range(<int>len(self.outgoing)):
             next = self.outgoing[j][0]
             node = <Node>run.states[next].node

@@ -44,7 +44,7 @@ cdef const cg_kernel* kernel(str name) except NULL
 cdef cg_cast cast(int source, int target) noexcept nogil
 cdef int vector_bytes() noexcept nogil
 cdef cg_copy stream_copy() noexcept nogil       # past the caches; whole vectors, both aligned to one
-cdef void gather(const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t n, char* target) noexcept nogil
+cdef void pack(const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t n, char* target) noexcept nogil
 cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
               const void* params, int cost, bint fresh) noexcept nogil
 cdef void copy(Operand* target, Operand* source, int ndim, const intptr_t* shape) noexcept nogil

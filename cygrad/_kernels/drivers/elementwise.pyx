@@ -134,7 +134,7 @@ cdef void walk(const Operand* operand, int ndim, const intptr_t* shape, intptr_t
             address += operand.strides[d]
 
 
-cdef void gather(const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t n, char* target) noexcept nogil:
+cdef void pack(const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t n, char* target) noexcept nogil:
     walk(operand, ndim, shape, start, n, target, cast(operand.dtype, operand.loop_dtype), False)
 
 
@@ -187,10 +187,10 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
         direct[k] = operands[k].dtype == operands[k].loop_dtype and inner == sizes[k] and (ndim <= 1 or row >= LONG_ROW)
         strides[k] = 0 if scalar[k] else sizes[k]
         if scalar[k]:
-            gather(&operands[k], 0, shape, 0, 1, scratch[k])
+            pack(&operands[k], 0, shape, 0, 1, scratch[k])
             pointers[k] = scratch[k]
         elif constant and not direct[k]:
-            gather(&operands[k], 0, shape, 0, BLOCK, scratch[k])
+            pack(&operands[k], 0, shape, 0, BLOCK, scratch[k])
             pointers[k] = scratch[k]
             scalar[k] = True
         simple = simple and (direct[k] or scalar[k])
@@ -216,7 +216,7 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
             elif not scalar[k]:
                 pointers[k] = scratch[k]
                 if k != output:
-                    gather(&operands[k], ndim, shape, index, n, scratch[k])
+                    pack(&operands[k], ndim, shape, index, n, scratch[k])
         if stream and n >= lanes:
             n -= n % lanes
             kernel.streams[dtype](pointers, strides, n, params)

@@ -7,7 +7,7 @@ number of elements; partial results of one output are combined pairwise, then fi
 from cython.parallel cimport prange
 from libc.stdlib cimport free, malloc
 
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_stream_end, gather
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_stream_end, pack
 from cygrad._kernels.drivers.program cimport end_of_pass, run_part, run_pass, streams
 from cygrad._kernels.system.isa cimport choose_isa
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
@@ -136,7 +136,7 @@ cdef void fold_task(const Plan* plan, intptr_t task) noexcept nogil:
     else:
         source = plan.source
         source.data = data
-        gather(&source, plan.folded.ndim, plan.folded.shape, start, n, scratch)
+        pack(&source, plan.folded.ndim, plan.folded.shape, start, n, scratch)
         plan.row.dense[plan.dtype](scratch, n, acc)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -146,8 +147,9 @@ def _problem(function: ast.FunctionDef, error: BaseException, arguments: tuple[A
 
 def explained(name: str, error: BaseException, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Exception | None:
     """Return the error of a call that says which argument was wrong; None where the error says so itself, or no argument was wrong."""
-    # Errors that speak of an argument or of a number are as clear as they can be.
-    if any(word in str(error) for word in ("argument", "Python integer")):
+    # Errors that speak of an argument or of a number are as clear as they can be, unless they speak of an operator's within.
+    text = str(error)
+    if "Python integer" in text:
         return None
     problem = None
     for function in _stubs()[0].get(name, ()):
@@ -157,4 +159,10 @@ def explained(name: str, error: BaseException, arguments: tuple[Any, ...], keywo
         if found is None:
             return None
         problem = problem or found
-    return problem
+    return None if problem is None or "argument" in text and _argument(text) in (None, _argument(str(problem))) else problem
+
+
+def _argument(text: str) -> str | None:
+    """Return the argument that an error speaks of."""
+    found = re.search(r"argument '(\w+)'", text)
+    return found and found[1]

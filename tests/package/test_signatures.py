@@ -1,11 +1,13 @@
 """Keywords: every parameter that torch names is taken by that name, and what the stubs declare is what functions take."""
 
+import ast
 import inspect
 import re
 
 import pytest
 
 import cygrad as cg
+from cygrad.operators import catalogue
 from torch_signatures import read
 
 # Keywords that torch's stubs declare and torch itself does not take; one of its own use; and views in another dtype.
@@ -102,3 +104,25 @@ REFUSED = [
 def test_refused(call, message):
     with pytest.raises(TypeError, match=message):
         call()
+
+
+# ----- Wrong arguments -----
+def tensor_parameters():
+    """Return (name, number of tensors, place of the wrong one, its parameter) for functions whose first parameters are all tensors."""
+    found = []
+    for entry in catalogue.entries():
+        if entry.function and len(entry.signatures) == 1:
+            parameters = entry.signatures[0].args
+            required = parameters.args[:len(parameters.args) - len(parameters.defaults)]
+            if not parameters.vararg and all(p.annotation is not None and ast.unparse(p.annotation) == "Tensor" for p in required):
+                found += [(entry.name, len(required), place, parameter.arg) for place, parameter in enumerate(required)]
+    return found
+
+
+@pytest.mark.cases(("name", "count", "place", "parameter"), tensor_parameters)
+def test_errors_name_the_argument_that_is_no_tensor(name, count, place, parameter):
+    arguments = [cg.ones(2, 2)] * count
+    arguments[place] = object()
+    with pytest.raises((TypeError, RuntimeError)) as raised:        # other tensors may be refused for their shape or dtype first
+        getattr(cg, name)(*arguments)
+    assert raised.type is not TypeError or set(re.findall(r"argument '(\w+)'", str(raised.value))) <= {parameter}

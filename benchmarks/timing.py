@@ -123,6 +123,7 @@ def interleave(candidates: Mapping[str, tuple[str, Namespace]], seconds: float =
     target = ROUND_SECONDS if threads == 1 else PARALLEL_ROUND_SECONDS
     counts = {}
     for name, timer in timers.items():
+        timer.timeit(1)         # loads what loads at first use
         count = 1
         while (elapsed := timer.timeit(count)) < target / 2:
             count *= 2

@@ -152,14 +152,20 @@ def explained(name: str, error: BaseException, arguments: tuple[Any, ...], keywo
     if "Python integer" in text:
         return None
     problem = None
+    parameters: set[str] = set()
     for function in _stubs()[0].get(name, ()):
+        parameters |= {parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
         if len(arguments) > len(function.args.posonlyargs) + len(function.args.args) and function.args.vararg is None:
             continue        # another overload is meant
         found = _problem(function, error, arguments, keywords)
         if found is None:
             return None
         problem = problem or found
-    return None if problem is None or "argument" in text and _argument(text) in (None, _argument(str(problem))) else problem
+    spoken = _argument(text)
+    own_word = text.startswith(f"{name}()") and spoken not in parameters       # torch's name of a parameter that is called otherwise here
+    if problem is None or "argument" in text and (spoken is None or own_word or spoken == _argument(str(problem))):
+        return None
+    return problem
 
 
 def _argument(text: str) -> str | None:

@@ -351,7 +351,7 @@ def tensordot(a: Tensor, b: Tensor, dims: int | tuple[Sequence[int] | int, Seque
     >>> cygrad.tensordot(cygrad.ones(2, 3), cygrad.ones(3, 4), 1).shape
     cygrad.Size([2, 4])
     """
-    if checked_tensor("tensordot", a).dtype != checked_tensor("tensordot", b).dtype:
+    if checked_tensor("tensordot", a, "a").dtype != checked_tensor("tensordot", b, "b", 2).dtype:
         raise RuntimeError(f"both inputs should have same dtype, but got {a.dtype} and {b.dtype}")
     if isinstance(dims, int):
         if dims < 0 or dims > min(a.ndim, b.ndim):

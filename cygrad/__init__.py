@@ -29,6 +29,7 @@ from cygrad._kernels.system.threads import get_num_threads as get_num_threads
 from cygrad._kernels.system.threads import set_num_threads as set_num_threads
 from cygrad.creation import *  # noqa: F403
 from cygrad.device import device as device
+from cygrad.operators import modules_of as _modules_of
 from cygrad.operators import registry as _registry
 from cygrad.operators.elementwise import functions as _functions
 from cygrad.ops.dtypes import DTYPES as _DTYPES
@@ -41,7 +42,7 @@ globals().update(_functions)
 globals().update(_dtype_by_name)
 
 # Loaded at first use: importing cygrad stays quick and opens few files.
-__getattr__, __dir__ = _imports.at_first_use(globals(), {name: module for module, names in {
+__getattr__, __dir__ = _imports.at_first_use(globals(), _modules_of({
     "cygrad.asking": "is_tensor is_floating_point is_complex is_signed is_inference numel",
     "cygrad.random": "random Generator default_generator manual_seed seed initial_seed rand randn randint randperm normal rand_like "
                      "randn_like randint_like bernoulli get_rng_state set_rng_state",
@@ -59,5 +60,5 @@ __getattr__, __dir__ = _imports.at_first_use(globals(), {name: module for module
     "cygrad.autograd.grad_mode": "enable_grad inference_mode is_inference_mode_enabled no_grad set_grad_enabled",
     "cygrad.autograd.anomaly_mode": "is_anomaly_enabled is_anomaly_check_nan_enabled set_anomaly_enabled",
     **_registry.FUNCTIONS,
-}.items() for name in names.split()})
+}))
 _imports.remove()

@@ -26,7 +26,7 @@ from cygrad._core.memory.storage import DType, dtype_by_name
 from cygrad._core.memory.upward import fill
 from cygrad._core.operands.arrays import to_array
 from cygrad.device import CPU, resolve_device
-from cygrad.operators import find, registry
+from cygrad.operators import find, modules_of, registry
 from cygrad.operators.elementwise import functions, in_place_methods
 from cygrad.ops.dtypes import DTYPES
 
@@ -371,9 +371,8 @@ def _attach_methods() -> None:
         for name in row.conversions:
             setattr(Tensor, name, _conversion(name, dtype_by_name[row.name]))
     for table, kind in (registry.METHODS, None), (registry.PROPERTIES, property):
-        for module, names in table.items():
-            for name in names.split():
-                setattr(Tensor, name, _LateMethod(name, module, kind))
+        for name, module in modules_of(table).items():
+            setattr(Tensor, name, _LateMethod(name, module, kind))
 
 
 def _declaration_of(name: str) -> Declaration | None:
@@ -385,7 +384,7 @@ def _declaration_of(name: str) -> Declaration | None:
 def _prepare_rule(rule: RuleOp) -> None:
     """Load what declares the gradients of an operator, the methods that they name, and those that methods and functions they call name."""
     if not rule.declared:
-        _load(next(module for module, names in registry.RULES.items() if rule.name in names.split()))
+        _load(modules_of(registry.RULES)[rule.name])
     found = [function for function in rule.functions if function is not None]
     seen: set[str] = set()
     while found:

@@ -1,6 +1,6 @@
 """Tangents of what is not linear and has no rule of its own: from the gradient's rule; and of what is written into a tensor.
 
-They are called while the level is out of sight, for operators of `ops/transforms` that name them.
+They are called while the level is out of sight, for operators whose declaration names them.
 """
 
 from __future__ import annotations

@@ -1,15 +1,22 @@
 """The operators, a module a family; how one is declared: `declaration`."""
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from cygrad.operators import registry
 
 
+def modules_of(names_by_module: dict[str, str]) -> dict[str, str]:
+    """Return the module of each name of a table of `registry`."""
+    return {name: module for module, names in names_by_module.items() for name in names.split()}
+
+
+@cache
 def find(name: str) -> Any:
     """Return the operator that is declared by a name; None if there is none. Its module is loaded."""
     for table in (registry.METHODS, registry.FUNCTIONS, registry.PROPERTIES, registry.SYNTAX):
-        for module, names in table.items():
-            if name in names.split():
-                return getattr(import_module(module), name)
+        module = modules_of(table).get(name)
+        if module is not None:
+            return getattr(import_module(module), name)
     return None

@@ -7,20 +7,14 @@ returns the operator's result for one example of many. Methods of tensors only, 
 from inspect import signature
 from operator import index as integer
 
+from cygrad._core.entry.special import over_tensors
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import normalized_dim
+
 
 # ----- Arguments -----
 def is_tensor(value):
-    return hasattr(value, "requires_grad")
-
-
-def over_tensors(function, value):
-    """Return a value with a function applied to the tensors in it: itself, or those in tuples and lists, named ones included."""
-    if is_tensor(value):
-        return function(value)
-    if isinstance(value, tuple | list):
-        items = [over_tensors(function, item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return value
+    return isinstance(value, TensorImpl)
 
 
 def named_arguments(operator, arguments, keywords):
@@ -44,10 +38,7 @@ def entered_keywords(level, keywords):
 
 def behind(dim, ndim):
     """Return a dim of an example as one of all examples."""
-    limit, dim = max(ndim, 1), integer(dim)
-    if not -limit <= dim < limit:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
-    return dim % limit + 1
+    return normalized_dim(dim, ndim) + 1
 
 
 def sizes_of(arguments, keywords):
@@ -114,7 +105,6 @@ def dynamic_shape(level, operator, *arguments, **keywords):
                        f"Attempted to vmap over {operator.__name__}().")
 
 
-# ----- Shapes -----
 # ----- Look-up along a dim -----
 def along_index(scatter):
     """Apply an operator whose index is a vector for a dim; where it differs among examples, as the operator `scatter` of whole indices."""

@@ -19,9 +19,7 @@ from cygrad.ops import REDUCTIONS
 
 PACKAGE = Path(__file__).parent
 REGISTRY = PACKAGE / "registry.py"
-
-
-PLACES = {"function", "property", "aliases"}      # keywords of `operator` that say where names are
+PLACES = {"function", "property", "aliases"}    # keywords of `operator` that say where names are
 
 
 class Entry(NamedTuple):
@@ -139,8 +137,3 @@ def registry() -> str:
             text += f'    "{module}":\n' + "\n".join(f'        "{line}{" " if line is not lines[-1] else ""}"' for line in lines) + ",\n"
         text += "}\n"
     return text
-
-
-def places(table: dict[str, str]) -> dict[str, str]:
-    """Return the module of each name of a table of `registry`."""
-    return {name: module for module, names in table.items() for name in names.split()}

@@ -8,7 +8,7 @@ from typing import Any
 from cygrad._core.compute import dispatch
 from cygrad._core.entry import operators as _factories
 from cygrad._core.memory.upward import fill
-from cygrad.operators import registry
+from cygrad.operators import modules_of, registry
 from cygrad.ops import ELEMENTWISE, Elementwise
 
 functions: dict[str, Callable[..., Any]] = {}
@@ -27,14 +27,10 @@ def _documentation(row: Elementwise, arguments: tuple[str, ...]) -> str:
             f">>> import cygrad\n>>> cygrad.{row.name}({values}).shape\ncygrad.Size([2])\n")
 
 
-def named(function: Any, name: str, doc: str) -> Any:
-    wrapped = getattr(function, "__wrapped__", None)
-    if wrapped is not None:
-        named(wrapped, name, doc)       # which Python names where arguments do not fit
+def _describe(function: Any, name: str, doc: str) -> None:
     function.__name__ = function.__qualname__ = name
     function.__module__ = "cygrad"
     function.__doc__ = doc
-    return function
 
 
 def _general(op: Any) -> Callable[..., Any]:
@@ -87,20 +83,19 @@ def _from_rows() -> None:
             in_place_methods[name + "_"] = _selecting(name + "_", in_place_methods[name + "_"], {
                 value: in_place_methods[chosen + "_"] for value, chosen in names.items()}, keyword)
     for name, row in ELEMENTWISE.items():
-        documentation = _documentation(row, dispatch.ops[name].arguments)
-        named(functions[name], name, documentation)
+        _describe(functions[name], name, _documentation(row, dispatch.ops[name].arguments))
         for alias in row.aliases:
             functions[alias] = functions[name]
         if row.in_place:
             method = in_place_methods[name + "_"]
-            named(method, name + "_", f"{row.doc} In place.")
+            _describe(method, name + "_", f"{row.doc} In place.")
             for alias in row.aliases:
                 in_place_methods[alias + "_"] = method
 
 
 _from_rows()
 fill(functions=dict(functions))
-for _name in " ".join(registry.FUNCTIONS.values()).split():     # what is more than a row loads at first use
+for _name in modules_of(registry.FUNCTIONS):     # what is more than a row loads at first use
     functions.pop(_name, None)
 
 

@@ -75,7 +75,15 @@ def softmax(input: Tensor, dim: int, dtype: DTypeLike | None = None, *, out: Ten
     return _normalized(softmax, lambda shifted, d: _divided_by_sum(shifted.exp_(), d), input, dim, dtype, out)
 
 
-@operator(dinput=lambda g, y, dim: g - y.exp() * g.sum(dim, keepdim=True), batch=shifted("dim"))
+def _tangent_of_log_softmax(tangent_of, operator, y, input, dim, *_, **__):
+    t = tangent_of(input)
+    if t is None:
+        return None
+    t = t.to(y.dtype)
+    return t - (y.exp() * t).sum(dim, keepdim=True)
+
+
+@operator(dinput=lambda g, y, dim: g - y.exp() * g.sum(dim, keepdim=True), tangent=_tangent_of_log_softmax, batch=shifted("dim"))
 def log_softmax(input: Tensor, dim: int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of softmax along `dim`, accurate also where softmax is tiny.
 

@@ -6,7 +6,9 @@ while the level is out of sight. What it calls are operators, so that levels nes
 
 from __future__ import annotations
 
-from .batches import is_tensor, named_arguments, over_tensors
+from cygrad._core.entry.special import over_tensors
+
+from .batches import is_tensor, named_arguments
 
 
 def linear(tangent_of, operator, result, *arguments, **keywords):

@@ -32,7 +32,6 @@ from cygrad.device import device as device
 from cygrad.operators import modules_of as _modules_of
 from cygrad.operators import registry as _registry
 from cygrad.operators.elementwise import functions as _functions
-from cygrad.ops.dtypes import DTYPES as _DTYPES
 
 Tensor = _tensor.Tensor
 __version__ = "0.1.0"
@@ -42,23 +41,5 @@ globals().update(_functions)
 globals().update(_dtype_by_name)
 
 # Loaded at first use: importing cygrad stays quick and opens few files.
-__getattr__, __dir__ = _imports.at_first_use(globals(), _modules_of({
-    "cygrad.asking": "is_tensor is_floating_point is_complex is_signed is_inference numel",
-    "cygrad.random": "random Generator default_generator manual_seed seed initial_seed rand randn randint randperm normal rand_like "
-                     "randn_like randint_like bernoulli get_rng_state set_rng_state",
-    "cygrad.limits": "finfo iinfo promote_types result_type can_cast",
-    "cygrad.tensor_types": "set_default_tensor_type " + " ".join(row.tensors for row in _DTYPES),
-    "cygrad.cuda": "cuda",
-    "cygrad.utils": "utils",
-    "cygrad.config": "config show_config",
-    "cygrad.printing": "printing set_printoptions",
-    "cygrad.serialization": "serialization load save",
-    "cygrad.checkpoint": "checkpoint",
-    "cygrad.func": "func vmap",
-    "cygrad.optimize": "optimize",
-    "cygrad.pytree": "pytree",
-    "cygrad.autograd.grad_mode": "enable_grad inference_mode is_inference_mode_enabled no_grad set_grad_enabled",
-    "cygrad.autograd.anomaly_mode": "is_anomaly_enabled is_anomaly_check_nan_enabled set_anomaly_enabled",
-    **_registry.FUNCTIONS,
-}))
+__getattr__, __dir__ = _imports.at_first_use(globals(), _modules_of(_registry.OTHERS) | _modules_of(_registry.FUNCTIONS))
 _imports.remove()

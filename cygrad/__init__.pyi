@@ -33,8 +33,6 @@ from cygrad._core.memory.formats import preserve_format as preserve_format
 from cygrad._core.memory.formats import strided as strided
 from cygrad._core.memory.storage import DType
 from cygrad._core.memory.storage import OutOfMemoryError as OutOfMemoryError
-from cygrad._core.memory.storage import get_default_dtype as get_default_dtype
-from cygrad._core.memory.storage import set_default_dtype as set_default_dtype
 from cygrad._kernels.system.threads import get_num_threads as get_num_threads
 from cygrad._kernels.system.threads import set_num_threads as set_num_threads
 from cygrad.asking import is_complex as is_complex
@@ -43,14 +41,14 @@ from cygrad.asking import is_inference as is_inference
 from cygrad.asking import is_signed as is_signed
 from cygrad.asking import is_tensor as is_tensor
 from cygrad.asking import numel as numel
-from cygrad.autograd import enable_grad as enable_grad
-from cygrad.autograd import inference_mode as inference_mode
-from cygrad.autograd import is_inference_mode_enabled as is_inference_mode_enabled
-from cygrad.autograd import no_grad as no_grad
-from cygrad.autograd import set_grad_enabled as set_grad_enabled
 from cygrad.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from cygrad.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from cygrad.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
+from cygrad.autograd.grad_mode import enable_grad as enable_grad
+from cygrad.autograd.grad_mode import inference_mode as inference_mode
+from cygrad.autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
+from cygrad.autograd.grad_mode import no_grad as no_grad
+from cygrad.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from cygrad.config import show_config as show_config
 from cygrad.creation import arange as arange
 from cygrad.creation import as_tensor as as_tensor
@@ -62,8 +60,10 @@ from cygrad.creation import from_dlpack as from_dlpack
 from cygrad.creation import from_numpy as from_numpy
 from cygrad.creation import frombuffer as frombuffer
 from cygrad.creation import full as full
+from cygrad.creation import get_default_dtype as get_default_dtype
 from cygrad.creation import linspace as linspace
 from cygrad.creation import ones as ones
+from cygrad.creation import set_default_dtype as set_default_dtype
 from cygrad.creation import tensor as tensor
 from cygrad.creation import tril_indices as tril_indices
 from cygrad.creation import triu_indices as triu_indices
@@ -80,6 +80,7 @@ from cygrad.operators.reductions import MinimumAndMaximum
 from cygrad.printing import set_printoptions as set_printoptions
 from cygrad.random import Generator as Generator
 from cygrad.random import bernoulli as bernoulli
+from cygrad.random import default_generator as default_generator
 from cygrad.random import get_rng_state as get_rng_state
 from cygrad.random import initial_seed as initial_seed
 from cygrad.random import manual_seed as manual_seed
@@ -105,7 +106,6 @@ layout = Layout
 memory_format = MemoryFormat
 
 __version__: Final[str]
-default_generator: Final[Generator]
 inf: Final[_float]
 nan: Final[_float]
 pi: Final[_float]

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from cygrad._core.graph.rules import RuleOp
 from cygrad._core.graph.rules import rules as declared_rules
 from cygrad.ops import REDUCTIONS
+from cygrad.ops.dtypes import DTYPES
 
 PACKAGE = Path(__file__).parent
 REGISTRY = PACKAGE / "registry.py"
@@ -108,6 +109,23 @@ def rules() -> Iterator[tuple[str, str]]:
                 yield ast.literal_eval(call.args[0]), module
 
 
+def _imports_of(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield (name, module) of what a file of the package imports from it under the same name, `*` included."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "cygrad":
+            for alias in node.names:
+                if alias.name == (alias.asname or "*"):
+                    yield alias.name, f"cygrad.{alias.name}" if node.module == "cygrad" else node.module
+
+
+def loaded_at_first_use() -> Iterator[tuple[str, str]]:
+    """Yield (name, module) of what the stub of the package imports, and the package itself does not; and the types of tensors."""
+    here, stub = (list(_imports_of(PACKAGE.parent / name)) for name in ("__init__.py", "__init__.pyi"))
+    wholly = [module for name, module in here if name == "*"]
+    yield from ((name, module) for name, module in stub if (name, module) not in here and module not in (*wholly, "cygrad.tensor"))
+    yield from ((row.tensors, "cygrad.tensor_types") for row in DTYPES)
+
+
 def load() -> dict[str, RuleOp]:
     """Import all modules, and return the gradients that they and the tables declare."""
     for module in trees():
@@ -126,6 +144,7 @@ def registry() -> str:
         "SYNTAX": [(entry.name, entry.module) for entry in found if entry.name.startswith("__")],      # methods that the core has
         "PROPERTIES": [(entry.name, entry.module) for entry in found if entry.property],
         "RULES": list(rules()),
+        "OTHERS": list(loaded_at_first_use()),      # names of the package that are no operators
     }
     for title, places in tables.items():
         by_module: dict[str, list[str]] = {}

@@ -148,3 +148,37 @@ RULES: dict[str, str] = {
     "cygrad.operators.windows":
         "unfold sum_windows as_strided gather_view scatter_view put_view",
 }
+
+OTHERS: dict[str, str] = {
+    "cygrad.checkpoint":
+        "checkpoint",
+    "cygrad.config":
+        "config show_config",
+    "cygrad.cuda":
+        "cuda",
+    "cygrad.func":
+        "func vmap",
+    "cygrad.optimize":
+        "optimize",
+    "cygrad.printing":
+        "printing set_printoptions",
+    "cygrad.pytree":
+        "pytree",
+    "cygrad.random":
+        "random Generator bernoulli default_generator get_rng_state initial_seed manual_seed normal rand rand_like randint "
+        "randint_like randn randn_like randperm seed set_rng_state",
+    "cygrad.serialization":
+        "serialization load save",
+    "cygrad.utils":
+        "utils",
+    "cygrad.asking":
+        "is_complex is_floating_point is_inference is_signed is_tensor numel",
+    "cygrad.autograd.anomaly_mode":
+        "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
+    "cygrad.autograd.grad_mode":
+        "enable_grad inference_mode is_inference_mode_enabled no_grad set_grad_enabled",
+    "cygrad.limits":
+        "can_cast finfo iinfo promote_types result_type",
+    "cygrad.tensor_types":
+        "set_default_tensor_type BoolTensor ByteTensor CharTensor ShortTensor IntTensor LongTensor FloatTensor DoubleTensor",
+}

@@ -1,4 +1,4 @@
-"""Run benchmarks and print their rows: `python -m benchmarks [overhead bandwidth vecmath composite profiler functional] [--markdown FILE]`.
+"""Run benchmarks and print their rows: `python -m benchmarks [names] [--only TEXT] [--markdown FILE]`.
 
 A row that misses what it must reach says NO; the exit status does not, as a busy machine would decide it.
 """
@@ -9,9 +9,9 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from benchmarks.timing import COLUMNS, DOUBT, Row, markdown, print_cells
+from benchmarks.timing import COLUMNS, DOUBT, Row, markdown, print_cells, select, selected
 
-NAMES = ("overhead", "bandwidth", "vecmath", "composite", "profiler", "functional")
+NAMES = ("overhead", "bandwidth", "vecmath", "composite", "shapes", "programs", "profiler", "functional")
 
 
 def environment() -> str:
@@ -36,16 +36,20 @@ def main() -> None:
     """Run the named benchmarks, all by default."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Print ratios to NumPy and torch.")
     parser.add_argument("names", nargs="*", metavar="name", help=f"which to run: {', '.join(NAMES)} (all)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only the rows whose work contains this text")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table there")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(NAMES):
         parser.error(f"unknown benchmark {', '.join(sorted(unknown))}: choose from {', '.join(NAMES)}")
 
+    select(arguments.only)
     print(environment())
     print_cells(COLUMNS)
     rows: list[Row] = []
     for name in arguments.names or NAMES:
         for row in import_module(f"benchmarks.{name}").rows():
+            if not selected(row.work):
+                continue
             print_cells(row.cells())
             rows.append(row)
     doubt = f"\n{DOUBT}\n" if any(row.doubtful for row in rows) else ""

@@ -27,6 +27,8 @@ PAUSE_SECONDS = 5e-3  # OpenMP's threads spin for some milliseconds after a para
 MINIMUM_ROUNDS, MAXIMUM_ROUNDS = 7, 500
 PROCESSORS = os.cpu_count() or 1
 
+_selected = ""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -88,6 +90,17 @@ def markdown(rows: Iterable[Row]) -> str:
     """Return the rows as a Markdown table."""
     lines = [COLUMNS, ("---",) * len(COLUMNS), *(row.cells() for row in rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def select(part: str) -> None:
+    """From now on only rows whose work contains this text are measured."""
+    global _selected
+    _selected = part
+
+
+def selected(work: str) -> bool:
+    """Say whether the row of that name is wanted."""
+    return _selected in work
 
 
 def peers(*names: str) -> dict[str, Any]:
@@ -163,7 +176,7 @@ def compare(
     """
     candidates = {name: (statement, ns) for name, ns in namespaces.items() if name == "cygrad" or name in limits}
     found = [peer for peer in candidates if peer != "cygrad"]
-    if not found:
+    if not found or not selected(work):
         return []
     rounds = interleave(candidates, seconds=8.0 if mean else 1.5, threads=threads)
     average = statistics.mean if mean else statistics.median

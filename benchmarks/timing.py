@@ -32,7 +32,7 @@ _selected = ""
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: a ratio to a peer, or, without a peer, a figure that is itself limited."""
+    """One line of the table: a ratio to a peer, or, without a ratio, a figure that is itself limited; a time may stand beside it."""
 
     work: str
     ours: float
@@ -45,11 +45,11 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         """Return the texts of the columns `COLUMNS`."""
+        peer = f"{self.peer} {quantity(self.theirs, 's')}" if self.peer else ""
         if self.ratio is None:
-            peer, ratio, limit = "", "", quantity(self.limit, self.unit)
+            ratio, limit = "", quantity(self.limit, self.unit)
         else:
-            peer, ratio = f"{self.peer} {quantity(self.theirs, self.unit)}", f"{self.ratio:.3f}"
-            limit = f"{self.limit:g} x"
+            ratio, limit = f"{self.ratio:.3f}", f"{self.limit:g} x"
         measure = self.ours if self.ratio is None else self.ratio
         ok = ("yes" if measure <= self.limit else "NO") + "?" * self.doubtful
         return self.work, quantity(self.ours, self.unit), peer, ratio, f"<= {limit}", ok

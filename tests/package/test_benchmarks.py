@@ -55,3 +55,10 @@ def test_only_selected_rows_are_measured(monkeypatch):
     assert timing.selected("pairwise potential") and not timing.selected("heat")
     names = {"x": 1.0}
     assert timing.compare("heat", "undefined_here", {"cygrad": names, "torch": names}, {"torch": 1}) == []
+
+
+def test_scaling_fits_what_it_measures():
+    scaling = import_module("benchmarks.scaling")
+    for family in scaling.FAMILIES:
+        family.make(400)()
+    assert scaling.exponent([10, 100, 1000], [3.0, 300.0, 30000.0]) == pytest.approx(2)

@@ -90,7 +90,8 @@ def elementwise_kernels(rows):
         for name, tree, inputs in readings:
             kinds, result = (row.kinds, row.result) if name == row.name else ("f", "same")
             dtypes = [dtype for dtype in DTYPES.DTYPES if dtype.kind in kinds]
-            streamed = [dtype for dtype in dtypes if dtype.kind == "f" and result == "same"]
+            # gcc makes branches of a vector of bytes as short as one of the output, which took ten times as long
+            streamed = [dtype for dtype in dtypes if dtype.kind == "f" and result == "same" and not row.masks]
             code = [elementwise_loop(name, directives[row.name], row, tree, inputs, dtype,
                                      "uint8_t" if result == "bool" else dtype.c_type) for dtype in dtypes]
             code += [elementwise_loop(name, directives[row.name], row, tree, inputs, dtype, dtype.c_type, stream=True)

@@ -4,12 +4,15 @@ The examples lie along dim 0, which `level.enter` shows and `level.leave` hides.
 returns the operator's result for one example of many. Methods of tensors only, so that batches nest.
 """
 
+from functools import cache
 from inspect import signature
 from operator import index as integer
 
 from cygrad._core.entry.special import over_tensors
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
+
+_signature = cache(signature)
 
 
 # ----- Arguments -----
@@ -19,7 +22,7 @@ def is_tensor(value):
 
 def named_arguments(operator, arguments, keywords):
     """Return arguments by name, defaults included."""
-    bound = signature(operator).bind(*arguments, **keywords)
+    bound = _signature(operator).bind(*arguments, **keywords)
     bound.apply_defaults()
     return bound
 

@@ -84,7 +84,11 @@ def _zeros_around(g: Tensor, shape: Sequence[int], key: Any) -> Tensor:
     return g._scatter_key(shape, key, False)
 
 
-declare_rule("slice", dinput=_zeros_around)
+def _part(whole: Tensor, key: Any) -> Tensor:
+    return whole[key]
+
+
+declare_rule("slice", dinput=_zeros_around, place=_part)
 declare_rule("index", dinput=lambda g, shape, key: g._scatter_key(shape, key, True))
 
 
@@ -105,7 +109,7 @@ def _part_of_examples(level: Any, operator: Any, *arguments: Any, **keywords: An
     return level.leave(operator(level.enter(x), behind(dim, x.ndim), *map(integer, places)))
 
 
-@operator(indexing.select, dinput=_zeros_around, tangent=linear, batch=_part_of_examples)
+@operator(indexing.select, dinput=_zeros_around, place=_part, tangent=linear, batch=_part_of_examples)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """View at one index of a dim, which is dropped.
 

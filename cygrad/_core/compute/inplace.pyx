@@ -5,7 +5,7 @@ from libc.stdlib cimport calloc, free
 
 from cygrad._core.graph.history cimport attach, connect, creation_error, edge, geometry_of, gradient_edge, refresh, set_edge
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.node cimport Node, finish_node_type, init_node
+from cygrad._core.graph.node cimport NODE_PACKED, NODE_TRACKED, Node, finish_node_type, init_node
 from cygrad._core.graph.rules cimport RuleOp, any_wanted, params_of, record_view, rule_node, rule_node_of_inputs, rule_op
 from cygrad._core.graph.saved cimport released_error
 from cygrad._core.graph.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_MULTIPLE, REQUIRES_GRAD, SAVED, TENSOR_TRACKED, TensorImpl,
@@ -66,7 +66,7 @@ cdef int rebase(TensorImpl target, Node node, int view_edge=0, int output_nr=0) 
             else:
                 set_edge(slices, k, edge(node, k, &edge_nr), edge_nr)
         init_node(slices, 1)
-        if node.flags or target.flags & TENSOR_TRACKED or base.flags & TENSOR_TRACKED:
+        if node.flags & (NODE_TRACKED | NODE_PACKED) or target.flags & TENSOR_TRACKED or base.flags & TENSOR_TRACKED:
             track_reachable(slices)
         attach(base, slices, 0)
         record_view(base, target, slices.params)

@@ -6,5 +6,6 @@ from cpython.object cimport PyObject
 
 from cygrad._core.graph.tensor cimport TensorImpl
 
+cdef TensorImpl sum_of(TensorImpl a, TensorImpl b, TensorImpl target, bint private=*)
 cdef int check_arrival(TensorImpl variable, TensorImpl grad) except -1
 cdef int collect(PyObject** place, PyObject* grad) except -1

@@ -14,10 +14,11 @@ from libc.string cimport memset
 from cygrad._core.engine.accumulation cimport check_arrival, collect
 from cygrad._core.engine.chains cimport run_chain
 from cygrad._core.engine.hooks cimport call_accumulated_hooks, call_posthooks, call_prehooks, call_tensor_hooks
+from cygrad._core.engine.placement cimport run_placement
 from cygrad._core.engine.run cimport Run, State, find_state, free_run, grads_of, grow, pop_ready, push_ready, state_of, walk
 from cygrad._core.graph.history cimport AccumulateGrad, attach, connect, edge, gradient_edge
 from cygrad._core.graph.modes cimport ANOMALY_CHECKS_NAN, anomaly_mode, grad_mode, note_failure
-from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, Node, grads_list, init_node, inherit_destructor, leaf_of
+from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, NODE_PLACES, Node, grads_list, init_node, inherit_destructor, leaf_of
 from cygrad._core.graph.tensor cimport TensorImpl, needs_grad
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.batches cimport all_examples
@@ -338,6 +339,8 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
                 interruption()
             if profiling_threads:
                 event = begin_node(EVALUATION, <Node>run.evaluating, NULL)
+            elif (<Node>run.evaluating).flags & NODE_PLACES and run_placement(&run, index, keep_graph):
+                continue
             elif run_chain(&run, index, keep_graph):
                 continue
             run_node(&run, index, keep_graph, captures, captured)

@@ -18,6 +18,7 @@ cdef enum:
     NODE_RELEASED = 2       # saved values were freed by a backward
     NODE_ACCUMULATES = 4    # an AccumulateGrad
     NODE_PACKED = 8         # some saved value is a SavedTensor
+    NODE_PLACES = 16        # its gradient can be added where it belongs in the gradient of its one input
 
 cdef class Node:
     # All Python objects of all kinds of nodes are here: a subclass with its own would be tracked and untracked once more.

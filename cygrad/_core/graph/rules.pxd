@@ -18,12 +18,19 @@ cdef class RuleOp:
     cdef bint each
     cdef readonly bint declared
     cdef bint takes_all                   # reads the gradients of several outputs
+    cdef readonly object place          # the function of `place=` or `into=`, None: none
+    cdef tuple place_plan               # where its arguments come from
+    cdef int shape_param                # the parameter that is the shape of the input
+    cdef bint adds                      # it was given as `into=`
+    cdef unsigned node_flags            # of its nodes
     cdef bint prepared                  # what its functions call is imported
     cdef bint reads_input(self, int k) except -1
 
 cdef class RuleNode(Node):
     cdef void release(self)
-    cdef object call(self, RuleOp op, int function, PyObject** grads, list unpacked)
+    cdef object call(self, object function, tuple plan, PyObject** grads, list unpacked, TensorImpl whole)
+    cdef tuple input_shape(self)
+    cdef object place_in(self, TensorImpl whole, PyObject** grads)
 
 cpdef RuleOp rule_op(str name)
 cdef bint wanted(TensorImpl a, TensorImpl b)

@@ -13,6 +13,7 @@ class RuleOp:
     inputs: tuple[str, ...]
     params: tuple[str, ...]
     functions: tuple[Callable[..., Any] | None, ...]
+    place: Callable[..., Any] | None
     declared: bool
 
 class RuleNode(Node): ...
@@ -21,7 +22,8 @@ rules: dict[str, RuleOp]
 
 def rule_op(name: str) -> RuleOp: ...
 def declare_rule(
-    name: str, *, each: Callable[..., Any] | None = None, node: str = "", **gradients: Callable[..., Any] | None
+    name: str, *, each: Callable[..., Any] | None = None, node: str = "", place: Callable[..., Any] | None = None,
+    into: Callable[..., Any] | None = None, **gradients: Callable[..., Any] | None
 ) -> RuleOp: ...
 def record_rule(op: RuleOp, inputs: tuple[Tensor | None, ...], result: Tensor, **params: Any) -> Tensor: ...
 def recorded(

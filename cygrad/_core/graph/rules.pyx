@@ -2,18 +2,23 @@
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from cygrad._core.graph.history cimport attach, connect, edge, with_own_history
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.node cimport NODE_PACKED, NODE_RELEASED, RESULT, Node, finish_node_type, init_node
+from cygrad._core.graph.node cimport NODE_PACKED, NODE_PLACES, NODE_RELEASED, RESULT, Node, finish_node_type, init_node
 from cygrad._core.graph.saved cimport is_followed, released_error, saved_name
 from cygrad._core.graph.tensor cimport TENSOR_TRACKED, VIEW, TensorImpl, needs_grad, stand_alone
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.upward cimport upward
 
+cdef extern from "Python.h":
+    object PyObject_Call(object function, object arguments, PyObject* keywords)
+
 cdef enum:
     GRADIENT = -1
     GRADIENTS = -2              # of all outputs, as a list
+    WHOLE = -3                  # what the gradient is added to
     FIRST_PARAM = RESULT + 1    # below are inputs and the result
 
 
@@ -45,26 +50,37 @@ cpdef RuleOp rule_op(str name):
     return op
 
 
-def declare_rule(str name not None, *, each=None, str node="", **gradients):
+def declare_rule(str name not None, *, each=None, str node="", place=None, into=None, **gradients):
     """Say what the gradients of an operator are, one function per differentiable input, and return the rule.
 
     The functions are written as tensor algebra, so that they differentiate again. `dinput=`, `dsrc=`, ... give the gradient for the input
     of that name, None where an input is only read by others. A function names what it needs: `g` the incoming gradient (`gs`: those
     of all outputs), inputs, `y` the result, parameters. What it names is what the node saves. `each` serves an operator of
     any number of inputs: it returns the gradients of all of them. `node` is the name of the node in torch.
+
+    An operator that reads a part of one input may say where its gradient belongs, so that it need not be spread over zeros: `place`
+    returns the part of `whole`, a tensor of the shape of the input, that it is added to (of several outputs, a tuple of parts);
+    `into` adds `g` itself. The shape is the parameter `shape` or `<input>_shape`.
     """
     cdef RuleOp op = rule_op(name)
     functions = {argument[1:]: function for argument, function in gradients.items()}
     op.inputs = tuple(sorted(functions, key=lambda word: functions[word] is None))
     functions = {"each": each} if each is not None else {word: functions[word] for word in op.inputs}
-    names = [() if function is None else function.__code__.co_varnames[:function.__code__.co_argcount] for function in functions.values()]
-    given = {"g": GRADIENT, "gs": GRADIENTS, "y": RESULT} | {word: k for k, word in enumerate(op.inputs)}
+    op.place, op.adds = into if place is None else place, place is None
+    names = [() if function is None else function.__code__.co_varnames[:function.__code__.co_argcount]
+             for function in (*functions.values(), op.place)]
+    given = {"g": GRADIENT, "gs": GRADIENTS, "whole": WHOLE, "y": RESULT} | {word: k for k, word in enumerate(op.inputs)}
     op.params = tuple(dict.fromkeys([word for words in names for word in words if word not in given]))
+    if op.place is not None:
+        (op.shape_param,) = [k for k, word in enumerate(op.params) if word in ("shape", f"{op.inputs[0]}_shape")]
+        op.node_flags = NODE_PLACES
     given |= {word: FIRST_PARAM + k for k, word in enumerate(op.params)}
     op.node_name = node or "".join([word.capitalize() for word in name.split("_")]) + "Backward0"
     op.each = each is not None
     op.functions = tuple(functions.values())
-    op.plans = tuple([tuple([given[word] for word in words]) for words in names])
+    plans = [tuple([given[word] for word in words]) for words in names]
+    op.place_plan = plans.pop()
+    op.plans = tuple(plans)
     op.takes_all = any([GRADIENTS in plan for plan in op.plans])
     op.reads = tuple([sum([1 << source for source in plan if 0 <= source <= RESULT]) for plan in op.plans])
     op.declared = True
@@ -123,22 +139,38 @@ cdef class RuleNode(Node):
             self.params = tuple([None if holds_data(value) else value for value in self.params])
             self.flags |= NODE_RELEASED
 
-    cdef object call(self, RuleOp op, int function, PyObject** grads, list unpacked):
+    cdef object call(self, object function, tuple plan, PyObject** grads, list unpacked, TensorImpl whole):
         """Call a function of the rule with what it names."""
         cdef TensorImpl tensor
-        cdef list arguments = []
+        cdef object argument
+        cdef tuple arguments = PyTuple_New(len(plan))
+        cdef Py_ssize_t place
         cdef int source, k
-        for source in op.plans[function]:
-            if source == GRADIENT:
-                arguments.append(<object>grads[0])
+        for place in range(len(plan)):
+            source = plan[place]
+            if source >= FIRST_PARAM:
+                argument = self.params[source - FIRST_PARAM]
+            elif source == GRADIENT:
+                argument = <object>grads[0]
+            elif source == WHOLE:
+                argument = whole
             elif source == GRADIENTS:
-                arguments.append([<object>grads[k] if grads[k] is not NULL else None for k in range(self.outputs)])
-            elif source >= FIRST_PARAM:
-                arguments.append(self.params[source - FIRST_PARAM])
+                argument = [<object>grads[k] if grads[k] is not NULL else None for k in range(self.outputs)]
             else:
                 tensor = self.unpack(source) if unpacked is None else unpacked[source]
-                arguments.append(with_own_history(tensor, self, 0) if source == RESULT and grad_mode()[0] else tensor)
-        return op.functions[function](*arguments)
+                argument = with_own_history(tensor, self, 0) if source == RESULT and grad_mode()[0] else tensor
+            Py_INCREF(argument)
+            PyTuple_SET_ITEM(arguments, place, argument)
+        return PyObject_Call(function, arguments, NULL)
+
+    cdef tuple input_shape(self):
+        """Return the shape of the input that `place_in` knows the place in."""
+        return <tuple>self.params[(<RuleOp>self.op).shape_param]
+
+    cdef object place_in(self, TensorImpl whole, PyObject** grads):
+        """Return the part, or the parts, of a tensor in the shape of the input where the gradient belongs; or add that there."""
+        cdef RuleOp op = <RuleOp>self.op
+        return self.call(op.place, op.place_plan, grads, None, whole)
 
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         cdef RuleOp op = <RuleOp>self.op
@@ -154,11 +186,11 @@ cdef class RuleNode(Node):
             return 0
         if self.flags & NODE_PACKED:
             unpacked = self.unpack_all()
-        parts = self.call(op, 0, grads, unpacked) if op.each else None
+        parts = self.call(op.functions[0], op.plans[0], grads, unpacked, None) if op.each else None
         for k in range(self.edges):
             if edge(self, k, &output_nr) is None:
                 continue
-            part = <TensorImpl?>(parts[k] if op.each else self.call(op, k, grads, unpacked))
+            part = <TensorImpl?>(parts[k] if op.each else self.call(op.functions[k], op.plans[k], grads, unpacked, None))
             Py_INCREF(part)
             results[k] = <PyObject*>part
         return 0
@@ -175,6 +207,7 @@ cdef RuleNode rule_node(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result
         prepare(op)
     init_node(node, outputs)
     node.op, node.params = op, params
+    node.flags |= op.node_flags
     connect(node, 0, a)
     if needs_grad(a):
         reads = op.reads[0]
@@ -225,6 +258,7 @@ cdef RuleNode rule_node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tu
         prepare(op)
     init_node(node, outputs)
     node.op, node.params = op, params
+    node.flags |= op.node_flags
     for k, tensor in enumerate(inputs):
         if op.each or op.functions[k] is not None:
             connect(node, k, tensor)

@@ -1,0 +1,217 @@
+"""Placement (see placement.pxd for the contract)."""
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdint cimport intptr_t
+from libc.string cimport memset
+
+from cygrad._core.compute.indexing cimport zero_outside
+from cygrad._core.engine.accumulation cimport sum_of
+from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_ready
+from cygrad._core.graph.history cimport edge
+from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
+from cygrad._core.graph.node cimport NODE_PACKED, NODE_PLACES, NODE_RELEASED, Node
+from cygrad._core.graph.rules cimport RuleNode, RuleOp
+from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, empty, is_unique, settled_address, tensor_type
+from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, leave, private_examples
+from cygrad._core.levels.level cimport Level
+from cygrad._core.levels.observers cimport special_tensors
+from cygrad._core.memory.sizes cimport parse_sizes
+from cygrad._core.operands.operands cimport copy_into, copy_of, is_dense, same_shape
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
+
+cdef enum:
+    LONGEST = 16            # parts of parts that are taken at once
+
+
+# ----- Where gradients go -----
+cdef bint is_quiet(State* state) noexcept:
+    """Say whether a node places its gradient, and nobody sees what it computes otherwise."""
+    cdef Node node = <Node>state.node
+    return (node.flags & (NODE_PLACES | NODE_RELEASED | NODE_PACKED) == NODE_PLACES and node.hooks is None and state.needed
+            and not state.captured)
+
+
+cdef Py_ssize_t target_of(Run* run, Py_ssize_t index, int* output_nr) except -2:
+    """Return the state that a node's first gradient goes to; -1 where nobody asks for that."""
+    cdef Node target = edge(<Node>run.states[index].node, 0, output_nr)
+    cdef Py_ssize_t next
+    if target is None:
+        return -1
+    next = find_state(run, <PyObject*>target)
+    return next if run.states[next].needed or run.states[next].captured else -1
+
+
+cdef bint passes_on(Run* run, State* state) noexcept:
+    """Say whether a node reads one part, would run next, and has no gradient but that of the node before."""
+    return (is_quiet(state) and state.outputs == 1 and state.missing == 1 and state.single is NULL
+            and not (<RuleOp>(<RuleNode>state.node).op).adds
+            and (run.ready == 0 or run.states[run.heap[0]].priority < state.priority))
+
+
+# ----- What they are added to -----
+cdef inline TensorImpl memory_of(TensorImpl tensor):
+    """Return the tensor that a kernel computes on: all examples, where it stands for one of many."""
+    return (<Batch>tensor.special).inner if tensor.flags & BATCHED else tensor
+
+
+cdef Level common_level(PyObject** grads, int count, bint* suitable):
+    """Return the level at which gradients are one of many, or None; `suitable`: some are there, and kernels may compute with all."""
+    cdef TensorImpl g, first = None
+    cdef Batch batch
+    cdef Level level = None
+    cdef int k
+    suitable[0] = False
+    for k in range(count):
+        if grads[k] is NULL:
+            continue
+        g = <TensorImpl>grads[k]
+        batch = kernel_batch(g) if special_tensors() else None
+        if type(g) is not tensor_type or batch is None and special_tensors() and is_special(g):
+            return None
+        if first is None:
+            first, level = g, None if batch is None else batch.level
+        elif g.dtype_nr != first.dtype_nr or level is not (None if batch is None else batch.level):
+            return None
+        suitable[0] = True
+    return level
+
+
+cdef TensorImpl new_whole(TensorImpl g, tuple shape, Level level):
+    """Return unset memory for the gradient of a whole."""
+    cdef intptr_t sizes[MAX_DIMS + 1]
+    cdef int ndim
+    if level is None:
+        ndim = parse_sizes(shape, sizes)
+        return empty(g.dtype_nr, ndim, sizes)
+    sizes[0] = level.size
+    ndim = parse_sizes(shape, sizes + 1)
+    return leave(empty(g.dtype_nr, ndim + 1, sizes), level)
+
+
+cdef TensorImpl gathered_whole(PyObject* gathered, TensorImpl g, tuple shape, Level level):
+    """Return the gradient gathered so far, or a copy where others hold it; None where nothing can be added in place."""
+    cdef TensorImpl old
+    cdef bint unique
+    if level is not None:
+        old = private_examples(gathered)
+        return (<TensorImpl>gathered if old is not None and (<Batch>(<TensorImpl>gathered).special).level is level
+                and old.dtype_nr == g.dtype_nr and is_dense(old) else None)
+    unique = is_unique(gathered)
+    old = <TensorImpl>gathered
+    if type(old) is not tensor_type or old.dtype_nr != g.dtype_nr or special_tensors() and is_special(old):
+        return None
+    return old if unique and is_dense(old) else copy_of(old, old.dtype_nr)
+
+
+cdef tuple parts_for(object placed, PyObject** grads, int count, TensorImpl whole):
+    """Return the parts of a whole that gradients are added to; None where they do not fit."""
+    cdef tuple parts = placed if isinstance(placed, tuple) else (placed,)
+    cdef TensorImpl part
+    cdef int k
+    if len(parts) != count:
+        return None
+    for k in range(count):
+        part = <TensorImpl?>parts[k]
+        if part.flags & BATCHED != whole.flags & BATCHED or memory_of(part).storage is not memory_of(whole).storage:
+            return None
+        if grads[k] is not NULL and not same_shape(memory_of(part), memory_of(<TensorImpl>grads[k])):
+            return None
+    return parts
+
+
+# ----- Adding -----
+cdef int zero(TensorImpl whole, tuple parts, PyObject** grads, int count) except -1:
+    """Zero new memory where no gradient will be written."""
+    cdef intptr_t written = 0
+    cdef int k
+    if count == 1 and parts is not None:
+        zero_outside(whole, memory_of(<TensorImpl>parts[0]))
+        return 0
+    for k in range(count if parts is not None else 0):
+        written += (<TensorImpl>memory_of(<TensorImpl>grads[k])).count if grads[k] is not NULL else 0
+    if written != whole.count:
+        memset(settled_address(whole), 0, whole.count * cg_itemsize[whole.dtype_nr])
+    return 0
+
+
+cdef bint add_placed(RuleNode node, PyObject** grads, TensorImpl whole, TensorImpl part, bint fresh) except -1:
+    """Add the gradients of a node's outputs to their places in a part of a whole; False where they do not fit."""
+    cdef TensorImpl place
+    cdef tuple parts = None
+    cdef int k
+    if not (<RuleOp>node.op).adds:
+        parts = parts_for(node.place_in(part, grads), grads, node.outputs, whole)
+        if parts is None:
+            return False
+    if fresh:
+        zero(memory_of(whole), parts, grads, node.outputs)
+    if parts is None:
+        node.place_in(part, grads)
+        return True
+    for k in range(node.outputs):
+        if grads[k] is NULL:
+            continue
+        place = memory_of(<TensorImpl>parts[k])
+        if fresh:
+            copy_into(place, memory_of(<TensorImpl>grads[k]))
+        else:
+            sum_of(place, memory_of(<TensorImpl>grads[k]), place, True)
+    return True
+
+
+cdef bint run_placement(Run* run, Py_ssize_t index, bint keep_graph) except -1:
+    """Add a ready node's gradient where it belongs; False where it does not say so, or something could tell the difference."""
+    cdef Py_ssize_t path[LONGEST]
+    cdef Py_ssize_t next, further
+    cdef int depth = 1, output_nr, further_nr, k
+    cdef PyObject** grads
+    cdef PyObject** place
+    cdef TensorImpl whole, part, g
+    cdef RuleNode node = <RuleNode>run.states[index].node
+    cdef Level level
+    cdef bint fresh, suitable
+    if grad_mode()[0] or anomaly_mode or not is_quiet(&run.states[index]):
+        return False
+    path[0], next = index, target_of(run, index, &output_nr)
+    if next < 0:
+        return False
+    grads = grads_of(&run.states[index])
+    level = common_level(grads, node.outputs, &suitable)
+    if not suitable or level is not None and (<RuleOp>node.op).adds:
+        return False
+    while depth < LONGEST and passes_on(run, &run.states[next]):
+        further = target_of(run, next, &further_nr)
+        if further < 0:
+            break
+        path[depth] = next
+        depth += 1
+        next, output_nr = further, further_nr
+    place = &grads_of(&run.states[next])[output_nr]
+    fresh = place[0] is NULL
+    for k in range(node.outputs):
+        if grads[k] is not NULL:
+            g = <TensorImpl>grads[k]
+    shape = (<RuleNode>run.states[path[depth - 1]].node).input_shape()
+    whole = new_whole(g, shape, level) if fresh else gathered_whole(place[0], g, shape, level)
+    if whole is None:
+        return False
+    part = whole
+    for k in range(depth - 1, 0, -1):
+        part = <TensorImpl?>(<RuleNode>run.states[path[k]].node).place_in(part, NULL)
+    if not add_placed(node, grads, whole, part, fresh):
+        return False
+    if place[0] is not <PyObject*>whole:
+        Py_XDECREF(place[0])
+        Py_INCREF(whole)
+        place[0] = <PyObject*>whole
+    for k in range(node.outputs):
+        Py_XDECREF(grads[k])
+        grads[k] = NULL
+    for k in range(depth):
+        run.states[path[k]].missing = 0
+        if not keep_graph:
+            (<RuleNode>run.states[path[k]].node).release()
+    run.states[next].missing -= 1
+    if run.states[next].missing == 0:
+        push_ready(run, next)
+    return True

@@ -89,7 +89,8 @@ def _part(whole: Tensor, key: Any) -> Tensor:
 
 
 declare_rule("slice", dinput=_zeros_around, place=_part)
-declare_rule("index", dinput=lambda g, shape, key: g._scatter_key(shape, key, True))
+declare_rule("index", dinput=lambda g, shape, key: g._scatter_key(shape, key, True),
+             into=lambda whole, g, key: indexing.add_at(whole, key, g))
 
 
 def _item_of_examples(level: Any, operator: Any, x: Tensor, key: Any) -> Tensor:

@@ -32,7 +32,7 @@ def _gathered_batch(level, operator, x, dim, index, **keywords):
 
 
 @operator(dinput=lambda g, input_shape, dim, index: g.new_zeros(input_shape).scatter_add(dim, index, g), dindex=None,
-          tangent=first_linear, batch=_gathered_batch)
+          into=lambda whole, g, dim, index: whole.scatter_add_(dim, index, g), tangent=first_linear, batch=_gathered_batch)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None) -> Tensor:
     """Elements that `index` names along `dim`, each at its own place in the other dims.
 
@@ -50,7 +50,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
 
 
 @operator(dinput=lambda g, input_shape, dim, index: g.new_zeros(input_shape).index_add(dim, index, g), dindex=None,
-          tangent=first_linear, batch=along_index("gather"))
+          into=lambda whole, g, dim, index: whole.index_add_(dim, index, g), tangent=first_linear, batch=along_index("gather"))
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Slices of `input` along `dim` that the vector `index` (int32 or int64) names.
 
@@ -107,7 +107,7 @@ def _taken_batch(level, operator, x, index):
 
 
 @operator(dinput=lambda g, input_shape, index: g.new_zeros(input_shape).put(index, g, True), dindex=None,
-          tangent=first_linear, batch=_taken_batch)
+          into=lambda whole, g, index: whole.put_(index, g, True), tangent=first_linear, batch=_taken_batch)
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Elements at places in the flattened input; the result has the shape of `index` (int64).
 

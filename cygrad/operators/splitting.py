@@ -21,10 +21,15 @@ if TYPE_CHECKING:
 
 
 # ----- Views that know each other -----
-def _joined(gs: Sequence[Tensor | None], shapes: Sequence[Sequence[int]], dim: int) -> Tensor:
+def _joined(gs: Sequence[Tensor | None], shape: Sequence[int], sections: Sequence[int], dim: int) -> Tensor:
     """Join the gradients of the parts of a tensor; those that are undefined are zero."""
     some = next(g for g in gs if g is not None)
-    return cat([some.new_zeros(shape) if g is None else g for g, shape in zip(gs, shapes, strict=True)], dim)
+    return cat([some.new_zeros((*shape[:dim], size, *shape[dim + 1:])) if g is None else g
+                for g, size in zip(gs, sections, strict=True)], dim)
+
+
+def _sections_of(whole: Tensor, sections: Sequence[int], dim: int) -> tuple[Tensor, ...]:
+    return whole.split_with_sizes(sections, dim)
 
 
 def _parts_of_examples(level: Any, operator: Any, x: Tensor, *arguments: Any, **keywords: Any) -> tuple[Tensor, ...]:
@@ -33,7 +38,7 @@ def _parts_of_examples(level: Any, operator: Any, x: Tensor, *arguments: Any, **
     return shifted("dim")(level, operator, x, *arguments, **keywords)
 
 
-@operator(indexing.split, dinput=lambda gs, shapes, dim: _joined(gs, shapes, dim), tangent=linear, batch=_parts_of_examples)
+@operator(indexing.split, dinput=_joined, place=_sections_of, tangent=linear, batch=_parts_of_examples)
 def split(input: Tensor, split_size_or_sections: int | Sequence[int] | None = None, dim: int = 0, *,
           split_size: int | Sequence[int] | None = None) -> tuple[Tensor, ...]:
     """Views of parts along a dim: of one size (the last may be smaller), or of the sizes listed.
@@ -44,7 +49,7 @@ def split(input: Tensor, split_size_or_sections: int | Sequence[int] | None = No
     """
 
 
-@operator(indexing.split_with_sizes, dinput=lambda gs, shapes, dim: _joined(gs, shapes, dim), tangent=linear, batch=_parts_of_examples)
+@operator(indexing.split_with_sizes, dinput=_joined, place=_sections_of, tangent=linear, batch=_parts_of_examples)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of the sizes listed.
 
@@ -65,11 +70,11 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def _stacked(gs: Sequence[Tensor | None], shape: Sequence[int], dim: int) -> Tensor:
-    """Return the gradient of what was cut into slices, of which `shape` is that with the dim kept."""
-    return _joined([None if g is None else g.unsqueeze(dim) for g in gs], [shape] * len(gs), dim)
+    """Return the gradient of what was cut into slices."""
+    return _joined([None if g is None else g.unsqueeze(dim) for g in gs], shape, (1,) * len(gs), dim)
 
 
-@operator(indexing.unbind, dinput=lambda gs, shape, dim: _stacked(gs, shape, dim), tangent=linear, batch=_parts_of_examples)
+@operator(indexing.unbind, dinput=_stacked, place=lambda whole, dim: whole.unbind(dim), tangent=linear, batch=_parts_of_examples)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views at each index of a dim.
 

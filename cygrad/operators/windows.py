@@ -20,8 +20,15 @@ if TYPE_CHECKING:
 
 
 # ----- Windows -----
-@operator(views.unfold, dinput=lambda g, shape, dim, size, step: g._sum_windows(shape, dim, size, step), tangent=linear,
-          batch=shifted("dimension"), function=False)
+def _add_windows(whole: Tensor, g: Tensor, dim: int, size: int, step: int) -> None:
+    """Add windows where they lie, the first elements of all of them first."""
+    for place in range(size):
+        part = whole if not whole.ndim else whole[(slice(None),) * dim + (slice(place, place + (g.shape[dim] - 1) * step + 1, step),)]
+        part += g.select(-1, place)
+
+
+@operator(views.unfold, dinput=lambda g, shape, dim, size, step: g._sum_windows(shape, dim, size, step), into=_add_windows,
+          tangent=linear, batch=shifted("dimension"), function=False)
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """View of all windows of `size` along a dim, `step` apart; the windows are the last dim.
 
@@ -42,12 +49,8 @@ def _fold_examples(level: Any, operator: Any, windows: Tensor, shape: tuple[int,
 def _sum_windows(windows: Tensor, shape: tuple[int, ...], dim: int, size: int, step: int) -> Tensor:
     """Return the sum of windows where they lie in a tensor of a shape: the transpose of `unfold`."""
     def compute() -> Tensor:
-        result, parts = creation.zeros(shape, dtype=windows.dtype), windows.detach()
-        for place in range(size):
-            if not shape:
-                result += parts[place]
-                continue
-            result[(slice(None),) * dim + (slice(place, place + (parts.shape[dim] - 1) * step + 1, step),)] += parts.select(-1, place)
+        result = creation.zeros(shape, dtype=windows.dtype)
+        _add_windows(result, windows.detach(), dim, size, step)
         return result
 
     return recorded(_sum_windows, (windows,), unrecorded(compute), dim=dim, size=size, step=step)

@@ -340,6 +340,12 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
     return result
 
 
+def add_at(TensorImpl whole not None, key, TensorImpl source not None):
+    """Add to the elements at an index as a node keeps it, as often as it names each."""
+    numpy.add.at(array_of(whole), key, array_of(source))
+    count_change(whole)
+
+
 def copy_(TensorImpl self not None, other, non_blocking=False):
     """Copy the elements of `other`, broadcast and converted, into this tensor."""
     set_item(self, Ellipsis, other)
@@ -423,22 +429,20 @@ def unbind(TensorImpl input not None, dim=0):
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     cdef int d = wrap_dim(along, input.ndim)
     cdef tuple before = (slice(None),) * d
-    cdef list shape = list(sizes_tuple(input.ndim, input.sizes))
     check_views(input.sizes[d])
-    shape[d] = 1
-    return several_views(input, UNBIND, [basic_view(input, before + (index,)) for index in range(input.sizes[d])], (tuple(shape), d))
+    return several_views(input, UNBIND, [basic_view(input, before + (index,)) for index in range(input.sizes[d])],
+                         (sizes_tuple(input.ndim, input.sizes), d))
 
 
 cdef tuple split_at(TensorImpl x, RuleOp op, list sections, int d):
     """Return the views of consecutive parts along a dim."""
     cdef tuple before = (slice(None),) * d
-    cdef list views = [], shapes = []
+    cdef list views = []
     cdef Py_ssize_t start = 0
     for section in sections:
         views.append(basic_view(x, before + (slice(start, start + section),)))
-        shapes.append((<object>views[len(views) - 1]).shape)
         start += section
-    return several_views(x, op, views, (tuple(shapes), d))
+    return several_views(x, op, views, (sizes_tuple(x.ndim, x.sizes), tuple(sections), d))
 
 
 def split(TensorImpl input not None, split_size_or_sections=None, dim=0, *, split_size=None):

@@ -1,4 +1,4 @@
-"""Switches and counters for tests: failing allocations, live memory, threads in use, results that wait. Not part of the public interface.
+"""Switches and counters for tests: failing allocations, live memory, threads, results that wait. Not part of the public interface.
 
 They act on the whole process and are not meant for several threads at once.
 """
@@ -8,9 +8,9 @@ from typing import Self
 
 from cygrad._core.compute.deferred import defer_from, waiting_results
 from cygrad._kernels.system.allocator import fail_after, live_bytes
-from cygrad._kernels.system.threads import region_threads, reset_region_threads
+from cygrad._kernels.system.threads import exchange_grains, region_threads, reset_region_threads
 
-__all__ = ["defer_from", "fail_alloc", "live_bytes", "threads_used", "waiting_results"]
+__all__ = ["defer_from", "fail_alloc", "grains", "live_bytes", "threads_used", "waiting_results"]
 
 
 class fail_alloc:
@@ -34,6 +34,23 @@ class fail_alloc:
 
     def __exit__(self, *_: object) -> None:
         self.fired = fail_after(0) == 0
+
+
+class grains:
+    """Let regions have threads from so many elements on, whatever an element costs, in a `with` statement.
+
+    `before` has the sizes by cost class that hold without it.
+    """
+
+    def __init__(self, elements: int) -> None:
+        self.elements = elements
+
+    def __enter__(self) -> Self:
+        self.before = exchange_grains((self.elements,) * 3)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        exchange_grains(self.before)
 
 
 class threads_used:

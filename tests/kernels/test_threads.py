@@ -213,6 +213,21 @@ def test_small_work_stays_serial():
     assert used.count <= 1
 
 
+def test_grain_sizes_decide_and_come_back():
+    script = """
+        x = cygrad.rand(5000)
+        alone = x.exp()
+        with grains(1):
+            with threads_used() as used:
+                result = x.exp()
+        print(used.count, (result == alone).all().item())
+        with threads_used() as used:
+            x.exp()
+        print(max(used.count, 1))
+    """
+    assert run("from cygrad._testing import grains\n" + textwrap.dedent(script), OMP_NUM_THREADS="2") == ["2", "True", "1"]
+
+
 def test_import_starts_no_thread_and_sets_nothing():
     script = """
         import os, signal, numpy

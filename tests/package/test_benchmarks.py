@@ -62,3 +62,11 @@ def test_scaling_fits_what_it_measures():
     for family in scaling.FAMILIES:
         family.make(400)()
     assert scaling.exponent([10, 100, 1000], [3.0, 300.0, 30000.0]) == pytest.approx(2)
+
+
+def test_the_crossing_of_two_threads_lies_between_the_sizes_measured():
+    crossing = import_module("benchmarks.threads").crossing
+    assert crossing([10, 20, 40], [1.0, 1.0, 1.0], [1.5, 1.5, 0.5]) == 30
+    assert crossing([10, 20, 40], [1.0, 1.0, 1.0], [0.9, 1.5, 0.5]) == 30
+    assert crossing([10, 20], [1.0, 1.0], [0.9, 0.5]) == 10
+    assert crossing([10, 20], [1.0, 1.0], [0.9, 1.0]) == float("inf")

@@ -246,6 +246,13 @@ def thread_report() -> dict:
     }
 
 
+def exchange_grains(sizes: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Set the grain sizes of the cost classes, for tests and measurements, and return what they were."""
+    previous = (grain[0], grain[1], grain[2])
+    grain[0], grain[1], grain[2] = sizes
+    return previous
+
+
 def region_threads() -> int:
     """Return the most threads a parallel region had since the last reset, 0 if there was none."""
     return cg_noted()

@@ -5,6 +5,7 @@ Every instruction-set level compiles the same units. The name of an elementwise 
 changed row, or another one, leaves the other units as they were.
 """
 
+import decimal
 import importlib.util
 import re
 import sys
@@ -197,6 +198,30 @@ def dtypes_text() -> str:
         "static const signed char cg_promotion[CG_DTYPES][CG_DTYPES] = {", *promoted, "};"]) + "\n"
 
 
+def erf_text() -> str:
+    """Return the table that `erf_float64` starts from: erf and its derivative at the multiples of 1/128 below 8."""
+    steps, rows = 128, 1024
+    with decimal.localcontext(prec=40):
+        places = [decimal.Decimal(k) / steps for k in range(rows)]
+        slopes = [decimal.Decimal("1.12837916709551257389615890312154517168810") * (-x * x).exp() for x in places]
+        values = [slope * erf_by_slope(x) for x, slope in zip(places, slopes, strict=True)]
+    return "\n".join([
+        HEADER, f"#define CG_ERF_STEPS {steps}", f"#define CG_ERF_ROWS {rows}",
+        *(f"static const double {name}[CG_ERF_ROWS] = {{" + ", ".join(float(x).hex() for x in numbers) + "};"
+          for name, numbers in (("cg_erf", values), ("cg_erf_slope", slopes)))]) + "\n"
+
+
+def erf_by_slope(x):
+    """Return erf(x) / erf'(x), a series of positive terms: x + x (2 x^2) / 3 + x (2 x^2)^2 / (3 * 5) ..."""
+    term = total = x
+    odd = 1
+    while total + term != total:
+        odd += 2
+        term *= 2 * x * x / odd
+        total += term
+    return total
+
+
 def level_text(level: str, unit: str) -> str:
     target, vector_bytes = LEVELS.get(level, ("", 16))
     pragma = f'#pragma GCC target("arch={target}")\n' if target else ""
@@ -213,6 +238,7 @@ def generate(levels) -> list[str]:
     """Write all generated files, as far as their text changed, and return the C sources, relative to the project."""
     OUTPUT.mkdir(exist_ok=True)
     write(OUTPUT / "dtypes.h", dtypes_text())
+    write(OUTPUT / "erf_table.h", erf_text())
     units = {f"elementwise_{unit}": elementwise_text(unit) for unit in range(ELEMENTWISE_UNITS)}
     units |= {"reduction": reduction_text(), "shared": shared_text()}
     for unit, text in units.items():

@@ -14,6 +14,7 @@
 #include "kernels.h"
 #include "mathematics/vecmath.h"
 #include "mathematics/inversemath.h"
+#include "mathematics/errormath.h"
 #include "mathematics/integermath.h"
 
 #define CG_UNUSED __attribute__((unused))

@@ -26,9 +26,11 @@ CG_INLINE double coth_tail_float64(double z)
 /* (exp(r) - 1 - r) / z, z = r^2, |r| <= log(2)/2. */
 CG_INLINE double exp_tail_float64(double r, double z)
 {
-    double tail = CG_MULTIPLY_ADD(z, CG_HORNER2(r, 0x1.28a15b14453a0p-22, 0x1.ae6f339ea58d8p-26), 0x1.a019a807f44c2p-16);
-    return CG_POLY8(r, z, z * z, 0x1.0000000000004p-1, 0x1.555555555553bp-3, 0x1.55555555523dcp-5, 0x1.1111111118b88p-7,
-        0x1.6c16c17e9fb08p-10, 0x1.a01a017654276p-13, tail, 0x1.71de8588c3c2ep-19);
+    double even = CG_HORNER5(z, 0x1.0000000000004p-1, 0x1.55555555523dcp-5, 0x1.6c16c17e9fb08p-10, 0x1.a019a807f44c2p-16,
+        0x1.28a15b14453a0p-22);
+    double odd = CG_HORNER5(z, 0x1.555555555553bp-3, 0x1.1111111118b88p-7, 0x1.a01a017654276p-13, 0x1.71de8588c3c2ep-19,
+        0x1.ae6f339ea58d8p-26);
+    return CG_MULTIPLY_ADD(r, odd, even);
 }
 
 /* (log((1 + s) / (1 - s)) - 2 s) / s^3 in z = s^2, |s| <= 0.1716. */
@@ -36,15 +38,6 @@ CG_INLINE double log_tail_float64(double z)
 {
     return CG_HORNER7(z, 0x1.555555555557cp-1, 0x1.9999999984716p-2, 0x1.2492493fbb83ep-2, 0x1.c71c52b1765dcp-3,
         0x1.74664ac740c28p-3, 0x1.399cd9486fc7dp-3, 0x1.2f54411dbb429p-3);
-}
-
-/* -log(erfc(x)) / x - x - 1, 0 <= x <= 5.95. */
-CG_INLINE double erf_tail_float64(double x)
-{
-    return CG_HORNER8(x, 0x1.06eba8214db67p-3, -0x1.f81c7ba15e5a2p-5, -0x1.e27b82eb5fb9ep-2, -0x1.b0b9bed7cdad2p-2,
-        -0x1.8ca9a408e0bf0p-3, -0x1.871df349eb304p-5, -0x1.8304cc38c7d4ep-8, -0x1.9b2123662bb45p-13) /
-           CG_HORNER8(x, 1, 0x1.2cf3a3ae3a997p+1, 0x1.17995fada6065p+1, 0x1.2872f841e3b67p+0, 0x1.7d4c4fe790968p-2,
-        0x1.23656c3927282p-4, 0x1.c4f3bf6fc1908p-8, 0x1.9fec70ab80fd3p-13);
 }
 
 /* (x + 2.5) exp(x^2) erfc(x) in t = (x - 2.5) / (x + 2.5), 0 <= x <= 27.4; Horner's scheme rounds less. */
@@ -98,7 +91,7 @@ CG_INLINE float log_tail_float32(float z)
     return CG_HORNER4(z, 0x1.555556p-1f, 0x1.999a7ep-2f, 0x1.24357ep-2f, 0x1.e3b192p-3f);
 }
 
-/* 0 <= x <= 3.95. */
+/* -log(erfc(x)) / x - x - 1, 0 <= x <= 3.95. */
 CG_INLINE float erf_tail_float32(float x)
 {
     return CG_HORNER4(x, 0x1.06eba8p-3f, -0x1.0f3d88p-2f, -0x1.21620cp-3f, -0x1.16922p-5f) /

@@ -1,6 +1,6 @@
 /* Vector mathematics: branch-free functions F_float64 and F_float32 that GCC vectorises inside `omp simd` loops.
  *
- * No table, no fast-math, no call but libmvec's sin, cos and pow: the same bits at every position. Products are fused
+ * No fast-math, no call but libmvec's sin, cos and pow: the same bits at every position. Products are fused
  * with sums where there is FMA, so between levels with and without it bits differ by a few ulp, exact functions'
  * excepted. All arguments: inf, NaN, -0, denormals in and out. "1.3, 1.4 ulp" are the largest errors measured on any
  * level, float64 and float32. Rounding must be to nearest. Pure functions, so thread-safe.
@@ -47,6 +47,12 @@ CG_INLINE uint32_t bits_float32(float x) { uint32_t b; memcpy(&b, &x, sizeof b);
 CG_INLINE double real_float64(uint64_t b) { double x; memcpy(&x, &b, sizeof x); return x; }
 CG_INLINE float real_float32(uint32_t b) { float x; memcpy(&x, &b, sizeof x); return x; }
 
+/* An exponent of b as a number. Below AVX-512 there is neither a shift of signed 64-bit integers nor their conversion: EXTRA, which the
+ * exponent holds, keeps it positive, and it is put behind the digits of 2^52.
+ */
+CG_INLINE double exponent_float64(uint64_t b) { return real_float64(b >> 52 | (uint64_t)(1023 + 52) << 52) - (0x1p52 + 1100); }
+CG_INLINE float exponent_float32(uint32_t b) { return (float)((int32_t)b >> 23); }
+
 #include "polynomials.h"
 
 #define CG_JOIN_(a, b) a##b
@@ -55,11 +61,13 @@ CG_INLINE float real_float32(uint32_t b) { float x; memcpy(&x, &b, sizeof x); re
 #define CG_TYPE float64
 #define CG_REAL double
 #define CG_BITS uint64_t
+#define CG_SIGNED int64_t
 #define CG_LIBM(name) __builtin_##name
 #define CG_SCALAR(name) name
 #define CG_DIGITS 52                      /* explicit bits of the significand */
 #define CG_BIAS 1023                      /* of the exponent */
 #define CG_C(x) x                         /* a constant of this type */
+#define CG_LN2 0x1.62e42fefa39efp-1
 #define CG_LN2_HI 0x1.62e42feep-1         /* times any exponent: exact */
 #define CG_LN2_LO 0x1.a39ef35793c76p-33
 #define CG_LOG10_2_HI 0x1.34413509f6p-2   /* log10(2), likewise */
@@ -69,13 +77,13 @@ CG_INLINE float real_float32(uint32_t b) { float x; memcpy(&x, &b, sizeof x); re
 #define CG_LOG10_E_HI 0x1.bcb7b152p-2
 #define CG_LOG10_E_LO 0x1.b9438ca9aadd5p-36
 #define CG_SQRT_HALF_BITS 0x3fe6a09e667f3bcd
+#define CG_EXTRA 1100                     /* see exponent_float64 */
 #define CG_HALF_DIGITS_MASK 0xfffffffff8000000 /* keeps 26 bits, so that a square is exact */
 #define CG_EXP_MIN -746.0                 /* exp is 0 below */
 #define CG_EXP_MAX 0x1.62e42fefa39efp+9   /* and inf above: log(DBL_MAX) */
 #define CG_TAN_NEAR 0x1p24
 #define CG_SINH_MAX 710.7
-#define CG_TANH_MAX 22.0                  /* tanh is 1 from here, erf from ERF_MAX */
-#define CG_ERF_MAX 5.95
+#define CG_TANH_MAX 22.0                  /* tanh is 1 from here */
 #define CG_ERFC_MAX 27.4                  /* erfc is 0 from here, exp(-x^2/2) from GAUSSIAN_MAX */
 #define CG_GAUSSIAN_MAX 38.7
 #include "vecmath.h"
@@ -83,11 +91,13 @@ CG_INLINE float real_float32(uint32_t b) { float x; memcpy(&x, &b, sizeof x); re
 #define CG_TYPE float32
 #define CG_REAL float
 #define CG_BITS uint32_t
+#define CG_SIGNED int32_t
 #define CG_LIBM(name) __builtin_##name##f
 #define CG_SCALAR(name) name##f
 #define CG_DIGITS 23
 #define CG_BIAS 127
 #define CG_C(x) x##f
+#define CG_LN2 0x1.62e430p-1f
 #define CG_LN2_HI 0x1.62e4p-1f
 #define CG_LN2_LO 0x1.7f7d1cp-20f
 #define CG_LOG10_2_HI 0x1.3440p-2f
@@ -97,13 +107,13 @@ CG_INLINE float real_float32(uint32_t b) { float x; memcpy(&x, &b, sizeof x); re
 #define CG_LOG10_E_HI 0x1.bcap-2f
 #define CG_LOG10_E_LO 0x1.7b1526p-14f
 #define CG_SQRT_HALF_BITS 0x3f3504f3
+#define CG_EXTRA 0
 #define CG_HALF_DIGITS_MASK 0xfffff000
 #define CG_EXP_MIN -105.0f
 #define CG_EXP_MAX 0x1.62e42ep+6f
 #define CG_TAN_NEAR 0x1p20f
 #define CG_SINH_MAX 89.6f
 #define CG_TANH_MAX 10.0f
-#define CG_ERF_MAX 3.95f
 #define CG_ERFC_MAX 10.3f
 #define CG_GAUSSIAN_MAX 14.5f
 #include "vecmath.h"
@@ -126,6 +136,7 @@ CG_INLINE CG_REAL CG_NAME(zero_if)(int condition, CG_REAL y)
 }
 
 #define CG_ONE ((CG_BITS)CG_BIAS << CG_DIGITS) /* the bits of 1 */
+#define CG_DIGITS_MASK (((CG_BITS)1 << CG_DIGITS) - 1)
 #define CG_EXPONENT_MASK ((CG_BITS)(2 * CG_BIAS + 1) << CG_DIGITS)
 
 #include "exactmath.h"
@@ -141,18 +152,44 @@ typedef struct {
 /* Adding it rounds to an integer, left in the low bits: below AVX-512 there is no other way from float64 to int64. */
 #define CG_SHIFTER ((CG_REAL)(((CG_BITS)3 << (CG_DIGITS - 1)) + 2 * CG_BIAS)) /* the bias saves scale() a sum */
 
-/* By Cody and Waite's reduction. */
-CG_INLINE CG_NAME(exp_parts) CG_NAME(exp_split)(CG_REAL x)
+/* By Cody and Waite's reduction, from x / log(2) + SHIFTER. */
+CG_INLINE CG_NAME(exp_parts) CG_NAME(exp_split_at)(CG_REAL x, CG_REAL shifted)
 {
-    CG_REAL shifted = CG_MULTIPLY_ADD(x, CG_C(0x1.71547652b82fep+0), CG_SHIFTER), k = shifted - CG_SHIFTER;
+    CG_REAL k = shifted - CG_SHIFTER;
     CG_REAL exact = CG_MULTIPLY_ADD(k, -CG_LN2_HI, x), r = CG_MULTIPLY_ADD(k, -CG_LN2_LO, exact), z = r * r;
     CG_REAL low = CG_MULTIPLY_ADD(k, -CG_LN2_LO, exact - r);
     CG_NAME(exp_parts) p = {r, low, CG_NAME(coth_tail)(z), k, CG_NAME(bits)(shifted) - 2 * CG_BIAS};
     return p;
 }
 
-/* exp(r) - 1. */
-CG_INLINE CG_REAL CG_NAME(expm1_of_r)(CG_REAL r, CG_REAL h) { return (r + r) / ((2 - r) + h); }
+CG_INLINE CG_NAME(exp_parts) CG_NAME(exp_split)(CG_REAL x)
+{
+    return CG_NAME(exp_split_at)(x, CG_MULTIPLY_ADD(x, CG_C(0x1.71547652b82fep+0), CG_SHIFTER));
+}
+
+#ifdef __FMA__
+/* exp(r) - 1; of larger r, no less than r. */
+CG_INLINE CG_REAL CG_NAME(expm1_of_r)(CG_REAL r)
+{
+    CG_REAL z = r * r;
+    return CG_MULTIPLY_ADD(z, CG_NAME(exp_tail)(r, z), r);
+}
+
+/* k + SHIFTER, but no k past every power of two that is a number: r is large then, and the result infinite. The order of floats of one
+ * sign is that of their bits, and integers have a minimum.
+ */
+CG_INLINE CG_REAL CG_NAME(limited)(CG_REAL shifted)
+{
+    const CG_SIGNED b = (CG_SIGNED)CG_NAME(bits)(shifted), last = (CG_SIGNED)CG_NAME(bits)(CG_SHIFTER + (CG_BIAS + 2));
+    return CG_NAME(real)((CG_BITS)(b < last ? b : last));
+}
+
+CG_INLINE CG_REAL CG_NAME(or_overflow)(CG_REAL x, CG_REAL highest, CG_REAL y) { return y; }
+#else /* the quotient takes fewer operations there, and grows no more than to a pole */
+CG_INLINE CG_REAL CG_NAME(expm1_of_r)(CG_REAL r) { return (r + r) / ((2 - r) + CG_NAME(coth_tail)(r * r)); }
+CG_INLINE CG_REAL CG_NAME(limited)(CG_REAL shifted) { return shifted; }
+CG_INLINE CG_REAL CG_NAME(or_overflow)(CG_REAL x, CG_REAL highest, CG_REAL y) { return x <= highest ? y : x + CG_LIBM(inf)(); }
+#endif
 
 /* exp(r) - 1 - r, and what r lacks; where the results near 0 need it. */
 CG_INLINE CG_REAL CG_NAME(exp_curve)(CG_NAME(exp_parts) p) { return p.r * (p.r - p.h) / ((2 - p.r) + p.h) + p.low; }
@@ -165,13 +202,13 @@ CG_INLINE CG_REAL CG_NAME(scale)(CG_REAL y, CG_REAL rest, CG_BITS k_bits)
     return CG_MULTIPLY_ADD(y * half_power, rest, y * half_power) * other_power;
 }
 
-/* Polynomial and quotient as in fdlibm's e_exp.c; 1.3, 1.4 ulp. */
+/* The quotient is that of fdlibm's e_exp.c; 1.3, 1.4 ulp. */
 CG_VECTOR_FUNCTION CG_REAL CG_NAME(exp)(CG_REAL x)
 {
-    CG_NAME(exp_parts) p = CG_NAME(exp_split)(x);
-    CG_REAL y = CG_NAME(scale)(1, CG_NAME(expm1_of_r)(p.r, p.h), p.k_bits);
-    y = x < CG_EXP_MIN ? 0 : y;
-    return x <= CG_EXP_MAX ? y : x + CG_LIBM(inf)(); /* inf or NaN */
+    CG_REAL shifted = CG_NAME(limited)(CG_MULTIPLY_ADD(x, CG_C(0x1.71547652b82fep+0), CG_SHIFTER));
+    CG_NAME(exp_parts) p = CG_NAME(exp_split_at)(x, shifted);
+    CG_REAL y = CG_NAME(scale)(1, CG_NAME(expm1_of_r)(p.r), p.k_bits);
+    return CG_NAME(or_overflow)(x, CG_EXP_MAX, CG_NAME(zero_if)(x < CG_EXP_MIN, y));
 }
 
 /* exp(r) 2^k for k <= 0, by a polynomial: for formulas with a quotient of their own. k_bits as of exp_split. The power is lifted, so
@@ -225,11 +262,9 @@ CG_VECTOR_FUNCTION CG_REAL CG_NAME(sigmoid)(CG_REAL x)
 /* As exp, exact for integers; 1.3, 1.4 ulp. */
 CG_VECTOR_FUNCTION CG_REAL CG_NAME(exp2)(CG_REAL x)
 {
-    CG_REAL shifted = x + CG_SHIFTER, k = shifted - CG_SHIFTER, r = (x - k) * CG_C(0x1.62e42fefa39efp-1);
-    CG_REAL y = CG_NAME(scale)(1, CG_NAME(expm1_of_r)(r, CG_NAME(coth_tail)(r * r)),
-                               CG_NAME(bits)(shifted) - 2 * CG_BIAS);
-    y = x < -(CG_BIAS + CG_DIGITS + 4) ? 0 : y;
-    return x <= CG_BIAS + 1 ? y : x + CG_LIBM(inf)();
+    CG_REAL shifted = CG_NAME(limited)(x + CG_SHIFTER), r = (x - (shifted - CG_SHIFTER)) * CG_LN2;
+    CG_REAL y = CG_NAME(scale)(1, CG_NAME(expm1_of_r)(r), CG_NAME(bits)(shifted) - 2 * CG_BIAS);
+    return CG_NAME(or_overflow)(x, CG_BIAS + 1, CG_NAME(zero_if)(x < -(CG_BIAS + CG_DIGITS + 4), y));
 }
 
 /* (2^k - 1 + 2^k r) + 2^k (exp(r) - 1 - r), halved against overflow; near 0, r + (exp(r) - 1 - r); 1.2, 1.3 ulp. */
@@ -293,16 +328,6 @@ CG_VECTOR_FUNCTION CG_REAL CG_NAME(sinh)(CG_REAL x)
     return CG_LIBM(copysign)(magnitude > CG_SINH_MAX ? CG_LIBM(inf)() : y, x);
 }
 
-/* 1 - exp(log(erfc|x|)), the logarithm being -m - m^2 - m R(m) for m = |x|, R rational; 2.9, 3.4 ulp. */
-CG_VECTOR_FUNCTION CG_REAL CG_NAME(erf)(CG_REAL x)
-{
-    CG_REAL magnitude = CG_LIBM(fabs)(x), slope = magnitude + CG_NAME(erf_tail)(magnitude);
-    CG_NAME(exp_parts) p = CG_NAME(exp_split)(-CG_MULTIPLY_ADD(magnitude, slope, magnitude));
-    CG_REAL power = CG_NAME(power_of_two)(p.k_bits);
-    CG_REAL y = CG_MULTIPLY_ADD(power, CG_NAME(expm1_of_r)(p.r, p.h), power - 1);
-    return CG_LIBM(copysign)(magnitude > CG_ERF_MAX ? 1 : y, x);
-}
-
 /* exp(-power m^2) P((m - center) / (m + center)) scale / (m + center) for m >= 0; the quotient as 2 m / (m + center) - 1, since that is
  * right near 0, and its rounding goes against that of the last factor far out.
  */
@@ -340,51 +365,56 @@ CG_VECTOR_FUNCTION CG_REAL CG_NAME(ndtr)(CG_REAL x)
 
 typedef struct {
     CG_REAL f, k;
-    CG_BITS k_bits; /* k + BIAS + EXTRA */
+    CG_BITS b; /* k + EXTRA above the digits */
 } CG_NAME(log_parts);
-
-#define CG_EXTRA 64 /* keeps the exponents of denormals positive */
 
 /* x > 0, normal; its exponent is lowered by that in `lift`. */
 CG_INLINE CG_NAME(log_parts) CG_NAME(log_split)(CG_REAL x, CG_BITS lift)
 {
-    CG_BITS shifter_bits = (CG_BITS)(CG_BIAS + CG_DIGITS) << CG_DIGITS, digits = ((CG_BITS)1 << CG_DIGITS) - 1;
-    CG_BITS b = CG_NAME(bits)(x) + (CG_ONE - CG_SQRT_HALF_BITS);
-    CG_BITS k_bits = (b - lift + ((CG_BITS)CG_EXTRA << CG_DIGITS)) >> CG_DIGITS;
-    CG_REAL k = CG_NAME(real)(k_bits | shifter_bits) - (CG_NAME(real)(shifter_bits) + (CG_BIAS + CG_EXTRA));
-    CG_NAME(log_parts) p = {CG_NAME(real)((b & digits) + CG_SQRT_HALF_BITS) - 1, k, k_bits};
+    CG_BITS b = CG_NAME(bits)(x) + (((CG_BITS)CG_EXTRA << CG_DIGITS) - CG_SQRT_HALF_BITS);
+    CG_REAL f = CG_NAME(real)((b & CG_DIGITS_MASK) + CG_SQRT_HALF_BITS) - 1;
+    CG_NAME(log_parts) p = {f, CG_NAME(exponent)(b - lift), b - lift};
     return p;
 }
 
-/* x > 0; denormals are scaled first. */
+/* x, or a denormal 2^DIGITS x: where multiply-adds are fused by one, since a selection takes as long as three of them. */
+CG_INLINE CG_REAL CG_NAME(lifted)(CG_REAL x)
+{
+    const int denormal = x < CG_NAME(power_of_two)(1 - CG_BIAS);
+#ifdef __FMA__
+    return CG_MULTIPLY_ADD(CG_NAME(zero_if)(!denormal, x), CG_NAME(power_of_two)(CG_DIGITS) - 1, x);
+#else
+    return denormal ? x * CG_NAME(power_of_two)(CG_DIGITS) : x;
+#endif
+}
+
+/* x > 0. */
 CG_INLINE CG_NAME(log_parts) CG_NAME(log_split_any)(CG_REAL x)
 {
-    const CG_REAL smallest = CG_NAME(power_of_two)(1 - CG_BIAS);
-    CG_BITS lift = CG_NAME(bits_if)(x < smallest, (CG_BITS)CG_DIGITS << CG_DIGITS);
-    return CG_NAME(log_split)(x < smallest ? x * CG_NAME(power_of_two)(CG_DIGITS) : x, lift);
+    CG_BITS lift = CG_NAME(bits_if)(x < CG_NAME(power_of_two)(1 - CG_BIAS), (CG_BITS)CG_DIGITS << CG_DIGITS);
+    return CG_NAME(log_split)(CG_NAME(lifted)(x), lift);
 }
 
 /* The special cases: inf and NaN themselves, -inf at 0, NaN below. */
 CG_INLINE CG_REAL CG_NAME(log_special)(CG_REAL x, CG_REAL y)
 {
-    y = x < CG_LIBM(inf)() ? y : x + x;
-    y = x < 0 ? CG_LIBM(nan)("") : y;
-    return x == 0 ? -CG_LIBM(inf)() : y;
+    y = CG_NAME(real)(CG_NAME(bits)(y) | CG_NAME(bits_if)(x < 0, ~(CG_BITS)0));
+    y = x == 0 ? -CG_LIBM(inf)() : y;
+    return x < CG_LIBM(inf)() ? y : x;
 }
 
-/* k log(2) + f - s (f - R(s^2)), s = f / (2 + f), as in fdlibm's e_log.c; 1.5, 1.6 ulp. */
+/* k log(2) + f - s (f - R(s^2)), s = f / (2 + f), as in fdlibm's e_log.c; log(2) as one number, which is near it; 1.5, 1.2 ulp. */
 CG_VECTOR_FUNCTION CG_REAL CG_NAME(log)(CG_REAL x)
 {
     CG_NAME(log_parts) p = CG_NAME(log_split_any)(x);
     CG_REAL s = p.f / (2 + p.f), z = s * s, curve = CG_MULTIPLY_ADD(-z, CG_NAME(log_tail)(z), p.f);
-    CG_REAL tail = CG_MULTIPLY_ADD(-s, curve, p.k * CG_LN2_LO);
-    return CG_NAME(log_special)(x, CG_MULTIPLY_ADD(p.k, CG_LN2_HI, p.f) + tail);
+    return CG_NAME(log_special)(x, CG_MULTIPLY_ADD(p.k, CG_LN2, CG_MULTIPLY_ADD(-s, curve, p.f)));
 }
 
 /* 2^(1-k), finite for a normal number. */
 CG_INLINE CG_REAL CG_NAME(twice_inverse_power)(CG_NAME(log_parts) p)
 {
-    return CG_NAME(real)((2 * CG_BIAS + 1 + CG_EXTRA - p.k_bits) << CG_DIGITS);
+    return CG_NAME(real)(((CG_BITS)(CG_BIAS + CG_EXTRA + 1) << CG_DIGITS) - (p.b & ~CG_DIGITS_MASK));
 }
 
 /* log(u + e) = log(u) + e/u, of u and of e 2^(1-k), with 1 / (1 + f) = (1 - s) / (1 + s) = 1 - 2 s + 2 s^2 ... */
@@ -458,11 +488,13 @@ CG_VECTOR_FUNCTION CG_REAL CG_NAME(tan)(CG_REAL x)
 #undef CG_TYPE
 #undef CG_REAL
 #undef CG_BITS
+#undef CG_SIGNED
 #undef CG_LIBM
 #undef CG_SCALAR
 #undef CG_DIGITS
 #undef CG_BIAS
 #undef CG_C
+#undef CG_LN2
 #undef CG_LN2_HI
 #undef CG_LN2_LO
 #undef CG_LOG10_2_HI
@@ -478,12 +510,12 @@ CG_VECTOR_FUNCTION CG_REAL CG_NAME(tan)(CG_REAL x)
 #undef CG_TAN_NEAR
 #undef CG_SINH_MAX
 #undef CG_TANH_MAX
-#undef CG_ERF_MAX
 #undef CG_ERFC_MAX
 #undef CG_GAUSSIAN_MAX
 #undef CG_NAME
 #undef CG_SHIFTER
 #undef CG_ONE
+#undef CG_DIGITS_MASK
 #undef CG_EXPONENT_MASK
 #undef CG_EXTRA
 #endif

@@ -12,7 +12,8 @@ from setuptools.errors import CompileError
 from building.files import MadeFile, listed_dependencies
 
 # Indices are checked by whoever computes them; a module that reads what others wrote says otherwise in its first line.
-DIRECTIVES = {"language_level": 3, "boundscheck": False, "wraparound": False, "embedsignature": False, "freethreading_compatible": False}
+DIRECTIVES = {"language_level": 3, "boundscheck": False, "wraparound": False, "embedsignature": False,
+              "freethreading_compatible": False, "auto_pickle": False}
 
 # What `--debug` changes: an index outside of a list or a tuple, and an attribute of None, are errors instead of a crash.
 DEBUG_DIRECTIVES = {"boundscheck": True, "nonecheck": True}

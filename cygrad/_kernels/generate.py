@@ -194,6 +194,8 @@ def dtypes_text() -> str:
         "/* Generated from cygrad/ops/dtypes.py by generate.py. */",
         "enum { " + ", ".join(f"CG_{row.name.upper()}" for row in rows) + ", CG_DTYPES };",
         "static const int cg_itemsize[] = {" + ", ".join(str(row.itemsize) for row in rows) + "};",
+        "typedef union { " + " ".join(f"{row.c_type} {row.name}_;" for row in rows) + " } cg_number;",
+        f"enum {{ CG_LARGEST = {max(row.itemsize for row in rows)} }};",
         "static const char cg_kind[] = {" + ", ".join(f"'{row.kind}'" for row in rows) + "};",
         "static const signed char cg_promotion[CG_DTYPES][CG_DTYPES] = {", *promoted, "};"]) + "\n"
 

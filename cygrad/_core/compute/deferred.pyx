@@ -10,7 +10,7 @@ from cygrad._core.graph.tensor cimport CONTIGUOUS, SAVED, TensorImpl, empty_like
 from cygrad._core.memory.storage cimport Storage, settle
 from cygrad._core.memory.upward cimport forget_function, upward
 from cygrad._core.operands.operands cimport Value
-from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_itemsize
+from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_itemsize, cg_number
 from cygrad._kernels.drivers.program cimport LARGE, MAX_SLOTS, MAX_STEPS, Program, Step, add_array, run_program
 from cygrad._kernels.drivers.reduction cimport fold_program
 
@@ -28,8 +28,8 @@ cdef Program program
 cdef int arrays                     # slots that are whole arrays
 cdef int folded = -1                # the slot of a result that was folded, and will be computed if it is needed again
 cdef PyObject* owners[MAX_SLOTS]    # the Storage of an array; a reference to one that is read, borrowed from one that waits
-cdef double constants[MAX_SLOTS]    # numbers by slot
-cdef double parameters[MAX_SLOTS][MAX_PARAMS]    # of the step whose output a slot is
+cdef cg_number constants[MAX_SLOTS]     # numbers by slot
+cdef cg_number parameters[MAX_SLOTS][MAX_PARAMS]    # of the step whose output a slot is
 
 
 def defer_from(intptr_t count):

@@ -19,8 +19,8 @@ from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport default_dtype, dtypes
 from cygrad._core.memory.upward cimport upward
 from cygrad._core.operands.operands cimport (Value, any_followed, broadcast, check_cast, check_no_bools, check_out, copy_of, holding_all,
-                                             number_of, out_argument, out_shape_error, overlaps, promoted, shape_is, to_value)
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, MAX_PARAMS, cg_kind
+                                             out_argument, out_shape_error, overlaps, promoted, shape_is, to_number, to_value)
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, MAX_PARAMS, cg_kind, cg_number
 
 from cygrad.ops import ELEMENTWISE
 
@@ -83,7 +83,7 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const double* params, Te
     cdef int dtype, out_dtype, k, j
     cdef unsigned flags = 0
     cdef bint recorded = False
-    cdef double converted_params[MAX_PARAMS]
+    cdef cg_number converted_params[MAX_PARAMS]
     cdef const void* loop_params = NULL
     cdef TensorImpl result, tensor, kept
     cdef intptr_t shape[MAX_DIMS]
@@ -95,7 +95,7 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const double* params, Te
                 and (op.arity == 1 or values[1].tensor is not NULL or cg_kind[dtype] == b"f" and values[1].kind != b"b")
                 and is_simple(op.kernel, dtype, op.arity, values)):
             if op.arity == 2 and values[1].tensor is NULL:
-                values[1].number = number_of(&values[1], dtype)
+                to_number(&values[1], dtype)
             result = map_simple(op.kernel, dtype, CG_BOOL if op.bool_result else dtype, op.arity, values, NULL, None)
             flags = (<TensorImpl>values[0].tensor).flags
             if op.arity == 2 and values[1].tensor is not NULL:
@@ -109,7 +109,7 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const double* params, Te
     dtype = result_dtype(op, values)
     for k in range(op.arity):
         if values[k].tensor is NULL:
-            values[k].number = number_of(&values[k], CG_BOOL if op.masks >> k & 1 else dtype)
+            to_number(&values[k], CG_BOOL if op.masks >> k & 1 else dtype)
     out_dtype = CG_BOOL if op.bool_result else dtype
     if flags & (REQUIRES_GRAD | VIEW) and grad_mode()[0] and cg_kind[dtype] == b"f":
         for k in range(op.arity):

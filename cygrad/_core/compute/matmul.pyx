@@ -14,7 +14,7 @@ from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_addre
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport foreign_operand
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
+from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, MAX_DIMS, cg_itemsize
 
 import numpy
 
@@ -36,8 +36,8 @@ cdef enum:
 ctypedef void (*matmul_loop)(char** arguments, const intptr_t* dims, const intptr_t* strides, void* data) noexcept nogil
 
 
-cdef matmul_loop[8] loops
-cdef (void*)[8] loop_data
+cdef matmul_loop[CG_DTYPES] loops
+cdef (void*)[CG_DTYPES] loop_data
 
 
 cdef void find_loops():

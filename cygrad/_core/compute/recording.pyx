@@ -10,14 +10,14 @@ from cygrad._core.graph.history cimport connect, with_own_history
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport NODE_PACKED, NODE_RELEASED, Node, RESULT, finish_node_type, init_node
 from cygrad._core.graph.saved cimport released_error, saved_name
-from cygrad._core.graph.tensor cimport TENSOR_TRACKED, TensorImpl, empty, empty_like, is_unique, needs_grad, settled_address
+from cygrad._core.graph.tensor cimport TENSOR_TRACKED, TensorImpl, empty_like, is_unique, needs_grad, settled_address
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, leave, private_examples
 from cygrad._core.levels.observers cimport special_tensors
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
-from cygrad._core.operands.operands cimport Value, same_shape
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_FLOAT32, MAX_OPERANDS, cg_itemsize
+from cygrad._core.operands.operands cimport Value, same_shape, tensor_of_number
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, cg_itemsize
 
 cdef extern from *:
     """
@@ -27,7 +27,7 @@ cdef extern from *:
     void cg_recycle_node(type kind) noexcept
 
 
-cdef ElementwiseNode elementwise_node(Row op, int dtype, Value* values, TensorImpl result, const double* params, bint one_shape):
+cdef ElementwiseNode elementwise_node(Row op, int dtype, Value* values, TensorImpl result, const cg_number* params, bint one_shape):
     """Return the node of a result: edges to the operands, and what the partials read. `one_shape`: nothing was broadcast."""
     cdef ElementwiseNode node = ElementwiseNode.__new__(ElementwiseNode)
     cdef PyObject* tensor
@@ -90,7 +90,8 @@ cdef class ElementwiseNode(Node):
     cdef dict saved_params(self):
         cdef Row op = <Row>self.op
         cdef int k
-        return {op.arguments[op.arity + k]: (<float*>self.constants)[k] if self.dtype == CG_FLOAT32 else self.constants[k]
+        cdef const char* packed = <const char*>self.constants
+        return {op.arguments[op.arity + k]: (<object>tensor_of_number(packed + k * cg_itemsize[self.dtype], self.dtype)).item()
                 for k in range(op.params)}
 
     cdef object scalar(self, int place):
@@ -103,9 +104,7 @@ cdef class ElementwiseNode(Node):
 
     cdef TensorImpl scalar_tensor(self, int place):
         """Return an operand that was a number as a tensor."""
-        cdef TensorImpl tensor = empty(CG_BOOL if (<Row>self.op).masks >> place & 1 else self.dtype, 0, NULL)
-        memcpy(settled_address(tensor), &self.scalars[place], cg_itemsize[tensor.dtype_nr])
-        return tensor
+        return tensor_of_number(&self.scalars[place], CG_BOOL if (<Row>self.op).masks >> place & 1 else self.dtype)
 
     def __getattr__(self, str name):
         return self.saved_attribute(name)

@@ -1,5 +1,5 @@
 """Rows of the table of elementwise operators, as the core uses them: kernels of the operator and of its partials, and what these read."""
-from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_kernel
+from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, MAX_PARAMS, cg_kernel, cg_number
 
 cdef enum:
     OPERANDS = 3        # of a row; RESULT is the place after them
@@ -20,11 +20,11 @@ cdef class Row:
     cdef bint bools, integers, floats, bool_result, checks_integers, refuses_bools, counts_bools
     cdef bint simple                    # at most two operands, nothing special
     cdef bint differentiable
-    cdef bint computes[8]               # by dtype: no conversion needed
+    cdef bint computes[CG_DTYPES]               # by dtype: no conversion needed
     cdef double defaults[MAX_PARAMS]
     cdef int takes_numbers[OPERANDS]      # bit j: operand j, if a number, stays one in the tensor reading
     cdef list partial_readings
     cdef object reading(self, int k)
 
 cdef bint reads_operand(Row op, int operand) noexcept
-cdef int pack_params(Row op, const double* params, int dtype, double* packed) except -1
+cdef int pack_params(Row op, const double* params, int dtype, cg_number* packed) except -1

@@ -6,8 +6,8 @@ from libc.string cimport memcpy
 from cygrad._core.graph.node cimport RESULT
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport upward
-from cygrad._core.operands.operands cimport Value, number_of
-from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, cg_itemsize
+from cygrad._core.operands.operands cimport Value, to_number
+from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, cg_itemsize, cg_number
 
 from cygrad._kernels.drivers.elementwise cimport kernel as find_kernel
 
@@ -72,14 +72,13 @@ cdef bint reads_operand(Row op, int operand) noexcept:
     return False
 
 
-cdef int pack_params(Row op, const double* params, int dtype, double* packed) except -1:
+cdef int pack_params(Row op, const double* params, int dtype, cg_number* packed) except -1:
     """Lay the parameters out as an array of the dtype of the loop."""
     cdef Value value
     cdef int k
-    cdef double bytes
     value.kind = b"f"
     for k in range(op.params):
         value.real = params[k]
-        bytes = number_of(&value, dtype)
-        memcpy(<char*>packed + k * cg_itemsize[dtype], &bytes, cg_itemsize[dtype])
+        to_number(&value, dtype)
+        memcpy(<char*>packed + k * cg_itemsize[dtype], &value.number, cg_itemsize[dtype])
     return 0

@@ -103,7 +103,6 @@ cdef inline bint is_factor(object operand):
     return isinstance(operand, TensorImpl) or isinstance(operand, numpy.ndarray)
 
 
-@cython.auto_pickle(False)
 @cython.binding(False)
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")

@@ -5,7 +5,7 @@ Elementwise operators come here from `dispatch`, all others are `Operator`s, who
 is its tangent: what it depends on at lower levels follows by itself.
 """
 from cpython.object cimport PyObject
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from cygrad._core.compute.dispatch cimport elementwise, result_dtype
 from cygrad._core.compute.mapping cimport map_kernel
@@ -13,14 +13,14 @@ from cygrad._core.compute.recording cimport any_needs_grad, in_dtype
 from cygrad._core.compute.rows cimport IDENTITY, NO_PARTIAL, Row, pack_params
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport RESULT
-from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty, empty_like, needs_grad, settled_address, special_active
+from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty_like, needs_grad, settled_address, special_active
 from cygrad._core.levels.batches cimport Batch, batch_of, enter, is_special, kernel_batch, leave
 from cygrad._core.levels.level cimport Level, ceiling
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, wants_operands
 from cygrad._core.levels.tangents cimport Dual, add_tangent, visible_dual
 from cygrad._core.memory.upward cimport special_function, upward
-from cygrad._core.operands.operands cimport Value, number_of
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_itemsize, cg_kind
+from cygrad._core.operands.operands cimport Value, tensor_of_number, to_number
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_itemsize, cg_kind, cg_number
 
 
 from inspect import unwrap
@@ -133,7 +133,7 @@ cdef TensorImpl partial_product(Row op, int k, TensorImpl tangent, Value* values
     """Return tangent * partial for operand k: by the fused kernel of the backward, or by its formula where that must be differentiable."""
     cdef int reads = op.partial_reads[k], masks = 0, count = 1, j
     cdef Value operands[MAX_OPERANDS - 1]
-    cdef double packed[MAX_PARAMS]
+    cdef cg_number packed[MAX_PARAMS]
     cdef TensorImpl tensor
     cdef list arguments
     cdef Batch batch = kernel_batch(tangent) if is_special(tangent) else None
@@ -162,7 +162,8 @@ cdef TensorImpl partial_product(Row op, int k, TensorImpl tangent, Value* values
     for j in range(op.arity):
         if reads >> j & 1:
             operands[count] = values[j]
-            operands[count].number = 0 if values[j].tensor is not NULL else number_of(&values[j], CG_BOOL if op.masks >> j & 1 else dtype)
+            if operands[count].tensor is NULL:
+                to_number(&operands[count], CG_BOOL if op.masks >> j & 1 else dtype)
             masks |= (op.masks >> j & 1) << count
             count += 1
     if reads >> RESULT & 1:
@@ -176,10 +177,8 @@ cdef TensorImpl partial_product(Row op, int k, TensorImpl tangent, Value* values
 
 cdef TensorImpl scalar(Value* value, int dtype):
     """Return an operand that is a number as a tensor."""
-    cdef TensorImpl tensor = empty(dtype, 0, NULL)
-    cdef double number = number_of(value, dtype)
-    memcpy(settled_address(tensor), &number, cg_itemsize[dtype])
-    return tensor
+    to_number(value, dtype)
+    return tensor_of_number(&value.number, dtype)
 
 
 upward.special_elementwise = <special_function>special_elementwise

@@ -261,7 +261,6 @@ cdef class ManyDims:
     """Sizes and strides of a tensor of more than eight dims."""
 
 
-@cython.auto_pickle(False)
 @cython.binding(False)
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")

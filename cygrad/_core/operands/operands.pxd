@@ -6,7 +6,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.tensor cimport TensorImpl
-from cygrad._kernels.drivers.elementwise cimport Operand
+from cygrad._kernels.drivers.elementwise cimport Operand, cg_number
 
 cdef enum:
     RELEASE_GIL = 1 << 15   # elements from which other threads may run meanwhile
@@ -17,7 +17,7 @@ cdef struct Value:
     bint huge           # an integer beyond int64: only `real` is set
     long long integer
     double real
-    double number       # a scalar in the dtype of the loop (its bytes)
+    cg_number number    # a scalar in the dtype of the loop, once `to_number` has been asked
 
 cdef object to_value(object argument, Value* value)
 cdef bint any_followed(int count, const Value* values) noexcept
@@ -25,7 +25,7 @@ cdef int promoted(int count, const Value* values, int masks, int as_numbers) noe
 cdef int holding_all(int count, const Value* values, int dtype) noexcept
 cdef int check_no_bools(int arity, const Value* values, tuple refusals) except -1
 cdef int check_cast(int result, int target) except -1
-cdef double number_of(const Value* value, int dtype) except? -1
+cdef int to_number(Value* value, int dtype) except -1
 cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept
 cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int ndim, const intptr_t* shape) noexcept
 cdef int check_writable(TensorImpl target) except -1
@@ -39,5 +39,6 @@ cdef bint overlaps(TensorImpl target, TensorImpl source) noexcept
 cdef bint shape_is(TensorImpl tensor, int ndim, const intptr_t* shape) noexcept
 cdef object out_shape_error(TensorImpl out, int ndim, const intptr_t* shape)
 cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count, const Value* values)
+cdef TensorImpl tensor_of_number(const void* number, int dtype)
 cdef TensorImpl number_tensor(const Value* value, int dtype)
 cdef bint is_dense(TensorImpl tensor) noexcept

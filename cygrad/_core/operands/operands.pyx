@@ -5,7 +5,7 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_AsDouble, PyLong_AsLongLongAndOverflow, PyLong_Check
 from cpython.object cimport PyObject
 from libc.math cimport isinf
-from libc.stdint cimport intptr_t, uint8_t
+from libc.stdint cimport intptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -16,7 +16,7 @@ from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, addre
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, default_dtype, dtypes
 from cygrad._core.operands.arrays cimport foreign_operand
-from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_itemsize, cg_kind,
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_itemsize, cg_kind,
                                                   cg_promotion, copy)
 
 cdef extern from "Python.h":
@@ -56,26 +56,20 @@ cdef double real_of(object integer) except? -1:
 
 
 # ----- Numbers -----
-cdef double number_of(const Value* value, int dtype) except? -1:
-    """Return a number's bytes in a dtype: rounded, truncated, or for bool whether it is not 0.
+cdef int to_number(Value* value, int dtype) except -1:
+    """Convert a number to a dtype: rounded, truncated, or for bool whether it is not 0, so that NaN is true, as in Python.
 
     RuntimeError where an integer dtype does not hold it: nothing wraps.
     """
-    cdef double bytes = 0
-    cdef long long integer = value.integer
-    if cg_kind[dtype] == b"f":
-        if dtype == CG_FLOAT64:
-            return value.real
-        (<float*>&bytes)[0] = <float>value.real
-    elif dtype == CG_BOOL:
-        (<uint8_t*>&bytes)[0] = value.real != 0     # so NaN is true, as in Python
+    if dtype == CG_FLOAT64:
+        (<double*>&value.number)[0] = value.real
+    elif cg_kind[dtype] != b"i" or value.kind == b"f" and holds(value.real, dtype):
+        cast(CG_FLOAT64, dtype)(<char*>&value.number, 0, <char*>&value.real, 0, 1)
+    elif value.kind != b"f" and fits(value, dtype):
+        cast(CG_INT64, dtype)(<char*>&value.number, 0, <char*>&value.integer, 0, 1)
     else:
-        if not holds(value.real, dtype) if value.kind == b"f" else not fits(value, dtype):
-            raise overflow_error(value, dtype)
-        if value.kind == b"f":
-            integer = <long long>value.real
-        memcpy(&bytes, &integer, cg_itemsize[dtype])    # little-endian
-    return bytes
+        raise overflow_error(value, dtype)
+    return 0
 
 
 cdef inline bint is_signed(int dtype) noexcept:
@@ -105,20 +99,28 @@ cdef object overflow_error(const Value* value, int dtype):
     return RuntimeError(f"value cannot be converted to type {name} without overflow: {number} is outside of what {dtypes[dtype]!r} holds")
 
 
+cdef TensorImpl tensor_of_number(const void* number, int dtype):
+    """Return a 0-d tensor of a number that is in its dtype."""
+    cdef TensorImpl result = empty(dtype, 0, NULL)
+    memcpy(settled_address(result), number, cg_itemsize[dtype])
+    return result
+
+
 cdef TensorImpl number_tensor(const Value* value, int dtype):
     """Return a number as a 0-d tensor that is to be written somewhere.
 
     A finite one must not become infinite there. A negative integer is written into uint8 modulo 256, as in torch.
     """
-    cdef TensorImpl result = empty(dtype, 0, NULL)
     cdef Value written = value[0]
     if value.kind == b"i" and cg_kind[dtype] == b"i" and not is_signed(dtype) and -256 < value.integer < 0:
         written.integer += 256
-    cdef double number = number_of(&written, dtype)
-    if dtype == CG_FLOAT32 and isinf((<float*>&number)[0]) and not isinf(value.real):
-        raise overflow_error(value, dtype)
-    memcpy(settled_address(result), &number, cg_itemsize[dtype])
-    return result
+    cdef double read_again
+    to_number(&written, dtype)
+    if cg_kind[dtype] == b"f":
+        cast(dtype, CG_FLOAT64)(<char*>&read_again, 0, <char*>&written.number, 0, 1)
+        if isinf(read_again) and not isinf(value.real):
+            raise overflow_error(value, dtype)
+    return tensor_of_number(&written.number, dtype)
 
 
 def scalar_tensor(number, DType dtype not None):

@@ -8,21 +8,24 @@ from libc.stdint cimport intptr_t
 cdef extern from "kernels.h" nogil:
     enum:
         CG_DTYPES
+        CG_LARGEST      # item size
         CG_BOOL
         CG_INT64
         CG_FLOAT32
         CG_FLOAT64
+    ctypedef struct cg_number:      # of any dtype
+        pass
     const int cg_itemsize[]
     const char cg_kind[]
-    const signed char cg_promotion[8][8]
+    const signed char cg_promotion[CG_DTYPES][CG_DTYPES]
     ctypedef void (*cg_loop)(char** pointers, const intptr_t* strides, intptr_t n, const void* params) noexcept nogil
     ctypedef void (*cg_cast)(char* target, intptr_t target_stride, const char* source, intptr_t source_stride, intptr_t n) noexcept nogil
     ctypedef struct cg_kernel:
         const char* name
         int inputs
         int blocked
-        cg_loop loops[8]
-        cg_loop streams[8]
+        cg_loop loops[CG_DTYPES]
+        cg_loop streams[CG_DTYPES]
     ctypedef void (*cg_copy)(char* target, const char* block, intptr_t nbytes) noexcept nogil
     int cg_team_size()
     void cg_stream_end() noexcept

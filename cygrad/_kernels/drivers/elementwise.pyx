@@ -11,7 +11,6 @@ cdef enum:
     LONG_ROW = 128      # rows from this length on are read in place, shorter ones are gathered
     CHUNK = 1024        # threads get multiples of this, hence of whole vectors
     PADDING = 64        # bytes that a blocked loop may run over the end
-    LARGEST = 8         # largest item size
 
 cdef extern from "drivers/tables.h" nogil:
     const cg_kernel* cg_find_kernel(int level, const char* name)
@@ -166,7 +165,7 @@ cdef void call(const cg_kernel* kernel, cg_loop loop, int count, char** pointers
 cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand* operands, int ndim, const intptr_t* shape,
                     const void* params, bint overrun, bint stream, intptr_t start, intptr_t stop) noexcept nogil:
     """Run the elements from start to stop of the merged iteration."""
-    cdef char scratch[MAX_OPERANDS][BLOCK * LARGEST + PADDING]
+    cdef char scratch[MAX_OPERANDS][BLOCK * CG_LARGEST + PADDING]
     cdef char* pointers[MAX_OPERANDS]
     cdef intptr_t strides[MAX_OPERANDS]
     cdef int sizes[MAX_OPERANDS]
@@ -260,7 +259,7 @@ cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, 
 cdef void copy_range(const Operand* target, const Operand* source, int ndim, const intptr_t* shape, intptr_t start,
                      intptr_t stop) noexcept nogil:
     """Copy (and convert) the elements from start to stop, row by row where rows are long, else through a block."""
-    cdef char block[BLOCK * LARGEST]
+    cdef char block[BLOCK * CG_LARGEST]
     cdef cg_cast convert = cast(source.dtype, target.dtype)
     cdef intptr_t n, row = shape[ndim - 1] if ndim else 1, rest, column
     cdef char* to

@@ -4,7 +4,7 @@ The blocks depend on shape and strides alone, so the bits are the same for every
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._kernels.drivers.elementwise cimport Operand
+from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, Operand
 from cygrad._kernels.drivers.program cimport Program
 
 cdef extern from "kernels.h" nogil:
@@ -12,8 +12,8 @@ cdef extern from "kernels.h" nogil:
         BLOCK "CG_REDUCTION_BLOCK"
     ctypedef struct cg_reduction:
         const char* name
-        signed char acc_dtype[8]
-        signed char out_dtype[8]
+        signed char acc_dtype[CG_DTYPES]
+        signed char out_dtype[CG_DTYPES]
 
 cdef const cg_reduction* reduction(str name) except NULL
 

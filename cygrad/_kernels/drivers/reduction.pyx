@@ -7,7 +7,7 @@ number of elements; partial results of one output are combined pairwise, then fi
 from cython.parallel cimport prange
 from libc.stdlib cimport free, malloc
 
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_stream_end, pack
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, CG_DTYPES, CG_LARGEST, cg_itemsize, cg_number, cg_stream_end, pack
 from cygrad._kernels.drivers.program cimport end_of_pass, run_part, run_pass, streams
 from cygrad._kernels.system.isa cimport choose_isa
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
@@ -16,18 +16,17 @@ cdef enum:
     ROWS = 256          # rows of a block folded across
     COLUMNS = 512       # neighbouring outputs that one task folds
     ON_STACK = 64       # partial results that need no allocation
-    LARGEST = 8
     VECTOR = 64         # bytes of the largest one: loops may run over the end by less
 
 cdef extern from "drivers/tables.h" nogil:
     ctypedef struct Row "cg_reduction":
-        void (*fill[8])(char* acc, intptr_t n) noexcept nogil
-        void (*dense[8])(const char* x, intptr_t n, char* acc) noexcept nogil
-        void (*across[8])(char* acc, const char* x, intptr_t n) noexcept nogil
-        void (*combine[8])(char* acc, const char* other, intptr_t n) noexcept nogil
-        void (*finish[8])(const char* acc, char* y, intptr_t n, double count) noexcept nogil
-        void (*scan[8])(const char* x, intptr_t x_stride, char* y, intptr_t y_stride, intptr_t n) noexcept nogil
-        intptr_t (*find[8])(const char* x, intptr_t stride, intptr_t n, const char* value) noexcept nogil
+        void (*fill[CG_DTYPES])(char* acc, intptr_t n) noexcept nogil
+        void (*dense[CG_DTYPES])(const char* x, intptr_t n, char* acc) noexcept nogil
+        void (*across[CG_DTYPES])(char* acc, const char* x, intptr_t n) noexcept nogil
+        void (*combine[CG_DTYPES])(char* acc, const char* other, intptr_t n) noexcept nogil
+        void (*finish[CG_DTYPES])(const char* acc, char* y, intptr_t n, double count) noexcept nogil
+        void (*scan[CG_DTYPES])(const char* x, intptr_t x_stride, char* y, intptr_t y_stride, intptr_t n) noexcept nogil
+        intptr_t (*find[CG_DTYPES])(const char* x, intptr_t stride, intptr_t n, const char* value) noexcept nogil
     const cg_reduction* cg_find_reduction(int level, const char* name)
     int cg_team_size()
 
@@ -113,7 +112,7 @@ cdef intptr_t offset_of(const Dims* dims, intptr_t index) noexcept nogil:
 
 cdef void fold_task(const Plan* plan, intptr_t task) noexcept nogil:
     """Make one partial result: a dense block into one accumulator, or a block of rows into a strip of accumulators."""
-    cdef char memory[BLOCK * LARGEST + 2 * VECTOR]
+    cdef char memory[BLOCK * CG_LARGEST + 2 * VECTOR]
     cdef char* scratch = memory + (-<size_t>memory) % VECTOR
     cdef intptr_t strip = task % plan.strips, block = task // plan.strips % plan.blocks, outer = task // plan.strips // plan.blocks
     cdef intptr_t start = block * plan.length, n = min(plan.length, plan.folded.size - start), column = strip * COLUMNS, i
@@ -187,7 +186,7 @@ cdef bint is_made(const Program* program, int first, int last, int slot) noexcep
 cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
               const Made* made, int cost) noexcept nogil:
     cdef Plan plan
-    cdef char stack[ON_STACK * LARGEST]
+    cdef char stack[ON_STACK * CG_LARGEST]
     cdef int d, threads, last = -1, out_size = cg_itemsize[reduction.out_dtype[x.dtype]]
     cdef intptr_t tasks, task, outer, chunk, c
     plan.row, plan.dtype, plan.source = <const Row*>reduction, x.dtype, x[0]
@@ -245,7 +244,7 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
 
 cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, intptr_t n, char* output) noexcept nogil:
     """Fold at most BLOCK dense elements into one."""
-    cdef double acc = 0
+    cdef cg_number acc
     if n:
         (<const Row*>reduction).dense[dtype](x, n, <char*>&acc)
     else:

@@ -62,7 +62,31 @@ def meeting(a, b, c, d):
     return x, y, z, w, w * a
 
 
-PROGRAMS = [composite, unary, scalars, meeting]
+def gathering(a, b, c, d):
+    """Gradients of several chains: they meet at leaves and within, from one node and from several, with ones that no chain computes."""
+    x = a * b
+    y = x * x
+    z = y.sin()
+    u = z * a
+    v = x.exp()
+    w = v * b
+    t = u + w
+    r = t.reshape(-1, 1).reshape(-1)
+    s = r / x
+    p = a + b
+    q = s * p
+    o = x - a
+    return x, y, z, u, v, w, t, s, p, q, o, q + o
+
+
+def doubled(a, b, c, d):
+    """One number comes twice to a, before what is no number."""
+    w = a * b
+    p = a + a
+    return w, p, p + w
+
+
+PROGRAMS = [composite, unary, scalars, meeting, gathering, doubled]
 
 
 @pytest.mark.cases("dtype", FLOATS)
@@ -114,6 +138,19 @@ def test_what_was_given_stays():
     assert all(map(same_bits, map(array_of, first), kept))
     assert all(same_bits(array_of(x.grad), g) for x, g in zip(inputs, kept, strict=True))
     assert len({x.grad.data_ptr() for x in inputs}) == 4
+
+
+def test_a_weight_is_not_added_to_where_gradients_meet_it():
+    """The buffer of x has the weight that the user gave, until the chain from w arrives."""
+    found = []
+    for alone in (False, True):
+        inputs, weights = leaves(4), [cg.ones(SIZE, dtype=cg.float64), cg.full((SIZE,), 2.0, dtype=cg.float64)]
+        results = composite(*inputs)
+        if alone:
+            one_by_one(results)
+        found.append([array_of(g) for g in cg.autograd.grad((results[0], results[-1]), inputs, weights)])
+        assert (array_of(weights[0]) == 1).all() and (array_of(weights[1]) == 2).all()
+    assert all(map(same_bits, *found))
 
 
 def test_a_change_in_place_is_found_within_a_chain():

@@ -2,8 +2,9 @@
 """Chains of elementwise nodes (see chains.pxd for the contract)."""
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_CLEAR, Py_DECREF, Py_INCREF
 
+from cygrad._core.compute.dispatch cimport Op
 from cygrad._core.compute.recording cimport ElementwiseNode
 from cygrad._core.compute.rows cimport KERNEL, Row
 from cygrad._core.engine.accumulation cimport collect
@@ -12,8 +13,13 @@ from cygrad._core.graph.history cimport edge
 from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
 from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_RELEASED, Node, RESULT, leaf_of
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty_like, is_unique, settled_address, special_active
+from cygrad._core.operands.operands cimport same_shape
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
-from cygrad._kernels.drivers.program cimport LARGE, MAX_SLOTS, MAX_STEPS, Program, Step, add_array, add_block, run_program
+from cygrad._kernels.drivers.program cimport LARGE, MAX_SLOTS, MAX_STEPS, NONE, Program, Step, add_array, add_block, run_program
+
+from cygrad._core.compute.dispatch import ops
+
+cdef Op add = ops["add"]
 
 
 cdef enum:
@@ -29,7 +35,8 @@ cdef class Chain:
     cdef int node_count
     cdef bint own           # nobody else holds the gradient that the chain starts from
     cdef dict wholes        # by slot: the tensor of an output that leaves
-    cdef list outgoing      # (state, output number, slot) of gradients that leave the chain
+    cdef list outgoing      # (state, output number, slot) of gradients that leave the chain; NONE: added to one before
+    cdef dict gathered      # by slot: the place of a gradient that is added to what the place has
     cdef list skipped       # states that an edge leads to whose gradient nobody asked for
     cdef list alive         # what the steps read
 
@@ -159,6 +166,54 @@ cdef class Chain:
                 return False
         return True
 
+    cdef int add_sums(self, Run* run, TensorImpl g) except -1:
+        """Add gradients that go to one place to what it has, and to each other, as steps: in the order of the outgoing ones."""
+        cdef dict sums = {}         # by place: the outgoing one that later ones are added to, NONE once one did not fit
+        cdef PyObject* old
+        cdef int k, slot, total
+        for k in range(<int>len(self.outgoing)):
+            next, number, slot = self.outgoing[k]
+            before = sums.get((next, number))
+            if before is None:
+                sums[next, number] = k
+                old = grads_of(&run.states[<Py_ssize_t>next])[<int>number]
+                if old is NULL:
+                    continue
+                total = self.add_sum(self.slot_of_array(<TensorImpl>old, g), slot)
+                if total != NONE:
+                    self.outgoing[k] = next, number, total
+                    self.gathered[total] = next, number
+            elif before == NONE:
+                continue
+            else:
+                total = self.add_sum(self.outgoing[before][2], slot)
+                if total != NONE:
+                    if self.outgoing[before][2] in self.gathered:
+                        self.gathered[total] = self.gathered.pop(self.outgoing[before][2])
+                    self.outgoing[before] = next, number, total
+                    self.outgoing[k] = next, number, NONE
+            if total == NONE:
+                sums[next, number] = NONE
+        return 0
+
+    cdef int slot_of_array(self, TensorImpl old, TensorImpl g) except -2:
+        """Return the slot of a gradient that was gathered before, NONE where it is not like the chain's."""
+        if (self.program.slot_count + 2 > MAX_SLOTS or not same_shape(old, g) or old.dtype_nr != self.program.dtype
+                or not old.flags & CONTIGUOUS or not old.storage.padded):
+            return NONE
+        return add_array(&self.program, address(old), cg_itemsize[self.program.dtype])
+
+    cdef int add_sum(self, int a, int b) noexcept:
+        """Add the loop of a sum and return the slot of its output, NONE where there is no room, or nothing but numbers."""
+        cdef Step* step = &self.program.steps[self.program.step_count]
+        if (a == NONE or self.program.step_count == MAX_STEPS or self.program.slot_count + 2 > MAX_SLOTS
+                or self.program.slots[a].stride == 0 and self.program.slots[b].stride == 0):
+            return NONE
+        step.kernel, step.inputs, step.params = add.kernel, 2, NULL
+        step.slots[0], step.slots[1], step.slots[2] = a, b, add_block(&self.program)
+        self.program.step_count += 1
+        return step.slots[2]
+
 
 cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     """Compute a ready node and those that follow it; False where there is no gain, or something could tell the difference."""
@@ -166,6 +221,7 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     cdef TensorImpl g
     cdef Chain chain
     cdef PyObject* part
+    cdef PyObject** place
     cdef Py_ssize_t next
     cdef int k, number, slot
     if (special_active or anomaly_mode or grad_mode()[0] or state.single is NULL or (<TensorImpl>state.single).count < LARGE
@@ -175,16 +231,17 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     chain.own = is_unique(state.single)
     g = <TensorImpl>state.single
     chain.program.dtype, chain.program.total = g.dtype_nr, g.count
-    chain.wholes, chain.outgoing, chain.skipped, chain.alive = {0: g}, [], [], [g.storage]
+    chain.wholes, chain.outgoing, chain.gathered, chain.skipped, chain.alive = {0: g}, [], {}, [], [g.storage]
     if not g.flags & CONTIGUOUS and not is_one_number(g) or g.flags & CONTIGUOUS and not g.storage.padded:
         return False
     add_array(&chain.program, address(g), cg_itemsize[g.dtype_nr] if g.flags & CONTIGUOUS else 0)
     if not chain.add_node(run, index, 0):
         return False
     chain.follow(run)
+    chain.add_sums(run, g)
     if chain.program.step_count < 2:
         return False
-    assign(chain, g)
+    assign(run, chain, g)
     with nogil:
         run_program(&chain.program)
     for k in range(chain.node_count):
@@ -196,9 +253,12 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     for next in chain.skipped:
         run.states[next].missing -= 1
     for next, number, slot in chain.outgoing:
-        part = <PyObject*>chain.wholes[slot]
-        Py_INCREF(<object>part)
-        collect(&grads_of(&run.states[next])[number], part)
+        if slot != NONE:
+            part, place = <PyObject*>chain.wholes[slot], &grads_of(&run.states[next])[number]
+            Py_INCREF(<object>part)
+            if slot in chain.gathered:
+                Py_CLEAR(place[0])
+            collect(place, part)
         run.states[next].missing -= 1
         if run.states[next].missing == 0:
             push_ready(run, next)
@@ -217,25 +277,35 @@ cdef bint is_one_number(TensorImpl g) noexcept:
     return True
 
 
-cdef int assign(Chain chain, TensorImpl g) except -1:
-    """Give whole arrays to the gradients that leave the chain; the last may take the memory of the gradient the chain starts from."""
+cdef int assign(Run* run, Chain chain, TensorImpl g) except -1:
+    """Give whole arrays to the gradients that leave the chain: what was gathered is added to in place where nobody else holds it, and
+    the last of the others may take the memory of the gradient the chain starts from."""
     cdef set leaving = {slot for _, _, slot in chain.outgoing}
     cdef Program* program = &chain.program
     cdef Step* step
-    cdef int k, last = -1
+    cdef PyObject* old
+    cdef int j, k, slot, last = -1
     cdef bint own = chain.own and 0 not in leaving and program.slots[0].stride != 0
     for k in range(program.step_count):
-        if program.steps[k].slots[0] == 0:
-            last = k
+        step = &program.steps[k]
+        for j in range(step.inputs):
+            if step.slots[j] == 0:
+                last = k
     for k in range(program.step_count - 1, -1, -1):
         step = &program.steps[k]
         slot = step.slots[step.inputs]
         if slot not in leaving:
             continue
-        if own and k >= last:
+        old = NULL
+        if slot in chain.gathered:
+            next, number = chain.gathered[slot]
+            old = grads_of(&run.states[<Py_ssize_t>next])[<int>number]
+        if old is not NULL and is_unique(old):
+            chain.wholes[slot] = <TensorImpl>old
+        elif own and k >= last:
             own = False
             chain.wholes[slot] = g
         else:
             chain.wholes[slot] = empty_like(g, program.dtype)
-        program.slots[<int>slot].data = settled_address(<TensorImpl>chain.wholes[slot])
+        program.slots[slot].data = settled_address(<TensorImpl>chain.wholes[slot])
     return 0

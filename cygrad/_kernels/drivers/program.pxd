@@ -20,7 +20,7 @@ cdef struct Step:
     const cg_kernel* kernel
     const void* params
     int inputs
-    int slots[MAX_OPERANDS]         # of the inputs, then of the output; a whole array that is an output is new memory
+    int slots[MAX_OPERANDS]         # of the inputs, then of the output; a whole array that is an output is new memory, or read before
 
 cdef struct Program:
     int dtype, cost, slot_count, step_count

@@ -40,6 +40,10 @@ PRODUCTS = [
     ("addbmm", lambda x, a, b: cg.addbmm(x, a, b), lambda x, a, b: x + (a @ b).sum(0), (2, 2), (4, 2, 3), (4, 3, 2)),
 ]  # fmt: skip
 
+# Of (batches of) matrices that have a loop of their own: at most 128 multiplications.
+MATRICES = [((4, 4), (4, 4)), ((3, 5), (5, 6)), ((1, 9), (9, 14)), ((2, 0), (0, 3)), ((5, 1), (1, 5)), ((3, 2, 4), (4, 5)),
+            ((6, 4), (2, 1, 4, 5))]
+
 EINSUMS = [
     ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 4)), ("ij,kj->ik", (2, 3), (4, 3)), ("ij->ji", (2, 3)), ("ba", (2, 3)),
     ("ij->", (2, 3)), ("ij->j", (2, 3)), ("ii", (3, 3)), ("ii->i", (3, 3)), ("iij->j", (2, 2, 3)), ("i,i->", (3,), (3,)),
@@ -94,6 +98,20 @@ def test_einsum_of_numbers_for_letters_and_sizes_of_1():
     close(cg.einsum("ij,jk->ik", a, cg.ones(1, 4, dtype=cg.float64)), array_of(a).sum(1, keepdims=True) @ np.ones((1, 4)))
     many = [cg.tensor(array) for array in samples.rule_operands(((2, 3),) * 4)]
     close(cg.einsum("ab,ab,ab,ab->b", *many), np.einsum("ab,ab,ab,ab->b", *map(array_of, many)))
+
+
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shapes", MATRICES, ids=str)
+def test_products_of_small_matrices_are_sums_in_order(shapes, dtype, layout):
+    """To the bit, hence the same wherever a matrix lies and however many are multiplied."""
+    rng = np.random.default_rng(3)
+    a, b = (rng.standard_normal(shape).astype(dtype) for shape in shapes)
+    left, right = array_of(LAYOUTS[layout](a)), array_of(LAYOUTS[layout](b))     # an expanded one repeats its first elements
+    expected = np.zeros((*np.broadcast_shapes(left.shape[:-2], right.shape[:-2]), left.shape[-2], right.shape[-1]), dtype)
+    for k in range(left.shape[-1]):
+        expected = expected + left[..., :, k, None] * right[..., None, k, :]
+    assert samples.same_bits(array_of(LAYOUTS[layout](a) @ LAYOUTS[layout](b)), expected)
 
 
 def test_integers():

@@ -1,5 +1,5 @@
 # cython: cdivision=True
-"""Matrix products by NumPy's own inner loop, hence by its BLAS: no GIL, batches, any strides.
+"""Matrix products by NumPy's own inner loop, hence by its BLAS, small ones by one of the same interface: no GIL, batches, any strides.
 
 The loop sets floating-point status flags and leaves them; its output must not overlap an input, so it is always new.
 Bits may depend on BLAS's own threads (OpenBLAS: from n = 300).
@@ -30,13 +30,18 @@ cdef extern from "numpy/ufuncobject.h":
         void** data
         char* types
 
-cdef enum:
-    RELEASE_GIL = 1 << 16   # multiplications from which other threads may run meanwhile
-
 ctypedef void (*matmul_loop)(char** arguments, const intptr_t* dims, const intptr_t* strides, void* data) noexcept nogil
 
+cdef extern from "drivers/small_products.h" nogil:
+    void small_products_float(char** arguments, const intptr_t* dims, const intptr_t* strides, void* data) noexcept
+    void small_products_double(char** arguments, const intptr_t* dims, const intptr_t* strides, void* data) noexcept
 
-cdef matmul_loop[CG_DTYPES] loops
+cdef enum:
+    RELEASE_GIL = 1 << 16   # multiplications from which other threads may run meanwhile
+    SMALL = 128             # multiplications up to which BLAS is slower than a loop, where there is more than one column
+
+
+cdef matmul_loop[CG_DTYPES] loops, small_loops
 cdef (void*)[CG_DTYPES] loop_data
 
 
@@ -50,6 +55,8 @@ cdef void find_loops():
             if ufunc.types[3 * k] == code and ufunc.types[3 * k + 1] == code and ufunc.types[3 * k + 2] == code:
                 loops[number], loop_data[number] = <matmul_loop>ufunc.functions[k], ufunc.data[k]
                 break
+        small_loops[number] = (small_products_double if dtypes[number].name == "float64" else
+                               small_products_float if dtypes[number].name == "float32" else loops[number])
 
 
 find_loops()
@@ -93,7 +100,7 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
     cdef int size = cg_itemsize[a.dtype_nr], ndim = max(a.ndim, b.ndim), batch = ndim - 2, d, k, place
     cdef intptr_t n = a.sizes[a.ndim - 2], m = b.sizes[b.ndim - 1], inner = a.sizes[a.ndim - 1], left, right
     cdef intptr_t steps[3][MAX_DIMS]
-    cdef matmul_loop loop = loops[a.dtype_nr]
+    cdef matmul_loop loop
     if a.dtype_nr != b.dtype_nr:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {dtypes[a.dtype_nr].name} != {dtypes[b.dtype_nr].name}; "
                            "convert one with .to(dtype)")
@@ -109,6 +116,7 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
         index[d] = 0
         steps[0][d] = 0 if left == 1 else a.strides[d - (ndim - a.ndim)] * size
         steps[1][d] = 0 if right == 1 else b.strides[d - (ndim - b.ndim)] * size
+    loop = small_loops[a.dtype_nr] if m > 1 and n * m * inner <= SMALL else loops[a.dtype_nr]
     shape[batch], shape[batch + 1] = n, m
     out = empty(a.dtype_nr, ndim, shape)
     if out.count == 0:

@@ -179,7 +179,7 @@ def reduction_text() -> str:
     for row, numbers, code in reduction_kernels():
         parts.append(code)
         columns = [table({n: f"{part}_{suffix}" for n, (suffix, _, _) in numbers.items()})
-                   for part in ("fill", "dense", "across", "combine", "finish", "scan", "find")]
+                   for part in ("fill", "rows", "columns", "across", "combine", "finish", "scan", "find")]
         types = [table({n: str(pair[k]) for n, pair in numbers.items()}, "-1") for k in (1, 2)]
         rows.append(f'    {{"{row.name}", {", ".join(columns + types)}}},')
     parts += ["const cg_reduction CG_TABLE(cg_reductions)[] = {", *rows, "    {0}\n};"]

@@ -9,6 +9,8 @@
 #include "generated/dtypes.h"
 
 #define CG_REDUCTION_BLOCK 4096 /* elements of a dense block of a reduction */
+#define CG_REDUCTION_LONG 1024  /* elements of a dense row from which on it has the most lanes */
+#define CG_REDUCTION_SHORT 64   /* elements up to which a fold has few lanes, at every layout */
 
 typedef void (*cg_loop)(char *const *pointers, const intptr_t *strides, intptr_t n, const void *params);
 typedef void (*cg_cast)(char *target, intptr_t target_stride, const char *source, intptr_t source_stride, intptr_t n);
@@ -26,8 +28,12 @@ typedef struct {
 typedef struct {
     const char *name;
     void (*fill[CG_DTYPES])(char *acc, intptr_t n);                         /* start n accumulators */
-    void (*dense[CG_DTYPES])(const char *x, intptr_t n, char *acc);         /* fold a dense block into one */
-    void (*across[CG_DTYPES])(char *acc, const char *x, intptr_t n);        /* fold n elements into n accumulators */
+    /* dense rows of n elements, each into one accumulator */
+    void (*rows[CG_DTYPES])(const char *x, intptr_t stride, intptr_t n, intptr_t count, char *acc);
+    /* short folds of elements at any offsets, each into one accumulator of those that are `step` apart */
+    void (*columns[CG_DTYPES])(const char *x, intptr_t stride, const intptr_t *offsets, intptr_t n, intptr_t count, char *acc, intptr_t step);
+    /* rows of n elements into n accumulators */
+    void (*across[CG_DTYPES])(char *acc, const char *x, intptr_t n, intptr_t rows, intptr_t stride);
     void (*combine[CG_DTYPES])(char *acc, const char *other, intptr_t n);   /* fold n partial results into n */
     void (*finish[CG_DTYPES])(const char *acc, char *y, intptr_t n, double count);
     void (*scan[CG_DTYPES])(const char *x, intptr_t x_stride, char *y, intptr_t y_stride, intptr_t n);

@@ -1,12 +1,18 @@
 /* The kernels of one reduction for one dtype, from the macros NAME, X (element), T (accumulator), Y (result), CG_ELEMENT (X to T),
- * START, STEP, COMBINE, FINISH and, where whole blocks are folded as X before they become T, BLOCK_STEP. Included once for each; not guarded on purpose.
+ * START, STEP, COMBINE, FINISH and, where lanes are folded as X before they become T, BLOCK_STEP. Included once for each; not guarded on
+ * purpose.
  *
- * A dense block is folded in a fixed number of lanes and the lanes in a fixed tree, so the bits depend on the data and the
- * length alone: not on threads, position or instruction set.
+ * A fold has a number of lanes that its length decides, folded one by one and combined in a fixed tree. So the bits depend on the data
+ * and the length alone: not on threads, position, strides or instruction set.
  */
 #define CG_PASTE2(a, b) a##_##b
 #define CG_PASTE(a, b) CG_PASTE2(a, b)
 #define CG_FN(part) CG_PASTE(part, NAME)
+#define CG_INLINE static inline __attribute__((always_inline))
+
+CG_INLINE T CG_FN(step)(const T acc, const X element) { const T x = CG_ELEMENT(element); return STEP; }
+
+CG_INLINE T CG_FN(join)(const T acc, const T x) { return COMBINE; }
 
 static void CG_FN(fill)(char *p, intptr_t n) {
     T *a = (T *)p;
@@ -16,60 +22,128 @@ static void CG_FN(fill)(char *p, intptr_t n) {
 static void CG_FN(combine)(char *p, const char *q, intptr_t n) {
     T *a = (T *)p;
     const T *b = (const T *)q;
-    CG_LOOP(T, n) { const T acc = a[i], x = b[i]; a[i] = COMBINE; }
+    CG_LOOP(T, n) a[i] = CG_FN(join)(a[i], b[i]);
 }
 
-static void CG_FN(across)(char *p, const char *q, intptr_t n) {
-    T *a = (T *)p;
-    const X *b = (const X *)q;
-    CG_LOOP(T, n) { const T acc = a[i]; const T x = CG_ELEMENT(b[i]); a[i] = STEP; }
-}
-
-/* A step of the tree that folds lanes into one; a constant length becomes vectors. */
-#define CG_HALVE(a, half) \
-    _Pragma("omp simd") for (int k = 0; k < half; k++) { const T acc = a[k], x = a[k + half]; a[k] = COMBINE; }
-
-static inline __attribute__((always_inline)) void CG_FN(lanes)(const X *v, intptr_t n, T *out, const int lanes, const int ahead) {
-    T a[CG_LANES];
-    intptr_t start = 0;
-    for (int k = 0; k < lanes; k++) a[k] = START;
-    for (; start + lanes <= n; start += lanes) {
-        if (ahead) CG_FETCH(v + start, lanes * (int)sizeof(X));
-        _Pragma("omp simd") for (int k = 0; k < lanes; k++) { const T acc = a[k]; const T x = CG_ELEMENT(v[start + k]); a[k] = STEP; }
-    }
-    for (int k = 0; k < lanes && start + k < n; k++) { const T acc = a[k]; const T x = CG_ELEMENT(v[start + k]); a[k] = STEP; }
-    for (int half = lanes / 2; half; half /= 2) {
-        for (int k = 0; k < half; k++) { const T acc = a[k], x = a[k + half]; a[k] = COMBINE; }
-    }
-    *out = a[0];
-}
-
+/* ----- Rows into a row ----- */
 #ifdef BLOCK_STEP
-/* One of many blocks: twice the lanes of the element's own type, whose results are combined as T. Conversions would cost more
-   than memory does. */
-static void CG_FN(whole)(const X *v, T *out) {
+CG_INLINE X CG_FN(own)(const X acc, const X x) { return BLOCK_STEP; }
+
+/* Conversions would cost more than memory does: some rows are folded as X before they become T. */
+static void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, intptr_t stride) {
+    T *a = (T *)p;
+    for (; rows >= 8; rows -= 8, q += 8 * stride) {
+        CG_LOOP(T, n) {
+            X own = START;
+            for (int k = 0; k < 8; k++) own = CG_FN(own)(own, ((const X *)(q + k * stride))[i]);
+            a[i] = CG_FN(join)(a[i], (T)own);
+        }
+    }
+    for (; rows; rows--, q += stride) CG_LOOP(T, n) a[i] = CG_FN(step)(a[i], ((const X *)q)[i]);
+}
+#else
+static void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, intptr_t stride) {
+    T *a = (T *)p;
+    for (; rows >= 4; rows -= 4, q += 4 * stride) {
+        CG_LOOP(T, n) {
+            T acc = a[i];
+            for (int k = 0; k < 4; k++) acc = CG_FN(step)(acc, ((const X *)(q + k * stride))[i]);
+            a[i] = acc;
+        }
+    }
+    for (; rows; rows--, q += stride) CG_LOOP(T, n) a[i] = CG_FN(step)(a[i], ((const X *)q)[i]);
+}
+#endif
+
+/* ----- Dense rows, each into one ----- */
+/* A step of the tree that folds lanes into one; a constant length becomes vectors. */
+#define CG_HALVE(a, half) _Pragma("omp simd") for (int k = 0; k < half; k++) a[k] = CG_FN(join)(a[k], a[k + half]);
+
+/* A short row: few lanes, and what is left of it in registers. */
+CG_INLINE T CG_FN(few)(const X *v, intptr_t n) {
+    T a[CG_FEW_LANES];
+    intptr_t start = 0;
+    for (int k = 0; k < CG_FEW_LANES; k++) a[k] = START;
+    for (; start + CG_FEW_LANES <= n; start += CG_FEW_LANES) {
+        _Pragma("omp simd") for (int k = 0; k < CG_FEW_LANES; k++) a[k] = CG_FN(step)(a[k], v[start + k]);
+    }
+    T first = a[0], second = a[1], third = a[2];
+    if (start < n) first = CG_FN(step)(first, v[start]);
+    if (start + 1 < n) second = CG_FN(step)(second, v[start + 1]);
+    if (start + 2 < n) third = CG_FN(step)(third, v[start + 2]);
+    return CG_FN(join)(CG_FN(join)(first, third), CG_FN(join)(second, a[3]));
+}
+
+/* Many lanes, of a whole number of elements each. */
+#ifdef BLOCK_STEP
+#define CG_MANY 2
+CG_INLINE T CG_FN(many)(const X *v, intptr_t n, const int lanes, const int ahead) {
     X a[2 * CG_LANES];
     T b[2 * CG_LANES];
-    for (int k = 0; k < 2 * CG_LANES; k++) a[k] = START;
-    for (int start = 0; start < CG_REDUCTION_BLOCK; start += 2 * CG_LANES) {
-        CG_FETCH(v + start, 2 * CG_LANES * (int)sizeof(X));
-        _Pragma("omp simd") for (int k = 0; k < 2 * CG_LANES; k++) { const X acc = a[k], x = v[start + k]; a[k] = BLOCK_STEP; }
+    for (int k = 0; k < lanes; k++) a[k] = START;
+    for (intptr_t start = 0; start < n; start += lanes) {
+        if (ahead) CG_FETCH(v + start, lanes * (int)sizeof(X));
+        _Pragma("omp simd") for (int k = 0; k < lanes; k++) a[k] = CG_FN(own)(a[k], v[start + k]);
     }
-    _Pragma("omp simd") for (int k = 0; k < 2 * CG_LANES; k++) b[k] = a[k];
-    CG_HALVE(b, 64) CG_HALVE(b, 32) CG_HALVE(b, 16) CG_HALVE(b, 8) CG_HALVE(b, 4) CG_HALVE(b, 2) CG_HALVE(b, 1)
-    *out = b[0];
+    _Pragma("omp simd") for (int k = 0; k < lanes; k++) b[k] = a[k];
+    if (lanes > 64) CG_HALVE(b, 64)
+    if (lanes > 32) CG_HALVE(b, 32)
+    CG_HALVE(b, 16) CG_HALVE(b, 8) CG_HALVE(b, 4) CG_HALVE(b, 2) CG_HALVE(b, 1)
+    return b[0];
+}
+#else
+#define CG_MANY 1
+CG_INLINE T CG_FN(many)(const X *v, intptr_t n, const int lanes, const int ahead) {
+    T a[CG_LANES];
+    for (int k = 0; k < lanes; k++) a[k] = START;
+    for (intptr_t start = 0; start < n; start += lanes) {
+        if (ahead) CG_FETCH(v + start, lanes * (int)sizeof(X));
+        _Pragma("omp simd") for (int k = 0; k < lanes; k++) a[k] = CG_FN(step)(a[k], v[start + k]);
+    }
+    if (lanes > 32) CG_HALVE(a, 32)
+    if (lanes > 16) CG_HALVE(a, 16)
+    CG_HALVE(a, 8) CG_HALVE(a, 4) CG_HALVE(a, 2) CG_HALVE(a, 1)
+    return a[0];
 }
 #endif
 
-static void CG_FN(dense)(const char *p, intptr_t n, char *out) {
-#ifdef BLOCK_STEP
-    if (n == CG_REDUCTION_BLOCK) { CG_FN(whole)((const X *)p, (T *)out); return; }
-#endif
-    if (n < 2 * CG_LANES) CG_FN(lanes)((const X *)p, n, (T *)out, 4, 0);
-    else if (n < CG_REDUCTION_BLOCK) CG_FN(lanes)((const X *)p, n, (T *)out, CG_LANES, 0);
-    else CG_FN(lanes)((const X *)p, n, (T *)out, CG_LANES, 1);
+/* What is left behind whole lanes is a short row. */
+CG_INLINE T CG_FN(long)(const X *v, intptr_t n, const int lanes, const int ahead) {
+    const intptr_t left = n % lanes;
+    const T acc = CG_FN(many)(v, n - left, lanes, ahead);
+    return left ? CG_FN(join)(acc, CG_FN(few)(v + (n - left), left)) : acc;
 }
 
+#define CG_ROWS(fold) for (intptr_t i = 0; i < count; i++) { const X *const v = (const X *)(p + i * stride); out[i] = fold; }
+static void CG_FN(rows)(const char *p, intptr_t stride, intptr_t n, intptr_t count, char *q) {
+    T *out = (T *)q;
+    if (n < CG_REDUCTION_SHORT) CG_ROWS(CG_FN(few)(v, n))
+    else if (n < CG_REDUCTION_LONG) CG_ROWS(CG_FN(long)(v, n, CG_MANY * CG_LANES / (sizeof(X) < 4 ? 1 : 4), 0))
+    else CG_ROWS(CG_FN(long)(v, n, CG_MANY * CG_LANES, n == CG_REDUCTION_BLOCK))
+}
+
+/* ----- Short folds side by side ----- */
+/* Element k of all of them at once; each has the lanes, and so the bits, of a short row. */
+CG_INLINE void CG_FN(beside)(const char *p, intptr_t stride, const intptr_t *offsets, intptr_t n, T *out, intptr_t out_step,
+                           const intptr_t count) {
+    T a[CG_FEW_LANES][CG_BESIDE];
+    for (int lane = 0; lane < CG_FEW_LANES; lane++) for (int i = 0; i < CG_BESIDE; i++) a[lane][i] = START;
+    for (intptr_t k = 0; k < n; k++) {
+        T *const lane = a[k % CG_FEW_LANES];
+        const char *const v = p + offsets[k];
+        for (intptr_t i = 0; i < count; i++) lane[i] = CG_FN(step)(lane[i], *(const X *)(v + i * stride));
+    }
+    for (intptr_t i = 0; i < count; i++) out[i * out_step] = CG_FN(join)(CG_FN(join)(a[0][i], a[2][i]), CG_FN(join)(a[1][i], a[3][i]));
+}
+
+static void CG_FN(columns)(const char *p, intptr_t stride, const intptr_t *offsets, intptr_t n, intptr_t count, char *q, intptr_t step) {
+    T *out = (T *)q;
+    for (; count >= CG_BESIDE; count -= CG_BESIDE, out += CG_BESIDE * step, p += CG_BESIDE * stride)
+        CG_FN(beside)(p, stride, offsets, n, out, step, CG_BESIDE);
+    if (count) CG_FN(beside)(p, stride, offsets, n, out, step, count);
+}
+
+/* ----- Results ----- */
 static void CG_FN(finish)(const char *p, char *q, intptr_t length, double count) {
     const T *a = (const T *)p;
     const T n = (T)count;
@@ -80,7 +154,7 @@ static void CG_FN(finish)(const char *p, char *q, intptr_t length, double count)
 
 static void CG_FN(scan)(const char *p, intptr_t ps, char *q, intptr_t qs, intptr_t n) {
     T acc = START;
-    for (intptr_t i = 0; i < n; i++) { const T x = CG_ELEMENT(*(const X *)(p + i * ps)); acc = STEP; *(Y *)(q + i * qs) = (Y)acc; }
+    for (intptr_t i = 0; i < n; i++) { acc = CG_FN(step)(acc, *(const X *)(p + i * ps)); *(Y *)(q + i * qs) = (Y)acc; }
 }
 
 static intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const char *q) {
@@ -95,6 +169,7 @@ static intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const ch
 #undef CG_PASTE2
 #undef CG_PASTE
 #undef CG_FN
+#undef CG_INLINE
 #undef NAME
 #undef X
 #undef CG_ELEMENT
@@ -106,3 +181,5 @@ static intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const ch
 #undef FINISH
 #undef BLOCK_STEP
 #undef CG_HALVE
+#undef CG_MANY
+#undef CG_ROWS

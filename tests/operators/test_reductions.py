@@ -135,7 +135,7 @@ def tolerance(name, array, expected):
     if name in ("prod", "cumprod"):
         return 1e-310 + np.finfo(float).eps * array.size * np.abs(expected)
     if name in ("sum", "nansum", "mean", "cumsum"):  # the running sum adds one by one
-        eps = np.finfo(array.dtype if name in ("sum", "mean") and array.size >= 4096 else float).eps
+        eps = np.finfo(array.dtype if name in ("sum", "mean") and array.size >= 128 else float).eps
         return (array.size if name == "cumsum" else 8) * eps * np.abs(array).sum(dtype=np.longdouble)
     return 32 * np.finfo(array.dtype).eps * (3 + np.abs(expected))
 

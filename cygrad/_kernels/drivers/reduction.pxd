@@ -10,6 +10,7 @@ from cygrad._kernels.drivers.program cimport Program
 cdef extern from "kernels.h" nogil:
     enum:
         BLOCK "CG_REDUCTION_BLOCK"
+        SHORT "CG_REDUCTION_SHORT"
     ctypedef struct cg_reduction:
         const char* name
         signed char acc_dtype[CG_DTYPES]

@@ -1,11 +1,17 @@
 # cython: cdivision=True, initializedcheck=False
 """The reduction driver (see reduction.pxd for the contract).
 
-One scheme for all layouts: every output (or row of neighbouring outputs) has `blocks` partial results, each a fold of a fixed
-number of elements; partial results of one output are combined pairwise, then finished.
+One scheme for all layouts: a task folds one block of elements of each of a strip of neighbouring outputs. Where an output has one
+block it is finished there; partial results of several are combined pairwise, then finished. Four ways to fold a task:
+
+- rows: the elements of an output lie dense;
+- columns: outputs have few elements, wherever they lie: element k of all of them at once;
+- across: neighbouring outputs lie dense: rows of memory are folded into a row, several side by side where rows are short;
+- gathered: what lies otherwise is copied to a dense row.
 """
 from cython.parallel cimport prange
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, CG_DTYPES, CG_LARGEST, cg_itemsize, cg_number, cg_stream_end, pack
 from cygrad._kernels.drivers.program cimport end_of_pass, run_part, run_pass, streams
@@ -13,16 +19,22 @@ from cygrad._kernels.system.isa cimport choose_isa
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
 
 cdef enum:
-    ROWS = 256          # rows of a block folded across
-    COLUMNS = 512       # neighbouring outputs that one task folds
+    BLOCK_ROWS = 256    # rows of a block folded across
+    STRIP = 512         # neighbouring outputs that one task folds, at most
+    TASK = 16384        # elements of a task of several outputs
+    FEW = 8             # dense elements from which on a row is better folded by itself
+    NARROW = 32         # neighbouring outputs up to which they are a group, in short folds
+    SIDE = 128          # accumulators of rows side by side, at most
     ON_STACK = 64       # partial results that need no allocation
     VECTOR = 64         # bytes of the largest one: loops may run over the end by less
 
 cdef extern from "drivers/tables.h" nogil:
     ctypedef struct Row "cg_reduction":
         void (*fill[CG_DTYPES])(char* acc, intptr_t n) noexcept nogil
-        void (*dense[CG_DTYPES])(const char* x, intptr_t n, char* acc) noexcept nogil
-        void (*across[CG_DTYPES])(char* acc, const char* x, intptr_t n) noexcept nogil
+        void (*rows[CG_DTYPES])(const char* x, intptr_t stride, intptr_t n, intptr_t count, char* acc) noexcept nogil
+        void (*columns[CG_DTYPES])(const char* x, intptr_t stride, const intptr_t* offsets, intptr_t n, intptr_t count, char* acc,
+                                   intptr_t step) noexcept nogil
+        void (*across[CG_DTYPES])(char* acc, const char* x, intptr_t n, intptr_t rows, intptr_t stride) noexcept nogil
         void (*combine[CG_DTYPES])(char* acc, const char* other, intptr_t n) noexcept nogil
         void (*finish[CG_DTYPES])(const char* acc, char* y, intptr_t n, double count) noexcept nogil
         void (*scan[CG_DTYPES])(const char* x, intptr_t x_stride, char* y, intptr_t y_stride, intptr_t n) noexcept nogil
@@ -54,21 +66,31 @@ cdef struct Made:
     bint stream
 
 
+cdef enum Way:
+    ROWS, COLUMNS, ACROSS, GATHERED
+
+
 cdef struct Plan:
     const Row* row
     int dtype
-    int acc_size
-    int item_size
-    bint across         # neighbouring outputs lie dense: fold rows into rows
-    Dims outer          # outputs, less the dense ones of an `across` plan
+    int acc_size, item_size, out_size
+    Way way
+    Dims outer          # outputs, less the neighbouring ones
     Dims folded
-    intptr_t columns    # dense neighbouring outputs (1 unless across)
+    intptr_t width      # neighbouring outputs, or groups of them
+    intptr_t stride     # bytes from one to the next
+    intptr_t group      # outputs of a group: more than one where few are neighbours, and folds are short
+    intptr_t group_stride
     intptr_t blocks     # partial results of an output
-    intptr_t length     # elements (or rows) of a block
-    intptr_t strips     # tasks a row of columns is cut into
+    intptr_t length     # elements of a block
+    intptr_t strip      # outputs of a task
+    intptr_t strips     # tasks the neighbouring outputs are cut into
+    intptr_t side       # rows that are folded across side by side, a power of two
+    intptr_t offsets[SHORT]     # of the elements of a short fold
     Operand source      # the folded dims as an operand, for gathering
     const Made* made    # what is folded, if it has no memory yet
     char* partials
+    char* output
 
 
 cdef void add_dim(Dims* dims, intptr_t size, intptr_t stride) noexcept nogil:
@@ -101,6 +123,13 @@ cdef void add_folded_dims(Dims* dims, const Operand* x, int ndim, const intptr_t
         add_dim(dims, shape[order[d]], x.strides[order[d]])
 
 
+cdef void take_dim(Dims* dims, intptr_t* size, intptr_t* stride) noexcept nogil:
+    """Move the inner dim out of the others."""
+    dims.ndim -= 1
+    size[0], stride[0] = dims.shape[dims.ndim], dims.strides[dims.ndim]
+    dims.size //= size[0]
+
+
 cdef intptr_t offset_of(const Dims* dims, intptr_t index) noexcept nogil:
     cdef intptr_t offset = 0
     cdef int d
@@ -111,45 +140,77 @@ cdef intptr_t offset_of(const Dims* dims, intptr_t index) noexcept nogil:
 
 
 cdef void fold_task(const Plan* plan, intptr_t task) noexcept nogil:
-    """Make one partial result: a dense block into one accumulator, or a block of rows into a strip of accumulators."""
+    """Fold one block of each output of a strip; finish them if it is their only one."""
+    cdef char memory[STRIP * CG_LARGEST + VECTOR]
+    cdef char* acc = memory + (-<size_t>memory) % VECTOR
+    cdef intptr_t strip = task % plan.strips, block = task // plan.strips % plan.blocks, outer = task // plan.strips // plan.blocks
+    cdef intptr_t start = block * plan.length, n = min(plan.length, plan.folded.size - start)
+    cdef intptr_t first = strip * plan.strip, count = min(plan.strip, plan.width - first)
+    cdef intptr_t k, outputs = count * plan.group
+    cdef const char* data = plan.source.data + offset_of(&plan.outer, outer) + first * plan.stride
+    if plan.way == ROWS:
+        plan.row.rows[plan.dtype](data + start * plan.item_size, plan.stride, n, count, acc)
+    elif plan.way == COLUMNS:
+        for k in range(plan.group):
+            plan.row.columns[plan.dtype](data + k * plan.group_stride, plan.stride, plan.offsets, n, count, acc + k * plan.acc_size,
+                                         plan.group)
+    elif plan.way == ACROSS:
+        fold_across(plan, data, start, n, count, acc)
+    else:
+        fold_gathered(plan, data, start, n, count, acc)
+    if plan.blocks == 1:
+        plan.row.finish[plan.dtype](acc, plan.output + (outer * plan.width + first) * plan.group * plan.out_size, outputs, <double>n)
+    else:
+        memcpy(plan.partials + ((outer * plan.blocks + block) * plan.width + first) * plan.acc_size, acc, count * plan.acc_size)
+
+
+cdef void fold_across(const Plan* plan, const char* data, intptr_t start, intptr_t n, intptr_t count, char* acc) noexcept nogil:
+    """Fold rows into a row. Rows that follow each other make longer rows, whose parts are combined pairwise; the rest is a shorter one."""
+    cdef intptr_t side = plan.side, length = count * side, rows = n, stride = 0, run
+    if plan.folded.ndim:
+        rows, stride = plan.folded.shape[plan.folded.ndim - 1], plan.folded.strides[plan.folded.ndim - 1]
+    plan.row.fill[plan.dtype](acc, length)
+    if side > 1:
+        data += start * stride
+        plan.row.across[plan.dtype](acc, data, length, n // side, length * plan.item_size)
+        plan.row.across[plan.dtype](acc, data + n // side * length * plan.item_size, n % side * count, 1, 0)
+        while side > 1:
+            side //= 2
+            plan.row.combine[plan.dtype](acc, acc + side * count * plan.acc_size, side * count)
+        return
+    while n > 0:
+        run = min(n, rows - start % rows)
+        plan.row.across[plan.dtype](acc, data + offset_of(&plan.folded, start), count, run, stride)
+        start += run
+        n -= run
+
+
+cdef void fold_gathered(const Plan* plan, const char* data, intptr_t start, intptr_t n, intptr_t count, char* acc) noexcept nogil:
+    """Copy or make the elements of one output after the other in a dense row."""
     cdef char memory[BLOCK * CG_LARGEST + 2 * VECTOR]
     cdef char* scratch = memory + (-<size_t>memory) % VECTOR
-    cdef intptr_t strip = task % plan.strips, block = task // plan.strips % plan.blocks, outer = task // plan.strips // plan.blocks
-    cdef intptr_t start = block * plan.length, n = min(plan.length, plan.folded.size - start), column = strip * COLUMNS, i
-    cdef char* data = plan.source.data + offset_of(&plan.outer, outer)
-    cdef char* acc = plan.partials + ((outer * plan.blocks + block) * plan.columns + column) * plan.acc_size
-    cdef Operand source
-    if plan.across:
-        data += column * plan.item_size
-        column = min(COLUMNS, plan.columns - column)
-        plan.row.fill[plan.dtype](acc, column)
-        for i in range(start, start + n):
-            plan.row.across[plan.dtype](acc, data + offset_of(&plan.folded, i), column)
-    elif n <= 0:
-        plan.row.fill[plan.dtype](acc, 1)
-    elif plan.made is not NULL:
-        run_part(plan.made.program, plan.made.first, plan.made.last, plan.made.stream, start, start + n, plan.made.slot, scratch)
-        plan.row.dense[plan.dtype](scratch, n, acc)
-    elif plan.folded.ndim == 0 or plan.folded.ndim == 1 and plan.folded.strides[0] == plan.item_size:
-        plan.row.dense[plan.dtype](data + start * plan.item_size, n, acc)
-    else:
-        source = plan.source
-        source.data = data
-        pack(&source, plan.folded.ndim, plan.folded.shape, start, n, scratch)
-        plan.row.dense[plan.dtype](scratch, n, acc)
+    cdef Operand source = plan.source
+    cdef intptr_t i
+    for i in range(count):
+        if plan.made is not NULL:
+            run_part(plan.made.program, plan.made.first, plan.made.last, plan.made.stream, start, start + n, plan.made.slot, scratch)
+        else:
+            source.data = <char*>data + i * plan.stride
+            pack(&source, plan.folded.ndim, plan.folded.shape, start, n, scratch)
+        plan.row.rows[plan.dtype](scratch, 0, n, 1, acc + i * plan.acc_size)
 
 
-cdef void combine_and_finish(const Plan* plan, intptr_t outer, char* output, int out_size) noexcept nogil:
+cdef void combine_and_finish(const Plan* plan, intptr_t outer) noexcept nogil:
     """Fold the partial results of one output row pairwise, in an order that depends on their number alone."""
-    cdef char* partials = plan.partials + outer * plan.blocks * plan.columns * plan.acc_size
-    cdef intptr_t row = plan.columns * plan.acc_size, step = 1, i
+    cdef char* partials = plan.partials + outer * plan.blocks * plan.width * plan.acc_size
+    cdef intptr_t row = plan.width * plan.acc_size, step = 1, i
     while step < plan.blocks:
         i = 0
         while i + step < plan.blocks:
-            plan.row.combine[plan.dtype](partials + i * row, partials + (i + step) * row, plan.columns)
+            plan.row.combine[plan.dtype](partials + i * row, partials + (i + step) * row, plan.width)
             i += 2 * step
         step *= 2
-    plan.row.finish[plan.dtype](partials, output + outer * plan.columns * out_size, plan.columns, <double>plan.folded.size)
+    plan.row.finish[plan.dtype](partials, plan.output + outer * plan.width * plan.out_size, plan.width, <double>plan.folded.size)
 
 
 cdef int run(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output) noexcept nogil:
@@ -183,14 +244,49 @@ cdef bint is_made(const Program* program, int first, int last, int slot) noexcep
     return False
 
 
+cdef void choose_way(Plan* plan) noexcept nogil:
+    """Decide, from shape and strides alone, how outputs are folded, and cut them into tasks."""
+    cdef Dims* outer = &plan.outer
+    cdef intptr_t n = plan.folded.size, i
+    cdef bint dense = plan.folded.ndim == 0 or plan.folded.ndim == 1 and plan.folded.strides[0] == plan.item_size
+    plan.width, plan.stride, plan.group, plan.group_stride, plan.side = 1, 0, 1, 0, 1
+    if plan.made is not NULL:
+        plan.way = GATHERED
+    elif outer.ndim > 1 and outer.shape[outer.ndim - 1] < min(NARROW, outer.shape[outer.ndim - 2]) and n < SHORT:
+        plan.way = COLUMNS
+        take_dim(outer, &plan.group, &plan.group_stride)
+    elif outer.ndim and outer.strides[outer.ndim - 1] == plan.item_size and not (dense and plan.folded.ndim):
+        plan.way = ACROSS
+    elif n < (FEW if dense else SHORT):
+        plan.way = COLUMNS
+    else:
+        plan.way = ROWS if dense else GATHERED
+    if outer.ndim and (plan.way == ACROSS or n <= BLOCK):
+        take_dim(outer, &plan.width, &plan.stride)
+    plan.length = BLOCK
+    plan.strip = max(1, min(STRIP // plan.group, TASK // max(n, 1)))
+    if plan.way == COLUMNS:
+        for i in range(n):
+            plan.offsets[i] = offset_of(&plan.folded, i)
+    elif plan.way == ACROSS:
+        plan.strip = STRIP
+        if plan.folded.ndim == 1 and plan.folded.strides[0] == plan.width * plan.item_size:
+            while 2 * plan.side * plan.width <= SIDE and 2 * plan.side <= n:
+                plan.side *= 2
+        plan.length = BLOCK_ROWS * plan.side
+    plan.blocks = max(1, (n + plan.length - 1) // plan.length)
+    plan.strips = (plan.width + plan.strip - 1) // plan.strip
+
+
 cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
               const Made* made, int cost) noexcept nogil:
     cdef Plan plan
     cdef char stack[ON_STACK * CG_LARGEST]
-    cdef int d, threads, last = -1, out_size = cg_itemsize[reduction.out_dtype[x.dtype]]
+    cdef int d, threads
     cdef intptr_t tasks, task, outer, chunk, c
-    plan.row, plan.dtype, plan.source = <const Row*>reduction, x.dtype, x[0]
+    plan.row, plan.dtype, plan.source, plan.made, plan.output = <const Row*>reduction, x.dtype, x[0], made, output
     plan.acc_size, plan.item_size = cg_itemsize[reduction.acc_dtype[x.dtype]], cg_itemsize[x.dtype]
+    plan.out_size = cg_itemsize[reduction.out_dtype[x.dtype]]
     plan.outer.ndim = plan.folded.ndim = 0
     plan.outer.size = plan.folded.size = 1
     for d in range(ndim):
@@ -199,34 +295,21 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
     if plan.outer.size == 0:
         return 0
     add_folded_dims(&plan.folded, x, ndim, shape, reduced)
-    last = plan.outer.ndim - 1
-    plan.across = (last >= 0 and plan.outer.strides[last] == plan.item_size and plan.folded.ndim > 0
-                   and plan.folded.strides[plan.folded.ndim - 1] != plan.item_size)
-    plan.columns = 1
-    if plan.across:
-        plan.columns = plan.outer.shape[last]
-        plan.outer.ndim -= 1
-        plan.outer.size //= plan.columns
-    plan.length = ROWS if plan.across else BLOCK
-    plan.blocks = max(1, (plan.folded.size + plan.length - 1) // plan.length)
-    plan.strips = (plan.columns + COLUMNS - 1) // COLUMNS
     for d in range(plan.folded.ndim):
         plan.source.strides[d] = plan.folded.strides[d]
+    choose_way(&plan)
     plan.partials = stack
-    if plan.outer.size * plan.blocks * plan.columns > ON_STACK:
-        plan.partials = <char*>malloc(<size_t>(plan.outer.size * plan.blocks * plan.columns * plan.acc_size))
+    if plan.blocks > 1 and plan.outer.size * plan.blocks * plan.width > ON_STACK:
+        plan.partials = <char*>malloc(<size_t>(plan.outer.size * plan.blocks * plan.width * plan.acc_size))
         if plan.partials is NULL:
             return -1
     tasks = plan.outer.size * plan.blocks * plan.strips
-    threads = threads_for(plan.outer.size * plan.columns * plan.folded.size, cost) if tasks > 1 else 1
-    plan.made = made
+    threads = threads_for(plan.outer.size * plan.width * plan.group * plan.folded.size, cost) if tasks > 1 else 1
     if threads <= 1:
         for task in range(tasks):
             fold_task(&plan, task)
         if made is not NULL and made.stream:
             cg_stream_end()
-        for outer in range(plan.outer.size):
-            combine_and_finish(&plan, outer, output, out_size)
     else:
         chunk = (tasks + threads - 1) // threads
         for c in prange(threads, schedule="static", chunksize=1, num_threads=thread_limit()):
@@ -235,8 +318,10 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
                 fold_task(&plan, task)
             if made is not NULL and made.stream:
                 cg_stream_end()
-        for outer in prange(plan.outer.size, schedule="static", num_threads=thread_limit(), use_threads_if=plan.outer.size > 1024):
-            combine_and_finish(&plan, outer, output, out_size)
+    if plan.blocks > 1:
+        for outer in prange(plan.outer.size, schedule="static", num_threads=thread_limit(),
+                            use_threads_if=threads > 1 and plan.outer.size > 1024):
+            combine_and_finish(&plan, outer)
     if plan.partials != stack:
         free(plan.partials)
     return 0
@@ -246,7 +331,7 @@ cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, int
     """Fold at most BLOCK dense elements into one."""
     cdef cg_number acc
     if n:
-        (<const Row*>reduction).dense[dtype](x, n, <char*>&acc)
+        (<const Row*>reduction).rows[dtype](x, 0, n, 1, <char*>&acc)
     else:
         (<const Row*>reduction).fill[dtype](<char*>&acc, 1)
     (<const Row*>reduction).finish[dtype](<char*>&acc, output, 1, <double>n)

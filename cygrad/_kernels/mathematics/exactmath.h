@@ -59,9 +59,9 @@ CG_EXACT_FUNCTION int CG_NAME(isinf)(CG_REAL x) { return CG_LIBM(fabs)(x) == CG_
 CG_EXACT_FUNCTION int CG_NAME(isfinite)(CG_REAL x) { return CG_LIBM(fabs)(x) < CG_LIBM(inf)(); }
 CG_EXACT_FUNCTION CG_REAL CG_NAME(sign)(CG_REAL x) { return (CG_REAL)((x > 0) - (x < 0)); } /* NaN gives 0, as in torch */
 
-/* NaN if either is; of equal ones (-0 and 0) the first, as in torch. */
-CG_EXACT_FUNCTION CG_REAL CG_NAME(maximum)(CG_REAL a, CG_REAL b) { return ((a < b) | (b != b)) ? b : a; }
-CG_EXACT_FUNCTION CG_REAL CG_NAME(minimum)(CG_REAL a, CG_REAL b) { return ((a > b) | (b != b)) ? b : a; }
+/* NaN if either is; of equal ones (-0 and 0) the first, as in torch. In two steps, which are no branches in a scalar. */
+CG_EXACT_FUNCTION CG_REAL CG_NAME(maximum)(CG_REAL a, CG_REAL b) { const CG_REAL y = a < b ? b : a; return b != b ? b : y; }
+CG_EXACT_FUNCTION CG_REAL CG_NAME(minimum)(CG_REAL a, CG_REAL b) { const CG_REAL y = a > b ? b : a; return b != b ? b : y; }
 
 /* ---- division with a remainder: scalar, exact up to the last rounding ---- */
 

@@ -3,4 +3,3 @@ from cygrad._core.graph.tensor cimport TensorImpl
 
 cdef object get_item(TensorImpl x, object key)
 cdef int set_item(TensorImpl x, object key, object value) except -1
-cdef void zero_outside(TensorImpl whole, TensorImpl part) noexcept

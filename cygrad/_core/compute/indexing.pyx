@@ -5,17 +5,17 @@ Basic indices (int, slice, None, ...) give views; index arrays and masks are loo
 The functions are the methods of Tensor too: their first argument is the tensor.
 """
 from cpython.bool cimport PyBool_Check
-from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.object cimport PyObject
-from cpython.slice cimport PySlice_AdjustIndices, PySlice_Check, PySlice_Unpack
+from cpython.slice cimport PySlice_Check
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place
+from cygrad._core.compute.parts cimport Cuts, basic_view, record_part, view_along, zero_outside
 from cygrad._core.graph.rules cimport RuleOp, record, record_outputs, rule_op, wanted
-from cygrad._core.graph.tensor cimport (CREATED, CREATED_MULTIPLE, TensorImpl, count_change, empty, needs_grad, offset_of, settled_address,
-                                        tensor_type, view_of)
-from cygrad._core.memory.sizes cimport integer, multiply_overflows, parse_sizes, sequence_items, sizes_tuple, wrap_dim, written
+from cygrad._core.graph.tensor cimport (CREATED, CREATED_MULTIPLE, TensorImpl, count_change, empty, needs_grad, settled_address,
+                                        tensor_type)
+from cygrad._core.memory.sizes cimport integer, parse_sizes, sequence_items, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, tensor_of_array
 from cygrad._core.operands.operands cimport Value, copy_into, number_tensor, to_value
@@ -37,12 +37,11 @@ cdef extern from "Python.h":
 
 
 cdef enum:
-    LONG_ROW = 128      # elements from which a call for each row of a box is worth what it leaves out
     MOST_VIEWS = 1 << 26    # that one call makes: they take 16 GiB
 
 
 # ----- Indexing -----
-cdef RuleOp SLICE = rule_op("slice"), SELECT = rule_op("select"), INDEX_PUT = rule_op("index_put")
+cdef RuleOp INDEX_PUT = rule_op("index_put")
 cdef RuleOp UNBIND = rule_op("unbind"), SPLIT = rule_op("split"), SPLIT_WITH_SIZES = rule_op("split_with_sizes")
 
 
@@ -112,67 +111,6 @@ cdef tuple read_key(object key):
     return items
 
 
-cdef TensorImpl basic_view(TensorImpl x, tuple key):
-    """Return the view of a basic index, as `read_key` gives it, without recording; None if it holds an index array or a mask."""
-    cdef intptr_t sizes[2 * MAX_DIMS]
-    cdef intptr_t strides[2 * MAX_DIMS]
-    cdef Py_ssize_t index, start, stop, step, length
-    cdef intptr_t offset = 0
-    cdef int d = 0, ndim = 0, consumed = 0, ellipses = 0, overflow = 0
-    if len(key) > MAX_DIMS:
-        raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
-    for item in key:
-        if PySlice_Check(item):
-            consumed += 1
-        elif item is Ellipsis:
-            ellipses += 1
-        elif item is not None:
-            if type(item) is not int:
-                return None
-            consumed += 1
-    if consumed and x.ndim == 0:
-        raise IndexError("slice() cannot be applied to a 0-dim tensor." if PySlice_Check(key[0]) else
-                         "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number")
-    if consumed > x.ndim:
-        raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
-    if ellipses > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
-    for item in key:
-        if PySlice_Check(item):
-            PySlice_Unpack(item, &start, &stop, &step)
-            if step <= 0:
-                raise ValueError("step must be greater than zero; use flip() for the reverse order")
-            length = PySlice_AdjustIndices(x.sizes[d], &start, &stop, step)
-            if length:
-                offset += start * x.strides[d]
-            sizes[ndim] = length
-            if multiply_overflows(x.strides[d], step, &strides[ndim]):
-                strides[ndim] = 1       # of at most one element
-            ndim += 1
-            d += 1
-        elif item is None:
-            sizes[ndim], strides[ndim] = 1, 0
-            ndim += 1
-        elif item is Ellipsis:
-            for _ in range(x.ndim - consumed):
-                sizes[ndim], strides[ndim] = x.sizes[d], x.strides[d]
-                ndim += 1
-                d += 1
-        else:
-            index = PyLong_AsLongLongAndOverflow(item, &overflow)
-            if overflow or index < -x.sizes[d] or index >= x.sizes[d]:
-                raise IndexError(f"index {written(item)} is out of bounds for dimension {d} with size {x.sizes[d]}")
-            offset += (index + x.sizes[d] if index < 0 else index) * x.strides[d]
-            d += 1
-    while d < x.ndim:
-        sizes[ndim], strides[ndim] = x.sizes[d], x.strides[d]
-        ndim += 1
-        d += 1
-    if ndim > MAX_DIMS:
-        raise IndexError(f"tensors have at most {MAX_DIMS} dimensions")
-    return view_of(x, offset, ndim, sizes, strides)
-
-
 cdef object numpy_key(object key):
     """Return an index with tensors replaced by the arrays they hold."""
     if isinstance(key, tuple):
@@ -224,11 +162,12 @@ def array_key(TensorImpl x not None, key):
 
 
 cdef object get_item(TensorImpl x, object key):
+    cdef Cuts cuts
     cdef tuple items = read_key(key)
-    cdef TensorImpl result = basic_view(x, items)
+    cdef TensorImpl result = basic_view(x, items, &cuts)
     if result is not None:
         if wanted(x, None):
-            record_part(x, result, items)
+            record_part(x, result, items, &cuts)
         return result
     numpy_index = numpy_key(items)
     try:
@@ -242,12 +181,13 @@ cdef object get_item(TensorImpl x, object key):
 
 
 cdef int set_item(TensorImpl x, object key, object value) except -1:
+    cdef Cuts cuts
     cdef tuple items = read_key(key)
     cdef TensorImpl source = value if isinstance(value, TensorImpl) else scalar_like(x, value), place
     cdef bint recorded = cg_kind[x.dtype_nr] == b"f" and wanted(x, source), whole = len(items) == 1 and items[0] is Ellipsis
-    place = x if whole else basic_view(x, items)
+    place = x if whole else basic_view(x, items, &cuts)
     if recorded and place is not None and not whole and needs_grad(x):
-        record_part(x, place, items)
+        record_part(x, place, items, &cuts)
     check_in_place(x if place is None else place, recorded)
     if recorded and source is value:
         source = as_before(source, x)
@@ -273,13 +213,6 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
     return record_copy(place, source) if needs_grad(source) else cut_history(place)
 
 
-cdef int record_part(TensorImpl x, TensorImpl part, tuple items) except -1:
-    """Record a view of a basic index."""
-    last = items[len(items) - 1] if items else None
-    return record(SLICE if PySlice_Check(last) or last is None or last is Ellipsis else SELECT, x, None, part,
-                  (sizes_tuple(x.ndim, x.sizes), items))
-
-
 cdef TensorImpl scalar_like(TensorImpl x, object value):
     """Return a number or an array as a tensor that can be written into x."""
     cdef Value read
@@ -293,46 +226,18 @@ cdef TensorImpl scalar_like(TensorImpl x, object value):
     return number_tensor(&read, x.dtype_nr)
 
 
-cdef void zero_around(char* data, Py_ssize_t size, int ndim, const intptr_t* sizes, const intptr_t* starts, const intptr_t* lengths,
-                      ) noexcept nogil:
-    """Zero dense memory of `size` bytes except for a box, which is all of it in dims from `ndim` on."""
-    cdef Py_ssize_t k, inner = size // sizes[0], start = starts[0], end = starts[0] + lengths[0]
-    memset(data, 0, start * inner)
-    memset(data + end * inner, 0, (sizes[0] - end) * inner)
-    if ndim > 1:
-        for k in range(start, end):
-            zero_around(data + k * inner, inner, ndim - 1, sizes + 1, starts + 1, lengths + 1)
-
-
-cdef void zero_outside(TensorImpl whole, TensorImpl part) noexcept:
-    """Zero new memory where a view of it is not; all of it where that is as quick."""
-    cdef intptr_t starts[MAX_DIMS]
-    cdef Py_ssize_t itemsize = cg_itemsize[whole.dtype_nr], offset = offset_of(part) - offset_of(whole)
-    cdef int d, ndim = 0
-    cdef bint is_box = part.ndim == whole.ndim and 2 * part.count > whole.count
-    for d in range(whole.ndim if is_box else 0):
-        is_box = is_box and part.strides[d] == whole.strides[d]
-        starts[d] = offset // whole.strides[d]
-        offset -= starts[d] * whole.strides[d]
-        if part.sizes[d] < whole.sizes[d]:
-            ndim = d + 1
-    if is_box and ndim and whole.sizes[ndim - 1] * whole.strides[ndim - 1] >= LONG_ROW:
-        zero_around(settled_address(whole), whole.count * itemsize, ndim, whole.sizes, starts, part.sizes)
-    elif not is_box or ndim:
-        memset(settled_address(whole), 0, whole.count * itemsize)
-
-
 def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
     """Return zeros of a shape with `input` at an index, summed there where the index repeats; the transpose of indexing."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef int ndim = parse_sizes(shape, sizes)
     cdef TensorImpl result = empty(input.dtype_nr, ndim, sizes), part
+    cdef Cuts cuts
     key = read_key(key)
     if accumulate:
         memset(settled_address(result), 0, result.count * cg_itemsize[result.dtype_nr])
         numpy.add.at(array_of(result), numpy_key(key), array_of(input))
     else:
-        part = basic_view(result, key)
+        part = basic_view(result, key, &cuts)
         zero_outside(result, part)
         copy_into(part, input)
     if wanted(input, None):
@@ -428,19 +333,17 @@ def unbind(TensorImpl input not None, dim=0):
     if input.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     cdef int d = wrap_dim(along, input.ndim)
-    cdef tuple before = (slice(None),) * d
     check_views(input.sizes[d])
-    return several_views(input, UNBIND, [basic_view(input, before + (index,)) for index in range(input.sizes[d])],
+    return several_views(input, UNBIND, [view_along(input, d, index, -1) for index in range(input.sizes[d])],
                          (sizes_tuple(input.ndim, input.sizes), d))
 
 
 cdef tuple split_at(TensorImpl x, RuleOp op, list sections, int d):
     """Return the views of consecutive parts along a dim."""
-    cdef tuple before = (slice(None),) * d
     cdef list views = []
-    cdef Py_ssize_t start = 0
+    cdef Py_ssize_t start = 0, section
     for section in sections:
-        views.append(basic_view(x, before + (slice(start, start + section),)))
+        views.append(view_along(x, d, start, section))
         start += section
     return several_views(x, op, views, (sizes_tuple(x.ndim, x.sizes), tuple(sections), d))
 

@@ -4,7 +4,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from cygrad._core.compute.indexing cimport zero_outside
+from cygrad._core.compute.parts cimport zero_outside
 from cygrad._core.engine.accumulation cimport sum_of
 from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_ready
 from cygrad._core.graph.history cimport edge
@@ -15,8 +15,7 @@ from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, empty, is_unique, se
 from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, leave, private_examples
 from cygrad._core.levels.level cimport Level
 from cygrad._core.levels.observers cimport special_tensors
-from cygrad._core.memory.sizes cimport parse_sizes
-from cygrad._core.operands.operands cimport copy_into, copy_of, is_dense, same_shape
+from cygrad._core.operands.operands cimport copy_into, copy_of, is_dense, same_shape, shape_is
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 
 cdef enum:
@@ -76,22 +75,25 @@ cdef Level common_level(PyObject** grads, int count, bint* suitable):
     return level
 
 
-cdef TensorImpl new_whole(TensorImpl g, tuple shape, Level level):
+cdef TensorImpl new_whole(TensorImpl g, RuleNode node, Level level):
     """Return unset memory for the gradient of a whole."""
     cdef intptr_t sizes[MAX_DIMS + 1]
     cdef int ndim
     if level is None:
-        ndim = parse_sizes(shape, sizes)
+        ndim = node.input_sizes(sizes)
         return empty(g.dtype_nr, ndim, sizes)
     sizes[0] = level.size
-    ndim = parse_sizes(shape, sizes + 1)
+    ndim = node.input_sizes(sizes + 1)
     return leave(empty(g.dtype_nr, ndim + 1, sizes), level)
 
 
-cdef TensorImpl gathered_whole(PyObject* gathered, TensorImpl g, tuple shape, Level level):
+cdef TensorImpl gathered_whole(PyObject* gathered, TensorImpl g, RuleNode node, Level level):
     """Return the gradient gathered so far, or a copy where others hold it; None where nothing can be added in place."""
+    cdef intptr_t sizes[MAX_DIMS]
     cdef TensorImpl old
     cdef bint unique
+    if not shape_is(<TensorImpl>gathered, node.input_sizes(sizes), sizes):
+        return None
     if level is not None:
         old = private_examples(gathered)
         return (<TensorImpl>gathered if old is not None and (<Batch>(<TensorImpl>gathered).special).level is level
@@ -167,7 +169,7 @@ cdef bint run_placement(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     cdef PyObject** grads
     cdef PyObject** place
     cdef TensorImpl whole, part, g
-    cdef RuleNode node = <RuleNode>run.states[index].node
+    cdef RuleNode node = <RuleNode>run.states[index].node, last
     cdef Level level
     cdef bint fresh, suitable
     if grad_mode()[0] or anomaly_mode or not is_quiet(&run.states[index]):
@@ -191,8 +193,8 @@ cdef bint run_placement(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     for k in range(node.outputs):
         if grads[k] is not NULL:
             g = <TensorImpl>grads[k]
-    shape = (<RuleNode>run.states[path[depth - 1]].node).input_shape()
-    whole = new_whole(g, shape, level) if fresh else gathered_whole(place[0], g, shape, level)
+    last = <RuleNode>run.states[path[depth - 1]].node
+    whole = new_whole(g, last, level) if fresh else gathered_whole(place[0], g, last, level)
     if whole is None:
         return False
     part = whole

@@ -3,6 +3,7 @@
 Whoever computes a structural operator asks `wanted` whether to record, then `record`s inputs, result and parameters.
 """
 from cpython.object cimport PyObject
+from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.node cimport Node
 from cygrad._core.graph.tensor cimport TensorImpl
@@ -29,10 +30,12 @@ cdef class RuleOp:
 cdef class RuleNode(Node):
     cdef void release(self)
     cdef object call(self, object function, tuple plan, PyObject** grads, list unpacked, TensorImpl whole)
-    cdef tuple input_shape(self)
+    cdef tuple parameters(self)
+    cdef int input_sizes(self, intptr_t* sizes) except -1
     cdef object place_in(self, TensorImpl whole, PyObject** grads)
 
 cpdef RuleOp rule_op(str name)
+cdef int prepare(RuleOp op) except -1
 cdef bint wanted(TensorImpl a, TensorImpl b)
 cdef RuleNode rule_node(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs)
 cdef RuleNode rule_node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple params, int outputs)

@@ -3,6 +3,7 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.history cimport attach, connect, edge, with_own_history
 from cygrad._core.graph.modes cimport grad_mode
@@ -10,6 +11,7 @@ from cygrad._core.graph.node cimport NODE_PACKED, NODE_PLACES, NODE_RELEASED, RE
 from cygrad._core.graph.saved cimport is_followed, released_error, saved_name
 from cygrad._core.graph.tensor cimport TENSOR_TRACKED, VIEW, TensorImpl, needs_grad, stand_alone
 from cygrad._core.graph.tracking cimport track_reachable
+from cygrad._core.memory.sizes cimport parse_sizes
 from cygrad._core.memory.upward cimport upward
 
 cdef extern from "Python.h":
@@ -127,7 +129,7 @@ cdef class RuleNode(Node):
         return places | {"result": RESULT} if reads >> RESULT & 1 else places
 
     cdef dict saved_params(self):
-        return dict(zip((<RuleOp>self.op).params, self.params))
+        return dict(zip((<RuleOp>self.op).params, self.parameters()))
 
     def __getattr__(self, str name):
         return self.saved_attribute(name)
@@ -143,13 +145,13 @@ cdef class RuleNode(Node):
         """Call a function of the rule with what it names."""
         cdef TensorImpl tensor
         cdef object argument
-        cdef tuple arguments = PyTuple_New(len(plan))
+        cdef tuple arguments = PyTuple_New(len(plan)), params = self.parameters()
         cdef Py_ssize_t place
         cdef int source, k
         for place in range(len(plan)):
             source = plan[place]
             if source >= FIRST_PARAM:
-                argument = self.params[source - FIRST_PARAM]
+                argument = params[source - FIRST_PARAM]
             elif source == GRADIENT:
                 argument = <object>grads[0]
             elif source == WHOLE:
@@ -163,9 +165,13 @@ cdef class RuleNode(Node):
             PyTuple_SET_ITEM(arguments, place, argument)
         return PyObject_Call(function, arguments, NULL)
 
-    cdef tuple input_shape(self):
-        """Return the shape of the input that `place_in` knows the place in."""
-        return <tuple>self.params[(<RuleOp>self.op).shape_param]
+    cdef tuple parameters(self):
+        """Return the parameters in the order of the rule."""
+        return self.params
+
+    cdef int input_sizes(self, intptr_t* sizes) except -1:
+        """Write the shape of the input that `place_in` knows the place in, and return its number of dims."""
+        return parse_sizes(self.params[(<RuleOp>self.op).shape_param], sizes)
 
     cdef object place_in(self, TensorImpl whole, PyObject** grads):
         """Return the part, or the parts, of a tensor in the shape of the input where the gradient belongs; or add that there."""

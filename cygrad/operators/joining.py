@@ -22,10 +22,14 @@ if TYPE_CHECKING:
 
 
 # ----- Along a dim -----
-def _parts_of(g: Tensor, sizes: Sequence[int | None], dim: int) -> list[Tensor]:
+def _parts_of(g: Tensor, sizes: Sequence[int | None], dim: int) -> Sequence[Tensor]:
     """Cut the gradient of joined tensors; size None stands for an empty vector that was left out."""
-    parts = iter(g.split([size for size in sizes if size is not None], dim))
-    return [g.new_zeros(0) if size is None else next(parts) for size in sizes]
+    joined = [size for size in sizes if size is not None]
+    parts = g.split_with_sizes(joined, dim)
+    if len(joined) == len(sizes):
+        return parts
+    found = iter(parts)
+    return [g.new_zeros(0) if size is None else next(found) for size in sizes]
 
 
 def _join_examples(level: Any, operator: Any, tensors: Iterable[Tensor], dim: int = 0) -> Tensor:
@@ -36,7 +40,7 @@ def _join_examples(level: Any, operator: Any, tensors: Iterable[Tensor], dim: in
     return level.leave(operator(shaped, behind(dim, shaped[0].ndim - 1)))
 
 
-@operator(copies.cat, each=lambda g, sizes, dim: _parts_of(g, sizes, dim), tangent=joining, batch=_join_examples, method=False,
+@operator(copies.cat, each=_parts_of, tangent=joining, batch=_join_examples, method=False,
           aliases=("concat", "concatenate"))
 def cat(tensors: Iterable[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along a dim; all other sizes must be equal.

@@ -3,15 +3,15 @@
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._core.graph.rules cimport RuleOp, any_wanted, record, rule_op, wanted
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, view_of
+from cygrad._core.graph.history cimport attach
+from cygrad._core.graph.rules cimport RuleOp, any_wanted, record, rule_node_of_inputs, rule_op, wanted
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, empty_strided, settled_address, view_of
 from cygrad._core.memory.formats cimport fill_strides, lies_in_order, order_of
 from cygrad._core.memory.sizes cimport add_overflows, integer, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
 from cygrad._core.operands.operands cimport copy_into, copy_of
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_kind, cg_promotion
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind, cg_promotion
 
-from cygrad._core.graph.rules import record_rule
 from cygrad._core.memory.formats import preserve_format
 from cygrad._core.operands.operands import checked_out
 
@@ -65,6 +65,22 @@ def convert(TensorImpl input not None, dtype, copy=False):
 
 cdef RuleOp CAT = rule_op("cat")
 
+cdef enum:
+    SMALL_BLOCK = 1 << 12       # bytes of one piece that no driver need be asked for
+
+
+cdef int write_piece(TensorImpl joined, TensorImpl piece, int along, intptr_t start) except -1:
+    """Copy one of the pieces of a new tensor to its place."""
+    cdef intptr_t shape[MAX_DIMS]
+    cdef intptr_t itemsize = cg_itemsize[joined.dtype_nr]
+    cdef intptr_t offset = start * joined.strides[along]
+    if along == 0 and piece.flags & CONTIGUOUS and piece.dtype_nr == joined.dtype_nr and piece.count * itemsize <= SMALL_BLOCK:
+        memcpy(settled_address(joined) + offset * itemsize, address(piece), piece.count * itemsize)
+        return 0
+    memcpy(shape, joined.sizes, joined.ndim * sizeof(intptr_t))
+    shape[along] = piece.sizes[along]
+    return copy_into(view_of(joined, offset, joined.ndim, shape, joined.strides), piece)
+
 
 def cat(tensors, dim=0, *, out=None):
     """Return tensors joined along a dim; all other sizes must be equal."""
@@ -73,19 +89,22 @@ def cat(tensors, dim=0, *, out=None):
     if not hasattr(tensors, "__iter__"):
         raise TypeError(f"cat(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
     cdef tuple parts = tuple(tensors)
-    cdef TensorImpl part, first, result, place
+    cdef TensorImpl part, first = None, result
     cdef intptr_t shape[MAX_DIMS]
     cdef intptr_t start = 0, joined = integer(dim, "dim")
     cdef list sizes = []
     cdef int d, along, dtype
+    cdef bint mixed = False
     if not parts:
         raise RuntimeError("cat(): expected a non-empty list of Tensors")
     for k, item in enumerate(parts):
         if not isinstance(item, TensorImpl):
             raise TypeError(f"expected Tensor as element {k} in argument 0, but got {type(item).__name__}")
-    # An empty vector joins with anything: torch's and NumPy's starting value of loops.
-    shaped = tuple([part for part in parts if (<TensorImpl>part).ndim != 1 or (<TensorImpl>part).count]) or parts
-    first = shaped[0]
+        # An empty vector joins with anything: torch's and NumPy's starting value of loops.
+        if first is None and ((<TensorImpl>item).ndim != 1 or (<TensorImpl>item).count):
+            first = item
+    if first is None:
+        first = parts[0]
     dtype = first.dtype_nr
     if first.ndim == 0:
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated; use stack()")
@@ -93,6 +112,7 @@ def cat(tensors, dim=0, *, out=None):
     memcpy(shape, first.sizes, first.ndim * sizeof(intptr_t))
     shape[along] = 0
     for k, part in enumerate(parts):
+        mixed = mixed or part.dtype_nr != first.dtype_nr
         dtype = cg_promotion[dtype][part.dtype_nr]
         if part.ndim == 1 and part.count == 0 and first.ndim != 1:
             sizes.append(None)
@@ -106,15 +126,13 @@ def cat(tensors, dim=0, *, out=None):
         if add_overflows(shape[along], part.sizes[along], &shape[along]):
             raise RuntimeError(f"cat(): the sizes in dim {along} add up to 2**63 or more")
         sizes.append(part.sizes[along])
-    parts = tuple([convert(part, dtypes[dtype]) for part in parts])
+    if mixed:
+        parts = tuple([convert(part, dtypes[dtype]) for part in parts])
     result = empty(dtype, first.ndim, shape)
     for k, part in enumerate(parts):
-        if sizes[k] is None:
-            continue
-        shape[along] = part.sizes[along]
-        place = view_of(result, start * result.strides[along], first.ndim, shape, result.strides)
-        copy_into(place, part)
-        start += part.sizes[along]
+        if sizes[k] is not None:
+            write_piece(result, part, along, start)
+            start += part.sizes[along]
     if any_wanted(parts):
-        record_rule(CAT, parts, result, sizes=tuple(sizes), dim=along)
+        attach(result, rule_node_of_inputs(CAT, parts, result, (tuple(sizes), along), 1), 0)
     return result if out is None else checked_out(out, result)

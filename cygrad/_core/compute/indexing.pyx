@@ -369,11 +369,15 @@ def split(TensorImpl input not None, split_size_or_sections=None, dim=0, *, spli
 def split_with_sizes(TensorImpl input not None, split_sizes, dim=0):
     """Return views of consecutive parts of the sizes listed."""
     cdef list sections = [integer(section, "split_sizes") for section in sequence_items(split_sizes, "split_sizes")]
-    cdef intptr_t along = integer(dim, "dim")
+    cdef intptr_t along = integer(dim, "dim"), section, total = 0
+    cdef bint fits = True
     if input.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     cdef int d = wrap_dim(along, input.ndim)
-    if sum(sections) != input.sizes[d] or min(sections, default=0) < 0:
+    for section in sections:
+        fits = fits and 0 <= section <= input.sizes[d] - total
+        total += section if fits else 0
+    if not fits or total != input.sizes[d]:
         raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.sizes[d]} (input tensor's size at dimension "
                            f"{d}), but got split_sizes={sections}")
     return split_at(input, SPLIT_WITH_SIZES, sections, d)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from cygrad import creation, limits
 from cygrad._core.compute import copies
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.memory.sizes import normalized_dim
-from cygrad.operators.arguments import checked_tensor, delivered, given_tensors
+from cygrad.operators.arguments import given_tensors
 from cygrad.operators.batches import behind
-from cygrad.operators.declaration import operator, recorded, unrecorded
+from cygrad.operators.declaration import operator
 from cygrad.operators.shapes import atleast_1d, atleast_2d, atleast_3d
 from cygrad.operators.tangents import joining
 
@@ -57,7 +56,7 @@ def _stack_examples(level: Any, operator: Any, tensors: Iterable[Tensor], dim: i
     return level.leave(operator(items, behind(dim, items[0].ndim)))
 
 
-@operator(each=lambda g, dim: g.unbind(dim), tangent=joining, batch=_stack_examples, method=False)
+@operator(copies.stack, each=lambda g, dim: g.unbind(dim), tangent=joining, batch=_stack_examples, method=False)
 def stack(tensors: Iterable[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Join tensors of one shape along a new dim.
 
@@ -65,17 +64,6 @@ def stack(tensors: Iterable[Tensor], dim: int = 0, *, out: Tensor | None = None)
     >>> cygrad.stack([cygrad.zeros(2), cygrad.ones(2)]).shape
     cygrad.Size([2, 2])
     """
-    parts = tuple(tensors)
-    if not parts:
-        raise RuntimeError("stack expects a non-empty TensorList")
-    for number, part in enumerate(parts):
-        checked_tensor("stack", part)
-        if part.shape != parts[0].shape:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(parts[0].shape)} at entry 0 and "
-                               f"{list(part.shape)} at entry {number}")
-    place = normalized_dim(dim, parts[0].ndim + 1)
-    joined = unrecorded(lambda: cat([part.detach().unsqueeze(place) for part in parts], place))
-    return delivered(recorded(stack, parts, joined, dim=place), out)
 
 
 # ----- By NumPy's names -----

@@ -11,6 +11,11 @@ def keep_dims(g, shape, dim):
     return g.reshape([1 if d in reduced else size for d, size in enumerate(shape)])
 
 
+def spread(g, shape, dim):
+    """Give each element the gradient of the sum that it is in."""
+    return g.expand(shape) if dim is None else keep_dims(g, shape, dim).expand(shape)
+
+
 def attained(x, y):
     """Say which elements are the result of an order: those that equal it, NaNs where it is NaN."""
     return (x == y) | (x != x) & (y != y)

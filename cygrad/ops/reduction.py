@@ -6,7 +6,7 @@ Partial results of fixed blocks are combined in a fixed order, so the bits do no
 from collections.abc import Callable
 from types import SimpleNamespace
 
-from .gradients import keep_dims, product_beside_overflow, product_of_others, shared_among, times
+from .gradients import keep_dims, product_beside_overflow, product_of_others, shared_among, spread, times
 
 
 class Reduction(SimpleNamespace):
@@ -59,13 +59,13 @@ def reduction(name: str, **fields) -> None:
 
 reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, result="widest", numpy="sum", ufunc="add",
           scan="cumsum", tangent="linear",
-          gradient=lambda g, shape, dim: keep_dims(g, shape, dim).expand(shape),
+          gradient=spread,
           doc="Sum of the elements.")
 reduction("nansum", start="0", step="acc + (0 if isnan(x) else x)", combine="acc + x", wide=True, result="widest", numpy="nansum",
           gradient=lambda g, input, dim: keep_dims(g, input.shape, dim).where(input == input, 0.0),
           doc="Sum of the elements that are not NaN.")
 reduction("mean", start="0", step="acc + x", block_step="acc + x", y="acc / n", wide=True, kinds="f", numpy="mean", tangent="linear",
-          gradient=lambda g, shape, dim, count: keep_dims(g / count, shape, dim).expand(shape),
+          gradient=lambda g, shape, dim, count: spread(g / count, shape, dim),
           refusal="mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype.",
           doc="Arithmetic mean of the elements.")
 reduction("prod", start="1", step="acc * x", wide=True, result="widest", numpy="prod", ufunc="multiply", nan=product_beside_overflow,

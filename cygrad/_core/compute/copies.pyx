@@ -7,9 +7,9 @@ from cygrad._core.graph.history cimport attach
 from cygrad._core.graph.rules cimport RuleOp, any_wanted, record, rule_node_of_inputs, rule_op, wanted
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, empty_strided, settled_address, view_of
 from cygrad._core.memory.formats cimport fill_strides, lies_in_order, order_of
-from cygrad._core.memory.sizes cimport add_overflows, integer, wrap_dim
+from cygrad._core.memory.sizes cimport add_overflows, integer, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
-from cygrad._core.operands.operands cimport copy_into, copy_of
+from cygrad._core.operands.operands cimport copy_into, copy_of, same_shape
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind, cg_promotion
 
 from cygrad._core.memory.formats import preserve_format
@@ -63,33 +63,43 @@ def convert(TensorImpl input not None, dtype, copy=False):
     return result
 
 
-cdef RuleOp CAT = rule_op("cat")
+cdef RuleOp CAT = rule_op("cat"), STACK = rule_op("stack")
 
 cdef enum:
     SMALL_BLOCK = 1 << 12       # bytes of one piece that no driver need be asked for
 
 
 cdef int write_piece(TensorImpl joined, TensorImpl piece, int along, intptr_t start) except -1:
-    """Copy one of the pieces of a new tensor to its place."""
-    cdef intptr_t shape[MAX_DIMS]
+    """Copy one of the pieces of a new tensor to its place; it may lack the dim that they lie along."""
+    cdef intptr_t strides[MAX_DIMS]
     cdef intptr_t itemsize = cg_itemsize[joined.dtype_nr]
     cdef intptr_t offset = start * joined.strides[along]
+    cdef int d, lacks = joined.ndim - piece.ndim
     if along == 0 and piece.flags & CONTIGUOUS and piece.dtype_nr == joined.dtype_nr and piece.count * itemsize <= SMALL_BLOCK:
         memcpy(settled_address(joined) + offset * itemsize, address(piece), piece.count * itemsize)
         return 0
-    memcpy(shape, joined.sizes, joined.ndim * sizeof(intptr_t))
-    shape[along] = piece.sizes[along]
-    return copy_into(view_of(joined, offset, joined.ndim, shape, joined.strides), piece)
+    for d in range(piece.ndim):
+        strides[d] = joined.strides[d + lacks if d >= along else d]
+    return copy_into(view_of(joined, offset, piece.ndim, piece.sizes, strides), piece)
+
+
+cdef tuple given_tensors(str name, object tensors):
+    """Return the tensors of a sequence."""
+    cdef tuple parts
+    if isinstance(tensors, TensorImpl) or not hasattr(tensors, "__iter__"):
+        kind = "Tensor" if isinstance(tensors, TensorImpl) else type(tensors).__name__
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}")
+    parts = tuple(tensors)
+    for k, item in enumerate(parts):
+        if not isinstance(item, TensorImpl):
+            raise TypeError(f"expected Tensor as element {k} in argument 0, but got {type(item).__name__}")
+    return parts
 
 
 def cat(tensors, dim=0, *, out=None):
     """Return tensors joined along a dim; all other sizes must be equal."""
-    if isinstance(tensors, TensorImpl):
-        raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
-    if not hasattr(tensors, "__iter__"):
-        raise TypeError(f"cat(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
-    cdef tuple parts = tuple(tensors)
-    cdef TensorImpl part, first = None, result
+    cdef tuple parts = given_tensors("cat", tensors)
+    cdef TensorImpl part, first, result
     cdef intptr_t shape[MAX_DIMS]
     cdef intptr_t start = 0, joined = integer(dim, "dim")
     cdef list sizes = []
@@ -97,13 +107,11 @@ def cat(tensors, dim=0, *, out=None):
     cdef bint mixed = False
     if not parts:
         raise RuntimeError("cat(): expected a non-empty list of Tensors")
-    for k, item in enumerate(parts):
-        if not isinstance(item, TensorImpl):
-            raise TypeError(f"expected Tensor as element {k} in argument 0, but got {type(item).__name__}")
-        # An empty vector joins with anything: torch's and NumPy's starting value of loops.
-        if first is None and ((<TensorImpl>item).ndim != 1 or (<TensorImpl>item).count):
-            first = item
-    if first is None:
+    for part in parts:      # an empty vector joins with anything: torch's and NumPy's starting value of loops
+        if part.ndim != 1 or part.count:
+            first = part
+            break
+    else:
         first = parts[0]
     dtype = first.dtype_nr
     if first.ndim == 0:
@@ -135,4 +143,39 @@ def cat(tensors, dim=0, *, out=None):
             start += part.sizes[along]
     if any_wanted(parts):
         attach(result, rule_node_of_inputs(CAT, parts, result, (tuple(sizes), along), 1), 0)
+    return result if out is None else checked_out(out, result)
+
+
+def stack(tensors, dim=0, *, out=None):
+    """Return tensors of one shape joined along a new dim."""
+    cdef tuple parts = given_tensors("stack", tensors)
+    cdef TensorImpl part, first, result
+    cdef intptr_t shape[MAX_DIMS]
+    cdef intptr_t joined = integer(dim, "dim"), start = 0
+    cdef int along, dtype
+    cdef bint mixed = False
+    if not parts:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    first = parts[0]
+    dtype = first.dtype_nr
+    for k, part in enumerate(parts):
+        if not same_shape(part, first):
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(sizes_tuple(first.ndim, first.sizes))} at entry "
+                               f"0 and {list(sizes_tuple(part.ndim, part.sizes))} at entry {k}")
+        mixed = mixed or part.dtype_nr != first.dtype_nr
+        dtype = cg_promotion[dtype][part.dtype_nr]
+    along = wrap_dim(joined, first.ndim + 1)
+    if first.ndim == MAX_DIMS:
+        raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions")
+    memcpy(shape, first.sizes, along * sizeof(intptr_t))
+    shape[along] = len(parts)
+    memcpy(shape + along + 1, first.sizes + along, (first.ndim - along) * sizeof(intptr_t))
+    if mixed:
+        parts = tuple([convert(part, dtypes[dtype]) for part in parts])
+    result = empty(dtype, first.ndim + 1, shape)
+    for part in parts:
+        write_piece(result, part, along, start)
+        start += 1
+    if any_wanted(parts):
+        attach(result, rule_node_of_inputs(STACK, parts, result, (along,), 1), 0)
     return result if out is None else checked_out(out, result)

@@ -37,9 +37,10 @@ cdef int set_edge(Node node, int index, object target, int output_nr) except -1:
     else:
         if node.more is None:
             node.more = []
-        if len(node.more) == index - 3:
-            node.more.append(None)
-        node.more[index - 3] = (target, output_nr)
+        index = 2 * (index - 3)
+        if len(node.more) == index:
+            node.more.extend((None, 0))
+        node.more[index], node.more[index + 1] = target, output_nr
     return 0
 
 
@@ -52,7 +53,7 @@ cdef Node general_edge(Node node, int index, int* output_nr):
     elif index == 2:
         target, output_nr[0] = node.next2, node.nr2
     else:
-        target, output_nr[0] = node.more[index - 3]
+        target, output_nr[0] = node.more[2 * (index - 3)], node.more[2 * (index - 3) + 1]
     if output_nr[0] == LEAF:
         target, output_nr[0] = accumulator_of(<TensorImpl?>target), 0
         set_edge(node, index, target, 0)

@@ -24,7 +24,7 @@ cdef class Node:
     # All Python objects of all kinds of nodes are here: a subclass with its own would be tracked and untracked once more.
     # An edge leads to a Node; or to a leaf (number LEAF) until edge() is asked for its accumulator.
     cdef object next0, next1, next2
-    cdef list more          # [node or leaf, output number] of the fourth edge and later
+    cdef list more          # node or leaf, output number, ... of the fourth edge and later
     cdef object hooks       # Hooks, or None
     cdef object op          # the row's Op or RuleOp
     cdef tuple params       # of a rule; shapes of broadcast operands

@@ -9,6 +9,7 @@ from cygrad.operators.arguments import check_floating, checked_tensor, delivered
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
 from cygrad.operators.tangents import self_adjoint
+from cygrad.operators.tiled import tiled
 from cygrad.ops.gradients import keep_dims
 
 if TYPE_CHECKING:
@@ -18,7 +19,43 @@ if TYPE_CHECKING:
     from cygrad.typing import Dims, DTypeLike
 
 
-@operator(dinput=lambda g, input, y, dim: keep_dims(g, input.shape, dim) * (input - keep_dims(y, input.shape, dim)).exp(),
+# ----- Formulas -----
+@tiled
+def _logsumexp(x: Tensor, dim: Dims) -> Tensor:
+    largest = x.amax(dim, keepdim=True)
+    shift = largest.masked_fill(largest.abs() == float("inf"), 0)
+    return (x - shift).exp_().sum(dim, keepdim=True).log_() + shift
+
+
+@tiled
+def _logsumexp_gradient(g: Tensor, x: Tensor, y: Tensor, dim: Dims) -> Tensor:
+    return g * (x - y).exp_()
+
+
+@tiled
+def _softmax(x: Tensor, dim: int) -> Tensor:
+    exponential = (x - x.amax(dim, keepdim=True)).exp_()
+    return exponential.div_(exponential.sum(dim, keepdim=True))
+
+
+@tiled
+def _softmax_gradient(g: Tensor, y: Tensor, dim: int) -> Tensor:
+    return y * (g - (g * y).sum(dim, keepdim=True))
+
+
+@tiled
+def _log_softmax(x: Tensor, dim: int) -> Tensor:
+    shifted = x - x.amax(dim, keepdim=True)
+    return shifted.sub_(shifted.exp().sum(dim, keepdim=True).log_())
+
+
+@tiled
+def _log_softmax_gradient(g: Tensor, y: Tensor, dim: int) -> Tensor:
+    return g - y.exp() * g.sum(dim, keepdim=True)
+
+
+# ----- Operators -----
+@operator(dinput=lambda g, input, y, dim: _logsumexp_gradient(keep_dims(g, input.shape, dim), input, keep_dims(y, input.shape, dim), dim),
           batch=shifted("dim"))
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """log(sum(exp(x))) over dims, without overflow.
@@ -35,15 +72,13 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | 
         x = input.detach()
         if x.numel() == 0:
             return x.exp().sum(dims, keepdim=keepdim).log_()
-        largest = x.amax(dims, keepdim=True)
-        shift = largest.masked_fill(largest.abs() == float("inf"), 0)
-        total = (x - shift).exp_().sum(dims, keepdim=True).log_() + shift
+        total = _logsumexp(x, dims)
         return total if keepdim else total.squeeze(dims)
 
     return delivered(recorded(logsumexp, (input,), unrecorded(compute), dim=dims), out)
 
 
-def _normalized(operator: Any, finish: Callable[[Tensor, int], Tensor], input: Tensor, dim: int, dtype: DTypeLike | None,
+def _normalized(operator: Any, formula: Callable[[Tensor, int], Tensor], input: Tensor, dim: int, dtype: DTypeLike | None,
                 out: Tensor | None) -> Tensor:
     """Compute from the differences to the largest element, whose exponentials are at most 1."""
     name = operator.__name__
@@ -55,16 +90,12 @@ def _normalized(operator: Any, finish: Callable[[Tensor, int], Tensor], input: T
     d, = normalized_dims(dim, x.ndim)
 
     def compute() -> Tensor:
-        return finish(x.detach() - x.detach().amax(d, keepdim=True) if x.numel() else x.detach().clone(), d)
+        return formula(x.detach(), d) if x.numel() else x.detach().clone()
 
     return delivered(recorded(operator, (x,), unrecorded(compute), dim=d), out)
 
 
-def _divided_by_sum(exponential: Tensor, dim: int) -> Tensor:
-    return exponential.div_(exponential.sum(dim, keepdim=True))
-
-
-@operator(dinput=lambda g, y, dim: y * (g - (g * y).sum(dim, keepdim=True)), tangent=self_adjoint, batch=shifted("dim"))
+@operator(dinput=lambda g, y, dim: _softmax_gradient(g, y, dim), tangent=self_adjoint, batch=shifted("dim"))
 def softmax(input: Tensor, dim: int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
     """exp(x) divided by its sum along `dim`, without overflow.
 
@@ -72,7 +103,7 @@ def softmax(input: Tensor, dim: int, dtype: DTypeLike | None = None, *, out: Ten
     >>> cygrad.softmax(cygrad.zeros(2), dim=0)
     tensor([0.5000, 0.5000])
     """
-    return _normalized(softmax, lambda shifted, d: _divided_by_sum(shifted.exp_(), d), input, dim, dtype, out)
+    return _normalized(softmax, _softmax, input, dim, dtype, out)
 
 
 def _tangent_of_log_softmax(tangent_of, operator, y, input, dim, *_, **__):
@@ -83,7 +114,7 @@ def _tangent_of_log_softmax(tangent_of, operator, y, input, dim, *_, **__):
     return t - (y.exp() * t).sum(dim, keepdim=True)
 
 
-@operator(dinput=lambda g, y, dim: g - y.exp() * g.sum(dim, keepdim=True), tangent=_tangent_of_log_softmax, batch=shifted("dim"))
+@operator(dinput=lambda g, y, dim: _log_softmax_gradient(g, y, dim), tangent=_tangent_of_log_softmax, batch=shifted("dim"))
 def log_softmax(input: Tensor, dim: int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of softmax along `dim`, accurate also where softmax is tiny.
 
@@ -91,4 +122,4 @@ def log_softmax(input: Tensor, dim: int, dtype: DTypeLike | None = None, *, out:
     >>> cygrad.log_softmax(cygrad.zeros(2), dim=0)
     tensor([-0.6931, -0.6931])
     """
-    return _normalized(log_softmax, lambda shifted, d: shifted.sub_(shifted.exp().sum(d, keepdim=True).log_()), input, dim, dtype, out)
+    return _normalized(log_softmax, _log_softmax, input, dim, dtype, out)

@@ -8,11 +8,27 @@ from typing import TYPE_CHECKING
 from cygrad.operators.arguments import checked_tensor, delivered, normalized_dims
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
+from cygrad.operators.tiled import tiled
 from cygrad.ops.gradients import keep_dims, shared_among
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
     from cygrad.typing import Dims, DTypeLike
+
+
+@tiled
+def _euclidean(x: Tensor, dim: tuple[int, ...]) -> Tensor:
+    """Return the root of the sum of squares, of elements that are scaled so that no square overflows."""
+    size = x.abs()
+    largest = size.amax(dim, keepdim=True)
+    scale = largest.masked_fill((largest == 0) | (largest == math.inf), 1)
+    size = size / scale
+    return (size * size).sum(dim, keepdim=True).sqrt() * scale
+
+
+@tiled
+def _euclidean_gradient(g: Tensor, x: Tensor, y: Tensor, dim: tuple[int, ...]) -> Tensor:
+    return g * (x / y.masked_fill(y == 0, 1))
 
 
 def _norm_gradient(g: Tensor, input: Tensor, y: Tensor, dim: tuple[int, ...], p: float) -> Tensor:
@@ -24,9 +40,9 @@ def _norm_gradient(g: Tensor, input: Tensor, y: Tensor, dim: tuple[int, ...], p:
         return input.sign() * g
     if abs(p) == float("inf"):
         return input.sign() * shared_among(g, input.abs(), y, dim)
-    ratio = input / y.masked_fill(y == 0, 1)
     if p == 2:
-        return g * ratio
+        return _euclidean_gradient(g, input, y, dim)
+    ratio = input / y.masked_fill(y == 0, 1)
     zero = ratio == 0
     return g * ratio.sign() * ratio.abs().masked_fill(zero, 1).pow(p - 1).masked_fill(zero, 0)
 
@@ -63,6 +79,9 @@ def norm(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim
 
 
 def _norm(x: Tensor, p: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+    if p == 2 and x.numel():
+        result = _euclidean(x, dims)
+        return result if keepdim else result.squeeze(dims)
     size = x.abs()
     if p == 0:
         return (x != 0).sum(dims, keepdim=keepdim).to(x.dtype)
@@ -75,8 +94,7 @@ def _norm(x: Tensor, p: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
     largest = size.amax(dims, keepdim=True)
     scale = largest.masked_fill((largest == 0) | (largest == math.inf), 1)
     size = size / scale
-    total = (size * size).sum(dims, keepdim=True).sqrt() if p == 2 else size.pow(p).sum(dims, keepdim=True).pow(1 / p)
-    result = total * scale
+    result = size.pow(p).sum(dims, keepdim=True).pow(1 / p) * scale
     return result if keepdim else result.squeeze(dims)
 
 

@@ -17,8 +17,9 @@ from cygrad.operators.arguments import ValuesAndIndices, checked_tensor, deliver
 from cygrad.operators.batches import named_arguments, shifted
 from cygrad.operators.declaration import operator, recorded
 from cygrad.operators.tangents import constant, first_linear, selecting
+from cygrad.operators.tiled import tiled
 from cygrad.ops import REDUCTIONS, Reduction
-from cygrad.ops.gradients import keep_dims
+from cygrad.ops.gradients import attained, keep_dims
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,6 +75,18 @@ for _row in REDUCTIONS.values():
 
 
 # ----- Extrema -----
+@tiled
+def _shared(g: Tensor, x: Tensor, y: Tensor, dim: Dims) -> Tensor:
+    mask = attained(x, y)
+    return mask * (g / mask.sum(dim, keepdim=True))
+
+
+@operator(parts=lambda input, g, y, dim: _shared(g, input, y, dim))
+def _share_among(input: Tensor, g: Tensor, y: Tensor, dim: Dims) -> Tensor:
+    """Share the gradient of an extremum evenly among the elements that attain it; g and y have the dims of the input."""
+    return _shared(g, input, y, dim)
+
+
 def _to_its_place(g: Tensor, input_shape: Sequence[int], indices: Tensor, dim: int) -> Tensor:
     """Return the gradient of extrema along a dim, which goes to the elements that they are."""
     if not input_shape:

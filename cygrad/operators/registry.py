@@ -79,7 +79,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.rearranging":
         "repeat tile repeat_interleave flip fliplr flipud roll",
     "cygrad.operators.reductions":
-        "max min aminmax argmax argmin count_nonzero sum nansum mean prod amax amin any all",
+        "_share_among max min aminmax argmax argmin count_nonzero sum nansum mean prod amax amin any all",
     "cygrad.operators.scans":
         "_cumsum cumsum cumsum_ logcumsumexp _cumprod_gradient cumprod cumprod_ cummax cummin diff",
     "cygrad.operators.scattering":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cygrad.operators.arguments import checked_tensor, delivered, normalized_dims
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, recorded_together, unrecorded
+from cygrad.operators.tiled import tiled
 from cygrad.ops.gradients import keep_dims
 
 if TYPE_CHECKING:
@@ -17,10 +18,21 @@ if TYPE_CHECKING:
     from cygrad.typing import Dims, DTypeLike, Pair
 
 
+# ----- Formulas -----
+@tiled
+def _squared_differences(x: Tensor, dim: tuple[int, ...]) -> Tensor:
+    return (x - x.mean(dim, keepdim=True)).square_().sum(dim, keepdim=True)
+
+
+@tiled
+def _times_differences(g: Tensor, x: Tensor, factor: float, dim: tuple[int, ...]) -> Tensor:
+    return g * factor * (x - x.mean(dim, keepdim=True))
+
+
 # ----- Gradients -----
 def _variance_gradient(g: Tensor, input: Tensor, dim: tuple[int, ...], scale: float) -> Tensor:
     """Return the gradient of the sum of squared differences from the mean, times `scale`."""
-    return keep_dims(g, input.shape, dim) * (2 * scale) * (input - input.mean(dim, keepdim=True))
+    return _times_differences(keep_dims(g, input.shape, dim), input, 2 * scale, dim)
 
 
 def _per_deviation(g: Tensor, y: Tensor) -> Tensor:
@@ -71,10 +83,9 @@ def _spread(operator: Any, finish: Callable[[Tensor], Tensor], input: Tensor, di
     degrees = _degrees(input, dims, correction)
 
     def compute() -> Tensor:
-        x = input.detach()
-        difference = x - x.mean(dims, keepdim=True)
-        total = difference.square_().sum(dims, keepdim=keepdim)
-        return finish(total / degrees if degrees else total / 0.0)
+        total = _squared_differences(input.detach(), dims)
+        variance = finish(total / degrees if degrees else total / 0.0)
+        return variance if keepdim else variance.squeeze(dims)
 
     return recorded(operator, (input,), unrecorded(compute), dim=dims, scale=_scale(degrees))
 

@@ -23,8 +23,7 @@ def attained(x, y):
 
 def shared_among(g, input, y, dim):
     """Share the gradient of an extremum evenly among the elements that attain it."""
-    mask = attained(input, keep_dims(y, input.shape, dim)).to(g.dtype)
-    return mask * (keep_dims(g, input.shape, dim) / mask.sum(dim, keepdim=True))
+    return input._share_among(keep_dims(g, input.shape, dim), keep_dims(y, input.shape, dim), dim)
 
 
 def times(factor, product):

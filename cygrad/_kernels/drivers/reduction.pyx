@@ -245,20 +245,25 @@ cdef bint is_made(const Program* program, int first, int last, int slot) noexcep
 
 
 cdef void choose_way(Plan* plan) noexcept nogil:
-    """Decide, from shape and strides alone, how outputs are folded, and cut them into tasks."""
+    """Decide, from shape and strides alone, how outputs are folded, and cut them into tasks.
+
+    What decides the order of elements is the fold and its neighbours, not how many outer dims or outputs there are: a part of the outer
+    dims has the bits of the whole.
+    """
     cdef Dims* outer = &plan.outer
     cdef intptr_t n = plan.folded.size, i
     cdef bint dense = plan.folded.ndim == 0 or plan.folded.ndim == 1 and plan.folded.strides[0] == plan.item_size
     plan.width, plan.stride, plan.group, plan.group_stride, plan.side = 1, 0, 1, 0, 1
+    cdef bint beside = outer.ndim > 0 and outer.strides[outer.ndim - 1] == plan.item_size and not (dense and plan.folded.ndim)
+    cdef bint narrow = beside and outer.shape[outer.ndim - 1] < NARROW
     if plan.made is not NULL:
         plan.way = GATHERED
-    elif outer.ndim > 1 and outer.shape[outer.ndim - 1] < min(NARROW, outer.shape[outer.ndim - 2]) and n < SHORT:
-        plan.way = COLUMNS
-        take_dim(outer, &plan.group, &plan.group_stride)
-    elif outer.ndim and outer.strides[outer.ndim - 1] == plan.item_size and not (dense and plan.folded.ndim):
+    elif beside and not (narrow and n < SHORT):
         plan.way = ACROSS
-    elif n < (FEW if dense else SHORT):
+    elif n < (FEW if dense and not beside else SHORT):
         plan.way = COLUMNS
+        if narrow and outer.ndim > 1:
+            take_dim(outer, &plan.group, &plan.group_stride)
     else:
         plan.way = ROWS if dense else GATHERED
     if outer.ndim and (plan.way == ACROSS or n <= BLOCK):

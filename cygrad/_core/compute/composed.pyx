@@ -1,0 +1,190 @@
+# cython: cdivision=True
+"""Formulas of maps and folds over some dims, computed tile by tile where nobody records them."""
+cimport cython
+from libc.stdint cimport intptr_t
+from libc.string cimport memset
+
+from cygrad._core.compute.deferred cimport note_thread
+from cygrad._core.graph.modes cimport grad_mode
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, needs_grad, settled_address, special_active
+from cygrad._core.memory.sizes cimport wrap_dim
+from cygrad._core.operands.operands cimport RELEASE_GIL, fill_operand, shape_is
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_kind, cg_number, kernel
+from cygrad._kernels.drivers.reduction cimport reduction
+from cygrad._kernels.drivers.tiles cimport MAX_SLOTS, MAX_STEPS, Step, Tiles, cut, run_tiles
+
+from cygrad.ops import ELEMENTWISE
+
+NUMBER_OF_DTYPE = {"bool": CG_BOOL, "int64": CG_INT64}      # of what formulas make beside floats
+
+cdef enum:
+    FLOATING = -1       # the dtype of the tensors that a formula is given
+    COMPUTED = -1       # the source of a slot that is neither an input nor a number
+    NUMBER = -2
+
+
+@cython.final
+cdef class Steps:
+    """A formula read for inputs of which some are reduced and some are numbers: its slots, and the steps between them.
+
+    A slot is (its input or None, a number or None, the name of its dtype or None for that of the tensors, whether it is reduced).
+    A step is (name, whether it folds, the name of its dtype or None, bits of the inputs that are masks, its slots).
+    """
+    cdef Step steps[MAX_STEPS]
+    cdef int sources[MAX_SLOTS]
+    cdef int slot_dtypes[MAX_SLOTS]
+    cdef bint reduced[MAX_SLOTS]
+    cdef double numbers[MAX_SLOTS]
+    cdef int slot_count, step_count, result, cost
+
+    def __cinit__(self, list slots not None, list steps not None, int result):
+        cdef Step* step
+        cdef int k, j
+        if len(slots) > MAX_SLOTS or len(steps) > MAX_STEPS:
+            raise RuntimeError("a formula has too many steps for tiles")
+        self.slot_count, self.step_count, self.result = <int>len(slots), <int>len(steps), result
+        for k, (source, number, dtype, is_reduced) in enumerate(slots):
+            self.sources[k] = NUMBER if number is not None else COMPUTED if source is None else source
+            self.numbers[k] = 0 if number is None else number
+            self.slot_dtypes[k] = FLOATING if dtype is None else NUMBER_OF_DTYPE[dtype]
+            self.reduced[k] = is_reduced
+        for k, (name, folds, dtype, masks, places) in enumerate(steps):
+            step = &self.steps[k]
+            step.dtype, step.masks, step.inputs = FLOATING if dtype is None else NUMBER_OF_DTYPE[dtype], masks, <int>len(places) - 1
+            for j in range(step.inputs + 1):
+                step.slots[j] = places[j]
+            step.kernel, step.reduction = NULL, NULL
+            if folds:
+                step.reduction = reduction(name)
+            else:
+                step.kernel = kernel(name)
+                self.cost = max(self.cost, <int>ELEMENTWISE[name].cost)
+
+    cdef TensorImpl compute(self, tuple inputs, TensorImpl first, const char* folded):
+        """Compute the formula; None where its folds are too large for a tile."""
+        cdef Tiles tiles
+        cdef Operand* array
+        cdef cg_number numbers[MAX_SLOTS]
+        cdef intptr_t shapes[2][MAX_DIMS]   # of the tensors, and of what is reduced
+        cdef intptr_t needed
+        cdef int d, k, ndim = first.ndim
+        cdef TensorImpl result = None, memory, tensor
+        cdef char* address
+        cdef double number
+        cdef bint done
+        cdef list held = []
+        tiles.ndim, tiles.step_count, tiles.slot_count, tiles.cost = ndim, self.step_count, self.slot_count, self.cost
+        for d in range(ndim):
+            tiles.shape[d] = shapes[0][d] = first.sizes[d]
+            tiles.folded[d], shapes[1][d] = folded[d], 1 if folded[d] else first.sizes[d]
+        if not cut(&tiles):
+            return None
+        for k in range(self.step_count):
+            tiles.steps[k] = self.steps[k]
+            if tiles.steps[k].dtype == FLOATING:
+                tiles.steps[k].dtype = first.dtype_nr
+        for k in range(self.slot_count):
+            array = &tiles.slots[k].array
+            tiles.slots[k].reduced = self.reduced[k]
+            array.data, array.padded = NULL, False
+            array.dtype = first.dtype_nr if self.slot_dtypes[k] == FLOATING else self.slot_dtypes[k]
+            if k == self.result:
+                result = empty(array.dtype, ndim, shapes[self.reduced[k]])
+                fill_operand(array, result, result.dtype_nr, ndim, first.sizes)
+            elif self.sources[k] >= 0 and isinstance(inputs[self.sources[k]], TensorImpl):
+                tensor = <TensorImpl>inputs[self.sources[k]]
+                held.append(tensor.storage)     # other threads may give the tensor other memory meanwhile
+                fill_operand(array, tensor, tensor.dtype_nr, ndim, first.sizes)
+            elif self.sources[k] != COMPUTED:
+                number = self.numbers[k] if self.sources[k] == NUMBER else inputs[self.sources[k]]
+                cast(CG_FLOAT64, array.dtype)(<char*>&numbers[k], 0, <char*>&number, 0, 1)
+                array.data = <char*>&numbers[k]
+                memset(array.strides, 0, ndim * sizeof(intptr_t))
+        needed = tiles.threads * tiles.slot_count * tiles.slot_bytes
+        memory = empty(CG_BOOL, 1, &needed)
+        address = settled_address(memory)
+        if first.count >= RELEASE_GIL:
+            note_thread()
+            with nogil:
+                done = run_tiles(&tiles, address)
+        else:
+            done = run_tiles(&tiles, address)
+        if not done:
+            raise MemoryError("no memory for partial results")
+        return result
+
+
+cdef bint is_plain(TensorImpl tensor) noexcept:
+    """Say whether a tensor is row-major, or one number in every place."""
+    cdef int d
+    if not tensor.flags & CONTIGUOUS:
+        for d in range(tensor.ndim):
+            if tensor.strides[d] and tensor.sizes[d] > 1:
+                return False
+    return True
+
+
+@cython.final
+cdef class Tiled:
+    """A formula, called with tensors and numbers and, at last, the dims that it folds."""
+    cdef object formula, read
+    cdef dict readings      # Steps by which inputs are reduced and which are numbers
+
+    def __init__(self, formula, read):
+        self.formula, self.read, self.readings = formula, read, {}
+
+    def __call__(self, *arguments):
+        cdef TensorImpl result = self.by_tiles(arguments)
+        return self.formula(*arguments) if result is None else result
+
+    cdef TensorImpl by_tiles(self, tuple arguments):
+        """Compute, or return None: of special tensors, where it is recorded, and of what are no plain floats of one shape."""
+        cdef TensorImpl first = None, tensor
+        cdef char folded[MAX_DIMS]
+        cdef intptr_t reduced[MAX_DIMS]
+        cdef int d, k, key = 0, inputs = <int>len(arguments) - 1
+        cdef Steps steps
+        if special_active:
+            return None
+        for k in range(inputs):
+            if isinstance(arguments[k], TensorImpl):
+                tensor = <TensorImpl>arguments[k]
+                if first is None or tensor.count > first.count:
+                    first = tensor
+        if first is None or first.count == 0 or cg_kind[first.dtype_nr] != b"f":
+            return None
+        dim = arguments[inputs]
+        for d in range(first.ndim):
+            folded[d] = dim is None
+        if dim is not None:
+            for each in (dim if isinstance(dim, tuple) else (dim,)):
+                d = wrap_dim(each, first.ndim)
+                if first.ndim and folded[d]:
+                    return None         # twice: an error of the formula
+                if first.ndim:
+                    folded[d] = True
+        for d in range(first.ndim):
+            reduced[d] = 1 if folded[d] else first.sizes[d]
+        for k in range(inputs):
+            key *= 3
+            if not isinstance(arguments[k], TensorImpl):
+                key += 2
+                continue
+            tensor = <TensorImpl>arguments[k]
+            if tensor.dtype_nr != first.dtype_nr or grad_mode()[0] and needs_grad(tensor) or not is_plain(tensor):
+                return None
+            if not shape_is(tensor, first.ndim, first.sizes):
+                if not shape_is(tensor, first.ndim, reduced):
+                    return None
+                key += 1
+        steps = self.readings.get(key)
+        if steps is None:
+            kinds = [key // 3 ** (inputs - 1 - k) % 3 for k in range(inputs)]
+            steps = self.readings[key] = self.read(self.formula, kinds)
+        return steps.compute(arguments[:inputs], first, folded)
+
+
+def tiled(formula, read):
+    """Return a formula that is computed tile by tile where it can be. `read` makes its Steps: (formula, 0 for a tensor, 1 for a reduced
+    one, 2 for a number of each input)."""
+    return Tiled(formula, read)

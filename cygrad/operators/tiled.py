@@ -1,0 +1,138 @@
+"""Formulas of maps and folds that are computed tile by tile, so that what lies between them never leaves the cache.
+
+    @tiled
+    def _softmax_gradient(g, y, dim):
+        return y * (g - (g * y).sum(dim, keepdim=True))
+
+A formula is tensor algebra: operators of rows of the tables, and folds over its `dim` that keep the dims. Its first reading is the
+function itself, which is what is recorded, and what tangents and examples of vmap see. The second is a list of steps, read by calling it
+with symbols; it serves where nobody records. Both give the same bits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cygrad._core.compute import composed
+from cygrad.ops import ELEMENTWISE, REDUCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+DIM = object()      # what a formula that is read has as its dims
+
+
+class Step(NamedTuple):
+    """A map or a fold between values, which are counted."""
+
+    name: str
+    folds: bool
+    dtype: str | None
+    masks: int
+    inputs: tuple[int, ...]
+    output: int
+
+
+class Symbol:
+    """A value of a formula that is read: operators on it are noted as steps."""
+
+    def __init__(self, reading: Reading, value: int) -> None:
+        self.reading, self.value = reading, value
+
+    def __getattr__(self, name: str) -> Callable[..., Symbol]:
+        if name in REDUCTIONS:
+            return lambda dim, keepdim: self.reading.fold(name, self, dim, keepdim)
+        row = name.removesuffix("_")    # in place of a tensor; a step writes over what nothing reads later anyhow
+        if row in ELEMENTWISE:
+            return lambda *others: self.reading.map(row, self, *others)
+        raise AttributeError(f"a formula of tiles has no {name}")
+
+    def masked_fill(self, mask: Symbol, number: float) -> Symbol:
+        """Put a number where the mask is true."""
+        return self.reading.map("where", mask, number, self)
+
+
+def _binary(name: str, reflected: bool = False) -> Callable[[Symbol, Any], Symbol]:
+    if reflected:
+        return lambda self, other: self.reading.map(name, other, self)
+    return lambda self, other: self.reading.map(name, self, other)
+
+
+for _operator, _row in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div"}.items():
+    setattr(Symbol, f"__{_operator}__", _binary(_row))
+    setattr(Symbol, f"__r{_operator}__", _binary(_row, True))
+for _operator, _row in {"eq": "eq", "ne": "ne", "or": "bitwise_or", "and": "bitwise_and"}.items():
+    setattr(Symbol, f"__{_operator}__", _binary(_row))
+
+
+class Reading:
+    """What a formula does with symbols: its values (source, number, dtype, whether reduced), and the steps between them."""
+
+    def __init__(self, formula: Callable[..., Symbol], kinds: Sequence[int]) -> None:
+        self.values: list[tuple[int | None, float | None, str | None, bool]] = [
+            (k, None, None, kind == 1) for k, kind in enumerate(kinds)]
+        self.steps: list[Step] = []
+        self.numbers = {k for k, kind in enumerate(kinds) if kind == 2}
+        self.result = formula(*(Symbol(self, k) for k in range(len(kinds))), DIM).value
+
+    def new(self, dtype: str | None, reduced: bool, number: float | None = None) -> int:
+        self.values.append((None, number, dtype, reduced))
+        return len(self.values) - 1
+
+    def map(self, name: str, *operands: Any) -> Symbol:
+        """Note a row on symbols and numbers."""
+        row = ELEMENTWISE[name]
+        masks = sum(1 << k for k, operand in enumerate(row.operands) if operand in row.masks)
+        symbols = [x.value for k, x in enumerate(operands) if isinstance(x, Symbol) and not masks >> k & 1 and x.value not in self.numbers]
+        kinds = {self.values[value][2] for value in symbols}
+        dtype = kinds.pop() if len(kinds) == 1 else None        # floats, unless all are of another kind
+        inputs = [x.value if isinstance(x, Symbol) else self.new(dtype, True, x) for x in operands]
+        reduced = all(self.values[value][3] or self.values[value][1] is not None or value in self.numbers for value in inputs)
+        output = self.new("bool" if row.result == "bool" else dtype, reduced)
+        self.steps.append(Step(name, False, dtype, masks, tuple(inputs), output))
+        return Symbol(self, output)
+
+    def fold(self, name: str, x: Symbol, dim: object, keepdim: bool) -> Symbol:
+        """Note a reduction, over the dims of the formula."""
+        _, _, dtype, reduced = self.values[x.value]
+        if dim is not DIM or not keepdim or reduced:
+            raise TypeError("a formula of tiles folds tensors of its whole shape over its own dims, and keeps them")
+        output = self.new("int64" if REDUCTIONS[name].result == "widest" and dtype else dtype, True)
+        self.steps.append(Step(name, True, dtype, 0, (x.value,), output))
+        return Symbol(self, output)
+
+    def compiled(self) -> composed.Steps:
+        """Give values slots; a step writes over an input that nothing reads later, and slots are used again."""
+        last = {value: k for k, step in enumerate(self.steps) for value in step.inputs}
+        last[self.result] = len(self.steps)
+        slots: list[tuple[int | None, float | None, str | None, bool]] = []
+        place: dict[int, int] = {}
+        free: list[int] = []
+
+        def slot_for(value: int) -> int:
+            for slot in free:
+                if slots[slot][2:] == self.values[value][2:]:
+                    free.remove(slot)
+                    return slot
+            slots.append(self.values[value])
+            return len(slots) - 1
+
+        steps = []
+        for k, step in enumerate(self.steps):
+            for value in step.inputs:
+                if value not in place:
+                    slots.append(self.values[value])
+                    place[value] = len(slots) - 1
+            done = [place[value] for value in dict.fromkeys(step.inputs) if last[value] == k and self.values[value][:2] == (None, None)]
+            if not step.folds:
+                free += done
+            place[step.output] = slot_for(step.output)
+            if step.folds:
+                free += done
+            steps.append((step.name, step.folds, step.dtype, step.masks, [place[value] for value in (*step.inputs, step.output)]))
+        return composed.Steps(slots, steps, place[self.result])
+
+
+def tiled(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a formula that is computed tile by tile where nobody records it. Its last parameter are the dims that it folds."""
+    return composed.tiled(formula, lambda formula, kinds: Reading(formula, kinds).compiled())

@@ -1,0 +1,101 @@
+"""Operators composed of maps and folds: tile by tile they give the bits that their formula gives, operator by operator.
+
+A formula runs operator by operator where somebody profiles, and where it is recorded.
+"""
+
+import pytest
+
+import cygrad as cg
+import samples
+from cygrad.autograd import grad, profiler
+from cygrad.operators.tiled import tiled
+from samples import FLOATS, LAYOUTS, array_of, same_bits
+
+CALLS = {
+    "softmax": lambda x, dim: x.softmax(dim),
+    "log_softmax": lambda x, dim: x.log_softmax(dim),
+    "logsumexp": lambda x, dim: x.logsumexp(dim),
+    "var": lambda x, dim: x.var(dim),
+    "std": lambda x, dim: x.std(dim, keepdim=True),
+    "norm": lambda x, dim: x.norm(dim=dim),
+    "amax": lambda x, dim: x.amax(dim),
+    "amin": lambda x, dim: x.amin(dim, keepdim=True),
+}
+# One tile; tiles along the first dim, and along two; dims behind the folded one; what one tile does not hold; several dims.
+SHAPES = samples.sizes((
+    ((), 0),
+    ((7,), 0),
+    ((3, 5), 1),
+    ((90, 200), 1),
+    ((90, 200), 0),
+    ((700, 3, 31), 1),
+    ((70, 3, 201), 1),
+    ((500, 5, 2), 1),
+    ((3, 9_000, 2), 2),
+    ((2, 70_001), 1),
+    ((12, 40, 50), 2),
+    ((12, 40, 50), (0, 2)),
+    ((2, 0, 3), 2),
+))
+
+
+def results_of(call, x, dim):
+    result = call(x, dim)
+    weight = cg.tensor(samples.draw(str(result.dtype).split(".")[-1], tuple(result.shape), 8))
+    return [array_of(result), array_of(grad(result, x, weight)[0])]
+
+
+@pytest.mark.cases("dtype", FLOATS)
+@pytest.mark.cases(("shape", "dim"), SHAPES, ids=str)
+@pytest.mark.parametrize("name", CALLS)
+def test_tiles_have_the_bits_of_the_formula(name, shape, dim, dtype):
+    if isinstance(dim, tuple) and "softmax" in name:
+        return
+    for layout in LAYOUTS:
+        x = samples.leaf(samples.draw(dtype, shape, 4), layout)
+        by_tiles = results_of(CALLS[name], x, dim)
+        with profiler.profile():
+            by_operators = results_of(CALLS[name], x, dim)
+        assert all(same_bits(a, b) for a, b in zip(by_tiles, by_operators, strict=True))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_tiles_of_several_threads_have_the_same_bits(name):
+    array = samples.draw("float32", (1_100, 600), 2)
+    expected = None
+    for threads in (1, 2, 3):
+        with samples.threads(threads):
+            found = results_of(CALLS[name], samples.leaf(array), 1)
+        expected = expected or found
+        assert all(same_bits(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_a_formula_is_recorded_where_it_is_differentiated():
+    @tiled
+    def formula(x, factor, dim):
+        return ((x * factor).square_() / x.abs().sum(dim, keepdim=True)).masked_fill(x == 2, 5)
+
+    x = cg.tensor([[1.0, 2.0], [-3.0, 4.0]], dtype=cg.float64, requires_grad=True)
+    expected = array_of((x * 3).square() / x.abs().sum(1, keepdim=True))
+    expected[0, 1] = 5
+    assert same_bits(array_of(formula(x.detach(), 3.0, 1)), expected)
+    assert same_bits(array_of(formula(x, 3.0, 1)), expected)
+    assert formula(x, 3.0, 1).requires_grad
+    with cg.no_grad():
+        assert not formula(x, 3.0, 1).requires_grad
+
+
+def test_other_operands_are_left_to_the_operators():
+    """Of another dtype, of a shape that broadcasts in other ways, empty, or with a dim that is none."""
+    @tiled
+    def formula(x, y, dim):
+        return x + y.sum(dim, keepdim=True)
+
+    x = cg.ones(2, 3)
+    assert formula(x, x.double(), 1).dtype == cg.float64
+    assert formula(x, cg.ones(3), 0).tolist() == [[4.0] * 3] * 2
+    assert formula(cg.ones(2, 0), cg.ones(2, 0), 1).shape == (2, 0)
+    assert formula(x.int(), x.int(), 1).tolist() == [[4] * 3] * 2
+    for dim, error in (2, IndexError), ((0, -2), RuntimeError):
+        with pytest.raises(error):
+            formula(x, x, dim)

@@ -23,12 +23,10 @@ if TYPE_CHECKING:
 # ----- Along a dim -----
 def _parts_of(g: Tensor, sizes: Sequence[int | None], dim: int) -> Sequence[Tensor]:
     """Cut the gradient of joined tensors; size None stands for an empty vector that was left out."""
-    joined = [size for size in sizes if size is not None]
-    parts = g.split_with_sizes(joined, dim)
-    if len(joined) == len(sizes):
-        return parts
-    found = iter(parts)
-    return [g.new_zeros(0) if size is None else next(found) for size in sizes]
+    if None not in sizes:
+        return g.split_with_sizes(sizes, dim)  # type: ignore[arg-type]
+    parts = iter(g.split_with_sizes([size for size in sizes if size is not None], dim))
+    return [g.new_zeros(0) if size is None else next(parts) for size in sizes]
 
 
 def _join_examples(level: Any, operator: Any, tensors: Iterable[Tensor], dim: int = 0) -> Tensor:

@@ -314,13 +314,14 @@ cpdef int check_views(count) except -1:
     return 0
 
 
-cdef tuple several_views(TensorImpl x, RuleOp op, list views, tuple params):
+cdef tuple several_views(TensorImpl x, RuleOp op, list views, tuple sections, int d):
     """Record views that were made at once: none of them may be changed in place, since each knows the others."""
     cdef TensorImpl view
     if not views:
         return ()
     if wanted(x, None):
-        record_outputs(op, x, views, params)
+        shape = sizes_tuple(x.ndim, x.sizes)
+        record_outputs(op, x, views, (shape, d) if sections is None else (shape, sections, d))
     for view in views:
         if not view.flags & CREATED:
             view.flags |= CREATED_MULTIPLE
@@ -334,8 +335,7 @@ def unbind(TensorImpl input not None, dim=0):
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     cdef int d = wrap_dim(along, input.ndim)
     check_views(input.sizes[d])
-    return several_views(input, UNBIND, [view_along(input, d, index, -1) for index in range(input.sizes[d])],
-                         (sizes_tuple(input.ndim, input.sizes), d))
+    return several_views(input, UNBIND, [view_along(input, d, index, -1) for index in range(input.sizes[d])], None, d)
 
 
 cdef tuple split_at(TensorImpl x, RuleOp op, list sections, int d):
@@ -345,7 +345,7 @@ cdef tuple split_at(TensorImpl x, RuleOp op, list sections, int d):
     for section in sections:
         views.append(view_along(x, d, start, section))
         start += section
-    return several_views(x, op, views, (sizes_tuple(x.ndim, x.sizes), tuple(sections), d))
+    return several_views(x, op, views, tuple(sections), d)
 
 
 def split(TensorImpl input not None, split_size_or_sections=None, dim=0, *, split_size=None):

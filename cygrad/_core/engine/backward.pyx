@@ -126,7 +126,7 @@ cdef bint defer(Run* run, Py_ssize_t index) except -1:
     """
     cdef State* state = &run.states[index]
     cdef AccumulateGrad node
-    if state.deferred or not (<Node>state.node).flags & NODE_ACCUMULATES or state.single is NULL or Py_REFCNT(state.single) == 1:
+    if state.deferred or state.single is NULL or Py_REFCNT(state.single) == 1:
         return False
     node = <AccumulateGrad>state.node
     if (node.hooks is not None or leaf_of(node).extra is not None or leaf_of(node).gradient is not None
@@ -331,9 +331,9 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
         cg_run_address()[0] = &run
         while run.ready:
             index = pop_ready(&run)
-            if defer(&run, index):
-                continue
             run.evaluating = run.states[index].node
+            if (<Node>run.evaluating).flags & NODE_ACCUMULATES and defer(&run, index):
+                continue
             PyErr_CheckSignals()
             if interruption is not None:
                 interruption()

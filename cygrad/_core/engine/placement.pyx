@@ -105,59 +105,58 @@ cdef TensorImpl gathered_whole(PyObject* gathered, TensorImpl g, RuleNode node, 
     return old if unique and is_dense(old) else copy_of(old, old.dtype_nr)
 
 
-cdef tuple parts_for(object placed, PyObject** grads, int count, TensorImpl whole):
-    """Return the parts of a whole that gradients are added to; None where they do not fit."""
-    cdef tuple parts = placed if isinstance(placed, tuple) else (placed,)
-    cdef TensorImpl part
-    cdef int k
-    if len(parts) != count:
-        return None
-    for k in range(count):
-        part = <TensorImpl?>parts[k]
-        if part.flags & BATCHED != whole.flags & BATCHED or memory_of(part).storage is not memory_of(whole).storage:
-            return None
-        if grads[k] is not NULL and not same_shape(memory_of(part), memory_of(<TensorImpl>grads[k])):
-            return None
-    return parts
+cdef bint fits(object part, TensorImpl whole, PyObject* grad) except -1:
+    """Say whether a part lies in a whole, and has the shape of its gradient, which may be undefined."""
+    cdef TensorImpl placed = <TensorImpl?>part
+    return ((placed.flags ^ whole.flags) & BATCHED == 0 and memory_of(placed).storage is memory_of(whole).storage
+            and (grad is NULL or same_shape(memory_of(placed), memory_of(<TensorImpl>grad))))
 
 
 # ----- Adding -----
-cdef int zero(TensorImpl whole, tuple parts, PyObject** grads, int count) except -1:
-    """Zero new memory where no gradient will be written."""
-    cdef intptr_t written = 0
-    cdef int k
-    if count == 1 and parts is not None:
-        zero_outside(whole, memory_of(<TensorImpl>parts[0]))
-        return 0
-    for k in range(count if parts is not None else 0):
-        written += (<TensorImpl>memory_of(<TensorImpl>grads[k])).count if grads[k] is not NULL else 0
-    if written != whole.count:
-        memset(settled_address(whole), 0, whole.count * cg_itemsize[whole.dtype_nr])
+cdef int zero(TensorImpl memory) except -1:
+    memset(settled_address(memory), 0, memory.count * cg_itemsize[memory.dtype_nr])
+    return 0
+
+
+cdef int add_to(TensorImpl part, TensorImpl g, bint fresh) except -1:
+    """Add a gradient to its part, of which nothing is set yet where the memory is fresh."""
+    if fresh:
+        return copy_into(part, g)
+    sum_of(part, g, part, True)
     return 0
 
 
 cdef bint add_placed(RuleNode node, PyObject** grads, TensorImpl whole, TensorImpl part, bint fresh) except -1:
     """Add the gradients of a node's outputs to their places in a part of a whole; False where they do not fit."""
-    cdef TensorImpl place
-    cdef tuple parts = None
+    cdef object placed = None
+    cdef tuple parts
+    cdef intptr_t written = 0
     cdef int k
-    if not (<RuleOp>node.op).adds:
-        parts = parts_for(node.place_in(part, grads), grads, node.outputs, whole)
-        if parts is None:
-            return False
-    if fresh:
-        zero(memory_of(whole), parts, grads, node.outputs)
-    if parts is None:
+    if (<RuleOp>node.op).adds:
+        if fresh:
+            zero(memory_of(whole))
         node.place_in(part, grads)
         return True
-    for k in range(node.outputs):
-        if grads[k] is NULL:
-            continue
-        place = memory_of(<TensorImpl>parts[k])
+    placed = node.place_in(part, grads)
+    if type(placed) is not tuple:
+        if node.outputs != 1 or not fits(placed, whole, grads[0]):
+            return False
         if fresh:
-            copy_into(place, memory_of(<TensorImpl>grads[k]))
-        else:
-            sum_of(place, memory_of(<TensorImpl>grads[k]), place, True)
+            zero_outside(memory_of(whole), memory_of(<TensorImpl>placed))
+        add_to(memory_of(<TensorImpl>placed), memory_of(<TensorImpl>grads[0]), fresh)
+        return True
+    parts = placed
+    if len(parts) != node.outputs:
+        return False
+    for k in range(node.outputs):
+        if not fits(parts[k], whole, grads[k]):
+            return False
+        written += (<TensorImpl>memory_of(<TensorImpl>grads[k])).count if grads[k] is not NULL else 0
+    if fresh and written != memory_of(whole).count:
+        zero(memory_of(whole))
+    for k in range(node.outputs):
+        if grads[k] is not NULL:
+            add_to(memory_of(<TensorImpl>parts[k]), memory_of(<TensorImpl>grads[k]), fresh)
     return True
 
 

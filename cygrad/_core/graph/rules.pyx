@@ -17,6 +17,13 @@ from cygrad._core.memory.upward cimport upward
 cdef extern from "Python.h":
     object PyObject_Call(object function, object arguments, PyObject* keywords)
 
+cdef extern from *:
+    """
+    #include "memory/type_slots.h"
+    CG_RECYCLE(rule)
+    """
+    void cg_recycle_rule(type kind) noexcept
+
 cdef enum:
     GRADIENT = -1
     GRADIENTS = -2              # of all outputs, as a list
@@ -203,6 +210,7 @@ cdef class RuleNode(Node):
 
 
 finish_node_type(RuleNode)
+cg_recycle_rule(RuleNode)
 
 
 cdef RuleNode rule_node(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs):

@@ -55,6 +55,7 @@ PARTS = {
     "iteration": lambda x: [row for matrix in x for row in matrix],
     "unbind": lambda x: [*x.unbind(1)[::2], *x.unbind(2)],
     "split": lambda x: [*x.split(4), *x.split([1, 2, 2], 1)[1:], x.chunk(3, 2)[0]],
+    "splits that give one part": lambda x: [x.split(6)[0][1:], x.chunk(1, 1)[0][2], x[:1].unbind()[0][3], x.split([5], 1)[0]],
     "tensor_split": lambda x: [*x.tensor_split(4), *x.tensor_split([1, 3], 1)],
     "diagonal": lambda x: [x.diagonal(), x.diagonal(1, 0, 2), x.diagonal(-2)],
     "unfold": lambda x: [x.unfold(0, 3, 1), x.unfold(1, 2, 2), x.unfold(2, 4, 1), x[1].unfold(0, 3, 2)],

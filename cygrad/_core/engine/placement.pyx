@@ -198,7 +198,8 @@ cdef bint run_placement(Run* run, Py_ssize_t index, bint keep_graph) except -1:
         return False
     part = whole
     for k in range(depth - 1, 0, -1):
-        part = <TensorImpl?>(<RuleNode>run.states[path[k]].node).place_in(part, NULL)
+        placed = (<RuleNode>run.states[path[k]].node).place_in(part, NULL)
+        part = <TensorImpl?>((<tuple>placed)[0] if type(placed) is tuple else placed)       # a split may give one part
     if not add_placed(node, grads, whole, part, fresh):
         return False
     if place[0] is not <PyObject*>whole:

@@ -1,10 +1,16 @@
-"""Where two threads begin to pay: by cost class and kind of loop, against one thread, interleaved.
+"""Where two threads begin to pay: for each kind of loop, against one thread, interleaved.
 
 The crossing is the size from which on two threads are quicker. The grain size, below which a region has one thread, must lie above
 it: a start costs more where cores are shared. Far above it two threads must take at most 1 / 1.6 of the time of one.
-Times are those of a clock on the wall, the quickest of many: what others do on the processors meanwhile is left out.
+
+Times are processor times of the thread that calls, the quickest of many. It computes its part, and sleeps until the others are
+done: so each kind of loop is measured in a process of its own, in which OpenMP's threads wait asleep. What other processes do
+is left out but for the memory they use.
 """
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -12,17 +18,16 @@ from typing import Any, NamedTuple
 
 import cygrad
 from benchmarks.scaling import numbers
-from benchmarks.timing import PAUSE_SECONDS, Row, others_seconds, selected
+from benchmarks.timing import Row, selected
 from cygrad._testing import grains
 
 SIZES = tuple(2**k for k in range(11, 21))
-LARGE = 2**20
-SECONDS = 0.3
+ROUNDS, EXECUTIONS = 12, 3
 GAIN = 1.6
 
 
 class Loop(NamedTuple):
-    """A kind of loop: `make(n)` returns what computes n elements."""
+    """A kind of loop, and its cost class: `make(n)` returns what computes n elements."""
 
     work: str
     cost: int
@@ -51,25 +56,31 @@ LOOPS = (
     Loop("sum of 128 columns", 0, lambda n: partial(numbers(n // 128, 128).sum, 0)),
     Loop("sum of a middle dim", 0, lambda n: partial(numbers(n // 128, 32, 4).sum, 1)),
     Loop("amax of rows of 128", 0, lambda n: partial(numbers(n // 128, 128).amax, 1)),
+    Loop("softmax of rows of 128", 1, lambda n: partial(numbers(n // 128, 128).softmax, 1)),
     Loop("argmax of rows of 128", 1, lambda n: partial(numbers(n // 128, 128).argmax, 1)),
     Loop("cumsum of rows of 128", 1, lambda n: partial(numbers(n // 128, 128).cumsum, 1)),
 )
 
 
-def quickest(run: Callable[[], Any], seconds: float = SECONDS) -> tuple[float, float]:
+def quickest(run: Callable[[], Any]) -> tuple[float, float]:
     """Return the least time of an execution with one thread and with two, in turns."""
     best = [float("inf"), float("inf")]
-    start = time.perf_counter()
-    while time.perf_counter() - start < seconds:
+    for _ in range(ROUNDS):
         for threads in (1, 2):
             cygrad.set_num_threads(threads)
-            time.sleep(PAUSE_SECONDS)       # who has slept is woken before those who compute all the time
             run()
-            for _ in range(3):
-                before = time.perf_counter()
+            for _ in range(EXECUTIONS):
+                before = time.thread_time()
                 run()
-                best[threads - 1] = min(best[threads - 1], time.perf_counter() - before)
+                best[threads - 1] = min(best[threads - 1], time.thread_time() - before)
     return best[0], best[1]
+
+
+def measured(work: str) -> list[tuple[float, float]]:
+    """Return the times of a kind of loop, size by size."""
+    command = [sys.executable, "-m", "benchmarks.threads", work]
+    lines = subprocess.check_output(command, env=os.environ | {"OMP_WAIT_POLICY": "passive"}, text=True).splitlines()
+    return [(float(one), float(two)) for one, two in map(str.split, lines)]
 
 
 def crossing(sizes: Sequence[int], ones: Sequence[float], twos: Sequence[float]) -> float:
@@ -86,13 +97,22 @@ def crossing(sizes: Sequence[int], ones: Sequence[float], twos: Sequence[float])
 def rows() -> Iterator[Row]:
     """Yield the crossing of each kind of loop, and the gain of two threads far above it."""
     for loop in LOOPS:
-        if not selected(loop.work):
-            continue
-        start, others = time.perf_counter(), others_seconds()
-        with grains(1) as grain:
-            times = [quickest(loop.make(size)) for size in SIZES]
-        size = crossing(SIZES, [one for one, _ in times], [two for _, two in times])
-        one, two = times[SIZES.index(LARGE)]
-        doubtful = (others_seconds() - others) / (time.perf_counter() - start) > 0.1
-        yield Row(f"{loop.work}: elements from which two threads pay", size, grain.before[loop.cost], unit="", doubtful=doubtful)
-        yield Row(f"{loop.work}: {LARGE:,} elements, 2 threads", two, 1 / GAIN, "1 thread", one, two / one, doubtful=doubtful)
+        if selected(loop.work):
+            times = measured(loop.work)
+            size = crossing(SIZES, [one for one, _ in times], [two for _, two in times])
+            with grains(1) as grain:
+                yield Row(f"{loop.work}: elements from which two threads pay", size, grain.before[loop.cost], unit="")
+            one, two = times[-1]
+            yield Row(f"{loop.work}: {SIZES[-1]:,} elements, 2 threads", two, 1 / GAIN, "1 thread", one, two / one)
+
+
+def main(work: str) -> None:
+    """Print the times of a kind of loop with one thread and with two, a line for each size."""
+    (loop,) = (loop for loop in LOOPS if loop.work == work)
+    with grains(1):
+        for size in SIZES:
+            print(*quickest(loop.make(size)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

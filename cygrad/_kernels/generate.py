@@ -91,8 +91,9 @@ def elementwise_kernels(rows):
         for name, tree, inputs in readings:
             kinds, result = (row.kinds, row.result) if name == row.name else ("f", "same")
             dtypes = [dtype for dtype in DTYPES.DTYPES if dtype.kind in kinds]
-            # gcc makes branches of a vector of bytes as short as one of the output, which took ten times as long
-            streamed = [dtype for dtype in dtypes if dtype.kind == "f" and result == "same" and not row.masks]
+            # Vector mathematics hides what memory takes, and vectors that trickle past the caches take twice as long. Of a vector of bytes
+            # as short as one of the output gcc makes branches, which took ten times as long.
+            streamed = [dtype for dtype in dtypes if dtype.kind == "f" and result == "same" and not is_blocked(tree) and not row.masks]
             code = [elementwise_loop(name, directives[row.name], row, tree, inputs, dtype,
                                      "uint8_t" if result == "bool" else dtype.c_type) for dtype in dtypes]
             code += [elementwise_loop(name, directives[row.name], row, tree, inputs, dtype, dtype.c_type, stream=True)
@@ -160,7 +161,7 @@ def elementwise_text(unit: int) -> str:
 
 
 def shared_text() -> str:
-    """Return the list of the elementwise units, the casts and the copy past the caches."""
+    """Return the list of the elementwise units, the casts, the copies to and from blocks, and the copy past the caches."""
     units = [f"CG_TABLE(cg_kernels_{unit})" for unit in range(ELEMENTWISE_UNITS)]
     names = [d.name for d in DTYPES.DTYPES]
     return "\n".join([
@@ -170,6 +171,9 @@ def shared_text() -> str:
         *(code for _, _, code in cast_kernels()),
         "const cg_cast CG_TABLE(cg_casts)[CG_DTYPES][CG_DTYPES] = {",
         *("    {" + ", ".join(f"cast_{a}_{b}" for b in names) + "}," for a in names), "};",
+        '#include "packing.h"',
+        *(f"const cg_move CG_TABLE(cg_{form}s)[CG_DTYPES] = {{{', '.join(f'{form}_uint{8 * d.itemsize}_t' for d in DTYPES.DTYPES)}}};"
+          for form in ("gather", "scatter")),
         "CG_STREAM_COPY(stream_copy)", "const cg_copy CG_TABLE(cg_stream_copy) = stream_copy;"]) + "\n"
 
 

@@ -6,6 +6,7 @@
 #ifndef CG_KERNELS_H
 #define CG_KERNELS_H
 #include <stdint.h>
+#include "cursor.h"
 #include "generated/dtypes.h"
 
 #define CG_REDUCTION_BLOCK 4096 /* elements of a dense block of a reduction */
@@ -16,13 +17,14 @@ typedef void (*cg_loop)(char *const *pointers, const intptr_t *strides, intptr_t
 typedef void (*cg_cast)(char *target, intptr_t target_stride, const char *source, intptr_t source_stride, intptr_t n);
 
 typedef void (*cg_copy)(char *target, const char *block, intptr_t nbytes);
+typedef void (*cg_move)(cg_cursor *place, char *block, intptr_t n); /* the next n elements from or to a dense block */
 
 typedef struct {
     const char *name;
     int inputs;
     int blocked; /* runs over the end in whole vectors */
     cg_loop loops[CG_DTYPES];
-    cg_loop streams[CG_DTYPES]; /* whole vectors only, the output aligned to one: written past the caches */
+    cg_loop streams[CG_DTYPES]; /* of exact formulas: whole vectors only, the output aligned to one, written past the caches */
 } cg_kernel;
 
 typedef struct {
@@ -60,5 +62,7 @@ static inline int cg_team_size(void) { return 1; }
     extern const cg_kernel *const cg_kernels_##level[];   \
     extern const cg_reduction cg_reductions_##level[];    \
     extern const cg_cast cg_casts_##level[CG_DTYPES][CG_DTYPES]; \
-    extern const cg_copy cg_stream_copy_##level;
+    extern const cg_copy cg_stream_copy_##level;          \
+    extern const cg_move cg_gathers_##level[CG_DTYPES];   \
+    extern const cg_move cg_scatters_##level[CG_DTYPES];
 #endif

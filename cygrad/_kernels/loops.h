@@ -30,9 +30,10 @@
 #define CG_VECTOR(T) T CG_ALIGNED vector[CG_VL(T)]
 #define CG_ALIGNED __attribute__((aligned(CG_VECTOR_BYTES)))
 typedef long long cg_vector __attribute__((vector_size(CG_VECTOR_BYTES)));
+typedef cg_vector cg_unaligned_vector __attribute__((aligned(1)));
 static inline void cg_stream(void *out, const void *block) { /* by builtins: the header of the intrinsics takes 0.3 s to read */
     cg_vector *const target = out;
-    const cg_vector vector = *(const cg_vector *)block;
+    const cg_vector vector = *(const cg_unaligned_vector *)block;
 #if __has_builtin(__builtin_nontemporal_store)
     __builtin_nontemporal_store(vector, target);
 #elif defined(__x86_64__) && CG_VECTOR_BYTES == 64
@@ -46,7 +47,7 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
 #endif
 }
 
-/* Past the caches; whole vectors, both aligned to one. */
+/* Past the caches; whole vectors, the target aligned to one. */
 #define CG_STREAM_COPY(name)                                                         \
     static void name(char *target, const char *block, intptr_t nbytes) {             \
         for (intptr_t i = 0; i < nbytes; i += CG_VECTOR_BYTES) cg_stream(target + i, block + i); \

@@ -3,22 +3,20 @@
 from cython.parallel cimport prange
 from libc.string cimport memcpy
 
-from cygrad._kernels.system.isa cimport cg_isa_name, cg_isa_vector_bytes, choose_isa, supported_isas
+from cygrad._kernels.drivers.packing cimport (BLOCK, CHUNK, LONG_ROW, cg_advance, cg_cursor, gather, lay, merge, scatter, seek)
+from cygrad._kernels.system.isa cimport cg_isa_name, choose_isa, supported_isas
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
 
 cdef enum:
-    BLOCK = 512         # elements of a block: a handful of them fit the first-level cache
-    LONG_ROW = 128      # rows from this length on are read in place, shorter ones are gathered
-    CHUNK = 1024        # threads get multiples of this, hence of whole vectors
     PADDING = 64        # bytes that a blocked loop may run over the end
+    LONGEST_PERIOD = 128
+    SCRATCH = (BLOCK + LONGEST_PERIOD) * CG_LARGEST + PADDING     # bytes of an operand's block
+    LONG_REPETITION = 2 * BLOCK     # elements from which a period is worth a block of its own
 
 cdef extern from "drivers/tables.h" nogil:
     const cg_kernel* cg_find_kernel(int level, const char* name)
-    cg_cast cg_find_cast(int level, int source, int target)
-    cg_copy cg_find_stream_copy(int level)
 
 cdef int level = choose_isa()
-cdef int _vector_bytes = cg_isa_vector_bytes(level)
 
 
 def isa():
@@ -43,100 +41,96 @@ def is_blocked(str name):
     return bool(kernel(name).blocked)
 
 
-cdef cg_cast cast(int source, int target) noexcept nogil:
-    return cg_find_cast(level, source, target)
+# ----- Operands -----
+cdef enum Way:
+    IN_PLACE        # as it lies: all of it, or row by row
+    REPEATED        # a period of a few elements, or one, that is repeated until a row ends
+    PACKED          # block by block
+
+cdef struct Place:
+    Way way
+    bint scalar             # REPEATED: one number, which the loop takes as such
+    bint stale              # REPEATED: the block has not been made for this row
+    int itemsize, outer     # dims outside of a row
+    intptr_t row, column    # elements of a row, and the next of them
+    intptr_t period
+    cg_cursor cursor        # the row, or the next element (PACKED)
+    char* block
 
 
-cdef cg_copy stream_copy() noexcept nogil:
-    return cg_find_stream_copy(level)
+cdef void begin(Place* place, const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t lanes, bint is_output,
+                bint takes_scalar) noexcept nogil:
+    """Choose the way of an operand, and go to element `start`. A row may end after whole multiples of `lanes` only."""
+    cdef cg_cursor* cursor = &place.cursor
+    cdef int last, d
+    lay(cursor, operand, ndim, shape)
+    last = cursor.ndim - 1
+    place.itemsize, place.scalar = cg_itemsize[operand.loop_dtype], False
+    if operand.dtype == operand.loop_dtype and cursor.strides[last] == place.itemsize:
+        place.way, place.outer, place.row = IN_PLACE, last, cursor.shape[last]
+        if last == 0 or place.row >= LONG_ROW and place.row % lanes == 0:
+            go_to(place, start)
+            return
+    d = last if cursor.strides[last] == 0 else last - 1
+    if d >= 0 and cursor.strides[d] == 0 and not is_output:
+        place.period = 1 if d == last else cursor.shape[last]
+        place.way, place.outer, place.row, place.stale = REPEATED, d, cursor.shape[d] * place.period, True
+        place.scalar = takes_scalar and place.period == 1
+        if place.period <= LONGEST_PERIOD and (
+                d == 0 or place.row >= (LONG_ROW if place.scalar else LONG_REPETITION) and place.row % lanes == 0):
+            go_to(place, start)
+            return
+    place.way, place.scalar = PACKED, False
+    seek(cursor, cursor.ndim, start)
 
 
-cdef int vector_bytes() noexcept nogil:
-    return _vector_bytes
+cdef void go_to(Place* place, intptr_t start) noexcept nogil:
+    """Go to the row of an element."""
+    place.column = start
+    if place.outer and start:
+        place.column = start % place.row
+        seek(&place.cursor, place.outer, start // place.row)
 
 
-cdef int merge(int count, Operand* operands, int ndim, const intptr_t* shape, intptr_t* merged) noexcept nogil:
-    """Drop dims of size 1, order the others by the output's strides, join what lies as one; rewrite strides in place."""
-    cdef int k, d, e, kept = 0
-    cdef int order[MAX_DIMS]
-    cdef intptr_t row[MAX_DIMS]
-    cdef Operand* output = &operands[count - 1]
-    cdef bint joined
-    for d in range(ndim):
-        if shape[d] == 1:
-            continue
-        e = kept
-        while e > 0 and output.strides[order[e - 1]] < output.strides[d]:
-            order[e] = order[e - 1]
-            e -= 1
-        order[e] = d
-        kept += 1
-    for k in range(count):
-        for d in range(kept):
-            row[d] = operands[k].strides[order[d]]
-        for d in range(kept):
-            operands[k].strides[d] = row[d]
-    for d in range(kept):
-        merged[d] = shape[order[d]]
-    e = 0
-    for d in range(1, kept):
-        joined = True
-        for k in range(count):
-            if operands[k].strides[e] != operands[k].strides[d] * merged[d]:
-                joined = False
-                break
-        if not joined:
-            e += 1
-            merged[e] = merged[d]
-        else:
-            merged[e] *= merged[d]
-        for k in range(count):
-            operands[k].strides[e] = operands[k].strides[d]
-    return min(kept, e + 1)
+cdef intptr_t room(const Place* place) noexcept nogil:
+    """Return how many elements can be reached at once."""
+    cdef intptr_t rest = place.row - place.column
+    return min(rest, BLOCK) if place.way == REPEATED and not place.scalar else BLOCK if place.way == PACKED else rest
 
 
-cdef void walk(const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t n, char* block,
-               cg_cast convert, bint outwards) noexcept nogil:
-    """Copy n elements from the linear index `start` on between an array and a dense block, row by row."""
-    cdef intptr_t index[MAX_DIMS]
-    cdef intptr_t rest = start, step, stride, length
-    cdef char* address = operand.data
-    cdef int d, block_size = cg_itemsize[operand.loop_dtype]
-    if ndim == 0:
-        if outwards:
-            convert(operand.data, 0, block, block_size, n)
-        else:
-            convert(block, block_size, operand.data, 0, n)
+cdef char* address(Place* place, const Operand* operand, intptr_t n, bint is_output) noexcept nogil:
+    """Return where the next n elements are, packed if need be."""
+    cdef cg_cursor pattern
+    if place.way == IN_PLACE:
+        return place.cursor.address + place.column * place.itemsize
+    if place.way == PACKED:
+        if not is_output:
+            gather(operand, &place.cursor, n, place.block)
+        return place.block
+    if place.scalar and operand.dtype == operand.loop_dtype:
+        return place.cursor.address
+    if place.stale:
+        place.stale = False
+        pattern.address, pattern.ndim = place.cursor.address, 1 if place.period == 1 else 2
+        pattern.shape[0], pattern.strides[0], pattern.index[0] = place.row // place.period, 0, 0
+        pattern.shape[1], pattern.strides[1], pattern.index[1] = place.period, place.cursor.strides[place.cursor.ndim - 1], 0
+        gather(operand, &pattern, 1 if place.scalar else min(place.row, BLOCK + place.period), place.block)
+    return place.block if place.period == 1 else place.block + place.column % place.period * place.itemsize
+
+
+cdef void advance(Place* place, const Operand* operand, intptr_t n, bint is_output) noexcept nogil:
+    """Go on by n elements; what an output has in a block is written."""
+    if place.way == PACKED:
+        if is_output:
+            scatter(operand, &place.cursor, n, place.block)
         return
-    for d in range(ndim - 1, -1, -1):
-        index[d] = rest % shape[d]
-        rest = rest // shape[d]
-        address += index[d] * operand.strides[d]
-    stride = operand.strides[ndim - 1]
-    length = shape[ndim - 1]
-    while n > 0:
-        step = min(n, length - index[ndim - 1])
-        if outwards:
-            convert(address, stride, block, block_size, step)
-        else:
-            convert(block, block_size, address, stride, step)
-        n -= step
-        block += step * block_size
-        address += step * stride
-        index[ndim - 1] += step
-        d = ndim - 1
-        while index[d] == shape[d] and d > 0:
-            address -= index[d] * operand.strides[d]
-            index[d] = 0
-            d -= 1
-            index[d] += 1
-            address += operand.strides[d]
+    place.column += n
+    if place.outer and place.column == place.row:
+        place.column, place.stale = 0, True
+        cg_advance(&place.cursor, place.outer - 1, 1)
 
 
-cdef void pack(const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t n, char* target) noexcept nogil:
-    walk(operand, ndim, shape, start, n, target, cast(operand.dtype, operand.loop_dtype), False)
-
-
+# ----- Loops -----
 cdef void call(const cg_kernel* kernel, cg_loop loop, int count, char** pointers, const intptr_t* strides, const int* sizes,
                int lanes, intptr_t n, const void* params, bint overrun) noexcept nogil:
     """Run one loop; what is left after whole vectors goes through padded copies unless the loop may run over the end."""
@@ -163,145 +157,71 @@ cdef void call(const cg_kernel* kernel, cg_loop loop, int count, char** pointers
 
 
 cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand* operands, int ndim, const intptr_t* shape,
-                    const void* params, bint overrun, bint stream, intptr_t start, intptr_t stop) noexcept nogil:
+                    const void* params, bint fresh, bint stream, intptr_t start, intptr_t stop) noexcept nogil:
     """Run the elements from start to stop of the merged iteration."""
-    cdef char scratch[MAX_OPERANDS][BLOCK * CG_LARGEST + PADDING]
+    cdef char memory[MAX_OPERANDS * SCRATCH + PADDING]
+    cdef char* block = memory + (-<size_t>memory) % PADDING
+    cdef Place places[MAX_OPERANDS]
     cdef char* pointers[MAX_OPERANDS]
     cdef intptr_t strides[MAX_OPERANDS]
     cdef int sizes[MAX_OPERANDS]
-    cdef bint direct[MAX_OPERANDS]
-    cdef bint scalar[MAX_OPERANDS]
-    cdef bint simple = True, constant, two = count == 3 and not kernel.blocked
-    cdef intptr_t index = start, n, row = shape[ndim - 1] if ndim else 1, rest, offset, inner
-    cdef int k, d, lanes = _vector_bytes // cg_itemsize[dtype], output = count - 1
+    cdef int k, output = count - 1, lanes = vector_bytes() // cg_itemsize[dtype]
+    cdef intptr_t n
+    cdef bint scalar = count != 3 or kernel.blocked, overrun
     cdef cg_loop loop = kernel.loops[dtype]
+    for k in range(output):     # what is read before it is written over is in the cache
+        stream = stream and operands[k].data != operands[output].data
+    begin(&places[output], &operands[output], ndim, shape, start, lanes if kernel.blocked else 1, True, False)
+    stream = (stream and kernel.streams[dtype] is not NULL and places[output].way == IN_PLACE and places[output].outer == 0
+              and <size_t>operands[output].data % vector_bytes() == 0)
+    overrun = places[output].way == PACKED or fresh and places[output].outer == 0
     for k in range(count):
-        sizes[k] = cg_itemsize[operands[k].loop_dtype]
-        inner = operands[k].strides[ndim - 1] if ndim else sizes[k]
-        constant = k != output
-        for d in range(ndim):
-            constant = constant and operands[k].strides[d] == 0
-        # A loop of two inputs takes one of them as a scalar; otherwise a constant is spread over a block, once.
-        scalar[k] = constant and ndim > 0 and two and not (k == 1 and scalar[0])
-        direct[k] = operands[k].dtype == operands[k].loop_dtype and inner == sizes[k] and (ndim <= 1 or row >= LONG_ROW)
-        strides[k] = 0 if scalar[k] else sizes[k]
-        if scalar[k]:
-            pack(&operands[k], 0, shape, 0, 1, scratch[k])
-            pointers[k] = scratch[k]
-        elif constant and not direct[k]:
-            pack(&operands[k], 0, shape, 0, BLOCK, scratch[k])
-            pointers[k] = scratch[k]
-            scalar[k] = True
-        simple = simple and (direct[k] or scalar[k])
-    overrun = overrun and ndim <= 1
-    stream = (stream and ndim <= 1 and kernel.streams[dtype] is not NULL and direct[output]
-              and <size_t>operands[output].data % _vector_bytes == 0)
-    while index < stop:
-        n = stop - index
+        if k != output:
+            begin(&places[k], &operands[k], ndim, shape, start, lanes if kernel.blocked or stream else 1, False, not scalar)
+        places[k].block = block + k * SCRATCH
+        scalar = scalar or places[k].scalar
+        sizes[k] = places[k].itemsize
+        strides[k] = 0 if places[k].scalar else sizes[k]
+        overrun = overrun and (k == output or places[k].way != IN_PLACE or operands[k].padded)
+    while start < stop:
+        n = stop - start
         for k in range(count):
-            if not direct[k] and strides[k]:
-                n = min(n, BLOCK)
-                break
-        if ndim > 1 and row >= LONG_ROW:
-            n = min(n, row - index % row)
-        for k in range(count):
-            if direct[k]:
-                rest = index
-                offset = 0
-                for d in range(ndim - 1, -1, -1):
-                    offset += rest % shape[d] * operands[k].strides[d]
-                    rest = rest // shape[d]
-                pointers[k] = operands[k].data + offset
-            elif not scalar[k]:
-                pointers[k] = scratch[k]
-                if k != output:
-                    pack(&operands[k], ndim, shape, index, n, scratch[k])
+            n = min(n, room(&places[k]))
         if stream and n >= lanes:
             n -= n % lanes
+        for k in range(count):
+            pointers[k] = address(&places[k], &operands[k], n, k == output)
+        if stream and n >= lanes:
             kernel.streams[dtype](pointers, strides, n, params)
         else:
             call(kernel, loop, count, pointers, strides, sizes, lanes, n, params, overrun)
-        if not direct[output]:
-            walk(&operands[output], ndim, shape, index, n, scratch[output],
-                 cast(operands[output].loop_dtype, operands[output].dtype), True)
-        index += n
+        for k in range(count):
+            advance(&places[k], &operands[k], n, k == output)
+        start += n
     if stream:
         cg_stream_end()
 
 
 cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
               const void* params, int cost, bint fresh) noexcept nogil:
-    """Run a kernel over a broadcast iteration. `fresh`: the output is new, padded memory, so loops may run over its end."""
+    """Run a kernel over a broadcast iteration."""
     cdef intptr_t merged[MAX_DIMS]
     cdef intptr_t total = 1, chunk, chunks, c
-    cdef int d, k, threads
-    cdef bint overrun = fresh, stream
+    cdef int d, threads
+    cdef bint stream
     for d in range(ndim):
         total *= shape[d]
     if total == 0:
         return
-    for k in range(count - 1):
-        overrun = overrun and operands[k].padded
     ndim = merge(count, operands, ndim, shape, merged)
     threads = threads_for(total, cost)
-    stream = fresh and total * cg_itemsize[operands[count - 1].dtype] >= STREAM_BYTES * max(threads, 1)
+    stream = total * cg_itemsize[operands[count - 1].dtype] >= STREAM_BYTES * max(threads, 1)
     if threads <= 1:
-        run_range(kernel, dtype, count, operands, ndim, merged, params, overrun, stream, 0, total)
+        run_range(kernel, dtype, count, operands, ndim, merged, params, fresh, stream, 0, total)
         return
     chunk = (total + threads - 1) // threads
     chunk = (chunk + CHUNK - 1) // CHUNK * CHUNK
     chunks = (total + chunk - 1) // chunk
     for c in prange(chunks, schedule="static", chunksize=1, num_threads=thread_limit()):
         note_threads(cg_team_size())
-        run_range(kernel, dtype, count, operands, ndim, merged, params, overrun, stream, c * chunk, min(total, (c + 1) * chunk))
-
-
-cdef void copy_range(const Operand* target, const Operand* source, int ndim, const intptr_t* shape, intptr_t start,
-                     intptr_t stop) noexcept nogil:
-    """Copy (and convert) the elements from start to stop, row by row where rows are long, else through a block."""
-    cdef char block[BLOCK * CG_LARGEST]
-    cdef cg_cast convert = cast(source.dtype, target.dtype)
-    cdef intptr_t n, row = shape[ndim - 1] if ndim else 1, rest, column
-    cdef char* to
-    cdef char* source_data
-    cdef int d
-    while start < stop:
-        if ndim and (ndim == 1 or row >= LONG_ROW):
-            column = start % row
-            n = min(stop - start, row - column)
-            to, source_data, rest = target.data, source.data, start
-            for d in range(ndim - 1, -1, -1):
-                to += rest % shape[d] * target.strides[d]
-                source_data += rest % shape[d] * source.strides[d]
-                rest = rest // shape[d]
-            convert(to, target.strides[ndim - 1], source_data, source.strides[ndim - 1], n)
-        else:
-            n = min(stop - start, BLOCK)
-            walk(source, ndim, shape, start, n, block, convert, False)
-            walk(target, ndim, shape, start, n, block, cast(target.dtype, target.dtype), True)
-        start += n
-
-
-cdef void copy(Operand* target, Operand* source, int ndim, const intptr_t* shape) noexcept nogil:
-    """Copy between arrays of one shape, converting; they must be disjoint or the same."""
-    cdef Operand operands[2]
-    cdef intptr_t merged[MAX_DIMS]
-    cdef intptr_t total = 1, chunk, chunks, c
-    cdef int d, threads
-    for d in range(ndim):
-        total *= shape[d]
-    if total == 0:
-        return
-    operands[0] = source[0]
-    operands[1] = target[0]
-    operands[0].loop_dtype = operands[1].loop_dtype = target.dtype
-    ndim = merge(2, operands, ndim, shape, merged)
-    threads = threads_for(total, 0)
-    if threads <= 1:
-        copy_range(&operands[1], &operands[0], ndim, merged, 0, total)
-        return
-    chunk = (total + threads - 1) // threads
-    chunks = (total + chunk - 1) // chunk
-    for c in prange(chunks, schedule="static", chunksize=1, num_threads=thread_limit()):
-        note_threads(cg_team_size())
-        copy_range(&operands[1], &operands[0], ndim, merged, c * chunk, min(total, (c + 1) * chunk))
+        run_range(kernel, dtype, count, operands, ndim, merged, params, fresh, stream, c * chunk, min(total, (c + 1) * chunk))

@@ -125,7 +125,7 @@ cdef inline void write(char* target, const char* block, intptr_t nbytes) noexcep
     cdef size_t unaligned = vector_bytes() - 1
     cdef intptr_t whole = 0 if <size_t>target & unaligned else nbytes & ~<intptr_t>unaligned
     if whole:
-        stream_copy()(target, block, whole)
+        stream_copy(target, block, whole)
     if whole < nbytes:
         memcpy(target + whole, block + whole, nbytes - whole)
 

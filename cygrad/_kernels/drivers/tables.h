@@ -34,6 +34,16 @@ static inline cg_copy cg_find_stream_copy(int level) {
     return copies[level];
 }
 
+static inline cg_move cg_find_gather(int level, int dtype) {
+    static const cg_move *const tables[] = CG_LEVELS(cg_gathers);
+    return tables[level][dtype];
+}
+
+static inline cg_move cg_find_scatter(int level, int dtype) {
+    static const cg_move *const tables[] = CG_LEVELS(cg_scatters);
+    return tables[level][dtype];
+}
+
 static inline cg_cast cg_find_cast(int level, int source, int target) {
     static const cg_cast (*const tables[])[CG_DTYPES] = CG_LEVELS(cg_casts);
     return tables[level][source][target];

@@ -1,0 +1,50 @@
+"""Packing: arrays that are strided, repeated or of another dtype as dense blocks, and back; copies from array to array.
+
+Knows nothing of tensors. Everything that runs per element is `noexcept nogil`.
+"""
+from libc.stdint cimport intptr_t
+
+cdef extern from "kernels.h" nogil:
+    enum:
+        CG_LARGEST      # item size
+    const int cg_itemsize[]
+    ctypedef void (*cg_cast)(char* target, intptr_t target_stride, const char* source, intptr_t source_stride, intptr_t n) noexcept nogil
+    ctypedef struct cg_cursor:
+        char* address
+        int ndim
+        intptr_t shape[64]
+        intptr_t strides[64]
+        intptr_t index[64]
+    void cg_advance(cg_cursor* place, int d, intptr_t n) noexcept
+
+cdef enum:
+    MAX_DIMS = 64       # as in torch and NumPy 2
+    BLOCK = 512         # elements of a block: a handful of them fit the first-level cache
+    CHUNK = 1024        # threads get multiples of this, hence of whole vectors
+    LONG_ROW = 64       # elements from which a row is worth a call
+    STREAM_BYTES = 1 << 21      # of a thread's part of an output from which no cache will hold it until it is read
+
+cdef struct Operand:
+    char* data
+    int dtype               # of the memory
+    int loop_dtype          # of the loop; the driver converts block by block where they differ
+    bint padded             # 64 bytes may be read after the end of its memory
+    intptr_t strides[MAX_DIMS]   # in bytes, 0 where the operand is repeated
+
+cdef cg_cast cast(int source, int target) noexcept nogil
+cdef int vector_bytes() noexcept nogil
+# Past the caches; whole vectors, the target aligned to one.
+cdef void stream_copy(char* target, const char* block, intptr_t nbytes) noexcept nogil
+# Drop dims of size 1, order the others by the output's strides (the last operand's), join what lies as one; strides are rewritten.
+cdef int merge(int count, Operand* operands, int ndim, const intptr_t* shape, intptr_t* merged) noexcept nogil
+# Join the dims of an operand that lie as one, where those of others do not.
+cdef void lay(cg_cursor* place, const Operand* operand, int ndim, const intptr_t* shape) noexcept nogil
+# From the first element to another one of the first `dims` dims.
+cdef void seek(cg_cursor* place, int dims, intptr_t index) noexcept nogil
+cdef bint is_dense(const cg_cursor* place, int itemsize) noexcept nogil
+# The next n elements, in the dtype of the loop, from or to a block.
+cdef void gather(const Operand* operand, cg_cursor* place, intptr_t n, char* block) noexcept nogil
+cdef void scatter(const Operand* operand, cg_cursor* place, intptr_t n, char* block) noexcept nogil
+cdef void pack(const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t n, char* target) noexcept nogil
+# Between arrays of one shape, converting; they must be disjoint or the same.
+cdef void copy(Operand* target, Operand* source, int ndim, const intptr_t* shape) noexcept nogil

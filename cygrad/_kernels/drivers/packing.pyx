@@ -1,0 +1,241 @@
+# cython: cdivision=True, initializedcheck=False
+"""Packing (see packing.pxd for the contract)."""
+from cython.parallel cimport prange
+from libc.string cimport memcpy
+
+from cygrad._kernels.system.isa cimport cg_isa_vector_bytes, choose_isa
+from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
+
+cdef extern from "drivers/tables.h" nogil:
+    ctypedef void (*cg_move)(cg_cursor* place, char* block, intptr_t n) noexcept nogil
+    ctypedef void (*cg_copy)(char* target, const char* block, intptr_t nbytes) noexcept nogil
+    cg_cast cg_find_cast(int level, int source, int target)
+    cg_move cg_find_gather(int level, int dtype)
+    cg_move cg_find_scatter(int level, int dtype)
+    cg_copy cg_find_stream_copy(int level)
+    void cg_stream_end() noexcept
+    int cg_team_size()
+
+cdef int level = choose_isa()
+cdef int _vector_bytes = cg_isa_vector_bytes(level)
+
+
+cdef cg_cast cast(int source, int target) noexcept nogil:
+    return cg_find_cast(level, source, target)
+
+
+cdef int vector_bytes() noexcept nogil:
+    return _vector_bytes
+
+
+cdef void stream_copy(char* target, const char* block, intptr_t nbytes) noexcept nogil:
+    cg_find_stream_copy(level)(target, block, nbytes)
+
+
+# ----- Layout -----
+cdef int merge(int count, Operand* operands, int ndim, const intptr_t* shape, intptr_t* merged) noexcept nogil:
+    cdef int k, d, e, kept = 0
+    cdef int order[MAX_DIMS]
+    cdef intptr_t row[MAX_DIMS]
+    cdef Operand* output = &operands[count - 1]
+    cdef bint joined
+    for d in range(ndim):
+        if shape[d] == 1:
+            continue
+        e = kept
+        while e > 0 and output.strides[order[e - 1]] < output.strides[d]:
+            order[e] = order[e - 1]
+            e -= 1
+        order[e] = d
+        kept += 1
+    for k in range(count):
+        for d in range(kept):
+            row[d] = operands[k].strides[order[d]]
+        for d in range(kept):
+            operands[k].strides[d] = row[d]
+    for d in range(kept):
+        merged[d] = shape[order[d]]
+    e = 0
+    for d in range(1, kept):
+        joined = True
+        for k in range(count):
+            if operands[k].strides[e] != operands[k].strides[d] * merged[d]:
+                joined = False
+                break
+        if not joined:
+            e += 1
+            merged[e] = merged[d]
+        else:
+            merged[e] *= merged[d]
+        for k in range(count):
+            operands[k].strides[e] = operands[k].strides[d]
+    return min(kept, e + 1)
+
+
+cdef void lay(cg_cursor* place, const Operand* operand, int ndim, const intptr_t* shape) noexcept nogil:
+    cdef int d, last = 0
+    place.address, place.index[0] = operand.data, 0
+    place.shape[0], place.strides[0] = 1, cg_itemsize[operand.dtype]
+    if ndim:
+        place.shape[0], place.strides[0] = shape[0], operand.strides[0]
+    for d in range(1, ndim):
+        if place.strides[last] == operand.strides[d] * shape[d]:
+            place.shape[last] *= shape[d]
+        else:
+            last += 1
+            place.shape[last], place.index[last] = shape[d], 0
+        place.strides[last] = operand.strides[d]
+    place.ndim = last + 1
+
+
+cdef void seek(cg_cursor* place, int dims, intptr_t index) noexcept nogil:
+    cdef int d
+    for d in range(dims - 1, -1, -1):
+        if index == 0:
+            return
+        place.index[d] = index % place.shape[d] if d else index
+        place.address += place.index[d] * place.strides[d]
+        index //= place.shape[d]
+
+
+cdef bint is_dense(const cg_cursor* place, int itemsize) noexcept nogil:
+    return place.ndim == 1 and place.strides[0] == itemsize
+
+
+# ----- Blocks -----
+cdef void gather(const Operand* operand, cg_cursor* place, intptr_t n, char* block) noexcept nogil:
+    cdef char memory[BLOCK * CG_LARGEST]
+    cdef int last = place.ndim - 1, source_size = cg_itemsize[operand.dtype], size = cg_itemsize[operand.loop_dtype]
+    cdef intptr_t part
+    cdef cg_cast convert
+    if operand.dtype == operand.loop_dtype:
+        cg_find_gather(level, operand.dtype)(place, block, n)
+        return
+    convert = cast(operand.dtype, operand.loop_dtype)
+    while n > 0:
+        if last == 0 or place.shape[last] >= LONG_ROW:
+            part = min(n, place.shape[last] - place.index[last])
+            convert(block, size, place.address, place.strides[last], part)
+            cg_advance(place, last, part)
+        else:
+            part = min(n, BLOCK)
+            cg_find_gather(level, operand.dtype)(place, memory, part)
+            convert(block, size, memory, source_size, part)
+        block += part * size
+        n -= part
+
+
+cdef void scatter(const Operand* operand, cg_cursor* place, intptr_t n, char* block) noexcept nogil:
+    cdef char memory[BLOCK * CG_LARGEST]
+    cdef int last = place.ndim - 1, target_size = cg_itemsize[operand.dtype], size = cg_itemsize[operand.loop_dtype]
+    cdef intptr_t part
+    cdef cg_cast convert
+    if operand.dtype == operand.loop_dtype:
+        cg_find_scatter(level, operand.dtype)(place, block, n)
+        return
+    convert = cast(operand.loop_dtype, operand.dtype)
+    while n > 0:
+        if last == 0 or place.shape[last] >= LONG_ROW:
+            part = min(n, place.shape[last] - place.index[last])
+            convert(place.address, place.strides[last], block, size, part)
+            cg_advance(place, last, part)
+        else:
+            part = min(n, BLOCK)
+            convert(memory, target_size, block, size, part)
+            cg_find_scatter(level, operand.dtype)(place, memory, part)
+        block += part * size
+        n -= part
+
+
+cdef void pack(const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t n, char* target) noexcept nogil:
+    cdef cg_cursor place
+    lay(&place, operand, ndim, shape)
+    seek(&place, place.ndim, start)
+    gather(operand, &place, n, target)
+
+
+# ----- Copies -----
+cdef void stream_row(char* target, const char* row, intptr_t nbytes) noexcept nogil:
+    """Write past the caches, but for what is less than a vector at the ends."""
+    cdef intptr_t head = min(nbytes, (-<size_t>target) % _vector_bytes), whole = nbytes - head
+    whole -= whole % _vector_bytes
+    memcpy(target, row, head)
+    stream_copy(target + head, row + head, whole)
+    memcpy(target + head + whole, row + head + whole, nbytes - head - whole)
+
+
+cdef bint stream_range(cg_cursor* to, const Operand* source, cg_cursor* place, intptr_t n) noexcept nogil:
+    """Write n dense elements past the caches: long rows at once, else through blocks. False where rows are strided: they take tiles."""
+    cdef char block[BLOCK * CG_LARGEST]
+    cdef int itemsize = cg_itemsize[source.loop_dtype], last = place.ndim - 1
+    cdef intptr_t part, step = place.strides[last]
+    if last and step and step != cg_itemsize[source.dtype]:
+        return False
+    while n > 0:
+        if source.dtype == source.loop_dtype and step == itemsize and place.shape[last] >= LONG_ROW:
+            part = min(n, place.shape[last] - place.index[last])
+            stream_row(to.address, place.address, part * itemsize)
+            cg_advance(place, last, part)
+        else:
+            part = min(n, BLOCK)
+            gather(source, place, part, block)
+            stream_row(to.address, block, part * itemsize)
+        cg_advance(to, 0, part)
+        n -= part
+    cg_stream_end()
+    return True
+
+
+cdef void copy_range(const Operand* target, const Operand* source, int ndim, const intptr_t* shape, bint stream, intptr_t start,
+                     intptr_t stop) noexcept nogil:
+    """Copy the elements from start to stop: at once where one of the arrays lies as a block does, else through blocks."""
+    cdef char block[BLOCK * CG_LARGEST]
+    cdef cg_cursor to, place
+    cdef int itemsize = cg_itemsize[target.dtype]
+    cdef intptr_t n
+    lay(&to, target, ndim, shape)
+    lay(&place, source, ndim, shape)
+    seek(&to, to.ndim, start)
+    seek(&place, place.ndim, start)
+    if is_dense(&to, itemsize):
+        if not stream or not stream_range(&to, source, &place, stop - start):
+            gather(source, &place, stop - start, to.address)
+    elif source.dtype == target.dtype and is_dense(&place, itemsize):
+        scatter(target, &to, stop - start, place.address)
+    else:
+        while start < stop:
+            n = min(stop - start, BLOCK)
+            gather(source, &place, n, block)
+            scatter(target, &to, n, block)
+            start += n
+
+
+cdef void copy(Operand* target, Operand* source, int ndim, const intptr_t* shape) noexcept nogil:
+    cdef Operand operands[2]
+    cdef intptr_t merged[MAX_DIMS]
+    cdef intptr_t total = 1, chunk, chunks, c
+    cdef int d, threads
+    cdef bint stream
+    cdef size_t large = STREAM_BYTES
+    for d in range(ndim):
+        total *= shape[d]
+    if total == 0:
+        return
+    operands[0] = source[0]
+    operands[1] = target[0]
+    operands[0].loop_dtype = operands[1].loop_dtype = target.dtype
+    ndim = merge(2, operands, ndim, shape, merged)
+    threads = threads_for(total, 0)
+    for d in range(ndim):
+        if operands[0].strides[d] == 0:     # what is read does not push the target out of the caches
+            large = 4 * STREAM_BYTES
+    stream = total * cg_itemsize[target.dtype] >= large * max(threads, 1)
+    if threads <= 1:
+        copy_range(&operands[1], &operands[0], ndim, merged, stream, 0, total)
+        return
+    chunk = (total + threads - 1) // threads
+    chunk = (chunk + CHUNK - 1) // CHUNK * CHUNK
+    chunks = (total + chunk - 1) // chunk
+    for c in prange(chunks, schedule="static", chunksize=1, num_threads=thread_limit()):
+        note_threads(cg_team_size())
+        copy_range(&operands[1], &operands[0], ndim, merged, stream, c * chunk, min(total, (c + 1) * chunk))

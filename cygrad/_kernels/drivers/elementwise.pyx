@@ -3,7 +3,8 @@
 from cython.parallel cimport prange
 from libc.string cimport memcpy
 
-from cygrad._kernels.drivers.packing cimport (BLOCK, CHUNK, LONG_ROW, cg_advance, cg_cursor, gather, lay, merge, scatter, seek)
+from cygrad._kernels.drivers.packing cimport (BLOCK, CHUNK, LONG_ROW, cg_advance, cg_cursor, cost_of_layout, gather, lay, merge, scatter,
+                                              seek)
 from cygrad._kernels.system.isa cimport cg_isa_name, choose_isa, supported_isas
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
 
@@ -214,7 +215,7 @@ cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, 
     if total == 0:
         return
     ndim = merge(count, operands, ndim, shape, merged)
-    threads = threads_for(total, cost)
+    threads = threads_for(total, max(cost, cost_of_layout(count, operands, ndim, merged)))
     stream = total * cg_itemsize[operands[count - 1].dtype] >= STREAM_BYTES * max(threads, 1)
     if threads <= 1:
         run_range(kernel, dtype, count, operands, ndim, merged, params, fresh, stream, 0, total)

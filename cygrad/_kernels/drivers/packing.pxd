@@ -37,6 +37,9 @@ cdef int vector_bytes() noexcept nogil
 cdef void stream_copy(char* target, const char* block, intptr_t nbytes) noexcept nogil
 # Drop dims of size 1, order the others by the output's strides (the last operand's), join what lies as one; strides are rewritten.
 cdef int merge(int count, Operand* operands, int ndim, const intptr_t* shape, intptr_t* merged) noexcept nogil
+# What an element costs at least, as a class of `threads_for`, of merged operands: where rows are short or strided, as much as a
+# transcendental function.
+cdef int cost_of_layout(int count, const Operand* operands, int ndim, const intptr_t* shape) noexcept nogil
 # Join the dims of an operand that lie as one, where those of others do not.
 cdef void lay(cg_cursor* place, const Operand* operand, int ndim, const intptr_t* shape) noexcept nogil
 # From the first element to another one of the first `dims` dims.

@@ -4,7 +4,7 @@ from cython.parallel cimport prange
 from libc.string cimport memcpy
 
 from cygrad._kernels.system.isa cimport cg_isa_vector_bytes, choose_isa
-from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
+from cygrad._kernels.system.threads cimport COST_ARITHMETIC, COST_TRANSCENDENTAL, note_threads, thread_limit, threads_for
 
 cdef extern from "drivers/tables.h" nogil:
     ctypedef void (*cg_move)(cg_cursor* place, char* block, intptr_t n) noexcept nogil
@@ -70,6 +70,18 @@ cdef int merge(int count, Operand* operands, int ndim, const intptr_t* shape, in
         for k in range(count):
             operands[k].strides[e] = operands[k].strides[d]
     return min(kept, e + 1)
+
+
+cdef int cost_of_layout(int count, const Operand* operands, int ndim, const intptr_t* shape) noexcept nogil:
+    cdef int k
+    cdef intptr_t stride
+    if ndim > 1 and shape[ndim - 1] < LONG_ROW:
+        return COST_TRANSCENDENTAL
+    for k in range(count):
+        stride = operands[k].strides[ndim - 1] if ndim else 0
+        if stride and stride != cg_itemsize[operands[k].dtype]:
+            return COST_TRANSCENDENTAL
+    return COST_ARITHMETIC
 
 
 cdef void lay(cg_cursor* place, const Operand* operand, int ndim, const intptr_t* shape) noexcept nogil:
@@ -225,7 +237,7 @@ cdef void copy(Operand* target, Operand* source, int ndim, const intptr_t* shape
     operands[1] = target[0]
     operands[0].loop_dtype = operands[1].loop_dtype = target.dtype
     ndim = merge(2, operands, ndim, shape, merged)
-    threads = threads_for(total, 0)
+    threads = threads_for(total, cost_of_layout(2, operands, ndim, merged))
     for d in range(ndim):
         if operands[0].strides[d] == 0:     # what is read does not push the target out of the caches
             large = 4 * STREAM_BYTES

@@ -16,7 +16,7 @@ from libc.string cimport memcpy
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, CG_DTYPES, CG_LARGEST, cg_itemsize, cg_number, cg_stream_end, pack
 from cygrad._kernels.drivers.program cimport end_of_pass, run_part, run_pass, streams
 from cygrad._kernels.system.isa cimport choose_isa
-from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
+from cygrad._kernels.system.threads cimport COST_TRANSCENDENTAL, note_threads, thread_limit, threads_for
 
 cdef enum:
     BLOCK_ROWS = 256    # rows of a block folded across
@@ -309,6 +309,8 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
         if plan.partials is NULL:
             return -1
     tasks = plan.outer.size * plan.blocks * plan.strips
+    if made is NULL and plan.way in (COLUMNS, GATHERED):        # strided: as much as a transcendental function of each element
+        cost = max(cost, COST_TRANSCENDENTAL)
     threads = threads_for(plan.outer.size * plan.width * plan.group * plan.folded.size, cost) if tasks > 1 else 1
     if threads <= 1:
         for task in range(tasks):

@@ -304,6 +304,30 @@ def test_gradients_that_have_tangents():
     np.testing.assert_allclose(array_of(tangent), times * np.sin(value))
 
 
+@pytest.mark.parametrize("dual", [0, 1, 2])
+def test_gradients_of_which_one_has_a_tangent(dual):
+    x = leaf((3, 2))
+    rows = x.unbind()
+    with forward_ad.dual_level():
+        weights = [row.detach().cos() for row in rows]
+        weights[dual] = forward_ad.make_dual(weights[dual], cg.ones(2, dtype=cg.float64))
+        g, tangent = forward_ad.unpack_dual(grad(rows, x, weights)[0])
+    np.testing.assert_array_equal(array_of(g), array_of(x.detach().cos()))
+    assert array_of(tangent).tolist() == [[float(row == dual)] * 2 for row in range(3)]
+
+
+def test_gradients_of_which_one_is_one_of_many():
+    x = leaf((3, 2))
+    for order in ([0, 1, 2], [2, 0, 1]):
+        def weighted(w, order=order):
+            rows = x.unbind()
+            weights = [cg.ones(2, dtype=cg.float64), w, cg.ones(2, dtype=cg.float64)]
+            return grad([rows[k] for k in order], x, [weights[k] for k in order])[0]
+
+        many = vmap(weighted)(cg.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=cg.float64))
+        assert many.tolist() == [[[1, 1], [1, 2], [1, 1]], [[1, 1], [3, 4], [1, 1]]]
+
+
 def test_batches_in_batches():
     def value(x):
         return x[0] * x[1] * x[2] + (x[1:] * x[:-1]).sum().sin()

@@ -168,6 +168,22 @@ cdef class PartNode(RuleNode):
                 ndim += 1
         return view_of(whole, offset, ndim, sizes, strides)
 
+    cdef intptr_t run_in(self, TensorImpl whole, TensorImpl g) noexcept:
+        cdef intptr_t offset = 0
+        cdef int d, left = g.ndim
+        cdef bint whole_rows = True
+        for d in range(self.ndim - 1, -1, -1):
+            offset += self.cuts[d].start * whole.strides[d]
+            if self.cuts[d].length < 0:
+                whole_rows = whole_rows and whole.sizes[d] == 1
+                continue
+            left -= 1
+            if left < 0 or self.cuts[d].length != g.sizes[left] or self.cuts[d].length > 1 and (
+                    not whole_rows or self.cuts[d].step != 1):
+                return -1
+            whole_rows = whole_rows and self.cuts[d].length == whole.sizes[d]
+        return offset if left == 0 and g.count else -1
+
 
 finish_node_type(PartNode)
 cg_recycle_part(PartNode)

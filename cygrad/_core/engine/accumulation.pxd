@@ -4,8 +4,10 @@ The GIL is the lock of `.grad`: nothing lets it go between reading one and writi
 """
 from cpython.object cimport PyObject
 
+from cygrad._core.compute.dispatch cimport Op
 from cygrad._core.graph.tensor cimport TensorImpl
 
+cdef Op add
 cdef TensorImpl sum_of(TensorImpl a, TensorImpl b, TensorImpl target, bint private=*)
 cdef int check_arrival(TensorImpl variable, TensorImpl grad) except -1
 cdef int collect(PyObject** place, PyObject* grad) except -1

@@ -2,16 +2,18 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport intptr_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from cygrad._core.compute.parts cimport zero_outside
-from cygrad._core.engine.accumulation cimport sum_of
+from cygrad._core.compute.mapping cimport SMALL_COUNT
+from cygrad._core.engine.accumulation cimport add, sum_of
 from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_ready
 from cygrad._core.graph.history cimport edge
 from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
 from cygrad._core.graph.node cimport NODE_PACKED, NODE_PLACES, NODE_RELEASED, Node
 from cygrad._core.graph.rules cimport RuleNode, RuleOp
-from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, empty, is_unique, settled_address, tensor_type
+from cygrad._core.graph.tensor cimport (BATCHED, CONTIGUOUS, TensorImpl, address, count_change, empty, is_unique, settled_address,
+                                        tensor_type)
 from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, leave, private_examples
 from cygrad._core.levels.level cimport Level
 from cygrad._core.levels.observers cimport special_tensors
@@ -65,13 +67,12 @@ cdef Level common_level(PyObject** grads, int count, bint* suitable):
             continue
         g = <TensorImpl>grads[k]
         batch = kernel_batch(g) if special_tensors() else None
-        if type(g) is not tensor_type or batch is None and special_tensors() and is_special(g):
-            return None
         if first is None:
             first, level = g, None if batch is None else batch.level
-        elif g.dtype_nr != first.dtype_nr or level is not (None if batch is None else batch.level):
+        if (type(g) is not tensor_type or batch is None and special_tensors() and is_special(g) or g.dtype_nr != first.dtype_nr
+                or level is not (None if batch is None else batch.level)):
             return None
-        suitable[0] = True
+    suitable[0] = first is not None
     return level
 
 
@@ -126,17 +127,46 @@ cdef int add_to(TensorImpl part, TensorImpl g, bint fresh) except -1:
     return 0
 
 
+cdef inline bint is_small_run(TensorImpl whole, TensorImpl g) noexcept:
+    """Say whether a gradient is small, and it and the whole lie row-major: no driver need be asked, nor a view be made."""
+    return (g.count < SMALL_COUNT and whole.flags & g.flags & CONTIGUOUS and not (whole.flags | g.flags) & BATCHED
+            and g.storage.padded and not add.kernel.blocked)
+
+
+cdef int add_run(TensorImpl whole, intptr_t start, TensorImpl g, bint fresh) except -1:
+    """Add a small gradient to a run of elements."""
+    cdef intptr_t itemsize = cg_itemsize[g.dtype_nr]
+    cdef intptr_t strides[2]
+    cdef char* pointers[3]
+    pointers[1] = address(g)
+    pointers[0] = pointers[2] = settled_address(whole) + start * itemsize
+    if fresh:
+        memset(settled_address(whole), 0, start * itemsize)
+        memcpy(pointers[0], pointers[1], g.count * itemsize)
+        memset(pointers[0] + g.count * itemsize, 0, (whole.count - start - g.count) * itemsize)
+        return 0
+    strides[0] = strides[1] = itemsize
+    add.kernel.loops[g.dtype_nr](pointers, strides, g.count, NULL)
+    count_change(whole)
+    return 0
+
+
 cdef bint add_placed(RuleNode node, PyObject** grads, TensorImpl whole, TensorImpl part, bint fresh) except -1:
     """Add the gradients of a node's outputs to their places in a part of a whole; False where they do not fit."""
     cdef object placed = None
     cdef tuple parts
-    cdef intptr_t written = 0
+    cdef intptr_t written = 0, start
     cdef int k
     if (<RuleOp>node.op).adds:
         if fresh:
             zero(memory_of(whole))
         node.place_in(part, grads)
         return True
+    if node.outputs == 1 and part is whole and is_small_run(whole, <TensorImpl>grads[0]):
+        start = node.run_in(whole, <TensorImpl>grads[0])
+        if start >= 0:
+            add_run(whole, start, <TensorImpl>grads[0], fresh)
+            return True
     placed = node.place_in(part, grads)
     if type(placed) is not tuple:
         if node.outputs != 1 or not fits(placed, whole, grads[0]):

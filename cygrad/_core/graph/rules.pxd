@@ -33,6 +33,7 @@ cdef class RuleNode(Node):
     cdef tuple parameters(self)
     cdef int input_sizes(self, intptr_t* sizes) except -1
     cdef object place_in(self, TensorImpl whole, PyObject** grads)
+    cdef intptr_t run_in(self, TensorImpl whole, TensorImpl g) noexcept
 
 cpdef RuleOp rule_op(str name)
 cdef int prepare(RuleOp op) except -1

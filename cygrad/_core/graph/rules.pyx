@@ -185,6 +185,10 @@ cdef class RuleNode(Node):
         cdef RuleOp op = <RuleOp>self.op
         return self.call(op.place, op.place_plan, grads, None, whole)
 
+    cdef intptr_t run_in(self, TensorImpl whole, TensorImpl g) noexcept:
+        """Return at which element of a row-major whole the place of a row-major gradient begins; -1 where it is not known to be one run."""
+        return -1
+
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         cdef RuleOp op = <RuleOp>self.op
         cdef TensorImpl part

@@ -18,6 +18,7 @@ cdef extern from "drivers/tables.h" nogil:
     const cg_kernel* cg_find_kernel(int level, const char* name)
 
 cdef int level = choose_isa()
+cdef int _vector_bytes = vector_bytes()
 
 
 def isa():
@@ -63,11 +64,18 @@ cdef void begin(Place* place, const Operand* operand, int ndim, const intptr_t* 
                 bint takes_scalar) noexcept nogil:
     """Choose the way of an operand, and go to element `start`. A row may end after whole multiples of `lanes` only."""
     cdef cg_cursor* cursor = &place.cursor
+    cdef bint same_dtype = operand.dtype == operand.loop_dtype
     cdef int last, d
+    place.itemsize, place.scalar = cg_itemsize[operand.loop_dtype], False
+    if same_dtype and ndim == 1 and (operand.strides[0] == place.itemsize or takes_scalar and operand.strides[0] == 0):
+        # What small operands are, before all else.
+        place.scalar = operand.strides[0] == 0
+        place.way, place.outer, place.row, place.column = REPEATED if place.scalar else IN_PLACE, 0, shape[0], start
+        cursor.address = operand.data
+        return
     lay(cursor, operand, ndim, shape)
     last = cursor.ndim - 1
-    place.itemsize, place.scalar = cg_itemsize[operand.loop_dtype], False
-    if operand.dtype == operand.loop_dtype and cursor.strides[last] == place.itemsize:
+    if same_dtype and cursor.strides[last] == place.itemsize:
         place.way, place.outer, place.row = IN_PLACE, last, cursor.shape[last]
         if last == 0 or place.row >= LONG_ROW and place.row % lanes == 0:
             go_to(place, start)
@@ -82,7 +90,8 @@ cdef void begin(Place* place, const Operand* operand, int ndim, const intptr_t* 
             go_to(place, start)
             return
     place.way, place.scalar = PACKED, False
-    seek(cursor, cursor.ndim, start)
+    if start:
+        seek(cursor, cursor.ndim, start)
 
 
 cdef void go_to(Place* place, intptr_t start) noexcept nogil:
@@ -166,7 +175,7 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
     cdef char* pointers[MAX_OPERANDS]
     cdef intptr_t strides[MAX_OPERANDS]
     cdef int sizes[MAX_OPERANDS]
-    cdef int k, output = count - 1, lanes = vector_bytes() // cg_itemsize[dtype]
+    cdef int k, output = count - 1, lanes = _vector_bytes // cg_itemsize[dtype]
     cdef intptr_t n
     cdef bint scalar = count != 3 or kernel.blocked, overrun
     cdef cg_loop loop = kernel.loops[dtype]
@@ -174,7 +183,7 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
         stream = stream and operands[k].data != operands[output].data
     begin(&places[output], &operands[output], ndim, shape, start, lanes if kernel.blocked else 1, True, False)
     stream = (stream and kernel.streams[dtype] is not NULL and places[output].way == IN_PLACE and places[output].outer == 0
-              and <size_t>operands[output].data % vector_bytes() == 0)
+              and <size_t>operands[output].data % _vector_bytes == 0)
     overrun = places[output].way == PACKED or fresh and places[output].outer == 0
     for k in range(count):
         if k != output:

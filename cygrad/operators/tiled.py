@@ -102,7 +102,8 @@ class Reading:
         return Symbol(self, output)
 
     def compiled(self) -> composed.Steps:
-        """Give values slots; a step writes over an input that nothing reads later, and slots are used again."""
+        """Give values slots; a step writes over an input that nothing reads later, and slots are used again, but for that of the result,
+        which is written once."""
         last = {value: k for k, step in enumerate(self.steps) for value in step.inputs}
         last[self.result] = len(self.steps)
         slots: list[tuple[int | None, float | None, str | None, bool]] = []
@@ -110,7 +111,7 @@ class Reading:
         free: list[int] = []
 
         def slot_for(value: int) -> int:
-            for slot in free:
+            for slot in free if value != self.result else ():
                 if slots[slot][2:] == self.values[value][2:]:
                     free.remove(slot)
                     return slot

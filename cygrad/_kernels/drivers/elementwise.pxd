@@ -37,3 +37,6 @@ cdef const cg_kernel* kernel(str name) except NULL
 # `fresh`: the output is new, padded memory, so loops may run over its end.
 cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
               const void* params, int cost, bint fresh) noexcept nogil
+# The same of a part of an iteration, by the calling thread; `stream`: no cache will hold the whole output until it is read.
+cdef void run_part(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape, const void* params,
+                   bint fresh, bint stream) noexcept nogil

@@ -235,3 +235,15 @@ cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, 
     for c in prange(chunks, schedule="static", chunksize=1, num_threads=thread_limit()):
         note_threads(cg_team_size())
         run_range(kernel, dtype, count, operands, ndim, merged, params, fresh, stream, c * chunk, min(total, (c + 1) * chunk))
+
+
+cdef void run_part(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape, const void* params,
+                   bint fresh, bint stream) noexcept nogil:
+    cdef intptr_t merged[MAX_DIMS]
+    cdef intptr_t total = 1
+    cdef int d
+    for d in range(ndim):
+        total *= shape[d]
+    if total:
+        ndim = merge(count, operands, ndim, shape, merged)
+        run_range(kernel, dtype, count, operands, ndim, merged, params, fresh, stream, 0, total)

@@ -36,6 +36,7 @@ cdef struct Tiles:
     intptr_t count                  # tiles in all
     intptr_t slot_bytes             # of a thread's memory for one slot
     int threads
+    intptr_t streamed               # item size above which no cache will hold the result until it is read
 
 # Cut the dims before those that are folded into tiles; False: the others alone are too large for one.
 cdef bint cut(Tiles* tiles) noexcept nogil

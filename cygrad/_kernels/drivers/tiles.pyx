@@ -2,8 +2,8 @@
 """Maps and folds, tile by tile (see tiles.pxd for the contract)."""
 from cython.parallel cimport prange
 
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_LARGEST, cg_itemsize, cg_team_size
-from cygrad._kernels.drivers.elementwise cimport run as run_map
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_LARGEST, STREAM_BYTES, cg_itemsize, cg_team_size
+from cygrad._kernels.drivers.elementwise cimport run_part as run_map
 from cygrad._kernels.drivers.reduction cimport run as run_fold
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
 
@@ -31,6 +31,7 @@ cdef bint cut(Tiles* tiles) noexcept nogil:
             elements *= tiles.size
     tiles.slot_bytes = (elements * CG_LARGEST + 2 * VECTOR) // VECTOR * VECTOR
     tiles.threads = threads_for(total, tiles.cost) if tiles.count > 1 else 1
+    tiles.streamed = STREAM_BYTES * max(tiles.threads, 1) // max(total, 1)
     return elements <= LARGEST_TILE
 
 
@@ -58,7 +59,7 @@ cdef bint run_tile(const Tiles* tiles, intptr_t tile, char* memory) noexcept nog
         j = step.slots[step.inputs]
         if step.kernel is not NULL:
             run_map(step.kernel, step.dtype, step.inputs + 1, operands, tiles.ndim, shapes[tiles.slots[j].reduced], NULL,
-                    tiles.cost, tiles.slots[j].array.data is NULL)
+                    tiles.slots[j].array.data is NULL, tiles.slots[j].array.data is not NULL and cg_itemsize[step.dtype] > tiles.streamed)
         elif run_fold(step.reduction, operands, tiles.ndim, shapes[0], tiles.folded, operands[1].data):
             return False
     return True

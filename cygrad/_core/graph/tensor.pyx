@@ -175,9 +175,9 @@ cdef TensorImpl view_of(TensorImpl base, intptr_t offset, int ndim, const intptr
 
     RuntimeError where it would not lie there, whatever the caller has computed.
     """
-    cdef TensorImpl view
+    cdef TensorImpl view = <TensorImpl>cg_new_tensor(tensor_type, no_arguments)
     refuse_batched(base, "a view of the memory")
-    view = new_tensor(base.storage, byte_offset(base) + offset * cg_itemsize[base.dtype_nr], base.dtype_nr, ndim, shape, strides)
+    set_memory(view, base.storage, byte_offset(base) + offset * cg_itemsize[base.dtype_nr], base.dtype_nr, ndim, shape, strides)
     if not lies_inside(view.storage.data, view.storage.nbytes, view.unsettled, cg_itemsize[view.dtype_nr], ndim, view.sizes, view.strides):
         if view.count:
             raise outside_error(view)

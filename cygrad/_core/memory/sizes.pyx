@@ -1,6 +1,8 @@
 """Sizes, strides, dims and places (see sizes.pxd for the contract)."""
 from cpython.bool cimport PyBool_Check
 from cpython.long cimport PyLong_AsLongLongAndOverflow
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport intptr_t
 
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
@@ -161,7 +163,14 @@ cdef bint lies_inside(const char* memory, size_t nbytes, const char* data, intpt
 
 
 cdef tuple sizes_tuple(int ndim, const intptr_t* sizes):
-    return tuple([sizes[d] for d in range(ndim)])
+    cdef tuple found = PyTuple_New(ndim)
+    cdef object size
+    cdef int d
+    for d in range(ndim):
+        size = sizes[d]
+        Py_INCREF(size)
+        PyTuple_SET_ITEM(found, d, size)
+    return found
 
 
 def extent(intptr_t itemsize, shape, strides):

@@ -69,7 +69,9 @@ enum { CG_RECYCLED = 16384 };
         cg_recycled_##name = *(void **)(object + 1); \
         cg_recycled_count_##name--; \
         memset(object + 1, 0, type->tp_basicsize - sizeof(PyObject)); \
-        return PyObject_Init(object, type); \
+        if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_INCREF(type); \
+        _Py_NewReference(object); /* its type is there still */ \
+        return object; \
     } \
     static void cg_free_recycled_##name(void *object) { \
         if (Py_TYPE(object) != cg_recycled_type_##name || cg_recycled_count_##name == CG_RECYCLED) { \
@@ -118,6 +120,7 @@ typedef struct { int depth; PyObject *put_off; } cg_dying;
     static Py_ssize_t cg_link_offset_##name; \
     static void cg_dealloc_bounded_##name(PyObject *object) { \
         cg_dying *dying = &cg_dying_##name; \
+        __asm__("" : "+r"(dying)); /* or the compiler asks for the address at every use, by a call */ \
         if (dying->depth == CG_DYING_DEPTH) { \
             PyObject_GC_UnTrack(object); \
             /* subtype_dealloc gives the type up now */ \

@@ -7,6 +7,7 @@ import os
 import resource
 import sys
 
+import numpy as np
 import pytest
 
 import cygrad as cg
@@ -251,9 +252,10 @@ def allocations(function):
     (lambda a, b: a + b, 2),            # the weight is the user's: a copy for each
     (lambda a, b: (a + b).sin(), 2),    # one leaf keeps what the other has copied
 ])
-def test_gradients_are_not_copied_without_need(build, expected):
-    a, b = (cg.ones(5000, requires_grad=True) for _ in range(2))
-    weight = cg.ones(5000)
+@pytest.mark.parametrize("size", [5, 5000])
+def test_gradients_are_not_copied_without_need(build, expected, size):
+    a, b = (cg.ones(size, requires_grad=True) for _ in range(2))
+    weight = cg.ones(size)
 
     def run():
         a.grad = b.grad = None
@@ -261,3 +263,20 @@ def test_gradients_are_not_copied_without_need(build, expected):
 
     y = build(a, b)
     assert allocations(run) == expected
+
+
+@pytest.mark.parametrize("hold", [lambda g: g, lambda g: g.numpy(), lambda g: g[1:], lambda g: g.detach()],
+                         ids=["tensor", "array", "view", "detached"])
+@pytest.mark.parametrize("size", [5, 5000])
+def test_a_gradient_that_somebody_holds_is_not_written_over(size, hold):
+    """Not its memory either: not by the exact partial of a product, nor by one that runs over the end in whole vectors."""
+    x, held = cg.full((size,), 0.5, requires_grad=True), []
+    y = x * 3
+    z = y.tanh()
+    for tensor in (y, z):
+        tensor.register_hook(lambda g: held.append(hold(g)))
+    (z * 2).backward(cg.ones(size))
+    found = [np.array(kept.numpy() if isinstance(kept, cg.Tensor) else kept) for kept in held]
+    slope = 2 * (1 - np.tanh(np.float32(1.5)) ** 2)
+    assert all(np.allclose(values, expected) for values, expected in zip(found, (2, slope), strict=True))
+    assert np.allclose(x.grad.numpy(), 3 * slope)

@@ -22,8 +22,7 @@ def _euclidean(x: Tensor, dim: tuple[int, ...]) -> Tensor:
     size = x.abs()
     largest = size.amax(dim, keepdim=True)
     scale = largest.masked_fill((largest == 0) | (largest == math.inf), 1)
-    size = size / scale
-    return (size * size).sum(dim, keepdim=True).sqrt() * scale
+    return size.div_(scale).square_().sum(dim, keepdim=True).sqrt_().mul_(scale)
 
 
 @tiled

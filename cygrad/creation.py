@@ -60,7 +60,7 @@ def out_tensor(out: Any) -> Any:
 
 def finished(result: Any, requires_grad: bool) -> Any:
     """Return a new tensor as the leaf that was asked for."""
-    if requires_grad and not result.is_floating_point():
+    if requires_grad and not result.dtype.is_differentiable:
         raise RuntimeError(f"Only Tensors of floating point and complex dtype can require gradients, got {result.dtype}; give a "
                            "floating-point dtype=, or floating-point data")
     if requires_grad:

@@ -201,6 +201,7 @@ def dtypes_text() -> str:
         "typedef union { " + " ".join(f"{row.c_type} {row.name}_;" for row in rows) + " } cg_number;",
         f"enum {{ CG_LARGEST = {max(row.itemsize for row in rows)} }};",
         "static const char cg_kind[] = {" + ", ".join(f"'{row.kind}'" for row in rows) + "};",
+        "static const char cg_is_differentiable[] = {" + ", ".join(str(int(row.is_differentiable)) for row in rows) + "};",
         "static const signed char cg_promotion[CG_DTYPES][CG_DTYPES] = {", *promoted, "};"]) + "\n"
 
 

@@ -275,7 +275,7 @@ def _finished(ctx: FunctionCtx, inputs: list[Tensor | None], result: Any, record
     outputs = result if isinstance(result, tuple) else (result,)
     edges = {id(tensor): edge for edge, tensor in enumerate(tensor for tensor in inputs if tensor is not None)}
     _check_dirty(ctx, outputs, edges, recorded)
-    differentiable = tuple(recorded and isinstance(output, Tensor) and output.is_floating_point()
+    differentiable = tuple(recorded and isinstance(output, Tensor) and output.dtype.is_differentiable
                            and id(output) not in ctx._non_differentiable for output in outputs)
     dirty = tuple(use and id(output) in ctx._dirty and id(output) in edges for output, use in zip(outputs, differentiable, strict=True))
     fresh = tuple(output if changed else _unshared(output, id(output) in edges, use) if isinstance(output, Tensor) else output

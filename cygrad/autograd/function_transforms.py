@@ -69,7 +69,7 @@ def _by_jvp(function: type[Function], levels: list[Any], arguments: tuple[Any, .
 
 
 def _tangent(ctx: FunctionCtx, argument: Any, level: Any) -> Any:
-    if not isinstance(argument, Tensor) or not argument.is_floating_point():
+    if not isinstance(argument, Tensor) or not argument.dtype.is_differentiable:
         return None
     tangent = tangent_of(argument, level)
     if tangent is None:
@@ -88,7 +88,7 @@ def _check_jvp(ctx: FunctionCtx, outputs: tuple[Any, ...], tangents: tuple[Any, 
         if not isinstance(tangent, Tensor):
             raise RuntimeError(f"expected Variable or None (got {type(tangent).__name__}) for grad output {number}. "
                                f"{ctx._function.__name__}.jvp must return a tensor for each output that is differentiable")
-        if not isinstance(output, Tensor) or not output.is_floating_point() or id(output) in ctx._non_differentiable:
+        if not isinstance(output, Tensor) or not output.dtype.is_differentiable or id(output) in ctx._non_differentiable:
             raise RuntimeError(f"Function's jvp returned a gradient at position {number}, but  the corresponding forward output is not a "
                                "differentiable Tensor.You should return None at that position instead.")
         if tangent.shape != output.shape or tangent.dtype != output.dtype:

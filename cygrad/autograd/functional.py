@@ -68,7 +68,7 @@ def _as_tuple(value: Any, what: str, function: str) -> tuple[bool, tuple[Tensor,
 
 def _variables(tensors: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
     """Return new tensors of the same values, which require gradients; with `create_graph` those given get gradients from them."""
-    return tuple(fresh(tensor if create_graph else tensor.detach()) if tensor.is_floating_point() else tensor.detach().requires_grad_()
+    return tuple(fresh(tensor if create_graph else tensor.detach()) if tensor.dtype.is_differentiable else tensor.detach().requires_grad_()
                  for tensor in tensors)
 
 
@@ -96,7 +96,7 @@ def _call(func: Callable[..., Any], inputs: tuple[Tensor, ...], function: str, s
     """Return whether the function returns a tuple, and its outputs in one."""
     is_tuple, outputs = _as_tuple(func(*inputs), "outputs of the user-provided function", function)
     for number, output in enumerate(outputs if function == "jvp" else ()):
-        if not output.is_floating_point():
+        if not output.dtype.is_differentiable:
             raise RuntimeError("only Tensors of floating point dtype can require gradients, as all outputs have to for jvp: output "
                                f"{number} of the user-provided function is {output.dtype}; convert it, or leave it out")
     if strict:
@@ -454,7 +454,7 @@ def _rows(number: int, output: Tensor, inputs: tuple[Tensor, ...], create_graph:
 def _by_columns(func: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple[bool, _Blocks]:
     """Return whether `func` returns a tuple, and the Jacobians by forward mode, with the history that comes with it."""
     for tensor in inputs:
-        if not tensor.is_floating_point():
+        if not tensor.dtype.is_differentiable:
             raise ValueError(f"Expected primal to be floating point or complex, but got: {tensor.dtype}; convert it first, e.g. with "
                              ".float()")
     sizes = [tensor.numel() for tensor in inputs]

@@ -26,7 +26,7 @@ def transposed(level: Any, operator: Any, result: Any, *arguments: Any, **keywor
     tangents: list[Any] = []
 
     def alias(x: Any) -> Any:
-        tangent = tangent_of(x, level) if x.is_floating_point() else None
+        tangent = tangent_of(x, level) if x.dtype.is_differentiable else None
         if tangent is None:
             return x
         inputs.append(fresh(x))

@@ -93,7 +93,7 @@ class _Loop:
     def record(self, number: int) -> tuple[tuple[Any, ...], tuple[Tensor, ...]]:
         """Run a step from its state as leaves; return these, the parameters as leaves, and the outputs."""
         snapshot = self.snapshot_before(number)
-        needs = self.first_needs_grad if number == 0 else tuple(tensor.is_floating_point() for tensor in snapshot.state)
+        needs = self.first_needs_grad if number == 0 else tuple(tensor.dtype.is_differentiable for tensor in snapshot.state)
         inputs = tuple(value.detach().requires_grad_() if need else value for value, need
                        in zip(snapshot.state + self.parameters, needs + self.parameters_need_grad, strict=True))
         if snapshot.rng_state is not None:

@@ -45,7 +45,7 @@ def check_inputs(leaves: list[Any]) -> None:
         if not isinstance(leaf, TensorImpl):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}: leave it out of argnums, or have f "
                              "take it from elsewhere")
-        if not leaf.is_floating_point():
+        if not leaf.dtype.is_differentiable:
             raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {leaf.dtype}: convert it, e.g. with "
                                ".float()")
 
@@ -90,7 +90,7 @@ class Recorded:
         """Refuse results that have no derivative."""
         check_outputs(call, self.outputs)
         for output in self.outputs:
-            if not output.is_floating_point():
+            if not output.dtype.is_differentiable:
                 raise RuntimeError(f"{call}: All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
                                    f"{output.dtype}: return it as aux, with has_aux=True")
 

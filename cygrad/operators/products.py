@@ -211,7 +211,7 @@ def _check_same_dtype(name: str, input: Tensor, product: Tensor) -> None:
 
 def _check_factors(input: Tensor, product: Tensor, beta: Number, alpha: Number) -> None:
     for word, factor in (("beta", beta), ("alpha", alpha)):
-        if isinstance(factor, float) and not input.is_floating_point() and not product.is_floating_point():
+        if isinstance(factor, float) and not input.dtype.is_differentiable and not product.dtype.is_differentiable:
             raise RuntimeError(f"For integral input tensors, argument {word} must not be a floating point number.")
 
 

@@ -110,7 +110,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: DTypeLike | None = None, out: Ten
 
 def _running_product(x: Tensor, dim: int) -> Tensor:
     y = reductions.cumulate("prod", x, dim)
-    if not y.is_floating_point() or not y.numel() or not bool((y.select(dim, -1) if y.ndim else y).isnan().any()):
+    if not y.dtype.is_differentiable or not y.numel() or not bool((y.select(dim, -1) if y.ndim else y).isnan().any()):
         return y        # NaN, once met, is never left
     zero = ((x == 0).cumsum(dim) != 0) & (x.isfinite().logical_not().cumsum(dim) == 0)
     return y.where(~zero, 0.0)

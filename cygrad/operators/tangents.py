@@ -16,7 +16,7 @@ def linear(tangent_of, operator, result, *arguments, **keywords):
     found = []
 
     def tangent(x):
-        t = tangent_of(x) if x.is_floating_point() else x
+        t = tangent_of(x) if x.dtype.is_differentiable else x
         found.append(t is not None and t is not x)
         return x.new_zeros(()).expand(x.shape) if t is None else t
 
@@ -28,7 +28,7 @@ def linear(tangent_of, operator, result, *arguments, **keywords):
 def joining(tangent_of, operator, result, *arguments, **keywords):
     """Apply an operator that converts all tensors to one dtype: those that are not floating-point have tangent 0."""
     def floating(x):
-        return x if x.is_floating_point() else x.new_zeros((), dtype=result.dtype).expand(x.shape)
+        return x if x.dtype.is_differentiable else x.new_zeros((), dtype=result.dtype).expand(x.shape)
 
     return linear(tangent_of, operator, result, *over_tensors(floating, arguments), **keywords)
 
@@ -37,7 +37,7 @@ def filling(tangent_of, operator, result, *arguments, **keywords):
     """As `linear`; the `value` that is written has tangent 0 where it is a number, or an integer."""
     bound = named_arguments(operator, arguments, keywords)
     value = bound.arguments["value"]
-    if not is_tensor(value) or not value.is_floating_point():
+    if not is_tensor(value) or not value.dtype.is_differentiable:
         bound.arguments["value"] = 0
     return linear(tangent_of, operator, result, *bound.args, **bound.kwargs)
 

@@ -24,6 +24,11 @@ class DTypeRow(NamedTuple):
     aliases: tuple[str, ...] = ()
 
     @property
+    def is_differentiable(self) -> bool:
+        """Whether tensors of it may need gradients: of real and complex floating-point numbers."""
+        return self.kind in "fc"
+
+    @property
     def conversions(self) -> tuple[str, ...]:
         """Names of the methods that convert to it: its own, and the one of its tensors."""
         return tuple(dict.fromkeys((self.name, *self.aliases, self.tensors.removesuffix("Tensor").lower())))

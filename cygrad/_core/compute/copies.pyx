@@ -10,7 +10,7 @@ from cygrad._core.memory.formats cimport fill_strides, lies_in_order, order_of
 from cygrad._core.memory.sizes cimport add_overflows, integer, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
 from cygrad._core.operands.operands cimport copy_into, copy_of, same_shape
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind, cg_promotion
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_is_differentiable, cg_itemsize, cg_promotion
 
 from cygrad._core.memory.formats import preserve_format
 from cygrad._core.operands.operands import checked_out
@@ -58,7 +58,7 @@ def convert(TensorImpl input not None, dtype, copy=False):
     if number == input.dtype_nr:
         return clone(input) if copy else input
     result = copy_of(input, number)
-    if wanted(input, result) and cg_kind[number] == b"f":
+    if wanted(input, result) and cg_is_differentiable[number]:
         record(rule_op("convert"), input, None, result, (dtypes[input.dtype_nr],))
     return result
 

@@ -20,7 +20,8 @@ from cygrad._core.memory.storage cimport default_dtype, dtypes
 from cygrad._core.memory.upward cimport upward
 from cygrad._core.operands.operands cimport (Value, any_followed, broadcast, check_cast, check_no_bools, check_out, copy_of, holding_all,
                                              out_argument, out_shape_error, overlaps, promoted, shape_is, to_number, to_value)
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, MAX_PARAMS, cg_kind, cg_number
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, MAX_PARAMS, cg_is_differentiable, cg_kind,
+                                                  cg_number)
 
 from cygrad.ops import ELEMENTWISE
 
@@ -92,7 +93,7 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const double* params, Te
     if target is None and op.simple and values[0].tensor is not NULL:
         dtype = (<TensorImpl>values[0].tensor).dtype_nr
         if (op.computes[dtype]
-                and (op.arity == 1 or values[1].tensor is not NULL or cg_kind[dtype] == b"f" and values[1].kind != b"b")
+                and (op.arity == 1 or values[1].tensor is not NULL or cg_is_differentiable[dtype] and values[1].kind != b"b")
                 and is_simple(op.kernel, dtype, op.arity, values)):
             if op.arity == 2 and values[1].tensor is NULL:
                 to_number(&values[1], dtype)
@@ -111,7 +112,7 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const double* params, Te
         if values[k].tensor is NULL:
             to_number(&values[k], CG_BOOL if op.masks >> k & 1 else dtype)
     out_dtype = CG_BOOL if op.bool_result else dtype
-    if flags & (REQUIRES_GRAD | VIEW) and grad_mode()[0] and cg_kind[dtype] == b"f":
+    if flags & (REQUIRES_GRAD | VIEW) and grad_mode()[0] and cg_is_differentiable[dtype]:
         for k in range(op.arity):
             recorded = recorded or (op.partial_form[k] != NO_PARTIAL and values[k].tensor is not NULL
                                     and needs_grad(<TensorImpl>values[k].tensor))
@@ -121,7 +122,7 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const double* params, Te
         check_integers(op, &values[1])
     if op.params:
         for k in range(op.params):
-            if cg_kind[dtype] != b"f" and params[k] != <double><int64_t>params[k]:
+            if not cg_is_differentiable[dtype] and params[k] != <double><int64_t>params[k]:
                 raise RuntimeError(f"For integral input tensors, argument {op.arguments[op.arity + k]} must not be a floating point "
                                    "number.")
         pack_params(op, params, dtype, converted_params)

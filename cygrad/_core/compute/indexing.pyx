@@ -19,7 +19,7 @@ from cygrad._core.memory.sizes cimport integer, parse_sizes, sequence_items, siz
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, tensor_of_array
 from cygrad._core.operands.operands cimport Value, copy_into, number_tensor, to_value
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_kind
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_is_differentiable, cg_itemsize, cg_kind
 
 import warnings
 
@@ -116,7 +116,7 @@ cdef object numpy_key(object key):
     if isinstance(key, tuple):
         return tuple([numpy_key(item) for item in <tuple>key])
     if isinstance(key, TensorImpl):
-        if cg_kind[(<TensorImpl>key).dtype_nr] == b"f":
+        if cg_is_differentiable[(<TensorImpl>key).dtype_nr]:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         # A copy, since backward uses the index again; uint8 is a mask, as in torch.
         return array_of(key).astype(bool if (<object>key).dtype.name == "uint8" else (<object>key).dtype.name)
@@ -184,7 +184,7 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
     cdef Cuts cuts
     cdef tuple items = read_key(key)
     cdef TensorImpl source = value if isinstance(value, TensorImpl) else scalar_like(x, value), place
-    cdef bint recorded = cg_kind[x.dtype_nr] == b"f" and wanted(x, source), whole = len(items) == 1 and items[0] is Ellipsis
+    cdef bint recorded = cg_is_differentiable[x.dtype_nr] and wanted(x, source), whole = len(items) == 1 and items[0] is Ellipsis
     place = x if whole else basic_view(x, items, &cuts)
     if recorded and place is not None and not whole and needs_grad(x):
         record_part(x, place, items, &cuts)

@@ -13,7 +13,7 @@ from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, special_
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads
 from cygrad._core.operands.arrays cimport array_of
 from cygrad._core.operands.operands cimport Value, out_argument, to_value
-from cygrad._kernels.drivers.elementwise cimport cg_kind
+from cygrad._kernels.drivers.elementwise cimport cg_is_differentiable
 
 import numpy
 
@@ -72,7 +72,7 @@ cdef object power(object a, object b):
     cdef Op op = POWERS.get(b) if isinstance(a, TensorImpl) and (type(b) is int or type(b) is float) else None
     cdef Py_ssize_t event = begin_event("pow", (a, b), next_sequence_nr()) if profiling_threads else 0
     try:
-        if op is not None and op.computes[(<TensorImpl>a).dtype_nr] and (type(b) is int or cg_kind[(<TensorImpl>a).dtype_nr] == b"f"):
+        if op is not None and op.computes[(<TensorImpl>a).dtype_nr] and (type(b) is int or cg_is_differentiable[(<TensorImpl>a).dtype_nr]):
             return unary(op, <TensorImpl>a, None)
         return binary(POW, a, b)
     finally:
@@ -203,7 +203,7 @@ cdef class TensorBase(TensorImpl):
         return int(only_element(self))
 
     def __index__(self):
-        if cg_kind[self.dtype_nr] == b"f" or self.count != 1:
+        if cg_is_differentiable[self.dtype_nr] or self.count != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 

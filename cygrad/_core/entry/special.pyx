@@ -20,7 +20,7 @@ from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence
 from cygrad._core.levels.tangents cimport Dual, add_tangent, visible_dual
 from cygrad._core.memory.upward cimport special_function, upward
 from cygrad._core.operands.operands cimport Value, tensor_of_number, to_number
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_itemsize, cg_kind, cg_number
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_is_differentiable, cg_itemsize, cg_number
 
 
 from inspect import unwrap
@@ -108,7 +108,7 @@ cdef TensorImpl dual_elementwise(Row op, Value* values, const double* params, Le
     ceiling()[0] = level.number
     try:
         result = elementwise(op, values, params, None, False)
-        if op.differentiable and cg_kind[result.dtype_nr] == b"f":
+        if op.differentiable and cg_is_differentiable[result.dtype_nr]:
             dtype = result_dtype(op, values)
             for k in range(op.arity):
                 if values[k].tensor is NULL or op.partial_form[k] == NO_PARTIAL or op.masks >> k & 1:
@@ -335,7 +335,7 @@ cdef int join(Level level, object result, object tangents, tuple arguments) exce
     """Give each result its tangent; an argument that is returned as it is has its own."""
     cdef object item
     if isinstance(result, TensorImpl):
-        if tangents is not None and cg_kind[(<TensorImpl>result).dtype_nr] == b"f":
+        if tangents is not None and cg_is_differentiable[(<TensorImpl>result).dtype_nr]:
             for item in arguments:
                 if item is result:
                     return 0

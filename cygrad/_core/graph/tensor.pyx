@@ -13,7 +13,7 @@ from cygrad._core.memory.formats cimport is_in_format
 from cygrad._core.memory.sizes cimport checked_numel, integer, lies_inside, sizes_tuple, span, wrap_dim
 from cygrad._core.memory.storage cimport DType, Storage, borrow, dtypes, expose, new_storage, visible_version
 from cygrad._core.memory.upward cimport upward
-from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_kind
+from cygrad._kernels.drivers.elementwise cimport cg_is_differentiable, cg_itemsize, cg_kind
 
 import warnings
 import weakref
@@ -393,7 +393,7 @@ cdef class TensorImpl:
         if not value and self.node is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
                                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
-        if value and cg_kind[self.dtype_nr] != b"f":
+        if value and not cg_is_differentiable[self.dtype_nr]:
             raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {dtypes[self.dtype_nr]!r}; "
                                "convert it first, e.g. with .float()")
         if value and self.flags & INFERENCE and not is_inference_mode():
@@ -552,7 +552,7 @@ cdef class TensorImpl:
         refuse_batched(value, "mutating directly with `.data`")
         if special_active:
             upward.refuse_special(self, "an assignment to `.data`")
-        if cg_kind[(<TensorImpl>value).dtype_nr] != b"f" and needs_grad(self):
+        if not cg_is_differentiable[(<TensorImpl>value).dtype_nr] and needs_grad(self):
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype, got "
                                f"{(<object>value).dtype!r}; convert it first, e.g. with .float(), or use tensor.detach()")
         replace_memory(self, value, borrow((<TensorImpl>value).storage))

@@ -22,6 +22,7 @@ cdef class DType:
     cdef readonly Py_ssize_t itemsize
     cdef readonly str kind
     cdef readonly bint is_signed
+    cdef readonly bint is_differentiable    # the numbers are real or complex: its tensors may need gradients
     cdef bytes buffer_code
 
 cdef class Storage:

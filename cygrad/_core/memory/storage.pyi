@@ -11,6 +11,7 @@ class DType:
     itemsize: int
     kind: Literal["b", "i", "f"]
     is_signed: bool
+    is_differentiable: bool
     @property
     def is_floating_point(self) -> bool: ...
     @property

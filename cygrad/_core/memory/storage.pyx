@@ -43,7 +43,7 @@ cdef class DType:
 
     @property
     def is_complex(self):
-        return False
+        return self.kind == "c"
 
     def __repr__(self):
         return f"cygrad.{self.name}"
@@ -65,6 +65,7 @@ dtype_named.__module__ = "cygrad._core.storage"     # in pickles
 cdef DType new_dtype(int number, row):
     cdef DType dtype = DType.__new__(DType)
     dtype.number, dtype.name, dtype.itemsize, dtype.kind = number, row.name, row.itemsize, row.kind
+    dtype.is_differentiable = row.is_differentiable
     dtype.is_signed, dtype.buffer_code = row.signed, row.buffer_format.encode()
     return dtype
 

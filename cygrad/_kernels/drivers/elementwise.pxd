@@ -18,6 +18,7 @@ cdef extern from "kernels.h" nogil:
     ctypedef struct cg_number:      # of any dtype
         pass
     const char cg_kind[]
+    const char cg_is_differentiable[]
     const signed char cg_promotion[CG_DTYPES][CG_DTYPES]
     ctypedef void (*cg_loop)(char** pointers, const intptr_t* strides, intptr_t n, const void* params) noexcept nogil
     ctypedef struct cg_kernel:

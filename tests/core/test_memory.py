@@ -225,7 +225,7 @@ def test_an_operator_leaves_no_object_and_no_reference(name, call, arrays):
     for _ in range(3):
         run()
     blocks, references, live = count()
-    for _ in range(5):                      # caches of NumPy are full at some time, a leak grows in each round
+    for _ in range(20):                     # caches of NumPy are full at some time, a leak grows in each round
         for _ in range(50):
             run()
         before, (blocks, more_references, more_live) = blocks, count()

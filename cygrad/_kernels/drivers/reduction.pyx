@@ -289,7 +289,8 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
     cdef char stack[ON_STACK * CG_LARGEST]
     cdef int d, threads
     cdef intptr_t tasks, task, outer, chunk, c
-    plan.row, plan.dtype, plan.source, plan.made, plan.output = <const Row*>reduction, x.dtype, x[0], made, output
+    plan.row, plan.dtype, plan.made, plan.output = <const Row*>reduction, x.dtype, made, output
+    plan.source.data, plan.source.dtype, plan.source.loop_dtype, plan.source.padded = x.data, x.dtype, x.loop_dtype, x.padded
     plan.acc_size, plan.item_size = cg_itemsize[reduction.acc_dtype[x.dtype]], cg_itemsize[x.dtype]
     plan.out_size = cg_itemsize[reduction.out_dtype[x.dtype]]
     plan.outer.ndim = plan.folded.ndim = 0

@@ -338,21 +338,21 @@ cdef tuple params_of(RuleOp op, tuple inputs, dict given):
     return tuple(found)
 
 
-cdef TensorImpl record_result(RuleOp op, tuple inputs, TensorImpl result, int outputs, dict params):
-    own(inputs, result)
-    if any_wanted(inputs):
-        attach(result, rule_node_of_inputs(op, inputs, result, params_of(op, inputs, params), outputs), 0)
+cdef TensorImpl with_node(RuleOp op, tuple inputs, TensorImpl result, int outputs, dict params):
+    attach(result, rule_node_of_inputs(op, inputs, result, params_of(op, inputs, params), outputs), 0)
     return result
 
 
 def record_rule(RuleOp op not None, tuple inputs, TensorImpl result not None, **params):
     """Record an operator that was computed without recording: a node with these inputs (one may be None) and parameters, by name."""
-    return record_result(op, inputs, result, 1, params)
+    own(inputs, result)
+    return with_node(op, inputs, result, 1, params) if any_wanted(inputs) else result
 
 
 def recorded(operator, tuple inputs, TensorImpl result not None, int outputs=1, /, **params):
     """Return a result that a declared operator computed without recording, recorded: with a node of these inputs and parameters."""
-    return record_result(operator.declaration.rule, inputs, result, outputs, params)
+    own(inputs, result)
+    return with_node(operator.declaration.rule, inputs, result, outputs, params) if any_wanted(inputs) else result
 
 
 def record_several(RuleOp op not None, tuple inputs, tuple results, **params):

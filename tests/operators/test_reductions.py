@@ -390,6 +390,8 @@ def results_of(name, x, dim, weight=None):
 @pytest.mark.parametrize("name", [*FOLDS, *SCANS])
 def test_bits_depend_on_no_thread_count(name, shape):
     array = samples.draw("float32", shape)
+    if "prod" in name:      # of numbers near 1: where products overflow, the gradient takes elements one after the other
+        array = (1 + array / 1e6).astype("float32")
     for layout, dim in (("contiguous", None), ("contiguous", 0), ("contiguous", 1), ("transposed", 0)):
         if not fits(name, len(shape), dim):
             continue

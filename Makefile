@@ -41,7 +41,7 @@ debug: $(VENV)/build.txt
 # Python is not built so, hence the preloaded libraries; its own small blocks come from malloc, so that they are watched too.
 SANITIZED := allocator backward backward_arguments chains composed creation deferred deferred_memory dlpack elementwise \
     elementwise_gradients folds forward_ad func function functional_paths graph hooks indexing inplace interop machine no_memory \
-    ordering packing products random random_programs reductions replaced_memory saved_tensors scatter serialization structural \
+    ordering packing placement products random random_programs reductions replaced_memory saved_tensors scatter serialization structural \
     transforms vecmath views vmap
 SANITIZER_FLAGS := -O1 -g1 -fno-omit-frame-pointer
 SANITIZER_ENVIRONMENT = PYTHONPATH="$(CURDIR)/$(1)/lib" PYTHONSAFEPATH=1 PYTHONMALLOC=malloc CYGRAD_TEST_SHAPES=few

@@ -22,7 +22,7 @@ from typing import Any
 Namespace = dict[str, Any]
 
 ROUND_SECONDS = 1e-3
-PARALLEL_ROUND_SECONDS = 20e-3  # long, as the first execution after a pause is slow
+LONG_ROUND_SECONDS = 20e-3  # as the first execution after a pause, or after another library has filled the caches, is slow
 PAUSE_SECONDS = 5e-3  # OpenMP's threads spin for some milliseconds after a parallel region, in the way of the next one
 MINIMUM_ROUNDS, MAXIMUM_ROUNDS = 7, 500
 PROCESSORS = os.cpu_count() or 1
@@ -126,14 +126,16 @@ def others_seconds() -> float:
     return busy / os.sysconf("SC_CLK_TCK") - time.process_time()
 
 
-def interleave(candidates: Mapping[str, tuple[str, Namespace]], seconds: float = 1.5, threads: int = 1) -> Rounds:
+def interleave(
+    candidates: Mapping[str, tuple[str, Namespace]], seconds: float = 1.5, threads: int = 1, round_seconds: float = ROUND_SECONDS
+) -> Rounds:
     """Time candidates, each a statement and its names, in rounds until `seconds` are over.
 
-    In a round each candidate is executed as often as fits `ROUND_SECONDS`. With several threads each one first waits
+    In a round each candidate is executed as often as fits `round_seconds`. With several threads each one first waits
     until the threads of the others have stopped spinning, and is executed once untimed.
     """
     timers = {name: timeit.Timer(text, "import gc; gc.enable()", globals=ns) for name, (text, ns) in candidates.items()}
-    target = ROUND_SECONDS if threads == 1 else PARALLEL_ROUND_SECONDS
+    target = round_seconds if threads == 1 else LONG_ROUND_SECONDS
     counts = {}
     for name, timer in timers.items():
         timer.timeit(1)         # loads what loads at first use
@@ -172,13 +174,13 @@ def compare(
     """Time one statement in the names of "cygrad" and of each peer; return a row for each peer with a limit.
 
     Times are divided by `per`, for figures per element or per operator. With `mean`, which a rare and long garbage
-    collection does not escape, times are means, their ratio is the row's, and it is measured for longer.
+    collection does not escape, times are means, their ratio is the row's, and it is measured for longer, in longer rounds.
     """
     candidates = {name: (statement, ns) for name, ns in namespaces.items() if name == "cygrad" or name in limits}
     found = [peer for peer in candidates if peer != "cygrad"]
     if not found or not selected(work):
         return []
-    rounds = interleave(candidates, seconds=8.0 if mean else 1.5, threads=threads)
+    rounds = interleave(candidates, 8.0, threads, LONG_ROUND_SECONDS) if mean else interleave(candidates, threads=threads)
     average = statistics.mean if mean else statistics.median
     time_of = {name: average(times) / per for name, times in rounds.times.items()}
     rows = []

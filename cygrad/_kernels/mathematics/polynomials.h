@@ -40,20 +40,22 @@ CG_INLINE double log_tail_float64(double z)
         0x1.74664ac740c28p-3, 0x1.399cd9486fc7dp-3, 0x1.2f54411dbb429p-3);
 }
 
-/* (x + 2.5) exp(x^2) erfc(x) in t = (x - 2.5) / (x + 2.5), 0 <= x <= 27.4; Horner's scheme rounds less. */
-CG_INLINE double erfcx_float64(double t)
+/* scale (P(t) - P(0)) / t of P = (x + 2.5) exp(x^2) erfc(x), t = (x - 2.5) / (x + 2.5), 0 <= x <= 27.4, P(0) being ERFCX_START;
+ * Horner's scheme rounds less. The compiler folds the scale.
+ */
+CG_INLINE double erfcx_slope_float64(double t, double scale)
 {
     double z = t * t, w = z * z, v = w * w;
-    double low = CG_POLY8(t, z, w, -0x1.5eb8eba1dfd44p-3, 0x1.d0acf691fb2eep-6, 0x1.1305f56563c20p-7,
-        -0x1.3bcdce3bc0b44p-8, -0x1.cc8b120537702p-12, 0x1.7069f50887bcap-11, 0x1.e91ef2366e8f7p-15,
-        -0x1.d84ca71044a23p-14);
-    double middle = CG_POLY8(t, z, w, -0x1.47b0604940a39p-16, 0x1.3219bd628e81fp-16, 0x1.c52329a974a55p-18,
-        -0x1.39533975a02a5p-19, -0x1.06ab924944383p-19, -0x1.1d31b75a4367dp-30, 0x1.d6c2453934a14p-22,
-        0x1.183225db72a70p-23);
-    double high = CG_MULTIPLY_ADD(w, 0x1.c8ceeb2072759p-30, CG_POLY4(t, z, -0x1.01320444aeee6p-24,
-        -0x1.84846beebc82ep-25, -0x1.0d7206d46fb15p-30, 0x1.c9eaa31daa934p-28));
+    double low = CG_POLY8(t, z, w, scale * -0x1.5eb8eba1dfd44p-3, scale * 0x1.d0acf691fb2eep-6, scale * 0x1.1305f56563c20p-7,
+        scale * -0x1.3bcdce3bc0b44p-8, scale * -0x1.cc8b120537702p-12, scale * 0x1.7069f50887bcap-11, scale * 0x1.e91ef2366e8f7p-15,
+        scale * -0x1.d84ca71044a23p-14);
+    double middle = CG_POLY8(t, z, w, scale * -0x1.47b0604940a39p-16, scale * 0x1.3219bd628e81fp-16, scale * 0x1.c52329a974a55p-18,
+        scale * -0x1.39533975a02a5p-19, scale * -0x1.06ab924944383p-19, scale * -0x1.1d31b75a4367dp-30, scale * 0x1.d6c2453934a14p-22,
+        scale * 0x1.183225db72a70p-23);
+    double high = CG_MULTIPLY_ADD(w, scale * 0x1.c8ceeb2072759p-30, CG_POLY4(t, z, scale * -0x1.01320444aeee6p-24,
+        scale * -0x1.84846beebc82ep-25, scale * -0x1.0d7206d46fb15p-30, scale * 0x1.c9eaa31daa934p-28));
     double tail = CG_MULTIPLY_ADD(v, CG_MULTIPLY_ADD(v, high, middle), low);
-    return CG_HORNER4(t, 0x1.0dd50785280a5p+0, -0x1.9bfb53c4039d7p-1, 0x1.d0cedcb8c902ap-2, tail);
+    return CG_HORNER3(t, scale * -0x1.9bfb53c4039d7p-1, scale * 0x1.d0cedcb8c902ap-2, tail);
 }
 
 /* n / d, or -d / n if k is odd: the tangent of r + k pi/2 from n / d = tan(r). */
@@ -99,12 +101,12 @@ CG_INLINE float erf_tail_float32(float x)
 }
 
 /* 0 <= x <= 10.3. */
-CG_INLINE float erfcx_float32(float t)
+CG_INLINE float erfcx_slope_float32(float t, float scale)
 {
     float z = t * t;
-    float tail = CG_POLY8(t, z, z * z, -0x1.5eb944p-3f, 0x1.d0a16ep-6f, 0x1.1336d6p-7f, -0x1.3a9d3ap-8f,
-        -0x1.de7ae8p-12f, 0x1.53fc9ep-11f, 0x1.1bb97ap-14f, -0x1.835d0cp-15f);
-    return CG_HORNER4(t, 0x1.0dd508p+0f, -0x1.9bfb54p-1f, 0x1.d0cee8p-2f, tail);
+    float tail = CG_POLY8(t, z, z * z, scale * -0x1.5eb940p-3f, scale * 0x1.d0a16ep-6f, scale * 0x1.1336d6p-7f, scale * -0x1.3a9d3ap-8f,
+        scale * -0x1.de7ae8p-12f, scale * 0x1.53fc9ep-11f, scale * 0x1.1bb97ap-14f, scale * -0x1.835d0cp-15f);
+    return CG_HORNER3(t, scale * -0x1.9bfb54p-1f, scale * 0x1.d0cee6p-2f, tail);
 }
 
 /* Below 2^20: in double arithmetic. */

@@ -9,16 +9,6 @@ import samples
 from cygrad.operators import catalogue
 from samples import DTYPES, KINDS, LAYOUTS, array_of, as_tuple
 
-# Operators of which a sample says nothing: what they give does not depend on what their operand holds, or is no tensor.
-ELSEWHERE = {
-    **dict.fromkeys(("empty_like", "full_like", "ones_like", "zeros_like", "new_empty", "new_full", "new_ones", "new_zeros"),
-                    "tensor/test_creation.py"),
-    **dict.fromkeys(("resize_", "resize_as_", "set_"), "core/test_replaced_memory.py"),
-    "broadcast_shapes": "operators/test_arrangement.py",
-    **dict.fromkeys(("storage", "untyped_storage"), "package/test_ported_code.py"),
-    "bernoulli": "operators/test_filling.py",
-}
-
 
 def public_operators():
     """Return {operator: its names} of the functions and methods."""
@@ -32,7 +22,7 @@ def public_operators():
 
 def test_every_public_operator_has_a_sample():
     """As the name of samples, as what a sample calls, or as the in-place form of such a one; random numbers have tests of their own."""
-    sampled = {*samples.SAMPLES, *samples.PLAIN, *samples.ELEMENTWISE, *ELSEWHERE} | {name for _, name, _, _ in calls.recorded_calls()}
+    sampled = {*samples.SAMPLES, *samples.PLAIN, *samples.ELEMENTWISE} | {name for _, name, _, _ in calls.recorded_calls()}
     without = {
         name for name, (operator, names) in public_operators().items()
         if not {name, name.removesuffix("_")} & sampled and not names & sampled and not operator.__module__.endswith("random_fills")

@@ -56,6 +56,11 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
 /* Lanes of a dense reduction: the same number on every instruction set, for the same bits. */
 #define CG_LANES 64
 #define CG_FEW_LANES 4
+#ifdef __clang__
+#define CG_SERIAL __attribute__((noinline))
+#else
+#define CG_SERIAL __attribute__((noinline, optimize("no-tree-vectorize"))) /* less code */
+#endif
 #define CG_BESIDE 32 /* short folds side by side */
 /* Bytes to fetch ahead, into the second-level cache, in a whole block: it is one of many, and hardware prefetchers stop at the
    end of a page. */

@@ -44,7 +44,7 @@ static void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, int
 #else
 static void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, intptr_t stride) {
     T *a = (T *)p;
-    for (; rows >= 4; rows -= 4, q += 4 * stride) {
+    for (; sizeof(X) >= 4 && rows >= 4; rows -= 4, q += 4 * stride) { /* of smaller ones it is much code */
         CG_LOOP(T, n) {
             T acc = a[i];
             for (int k = 0; k < 4; k++) acc = CG_FN(step)(acc, ((const X *)(q + k * stride))[i]);
@@ -118,7 +118,7 @@ CG_INLINE T CG_FN(long)(const X *v, intptr_t n, const int lanes, const int ahead
 static void CG_FN(rows)(const char *p, intptr_t stride, intptr_t n, intptr_t count, char *q) {
     T *out = (T *)q;
     if (n < CG_REDUCTION_SHORT) CG_ROWS(CG_FN(few)(v, n))
-    else if (n < CG_REDUCTION_LONG) CG_ROWS(CG_FN(long)(v, n, CG_MANY * CG_LANES / (sizeof(X) < 4 ? 1 : 4), 0))
+    else if (sizeof(X) >= 4 && n < CG_REDUCTION_LONG) CG_ROWS(CG_FN(long)(v, n, CG_MANY * CG_LANES / 4, 0))
     else CG_ROWS(CG_FN(long)(v, n, CG_MANY * CG_LANES, n == CG_REDUCTION_BLOCK))
 }
 
@@ -136,11 +136,18 @@ CG_INLINE void CG_FN(beside)(const char *p, intptr_t stride, const intptr_t *off
     for (intptr_t i = 0; i < count; i++) out[i * out_step] = CG_FN(join)(CG_FN(join)(a[0][i], a[2][i]), CG_FN(join)(a[1][i], a[3][i]));
 }
 
+/* The last ones, and those of integers: vectors that are gathered take much code. */
+CG_SERIAL static void CG_FN(beside_serially)(const char *p, intptr_t stride, const intptr_t *offsets, intptr_t n, T *out, intptr_t step,
+                                             intptr_t count) {
+    CG_FN(beside)(p, stride, offsets, n, out, step, count);
+}
+
 static void CG_FN(columns)(const char *p, intptr_t stride, const intptr_t *offsets, intptr_t n, intptr_t count, char *q, intptr_t step) {
     T *out = (T *)q;
-    for (; count >= CG_BESIDE; count -= CG_BESIDE, out += CG_BESIDE * step, p += CG_BESIDE * stride)
-        CG_FN(beside)(p, stride, offsets, n, out, step, CG_BESIDE);
-    if (count) CG_FN(beside)(p, stride, offsets, n, out, step, count);
+    for (; count > 0; count -= CG_BESIDE, out += CG_BESIDE * step, p += CG_BESIDE * stride) {
+        if ((X)0.5 != 0 && count >= CG_BESIDE) CG_FN(beside)(p, stride, offsets, n, out, step, CG_BESIDE);
+        else CG_FN(beside_serially)(p, stride, offsets, n, out, step, count < CG_BESIDE ? count : CG_BESIDE);
+    }
 }
 
 /* ----- Results ----- */

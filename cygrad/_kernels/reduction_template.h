@@ -1,6 +1,6 @@
 /* The kernels of one reduction for one dtype, from the macros NAME, X (element), T (accumulator), Y (result), CG_ELEMENT (X to T),
- * START, STEP, COMBINE, FINISH and, where lanes are folded as X before they become T, BLOCK_STEP. Included once for each; not guarded on
- * purpose.
+ * CG_RESULT (T to Y), CG_COUNT (of elements, a real type), START, STEP, COMBINE, FINISH, where lanes are folded as X before they become
+ * T BLOCK_START and BLOCK_STEP, and ORDERED where there is an order. Included once for each; not guarded on purpose.
  *
  * A fold has a number of lanes that its length decides, folded one by one and combined in a fixed tree. So the bits depend on the data
  * and the length alone: not on threads, position, strides or instruction set.
@@ -34,9 +34,9 @@ static void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, int
     T *a = (T *)p;
     for (; rows >= 8; rows -= 8, q += 8 * stride) {
         CG_LOOP(T, n) {
-            X own = START;
+            X own = BLOCK_START;
             for (int k = 0; k < 8; k++) own = CG_FN(own)(own, ((const X *)(q + k * stride))[i]);
-            a[i] = CG_FN(join)(a[i], (T)own);
+            a[i] = CG_FN(join)(a[i], CG_ELEMENT(own));
         }
     }
     for (; rows; rows--, q += stride) CG_LOOP(T, n) a[i] = CG_FN(step)(a[i], ((const X *)q)[i]);
@@ -80,12 +80,12 @@ CG_INLINE T CG_FN(few)(const X *v, intptr_t n) {
 CG_INLINE T CG_FN(many)(const X *v, intptr_t n, const int lanes, const int ahead) {
     X a[2 * CG_LANES];
     T b[2 * CG_LANES];
-    for (int k = 0; k < lanes; k++) a[k] = START;
+    for (int k = 0; k < lanes; k++) a[k] = BLOCK_START;
     for (intptr_t start = 0; start < n; start += lanes) {
         if (ahead) CG_FETCH(v + start, lanes * (int)sizeof(X));
         _Pragma("omp simd") for (int k = 0; k < lanes; k++) a[k] = CG_FN(own)(a[k], v[start + k]);
     }
-    _Pragma("omp simd") for (int k = 0; k < lanes; k++) b[k] = a[k];
+    _Pragma("omp simd") for (int k = 0; k < lanes; k++) b[k] = CG_ELEMENT(a[k]);
     if (lanes > 64) CG_HALVE(b, 64)
     if (lanes > 32) CG_HALVE(b, 32)
     CG_HALVE(b, 16) CG_HALVE(b, 8) CG_HALVE(b, 4) CG_HALVE(b, 2) CG_HALVE(b, 1)
@@ -146,17 +146,18 @@ static void CG_FN(columns)(const char *p, intptr_t stride, const intptr_t *offse
 /* ----- Results ----- */
 static void CG_FN(finish)(const char *p, char *q, intptr_t length, double count) {
     const T *a = (const T *)p;
-    const T n = (T)count;
+    const CG_COUNT n = (CG_COUNT)count;
     Y *y = (Y *)q;
     (void)n;
-    for (intptr_t i = 0; i < length; i++) { const T acc = a[i]; y[i] = (Y)(FINISH); }
+    for (intptr_t i = 0; i < length; i++) { const T acc = a[i]; y[i] = CG_RESULT(FINISH); }
 }
 
 static void CG_FN(scan)(const char *p, intptr_t ps, char *q, intptr_t qs, intptr_t n) {
     T acc = START;
-    for (intptr_t i = 0; i < n; i++) { acc = CG_FN(step)(acc, *(const X *)(p + i * ps)); *(Y *)(q + i * qs) = (Y)acc; }
+    for (intptr_t i = 0; i < n; i++) { acc = CG_FN(step)(acc, *(const X *)(p + i * ps)); *(Y *)(q + i * qs) = CG_RESULT(acc); }
 }
 
+#ifdef ORDERED
 static intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const char *q) {
     const X value = *(const X *)q;
     for (intptr_t i = 0; i < n; i++) {
@@ -165,6 +166,7 @@ static intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const ch
     }
     return 0;
 }
+#endif
 
 #undef CG_PASTE2
 #undef CG_PASTE
@@ -179,7 +181,11 @@ static intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const ch
 #undef STEP
 #undef COMBINE
 #undef FINISH
+#undef BLOCK_START
 #undef BLOCK_STEP
+#undef CG_COUNT
+#undef CG_RESULT
+#undef ORDERED
 #undef CG_HALVE
 #undef CG_MANY
 #undef CG_ROWS

@@ -18,7 +18,7 @@ cdef inline bint is_simple(const cg_kernel* kernel, int dtype, int count, const 
     if first is NULL or count > 2:
         return False
     if second is NULL:
-        if kernel.blocked:
+        if kernel.blocked[dtype]:
             return False
         second = first
     if not (<TensorImpl>first).flags & (<TensorImpl>second).flags & CONTIGUOUS:

@@ -22,7 +22,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     cdef int ndim, k
     cdef bint fresh
     if not masks and is_simple(kernel, dtype, count, values) and (target is None or (
-            (not kernel.blocked or private and <PyObject*>target is values[0].tensor)   # what is behind its end is nobody's then
+            (not kernel.blocked[dtype] or private and <PyObject*>target is values[0].tensor)   # what is behind its end is nobody's then
             and target.flags & CONTIGUOUS and target.dtype_nr == out_dtype and same_shape(target, <TensorImpl>values[0].tensor))):
         return map_simple(kernel, dtype, out_dtype, count, values, params, target)
     ndim = broadcast(count, values, shape)

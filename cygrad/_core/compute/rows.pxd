@@ -21,6 +21,7 @@ cdef class Row:
     cdef bint simple                    # at most two operands, nothing special
     cdef bint differentiable
     cdef bint computes[CG_DTYPES]               # by dtype: no conversion needed
+    cdef int results[CG_DTYPES]                 # by that dtype: of the result
     cdef double defaults[MAX_PARAMS]
     cdef int takes_numbers[OPERANDS]      # bit j: operand j, if a number, stays one in the tensor reading
     cdef list partial_readings

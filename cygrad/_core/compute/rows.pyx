@@ -12,6 +12,7 @@ from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, cg_itemsize, cg_numb
 from cygrad._kernels.drivers.elementwise cimport kernel as find_kernel
 
 from cygrad.ops import formula
+from cygrad.ops.dtypes import DTYPES, NUMBER, result_dtype
 
 PUBLIC_NAMES = {"x": "input", "a": "input", "b": "other"}
 
@@ -33,6 +34,7 @@ cdef class Row:
         self.differentiable = bool(row.partials)
         for k in range(CG_DTYPES):
             self.computes[k] = dtypes[k].kind in row.kinds
+            self.results[k] = NUMBER[result_dtype(DTYPES[k], row.result).name]
         self.arguments = tuple([PUBLIC_NAMES.get(name, name) for name in row.operands]) + tuple(row.params)
         self.partial_readings = [None] * OPERANDS
         for k, value in enumerate(row.params.values()):

@@ -169,7 +169,7 @@ class Kernel(NamedTuple):
 
     def row(self) -> str:
         """Return the entry of the table of kernels."""
-        found = {"loop": {}, "stream": {}}
+        found: dict[str, dict[int, str]] = {"loop": {}, "stream": {}}
         for form, dtype in self.loops():
             name = f"{form}_{self.name}_{dtype.name}"
             found[form][DTYPES.NUMBER[dtype.name]] = f"CG_COMPLEX_TABLE({name})" if dtype.real else name

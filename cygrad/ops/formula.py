@@ -177,11 +177,11 @@ def to_c(tree: ast.expr, numbers: Numbers, known: Mapping[str, str], functions: 
                 text, kind = walk(operand)
                 return f"(!{text if kind == 'r' else truth((text, kind))})", "r"
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
-                a, b = walk(left), walk(right)
-                if a[1] == b[1] == "r":
-                    return f"({a[0]} {_COMPARE[type(op)]} {b[0]})", "r"
+                one, other = walk(left), walk(right)
+                if one[1] == other[1] == "r":
+                    return f"({one[0]} {_COMPARE[type(op)]} {other[0]})", "r"
                 if isinstance(op, ast.Eq | ast.NotEq):
-                    return f"({_COMPARE[type(op)][0].strip('=')}equal_{numbers.complex}({as_kind(a, 'c')}, {as_kind(b, 'c')}))", "r"
+                    return f"({_COMPARE[type(op)][0].strip('=')}equal_{numbers.complex}({as_kind(one, 'c')}, {as_kind(other, 'c')}))", "r"
             case ast.BoolOp(op=op, values=values):
                 # `&` of 0/1 values: no short circuit, so the loop stays free of branches.
                 return "(" + f" {_LOGICAL[type(op)][0][0]} ".join(truth(walk(value)) for value in values) + ")", "r"
@@ -248,14 +248,14 @@ def to_tensor_function(tree: ast.expr, arguments: list[str], namespace: Mapping[
         """Return `chosen if test else other`; a test of numbers is a bool."""
         return (chosen if test else other) if isinstance(test, bool) else where(test, chosen, other)
 
-    def conjugate(value: Any) -> object:
-        return value.conjugate() if isinstance(value, int | float | complex) else namespace["conj"](value)
-
-    def real_part(value: Any) -> object:
-        return value.real if isinstance(value, int | float | complex) else namespace["real"](value)
-
-    functions = {**CONSTANT_VALUES, **namespace, "where": choose, "conj": conjugate, "real": real_part}
-    return eval(compile(source, f"<formula of {filename}>", "eval"), functions)
+    return eval(compile(source, f"<formula of {filename}>", "eval"), {**CONSTANT_VALUES, **PARTS_OF_VALUES, **namespace, "where": choose})
 
 
+def _conjugate(value: Any) -> Any:
+    return value.conjugate() if isinstance(value, int | float | complex) else value.conj()
+
+
+# Of tensors and of numbers.
+PARTS_OF_VALUES = {"conj": _conjugate, "real": lambda value: value.real, "imag": lambda value: value.imag,
+                   "complex": lambda re, im: re + 1j * im}
 CONSTANT_VALUES = {"inf": float("inf"), "nan": float("nan")}

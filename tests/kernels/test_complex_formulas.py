@@ -13,8 +13,8 @@ from cygrad.ops.formula import Functions, Numbers
 ROWS = [row for row in ELEMENTWISE.values() if "c" in row.kinds and row.partials]
 COMPLEX = Functions({"sqrt", "abs"}, {"sqrt": ("c", "c"), "abs": ("c", "r"), "real": ("c", "r"), "conj": ("c", "c")})
 NUMPYS = {
-    **{name: getattr(np, name) for name in ("abs", "angle", "conj", "copysign", "cos", "cosh", "exp", "exp2", "expm1", "imag", "log", "log10",
-                                            "log1p", "log2", "real", "round", "sin", "sinh", "sqrt", "tan", "tanh", "where")},
+    **{name: getattr(np, name) for name in ("abs", "angle", "conj", "copysign", "cos", "cosh", "exp", "exp2", "expm1", "imag", "log",
+                                            "log10", "log1p", "log2", "real", "round", "sin", "sinh", "sqrt", "tan", "tanh", "where")},
     **{f"a{name}": getattr(np, f"arc{name}") for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")},
     "complex": lambda re, im: re + 1j * im, "pow": np.power, "sigmoid": lambda z: 1 / (1 + np.exp(-z)),
     "sgn": lambda z: z / np.abs(z), "logical_and": np.logical_and, "logical_or": np.logical_or,
@@ -43,8 +43,8 @@ def test_what_has_no_meaning_is_refused(text):
         written(text, a="c", b="c")
 
 
-@pytest.mark.parametrize(("row", "operand"), [pytest.param(row, operand, id=f"{row.name}-{operand}") for row in ROWS for operand in row.partials
-                                              if operand not in row.masks])
+@pytest.mark.parametrize(("row", "operand"), [pytest.param(row, operand, id=f"{row.name}-{operand}")
+                                              for row in ROWS for operand in row.partials])
 def test_gradients_are_those_of_the_parts(row, operand):
     rng = np.random.default_rng(3)
     params = dict.fromkeys(row.params, 1.25)

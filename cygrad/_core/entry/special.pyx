@@ -20,7 +20,7 @@ from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence
 from cygrad._core.levels.tangents cimport Dual, add_tangent, visible_dual
 from cygrad._core.memory.upward cimport special_function, upward
 from cygrad._core.operands.operands cimport Value, tensor_of_number, to_number
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_is_differentiable, cg_itemsize, cg_number
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_is_differentiable, cg_itemsize, cg_number, cg_kind
 
 
 from inspect import unwrap

@@ -136,7 +136,12 @@ CG_INLINE void CG_FN(beside)(const char *p, intptr_t stride, const intptr_t *off
     for (intptr_t i = 0; i < count; i++) out[i * out_step] = CG_FN(join)(CG_FN(join)(a[0][i], a[2][i]), CG_FN(join)(a[1][i], a[3][i]));
 }
 
-static void CG_FN(columns)(const char *p, intptr_t stride, const intptr_t *offsets, intptr_t n, intptr_t count, char *q, intptr_t step) {
+#ifdef ORDERED
+static
+#else
+CG_SERIAL static /* of complex numbers: as much code as all other folds of them */
+#endif
+void CG_FN(columns)(const char *p, intptr_t stride, const intptr_t *offsets, intptr_t n, intptr_t count, char *q, intptr_t step) {
     T *out = (T *)q;
     for (; count >= CG_BESIDE; count -= CG_BESIDE, out += CG_BESIDE * step, p += CG_BESIDE * stride)
         CG_FN(beside)(p, stride, offsets, n, out, step, CG_BESIDE);

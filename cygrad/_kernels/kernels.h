@@ -13,7 +13,12 @@
 #define CG_REDUCTION_LONG 1024  /* elements of a dense row from which on it has the most lanes */
 #define CG_REDUCTION_SHORT 64   /* elements up to which a fold has few lanes, at every layout */
 
-typedef void (*cg_loop)(char *const *pointers, const intptr_t *strides, intptr_t n, const void *params);
+/* Bytes of a block of complex numbers, on every level; loops may run over the end by less. */
+#define CG_COMPLEX_BLOCK 64
+static inline int cg_block_bytes(int dtype, int vector_bytes) { return cg_kind[dtype] == 'c' ? CG_COMPLEX_BLOCK : vector_bytes; }
+
+typedef void cg_loop_function(char *const *pointers, const intptr_t *strides, intptr_t n, const void *params);
+typedef cg_loop_function *cg_loop;
 typedef void (*cg_cast)(char *target, intptr_t target_stride, const char *source, intptr_t source_stride, intptr_t n);
 
 typedef void (*cg_copy)(char *target, const char *block, intptr_t nbytes);
@@ -22,7 +27,7 @@ typedef void (*cg_move)(cg_cursor *place, char *block, intptr_t n); /* the next 
 typedef struct {
     const char *name;
     int inputs;
-    int blocked; /* runs over the end in whole vectors */
+    char blocked[CG_DTYPES]; /* runs over the end in whole vectors */
     cg_loop loops[CG_DTYPES];
     cg_loop streams[CG_DTYPES]; /* of exact formulas: whole vectors only, the output aligned to one, written past the caches */
 } cg_kernel;

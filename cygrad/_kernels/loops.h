@@ -14,20 +14,35 @@
 #include "kernels.h"
 #include "mathematics/vecmath.h"
 #include "mathematics/inversemath.h"
+#include "mathematics/complexmath.h"
 #include "mathematics/errormath.h"
 #include "mathematics/integermath.h"
 
 #define CG_UNUSED __attribute__((unused))
 #define CG_LOOP(T, n) _Pragma("omp simd") for (intptr_t i = 0; i < (n); i++)
+#define CG_SERIAL_LOOP(n) for (intptr_t i = 0; i < (n); i++)
+#if defined(__GNUC__) && !defined(__clang__)
+#define CG_SERIAL __attribute__((noinline, optimize("no-tree-vectorize"))) /* less code */
+#else
+#define CG_SERIAL __attribute__((noinline))
+#endif
+#define CG_JUMP(name)                                                                              \
+    extern cg_loop_function CG_LOWEST_TABLE(name);                                                 \
+    void CG_TABLE(name)(char *const *p, const intptr_t *s, intptr_t n, const void *c) { CG_LOWEST_TABLE(name)(p, s, n, c); }
 /* k counts from 0 since first + VL may wrap (-fwrapv), which would make gcc add scalar paths. */
-#define CG_VL(T) (CG_VECTOR_BYTES / (intptr_t)sizeof(T))
+#define CG_VL(T) (CG_BLOCK_BYTES / (intptr_t)sizeof(T))
 #define CG_VECTORS(T, n) for (intptr_t first = 0; first < (n); first += CG_VL(T))
 #define CG_LANE(T) _Pragma("omp simd") for (intptr_t k = 0; k < CG_VL(T); k++)
 #define CG_BLOCKS(T, n) CG_VECTORS(T, n) CG_LANE(T)
 
+/* Calls stand between the blocks of complex functions, and so much code that the processor does not see the next ones' misses. */
+#define CG_FETCH_BLOCK(place) __builtin_prefetch((const char *)(place) + 2048)
+
 /* A vector of an output that no cache holds is written past the caches: memory is not read first to be written whole. The
    driver ends the streams of a thread (cg_stream_end). */
 #define CG_VECTOR(T) T CG_ALIGNED vector[CG_VL(T)]
+#define CG_STREAM_VECTOR(place, block) \
+    for (int part = 0; part < CG_BLOCK_BYTES; part += CG_VECTOR_BYTES) cg_stream((char *)(place) + part, (const char *)(block) + part)
 #define CG_ALIGNED __attribute__((aligned(CG_VECTOR_BYTES)))
 typedef long long cg_vector __attribute__((vector_size(CG_VECTOR_BYTES)));
 typedef cg_vector cg_unaligned_vector __attribute__((aligned(1)));
@@ -56,11 +71,6 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
 /* Lanes of a dense reduction: the same number on every instruction set, for the same bits. */
 #define CG_LANES 64
 #define CG_FEW_LANES 4
-#ifdef __clang__
-#define CG_SERIAL __attribute__((noinline))
-#else
-#define CG_SERIAL __attribute__((noinline, optimize("no-tree-vectorize"))) /* less code */
-#endif
 #define CG_BESIDE 32 /* short folds side by side */
 /* Bytes to fetch ahead, into the second-level cache, in a whole block: it is one of many, and hardware prefetchers stop at the
    end of a page. */
@@ -84,6 +94,14 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
 #define highest_int32 INT32_MAX
 #define lowest_int64 INT64_MIN
 #define highest_int64 INT64_MAX
+
+/* Complex numbers of bools and integers, and the other way. */
+#define CG_RARE_CAST(name, S, D, value)                                                                          \
+    static void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {                             \
+        for (intptr_t i = 0; i < n; i++) {                                               \
+            const S x = *(const S *)(s + i * ss); *(D *)(d + i * ds) = value;                                    \
+        }                                                                                                        \
+    }
 
 /* The dense case stands apart because gcc does not vectorise over a stride that it does not know. */
 #define CG_CAST(name, S, D, value)                                                                               \

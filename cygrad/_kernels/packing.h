@@ -52,6 +52,9 @@ static inline void cg_double(char *block, intptr_t made, intptr_t nbytes) {
 #include "packing_template.h"
 #define T uint64_t
 #include "packing_template.h"
+typedef struct { uint64_t low, high; } uint128_t; /* aligned as its parts are: as complex numbers */
+#define T uint128_t
+#include "packing_template.h"
 #undef CG_FN
 #undef CG_PASTE
 #undef CG_PASTE2

@@ -1,6 +1,6 @@
 /* The kernels of one reduction for one dtype, from the macros NAME, X (element), T (accumulator), Y (result), CG_ELEMENT (X to T),
- * START, STEP, COMBINE, FINISH and, where lanes are folded as X before they become T, BLOCK_STEP. Included once for each; not guarded on
- * purpose.
+ * CG_RESULT (T to Y), CG_COUNT (of elements, a real type), START, STEP, COMBINE, FINISH, where lanes are folded as X before they become
+ * T BLOCK_START and BLOCK_STEP, and ORDERED where there is an order. Included once for each; not guarded on purpose.
  *
  * A fold has a number of lanes that its length decides, folded one by one and combined in a fixed tree. So the bits depend on the data
  * and the length alone: not on threads, position, strides or instruction set.
@@ -34,9 +34,9 @@ static void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, int
     T *a = (T *)p;
     for (; rows >= 8; rows -= 8, q += 8 * stride) {
         CG_LOOP(T, n) {
-            X own = START;
+            X own = BLOCK_START;
             for (int k = 0; k < 8; k++) own = CG_FN(own)(own, ((const X *)(q + k * stride))[i]);
-            a[i] = CG_FN(join)(a[i], (T)own);
+            a[i] = CG_FN(join)(a[i], CG_ELEMENT(own));
         }
     }
     for (; rows; rows--, q += stride) CG_LOOP(T, n) a[i] = CG_FN(step)(a[i], ((const X *)q)[i]);
@@ -80,12 +80,12 @@ CG_INLINE T CG_FN(few)(const X *v, intptr_t n) {
 CG_INLINE T CG_FN(many)(const X *v, intptr_t n, const int lanes, const int ahead) {
     X a[2 * CG_LANES];
     T b[2 * CG_LANES];
-    for (int k = 0; k < lanes; k++) a[k] = START;
+    for (int k = 0; k < lanes; k++) a[k] = BLOCK_START;
     for (intptr_t start = 0; start < n; start += lanes) {
         if (ahead) CG_FETCH(v + start, lanes * (int)sizeof(X));
         _Pragma("omp simd") for (int k = 0; k < lanes; k++) a[k] = CG_FN(own)(a[k], v[start + k]);
     }
-    _Pragma("omp simd") for (int k = 0; k < lanes; k++) b[k] = a[k];
+    _Pragma("omp simd") for (int k = 0; k < lanes; k++) b[k] = CG_ELEMENT(a[k]);
     if (lanes > 64) CG_HALVE(b, 64)
     if (lanes > 32) CG_HALVE(b, 32)
     CG_HALVE(b, 16) CG_HALVE(b, 8) CG_HALVE(b, 4) CG_HALVE(b, 2) CG_HALVE(b, 1)
@@ -136,7 +136,12 @@ CG_INLINE void CG_FN(beside)(const char *p, intptr_t stride, const intptr_t *off
     for (intptr_t i = 0; i < count; i++) out[i * out_step] = CG_FN(join)(CG_FN(join)(a[0][i], a[2][i]), CG_FN(join)(a[1][i], a[3][i]));
 }
 
-/* The last ones, and those of integers: vectors that are gathered take much code. */
+/* The last ones, and those of integers and of complex numbers: vectors that are gathered take much code. */
+#ifdef ORDERED
+#define CG_GATHERED ((X)0.5 != 0)
+#else
+#define CG_GATHERED 0
+#endif
 CG_SERIAL static void CG_FN(beside_serially)(const char *p, intptr_t stride, const intptr_t *offsets, intptr_t n, T *out, intptr_t step,
                                              intptr_t count) {
     CG_FN(beside)(p, stride, offsets, n, out, step, count);
@@ -145,7 +150,7 @@ CG_SERIAL static void CG_FN(beside_serially)(const char *p, intptr_t stride, con
 static void CG_FN(columns)(const char *p, intptr_t stride, const intptr_t *offsets, intptr_t n, intptr_t count, char *q, intptr_t step) {
     T *out = (T *)q;
     for (; count > 0; count -= CG_BESIDE, out += CG_BESIDE * step, p += CG_BESIDE * stride) {
-        if ((X)0.5 != 0 && count >= CG_BESIDE) CG_FN(beside)(p, stride, offsets, n, out, step, CG_BESIDE);
+        if (CG_GATHERED && count >= CG_BESIDE) CG_FN(beside)(p, stride, offsets, n, out, step, CG_BESIDE);
         else CG_FN(beside_serially)(p, stride, offsets, n, out, step, count < CG_BESIDE ? count : CG_BESIDE);
     }
 }
@@ -153,17 +158,18 @@ static void CG_FN(columns)(const char *p, intptr_t stride, const intptr_t *offse
 /* ----- Results ----- */
 static void CG_FN(finish)(const char *p, char *q, intptr_t length, double count) {
     const T *a = (const T *)p;
-    const T n = (T)count;
+    const CG_COUNT n = (CG_COUNT)count;
     Y *y = (Y *)q;
     (void)n;
-    for (intptr_t i = 0; i < length; i++) { const T acc = a[i]; y[i] = (Y)(FINISH); }
+    for (intptr_t i = 0; i < length; i++) { const T acc = a[i]; y[i] = CG_RESULT(FINISH); }
 }
 
 static void CG_FN(scan)(const char *p, intptr_t ps, char *q, intptr_t qs, intptr_t n) {
     T acc = START;
-    for (intptr_t i = 0; i < n; i++) { acc = CG_FN(step)(acc, *(const X *)(p + i * ps)); *(Y *)(q + i * qs) = (Y)acc; }
+    for (intptr_t i = 0; i < n; i++) { acc = CG_FN(step)(acc, *(const X *)(p + i * ps)); *(Y *)(q + i * qs) = CG_RESULT(acc); }
 }
 
+#ifdef ORDERED
 static intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const char *q) {
     const X value = *(const X *)q;
     for (intptr_t i = 0; i < n; i++) {
@@ -172,9 +178,11 @@ static intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const ch
     }
     return 0;
 }
+#endif
 
 #undef CG_PASTE2
 #undef CG_PASTE
+#undef CG_GATHERED
 #undef CG_FN
 #undef CG_INLINE
 #undef NAME
@@ -186,7 +194,11 @@ static intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const ch
 #undef STEP
 #undef COMBINE
 #undef FINISH
+#undef BLOCK_START
 #undef BLOCK_STEP
+#undef CG_COUNT
+#undef CG_RESULT
+#undef ORDERED
 #undef CG_HALVE
 #undef CG_MANY
 #undef CG_ROWS

@@ -24,13 +24,14 @@ def real(input: Tensor) -> Tensor:
 
 @operator
 def conj(input: Tensor) -> Tensor:
-    """Conjugate of each element: the tensor itself.
+    """Conjugate of each element: the tensor itself where it is real.
 
     >>> import cygrad
     >>> cygrad.conj(cygrad.tensor([1., 2.]))
     tensor([1., 2.])
     """
-    return checked_tensor("conj", input)
+    input = checked_tensor("conj", input)
+    return input.conj_physical() if input.is_complex() else input
 
 
 @operator

@@ -9,8 +9,9 @@ from typing import NamedTuple
 class DTypeRow(NamedTuple):
     """One element type: its name, C type, kind and size.
 
-    ``kind`` is one of ``b`` (bool), ``i`` (integer) and ``f`` (float); promotion across kinds goes upwards in that order.
-    ``widest`` is the C type in which reductions accumulate. ``tensors`` is what torch calls tensors of it: `FloatTensor`.
+    ``kind`` is one of ``b`` (bool), ``i`` (integer), ``f`` (float) and ``c`` (complex); promotion across kinds goes upwards in that order.
+    ``widest`` is the dtype in which reductions accumulate. ``tensors`` is what torch calls tensors of it: `FloatTensor`.
+    ``real`` is the dtype of the two parts of a complex number.
     """
 
     name: str
@@ -22,6 +23,7 @@ class DTypeRow(NamedTuple):
     widest: str
     tensors: str
     aliases: tuple[str, ...] = ()
+    real: str | None = None
 
     @property
     def is_differentiable(self) -> bool:
@@ -31,7 +33,7 @@ class DTypeRow(NamedTuple):
     @property
     def conversions(self) -> tuple[str, ...]:
         """Names of the methods that convert to it: its own, and the one of its tensors."""
-        return tuple(dict.fromkeys((self.name, *self.aliases, self.tensors.removesuffix("Tensor").lower())))
+        return tuple(dict.fromkeys((self.name, *self.aliases, *(() if self.real else (self.tensors.removesuffix("Tensor").lower(),)))))
 
 
 DTYPES = (
@@ -43,15 +45,26 @@ DTYPES = (
     DTypeRow("int64", "int64_t", "i", 8, True, "q", "int64", "LongTensor", ("long",)),
     DTypeRow("float32", "float", "f", 4, True, "f", "float64", "FloatTensor", ("float",)),
     DTypeRow("float64", "double", "f", 8, True, "d", "float64", "DoubleTensor", ("double",)),
+    DTypeRow("complex64", "cg_complex64", "c", 8, True, "Zf", "complex128", "ComplexFloatTensor", ("cfloat",), real="float32"),
+    DTypeRow("complex128", "cg_complex128", "c", 16, True, "Zd", "complex128", "ComplexDoubleTensor", ("cdouble",), real="float64"),
 )
 
 NUMBER = {row.name: number for number, row in enumerate(DTYPES)}
+COMPLEX_OF = {row.real: row.name for row in DTYPES if row.real}
+
+
+def result_dtype(row: DTypeRow, result: str) -> DTypeRow:
+    """Return the dtype of the result of an elementwise row, from the one it computes in."""
+    name = {"bool": "bool", "real": row.real}.get(result)
+    return DTYPES[NUMBER[name]] if name else row
 
 
 def promote(a: DTypeRow, b: DTypeRow) -> DTypeRow:
     """Return the smallest listed type that holds both, by the array API's lattice (NEP 50)."""
     if a.kind != b.kind:
-        return a if "bif".index(a.kind) > "bif".index(b.kind) else b
+        low, high = sorted((a, b), key=lambda row: "bifc".index(row.kind))
+        wider = COMPLEX_OF.get(promote(low, DTYPES[NUMBER[high.real]]).name) if high.real and low.kind == "f" else None
+        return DTYPES[NUMBER[wider]] if wider else high
     if a.signed == b.signed:
         return a if a.itemsize >= b.itemsize else b
     signed, unsigned = (a, b) if a.signed else (b, a)

@@ -4,6 +4,7 @@ Everything else is derived from the row: kernels, saved tensors, fused backward,
 Conventions: x or a, b are operands, y the result. Gradients follow torch: 0 at the kinks of abs and relu, shared at ties.
 """
 
+import ast
 import re
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -15,14 +16,17 @@ from . import formula
 class Elementwise(SimpleNamespace):
     """One elementwise operator.
 
-    ``partials`` maps an operand to the formula of dy/d(operand); an operator without partials is not differentiable.
-    ``kinds`` are the kinds of dtype it computes in (b, i, f): other inputs are converted upwards, or refused.
+    ``partials`` maps an operand to the formula of dy/d(operand); an operator without partials is not differentiable. Of what is not
+    holomorphic, ``conjugates`` has the partial for the conjugate; where the result is real, the partial is dy/dRe + i dy/dIm.
+    ``kinds`` are the kinds of dtype it computes in (b, i, f, c): other inputs are converted upwards, or refused.
     ``counts_bools``: bools, which it does not compute in, are taken as int64. ``bounds`` are operands of which 0-d tensors count as
     numbers where another of them is a number.
-    ``result`` is "same" or "bool". ``masks`` are operands read as bool, outside promotion. ``params`` are constants
-    of one call with their defaults. ``select`` names a keyword and the row that each of its values stands for.
+    ``result`` is "same", "bool", or "real": the dtype of the parts of what it computes in. ``masks`` are operands read as bool, outside
+    promotion. ``params`` are constants of one call with their defaults. ``select`` names a keyword and the row that each of its values
+    stands for.
     ``refusals`` are what is said of operands that are all bool, or some of them, where the row does not take them.
     ``integers`` names the check that the second operand needs there: a divisor must not be 0, an exponent not negative.
+    ``rare``: its loops of complex numbers are compiled for the lowest instruction set only, to keep the library small.
     ``flops`` are the floating-point operations an element that a profile counts.
     ``domain`` and ``edges`` are where the tests draw operands from.
     """
@@ -32,6 +36,7 @@ class Elementwise(SimpleNamespace):
     y: str
     operands: tuple[str, ...]
     partials: Mapping[str, str]
+    conjugates: Mapping[str, str]
     let: Mapping[str, str] = {}
     kinds: str = "f"
     result: str = "same"
@@ -50,6 +55,7 @@ class Elementwise(SimpleNamespace):
     counts_bools: bool = False
     bounds: tuple[str, ...] = ()
     cost: int = 0
+    rare: bool = False
     flops: int = 0
 
     def tree(self, text: str) -> Any:
@@ -57,12 +63,19 @@ class Elementwise(SimpleNamespace):
         return formula.parse(text, self.let)
 
     def backward(self, operand: str) -> Any:
-        """Return the syntax tree of `g * dy/d(operand)`."""
-        return formula.times_gradient(self.tree(self.partials[operand]))
+        """Return the syntax tree of `g * conj(dy/d(operand))`, which is the gradient; that of a real result is `g` in a direction."""
+        partial = self.tree(self.partials[operand])
+        if self.result == "real":
+            return formula.times_gradient(partial)
+        gradient = formula.times_gradient(formula.conjugated(partial))
+        if operand not in self.conjugates:
+            return gradient
+        other = formula.times_gradient(self.tree(self.conjugates[operand]), formula.conjugated(ast.Name("g", ast.Load())))
+        return formula.sum_of(gradient, other)
 
     def saved(self, operand: str) -> set[str]:
         """Return the names (operands, y) that the partial for `operand` reads."""
-        return self.words(self.partials[operand]) & {*self.operands, "y"}
+        return self.words(f"{self.partials[operand]} + {self.conjugates.get(operand, '')}") & {*self.operands, "y"}
 
     def words(self, text: str) -> set[str]:
         """Return the names in a formula. Parsing it would tell functions apart, but costs half the time of an import."""
@@ -77,10 +90,12 @@ def elementwise(name: str, *, y: str, operands: tuple[str, ...] = (), doc: str, 
     """Add a row; `dx=`, `da=`, ... give the partials, by the operand's name."""
     operands = operands or (("a", "b") if re.search(r"\bb\b", y) else ("x",))
     partials = {operand: fields.pop("d" + operand) for operand in operands if "d" + operand in fields}
+    conjugates = {operand: fields.pop(f"d{operand}_conj") for operand in operands if f"d{operand}_conj" in fields}
     unknown = set(fields) - set(Elementwise.__annotations__)
     if unknown:
         raise TypeError(f"elementwise({name!r}): no such fields: {', '.join(unknown)}")
-    ELEMENTWISE[name] = Elementwise(name=name, doc=doc, y=y, operands=operands, partials=partials, numpy=numpy, **fields)
+    ELEMENTWISE[name] = Elementwise(name=name, doc=doc, y=y, operands=operands, partials=partials, conjugates=conjugates, numpy=numpy,
+                                    **fields)
 
 
 NO_BOOL_DIFFERENCES = (
@@ -89,20 +104,21 @@ NO_BOOL_DIFFERENCES = (
     "`logical_not()` operator instead.")
 
 # ----- Arithmetic -----
-elementwise("add", y="a + b", da="1", db="1", kinds="bif", flops=1, numpy="add", select=("alpha", {1: "add", ...: "add_scaled"}),
+elementwise("add", y="a + b", da="1", db="1", kinds="bifc", flops=1, numpy="add", select=("alpha", {1: "add", ...: "add_scaled"}),
             doc="Sum of two tensors, `input + alpha * other`.")
-elementwise("add_scaled", y="a + alpha * b", da="1", db="alpha", params={"alpha": 1}, kinds="bif", node="Add", method=False,
+elementwise("add_scaled", y="a + alpha * b", da="1", db="alpha", params={"alpha": 1}, kinds="bifc", node="Add", method=False,
             doc="Sum of a tensor and a multiple of another.")
-elementwise("sub", y="a - b", da="1", db="-1", kinds="if", numpy="subtract", aliases=("subtract",),
+elementwise("sub", y="a - b", da="1", db="-1", kinds="ifc", numpy="subtract", aliases=("subtract",),
             select=("alpha", {1: "sub", ...: "sub_scaled"}),
             refusals=NO_BOOL_DIFFERENCES,
             doc="Difference of two tensors, `input - alpha * other`.")
-elementwise("sub_scaled", y="a - alpha * b", da="1", db="-alpha", params={"alpha": 1}, kinds="if", node="Sub", method=False,
+elementwise("sub_scaled", y="a - alpha * b", da="1", db="-alpha", params={"alpha": 1}, kinds="ifc", node="Sub", method=False,
             refusals=NO_BOOL_DIFFERENCES,
             doc="Difference of a tensor and a multiple of another.")
-elementwise("mul", y="a * b", da="b", db="a", kinds="bif", flops=1, numpy="multiply", aliases=("multiply",),
+elementwise("mul", y="a * b", da="b", db="a", kinds="bifc", flops=1, numpy="multiply", aliases=("multiply",),
             doc="Product of two tensors, element by element.")
-elementwise("div", y="a / b", da="1 / b", db="-(a / b) / b", numpy="true_divide", domain=(0.3, 2), aliases=("divide", "true_divide"),
+elementwise("div", y="a / b", da="1 / b", db="-(a / b) / b", kinds="fc", numpy="true_divide", domain=(0.3, 2),
+            aliases=("divide", "true_divide"),
             select=("rounding_mode", {None: "div", "trunc": "trunc_divide", "floor": "floor_divide"}),
             doc="Quotient of two tensors; integers are divided as floats.")
 elementwise("floor_divide", y="floor_divide(a, b)", da="0", db="0", kinds="if", numpy="floor_divide", domain=(0.3, 2), integers="divisor",
@@ -114,28 +130,36 @@ elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", 
 elementwise("fmod", y="fmod(a, b)", da="1", db="-trunc_divide(a, b)", kinds="if", numpy="fmod", domain=(0.3, 2), integers="divisor",
             doc="Remainder of the division rounded towards zero, with the sign of the dividend.")
 elementwise("pow", operands=("a", "exponent"), y="pow(a, exponent)", da="exponent * pow(a, exponent - 1 if exponent != 0 else 0)",
-            dexponent="y * log(a if a != 0 or exponent < 0 else 1)", kinds="bif", numpy="power",
+            dexponent="y * log(a if a != 0 or real(exponent) < 0 else 1)", kinds="bifc", numpy="power",
             domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent", cost=2, doc="`input` raised to the power `exponent`.")
-elementwise("neg", y="-x", dx="-1", kinds="if", numpy="negative", aliases=("negative",),
+elementwise("neg", y="-x", dx="-1", kinds="ifc", numpy="negative", aliases=("negative",),
             refusals=("Negation, the `-` operator, on a bool tensor is not supported. "
                       "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",),
             doc="Negative of each element.")
-elementwise("abs", y="abs(x)", dx="sign(x)", kinds="if", numpy="absolute", aliases=("absolute",), edges=(0.0,),
+elementwise("abs", y="abs(x)", dx="sgn(x)", kinds="ifc", result="real", numpy="absolute", aliases=("absolute",), edges=(0.0,),
             doc="Absolute value of each element.")
-elementwise("sign", y="sign(x)", dx="0", kinds="bif", numpy="sign", aliases=("sgn",), edges=(0.0,), doc="Sign of each element: -1, 0 or 1.")
-elementwise("reciprocal", y="1 / x", dx="-y * y", numpy="reciprocal", domain=(0.3, 2), doc="One divided by each element.")
-elementwise("square", y="x * x", dx="2 * x", kinds="if", counts_bools=True, numpy="square", node="Pow", doc="Square of each element.")
-elementwise("sqrt", y="sqrt(x)", dx="0.5 / y", numpy="sqrt", domain=(0.1, 3), doc="Square root of each element.")
-elementwise("rsqrt", y="1 / sqrt(x)", dx="-0.5 * y * y * y", domain=(0.1, 3),
+elementwise("sign", y="sign(x)", dx="0", kinds="bif", numpy="sign", edges=(0.0,), doc="Sign of each element: -1, 0 or 1.")
+elementwise("sgn", y="sgn(x)", dx="0 if x == 0 else 0.5 / abs(x)", dx_conj="0 if x == 0 else -0.5 * y * y / abs(x)", kinds="bifc",
+            edges=(0.0,), doc="Sign of each element; complex ones divided by their absolute value.")
+elementwise("angle", y="angle(x)", dx="0 if x == 0 else complex(-imag(x), real(x)) / abs(x) / abs(x)", kinds="fc", rare=True,
+            result="real", edges=(0.0,), cost=1,
+            doc="Angle of each element in the complex plane, in radians; pi of a negative number.")
+elementwise("conj_physical", y="conj(x)", dx="0", dx_conj="1", kinds="bifc", numpy="conjugate", node="Conj",
+            doc="Complex conjugate of each element.")
+elementwise("reciprocal", y="1 / x", dx="-y * y", kinds="fc", numpy="reciprocal", domain=(0.3, 2), doc="One divided by each element.")
+elementwise("square", y="x * x", dx="2 * x", kinds="ifc", counts_bools=True, numpy="square", node="Pow", doc="Square of each element.")
+elementwise("sqrt", y="sqrt(x)", dx="0.5 / y", kinds="fc", numpy="sqrt", domain=(0.1, 3), doc="Square root of each element.")
+elementwise("rsqrt", y="1 / sqrt(x)", dx="-0.5 * y * y * y", kinds="fc", rare=True, domain=(0.1, 3),
             doc="One divided by the square root of each element.")
 elementwise("hypot", y="hypot(a, b)", da="a / y", db="b / y", numpy="hypot", domain=(0.3, 2), cost=1,
             doc="Square root of the sum of two squares, which do not overflow.")
 elementwise("lerp", operands=("x", "end", "weight"), y="x + weight * (end - x) if abs(weight) < 0.5 else end - (end - x) * (1 - weight)",
-            dx="1 - weight", dend="weight", dweight="end - x", doc="Linear interpolation, `input + weight * (end - input)`.")
+            dx="1 - weight", dend="weight", dweight="end - x", kinds="fc", rare=True,
+            doc="Linear interpolation, `input + weight * (end - input)`.")
 elementwise("addcmul", operands=("x", "tensor1", "tensor2"), y="x + value * tensor1 * tensor2", dx="1", dtensor1="value * tensor2",
-            dtensor2="value * tensor1", params={"value": 1}, kinds="if", doc="Sum with a product, `input + value * tensor1 * tensor2`.")
+            dtensor2="value * tensor1", params={"value": 1}, kinds="ifc", doc="Sum with a product, `input + value * tensor1 * tensor2`.")
 elementwise("addcdiv", operands=("x", "tensor1", "tensor2"), y="x + value * (tensor1 / tensor2)", dx="1", dtensor1="value / tensor2",
-            dtensor2="-value * (tensor1 / tensor2) / tensor2", params={"value": 1}, domain=(0.3, 2),
+            dtensor2="-value * (tensor1 / tensor2) / tensor2", kinds="fc", rare=True, params={"value": 1}, domain=(0.3, 2),
             doc="Sum with a quotient, `input + value * tensor1 / tensor2`.")
 
 # ----- Rounding -----
@@ -147,15 +171,16 @@ elementwise("round", y="round(x)", dx="0", kinds="if", numpy="rint", edges=(0.5,
 elementwise("frac", y="x - trunc(x)", dx="1", doc="Fractional part of each element, with its sign.")
 
 # ----- Exponential, logarithmic and trigonometric -----
-elementwise("exp", y="exp(x)", dx="y", numpy="exp", cost=1, doc="Exponential of each element.")
-elementwise("expm1", y="expm1(x)", dx="y + 1", numpy="expm1", cost=1, doc="exp(x) - 1, accurate for small x.")
-elementwise("exp2", y="exp2(x)", dx="y * 0.6931471805599453", numpy="exp2", cost=1, doc="Two to the power of each element.")
-elementwise("log", y="log(x)", dx="1 / x", numpy="log", domain=(0.1, 3), cost=1, doc="Natural logarithm of each element.")
-elementwise("log1p", y="log1p(x)", dx="1 / (1 + x)", numpy="log1p", domain=(-0.5, 3), node="Log1P", cost=1,
+elementwise("exp", y="exp(x)", dx="y", kinds="fc", numpy="exp", cost=1, doc="Exponential of each element.")
+elementwise("expm1", y="expm1(x)", dx="y + 1", kinds="fc", rare=True, numpy="expm1", cost=1, doc="exp(x) - 1, accurate for small x.")
+elementwise("exp2", y="exp2(x)", dx="y * 0.6931471805599453", kinds="fc", rare=True, numpy="exp2", cost=1,
+            doc="Two to the power of each element.")
+elementwise("log", y="log(x)", dx="1 / x", kinds="fc", numpy="log", domain=(0.1, 3), cost=1, doc="Natural logarithm of each element.")
+elementwise("log1p", y="log1p(x)", dx="1 / (1 + x)", kinds="fc", rare=True, numpy="log1p", domain=(-0.5, 3), node="Log1P", cost=1,
             doc="log(1 + x), accurate for small x.")
-elementwise("log2", y="log2(x)", dx="1.4426950408889634 / x", numpy="log2", domain=(0.1, 3), cost=1,
+elementwise("log2", y="log2(x)", dx="1.4426950408889634 / x", kinds="fc", rare=True, numpy="log2", domain=(0.1, 3), cost=1,
             doc="Logarithm to base 2 of each element.")
-elementwise("log10", y="log10(x)", dx="0.4342944819032518 / x", numpy="log10", domain=(0.1, 3), cost=1,
+elementwise("log10", y="log10(x)", dx="0.4342944819032518 / x", kinds="fc", rare=True, numpy="log10", domain=(0.1, 3), cost=1,
             doc="Logarithm to base 10 of each element.")
 elementwise("logaddexp", y="maximum(a, b) + log1p(exp(0 if a == b else -abs(a - b)))", da="sigmoid(a - b)",
             db="sigmoid(b - a)", numpy="logaddexp", cost=2, doc="Logarithm of the sum of exponentials, log(exp(a) + exp(b)).")
@@ -166,36 +191,34 @@ elementwise("xlogy", y="b if isnan(b) else 0 if a == 0 else a * log(b)", da="log
             domain=(0.3, 2), cost=1, doc="a * log(b); 0 where a is 0.")
 elementwise("logit", y="logit(x)", dx="1 / (x * (1 - x))", domain=(0.1, 0.9), cost=1,
             doc="Logarithm of the odds, log(x / (1 - x)); with `eps`, of elements limited to the range from `eps` to 1 - `eps`.")
-elementwise("sin", y="sin(x)", dx="cos(x)", numpy="sin", cost=1, doc="Sine of each element, in radians.")
-elementwise("cos", y="cos(x)", dx="-sin(x)", numpy="cos", cost=1, doc="Cosine of each element, in radians.")
-elementwise("tan", y="tan(x)", dx="1 + y * y", numpy="tan", domain=(-1, 1), cost=1, doc="Tangent of each element, in radians.")
-elementwise("asin", y="asin(x)", dx="1 / sqrt((1 - x) * (1 + x))", numpy="arcsin", domain=(-0.9, 0.9), cost=1, aliases=("arcsin",),
-            doc="Inverse sine of each element.")
-elementwise("acos", y="acos(x)", dx="-1 / sqrt((1 - x) * (1 + x))", numpy="arccos", domain=(-0.9, 0.9), cost=1, aliases=("arccos",),
-            doc="Inverse cosine of each element.")
+elementwise("sin", y="sin(x)", dx="cos(x)", kinds="fc", numpy="sin", cost=1, doc="Sine of each element, in radians.")
+elementwise("cos", y="cos(x)", dx="-sin(x)", kinds="fc", numpy="cos", cost=1, doc="Cosine of each element, in radians.")
+elementwise("tan", y="tan(x)", dx="1 + y * y", kinds="fc", numpy="tan", domain=(-1, 1), cost=1, doc="Tangent of each element, in radians.")
+elementwise("asin", y="asin(x)", dx="1 / sqrt((1 - x) * (1 + x))", kinds="fc", rare=True, numpy="arcsin", domain=(-0.9, 0.9), cost=1,
+            aliases=("arcsin",), doc="Inverse sine of each element.")
+elementwise("acos", y="acos(x)", dx="-1 / sqrt((1 - x) * (1 + x))", kinds="fc", rare=True, numpy="arccos", domain=(-0.9, 0.9), cost=1,
+            aliases=("arccos",), doc="Inverse cosine of each element.")
 elementwise("atan", y="atan(x)", dx="s / (s * s + q * q) * s", let={"s": "1 if abs(x) < 1e9 else 9.313225746154785e-10", "q": "s * x"},
-            numpy="arctan", cost=1, aliases=("arctan",), doc="Inverse tangent of each element.")
+            kinds="fc", rare=True, numpy="arctan", cost=1, aliases=("arctan",), doc="Inverse tangent of each element.")
 elementwise("atan2", y="atan2(a, b)", let={"h": "hypot(a, b) if a != 0 or b != 0 else 1"}, da="b / h / h", db="-a / h / h",
             numpy="arctan2", domain=(0.3, 2), cost=1, aliases=("arctan2",), doc="Angle of the point (b, a), from -pi to pi.")
-elementwise("sinh", y="sinh(x)", dx="cosh(x)", numpy="sinh", cost=1, doc="Hyperbolic sine of each element.")
-elementwise("cosh", y="cosh(x)", dx="sinh(x)", numpy="cosh", cost=1, doc="Hyperbolic cosine of each element.")
-elementwise("asinh", y="copysign(log1p(m + m * m / (1 + sqrt(1 + m * m))) if m < 1e9 else log(m) + 0.6931471805599453, x)",
-            let={"m": "abs(x)"}, dx="1 / (sqrt(x * x + 1) if m < 1e9 else m)", numpy="arcsinh", cost=1, aliases=("arcsinh",),
-            doc="Inverse hyperbolic sine of each element.")
-elementwise("acosh", y="log1p(m + sqrt(m) * sqrt(m + 2)) if x < 1e9 else log(x) + 0.6931471805599453", let={"m": "x - 1"},
-            dx="1 / (sqrt((x - 1) * (abs(x) + 1)) if x < 1e9 else x)", numpy="arccosh", domain=(1.1, 3), cost=1, aliases=("arccosh",),
-            doc="Inverse hyperbolic cosine of each element.")
-elementwise("atanh", y="copysign(0.5 * log1p(2 * m / (1 - m)), x)", let={"m": "abs(x)"}, dx="1 / ((1 - x) * (1 + x))", numpy="arctanh",
-            domain=(-0.9, 0.9), cost=1, aliases=("arctanh",), doc="Inverse hyperbolic tangent of each element.")
-elementwise("sinc", y="1 if x == 0 else s / (3.141592653589793 * (x if x != 0 else 1))", cost=2,
-            let={"n": "round(x)", "sign": "1 - 2 * abs(n - 2 * round(0.5 * n))", "s": "sign * sin(3.141592653589793 * (x - n))",
+elementwise("sinh", y="sinh(x)", dx="cosh(x)", kinds="fc", numpy="sinh", cost=1, doc="Hyperbolic sine of each element.")
+elementwise("cosh", y="cosh(x)", dx="sinh(x)", kinds="fc", numpy="cosh", cost=1, doc="Hyperbolic cosine of each element.")
+elementwise("asinh", y="asinh(x)", dx="1 / (sqrt(x * x + 1) if abs(x) < 1e9 else x * copysign(1, real(x)))", kinds="fc", rare=True,
+            numpy="arcsinh", cost=1, aliases=("arcsinh",), doc="Inverse hyperbolic sine of each element.")
+elementwise("acosh", y="acosh(x)", dx="1 / (sqrt(x - 1) * sqrt(x + 1))", kinds="fc", rare=True, numpy="arccosh", domain=(1.1, 3), cost=1,
+            aliases=("arccosh",), doc="Inverse hyperbolic cosine of each element.")
+elementwise("atanh", y="atanh(x)", dx="1 / ((1 - x) * (1 + x))", kinds="fc", rare=True, numpy="arctanh", domain=(-0.9, 0.9), cost=1,
+            aliases=("arctanh",), doc="Inverse hyperbolic tangent of each element.")
+elementwise("sinc", y="1 if x == 0 else s / (3.141592653589793 * (x if x != 0 else 1))", kinds="fc", rare=True, cost=2,
+            let={"n": "round(real(x))", "sign": "1 - 2 * abs(n - 2 * round(0.5 * n))", "s": "sign * sin(3.141592653589793 * (x - n))",
                  "c": "sign * cos(3.141592653589793 * (x - n))", "far": "x if abs(x) > 0.2 else 1", "z": "9.869604401089358 * x * x",
                  "series": "1 - z / 10 * (1 - z / 28 * (1 - z / 54 * (1 - z / 88 * (1 - z / 130 * (1 - z / 180)))))"},
             dx="(c - s / (3.141592653589793 * far)) / far if abs(x) > 0.2 else -3.289868133696453 * x * series",
             doc="sin(pi * x) / (pi * x) of each element.")
 elementwise("deg2rad", node="Deg2Rad", y="x * 0.017453292519943295", dx="0.017453292519943295", doc="Angles in degrees as radians.")
 elementwise("rad2deg", node="Rad2Deg", y="x * 57.29577951308232", dx="57.29577951308232", doc="Angles in radians as degrees.")
-elementwise("tanh", y="tanh(x)", dx="1 - y * y", numpy="tanh", cost=1, doc="Hyperbolic tangent of each element.")
+elementwise("tanh", y="tanh(x)", dx="1 - y * y", kinds="fc", numpy="tanh", cost=1, doc="Hyperbolic tangent of each element.")
 elementwise("erf", y="erf(x)", dx="1.1283791670955126 * gaussian(x) * gaussian(x)", cost=1,
             doc="Error function of each element (Abramowitz and Stegun 7.1.1).")
 elementwise("erfc", y="erfc(x)", dx="-1.1283791670955126 * gaussian(x) * gaussian(x)", cost=1,
@@ -206,7 +229,7 @@ elementwise("gaussian", y="gaussian(x)", dx="-x * y", cost=1, method=False,
             doc="exp(-x * x / 2), of the square before it is rounded: right also where it is large.")
 
 # ----- Activations -----
-elementwise("sigmoid", y="sigmoid(x)", dx="y * (1 - y)", cost=1, doc="Logistic function, 1 / (1 + exp(-x)).")
+elementwise("sigmoid", y="sigmoid(x)", dx="y * (1 - y)", kinds="fc", cost=1, doc="Logistic function, 1 / (1 + exp(-x)).")
 elementwise("softplus", y="x if x * beta > threshold else log1p(exp(x * beta)) / beta",
             dx="1 if x * beta > threshold else sigmoid(x * beta)", params={"beta": 1.0, "threshold": 20.0}, cost=2,
             doc="Smooth rectifier, log(1 + exp(beta * x)) / beta; linear where beta * x exceeds `threshold`.")
@@ -218,7 +241,7 @@ elementwise("gelu_tanh", y="x * sigmoid(1.5957691216057308 * (x + 0.044715 * x *
             let={"m": "copysign(minimum(abs(x), 30), x)", "p": "1.5957691216057308 * m", "u": "p * (1 + 0.044715 * m * m)"},
             dx="sigmoid(u) * (1 + sigmoid(-u) * p * (1 + 0.134145 * m * m))",
             doc="Gaussian error linear unit, in its approximation by tanh.")
-elementwise("silu", y="x * sigmoid(x)", dx="sigmoid(x) * (1 + x * sigmoid(-x))", cost=1,
+elementwise("silu", y="x * sigmoid(x)", dx="sigmoid(x) * (1 + x * sigmoid(-x))", kinds="fc", rare=True, cost=1,
             doc="Sigmoid linear unit, x * sigmoid(x).")
 elementwise("logsigmoid", node="LogSigmoid", y="minimum(x, 0) - log1p(exp(-abs(x)))", dx="sigmoid(-x)", cost=1, method=False,
             doc="Logarithm of the sigmoid, without underflow.")
@@ -247,7 +270,7 @@ elementwise("softshrink", y="x - lambd if x > lambd else x + lambd if x < -lambd
             params={"lambd": 0.5}, edges=(-0.5, 0.5), method=False, doc="Elements moved towards 0 by `lambd`, those nearer to it set to 0.")
 elementwise("hardshrink", y="0 if x >= -lambd and x <= lambd else x", dx="1 if x > lambd or x < -lambd else 0", params={"lambd": 0.5},
             edges=(-0.5, 0.5), doc="Elements with those not farther from 0 than `lambd` set to 0.")
-elementwise("tanhshrink", y="x - tanh(x)", dx="tanh(x) * tanh(x)", cost=1, method=False, doc="x - tanh(x).")
+elementwise("tanhshrink", y="x - tanh(x)", dx="tanh(x) * tanh(x)", kinds="fc", rare=True, cost=1, method=False, doc="x - tanh(x).")
 elementwise("threshold", y="value if x <= threshold else x", dx="0 if x <= threshold else 1", params={"threshold": 0, "value": 0},
             kinds="if", edges=(0.0,), method=False, doc="Elements above a threshold, and `value` for the others.")
 
@@ -276,12 +299,12 @@ elementwise("clamp_min", operands=("x", "min"), y="maximum(x, min)", dx="1 if x 
 elementwise("clamp_max", operands=("x", "max"), y="minimum(x, max)", dx="1 if x <= max else 0", dmax="1 if x > max else 0",
             kinds="bif", doc="Elements limited from above by `max`.")
 elementwise("where", operands=("condition", "a", "b"), masks=("condition",), y="a if condition else b", da="1 if condition else 0",
-            db="0 if condition else 1", kinds="bif", method=False, in_place=False,
+            db="0 if condition else 1", kinds="bifc", method=False, in_place=False,
             doc="Elements of `input` where `condition` holds, of `other` elsewhere.")
 
 # ----- Comparison, logic and bits -----
-elementwise("eq", y="a == b", kinds="bif", result="bool", numpy="equal", doc="Where two tensors are equal.")
-elementwise("ne", y="a != b", kinds="bif", result="bool", numpy="not_equal", aliases=("not_equal",),
+elementwise("eq", y="a == b", kinds="bifc", result="bool", numpy="equal", doc="Where two tensors are equal.")
+elementwise("ne", y="a != b", kinds="bifc", result="bool", numpy="not_equal", aliases=("not_equal",),
             doc="Where two tensors differ.")
 elementwise("lt", y="a < b", kinds="bif", result="bool", numpy="less", aliases=("less",), doc="Where `input < other`.")
 elementwise("le", y="a <= b", kinds="bif", result="bool", numpy="less_equal", aliases=("less_equal",),
@@ -289,13 +312,13 @@ elementwise("le", y="a <= b", kinds="bif", result="bool", numpy="less_equal", al
 elementwise("gt", y="a > b", kinds="bif", result="bool", numpy="greater", aliases=("greater",), doc="Where `input > other`.")
 elementwise("ge", y="a >= b", kinds="bif", result="bool", numpy="greater_equal", aliases=("greater_equal",),
             doc="Where `input >= other`.")
-elementwise("logical_and", y="a != 0 and b != 0", kinds="bif", result="bool", numpy="logical_and",
+elementwise("logical_and", y="a != 0 and b != 0", kinds="bifc", result="bool", numpy="logical_and",
             doc="Where both elements are non-zero.")
-elementwise("logical_or", y="a != 0 or b != 0", kinds="bif", result="bool", numpy="logical_or",
+elementwise("logical_or", y="a != 0 or b != 0", kinds="bifc", result="bool", numpy="logical_or",
             doc="Where one of two elements is non-zero.")
-elementwise("logical_xor", y="(a != 0) != (b != 0)", kinds="bif", result="bool", numpy="logical_xor",
+elementwise("logical_xor", y="(a != 0) != (b != 0)", kinds="bifc", result="bool", numpy="logical_xor",
             doc="Where exactly one of two elements is non-zero.")
-elementwise("logical_not", y="x == 0", kinds="bif", result="bool", numpy="logical_not", doc="Where elements are zero.")
+elementwise("logical_not", y="x == 0", kinds="bifc", result="bool", numpy="logical_not", doc="Where elements are zero.")
 elementwise("bitwise_and", y="a & b", kinds="bi", numpy="bitwise_and", doc="Bitwise and; logical and of bools.")
 elementwise("bitwise_or", y="a | b", kinds="bi", numpy="bitwise_or", doc="Bitwise or; logical or of bools.")
 elementwise("bitwise_xor", y="a ^ b", kinds="bi", numpy="bitwise_xor", doc="Bitwise exclusive or; of bools, where they differ.")
@@ -303,11 +326,11 @@ elementwise("bitwise_not", y="~x", kinds="bi", numpy="bitwise_not", doc="Bitwise
 elementwise("bitwise_left_shift", y="left_shift(a, b)", kinds="i", numpy="left_shift", doc="Bits of `input` shifted left by `other`.")
 elementwise("bitwise_right_shift", y="right_shift(a, b)", kinds="i", numpy="right_shift",
             doc="Bits of `input` shifted right by `other`; the sign is kept.")
-elementwise("isnan", y="isnan(x)", kinds="bif", result="bool", numpy="isnan", in_place=False, edges=(float("nan"),),
+elementwise("isnan", y="isnan(x)", kinds="bifc", result="bool", numpy="isnan", in_place=False, edges=(float("nan"),),
             doc="Where elements are NaN.")
-elementwise("isinf", y="isinf(x)", kinds="bif", result="bool", numpy="isinf", in_place=False, edges=(float("inf"),),
+elementwise("isinf", y="isinf(x)", kinds="bifc", result="bool", numpy="isinf", in_place=False, edges=(float("inf"),),
             doc="Where elements are infinite.")
-elementwise("isfinite", y="isfinite(x)", kinds="bif", result="bool", numpy="isfinite", in_place=False,
+elementwise("isfinite", y="isfinite(x)", kinds="bifc", result="bool", numpy="isfinite", in_place=False,
             edges=(float("nan"), float("inf")), doc="Where elements are neither infinite nor NaN.")
 elementwise("isposinf", y="x == inf", result="bool", in_place=False, edges=(float("inf"),),
             doc="Where elements are plus infinity.")
@@ -315,6 +338,6 @@ elementwise("isneginf", y="x == -inf", result="bool", in_place=False, edges=(flo
             doc="Where elements are minus infinity.")
 elementwise("signbit", y="copysign(1, x) < 0", result="bool", numpy="signbit", in_place=False, edges=(-0.0,),
             doc="Where the sign is minus, also that of zeros.")
-elementwise("isclose", params={"rtol": 1e-5, "atol": 1e-8, "equal_nan": 0}, result="bool", in_place=False,
-            y="a == b or abs(a - b) <= atol + rtol * abs(b) and isfinite(a - b) or equal_nan != 0 and isnan(a) and isnan(b)",
+elementwise("isclose", kinds="fc", params={"rtol": 1e-5, "atol": 1e-8, "equal_nan": 0}, result="bool", in_place=False,
+            y="a == b or abs(a - b) <= real(atol) + real(rtol) * abs(b) and isfinite(a - b) or equal_nan != 0 and isnan(a) and isnan(b)",
             doc="Where `abs(input - other) <= atol + rtol * abs(other)`.")

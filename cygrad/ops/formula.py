@@ -1,18 +1,22 @@
-"""Formulas: Python expressions of the tables, read as C or as differentiable tensor operations.
+"""Formulas: Python expressions of the tables, read as C, of real or of complex numbers, or as differentiable tensor operations.
 
 The grammar: arguments, parameters and `let` names; numbers, inf, nan; + - * / & | ^ ~ and unary minus; comparisons;
 and, or, not; `p if condition else q` (finite in both branches: the tensor reading evaluates both); the functions that headers of
-`_kernels` define as CG_EXACT_FUNCTION or CG_VECTOR_FUNCTION, which `generate.py` reads there.
+`_kernels` define as CG_EXACT_FUNCTION or CG_VECTOR_FUNCTION, which `generate.py` reads there. `conj`, `real` and `imag` of a real
+number are that number, or 0.
 """
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 CONSTANTS = {"inf": "(T)INFINITY", "nan": "(T)NAN", "lowest": "lowest_{}", "highest": "highest_{}"}
 
+PARTS = {"conj", "real"}    # of a number, which needs no tensor
+
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
 _COMPARE = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+_COMPLEX = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 _LOGICAL = {ast.And: ("&&", "logical_and"), ast.Or: ("||", "logical_or")}
 
 
@@ -52,57 +56,157 @@ def called(tree: ast.AST) -> set[str]:
     return {node.func.id for node in nodes_of(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
 
-def times_gradient(tree: ast.expr) -> ast.expr:
+def divides(tree: ast.AST) -> bool:
+    """Say whether a formula has a quotient."""
+    return any(isinstance(node, ast.Div) for node in nodes_of(tree))
+
+
+def times_gradient(tree: ast.expr, gradient: ast.expr | None = None) -> ast.expr:
     """Return `g * (partial)` with the product moved inwards, so that a zero branch is exactly 0 and `1 / b` is `g / b`."""
-    g = ast.Name("g", ast.Load())
+    g = gradient or ast.Name("g", ast.Load())
     match tree:
         case ast.Constant(value=0):
             return tree
         case ast.Constant(value=1):
             return g
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return ast.UnaryOp(ast.USub(), times_gradient(operand))
+            return ast.UnaryOp(ast.USub(), times_gradient(operand, gradient))
         case ast.IfExp(test=test, body=body, orelse=orelse):
-            return ast.IfExp(test, times_gradient(body), times_gradient(orelse))
+            return ast.IfExp(test, times_gradient(body, gradient), times_gradient(orelse, gradient))
         case ast.BinOp(left=left, op=ast.Div(), right=right):
-            return ast.BinOp(times_gradient(left), ast.Div(), right)
+            return ast.BinOp(times_gradient(left, gradient), ast.Div(), right)
     return ast.BinOp(g, ast.Mult(), tree)
 
 
-def to_c(tree: ast.expr, dtype: str, known: set[str], functions: Collection[str]) -> str:
-    """Translate a formula to a C expression for element type `dtype`; names must be in `known`, what is called in `functions`."""
+def conjugated(tree: ast.expr) -> ast.expr:
+    """Return the conjugate of a formula, moved inwards, where it is nothing of what is real."""
+    match tree:
+        case ast.Constant():
+            return tree
+        case ast.UnaryOp(op=op, operand=operand):
+            return ast.UnaryOp(op, conjugated(operand))
+        case ast.BinOp(left=left, op=op, right=right):
+            return ast.BinOp(conjugated(left), op, conjugated(right))
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return ast.IfExp(test, conjugated(body), conjugated(orelse))
+        case ast.Call(func=ast.Name(id="abs" | "angle" | "real" | "imag")):
+            return tree
+    return _call("conj", tree)
 
-    def walk(node: ast.expr) -> str:
+
+def sum_of(a: ast.expr, b: ast.expr) -> ast.expr:
+    """Return a sum within what both have around them: one that is 0 is 0 also where a quotient overflows."""
+    match a, b:
+        case ast.Constant(value=0), _:
+            return b
+        case ast.IfExp(), ast.IfExp() if ast.dump(a.test) == ast.dump(b.test):
+            return ast.IfExp(a.test, sum_of(a.body, b.body), sum_of(a.orelse, b.orelse))
+        case ast.BinOp(op=ast.Div()), ast.BinOp(op=ast.Div()) if ast.dump(a.right) == ast.dump(b.right):
+            return ast.BinOp(sum_of(a.left, b.left), ast.Div(), a.right)
+    return ast.BinOp(a, ast.Add(), b)
+
+
+class Numbers(NamedTuple):
+    """The dtypes in which a formula is read as C: of its real numbers, of its complex ones, and the C type of its constants."""
+
+    real: str
+    complex: str | None = None
+    constant: str = "T"
+
+
+class Functions(NamedTuple):
+    """What a formula may call: names of functions of real numbers, and for those of complex ones the kinds that they take and give."""
+
+    real: Collection[str]
+    complex: Mapping[str, tuple[str, str]]
+
+
+def to_c(tree: ast.expr, numbers: Numbers, known: Mapping[str, str], functions: Functions, result: str | None = None) -> str:
+    """Translate a formula to a C expression, each part of which is real or complex ("r", "c").
+
+    Names must be in `known`, which has their kinds. What has no meaning for complex numbers, such as `<`, is refused. `result` is
+    the kind that is wanted: a real number becomes complex, of a complex one the real part is taken.
+    """
+
+    def refuse(node: ast.expr) -> FormulaError:
+        return FormulaError(f"not in the grammar of formulas: {ast.unparse(node)!r}")
+
+    def as_kind(value: tuple[str, str], kind: str) -> str:
+        text, own = value
+        if own == kind:
+            return text
+        return f"complex_{numbers.complex}({text}, 0)" if kind == "c" else f"real_{numbers.complex}({text})"
+
+    def truth(value: tuple[str, str]) -> str:
+        text, kind = value
+        return f"({text} != 0)" if kind == "r" else f"(!equal_{numbers.complex}({text}, complex_{numbers.complex}(0, 0)))"
+
+    def called(node: ast.expr, name: str, arguments: list[tuple[str, str]]) -> tuple[str, str]:
+        kinds = {kind for _, kind in arguments}
+        if kinds == {"r"} and name in ("conj", "real", "imag"):
+            return f"(({numbers.constant})0)" if name == "imag" else arguments[0][0], "r"
+        if kinds == {"r"} and name in functions.real:
+            return f"{name}_{numbers.real}({', '.join(text for text, _ in arguments)})", "r"
+        if numbers.complex is None or name not in functions.complex:
+            raise refuse(node)
+        taken, given = functions.complex[name]
+        if "r" in taken and "c" in kinds:
+            raise refuse(node)
+        return f"{name}_{numbers.complex}({', '.join(map(as_kind, arguments, taken))})", given
+
+    def walk(node: ast.expr) -> tuple[str, str]:
         match node:
             case ast.Name(id=name) if name in known:
-                return name
+                return name, known[name]
             case ast.Name(id=name) if name in CONSTANTS:
-                return CONSTANTS[name].format(dtype)
+                return CONSTANTS[name].format(numbers.real).replace("(T)", f"({numbers.constant})"), "r"
             case ast.Constant(value=bool() | int() | float() as value):
-                return f"(T){value!r}"
+                return f"({numbers.constant}){value!r}", "r"
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-                return f"({walk(left)} {_BINARY[type(op)]} {walk(right)})"
+                (a, a_kind), (b, b_kind) = walk(left), walk(right)
+                if a_kind == b_kind == "r":
+                    return f"({a} {_BINARY[type(op)]} {b})", "r"
+                if type(op) in _COMPLEX:
+                    return f"{_COMPLEX[type(op)]}_{a_kind}{b_kind}_{numbers.complex}({a}, {b})", "c"
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return f"(-{walk(operand)})"
+                text, kind = walk(operand)
+                return (f"(-{text})", "r") if kind == "r" else (f"neg_{numbers.complex}({text})", "c")
             case ast.UnaryOp(op=ast.Invert(), operand=operand):
-                return f"({'!' if dtype == 'bool' else '~'}{walk(operand)})"
+                return f"({'!' if numbers.real == 'bool' else '~'}{walk(operand)[0]})", "r"
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return f"(!{walk(operand)})"
+                text, kind = walk(operand)
+                return f"(!{text if kind == 'r' else truth((text, kind))})", "r"
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
-                return f"({walk(left)} {_COMPARE[type(op)]} {walk(right)})"
+                one, other = walk(left), walk(right)
+                if one[1] == other[1] == "r":
+                    return f"({one[0]} {_COMPARE[type(op)]} {other[0]})", "r"
+                if isinstance(op, ast.Eq | ast.NotEq):
+                    return f"({_COMPARE[type(op)][0].strip('=')}equal_{numbers.complex}({as_kind(one, 'c')}, {as_kind(other, 'c')}))", "r"
             case ast.BoolOp(op=op, values=values):
                 # `&` of 0/1 values: no short circuit, so the loop stays free of branches.
-                return "(" + f" {_LOGICAL[type(op)][0][0]} ".join(f"({walk(value)} != 0)" for value in values) + ")"
+                return "(" + f" {_LOGICAL[type(op)][0][0]} ".join(truth(walk(value)) for value in values) + ")", "r"
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                return f"({walk(test)} ? {walk(body)} : {walk(orelse)})"
-            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in functions:
-                return f"{name}_{dtype}({', '.join(map(walk, arguments))})"
-        raise FormulaError(f"not in the grammar of formulas: {ast.unparse(node)!r}")
+                condition, chosen, other = walk(test), walk(body), walk(orelse)
+                if chosen[1] == other[1] == "r":
+                    return f"({condition[0]} ? {chosen[0]} : {other[0]})", "r"
+                return f"select_{numbers.complex}({condition[0]}, {as_kind(chosen, 'c')}, {as_kind(other, 'c')})", "c"
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+                return called(node, name, [walk(argument) for argument in arguments])
+        raise refuse(node)
 
-    return walk(tree)
+    value = walk(tree)
+    return as_kind(value, result or value[1])
 
 
 class _TensorReading(ast.NodeTransformer):
+    def __init__(self, of_complex: bool):
+        self.of_complex = of_complex
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        name = node.func.id if isinstance(node.func, ast.Name) and not self.of_complex else None
+        return ast.Constant(0) if name == "imag" else node.args[0] if name in PARTS or name == "complex" else node
+
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         self.generic_visit(node)
         return _call("where", node.test, node.body, node.orelse)
@@ -126,13 +230,17 @@ def _call(name: str, *arguments: ast.expr) -> ast.expr:
 def takes_number(tree: ast.expr, operand: str) -> bool:
     """Say whether an operand may stay a number in the tensor reading: no function or logical operator is to begin with it."""
     first = [node.args[0] if isinstance(node, ast.Call) else node for node in nodes_of(tree)
-             if isinstance(node, ast.Call | ast.BoolOp) or isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)]
+             if isinstance(node, ast.Call) and not called(node) <= PARTS or isinstance(node, ast.BoolOp)
+             or isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)]
     return not any(operand in names(node) for node in first)
 
 
-def to_tensor_function(tree: ast.expr, arguments: list[str], namespace: Mapping[str, Any], filename: str):
-    """Compile a formula into a Python function of tensors; its functions are looked up in `namespace`."""
-    body = ast.unparse(_TensorReading().visit(ast.parse(ast.unparse(tree), mode="eval").body))
+def to_tensor_function(tree: ast.expr, arguments: list[str], namespace: Mapping[str, Any], filename: str, of_complex: bool = False):
+    """Compile a formula into a Python function of tensors; its functions are looked up in `namespace`.
+
+    The reading of real tensors knows no imaginary parts: what a complex factor gives there, its real part does.
+    """
+    body = ast.unparse(_TensorReading(of_complex).visit(ast.parse(ast.unparse(tree), mode="eval").body))
     source = f"lambda {', '.join(arguments)}: {body}"
     where = namespace["where"]
 
@@ -140,7 +248,14 @@ def to_tensor_function(tree: ast.expr, arguments: list[str], namespace: Mapping[
         """Return `chosen if test else other`; a test of numbers is a bool."""
         return (chosen if test else other) if isinstance(test, bool) else where(test, chosen, other)
 
-    return eval(compile(source, f"<formula of {filename}>", "eval"), {**CONSTANT_VALUES, **namespace, "where": choose})
+    return eval(compile(source, f"<formula of {filename}>", "eval"), {**CONSTANT_VALUES, **PARTS_OF_VALUES, **namespace, "where": choose})
 
 
+def _conjugate(value: Any) -> Any:
+    return value.conjugate() if isinstance(value, int | float | complex) else value.conj()
+
+
+# Of tensors and of numbers.
+PARTS_OF_VALUES = {"conj": _conjugate, "real": lambda value: value.real, "imag": lambda value: value.imag,
+                   "complex": lambda re, im: re + 1j * im}
 CONSTANT_VALUES = {"inf": float("inf"), "nan": float("nan")}

@@ -58,17 +58,18 @@ def reduction(name: str, **fields) -> None:
 
 
 reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, result="widest", numpy="sum", ufunc="add",
-          scan="cumsum", tangent="linear",
+          scan="cumsum", tangent="linear", kinds="bifc",
           gradient=spread,
           doc="Sum of the elements.")
 reduction("nansum", start="0", step="acc + (0 if isnan(x) else x)", combine="acc + x", wide=True, result="widest", numpy="nansum",
           gradient=lambda g, input, dim: keep_dims(g, input.shape, dim).where(input == input, 0.0),
           doc="Sum of the elements that are not NaN.")
-reduction("mean", start="0", step="acc + x", block_step="acc + x", y="acc / n", wide=True, kinds="f", numpy="mean", tangent="linear",
+reduction("mean", start="0", step="acc + x", block_step="acc + x", y="acc / n", wide=True, kinds="fc", numpy="mean", tangent="linear",
           gradient=lambda g, shape, dim, count: spread(g / count, shape, dim),
           refusal="mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype.",
           doc="Arithmetic mean of the elements.")
-reduction("prod", start="1", step="acc * x", wide=True, result="widest", numpy="prod", ufunc="multiply", nan=product_beside_overflow,
+reduction("prod", start="1", step="acc * x", kinds="bifc", wide=True, result="widest", numpy="prod", ufunc="multiply",
+          nan=product_beside_overflow,
           gradient=lambda g, input, dim: times(keep_dims(g, input.shape, dim), product_of_others(input, dim)),
           tangent=lambda t, input, dim: times(t, product_of_others(input, dim)),
           doc="Product of the elements.")
@@ -76,5 +77,7 @@ reduction("amax", start="lowest", step="maximum(acc, x)", empty=False, numpy="am
           doc="Largest element; NaN if there is one.")
 reduction("amin", start="highest", step="minimum(acc, x)", empty=False, numpy="amin", ufunc="minimum", gradient=shared_among,
           doc="Smallest element; NaN if there is one.")
-reduction("any", start="0", step="acc | x", result="truth", numpy="any", ufunc="logical_or", doc="Whether one element is non-zero.")
-reduction("all", start="1", step="acc & x", result="truth", numpy="all", ufunc="logical_and", doc="Whether every element is non-zero.")
+reduction("any", start="0", step="acc | x", kinds="bifc", result="truth", numpy="any", ufunc="logical_or",
+          doc="Whether one element is non-zero.")
+reduction("all", start="1", step="acc & x", kinds="bifc", result="truth", numpy="all", ufunc="logical_and",
+          doc="Whether every element is non-zero.")

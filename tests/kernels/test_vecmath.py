@@ -122,11 +122,12 @@ def reference_of_float32(function, *arguments):
 
 def true_value(function, x, *exponent):
     outside = (x <= {"pow": 0, "log": 0, "log2": 0, "log10": 0, "logit": 0, "log1p": -1}.get(function, -math.inf)
+               or function == "acosh" and x < 1 or function == "atanh" and abs(x) >= 1
                or function in ("asin", "acos") and abs(x) > 1 or function == "logit" and x >= 1)
     if outside or not all(map(math.isfinite, (x, *exponent))):
         with np.errstate(all="ignore"):
             return mpmath.mpf(reference_of_float32(function, np.array([x]), *(np.array([e]) for e in exponent))[0])
-    if function not in ("log", "log2", "log10", "log1p", "pow", "sin", "cos", "tan", "atan"):
+    if function not in ("log", "log2", "log10", "log1p", "pow", "sin", "cos", "tan", "atan", "asinh", "acosh"):
         x = max(-1e4, min(x, 1e4))  # further out nothing changes, but mpmath would write down exp(1e308)
     with mpmath.workdps(350 if 0 < abs(x) < 1e-15 or abs(x) > 1e15 else 40):
         return +(mpmath.power(x, *exponent) if exponent else TRUE[function](mpmath.mpf(x)))

@@ -59,7 +59,7 @@ cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* v
     cdef int k
     for k in range(count):
         if values[k].tensor is NULL:
-            if kernel.blocked or count != 2:
+            if kernel.blocked[dtype] or count != 2:
                 return False
             continue
         tensor = <TensorImpl>values[k].tensor

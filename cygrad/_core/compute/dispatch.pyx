@@ -37,9 +37,9 @@ cdef int result_dtype(Row op, const Value* values) except -1:
         check_no_bools(op.arity, values, op.row.refusals)
     if op.bool_result and cg_kind[dtype] == b"i":
         dtype = holding_all(op.arity, values, dtype)        # so that comparisons are exact
-    if cg_kind[dtype] == b"f" and op.floats or cg_kind[dtype] == b"i" and op.integers or cg_kind[dtype] == b"b" and op.bools:
+    if op.computes[dtype]:
         return dtype
-    if op.floats and not op.integers:
+    if op.floats and not op.integers and cg_kind[dtype] != b"c":
         return CG_FLOAT64 if op.bool_result else default_dtype()
     if op.counts_bools and cg_kind[dtype] == b"b":
         return CG_INT64
@@ -97,7 +97,7 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const double* params, Te
                 and is_simple(op.kernel, dtype, op.arity, values)):
             if op.arity == 2 and values[1].tensor is NULL:
                 to_number(&values[1], dtype)
-            result = map_simple(op.kernel, dtype, CG_BOOL if op.bool_result else dtype, op.arity, values, NULL, None)
+            result = map_simple(op.kernel, dtype, op.results[dtype], op.arity, values, NULL, None)
             flags = (<TensorImpl>values[0].tensor).flags
             if op.arity == 2 and values[1].tensor is not NULL:
                 flags |= (<TensorImpl>values[1].tensor).flags
@@ -111,7 +111,7 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const double* params, Te
     for k in range(op.arity):
         if values[k].tensor is NULL:
             to_number(&values[k], CG_BOOL if op.masks >> k & 1 else dtype)
-    out_dtype = CG_BOOL if op.bool_result else dtype
+    out_dtype = op.results[dtype]
     if flags & (REQUIRES_GRAD | VIEW) and grad_mode()[0] and cg_is_differentiable[dtype]:
         for k in range(op.arity):
             recorded = recorded or (op.partial_form[k] != NO_PARTIAL and values[k].tensor is not NULL

@@ -9,6 +9,7 @@ from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty_li
 from cygrad._core.operands.operands cimport Value, same_shape
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_kernel
 cdef enum:
+    PARTS = 8               # the bit of the first operand that is real beside complex numbers
     SMALL_COUNT = 1 << 11   # elements up to which no kernel is worth a thread
 
 cdef inline bint is_simple(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
@@ -18,7 +19,7 @@ cdef inline bint is_simple(const cg_kernel* kernel, int dtype, int count, const 
     if first is NULL or count > 2:
         return False
     if second is NULL:
-        if kernel.blocked:
+        if kernel.blocked[dtype]:
             return False
         second = first
     if not (<TensorImpl>first).flags & (<TensorImpl>second).flags & CONTIGUOUS:

@@ -6,14 +6,19 @@ from libc.string cimport memset
 from cygrad._core.compute.deferred cimport note_thread
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl
 from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, empty_for, fill_operand, same_shape
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_real
 
 from cygrad._kernels.drivers.elementwise cimport run as run_kernel
 
 
+cdef inline int dtype_of(int k, int masks, int dtype) noexcept:
+    return CG_BOOL if masks >> k & 1 else cg_real[dtype] if masks >> (k + PARTS) & 1 else dtype
+
+
 cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, int masks, int count, Value* values,
                            const void* params, int cost, TensorImpl target, bint private=False):
-    """Run a kernel over operands that broadcast; scalars are in the dtype of the loop. `masks` are read as bool (bits).
+    """Run a kernel over operands that broadcast; scalars are in the dtype of the loop. `masks` are read as bool (bits); those
+    from bit PARTS on are real beside complex numbers.
 
     Others may see a target that is not `private`, so it is written with the GIL held: that is the lock of `.grad`.
     """
@@ -22,7 +27,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     cdef int ndim, k
     cdef bint fresh
     if not masks and is_simple(kernel, dtype, count, values) and (target is None or (
-            (not kernel.blocked or private and <PyObject*>target is values[0].tensor)   # what is behind its end is nobody's then
+            (not kernel.blocked[dtype] or private and <PyObject*>target is values[0].tensor)   # what is behind its end is nobody's then
             and target.flags & CONTIGUOUS and target.dtype_nr == out_dtype and same_shape(target, <TensorImpl>values[0].tensor))):
         return map_simple(kernel, dtype, out_dtype, count, values, params, target)
     ndim = broadcast(count, values, shape)
@@ -31,10 +36,10 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
         target = empty_for(out_dtype, ndim, shape, count, values)
     for k in range(count):
         if values[k].tensor is not NULL:
-            fill_operand(&operands[k], <TensorImpl>values[k].tensor, CG_BOOL if masks >> k & 1 else dtype, ndim, shape)
+            fill_operand(&operands[k], <TensorImpl>values[k].tensor, dtype_of(k, masks, dtype), ndim, shape)
         else:
             operands[k].data, operands[k].padded = <char*>&values[k].number, False
-            operands[k].dtype = operands[k].loop_dtype = CG_BOOL if masks >> k & 1 else dtype
+            operands[k].dtype = operands[k].loop_dtype = dtype_of(k, masks, dtype)
             memset(operands[k].strides, 0, ndim * sizeof(intptr_t))
     fill_operand(&operands[count], target, out_dtype, ndim, shape)
     if (fresh or private) and target.count >= RELEASE_GIL:

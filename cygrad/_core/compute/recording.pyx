@@ -4,7 +4,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.string cimport memcpy, memset
 
-from cygrad._core.compute.mapping cimport map_kernel
+from cygrad._core.compute.mapping cimport PARTS, map_kernel
 from cygrad._core.compute.rows cimport IDENTITY, KERNEL, NO_PARTIAL, Row
 from cygrad._core.graph.history cimport connect, with_own_history
 from cygrad._core.graph.modes cimport grad_mode
@@ -17,7 +17,7 @@ from cygrad._core.levels.observers cimport special_tensors
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.operands cimport Value, same_shape, tensor_of_number
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, cg_itemsize
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, cg_itemsize, cg_kind
 
 cdef extern from *:
     """
@@ -122,11 +122,13 @@ cdef class ElementwiseNode(Node):
         """Return g * partial for operand k, in one pass; into `target`, which may be g itself, if given."""
         cdef Value values[MAX_OPERANDS - 1]
         cdef int j, count = 1, reads = op.partial_reads[k], masks = 0
+        cdef bint real_result = op.results[self.dtype] != self.dtype
         values[0].tensor = <PyObject*>g
+        masks |= real_result << PARTS
         for j in range(RESULT + 1):
             if reads >> j & 1:
                 self.read_saved(j, &values[count], unpacked)
-                masks |= (op.masks >> j & 1) << count
+                masks |= (op.masks >> j & 1) << count | (real_result and j == RESULT) << (count + PARTS)
                 count += 1
         return map_kernel(op.partial_kernel[k], self.dtype, self.dtype, masks, count, values, self.constants if op.params else NULL,
                           op.cost, target, True)
@@ -136,7 +138,7 @@ cdef class ElementwiseNode(Node):
         cdef TensorImpl tensor
         cdef int j, reads = op.partial_reads[k]
         cdef list arguments = [g]
-        cdef object reading = op.reading(k)
+        cdef object reading = op.reading(k, cg_kind[self.dtype] == b"c")
         for j in range(RESULT + 1):
             if not reads >> j & 1:
                 continue
@@ -148,7 +150,7 @@ cdef class ElementwiseNode(Node):
                     continue
             elif j == RESULT and grad_mode()[0]:
                 tensor = with_own_history(tensor, self, 0)
-            arguments.append(tensor if op.masks >> j & 1 else in_dtype(tensor, self.dtype))
+            arguments.append(tensor if op.masks >> j & 1 else in_dtype(tensor, op.results[self.dtype] if j == RESULT else self.dtype))
         arguments.extend(self.saved_params().values())
         result = reading(*arguments)
         if isinstance(result, TensorImpl):

@@ -30,7 +30,7 @@ cdef class ReductionOp:
 
     def __cinit__(self, row):
         self.row, self.name, self.kernel = row, row.name, reduction(row.name)
-        self.floats_only, self.needs_elements, self.decide_nan = row.kinds == "f", not row.empty, row.nan
+        self.floats_only, self.needs_elements, self.decide_nan = "i" not in row.kinds, not row.empty, row.nan
         self.accumulates, self.truth, self.reads_nan = row.result == "widest", row.result == "truth", "isnan" in row.step
         self.rule = None if row.gradient is None else declare_rule(row.name, dinput=row.gradient)
 
@@ -92,7 +92,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         if op.reads_nan and cg_kind[x.dtype_nr] == b"f":
             check_cast(x.dtype_nr, dtype_number(dtype))     # converted, a NaN is a number
         x = (<object>x).to(dtype)
-    if op.floats_only and cg_kind[x.dtype_nr] != b"f":
+    if op.floats_only and cg_kind[x.dtype_nr] in b"bi":
         raise RuntimeError(f"{op.row.refusal} Got: {dtypes[x.dtype_nr].name}; convert it first, or give dtype=")
     # The common case first: all of a few elements.
     if (x.flags & CONTIGUOUS and 0 < x.count <= BLOCK and not keepdim and dtype is None and out is None

@@ -21,10 +21,11 @@ cdef class Row:
     cdef bint simple                    # at most two operands, nothing special
     cdef bint differentiable
     cdef bint computes[CG_DTYPES]               # by dtype: no conversion needed
+    cdef int results[CG_DTYPES]                 # by that dtype: of the result
     cdef double defaults[MAX_PARAMS]
     cdef int takes_numbers[OPERANDS]      # bit j: operand j, if a number, stays one in the tensor reading
     cdef list partial_readings
-    cdef object reading(self, int k)
+    cdef object reading(self, int k, bint of_complex)
 
 cdef bint reads_operand(Row op, int operand) noexcept
 cdef int pack_params(Row op, const double* params, int dtype, cg_number* packed) except -1

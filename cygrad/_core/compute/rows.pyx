@@ -12,6 +12,7 @@ from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, cg_itemsize, cg_numb
 from cygrad._kernels.drivers.elementwise cimport kernel as find_kernel
 
 from cygrad.ops import formula
+from cygrad.ops.dtypes import DTYPES, NUMBER, result_dtype
 
 PUBLIC_NAMES = {"x": "input", "a": "input", "b": "other"}
 
@@ -33,8 +34,9 @@ cdef class Row:
         self.differentiable = bool(row.partials)
         for k in range(CG_DTYPES):
             self.computes[k] = dtypes[k].kind in row.kinds
+            self.results[k] = NUMBER[result_dtype(DTYPES[k], row.result).name]
         self.arguments = tuple([PUBLIC_NAMES.get(name, name) for name in row.operands]) + tuple(row.params)
-        self.partial_readings = [None] * OPERANDS
+        self.partial_readings = [None] * (2 * OPERANDS)
         for k, value in enumerate(row.params.values()):
             self.defaults[k] = value
         for k, operand in enumerate(row.operands):
@@ -51,17 +53,18 @@ cdef class Row:
                 self.partial_reads[k] |= (name in saved) << j
             self.partial_reads[k] |= ("y" in saved) << RESULT
 
-    cdef object reading(self, int k):
+    cdef object reading(self, int k, bint of_complex):
         """Return the tensor reading of `g * partial`, compiled at its first use."""
-        if self.partial_readings[k] is None:
+        cdef int place = k + OPERANDS * of_complex
+        if self.partial_readings[place] is None:
             row, operand = self.row, self.row.operands[k]
             saved = row.saved(operand)
             arguments = ["g", *(name for name in (*row.operands, "y") if name in saved), *row.params]
             tree = row.backward(operand)
             for j, name in enumerate(row.operands):
                 self.takes_numbers[k] |= formula.takes_number(tree, name) << j
-            self.partial_readings[k] = formula.to_tensor_function(tree, arguments, upward.functions, row.name)
-        return self.partial_readings[k]
+            self.partial_readings[place] = formula.to_tensor_function(tree, arguments, upward.functions, row.name, of_complex)
+        return self.partial_readings[place]
 
 
 cdef bint reads_operand(Row op, int operand) noexcept:

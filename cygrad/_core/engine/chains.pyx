@@ -93,14 +93,14 @@ cdef class Chain:
                     continue
                 kept = node.kept(j)
                 if kept is None:        # a number, which a loop of two inputs takes
-                    if inputs != 2 or op.partial_kernel[k].blocked or one_number:
+                    if inputs != 2 or op.partial_kernel[k].blocked[self.program.dtype] or one_number:
                         return False
                     continue
                 saved = <TensorImpl>kept
                 if (saved.count != self.program.total or saved.dtype_nr != self.program.dtype or not saved.flags & CONTIGUOUS
                         or not saved.storage.padded):
                     return False
-            if one_number and (inputs != 2 or op.partial_kernel[k].blocked):
+            if one_number and (inputs != 2 or op.partial_kernel[k].blocked[self.program.dtype]):
                 return False
         return True
 

@@ -20,7 +20,7 @@ from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence
 from cygrad._core.levels.tangents cimport Dual, add_tangent, visible_dual
 from cygrad._core.memory.upward cimport special_function, upward
 from cygrad._core.operands.operands cimport Value, tensor_of_number, to_number
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_is_differentiable, cg_itemsize, cg_number
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_is_differentiable, cg_itemsize, cg_number, cg_kind
 
 
 from inspect import unwrap
@@ -139,6 +139,8 @@ cdef TensorImpl partial_product(Row op, int k, TensorImpl tangent, Value* values
     cdef Batch batch = kernel_batch(tangent) if is_special(tangent) else None
     cdef TensorImpl inner = tangent if batch is None else batch.inner
     cdef bint by_formula = is_special(inner) or grad_mode()[0] != 0 and (needs_grad(inner) or any_needs_grad(op.arity, values))
+    if cg_kind[dtype] == b"c":
+        raise NotImplementedError(f"{op.name}: forward mode has no derivatives of complex numbers yet")
     for j in range(op.arity):
         if reads >> j & 1 and values[j].tensor is not NULL:
             tensor = <TensorImpl>values[j].tensor
@@ -156,7 +158,7 @@ cdef TensorImpl partial_product(Row op, int k, TensorImpl tangent, Value* values
             arguments.append(result)
         for j in range(op.params):
             arguments.append(params[j])
-        product = op.reading(k)(*arguments)
+        product = op.reading(k, False)(*arguments)
         return product if isinstance(product, TensorImpl) else (<object>tangent).new_zeros((<object>result).shape)
     operands[0].tensor = <PyObject*>inner
     for j in range(op.arity):

@@ -336,7 +336,7 @@ cdef class TensorImpl:
 
     def is_complex(self):
         """Say whether the elements are complex numbers."""
-        return False
+        return cg_kind[self.dtype_nr] == b"c"
 
     def is_signed(self):
         """Say whether the elements can be negative."""

@@ -19,14 +19,17 @@ cdef extern from "kernels.h" nogil:
         pass
     const char cg_kind[]
     const char cg_is_differentiable[]
+    const signed char cg_real[]         # the dtype of the parts of a complex one; else the dtype itself
+    const signed char cg_complex[]      # that whose parts are of a dtype
     const signed char cg_promotion[CG_DTYPES][CG_DTYPES]
     ctypedef void (*cg_loop)(char** pointers, const intptr_t* strides, intptr_t n, const void* params) noexcept nogil
     ctypedef struct cg_kernel:
         const char* name
         int inputs
-        int blocked
+        char blocked[CG_DTYPES]
         cg_loop loops[CG_DTYPES]
         cg_loop streams[CG_DTYPES]
+    int cg_block_bytes(int dtype, int vector_bytes)
     int cg_team_size()
     void cg_stream_end() noexcept
 
@@ -35,6 +38,7 @@ cdef enum:
     MAX_PARAMS = 3      # numbers that a row takes besides
 
 cdef const cg_kernel* kernel(str name) except NULL
+cdef int block_bytes(int dtype) noexcept nogil  # of what a blocked loop runs in
 # `fresh`: the output is new, padded memory, so loops may run over its end.
 cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
               const void* params, int cost, bint fresh) noexcept nogil

@@ -38,9 +38,13 @@ cdef const cg_kernel* kernel(str name) except NULL:
     return found
 
 
-def is_blocked(str name):
+def is_blocked(str name, int dtype=CG_FLOAT64):
     """Say whether a kernel calls vector mathematics, and so runs in whole vectors: it is right to a few ulp, not to the bit."""
-    return bool(kernel(name).blocked)
+    return bool(kernel(name).blocked[dtype])
+
+
+cdef int block_bytes(int dtype) noexcept nogil:
+    return cg_block_bytes(dtype, _vector_bytes)
 
 
 # ----- Operands -----
@@ -141,14 +145,14 @@ cdef void advance(Place* place, const Operand* operand, intptr_t n, bint is_outp
 
 
 # ----- Loops -----
-cdef void call(const cg_kernel* kernel, cg_loop loop, int count, char** pointers, const intptr_t* strides, const int* sizes,
+cdef void call(bint blocked, cg_loop loop, int count, char** pointers, const intptr_t* strides, const int* sizes,
                int lanes, intptr_t n, const void* params, bint overrun) noexcept nogil:
     """Run one loop; what is left after whole vectors goes through padded copies unless the loop may run over the end."""
     cdef char tail[MAX_OPERANDS][2 * PADDING]
     cdef char* moved[MAX_OPERANDS]
     cdef intptr_t whole = n - n % lanes, left = n % lanes, i
     cdef int k
-    if not kernel.blocked or left == 0 or overrun:
+    if not blocked or left == 0 or overrun:
         loop(pointers, strides, n, params)
         return
     if whole:
@@ -175,19 +179,19 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
     cdef char* pointers[MAX_OPERANDS]
     cdef intptr_t strides[MAX_OPERANDS]
     cdef int sizes[MAX_OPERANDS]
-    cdef int k, output = count - 1, lanes = _vector_bytes // cg_itemsize[dtype]
+    cdef int k, output = count - 1, lanes = block_bytes(dtype) // cg_itemsize[dtype]
     cdef intptr_t n
-    cdef bint scalar = count != 3 or kernel.blocked, overrun
+    cdef bint blocked = kernel.blocked[dtype], scalar = count != 3 or blocked, overrun
     cdef cg_loop loop = kernel.loops[dtype]
     for k in range(output):     # what is read before it is written over is in the cache
         stream = stream and operands[k].data != operands[output].data
-    begin(&places[output], &operands[output], ndim, shape, start, lanes if kernel.blocked else 1, True, False)
+    begin(&places[output], &operands[output], ndim, shape, start, lanes if blocked else 1, True, False)
     stream = (stream and kernel.streams[dtype] is not NULL and places[output].way == IN_PLACE and places[output].outer == 0
               and <size_t>operands[output].data % _vector_bytes == 0)
     overrun = places[output].way == PACKED or fresh and places[output].outer == 0
     for k in range(count):
         if k != output:
-            begin(&places[k], &operands[k], ndim, shape, start, lanes if kernel.blocked or stream else 1, False, not scalar)
+            begin(&places[k], &operands[k], ndim, shape, start, lanes if blocked or stream else 1, False, not scalar)
         places[k].block = block + k * SCRATCH
         scalar = scalar or places[k].scalar
         sizes[k] = places[k].itemsize
@@ -204,7 +208,7 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
         if stream and n >= lanes:
             kernel.streams[dtype](pointers, strides, n, params)
         else:
-            call(kernel, loop, count, pointers, strides, sizes, lanes, n, params, overrun)
+            call(blocked, loop, count, pointers, strides, sizes, lanes, n, params, overrun)
         for k in range(count):
             advance(&places[k], &operands[k], n, k == output)
         start += n

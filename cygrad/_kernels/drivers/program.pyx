@@ -4,8 +4,8 @@ from cython.parallel cimport prange
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._kernels.drivers.elementwise cimport (MAX_OPERANDS, STREAM_BYTES, cg_itemsize, cg_loop, cg_stream_end, cg_team_size,
-                                                  stream_copy, vector_bytes)
+from cygrad._kernels.drivers.elementwise cimport (MAX_OPERANDS, STREAM_BYTES, block_bytes, cg_itemsize, cg_loop, cg_stream_end,
+                                                  cg_team_size, stream_copy, vector_bytes)
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
 
 cdef enum:
@@ -43,7 +43,7 @@ cdef int end_of_pass(const Program* program, int first, bint stream, int redirec
     for k in range(first, program.step_count - 1):
         step = &program.steps[k]
         output = step.slots[step.inputs]
-        if stream and step.kernel.blocked and program.slots[output].data is not NULL and output != redirected:
+        if stream and step.kernel.blocked[program.dtype] and program.slots[output].data is not NULL and output != redirected:
             if not blocks_cross(program, k + 1, redirected):
                 return k + 1
     return program.step_count
@@ -77,7 +77,7 @@ cdef void run_part(const Program* program, int first, int last, bint stream, int
     cdef intptr_t strides[MAX_OPERANDS - 1]
     cdef int itemsize = cg_itemsize[program.dtype], j, k, slot
     cdef intptr_t length = (STREAM_BLOCK_BYTES if stream else BLOCK_BYTES) // itemsize, n
-    cdef size_t unaligned = vector_bytes() - 1
+    cdef size_t unaligned = block_bytes(program.dtype) - 1
     cdef cg_loop loop
     cdef const Step* step
     cdef bint made[MAX_SLOTS]

@@ -58,6 +58,8 @@ CG_EXACT_FUNCTION CG_REAL CG_NAME(nextafter)(CG_REAL x, CG_REAL y)
 CG_EXACT_FUNCTION int CG_NAME(isinf)(CG_REAL x) { return CG_LIBM(fabs)(x) == CG_LIBM(inf)(); }
 CG_EXACT_FUNCTION int CG_NAME(isfinite)(CG_REAL x) { return CG_LIBM(fabs)(x) < CG_LIBM(inf)(); }
 CG_EXACT_FUNCTION CG_REAL CG_NAME(sign)(CG_REAL x) { return (CG_REAL)((x > 0) - (x < 0)); } /* NaN gives 0, as in torch */
+CG_EXACT_FUNCTION CG_REAL CG_NAME(sgn)(CG_REAL x) { return CG_NAME(sign)(x); }
+CG_EXACT_FUNCTION CG_REAL CG_NAME(angle)(CG_REAL x) { return x < 0 ? (CG_REAL)0x1.921fb54442d18p+1 : x == x ? 0 : x; }
 
 /* NaN if either is; of equal ones (-0 and 0) the first, as in torch. In two steps, which are no branches in a scalar. */
 CG_EXACT_FUNCTION CG_REAL CG_NAME(maximum)(CG_REAL a, CG_REAL b) { const CG_REAL y = a < b ? b : a; return b != b ? b : y; }

@@ -8,6 +8,7 @@
 #define CG_INTEGER_FUNCTIONS(D, T)                                                                          \
     CG_EXACT_FUNCTION T abs_##D(T x) { return x < 0 ? (T)(0 - x) : x; }                                     \
     CG_EXACT_FUNCTION T sign_##D(T x) { return (T)((x > 0) - (x < 0)); }                                    \
+    CG_EXACT_FUNCTION T sgn_##D(T x) { return sign_##D(x); }                                                \
     CG_EXACT_FUNCTION T maximum_##D(T a, T b) { return a > b ? a : b; }                                     \
     CG_EXACT_FUNCTION T minimum_##D(T a, T b) { return a < b ? a : b; }                                     \
     CG_EXACT_FUNCTION int isnan_##D(T x) { (void)x; return 0; }                                             \

@@ -1,0 +1,213 @@
+"""Complex functions: distance from the true number, special values, bits at each position, on every instruction set.
+
+The functions are the rows of the table that take one complex number. Special values are NumPy's, which are those of C's Annex G; signs
+that it leaves open are not compared.
+"""
+
+import functools
+import warnings
+
+import mpmath
+import numpy as np
+import pytest
+from mpmath import mp
+
+import cygrad as cg
+import samples
+from cygrad._kernels.drivers.elementwise import available_isas
+from cygrad.ops import ELEMENTWISE
+from cygrad.ops.dtypes import DTYPES as TABLE
+
+DTYPES = [row.name for row in TABLE if row.kind == "c"]
+UNARY = [name for name, row in ELEMENTWISE.items() if "c" in row.kinds and row.operands == ("x",) and not row.params
+         and row.result != "bool" and hasattr(cg, name)]
+TRUE = {
+    "neg": lambda z: -z, "abs": abs, "sgn": lambda z: z / abs(z), "angle": mpmath.arg, "conj_physical": mpmath.conj,
+    "reciprocal": lambda z: 1 / z, "square": lambda z: z * z, "rsqrt": lambda z: 1 / mpmath.sqrt(z), "expm1": lambda z: mpmath.exp(z) - 1,
+    "exp2": lambda z: mpmath.exp(z * mp.ln2), "log1p": lambda z: mpmath.log(1 + z), "log2": lambda z: mpmath.log(z) / mp.ln2,
+    "log10": lambda z: mpmath.log(z) / mp.ln10, "sinc": lambda z: mpmath.sin(mp.pi * z) / (mp.pi * z),
+    "sigmoid": lambda z: 1 / (1 + mpmath.exp(-z)), "silu": lambda z: z / (1 + mpmath.exp(-z)), "tanhshrink": lambda z: z - mpmath.tanh(z),
+}
+# eps of the absolute value, where 4 are not enough: products with pi and differences that cancel keep the rounding errors of their terms.
+BOUNDS = {"sinc": lambda z: 4 + 4 * abs(z), "tanhshrink": lambda z: 4 + 8 / abs(z) ** 2, "silu": lambda z: 6}
+GROWING = {"exp", "expm1", "exp2", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sigmoid", "silu", "sinc", "tanhshrink"}
+
+
+@functools.cache
+def points(dtype):
+    """Return numbers of all sizes and directions, near 1, -1, i and -i, near poles and where the exponential leaves the range."""
+    rng, n = np.random.default_rng(8), 20
+    top, last = (300, 709) if dtype == "complex128" else (36, 88)
+
+    def around():
+        return np.exp(1j * rng.uniform(-np.pi, np.pi, n))
+
+    def sizes(low, high):
+        return 10.0 ** rng.uniform(low, high, n)
+
+    groups = [around() * sizes(-4, 1.5), around() * sizes(-top, top), sizes(-top, top) - 1j * sizes(-top, top),
+              *(center + around() * sizes(-9, 0) for center in (1, -1, 1j, -1j)), around() * (1 + 1e-7 * around()),
+              rng.uniform(-20, 20, n) + 1j * (np.pi / 2 * rng.integers(-9, 9, n) + 1e-6 * rng.standard_normal(n)),
+              rng.uniform(-1.02, 1.02, n) * last + 1j * rng.uniform(-9, 9, n)]
+    return np.concatenate(groups).astype(dtype)
+
+
+@functools.cache
+def grid(dtype):
+    parts = [0.0, -0.0, 1, -1, 2.5, -2.5, 0.5, -0.5, np.inf, -np.inf, np.nan]
+    return np.array([complex(x, y) for x in parts for y in parts], dtype)
+
+
+def pairs(dtype):
+    return [array.ravel() for array in np.meshgrid(grid(dtype), grid(dtype))]
+
+
+@functools.cache
+def reference(name, dtype):
+    with np.errstate(all="ignore"), mp.workprec(2400):
+        function = TRUE.get(name) or getattr(mpmath, name)
+        numbers = [complex(z) for z in points(dtype)]
+        return [function(mpmath.mpc(z)) if name not in GROWING or abs(z) < 2000 else None for z in numbers]
+
+
+def call(name, *arrays):
+    return samples.array_of(getattr(cg, name)(*map(cg.tensor, arrays)))
+
+
+def results():
+    """Return what this process computes; runs once per instruction set."""
+    found = {}
+    for dtype in DTYPES:
+        for name in UNARY:
+            values = found[f"{name} {dtype}"] = call(name, points(dtype))
+            found[f"{name} {dtype} of the grid"] = call(name, grid(dtype))
+            ends = np.cumsum(np.arange(20))
+            pieces = [call(name, points(dtype)[start:end]) for start, end in zip(ends, [*ends[1:], len(values)], strict=True)]
+            found[f"{name} {dtype} in pieces"] = np.concatenate(pieces)
+        for name in ("mul", "div", "pow", "eq"):
+            found[f"{name} {dtype}"] = call(name, *pairs(dtype))
+            found[f"{name} {dtype} in pieces"] = np.concatenate([call(name, *(x[k:k + 7] for x in pairs(dtype))) for k in range(0, 700, 7)])
+    return found
+
+
+@pytest.fixture(scope="module", params=available_isas())
+def level(request, tmp_path_factory):
+    return samples.at_level(request.param, "test_complexmath", "results", tmp_path_factory.mktemp("complexmath") / "results.npz")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", UNARY)
+def test_distance_from_the_true_number(level, name, dtype):
+    info = np.finfo(dtype)
+    for z, value, true in zip(points(dtype), level[f"{name} {dtype}"], reference(name, dtype), strict=True):
+        if true is None or not 4 * info.tiny < abs(true) < info.max / 4:
+            continue
+        error, bound = abs(mpmath.mpc(complex(value)) - true) / abs(true) / float(info.eps), BOUNDS.get(name, lambda z: 4)(complex(z))
+        assert error <= bound, f"{name}({z!r}) = {value!r}, not {complex(true)!r}: {float(error):.3g} eps"
+
+
+def known_parts(array):
+    """Return the parts, the sign of a zero beside NaN taken away: Annex G leaves it open."""
+    if array.dtype.kind != "c":
+        return [array]
+    return [np.where((part == 0) & np.isnan(other), 0, part) for part, other in ((array.real, array.imag), (array.imag, array.real))]
+
+
+def differs(values, expected):
+    """Say where numbers differ by more than rounding, in infinities, NaN or the sign of zero."""
+    wrong = np.zeros(values.shape, bool)
+    for a, b in zip(known_parts(values), known_parts(expected), strict=True):
+        with np.errstate(invalid="ignore"):
+            near = abs(a - b) <= 32 * np.finfo(a.dtype).eps * np.maximum(1, abs(b))
+        near &= np.isfinite(a) & np.isfinite(b) & ((a != 0) | (b != 0))
+        wrong |= ~(near | (a == b) & (np.signbit(a) == np.signbit(b)) | np.isnan(a) & np.isnan(b))
+    return wrong
+
+
+ODD_ONES = {        # where torch and NumPy differ from each other, or NumPy has no function
+    "angle": np.angle, "reciprocal": lambda z: np.divide(1, z), "rsqrt": lambda z: np.divide(1, np.sqrt(z)),
+    "sgn": lambda z: np.where(z == 0, 0, z.real / abs(z) + 1j * (z.imag / abs(z))),
+}
+OPEN = {            # signs that are not specified, and limits that NumPy does not have
+    "acos": lambda z: z.imag == 0, "sinh": lambda z: np.isinf(z.real) & ~np.isfinite(z.imag), "neg": lambda z: False,
+    "sin": lambda z: np.isinf(z.imag) & ~np.isfinite(z.real), "log1p": lambda z: np.isnan(z) | (z == 0), "cosh": np.isnan,
+    "exp2": lambda z: np.isinf(z.real), "tanh": lambda z: np.isinf(z.real), "tan": lambda z: np.isinf(z.imag),
+    "sgn": lambda z: ~np.isfinite(z) | (z.real == 0) | (z.imag == 0), "rsqrt": lambda z: ~np.isfinite(z) | (z == 0),
+    "expm1": lambda z: np.isinf(z.real),
+    "exp": lambda z: np.isinf(z.real) & ~np.isfinite(z.imag),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", [name for name in UNARY if name in ODD_ONES or ELEMENTWISE[name].numpy])
+def test_special_values_are_numpys(level, name, dtype):
+    z = grid(dtype)
+    with np.errstate(all="ignore"):
+        expected = (ODD_ONES.get(name) or getattr(np, ELEMENTWISE[name].numpy))(z)
+        wrong = differs(level[f"{name} {dtype} of the grid"], expected.astype(level[f"{name} {dtype} of the grid"].dtype))
+        wrong &= ~np.broadcast_to(OPEN.get(name, lambda z: False)(z), z.shape)
+    assert not wrong.any(), [(z[k], level[f"{name} {dtype} of the grid"][k], expected[k]) for k in np.flatnonzero(wrong)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["mul", "div"])
+def test_special_products_and_quotients_are_numpys(level, name, dtype):
+    a, b = pairs(dtype)
+    with np.errstate(all="ignore"):
+        expected = {"mul": np.multiply, "div": np.divide}[name](a, b)
+    wrong = differs(level[f"{name} {dtype}"], expected)
+    assert not wrong.any(), [(a[k], b[k], level[f"{name} {dtype}"][k], expected[k]) for k in np.flatnonzero(wrong)[:4]]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_powers_of_zero_and_one(level, dtype):
+    """0 ** 0 is no number, as in torch; NumPy has 1."""
+    a, b = pairs(dtype)
+    values = level[f"pow {dtype}"]
+    assert np.isnan(values[(a == 0) & (b == 0)]).all()
+    assert (values[(a == 1) & np.isfinite(b) & (a.imag == 0)] == 1).all()
+    assert (values[(a == 0) & (b.real > 0) & np.isfinite(b)] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", [*UNARY, "mul", "div", "pow", "eq"])
+def test_bits_do_not_depend_on_the_position(level, name, dtype):
+    pieces = level[f"{name} {dtype} in pieces"]
+    assert np.array_equal(pieces, level[f"{name} {dtype}"][:len(pieces)], equal_nan=pieces.dtype.kind != "b")
+
+
+# ----- Casts and reductions -----
+@pytest.mark.parametrize("target", [row.name for row in TABLE])
+@pytest.mark.parametrize("source", [row.name for row in TABLE])
+def test_casts_take_the_real_part(source, target):
+    if not {source, target} & set(DTYPES):
+        pytest.skip("no complex number")
+    values = np.array([0, 1, 3, 100, 7], source) * (1 if source not in DTYPES else np.array([1, 1 + 2j, 1j, 1, 1 - 1j], source))
+    expected = values != 0 if target == "bool" else (values if target in DTYPES else values.real).astype(target)
+    x = cg.tensor(values)
+    for tensor, there in ((x, expected), (x[::2], expected[::2]), (x[1:2].expand(9), np.repeat(expected[1:2], 9))):
+        values = samples.array_of(tensor.to(getattr(cg, target)))
+        assert values.dtype == there.dtype
+        assert values.tobytes() == there.tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [0, 1, 7, 130, 5000])
+def test_reductions(dtype, n):
+    rng = np.random.default_rng(n)
+    x = (rng.standard_normal((n, 3)) + 1j * rng.standard_normal((n, 3))).astype(dtype)
+    x /= np.maximum(abs(x), 1e-3)       # so that products stay in the range
+    eps = np.finfo(dtype).eps
+    for dim in (0, 1, None):
+        along = () if dim is None else (dim,)
+        for name in ("sum", "prod", "mean"):
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                expected = getattr(np, name)(x.astype(np.complex128), axis=dim)
+            values = samples.array_of(getattr(cg, name)(cg.tensor(x), *along))
+            assert values.dtype == dtype
+            assert np.allclose(values, expected, rtol=64 * eps, atol=64 * eps * max(n, 1) ** 0.5, equal_nan=True), (name, dim)
+        for name in ("any", "all"):
+            found = samples.array_of(getattr(cg, name)(cg.tensor(x), *along))
+            assert np.array_equal(found, getattr(np, name)(x != 0, axis=dim))

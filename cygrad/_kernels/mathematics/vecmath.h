@@ -222,6 +222,18 @@ CG_INLINE CG_REAL CG_NAME(decaying)(CG_REAL r, CG_BITS k_bits)
     return CG_MULTIPLY_ADD(lifted, CG_MULTIPLY_ADD(z, CG_NAME(exp_tail)(r, z), r), lifted) * CG_NAME(power_of_two)(-(CG_BIAS / 2));
 }
 
+/* a b + c, of the product before its rounding, for c near -a b. */
+CG_INLINE CG_REAL CG_NAME(product_plus)(CG_REAL a, CG_REAL b, CG_REAL c)
+{
+#ifdef __FMA__
+    return CG_MULTIPLY_ADD(a, b, c);
+#else
+    CG_REAL head = CG_NAME(real)(CG_NAME(bits)(a) & CG_HALF_DIGITS_MASK), tail = a - head;
+    CG_REAL other_head = CG_NAME(real)(CG_NAME(bits)(b) & CG_HALF_DIGITS_MASK), other_tail = b - other_head;
+    return (((c + head * other_head) + head * other_tail) + tail * other_head) + tail * other_tail;
+#endif
+}
+
 /* r and k of -power x^2, of which exp would multiply the rounding error by the square; power is 1 or 1/2. */
 CG_INLINE CG_NAME(exp_parts) CG_NAME(exp_split_square)(CG_REAL power, CG_REAL x)
 {

@@ -67,11 +67,21 @@ class Elementwise(SimpleNamespace):
         partial = self.tree(self.partials[operand])
         if self.result == "real":
             return formula.times_gradient(partial)
-        gradient = formula.times_gradient(formula.conjugated(partial))
+        return self._with_conjugate(formula.times_gradient(formula.conjugated(partial)), operand)
+
+    def tangent(self, operand: str) -> Any:
+        """Return the syntax tree of what a tangent `g` of complex numbers becomes; of a real result it is the part along a direction."""
+        partial = self.tree(self.partials[operand])
+        if self.result == "real":
+            return formula.call("real", formula.times_gradient(formula.conjugated(partial)))
+        return self._with_conjugate(formula.times_gradient(partial), operand)
+
+    def _with_conjugate(self, product: Any, operand: str) -> Any:
+        """Return the sum of a product with `g` and of conj(g) times the partial for the conjugate."""
         if operand not in self.conjugates:
-            return gradient
+            return product
         other = formula.times_gradient(self.tree(self.conjugates[operand]), formula.conjugated(ast.Name("g", ast.Load())))
-        return formula.sum_of(gradient, other)
+        return formula.sum_of(product, other)
 
     def saved(self, operand: str) -> set[str]:
         """Return the names (operands, y) that the partial for `operand` reads."""

@@ -91,7 +91,7 @@ def conjugated(tree: ast.expr) -> ast.expr:
             return ast.IfExp(test, conjugated(body), conjugated(orelse))
         case ast.Call(func=ast.Name(id="abs" | "angle" | "real" | "imag")):
             return tree
-    return _call("conj", tree)
+    return call("conj", tree)
 
 
 def sum_of(a: ast.expr, b: ast.expr) -> ast.expr:
@@ -209,21 +209,22 @@ class _TensorReading(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         self.generic_visit(node)
-        return _call("where", node.test, node.body, node.orelse)
+        return call("where", node.test, node.body, node.orelse)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         self.generic_visit(node)
         result = node.values[0]
         for value in node.values[1:]:
-            result = _call(_LOGICAL[type(node.op)][1], result, value)
+            result = call(_LOGICAL[type(node.op)][1], result, value)
         return result
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
-        return _call("logical_not", node.operand) if isinstance(node.op, ast.Not) else node
+        return call("logical_not", node.operand) if isinstance(node.op, ast.Not) else node
 
 
-def _call(name: str, *arguments: ast.expr) -> ast.expr:
+def call(name: str, *arguments: ast.expr) -> ast.expr:
+    """Return the call of a function of formulas."""
     return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
 
 

@@ -5,7 +5,7 @@ from cpython.ref cimport Py_INCREF
 from libc.string cimport memcpy, memset
 
 from cygrad._core.compute.mapping cimport PARTS, map_kernel
-from cygrad._core.compute.rows cimport IDENTITY, KERNEL, NO_PARTIAL, Row
+from cygrad._core.compute.rows cimport IDENTITY, KERNEL, NO_PARTIAL, OF_COMPLEX, OF_REAL, Row
 from cygrad._core.graph.history cimport connect, with_own_history
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport NODE_PACKED, NODE_RELEASED, Node, RESULT, finish_node_type, init_node
@@ -17,7 +17,7 @@ from cygrad._core.levels.observers cimport special_tensors
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.operands cimport Value, same_shape, tensor_of_number
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, cg_itemsize, cg_kind
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, cg_itemsize, cg_real
 
 cdef extern from *:
     """
@@ -138,7 +138,7 @@ cdef class ElementwiseNode(Node):
         cdef TensorImpl tensor
         cdef int j, reads = op.partial_reads[k]
         cdef list arguments = [g]
-        cdef object reading = op.reading(k, cg_kind[self.dtype] == b"c")
+        cdef object reading = op.reading(k, OF_REAL if cg_real[self.dtype] == self.dtype else OF_COMPLEX)
         for j in range(RESULT + 1):
             if not reads >> j & 1:
                 continue

@@ -6,6 +6,9 @@ cdef enum:
     NO_PARTIAL = 0
     KERNEL = 1          # g * partial, by a loop
     IDENTITY = 2        # the partial is 1: the gradient passes
+    OF_REAL = 0         # readings of a partial: of real numbers, of which gradients and tangents are products with the same
+    OF_COMPLEX = 1      # of complex ones, the product with a gradient
+    OF_TANGENT = 2      # and the one with a tangent
 
 cdef class Row:
     cdef readonly str name
@@ -25,7 +28,7 @@ cdef class Row:
     cdef double defaults[MAX_PARAMS]
     cdef int takes_numbers[OPERANDS]      # bit j: operand j, if a number, stays one in the tensor reading
     cdef list partial_readings
-    cdef object reading(self, int k, bint of_complex)
+    cdef object reading(self, int k, int form)
 
 cdef bint reads_operand(Row op, int operand) noexcept
 cdef int pack_params(Row op, const double* params, int dtype, cg_number* packed) except -1

@@ -36,7 +36,7 @@ cdef class Row:
             self.computes[k] = dtypes[k].kind in row.kinds
             self.results[k] = NUMBER[result_dtype(DTYPES[k], row.result).name]
         self.arguments = tuple([PUBLIC_NAMES.get(name, name) for name in row.operands]) + tuple(row.params)
-        self.partial_readings = [None] * (2 * OPERANDS)
+        self.partial_readings = [None] * (3 * OPERANDS)
         for k, value in enumerate(row.params.values()):
             self.defaults[k] = value
         for k, operand in enumerate(row.operands):
@@ -53,17 +53,17 @@ cdef class Row:
                 self.partial_reads[k] |= (name in saved) << j
             self.partial_reads[k] |= ("y" in saved) << RESULT
 
-    cdef object reading(self, int k, bint of_complex):
+    cdef object reading(self, int k, int form):
         """Return the tensor reading of `g * partial`, compiled at its first use."""
-        cdef int place = k + OPERANDS * of_complex
+        cdef int place = k + OPERANDS * form
         if self.partial_readings[place] is None:
             row, operand = self.row, self.row.operands[k]
             saved = row.saved(operand)
             arguments = ["g", *(name for name in (*row.operands, "y") if name in saved), *row.params]
-            tree = row.backward(operand)
+            tree = row.tangent(operand) if form == OF_TANGENT else row.backward(operand)
             for j, name in enumerate(row.operands):
                 self.takes_numbers[k] |= formula.takes_number(tree, name) << j
-            self.partial_readings[place] = formula.to_tensor_function(tree, arguments, upward.functions, row.name, of_complex)
+            self.partial_readings[place] = formula.to_tensor_function(tree, arguments, upward.functions, row.name, form != OF_REAL)
         return self.partial_readings[place]
 
 

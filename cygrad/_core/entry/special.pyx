@@ -10,7 +10,7 @@ from libc.string cimport memset
 from cygrad._core.compute.dispatch cimport elementwise, result_dtype
 from cygrad._core.compute.mapping cimport map_kernel
 from cygrad._core.compute.recording cimport any_needs_grad, in_dtype
-from cygrad._core.compute.rows cimport IDENTITY, NO_PARTIAL, Row, pack_params
+from cygrad._core.compute.rows cimport IDENTITY, NO_PARTIAL, OF_REAL, OF_TANGENT, Row, pack_params
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport RESULT
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty_like, needs_grad, settled_address, special_active
@@ -20,8 +20,7 @@ from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence
 from cygrad._core.levels.tangents cimport Dual, add_tangent, visible_dual
 from cygrad._core.memory.upward cimport special_function, upward
 from cygrad._core.operands.operands cimport Value, tensor_of_number, to_number
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_is_differentiable, cg_itemsize, cg_number, cg_kind
-
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_is_differentiable, cg_itemsize, cg_number, cg_real
 
 from inspect import unwrap
 from typing import NamedTuple
@@ -130,7 +129,9 @@ cdef TensorImpl dual_elementwise(Row op, Value* values, const double* params, Le
 
 
 cdef TensorImpl partial_product(Row op, int k, TensorImpl tangent, Value* values, const double* params, int dtype, TensorImpl result):
-    """Return tangent * partial for operand k: by the fused kernel of the backward, or by its formula where that must be differentiable."""
+    """Return tangent * partial for operand k: by the fused kernel of the backward, or by the formula, where that must be differentiable
+    or the product with a complex tangent is another one.
+    """
     cdef int reads = op.partial_reads[k], masks = 0, count = 1, j
     cdef Value operands[MAX_OPERANDS - 1]
     cdef cg_number packed[MAX_PARAMS]
@@ -138,9 +139,9 @@ cdef TensorImpl partial_product(Row op, int k, TensorImpl tangent, Value* values
     cdef list arguments
     cdef Batch batch = kernel_batch(tangent) if is_special(tangent) else None
     cdef TensorImpl inner = tangent if batch is None else batch.inner
-    cdef bint by_formula = is_special(inner) or grad_mode()[0] != 0 and (needs_grad(inner) or any_needs_grad(op.arity, values))
-    if cg_kind[dtype] == b"c":
-        raise NotImplementedError(f"{op.name}: forward mode has no derivatives of complex numbers yet")
+    cdef int form = OF_REAL if cg_real[dtype] == dtype else OF_TANGENT
+    cdef bint by_formula = (form == OF_TANGENT or is_special(inner)
+                            or grad_mode()[0] != 0 and (needs_grad(inner) or any_needs_grad(op.arity, values)))
     for j in range(op.arity):
         if reads >> j & 1 and values[j].tensor is not NULL:
             tensor = <TensorImpl>values[j].tensor
@@ -158,8 +159,8 @@ cdef TensorImpl partial_product(Row op, int k, TensorImpl tangent, Value* values
             arguments.append(result)
         for j in range(op.params):
             arguments.append(params[j])
-        product = op.reading(k, False)(*arguments)
-        return product if isinstance(product, TensorImpl) else (<object>tangent).new_zeros((<object>result).shape)
+        product = op.reading(k, form)(*arguments)
+        return product if isinstance(product, TensorImpl) else (<object>result).new_zeros((<object>result).shape)
     operands[0].tensor = <PyObject*>inner
     for j in range(op.arity):
         if reads >> j & 1:

@@ -41,10 +41,13 @@ def gradcheck(
 ) -> bool:
     """Check the gradients of `func` at `inputs` against finite differences.
 
-    Every tensor of `inputs` that requires a gradient is checked; it should be float64, and each of its elements must have
-    memory of its own, in which it is moved a little. The results of `func`, a tensor or a tuple of tensors, are checked
+    Every tensor of `inputs` that requires a gradient is checked; it should be float64 or complex128, and each of its elements
+    must have memory of its own, in which it is moved a little. The results of `func`, a tensor or a tuple of tensors, are checked
     where they require a gradient; where none does, `func` must be constant. Derivatives agree where
     `|analytical - numerical| <= atol + rtol * |numerical|`.
+
+    Complex tensors are pairs of real ones: the gradients of the imaginary and of the real part of outputs are checked, each
+    by itself, and in forward mode the tangents along the imaginary and along the real part of inputs.
 
     Args:
         func: a function of `inputs` that gives the same results each time.

@@ -11,6 +11,7 @@ from cygrad._core.levels.level import enter_level, exit_level
 from cygrad.autograd.derivatives import grad
 from cygrad.autograd.gradcheck.analytical import run_dual
 from cygrad.autograd.gradcheck.case import Case, memory_of
+from cygrad.autograd.gradcheck.directions import parts_of
 from cygrad.autograd.gradcheck.errors import GradcheckError
 from cygrad.creation import from_numpy
 from cygrad.tensor import Tensor
@@ -45,7 +46,9 @@ def _tangents(case: Case, input: int, direction: Tensor) -> list[Tensor | None]:
 
 def _both_ways(derivatives: Derivatives, tensor: Tensor, targets: Sequence[Tensor], failure: str) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return, for each target, derivatives along a random batch of two vectors like a tensor: all at once and one by one."""
-    batch = from_numpy(np.random.default_rng(0).standard_normal((2, *tensor.shape)).astype(memory_of(tensor).dtype))
+    stream = np.random.default_rng(0)
+    parts = (part * stream.standard_normal((2, *tensor.shape)) for part in parts_of(tensor))
+    batch = from_numpy(np.asarray(sum(parts), memory_of(tensor).dtype))
     expected = [derivatives(vector) for vector in batch]
     try:
         found = _at_once(derivatives, batch)

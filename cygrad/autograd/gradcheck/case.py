@@ -115,9 +115,10 @@ def check_inputs(arguments: Sequence[Any], sparse: bool) -> None:
         if not (isinstance(argument, Tensor) and argument.requires_grad):
             continue
         memory = memory_of(argument)
-        if memory.dtype != np.float64:
+        precise = np.result_type(memory.dtype, np.float64)
+        if memory.dtype != precise:
             warnings.warn(f"Input #{position} requires gradient and is not a double precision floating point or complex. This check will "
-                          f"likely fail: it has dtype {argument.dtype}, make it float64.", stacklevel=3)
+                          f"likely fail: it has dtype {argument.dtype}, make it {precise}.", stacklevel=3)
         if not memory.flags.writeable:
             raise RuntimeError(f"The {position}th input is read-only. gradcheck moves its elements one at a time. You should call .clone() "
                                "on the input before passing it to gradcheck.")

@@ -1,32 +1,43 @@
 """Numerical and analytical derivatives side by side: whole Jacobians, or products of them with random vectors.
 
+A complex tensor is a pair of real ones, as in torch: of an output the gradients of each part are checked by themselves, where those for
+an input are dRe + i dIm, and in forward mode the tangents along each part of an input.
+
 The products are torch's fast mode ("Gradcheck mechanics", https://pytorch.org/docs/stable/notes/gradcheck.html). With random
 u and v, differences along u give J u and one backward gives v J; both then give the number v J u. Forward mode gives J u.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from cygrad.autograd.gradcheck.analytical import gradients, tangents
 from cygrad.autograd.gradcheck.case import Case, Settings
-from cygrad.autograd.gradcheck.directions import random_directions, unit_vectors
+from cygrad.autograd.gradcheck.directions import PART_NAMES, in_parts, parts_of, random_directions, unit_vectors
 from cygrad.autograd.gradcheck.errors import GradcheckError
 from cygrad.autograd.gradcheck.numerical import numerical_derivatives, numerical_jacobians
 from cygrad.creation import from_numpy
+from cygrad.tensor import Tensor
 
 
 def compare_jacobians(case: Case, settings: Settings) -> None:
     """Compare the derivative of each element of each output with respect to each element of each input."""
     numerical = [numerical_jacobians(case, variable, case.output_positions, settings.eps) for variable in case.inputs]
     if settings.check_backward_ad:
-        for output, tensor in enumerate(case.outputs):
-            for input, jacobian in enumerate(gradients(case, output, unit_vectors(tensor), settings)):
-                _compare(case, settings, output, input, numerical[input][output], jacobian.T, settings.atol)
+        for output, part in _parts_in_turn(case.outputs):
+            weights = unit_vectors(case.outputs[output], part)
+            for input, jacobian in enumerate(gradients(case, output, weights, settings)):
+                expected = _of_output(numerical[input][output], part, case.inputs[input])
+                _compare(case, settings, Place(output, input, part), expected, jacobian.T, settings.atol)
     if settings.check_forward_ad:
-        for input, variable in enumerate(case.inputs):
-            for output, jacobian in enumerate(tangents(case, input, unit_vectors(variable))):
-                _compare(case, settings, output, input, numerical[input][output], jacobian, settings.atol, forward=True)
+        for input, part in _parts_in_turn(case.inputs):
+            directions = unit_vectors(case.inputs[input], part)
+            for output, jacobian in enumerate(tangents(case, input, directions)):
+                expected = _along_input(numerical[input][output], part, case.inputs[input])
+                _compare(case, settings, Place(output, input, part, forward=True), expected, jacobian, settings.atol)
 
 
 def compare_products(case: Case, settings: Settings) -> None:
@@ -40,15 +51,19 @@ def compare_products(case: Case, settings: Settings) -> None:
     numerical = [numerical_derivatives(case, variable, direction, case.output_positions, settings.eps)
                  for variable, direction in zip(case.inputs, u, strict=True)]
     if settings.check_backward_ad:
-        for output, weight in enumerate(v):
+        for output, part in _parts_in_turn(case.outputs):
+            weight = in_parts(case.outputs[output], v[output], [part])
             for input, (gradient,) in enumerate(gradients(case, output, [weight], settings)):
                 with np.errstate(all="ignore"):
-                    products = weight.ravel() @ numerical[input][output], gradient @ u[input].ravel()
-                _compare(case, settings, output, input, *products, settings.atol * u[input].sum() * weight.sum())
+                    expected = _of_output(numerical[input][output], part, case.inputs[input]) @ v[output].ravel()
+                    found = gradient @ u[input].ravel()
+                _compare(case, settings, Place(output, input, part), expected, found, settings.atol * u[input].sum() * v[output].sum())
     if settings.check_forward_ad:
-        for input, direction in enumerate(u):
+        for input, part in _parts_in_turn(case.inputs):
+            direction = in_parts(case.inputs[input], u[input], [part])
             for output, (tangent,) in enumerate(tangents(case, input, [direction])):
-                _compare(case, settings, output, input, numerical[input][output], tangent, settings.atol * direction.sum(), forward=True)
+                expected = _along_input(numerical[input][output], part, case.inputs[input])
+                _compare(case, settings, Place(output, input, part, forward=True), expected, tangent, settings.atol * u[input].sum())
 
 
 def compare_with_zero(case: Case, settings: Settings) -> None:
@@ -66,26 +81,59 @@ def compare_with_zero(case: Case, settings: Settings) -> None:
                                      f"{position} changes with input {input},\nnumerical:{_shown(derivatives)}\n")
 
 
-def _compare(case: Case, settings: Settings, output: int, input: int, numerical: np.ndarray, analytical: np.ndarray, atol: float,
-             forward: bool = False) -> None:
+@dataclass(frozen=True)
+class Place:
+    """What is compared: the derivative of a part of an output, or in forward mode that along a part of an input."""
+
+    output: int
+    input: int
+    part: complex
+    forward: bool = False
+
+    def described(self, case: Case) -> str:
+        """Begin the message of a mismatch, in torch's words."""
+        divided, name = (case.inputs[self.input], "inputs") if self.forward else (case.outputs[self.output], "outputs")
+        which = f"While considering the {PART_NAMES[self.part]} part of complex {name} only, " if divided.is_complex() else ""
+        mode = "computed with forward mode " if self.forward else ""
+        return f"{which}Jacobian {mode}mismatch for output {self.output} with respect to input {self.input},\n"
+
+
+def _parts_in_turn(tensors: Sequence[Tensor]) -> list[tuple[int, complex]]:
+    """Return (number, part) of tensors: one part of all of them first, as in torch."""
+    return [(number, part) for part in parts_of(*tensors) for number, tensor in enumerate(tensors) if part in parts_of(tensor)]
+
+
+def _of_output(numerical: np.ndarray, part: complex, variable: Tensor) -> np.ndarray:
+    """Return the derivative of a part of an output: for a complex variable dRe + i dIm."""
+    steps = parts_of(variable)
+    return np.tensordot(np.array(steps), np.real(np.conj(part) * numerical), 1)
+
+
+def _along_input(numerical: np.ndarray, part: complex, variable: Tensor) -> np.ndarray:
+    return numerical[parts_of(variable).index(part)]
+
+
+def _compare(case: Case, settings: Settings, place: Place, numerical: np.ndarray, analytical: np.ndarray, atol: float) -> None:
     if np.allclose(analytical, numerical, settings.rtol, atol):
         return
-    message = (f"Jacobian {'computed with forward mode ' if forward else ''}mismatch for output {output} with respect to input {input},\n"
-               f"numerical:{_shown(numerical)}\nanalytical:{_shown(analytical)}\n{case.company(input)}")
-    raise GradcheckError(message + (_whole_jacobians(case, settings, output, input, forward) if settings.fast_mode else ""))
+    message = (f"{place.described(case)}numerical:{_shown(numerical)}\nanalytical:{_shown(analytical)}\n{case.company(place.input)}")
+    raise GradcheckError(message + (_whole_jacobians(case, settings, place) if settings.fast_mode else ""))
 
 
 def _shown(array: np.ndarray) -> str:
     return f"{from_numpy(np.asarray(array))}"
 
 
-def _whole_jacobians(case: Case, settings: Settings, output: int, input: int, forward: bool) -> str:
+def _whole_jacobians(case: Case, settings: Settings, place: Place) -> str:
     """Return what to add to the message of a comparison in fast mode that failed."""
-    numerical = numerical_jacobians(case, case.inputs[input], [case.output_positions[output]], settings.eps)[0]
-    if forward:
-        analytical = tangents(case, input, unit_vectors(case.inputs[input]))[output]
+    variable = case.inputs[place.input]
+    parts = numerical_jacobians(case, variable, [case.output_positions[place.output]], settings.eps)[0]
+    vectors = unit_vectors(variable if place.forward else case.outputs[place.output], place.part)
+    if place.forward:
+        numerical, analytical = _along_input(parts, place.part, variable), tangents(case, place.input, vectors)[place.output]
     else:
-        analytical = gradients(case, output, unit_vectors(case.outputs[output]), settings)[input].T
+        numerical = _of_output(parts, place.part, variable)
+        analytical = gradients(case, place.output, vectors, settings)[place.input].T
     with np.errstate(all="ignore"):
         difference = np.abs(numerical - analytical).max()
     message = ("\nThe above quantities relating the numerical and analytical jacobians are computed \nin fast mode, along random "

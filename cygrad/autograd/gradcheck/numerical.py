@@ -11,30 +11,33 @@ from collections.abc import Sequence
 import numpy as np
 
 from cygrad.autograd.gradcheck.case import Case, memory_of
+from cygrad.autograd.gradcheck.directions import parts_of
 from cygrad.tensor import Tensor
 
 
 def numerical_jacobians(case: Case, variable: Tensor, positions: Sequence[int], eps: float) -> list[np.ndarray]:
-    """Return for each result at `positions` an array of (elements of the variable, elements of the result)."""
-    memory = memory_of(variable)
-    jacobians = [np.zeros((memory.size, result.numel()), memory_of(result).dtype) for result in _at(case.results, positions)]
+    """Return for each result at `positions` an array of (parts of the variable, its elements, elements of the result)."""
+    memory, parts = memory_of(variable), parts_of(variable)
+    jacobians = [np.zeros((len(parts), memory.size, result.numel()), memory_of(result).dtype) for result in _at(case.results, positions)]
     for row, index in enumerate(np.ndindex(memory.shape)):
-        for jacobian, difference in zip(jacobians, _differences(case, positions, memory[*index, ...], eps, eps, f"on index {index} "),
-                                        strict=True):
-            jacobian[row] = difference
+        for number, part in enumerate(parts):
+            differences = _differences(case, positions, memory[*index, ...], part * eps, eps, f"on index {index} ")
+            for jacobian, difference in zip(jacobians, differences, strict=True):
+                jacobian[number, row] = difference
     return jacobians
 
 
 def numerical_derivatives(case: Case, variable: Tensor, direction: np.ndarray, positions: Sequence[int], eps: float) -> list[np.ndarray]:
-    """Return how each result at `positions` changes as the variable moves in a direction: an array of (elements,)."""
-    return _differences(case, positions, memory_of(variable), direction * eps, eps, "")
+    """Return how each result at `positions` changes as the parts of the variable move in a direction: an array of (parts, elements)."""
+    steps = [_differences(case, positions, memory_of(variable), part * direction * eps, eps, "") for part in parts_of(variable)]
+    return [np.stack(differences) for differences in zip(*steps, strict=True)]
 
 
 def _at(results: Sequence[Tensor], positions: Sequence[int]) -> list[Tensor]:
     return [results[position] for position in positions]
 
 
-def _differences(case: Case, positions: Sequence[int], memory: np.ndarray, step: np.ndarray | float, eps: float, place: str
+def _differences(case: Case, positions: Sequence[int], memory: np.ndarray, step: np.ndarray | complex, eps: float, place: str
                  ) -> list[np.ndarray]:
     """Return (f(x + step) - f(x - step)) / (2 eps) of each result at `positions`, where x is in `memory`."""
 

@@ -12,7 +12,7 @@ from cygrad.autograd.derivatives import grad
 from cygrad.autograd.function import Function
 from cygrad.autograd.gradcheck.analytical import run_dual
 from cygrad.autograd.gradcheck.case import Case, memory_of
-from cygrad.autograd.gradcheck.directions import random_directions
+from cygrad.autograd.gradcheck.directions import in_parts, parts_of, random_directions
 from cygrad.autograd.gradcheck.errors import GradcheckError
 from cygrad.creation import from_numpy
 from cygrad.operators.new_tensors import zeros_like
@@ -72,7 +72,8 @@ def _warn() -> None:
 
 def check_undefined_tangents(case: Case) -> None:
     """Check that a missing tangent of an input counts as zero, for each input beside random tangents of the others."""
-    directions = random_directions(case.inputs, np.random.default_rng(0))
+    directions = [in_parts(variable, direction, parts_of(variable))
+                  for variable, direction in zip(case.inputs, random_directions(case.inputs, np.random.default_rng(0)), strict=True)]
     for input, direction in enumerate(directions):
         given = run_dual(case, [*directions[:input], np.zeros_like(direction), *directions[input + 1:]])
         missing = run_dual(case, [*directions[:input], None, *directions[input + 1:]])

@@ -231,7 +231,7 @@ def call(name: str, *arguments: ast.expr) -> ast.expr:
 def takes_number(tree: ast.expr, operand: str) -> bool:
     """Say whether an operand may stay a number in the tensor reading: no function or logical operator is to begin with it."""
     first = [node.args[0] if isinstance(node, ast.Call) else node for node in nodes_of(tree)
-             if isinstance(node, ast.Call) and not called(node) <= PARTS or isinstance(node, ast.BoolOp)
+             if isinstance(node, ast.Call) and ast.unparse(node.func) not in PARTS or isinstance(node, ast.BoolOp)
              or isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)]
     return not any(operand in names(node) for node in first)
 

@@ -51,7 +51,7 @@ def result_of(row, operands):
     dtype = common(*used)
     if row.refusals and any(KINDS[kind] == "b" for _, kind in used):
         return None
-    if row.kinds == "f" and KINDS[dtype] != "f":
+    if row.kinds.startswith("f") and KINDS[dtype] not in row.kinds:
         dtype = "float32"
     if row.counts_bools and dtype == "bool":
         return "int64"

@@ -24,7 +24,8 @@ cdef extern from "Python.h":
     bint Py_IsInitialized() nogil
 
 cdef extern from "exchange/dlpack_structs.h":
-    enum: DLPACK_MAJOR, DLPACK_MINOR, DLPACK_CPU, DLPACK_INT, DLPACK_UINT, DLPACK_FLOAT, DLPACK_BOOL, DLPACK_READ_ONLY, DLPACK_IS_COPIED
+    enum: DLPACK_MAJOR, DLPACK_MINOR, DLPACK_CPU, DLPACK_INT, DLPACK_UINT, DLPACK_FLOAT, DLPACK_COMPLEX, DLPACK_BOOL
+    enum: DLPACK_READ_ONLY, DLPACK_IS_COPIED
     ctypedef struct DLPackVersion:
         uint32_t major, minor
     ctypedef struct DLDevice:
@@ -58,7 +59,7 @@ cdef const char* USED_VERSIONED = "used_dltensor_versioned"
 
 NEWEST = (DLPACK_MAJOR, DLPACK_MINOR)
 CPU_DEVICE = (DLPACK_CPU, 0)
-CODES = {"b": DLPACK_BOOL, "f": DLPACK_FLOAT}
+CODES = {"b": DLPACK_BOOL, "f": DLPACK_FLOAT, "c": DLPACK_COMPLEX}
 cdef dict code_of = {name: CODES.get(dtype.kind, DLPACK_INT if dtype.is_signed else DLPACK_UINT) for name, dtype in dtype_by_name.items()}
 cdef dict dtype_of = {(code_of[dtype.name], 8 * dtype.itemsize): dtype for dtype in dtypes}
 

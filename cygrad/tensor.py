@@ -24,7 +24,7 @@ from cygrad._core.levels import batches, tangents
 from cygrad._core.memory.formats import MemoryFormat, preserve_format, strided
 from cygrad._core.memory.storage import DType, dtype_by_name
 from cygrad._core.memory.upward import fill
-from cygrad._core.operands.arrays import to_array
+from cygrad._core.operands.arrays import memory_of
 from cygrad.device import CPU, resolve_device
 from cygrad.operators import find, modules_of, registry
 from cygrad.operators.elementwise import functions, in_place_methods
@@ -225,7 +225,7 @@ class Tensor(TensorBase):
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if not force:
             tangents.refuse_tangent(self, "numpy()")
-        return to_array(self)
+        return memory_of(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()

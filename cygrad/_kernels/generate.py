@@ -138,7 +138,7 @@ def elementwise_kernels(rows):
             readings.append((f"{row.name}_d{operand}", row.backward(operand), ["g", *(w for w in (*row.operands, "y") if w in saved)]))
         for name, tree, inputs in readings:
             kinds, result = (row.kinds, row.result) if name == row.name else (gradients, "same")
-            dtypes = [dtype for dtype in DTYPES.DTYPES if dtype.kind in kinds]
+            dtypes = [dtype for dtype in DTYPES.DTYPES if dtype.kind in kinds and not dtype.loops]
             # Vector mathematics hides what memory takes, and vectors that trickle past the caches take twice as long. Of a vector of bytes
             # as short as one of the output gcc makes branches, which took ten times as long.
             streamed = [dtype for dtype in dtypes if dtype.kind in "fc" and DTYPES.result_dtype(dtype, result) is dtype
@@ -187,7 +187,7 @@ def reduction_kernels():
     for row in OPS.REDUCTIONS.values():
         code, numbers = [], {}
         for number, dtype in enumerate(DTYPES.DTYPES):
-            if dtype.kind not in row.kinds:
+            if dtype.kind not in row.kinds or dtype.loops:
                 continue
             acc = dtype.widest if row.wide else "bool" if row.result == "truth" else dtype.name
             out = {"truth": "uint8" if dtype.name == "uint8" else "bool", "same": dtype.name,
@@ -219,6 +219,8 @@ def read_fold(text, dtype):
 
 def converted(value, source, target):
     """Return the C expression of a value in another dtype: of complex numbers the real part."""
+    if source.loops or target.loops:
+        return value if source is target else f"widened_{source.name}({value})" if source.loops else f"narrowed_{target.name}({value})"
     if source.real:
         if target.real:
             part = c_type(target.real)
@@ -230,13 +232,19 @@ def converted(value, source, target):
 
 
 def cast_kernels():
-    """Yield (from, to, code) for every pair of dtypes: strided copies that convert."""
+    """Yield the code of every pair of dtypes: strided copies that convert."""
     for source in DTYPES.DTYPES:
         for target in DTYPES.DTYPES:
             rare = kind(source) != kind(target) and "f" not in (source.kind, target.kind)
             form = "CG_RARE_CAST" if rare else "CG_CAST"
-            yield source.name, target.name, (f"{form}(cast_{source.name}_{target.name}, {source.c_type}, {target.c_type}, "
-                                             f"{converted('x', source, target)})")
+            name, narrow = f"cast_{source.name}_{target.name}", source if source.loops else target
+            arguments = f"{name}, {source.c_type}, {target.c_type}"
+            if source.name == target.loops or target.name == source.loops:
+                yield f"CG_NARROW_CAST({arguments}, {narrow.name}, {'widen' if source.loops else 'narrow'})"
+            elif narrow.loops and source is not target:
+                yield f"CG_CAST_BY_FLOATS({name}, cast_{source.name}_{narrow.loops}, cast_{narrow.loops}_{target.name})"
+            else:
+                yield f"{form}({arguments}, {converted('x', source, target)})"
 
 
 def table(entries, missing="0"):
@@ -282,7 +290,7 @@ def shared_text() -> str:
         HEADER,
         f"extern const cg_kernel {', '.join(f'{unit}[]' for unit in units)};",
         f"const cg_kernel *const CG_TABLE(cg_kernels)[] = {{{', '.join(units)}, 0}};",
-        *(code for _, _, code in cast_kernels()),
+        *sorted(cast_kernels(), key=lambda code: code.startswith("CG_CAST_BY")),
         "const cg_cast CG_TABLE(cg_casts)[CG_DTYPES][CG_DTYPES] = {",
         *("    {" + ", ".join(f"cast_{a}_{b}" for b in names) + "}," for a in names), "};",
         '#include "packing.h"',
@@ -299,7 +307,13 @@ def reduction_text() -> str:
         columns = [table({n: f"{part}_{suffix}" for n, (suffix, _, _) in numbers.items()})
                    for part in ("fill", "rows", "columns", "across", "combine", "finish", "scan")]
         columns.append(table({n: f"find_{suffix}" for n, (suffix, _, _) in numbers.items() if not DTYPES.DTYPES[n].real}))
-        types = [table({n: str(pair[k]) for n, pair in numbers.items()}, "-1") for k in (1, 2)]
+        results = {n: pair[1:] for n, pair in numbers.items()}
+        for n, dtype in enumerate(DTYPES.DTYPES):   # what is stored only is folded by others' loops
+            if dtype.loops and dtype.kind in row.kinds:
+                computed = DTYPES.NUMBER[dtype.loops]
+                acc, out = results[computed]
+                results[n] = acc, n if out == computed else out
+        types = [table({n: str(pair[k]) for n, pair in results.items()}, "-1") for k in (0, 1)]
         rows.append(f'    {{"{row.name}", {", ".join(columns + types)}}},')
     parts += ["const cg_reduction CG_TABLE(cg_reductions)[] = {", *rows, "    {0}\n};"]
     return "\n".join(parts) + "\n"
@@ -313,11 +327,13 @@ def dtypes_text() -> str:
         "/* Generated from cygrad/ops/dtypes.py by generate.py. */",
         "enum { " + ", ".join(f"CG_{row.name.upper()}" for row in rows) + ", CG_DTYPES };",
         *(f"typedef struct {{ {c_type(row.real)} re, im; }} {row.c_type};" for row in rows if row.real),
+        *(f"typedef struct {{ uint{8 * row.itemsize}_t bits; }} {row.c_type};" for row in rows if row.loops),
         "static const int cg_itemsize[] = {" + ", ".join(str(row.itemsize) for row in rows) + "};",
         "typedef union { " + " ".join(f"{row.c_type} {row.name}_;" for row in rows) + " } cg_number;",
         f"enum {{ CG_LARGEST = {max(row.itemsize for row in rows)} }};",
         *(f"static const signed char cg_{name}[] = {{" + ", ".join(str(DTYPES.NUMBER[other(row)]) for row in rows) + "};" for name, other in
-          (("real", lambda row: row.real or row.name), ("complex", lambda row: DTYPES.COMPLEX_OF.get(row.name, row.name)))),
+          (("real", lambda row: row.real or row.name), ("complex", lambda row: DTYPES.COMPLEX_OF.get(row.name, row.name)),
+           ("loops_of", lambda row: row.loops or row.name))),
         "static const char cg_kind[] = {" + ", ".join(f"'{row.kind}'" for row in rows) + "};",
         "static const char cg_is_differentiable[] = {" + ", ".join(str(int(row.is_differentiable)) for row in rows) + "};",
         "static const signed char cg_promotion[CG_DTYPES][CG_DTYPES] = {", *promoted, "};"]) + "\n"

@@ -17,6 +17,7 @@
 #include "mathematics/complexmath.h"
 #include "mathematics/errormath.h"
 #include "mathematics/integermath.h"
+#include "mathematics/narrowmath.h"
 
 #define CG_UNUSED __attribute__((unused))
 #define CG_LOOP(T, n) _Pragma("omp simd") for (intptr_t i = 0; i < (n); i++)
@@ -113,6 +114,29 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
         } else {                                                                                                 \
             for (intptr_t i = 0; i < n; i++) { const S x = *(const S *)(s + i * ss); *(D *)(d + i * ds) = value; } \
         }                                                                                                        \
+    }
+
+/* Between floats and what is stored in 16 bits. `move` is widen or narrow. */
+#define CG_NARROW_CAST(name, S, D, format, move)                                                                  \
+    static void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {                             \
+        intptr_t i = 0;                                                                                          \
+        if (ds == (intptr_t)sizeof(D) && ss == (intptr_t)sizeof(S))                                              \
+            for (; i + CG_NARROW_LANES <= n; i += CG_NARROW_LANES) move##_##format((D *)d + i, (const S *)s + i); \
+        for (; i < n; i++) *(D *)(d + i * ds) = move##ed_##format(*(const S *)(s + i * ss));                     \
+    }
+
+/* What has no conversion of its own goes by way of floats, as in torch. */
+CG_SERIAL static void cg_cast_by_floats(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n, cg_cast first, cg_cast second) {
+    float block[64];
+    for (intptr_t i = 0; i < n; i += 64) {
+        const intptr_t part = n - i < 64 ? n - i : 64;
+        first((char *)block, sizeof(float), s + i * ss, ss, part);
+        second(d + i * ds, ds, (const char *)block, sizeof(float), part);
+    }
+}
+#define CG_CAST_BY_FLOATS(name, first, second)                                            \
+    static void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {     \
+        cg_cast_by_floats(d, ds, s, ss, n, first, second);                               \
     }
 
 /* What is behind the end is poisoned there (poison.h): the last vector is cut short, so that any other step over it is found. */

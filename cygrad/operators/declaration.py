@@ -13,13 +13,12 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from cygrad._core.compute.inplace import apply_in_place, check_disjoint, write_in_place
+from cygrad._core.compute.inplace import apply_in_place, check_disjoint, write_in_place, write_values
 from cygrad._core.entry.special import COMPOSED, Declaration, make_operator
 from cygrad._core.exchange.replacement import rearrange_in_place
 from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled
 from cygrad._core.graph.rules import declare_rule, record_several
 from cygrad._core.graph.rules import recorded as recorded
-from cygrad._core.operands.arrays import to_array
 from cygrad.operators.arguments import delivered
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def changed(operator: Any, inputs: tuple[Any, ...], write: Callable[[np.ndarray]
         check_disjoint(input, tuple(others))
         return write_in_place(operator.declaration.rule, inputs, write, **params)
     result = input.detach().clone()
-    write(to_array(result))
+    write_values(result, write)
     return delivered(recorded(operator, inputs, result, **params), out)
 
 

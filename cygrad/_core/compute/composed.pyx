@@ -9,7 +9,8 @@ from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, needs_grad, settled_address, special_active
 from cygrad._core.memory.sizes cimport wrap_dim
 from cygrad._core.operands.operands cimport RELEASE_GIL, fill_operand, shape_is
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_kind, cg_number, kernel
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_kind, cg_loops_of, cg_number,
+                                                  kernel)
 from cygrad._kernels.drivers.reduction cimport reduction
 from cygrad._kernels.drivers.tiles cimport MAX_SLOTS, MAX_STEPS, Step, Tiles, cut, run_tiles
 
@@ -82,13 +83,15 @@ cdef class Steps:
         for k in range(self.step_count):
             tiles.steps[k] = self.steps[k]
             if tiles.steps[k].dtype == FLOATING:
-                tiles.steps[k].dtype = first.dtype_nr
+                tiles.steps[k].dtype = cg_loops_of[first.dtype_nr]
         for k in range(self.slot_count):
             array = &tiles.slots[k].array
             tiles.slots[k].reduced = self.reduced[k]
             array.data, array.padded = NULL, False
-            array.dtype = first.dtype_nr if self.slot_dtypes[k] == FLOATING else self.slot_dtypes[k]
+            array.dtype = cg_loops_of[first.dtype_nr] if self.slot_dtypes[k] == FLOATING else self.slot_dtypes[k]
             if k == self.result:
+                if self.slot_dtypes[k] == FLOATING:
+                    array.dtype = first.dtype_nr        # rounded once
                 result = empty(array.dtype, ndim, shapes[self.reduced[k]])
                 fill_operand(array, result, result.dtype_nr, ndim, first.sizes)
             elif self.sources[k] >= 0 and isinstance(inputs[self.sources[k]], TensorImpl):

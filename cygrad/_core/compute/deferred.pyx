@@ -10,7 +10,7 @@ from cygrad._core.graph.tensor cimport CONTIGUOUS, SAVED, TensorImpl, empty_like
 from cygrad._core.memory.storage cimport Storage, settle
 from cygrad._core.memory.upward cimport forget_function, upward
 from cygrad._core.operands.operands cimport Value
-from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_itemsize, cg_number
+from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_itemsize, cg_loops_of, cg_number
 from cygrad._kernels.drivers.program cimport LARGE, MAX_SLOTS, MAX_STEPS, Program, Step, add_array, run_program
 from cygrad._kernels.drivers.reduction cimport fold_program
 
@@ -57,6 +57,8 @@ cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* v
     """Say whether operands are dense and of one shape, that of `first` if given, and dtype, and nobody outside can write into them."""
     cdef TensorImpl tensor
     cdef int k
+    if cg_loops_of[dtype] != dtype:
+        return False
     for k in range(count):
         if values[k].tensor is NULL:
             if kernel.blocked[dtype] or count != 2:

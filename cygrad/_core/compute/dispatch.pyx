@@ -21,7 +21,7 @@ from cygrad._core.memory.upward cimport upward
 from cygrad._core.operands.operands cimport (Value, any_followed, broadcast, check_cast, check_no_bools, check_out, copy_of, holding_all,
                                              out_argument, out_shape_error, overlaps, promoted, shape_is, to_number, to_value)
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, MAX_PARAMS, cg_is_differentiable, cg_kind,
-                                                  cg_number)
+                                                  cg_loops_of, cg_number)
 
 from cygrad.ops import ELEMENTWISE
 
@@ -92,11 +92,10 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const double* params, Te
     # The common case first: tensors of one dtype that the row computes in, and results of their own.
     if target is None and op.simple and values[0].tensor is not NULL:
         dtype = (<TensorImpl>values[0].tensor).dtype_nr
-        if (op.computes[dtype]
-                and (op.arity == 1 or values[1].tensor is not NULL or cg_is_differentiable[dtype] and values[1].kind != b"b")
+        if ((op.arity == 1 or values[1].tensor is not NULL or cg_is_differentiable[dtype] and values[1].kind != b"b")
                 and is_simple(op.kernel, dtype, op.arity, values)):
             if op.arity == 2 and values[1].tensor is NULL:
-                to_number(&values[1], dtype)
+                to_number(&values[1], cg_loops_of[dtype])
             result = map_simple(op.kernel, dtype, op.results[dtype], op.arity, values, NULL, None)
             flags = (<TensorImpl>values[0].tensor).flags
             if op.arity == 2 and values[1].tensor is not NULL:
@@ -110,7 +109,7 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const double* params, Te
     dtype = result_dtype(op, values)
     for k in range(op.arity):
         if values[k].tensor is NULL:
-            to_number(&values[k], CG_BOOL if op.masks >> k & 1 else dtype)
+            to_number(&values[k], CG_BOOL if op.masks >> k & 1 else cg_loops_of[dtype])
     out_dtype = op.results[dtype]
     if flags & (REQUIRES_GRAD | VIEW) and grad_mode()[0] and cg_is_differentiable[dtype]:
         for k in range(op.arity):

@@ -10,16 +10,16 @@ from cpython.slice cimport PySlice_Check
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place
+from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place, write_values
 from cygrad._core.compute.parts cimport Cuts, basic_view, record_part, view_along, zero_outside
 from cygrad._core.graph.rules cimport RuleOp, record, record_outputs, rule_op, wanted
 from cygrad._core.graph.tensor cimport (CREATED, CREATED_MULTIPLE, TensorImpl, count_change, empty, needs_grad, settled_address,
                                         tensor_type)
 from cygrad._core.memory.sizes cimport integer, parse_sizes, sequence_items, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
-from cygrad._core.operands.arrays cimport array_of, tensor_of_array
-from cygrad._core.operands.operands cimport Value, copy_into, number_tensor, to_value
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_is_differentiable, cg_itemsize, cg_kind
+from cygrad._core.operands.arrays cimport array_of, bits_of, tensor_of_array, tensor_of_bits, values_of
+from cygrad._core.operands.operands cimport Value, copy_into, copy_of, number_tensor, to_value
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_is_differentiable, cg_itemsize, cg_kind, cg_loops_of
 
 import warnings
 
@@ -156,7 +156,7 @@ def array_key(TensorImpl x not None, key):
     """Return an index with copies of the arrays that its tensors hold, and the shape it gives; IndexError where it does not fit x."""
     numpy_index = numpy_key(read_key(key))
     try:
-        return numpy_index, array_of(x)[numpy_index].shape
+        return numpy_index, bits_of(x)[numpy_index].shape
     except IndexError as error:
         raise index_error(x, numpy_index, error) from None
 
@@ -171,10 +171,10 @@ cdef object get_item(TensorImpl x, object key):
         return result
     numpy_index = numpy_key(items)
     try:
-        array = array_of(x)[numpy_index]
+        array = bits_of(x)[numpy_index]
     except IndexError as error:
         raise index_error(x, numpy_index, error) from None
-    result = tensor_of_array(array.copy() if array.base is not None else array)
+    result = tensor_of_bits(array.copy() if array.base is not None else array, x.dtype_nr)
     if wanted(x, None):
         record(rule_op("index"), x, None, result, (sizes_tuple(x.ndim, x.sizes), numpy_index))
     return result
@@ -194,7 +194,7 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
     if place is None:
         numpy_index = items = numpy_key(items)
         try:
-            array_of(x)[numpy_index] = array_of(source)
+            bits_of(x)[numpy_index] = values_of(source) if cg_loops_of[x.dtype_nr] == x.dtype_nr else bits_of(copy_of(source, x.dtype_nr))
         except IndexError as error:
             raise index_error(x, numpy_index, error) from None
         except ValueError as error:
@@ -219,7 +219,7 @@ cdef TensorImpl scalar_like(TensorImpl x, object value):
     alive = to_value(value, &read)
     if alive is NotImplemented:
         if isinstance(value, (list, tuple)):
-            return tensor_of_array(numpy.array(value, dtype=dtypes[x.dtype_nr].name))
+            return tensor_of_array(numpy.array(value, dtype=dtypes[cg_loops_of[x.dtype_nr]].name))
         raise TypeError(f"can't assign a {type(value).__name__} to a cygrad.{dtypes[x.dtype_nr].name} tensor; assign a tensor or a number")
     if read.tensor is not NULL:
         return <TensorImpl>read.tensor
@@ -235,7 +235,7 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
     key = read_key(key)
     if accumulate:
         memset(settled_address(result), 0, result.count * cg_itemsize[result.dtype_nr])
-        numpy.add.at(array_of(result), numpy_key(key), array_of(input))
+        write_values(result, lambda array: numpy.add.at(array, numpy_key(key), values_of(input)))
     else:
         part = basic_view(result, key, &cuts)
         zero_outside(result, part)
@@ -247,7 +247,7 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
 
 def add_at(TensorImpl whole not None, key, TensorImpl source not None):
     """Add to the elements at an index as a node keeps it, as often as it names each."""
-    numpy.add.at(array_of(whole), key, array_of(source))
+    write_values(whole, lambda array: numpy.add.at(array, key, values_of(source)))
     count_change(whole)
 
 

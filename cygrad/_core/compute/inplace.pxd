@@ -14,6 +14,7 @@ cdef class CopySlices(Node):
     cdef int view_edge      # of the operator's edges, the one to the view
     cdef TensorImpl put(self, TensorImpl g, TensorImpl part, PyObject** whole)
 
+cpdef object write_values(TensorImpl target, write)
 cdef int check_in_place(TensorImpl target, bint recorded) except -1
 cdef int rebase(TensorImpl target, Node node, int view_edge=*, int output_nr=*) except -1
 cdef int record_in_place(RuleOp op, TensorImpl target, TensorImpl source, tuple params) except -1

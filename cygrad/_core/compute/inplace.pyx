@@ -17,6 +17,7 @@ from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of
 from cygrad._core.operands.operands cimport check_cast, check_writable, copy_into, copy_of, overlaps, same_shape
 from cygrad._core.operands.strided cimport laid_out, lies_within, overlaps_itself, part_of
+from cygrad._kernels.drivers.elementwise cimport cg_loops_of
 
 
 cdef RuleOp COPY = rule_op("copy"), FILL = rule_op("fill"), ZERO = rule_op("zero")
@@ -150,6 +151,15 @@ def check_disjoint(TensorImpl target not None, tuple others):
                                "memory location. Please clone() the tensor before performing the operation.")
 
 
+cpdef object write_values(TensorImpl target, write):
+    """Have `write` change the array of a tensor's numbers: of what is stored only in the dtype that is computed in, rounded once."""
+    cdef int computed = cg_loops_of[target.dtype_nr]
+    cdef TensorImpl wide = target if computed == target.dtype_nr else copy_of(target, computed)
+    write(array_of(wide))
+    if wide is not target:
+        copy_into(target, wide)
+
+
 def write_in_place(RuleOp op not None, tuple inputs not None, write, **params):
     """Let `write` change the array of the first input, and record that by a rule; its other inputs may be None."""
     cdef TensorImpl target = inputs[0], before
@@ -159,7 +169,7 @@ def write_in_place(RuleOp op not None, tuple inputs not None, write, **params):
         before = copy_of(target, target.dtype_nr)
         take_history(before, target)
         inputs = (before,) + inputs[1:]
-    write(array_of(target))
+    write_values(target, write)
     count_change(target)
     if recorded:
         rebase(target, rule_node_of_inputs(op, inputs, target, params_of(op, inputs, params), 1))
@@ -170,7 +180,7 @@ def overwrite(TensorImpl target not None, write):
     """Let `write` fill the array of a tensor with what depends on nothing: its history ends."""
     cdef bint recorded = any_wanted((target,))
     check_in_place(target, False)
-    write(array_of(target))
+    write_values(target, write)
     count_change(target)
     if recorded:
         cut_history(target)

@@ -16,7 +16,7 @@ cdef inline bint is_simple(const cg_kernel* kernel, int dtype, int count, const 
     """Say whether operands are few, small, dense and of one shape and dtype: no broadcasting, no driver."""
     cdef PyObject* first = values[0].tensor
     cdef PyObject* second = values[1].tensor if count == 2 else first
-    if first is NULL or count > 2:
+    if first is NULL or count > 2 or kernel.loops[dtype] is NULL:
         return False
     if second is NULL:
         if kernel.blocked[dtype]:

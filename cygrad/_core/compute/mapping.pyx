@@ -6,7 +6,7 @@ from libc.string cimport memset
 from cygrad._core.compute.deferred cimport note_thread
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl
 from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, empty_for, fill_operand, same_shape
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_real
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_loops_of, cg_real
 
 from cygrad._kernels.drivers.elementwise cimport run as run_kernel
 
@@ -17,14 +17,14 @@ cdef inline int dtype_of(int k, int masks, int dtype) noexcept:
 
 cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, int masks, int count, Value* values,
                            const void* params, int cost, TensorImpl target, bint private=False):
-    """Run a kernel over operands that broadcast; scalars are in the dtype of the loop. `masks` are read as bool (bits); those
+    """Run a kernel over operands that broadcast; scalars are in the dtype that is computed in. `masks` are read as bool (bits); those
     from bit PARTS on are real beside complex numbers.
 
     Others may see a target that is not `private`, so it is written with the GIL held: that is the lock of `.grad`.
     """
     cdef Operand operands[MAX_OPERANDS]
     cdef intptr_t shape[MAX_DIMS]
-    cdef int ndim, k
+    cdef int ndim, k, loop_dtype = dtype if kernel.loops[dtype] is not NULL else cg_loops_of[dtype]
     cdef bint fresh
     if not masks and is_simple(kernel, dtype, count, values) and (target is None or (
             (not kernel.blocked[dtype] or private and <PyObject*>target is values[0].tensor)   # what is behind its end is nobody's then
@@ -36,18 +36,18 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
         target = empty_for(out_dtype, ndim, shape, count, values)
     for k in range(count):
         if values[k].tensor is not NULL:
-            fill_operand(&operands[k], <TensorImpl>values[k].tensor, dtype_of(k, masks, dtype), ndim, shape)
+            fill_operand(&operands[k], <TensorImpl>values[k].tensor, dtype_of(k, masks, loop_dtype), ndim, shape)
         else:
             operands[k].data, operands[k].padded = <char*>&values[k].number, False
-            operands[k].dtype = operands[k].loop_dtype = dtype_of(k, masks, dtype)
+            operands[k].dtype = operands[k].loop_dtype = dtype_of(k, masks, loop_dtype)
             memset(operands[k].strides, 0, ndim * sizeof(intptr_t))
-    fill_operand(&operands[count], target, out_dtype, ndim, shape)
+    fill_operand(&operands[count], target, out_dtype if loop_dtype == dtype else cg_loops_of[out_dtype], ndim, shape)
     if (fresh or private) and target.count >= RELEASE_GIL:
         # Other threads may give an operand other memory meanwhile.
         note_thread()
         _held = [(<TensorImpl>values[k].tensor).storage for k in range(count) if values[k].tensor is not NULL]
         with nogil:
-            run_kernel(kernel, dtype, count + 1, operands, ndim, shape, params, cost, fresh)
+            run_kernel(kernel, loop_dtype, count + 1, operands, ndim, shape, params, cost, fresh)
     else:
-        run_kernel(kernel, dtype, count + 1, operands, ndim, shape, params, cost, fresh)
+        run_kernel(kernel, loop_dtype, count + 1, operands, ndim, shape, params, cost, fresh)
     return target

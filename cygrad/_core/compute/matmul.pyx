@@ -14,7 +14,8 @@ from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_addre
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport foreign_operand
-from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, MAX_DIMS, cg_itemsize
+from cygrad._core.operands.operands cimport copy_of
+from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, MAX_DIMS, cg_itemsize, cg_loops_of
 
 import numpy
 
@@ -50,6 +51,8 @@ cdef void find_loops():
     cdef UfuncFields* ufunc = <UfuncFields*><PyObject*>numpy.matmul
     cdef int k, number
     for number in range(len(dtypes)):
+        if cg_loops_of[number] != number:
+            continue
         code = numpy.dtype(dtypes[number].name).num
         for k in range(ufunc.ntypes):
             if ufunc.types[3 * k] == code and ufunc.types[3 * k + 1] == code and ufunc.types[3 * k + 2] == code:
@@ -106,6 +109,8 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
                            "convert one with .to(dtype)")
     if inner != b.sizes[b.ndim - 2]:
         raise shape_error(a, b)
+    if cg_loops_of[a.dtype_nr] != a.dtype_nr:
+        return copy_of(product(copy_of(a, cg_loops_of[a.dtype_nr]), copy_of(b, cg_loops_of[b.dtype_nr])), a.dtype_nr)
     for d in range(batch):
         left = a.sizes[d - (ndim - a.ndim)] if d >= ndim - a.ndim else 1
         right = b.sizes[d - (ndim - b.ndim)] if d >= ndim - b.ndim else 1

@@ -17,7 +17,7 @@ from cygrad._core.levels.observers cimport special_tensors
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.operands cimport Value, same_shape, tensor_of_number
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, cg_itemsize, cg_real
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, cg_itemsize, cg_loops_of, cg_real
 
 cdef extern from *:
     """
@@ -89,9 +89,9 @@ cdef class ElementwiseNode(Node):
 
     cdef dict saved_params(self):
         cdef Row op = <Row>self.op
-        cdef int k
+        cdef int k, dtype = cg_loops_of[self.dtype]
         cdef const char* packed = <const char*>self.constants
-        return {op.arguments[op.arity + k]: (<object>tensor_of_number(packed + k * cg_itemsize[self.dtype], self.dtype)).item()
+        return {op.arguments[op.arity + k]: (<object>tensor_of_number(packed + k * cg_itemsize[dtype], dtype)).item()
                 for k in range(op.params)}
 
     cdef object scalar(self, int place):
@@ -104,7 +104,7 @@ cdef class ElementwiseNode(Node):
 
     cdef TensorImpl scalar_tensor(self, int place):
         """Return an operand that was a number as a tensor."""
-        return tensor_of_number(&self.scalars[place], CG_BOOL if (<Row>self.op).masks >> place & 1 else self.dtype)
+        return tensor_of_number(&self.scalars[place], CG_BOOL if (<Row>self.op).masks >> place & 1 else cg_loops_of[self.dtype])
 
     def __getattr__(self, str name):
         return self.saved_attribute(name)

@@ -10,8 +10,8 @@ from cygrad._core.graph.rules cimport RuleOp, record, wanted
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, settled_address, shallow_copy, stand_alone
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
-from cygrad._core.operands.operands cimport RELEASE_GIL, check_cast, check_out, fill_operand, is_dense, write_out
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cg_kind
+from cygrad._core.operands.operands cimport RELEASE_GIL, check_cast, check_out, copy_of, fill_operand, is_dense, write_out
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_itemsize, cg_kind, cg_loops_of
 from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find, reduction, run, run_small, scan
 
 from cygrad._core.graph.rules import declare_rule
@@ -66,9 +66,13 @@ cdef tuple params_of(RuleOp rule, TensorImpl x, tuple dims, intptr_t count):
 cdef bint holds_nan(TensorImpl x) noexcept:
     """Say whether there is a NaN among the elements of a result that was just computed."""
     cdef const char* data = settled_address(x)
+    cdef double element
     cdef intptr_t i
+    if cg_kind[x.dtype_nr] != b"f":
+        return False
     for i in range(x.count):
-        if x.dtype_nr == CG_FLOAT32 and isnan((<float*>data)[i]) or x.dtype_nr == CG_FLOAT64 and isnan((<double*>data)[i]):
+        cast(x.dtype_nr, CG_FLOAT64)(<char*>&element, 0, data + i * cg_itemsize[x.dtype_nr], 0, 1)
+        if isnan(element):
             return True
     return False
 
@@ -130,13 +134,13 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         failed = 0
     elif x.count >= RELEASE_GIL:
         kept = shallow_copy(x)      # other threads may give the tensor other memory meanwhile
-        fill_operand(&operand, kept, kept.dtype_nr, kept.ndim, kept.sizes)
+        fill_operand(&operand, kept, cg_loops_of[kept.dtype_nr], kept.ndim, kept.sizes)
         data = settled_address(result)
         with nogil:
-            failed = run(op.kernel, &operand, kept.ndim, kept.sizes, mask, data)
+            failed = run(op.kernel, &operand, kept.ndim, kept.sizes, mask, data, out_dtype)
     else:
-        fill_operand(&operand, x, x.dtype_nr, x.ndim, x.sizes)
-        failed = run(op.kernel, &operand, x.ndim, x.sizes, mask, settled_address(result))
+        fill_operand(&operand, x, cg_loops_of[x.dtype_nr], x.ndim, x.sizes)
+        failed = run(op.kernel, &operand, x.ndim, x.sizes, mask, settled_address(result), out_dtype)
     if failed:
         raise MemoryError(f"{op.name}(): no memory for partial results")
     if op.decide_nan is not None and holds_nan(result):
@@ -161,11 +165,16 @@ def make_reduction(ReductionOp op not None):
     return function
 
 
+cdef TensorImpl widened(TensorImpl x):
+    """Return a tensor without its history, in the dtype that is computed in."""
+    return shallow_copy(x) if cg_loops_of[x.dtype_nr] == x.dtype_nr else copy_of(x, cg_loops_of[x.dtype_nr])
+
+
 def cumulate(str name, TensorImpl input not None, dim, bint reverse=False):
     """Return the running fold along a dim, from the end if `reverse`; not recorded."""
     cdef ReductionOp op = ops[name]
     cdef intptr_t along = integer(dim, "dim")
-    cdef TensorImpl x = shallow_copy(input), result
+    cdef TensorImpl x = widened(input), result
     cdef Operand source, target
     cdef int d = wrap_dim(along, x.ndim)
     result = empty(op.kernel.out_dtype[x.dtype_nr], x.ndim, x.sizes)
@@ -173,14 +182,14 @@ def cumulate(str name, TensorImpl input not None, dim, bint reverse=False):
     fill_operand(&target, result, result.dtype_nr, x.ndim, x.sizes)
     with nogil:
         scan(op.kernel, &source, &target, x.ndim, x.sizes, d, reverse)
-    return result
+    return result if x.dtype_nr == input.dtype_nr else copy_of(result, input.dtype_nr)
 
 
 def extremum(str name, TensorImpl input not None, dim, bint keepdim=False, str caller=None):
     """Return (values, indices) of the first largest or smallest elements along a dim; not recorded."""
     cdef ReductionOp op = ops[name]
     cdef intptr_t along = integer(dim, "dim")
-    cdef TensorImpl values, indices, detached = shallow_copy(input)
+    cdef TensorImpl values, indices, detached = widened(input)
     cdef int d = wrap_dim(along, detached.ndim)
     cdef Operand source, from_values, to_indices
     if detached.ndim and detached.sizes[d] == 0:
@@ -192,6 +201,8 @@ def extremum(str name, TensorImpl input not None, dim, bint keepdim=False, str c
     fill_operand(&to_indices, indices, CG_INT64, values.ndim, values.sizes)
     with nogil:
         find(op.kernel, &source, &from_values, &to_indices, detached.ndim, detached.sizes, d)
+    if values.dtype_nr != input.dtype_nr:
+        values = copy_of(values, input.dtype_nr)
     if not keepdim and detached.ndim:
         shape = tuple((<object>values).shape)[:d] + tuple((<object>values).shape)[d + 1:]
         values, indices = (<object>values).reshape(shape), (<object>indices).reshape(shape)

@@ -7,7 +7,7 @@ from cygrad._core.graph.node cimport RESULT
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport upward
 from cygrad._core.operands.operands cimport Value, to_number
-from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, cg_itemsize, cg_number
+from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, cg_itemsize, cg_loops_of, cg_number
 
 from cygrad._kernels.drivers.elementwise cimport kernel as find_kernel
 
@@ -76,9 +76,10 @@ cdef bint reads_operand(Row op, int operand) noexcept:
 
 
 cdef int pack_params(Row op, const double* params, int dtype, cg_number* packed) except -1:
-    """Lay the parameters out as an array of the dtype of the loop."""
+    """Lay the parameters out as an array of the dtype that is computed in."""
     cdef Value value
     cdef int k
+    dtype = cg_loops_of[dtype]
     value.kind = b"f"
     for k in range(op.params):
         value.real = params[k]

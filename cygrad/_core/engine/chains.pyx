@@ -14,7 +14,7 @@ from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
 from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_PACKED, NODE_RELEASED, Node, RESULT, leaf_of
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty_like, is_unique, settled_address, special_active
 from cygrad._core.operands.operands cimport same_shape
-from cygrad._kernels.drivers.elementwise cimport cg_itemsize
+from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_loops_of
 from cygrad._kernels.drivers.program cimport LARGE, MAX_SLOTS, MAX_STEPS, NONE, Program, Step, add_array, add_block, run_program
 
 from cygrad._core.compute.dispatch import ops
@@ -230,6 +230,8 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     chain = Chain.__new__(Chain)
     chain.own = is_unique(state.single)
     g = <TensorImpl>state.single
+    if cg_loops_of[g.dtype_nr] != g.dtype_nr:
+        return False
     chain.program.dtype, chain.program.total = g.dtype_nr, g.count
     chain.wholes, chain.outgoing, chain.gathered, chain.skipped, chain.alive = {0: g}, [], {}, [], [g.storage]
     if not g.flags & CONTIGUOUS and not is_one_number(g) or g.flags & CONTIGUOUS and not g.storage.padded:

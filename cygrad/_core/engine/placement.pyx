@@ -130,7 +130,7 @@ cdef int add_to(TensorImpl part, TensorImpl g, bint fresh) except -1:
 cdef inline bint is_small_run(TensorImpl whole, TensorImpl g) noexcept:
     """Say whether a gradient is small, and it and the whole lie row-major: no driver need be asked, nor a view be made."""
     return (g.count < SMALL_COUNT and whole.flags & g.flags & CONTIGUOUS and not (whole.flags | g.flags) & BATCHED
-            and g.storage.padded and not add.kernel.blocked[g.dtype_nr])
+            and g.storage.padded and add.kernel.loops[g.dtype_nr] is not NULL and not add.kernel.blocked[g.dtype_nr])
 
 
 cdef int add_run(TensorImpl whole, intptr_t start, TensorImpl g, bint fresh) except -1:

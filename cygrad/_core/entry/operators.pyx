@@ -11,7 +11,7 @@ from cygrad._core.compute.indexing cimport get_item, set_item
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, special_active
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads
-from cygrad._core.operands.arrays cimport array_of
+from cygrad._core.operands.arrays cimport values_of
 from cygrad._core.operands.operands cimport Value, out_argument, to_value
 from cygrad._kernels.drivers.elementwise cimport cg_is_differentiable
 
@@ -96,7 +96,7 @@ def warn_of_scalar(TensorImpl tensor not None, int stacklevel=1):
 cdef object only_element(TensorImpl tensor):
     if tensor.count != 1:
         raise ValueError(f"only one element tensors can be converted to Python scalars; this one has {tensor.count}")
-    return array_of(tensor).item()
+    return values_of(tensor).item()
 
 
 cdef inline bint is_factor(object operand):
@@ -181,19 +181,19 @@ cdef class TensorBase(TensorImpl):
         if self.count != 1:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if self.count == 0 else
                                "Boolean value of Tensor with more than one value is ambiguous; use any() or all()")
-        return bool(array_of(self).item())
+        return bool(values_of(self).item())
 
     def item(self):
         """Return the only element as a Python number."""
         if self.count != 1:
             raise RuntimeError(f"a Tensor with {self.count} elements cannot be converted to Scalar")
-        return array_of(self).item()
+        return values_of(self).item()
 
     def tolist(self):
         """Return the elements as nested lists, or as a number for 0-d."""
         if self.count > MOST_NUMBERS:
             raise OutOfMemoryError(f"tolist(): {self.count} Python numbers do not fit into memory: at most {MOST_NUMBERS} are listed")
-        return array_of(self).tolist()
+        return values_of(self).tolist()
 
     def __float__(self):
         warn_of_scalar(self)

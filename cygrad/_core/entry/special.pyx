@@ -20,7 +20,8 @@ from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence
 from cygrad._core.levels.tangents cimport Dual, add_tangent, visible_dual
 from cygrad._core.memory.upward cimport special_function, upward
 from cygrad._core.operands.operands cimport Value, tensor_of_number, to_number
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_is_differentiable, cg_itemsize, cg_number, cg_real
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_is_differentiable, cg_itemsize, cg_loops_of,
+                                                  cg_number, cg_real)
 
 from inspect import unwrap
 from typing import NamedTuple
@@ -166,7 +167,7 @@ cdef TensorImpl partial_product(Row op, int k, TensorImpl tangent, Value* values
         if reads >> j & 1:
             operands[count] = values[j]
             if operands[count].tensor is NULL:
-                to_number(&operands[count], CG_BOOL if op.masks >> j & 1 else dtype)
+                to_number(&operands[count], CG_BOOL if op.masks >> j & 1 else cg_loops_of[dtype])
             masks |= (op.masks >> j & 1) << count
             count += 1
     if reads >> RESULT & 1:
@@ -180,6 +181,7 @@ cdef TensorImpl partial_product(Row op, int k, TensorImpl tangent, Value* values
 
 cdef TensorImpl scalar(Value* value, int dtype):
     """Return an operand that is a number as a tensor."""
+    dtype = cg_loops_of[dtype]
     to_number(value, dtype)
     return tensor_of_number(&value.number, dtype)
 

@@ -12,7 +12,9 @@ from cygrad._core.graph.saved cimport is_followed, released_error, saved_name
 from cygrad._core.graph.tensor cimport TENSOR_TRACKED, VIEW, TensorImpl, needs_grad, stand_alone
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.sizes cimport parse_sizes
+from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport upward
+from cygrad._kernels.drivers.elementwise cimport cg_loops_of
 
 cdef extern from "Python.h":
     object PyObject_Call(object function, object arguments, PyObject* keywords)
@@ -349,8 +351,17 @@ def record_rule(RuleOp op not None, tuple inputs, TensorImpl result not None, **
     return with_node(op, inputs, result, 1, params) if any_wanted(inputs) else result
 
 
+cdef TensorImpl in_dtype_of(tuple inputs, TensorImpl result):
+    """Return a result in the dtype of the first input, where that is stored only and NumPy has computed in another."""
+    cdef TensorImpl first = inputs[0] if inputs else None
+    if first is None or first.dtype_nr == result.dtype_nr or cg_loops_of[first.dtype_nr] != result.dtype_nr:
+        return result
+    return <TensorImpl>(<object>result).detach().to(dtypes[first.dtype_nr])
+
+
 def recorded(operator, tuple inputs, TensorImpl result not None, int outputs=1, /, **params):
     """Return a result that a declared operator computed without recording, recorded: with a node of these inputs and parameters."""
+    result = in_dtype_of(inputs, result)
     own(inputs, result)
     return with_node(operator.declaration.rule, inputs, result, outputs, params) if any_wanted(inputs) else result
 
@@ -359,6 +370,7 @@ def record_several(RuleOp op not None, tuple inputs, tuple results, **params):
     """Record an operator of several results, which are the outputs of one node; its rule may read the first of them."""
     cdef RuleNode node
     cdef int k
+    results = tuple([in_dtype_of(inputs, result) for result in results])
     for result in results:
         own(inputs, result)
     if any_wanted(inputs):

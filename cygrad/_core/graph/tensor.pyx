@@ -362,6 +362,9 @@ cdef class TensorImpl:
             raise BufferError("the tensor is not contiguous: ask for strides, or use tensor.contiguous()")
         if not self.flags & CONTIGUOUS and flags & (PyBUF_C_CONTIGUOUS & ~PyBUF_STRIDES):
             raise BufferError("the tensor is not contiguous; use tensor.contiguous()")
+        if not (<DType>dtypes[self.dtype_nr]).buffer_code:
+            raise BufferError(f"buffers have no format for {dtypes[self.dtype_nr].name}: convert the tensor, e.g. with .float(), or export "
+                              "it by DLPack")
         expose(self.storage)
         strides = <Py_ssize_t*>malloc(2 * max(self.ndim, 1) * sizeof(Py_ssize_t))
         if strides is NULL:

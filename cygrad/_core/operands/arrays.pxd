@@ -4,6 +4,10 @@ from libc.stdint cimport intptr_t
 from cygrad._core.graph.tensor cimport TensorImpl
 
 cdef object array_of(TensorImpl tensor)
+# Of what is stored only: its numbers in the dtype that is computed in, a copy; and its memory as integers, which NumPy can move.
+cdef object values_of(TensorImpl tensor)
+cdef object bits_of(TensorImpl tensor)
 cdef TensorImpl tensor_of_array(object array)
+cdef TensorImpl tensor_of_bits(object array, int dtype)
 cdef object foreign_operand(object argument)
 cdef void fix_strides(int ndim, const intptr_t* sizes, intptr_t* strides) noexcept

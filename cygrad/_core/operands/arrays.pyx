@@ -6,7 +6,7 @@ from libc.stdint cimport intptr_t
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, address, new_tensor
 from cygrad._core.memory.sizes cimport span
 from cygrad._core.memory.storage cimport DType, Storage, dtypes, expose, storage_of_buffer, unexpose
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_loops_of
 
 import numpy
 
@@ -17,11 +17,30 @@ numpy.import_array()
 cdef extern from "Python.h":
     object PyMemoryView_FromObject(object exporter)
 
-cdef dict number_by_type = {numpy.dtype(dtype.name).num: (<DType>dtype).number for dtype in dtypes}
+cdef dict number_by_type = {}
+cdef list type_by_number = [-1] * len(dtypes)      # -1: another package's type, which is looked for when it is asked for
+for _dtype in dtypes:
+    try:
+        type_by_number[_dtype.number] = numpy.dtype(_dtype.name).num
+    except TypeError:
+        continue
+    number_by_type[type_by_number[_dtype.number]] = _dtype.number
 # long and long long are two NumPy types of one width: which of them is int64 depends on the platform.
 for _type in (numpy.longlong, numpy.long, numpy.intc):
     number_by_type.setdefault(numpy.dtype(_type).num, dtype_by_name[numpy.dtype(_type).name].number)
-cdef list type_by_number = [numpy.dtype(dtype.name).num for dtype in dtypes]
+
+
+cdef int type_of(int dtype) except -1:
+    """Return the number of NumPy's type for a dtype."""
+    cdef str name = dtypes[dtype].name
+    if type_by_number[dtype] < 0:
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise TypeError(f"NumPy has no {name}: install ml_dtypes, which has one, or convert the tensor, e.g. with .float()") from None
+        type_by_number[dtype] = numpy.dtype(getattr(ml_dtypes, name)).num
+        number_by_type[type_by_number[dtype]] = dtype
+    return type_by_number[dtype]
 
 
 @cython.final
@@ -37,6 +56,25 @@ cdef class Export:
 
 cdef object array_of(TensorImpl tensor):
     """Return a NumPy array over the memory of a tensor; it keeps the storage alive."""
+    return array_as(tensor, type_of(tensor.dtype_nr))
+
+
+cdef object values_of(TensorImpl tensor):
+    cdef int computed = cg_loops_of[tensor.dtype_nr]
+    return array_of(tensor if computed == tensor.dtype_nr else <TensorImpl>(<object>tensor).detach().to(dtypes[computed]))
+
+
+cdef object bits_of(TensorImpl tensor):
+    return array_as(tensor, type_of_bits(dtypes[tensor.dtype_nr]).num)
+
+
+def type_of_bits(DType dtype not None):
+    """Return NumPy's dtype for the memory of a dtype: of integers where the numbers are stored only."""
+    return numpy.dtype(f"int{8 * dtype.itemsize}" if cg_loops_of[dtype.number] != dtype.number else dtype.name)
+
+
+cdef object array_as(TensorImpl tensor, int type):
+    """Return a NumPy array over the memory of a tensor, read as one of NumPy's types."""
     cdef Export export
     cdef numpy.npy_intp shape[MAX_DIMS]
     cdef numpy.npy_intp strides[MAX_DIMS]
@@ -50,7 +88,7 @@ cdef object array_of(TensorImpl tensor):
     export = Export.__new__(Export)
     expose(tensor.storage)
     export.storage = tensor.storage
-    array = numpy.PyArray_New(numpy.ndarray, tensor.ndim, shape, type_by_number[tensor.dtype_nr], strides, address(tensor), 0, flags, None)
+    array = numpy.PyArray_New(numpy.ndarray, tensor.ndim, shape, type, strides, address(tensor), 0, flags, None)
     numpy.set_array_base(array, export)
     return array
 
@@ -63,6 +101,9 @@ cdef TensorImpl tensor_of_array(object source):
     cdef int d, itemsize
     cdef Storage storage
     number = number_by_type.get(numpy.PyArray_TYPE(array))
+    if number is None and array.dtype.name in dtype_by_name:
+        type_of(dtype_by_name[array.dtype.name].number)
+        number = number_by_type.get(numpy.PyArray_TYPE(array))
     if not array.dtype.isnative:
         raise ValueError(f"given numpy array has byte order different from the native byte order: {array.dtype!r}. "
                          "Convert it with array.astype(array.dtype.newbyteorder('='))")
@@ -90,6 +131,13 @@ cdef TensorImpl tensor_of_array(object source):
     return new_tensor(storage, 0, number, array.ndim, sizes, strides)
 
 
+cdef TensorImpl tensor_of_bits(object array, int dtype):
+    """Return a tensor over an array like those of `bits_of`."""
+    cdef TensorImpl result = tensor_of_array(array)
+    result.dtype_nr = dtype
+    return result
+
+
 cdef void fix_strides(int ndim, const intptr_t* sizes, intptr_t* strides) noexcept:
     """Give dims of size 1 the stride they would have in a dense tensor."""
     cdef int d
@@ -106,9 +154,19 @@ def from_array(array not None):
     return tensor_of_array(array)
 
 
-def to_array(TensorImpl tensor not None):
+def from_bits(array not None, DType dtype not None):
+    """Return a tensor of a dtype over a NumPy array of its memory, of the type of `type_of_bits`."""
+    return tensor_of_bits(array, dtype.number)
+
+
+def memory_of(TensorImpl tensor not None):
     """Return a NumPy array over a tensor without a copy."""
     return array_of(tensor)
+
+
+def to_array(TensorImpl tensor not None):
+    """Return a NumPy array of a tensor's numbers: over it, or, of what is stored only, a copy in the dtype that is computed in."""
+    return values_of(tensor)
 
 
 cdef object foreign_operand(object argument):

@@ -6,9 +6,9 @@ from libc.string cimport memset
 from cygrad._core.graph.rules cimport record, rule_op, wanted
 from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, empty, empty_strided, new_tensor, offset_of, settled_address, view_of
 from cygrad._core.memory.sizes cimport bytes_needed, checked_numel, integer, parse_sizes, sizes_tuple, span
-from cygrad._core.operands.arrays cimport array_of
+from cygrad._core.operands.arrays cimport array_of, values_of
 from cygrad._core.operands.operands cimport copy_into, copy_of, is_dense
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_loops_of
 
 import numpy
 
@@ -158,11 +158,11 @@ cdef class Geometry:
 
 def _gather_view(TensorImpl input not None, tuple geometry):
     """Return the part of a tensor that a geometry describes; zero where that is no part of it."""
-    cdef Geometry memory = Geometry(geometry, input.dtype_nr)
+    cdef Geometry memory = Geometry(geometry, cg_loops_of[input.dtype_nr])
     cdef TensorImpl result
     if memory.shared:
         shares, taken = memory.share()
-        numpy.add.at(array_of(memory.buffer), taken, array_of(input) / shares)
+        numpy.add.at(array_of(memory.buffer), taken, values_of(input) / shares)
     else:
         copy_into(memory.whole(), input)
     result = copy_of(memory.part(), input.dtype_nr)
@@ -176,16 +176,18 @@ def _scatter_view(TensorImpl input not None, tuple geometry):
 
     Elements of the whole that share a place share its gradient.
     """
-    cdef Geometry memory = Geometry(geometry, input.dtype_nr)
+    cdef Geometry memory = Geometry(geometry, cg_loops_of[input.dtype_nr])
     cdef TensorImpl result
     if overlaps_itself(memory.part_ndim, memory.part_sizes, memory.part_strides):
-        numpy.add.at(array_of(memory.buffer), places(geometry[2], geometry[3], memory.offset - memory.low), array_of(input))
+        numpy.add.at(array_of(memory.buffer), places(geometry[2], geometry[3], memory.offset - memory.low), values_of(input))
     else:
         copy_into(memory.part(), input)
-    result = copy_of(memory.whole(), input.dtype_nr)
+    result = memory.whole()
     if memory.shared:
+        result = copy_of(result, result.dtype_nr)
         elements = array_of(result)
         elements /= memory.share()[0]
+    result = copy_of(result, input.dtype_nr)
     if wanted(input, None):
         record(rule_op("scatter_view"), input, None, result, (geometry,))
     return result

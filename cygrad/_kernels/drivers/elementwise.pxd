@@ -21,6 +21,7 @@ cdef extern from "kernels.h" nogil:
     const char cg_is_differentiable[]
     const signed char cg_real[]         # the dtype of the parts of a complex one; else the dtype itself
     const signed char cg_complex[]      # that whose parts are of a dtype
+    const signed char cg_loops_of[]     # the dtype that is computed in, of what is stored only; else the dtype itself
     const signed char cg_promotion[CG_DTYPES][CG_DTYPES]
     ctypedef void (*cg_loop)(char** pointers, const intptr_t* strides, intptr_t n, const void* params) noexcept nogil
     ctypedef struct cg_kernel:

@@ -18,8 +18,9 @@ cdef extern from "kernels.h" nogil:
 
 cdef const cg_reduction* reduction(str name) except NULL
 
-# `reduced[d]` says which dims are folded; the output is dense, in row-major order of the kept dims. -1: out of memory.
-cdef int run(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output) noexcept nogil
+# `reduced[d]` says which dims are folded; the output is dense, of `out_dtype`, in row-major order of the kept dims. -1: out of memory.
+cdef int run(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
+             int out_dtype) noexcept nogil
 # All elements of an output of a program, which is made block by block and not written to its memory; all other outputs are.
 cdef int fold_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil
 # All of a small dense array, without the driver.

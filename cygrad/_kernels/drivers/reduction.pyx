@@ -13,7 +13,8 @@ from cython.parallel cimport prange
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, CG_DTYPES, CG_LARGEST, cg_itemsize, cg_number, cg_stream_end, pack
+from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, CG_DTYPES, CG_LARGEST, cast, cg_cast, cg_itemsize, cg_loops_of, cg_number,
+                                                  cg_stream_end, pack)
 from cygrad._kernels.drivers.program cimport end_of_pass, run_part, run_pass, streams
 from cygrad._kernels.system.isa cimport choose_isa
 from cygrad._kernels.system.threads cimport COST_TRANSCENDENTAL, note_threads, thread_limit, threads_for
@@ -24,8 +25,10 @@ cdef enum:
     TASK = 16384        # elements of a task of several outputs
     FEW = 8             # dense elements from which on a row is better folded by itself
     NARROW = 32         # neighbouring outputs up to which they are a group, in short folds
+    TOGETHER = 8        # rows that are folded across together, at most
     SIDE = 128          # accumulators of rows side by side, at most
     ON_STACK = 64       # partial results that need no allocation
+    WIDENED = 4         # bytes of what is computed in, of elements that are stored only
     VECTOR = 64         # bytes of the largest one: loops may run over the end by less
 
 cdef extern from "drivers/tables.h" nogil:
@@ -72,8 +75,10 @@ cdef enum Way:
 
 cdef struct Plan:
     const Row* row
-    int dtype
-    int acc_size, item_size, out_size
+    int dtype           # that is computed in
+    int acc_size, item_size, loop_size, out_size
+    cg_cast widen       # of elements that are stored only; else NULL
+    cg_cast round       # of results in another dtype than the loops'; else NULL
     Way way
     Dims outer          # outputs, less the neighbouring ones
     Dims folded
@@ -149,19 +154,85 @@ cdef void fold_task(const Plan* plan, intptr_t task) noexcept nogil:
     cdef intptr_t k, outputs = count * plan.group
     cdef const char* data = plan.source.data + offset_of(&plan.outer, outer) + first * plan.stride
     if plan.way == ROWS:
-        plan.row.rows[plan.dtype](data + start * plan.item_size, plan.stride, n, count, acc)
+        fold_rows(plan, data + start * plan.item_size, plan.stride, n, count, acc)
     elif plan.way == COLUMNS:
         for k in range(plan.group):
-            plan.row.columns[plan.dtype](data + k * plan.group_stride, plan.stride, plan.offsets, n, count, acc + k * plan.acc_size,
-                                         plan.group)
+            fold_columns(plan, data + k * plan.group_stride, n, count, acc + k * plan.acc_size)
     elif plan.way == ACROSS:
         fold_across(plan, data, start, n, count, acc)
     else:
         fold_gathered(plan, data, start, n, count, acc)
     if plan.blocks == 1:
-        plan.row.finish[plan.dtype](acc, plan.output + (outer * plan.width + first) * plan.group * plan.out_size, outputs, <double>n)
+        finish(plan, acc, plan.output + (outer * plan.width + first) * plan.group * plan.out_size, outputs, <double>n)
     else:
         memcpy(plan.partials + ((outer * plan.blocks + block) * plan.width + first) * plan.acc_size, acc, count * plan.acc_size)
+
+
+# Elements that are stored only become dense blocks of what is computed in, and are folded as these are: with the same bits.
+cdef void fold_rows(const Plan* plan, const char* data, intptr_t stride, intptr_t n, intptr_t count, char* acc) noexcept nogil:
+    cdef char memory[BLOCK * WIDENED + VECTOR]
+    cdef char* scratch = memory + (-<size_t>memory) % VECTOR
+    cdef intptr_t length = n * plan.loop_size, part, i
+    if plan.widen is NULL:
+        plan.row.rows[plan.dtype](data, stride, n, count, acc)
+        return
+    while count > 0:
+        part = min(count, BLOCK // n) if n else count
+        for i in range(part):
+            plan.widen(scratch + i * length, plan.loop_size, data + i * stride, plan.item_size, n)
+        plan.row.rows[plan.dtype](scratch, length, n, part, acc)
+        data += part * stride
+        acc += part * plan.acc_size
+        count -= part
+
+
+cdef void fold_columns(const Plan* plan, const char* data, intptr_t n, intptr_t count, char* acc) noexcept nogil:
+    cdef char memory[BLOCK * WIDENED]
+    cdef intptr_t offsets[SHORT]
+    cdef intptr_t part, k
+    if plan.widen is NULL:
+        plan.row.columns[plan.dtype](data, plan.stride, plan.offsets, n, count, acc, plan.group)
+        return
+    while count > 0:
+        part = min(count, BLOCK // SHORT)
+        for k in range(n):
+            offsets[k] = k * part * plan.loop_size
+            plan.widen(memory + offsets[k], plan.loop_size, data + plan.offsets[k], plan.stride, part)
+        plan.row.columns[plan.dtype](memory, plan.loop_size, offsets, n, part, acc, plan.group)
+        data += part * plan.stride
+        acc += part * plan.group * plan.acc_size
+        count -= part
+
+
+cdef void fold_run(const Plan* plan, char* acc, const char* data, intptr_t n, intptr_t rows, intptr_t stride) noexcept nogil:
+    """Fold rows that are `stride` apart into one; as many at a time as the loops take together."""
+    cdef char memory[TOGETHER * STRIP * WIDENED]
+    cdef intptr_t length = n * plan.loop_size, part, i
+    if plan.widen is NULL:
+        plan.row.across[plan.dtype](acc, data, n, rows, stride)
+        return
+    while rows > 0:
+        part = min(rows, TOGETHER)
+        for i in range(part):
+            plan.widen(memory + i * length, plan.loop_size, data + i * stride, plan.item_size, n)
+        plan.row.across[plan.dtype](acc, memory, n, part, length)
+        data += part * stride
+        rows -= part
+
+
+cdef void finish(const Plan* plan, const char* acc, char* y, intptr_t n, double count) noexcept nogil:
+    cdef char memory[STRIP * CG_LARGEST]
+    cdef intptr_t part
+    if plan.round is NULL:
+        plan.row.finish[plan.dtype](acc, y, n, count)
+        return
+    while n > 0:
+        part = min(n, STRIP)
+        plan.row.finish[plan.dtype](acc, memory, part, count)
+        plan.round(y, plan.out_size, memory, cg_itemsize[(<const cg_reduction*>plan.row).out_dtype[plan.dtype]], part)
+        acc += part * plan.acc_size
+        y += part * plan.out_size
+        n -= part
 
 
 cdef void fold_across(const Plan* plan, const char* data, intptr_t start, intptr_t n, intptr_t count, char* acc) noexcept nogil:
@@ -172,15 +243,15 @@ cdef void fold_across(const Plan* plan, const char* data, intptr_t start, intptr
     plan.row.fill[plan.dtype](acc, length)
     if side > 1:
         data += start * stride
-        plan.row.across[plan.dtype](acc, data, length, n // side, length * plan.item_size)
-        plan.row.across[plan.dtype](acc, data + n // side * length * plan.item_size, n % side * count, 1, 0)
+        fold_run(plan, acc, data, length, n // side, length * plan.item_size)
+        fold_run(plan, acc, data + n // side * length * plan.item_size, n % side * count, 1, 0)
         while side > 1:
             side //= 2
             plan.row.combine[plan.dtype](acc, acc + side * count * plan.acc_size, side * count)
         return
     while n > 0:
         run = min(n, rows - start % rows)
-        plan.row.across[plan.dtype](acc, data + offset_of(&plan.folded, start), count, run, stride)
+        fold_run(plan, acc, data + offset_of(&plan.folded, start), count, run, stride)
         start += run
         n -= run
 
@@ -210,11 +281,12 @@ cdef void combine_and_finish(const Plan* plan, intptr_t outer) noexcept nogil:
             plan.row.combine[plan.dtype](partials + i * row, partials + (i + step) * row, plan.width)
             i += 2 * step
         step *= 2
-    plan.row.finish[plan.dtype](partials, plan.output + outer * plan.width * plan.out_size, plan.width, <double>plan.folded.size)
+    finish(plan, partials, plan.output + outer * plan.width * plan.out_size, plan.width, <double>plan.folded.size)
 
 
-cdef int run(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output) noexcept nogil:
-    return fold(reduction, x, ndim, shape, reduced, output, NULL, 0)
+cdef int run(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
+             int out_dtype) noexcept nogil:
+    return fold(reduction, x, ndim, shape, reduced, output, out_dtype, NULL, 0)
 
 
 cdef int fold_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil:
@@ -228,7 +300,7 @@ cdef int fold_program(const cg_reduction* reduction, const Program* program, int
         last = end_of_pass(program, first, made.stream, slot)
         if is_made(program, first, last, slot):
             made.first, made.last = first, last
-            if fold(reduction, &x, 1, &program.total, &reduced, output, &made, program.cost):
+            if fold(reduction, &x, 1, &program.total, &reduced, output, reduction.out_dtype[program.dtype], &made, program.cost):
                 return -1
         else:
             run_pass(program, first, last, threads)
@@ -284,15 +356,17 @@ cdef void choose_way(Plan* plan) noexcept nogil:
 
 
 cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
-              const Made* made, int cost) noexcept nogil:
+              int out_dtype, const Made* made, int cost) noexcept nogil:
     cdef Plan plan
     cdef char stack[ON_STACK * CG_LARGEST]
     cdef int d, threads
     cdef intptr_t tasks, task, outer, chunk, c
-    plan.row, plan.dtype, plan.made, plan.output = <const Row*>reduction, x.dtype, made, output
+    plan.row, plan.dtype, plan.made, plan.output = <const Row*>reduction, x.loop_dtype, made, output
     plan.source.data, plan.source.dtype, plan.source.loop_dtype, plan.source.padded = x.data, x.dtype, x.loop_dtype, x.padded
-    plan.acc_size, plan.item_size = cg_itemsize[reduction.acc_dtype[x.dtype]], cg_itemsize[x.dtype]
-    plan.out_size = cg_itemsize[reduction.out_dtype[x.dtype]]
+    plan.acc_size, plan.out_size = cg_itemsize[reduction.acc_dtype[plan.dtype]], cg_itemsize[out_dtype]
+    plan.item_size, plan.loop_size = cg_itemsize[x.dtype], cg_itemsize[plan.dtype]
+    plan.widen = NULL if x.dtype == plan.dtype else cast(x.dtype, plan.dtype)
+    plan.round = NULL if out_dtype == reduction.out_dtype[plan.dtype] else cast(reduction.out_dtype[plan.dtype], out_dtype)
     plan.outer.ndim = plan.folded.ndim = 0
     plan.outer.size = plan.folded.size = 1
     for d in range(ndim):
@@ -337,7 +411,14 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
 
 cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, intptr_t n, char* output) noexcept nogil:
     """Fold at most BLOCK dense elements into one."""
-    cdef cg_number acc
+    cdef cg_number acc, rounded
+    cdef char memory[BLOCK * WIDENED]
+    cdef int widened = cg_loops_of[dtype]
+    if widened != dtype:
+        cast(dtype, widened)(memory, cg_itemsize[widened], x, cg_itemsize[dtype], n)
+        run_small(reduction, widened, memory, n, <char*>&rounded)
+        cast(reduction.out_dtype[widened], reduction.out_dtype[dtype])(output, 0, <char*>&rounded, 0, 1)
+        return
     if n:
         (<const Row*>reduction).rows[dtype](x, 0, n, 1, <char*>&acc)
     else:

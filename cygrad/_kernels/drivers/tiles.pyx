@@ -2,7 +2,7 @@
 """Maps and folds, tile by tile (see tiles.pxd for the contract)."""
 from cython.parallel cimport prange
 
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_LARGEST, STREAM_BYTES, cg_itemsize, cg_team_size
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_LARGEST, STREAM_BYTES, cg_itemsize, cg_loops_of, cg_team_size
 from cygrad._kernels.drivers.elementwise cimport run_part as run_map
 from cygrad._kernels.drivers.reduction cimport run as run_fold
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
@@ -55,12 +55,12 @@ cdef bint run_tile(const Tiles* tiles, intptr_t tile, char* memory) noexcept nog
         step = &tiles.steps[k]
         for j in range(step.inputs + 1):
             place(tiles, step.slots[j], shapes[tiles.slots[step.slots[j]].reduced], index, memory, &operands[j])
-            operands[j].loop_dtype = CG_BOOL if step.masks >> j & 1 else step.dtype if j < step.inputs else operands[j].dtype
+            operands[j].loop_dtype = CG_BOOL if step.masks >> j & 1 else step.dtype if j < step.inputs else cg_loops_of[operands[j].dtype]
         j = step.slots[step.inputs]
         if step.kernel is not NULL:
             run_map(step.kernel, step.dtype, step.inputs + 1, operands, tiles.ndim, shapes[tiles.slots[j].reduced], NULL,
                     tiles.slots[j].array.data is NULL, tiles.slots[j].array.data is not NULL and cg_itemsize[step.dtype] > tiles.streamed)
-        elif run_fold(step.reduction, operands, tiles.ndim, shapes[0], tiles.folded, operands[1].data):
+        elif run_fold(step.reduction, operands, tiles.ndim, shapes[0], tiles.folded, operands[1].data, operands[1].dtype):
             return False
     return True
 

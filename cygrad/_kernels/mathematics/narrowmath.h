@@ -1,0 +1,85 @@
+/* Numbers of 16 bits, which are stored only: as floats, and back, rounded to the nearest, ties to even. NaN keeps its sign and the
+ * bits there is room for, and is quiet. No branches and no `_Float16`, whose conversions are calls before F16C: the same bits on
+ * every level.
+ */
+#ifndef CG_NARROWMATH_H
+#define CG_NARROWMATH_H
+
+#if defined(__F16C__) && !defined(__clang__)
+#define CG_HAVE_F16C
+typedef short cg_eight_shorts __attribute__((vector_size(16)));
+typedef float cg_four_floats __attribute__((vector_size(16)));
+#endif
+
+CG_INLINE float widened_float16(cg_float16 x)
+{
+#ifdef CG_HAVE_F16C
+    return __builtin_ia32_vcvtph2ps((cg_eight_shorts){(short)x.bits})[0];
+#endif
+    const uint32_t shifted = (uint32_t)(x.bits & 0x7fff) << 13, sign = (uint32_t)(x.bits & 0x8000) << 16;
+    const uint32_t finite = bits_float32(real_float32(shifted) * 0x1p112f); /* of subnormal numbers, too */
+    const uint32_t infinite = shifted | 0x7f800000 | (shifted > 0x0f800000 ? 0x400000 : 0);
+    return real_float32((shifted < 0x0f800000 ? finite : infinite) | sign);
+}
+
+CG_INLINE cg_float16 narrowed_float16(float x)
+{
+#ifdef CG_HAVE_F16C
+    return (cg_float16){(uint16_t)__builtin_ia32_vcvtps2ph((cg_four_floats){x}, 0)[0]};
+#endif
+    const uint32_t bits = bits_float32(x), size = bits & 0x7fffffff;
+    const uint32_t normal = (size - (112 << 23) + 0xfff + ((size >> 13) & 1)) >> 13;
+    const uint32_t subnormal = bits_float32(real_float32(size) + 0.5f) - 0x3f000000; /* the sum rounds at 2^-24 */
+    const uint32_t infinite = size > 0x7f800000 ? 0x7e00 | ((size >> 13) & 0x3ff) : 0x7c00;
+    const uint32_t found = size < (113u << 23) ? subnormal : size < (143u << 23) ? normal : infinite;
+    return (cg_float16){(uint16_t)(found | ((bits >> 16) & 0x8000))};
+}
+
+CG_INLINE float widened_bfloat16(cg_bfloat16 x) { return real_float32((uint32_t)x.bits << 16); }
+
+CG_INLINE cg_bfloat16 narrowed_bfloat16(float x)
+{
+    const uint32_t bits = bits_float32(x), rounded = bits + 0x7fff + ((bits >> 16) & 1);
+    return (cg_bfloat16){(uint16_t)((x == x ? rounded : bits | 0x400000) >> 16)};
+}
+
+/* As many as a vector of floats has, from memory into a register and back. */
+#define CG_NARROW_LANES (CG_VECTOR_BYTES / 4)
+#define CG_NARROW_VECTORS(format)                                                                                        \
+    CG_INLINE void widen_##format(float *to, const cg_##format *from) {                                                  \
+        for (int k = 0; k < CG_NARROW_LANES; k++) to[k] = widened_##format(from[k]);                                     \
+    }                                                                                                                    \
+    CG_INLINE void narrow_##format(cg_##format *to, const float *from) {                                                 \
+        for (int k = 0; k < CG_NARROW_LANES; k++) to[k] = narrowed_##format(from[k]);                                    \
+    }
+#ifdef CG_HAVE_F16C
+typedef short cg_narrow_vector __attribute__((vector_size(CG_VECTOR_BYTES / 2)));
+typedef float cg_wide_vector __attribute__((vector_size(CG_VECTOR_BYTES)));
+CG_INLINE void widen_float16(float *to, const cg_float16 *from)
+{
+    cg_narrow_vector narrow;
+    memcpy(&narrow, from, sizeof(narrow));
+#if CG_VECTOR_BYTES == 64
+    const cg_wide_vector wide = __builtin_ia32_vcvtph2ps512_mask(narrow, (cg_wide_vector){0}, (short)-1, 4);
+#else
+    const cg_wide_vector wide = __builtin_ia32_vcvtph2ps256(narrow);
+#endif
+    memcpy(to, &wide, sizeof(wide));
+}
+
+CG_INLINE void narrow_float16(cg_float16 *to, const float *from)
+{
+    cg_wide_vector wide;
+    memcpy(&wide, from, sizeof(wide));
+#if CG_VECTOR_BYTES == 64
+    const cg_narrow_vector narrow = __builtin_ia32_vcvtps2ph512_mask(wide, 0, (cg_narrow_vector){0}, (short)-1);
+#else
+    const cg_narrow_vector narrow = __builtin_ia32_vcvtps2ph256(wide, 0);
+#endif
+    memcpy(to, &narrow, sizeof(narrow));
+}
+#else
+CG_NARROW_VECTORS(float16)
+#endif
+CG_NARROW_VECTORS(bfloat16)
+#endif

@@ -2,15 +2,14 @@
 """New tensors: memory of a shape, and its first values."""
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
-from libc.string cimport memset
 
 from cygrad._core.compute.copies cimport empty_in_order
-from cygrad._core.graph.tensor cimport TensorImpl, empty, settled_address
+from cygrad._core.graph.tensor cimport TensorImpl, empty, settled_address, zero
 from cygrad._core.memory.formats cimport order_of
 from cygrad._core.memory.sizes cimport integer, parse_sizes
 from cygrad._core.memory.storage cimport dtype_number
 from cygrad._core.operands.operands cimport Value, copy_into, empty_for, number_tensor, to_value
-from cygrad._kernels.drivers.elementwise cimport CG_INT64, MAX_DIMS, cg_itemsize, cg_kind
+from cygrad._kernels.drivers.elementwise cimport CG_INT64, MAX_DIMS, cg_kind
 
 from cygrad._core.memory.formats import preserve_format
 
@@ -30,7 +29,7 @@ def fill_value(TensorImpl tensor not None, value):
     """Set all elements of a new tensor to a Python number."""
     cdef Value read
     if value == 0:
-        memset(settled_address(tensor), 0, tensor.count * cg_itemsize[tensor.dtype_nr])
+        zero(tensor)
         return tensor
     to_value(value, &read)
     copy_into(tensor, number_tensor(&read, tensor.dtype_nr))

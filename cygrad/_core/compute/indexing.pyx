@@ -8,18 +8,17 @@ from cpython.bool cimport PyBool_Check
 from cpython.object cimport PyObject
 from cpython.slice cimport PySlice_Check
 from libc.stdint cimport intptr_t
-from libc.string cimport memset
 
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place, write_values
 from cygrad._core.compute.parts cimport Cuts, basic_view, record_part, view_along, zero_outside
 from cygrad._core.graph.rules cimport RuleOp, record, record_outputs, rule_op, wanted
-from cygrad._core.graph.tensor cimport (CREATED, CREATED_MULTIPLE, TensorImpl, count_change, empty, needs_grad, settled_address,
-                                        tensor_type)
+from cygrad._core.graph.tensor cimport (CREATED, CREATED_MULTIPLE, TensorImpl, count_change, empty, needs_grad, tensor_type,
+                                        zero)
 from cygrad._core.memory.sizes cimport integer, parse_sizes, sequence_items, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, bits_of, tensor_of_array, tensor_of_bits, values_of
 from cygrad._core.operands.operands cimport Value, copy_into, copy_of, number_tensor, to_value
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_is_differentiable, cg_itemsize, cg_kind, cg_loops_of
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_is_differentiable, cg_kind, cg_loops_of
 
 import warnings
 
@@ -234,7 +233,7 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
     cdef Cuts cuts
     key = read_key(key)
     if accumulate:
-        memset(settled_address(result), 0, result.count * cg_itemsize[result.dtype_nr])
+        zero(result)
         write_values(result, lambda array: numpy.add.at(array, numpy_key(key), values_of(input)))
     else:
         part = basic_view(result, key, &cuts)

@@ -7,9 +7,9 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.history cimport attach, connect
-from cygrad._core.graph.node cimport finish_node_type, init_node
-from cygrad._core.graph.rules cimport RuleNode, RuleOp, prepare, record, rule_op
-from cygrad._core.graph.tensor cimport BATCHED, TENSOR_TRACKED, TensorImpl, offset_of, settled_address, view_of
+from cygrad._core.graph.node cimport finish_node_type
+from cygrad._core.graph.rules cimport RuleNode, RuleOp, init_rule_node, record, rule_op
+from cygrad._core.graph.tensor cimport BATCHED, TENSOR_TRACKED, TensorImpl, offset_of, settled_address, view_of, zero
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.sizes cimport multiply_overflows, sizes_tuple, written
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
@@ -224,12 +224,9 @@ cdef int record_part(TensorImpl x, TensorImpl part, tuple items, const Cuts* cut
     op = SLICE if PySlice_Check(last) or last is None or last is Ellipsis else SELECT
     if x.ndim > FEW or cuts.adds_dims:
         return record(op, x, None, part, (sizes_tuple(x.ndim, x.sizes), items))
-    if not op.prepared:
-        prepare(op)
     node = PartNode.__new__(PartNode)
-    init_node(node, 1)
-    node.op, node.ndim = op, x.ndim
-    node.flags |= op.node_flags
+    init_rule_node(node, op, 1)
+    node.ndim = x.ndim
     memcpy(node.sizes, x.sizes, x.ndim * sizeof(intptr_t))
     memcpy(node.cuts, cuts.dims, x.ndim * sizeof(Cut))
     connect(node, 0, x)
@@ -265,4 +262,4 @@ cdef void zero_outside(TensorImpl whole, TensorImpl part) noexcept:
     if is_box and ndim and whole.sizes[ndim - 1] * whole.strides[ndim - 1] >= LONG_ROW:
         zero_around(settled_address(whole), whole.count * itemsize, ndim, whole.sizes, starts, part.sizes)
     elif not is_box or ndim:
-        memset(settled_address(whole), 0, whole.count * itemsize)
+        zero(whole)

@@ -2,7 +2,7 @@
 """Elementwise operators in the graph (see recording.pxd for the contract)."""
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from cygrad._core.compute.mapping cimport PARTS, map_kernel
 from cygrad._core.compute.rows cimport IDENTITY, KERNEL, NO_PARTIAL, OF_COMPLEX, OF_REAL, Row
@@ -10,7 +10,7 @@ from cygrad._core.graph.history cimport connect, with_own_history
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport NODE_PACKED, NODE_RELEASED, Node, RESULT, finish_node_type, init_node
 from cygrad._core.graph.saved cimport released_error, saved_name
-from cygrad._core.graph.tensor cimport TENSOR_TRACKED, TensorImpl, empty_like, is_unique, needs_grad, settled_address
+from cygrad._core.graph.tensor cimport TENSOR_TRACKED, TensorImpl, empty_like, is_unique, needs_grad, zero
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, leave, private_examples
 from cygrad._core.levels.observers cimport special_tensors
@@ -157,7 +157,7 @@ cdef class ElementwiseNode(Node):
             return result
         # A partial that is a number is 0: 1 is IDENTITY.
         tensor = empty_like(g, self.dtype)
-        memset(settled_address(tensor), 0, tensor.count * cg_itemsize[self.dtype])
+        zero(tensor)
         return tensor
 
     cdef bint saved_special(self):

@@ -4,10 +4,9 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_CLEAR, Py_DECREF, Py_INCREF
 
-from cygrad._core.compute.dispatch cimport Op
 from cygrad._core.compute.recording cimport ElementwiseNode
 from cygrad._core.compute.rows cimport KERNEL, Row
-from cygrad._core.engine.accumulation cimport collect
+from cygrad._core.engine.accumulation cimport add, collect
 from cygrad._core.engine.run cimport Run, State, find_state, grads_of, push_ready
 from cygrad._core.graph.history cimport edge
 from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
@@ -16,11 +15,6 @@ from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty_li
 from cygrad._core.operands.operands cimport same_shape
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize, cg_loops_of
 from cygrad._kernels.drivers.program cimport LARGE, MAX_SLOTS, MAX_STEPS, NONE, Program, Step, add_array, add_block, run_program
-
-from cygrad._core.compute.dispatch import ops
-
-cdef Op add = ops["add"]
-
 
 cdef enum:
     MAX_NODES = 12          # a signal is answered between chains

@@ -13,7 +13,7 @@ from cygrad._core.graph.modes cimport anomaly_mode, grad_mode
 from cygrad._core.graph.node cimport NODE_PACKED, NODE_PLACES, NODE_RELEASED, Node
 from cygrad._core.graph.rules cimport RuleNode, RuleOp
 from cygrad._core.graph.tensor cimport (BATCHED, CONTIGUOUS, TensorImpl, address, count_change, empty, is_unique, settled_address,
-                                        tensor_type)
+                                        tensor_type, zero)
 from cygrad._core.levels.batches cimport Batch, is_special, kernel_batch, leave, private_examples
 from cygrad._core.levels.level cimport Level
 from cygrad._core.levels.observers cimport special_tensors
@@ -114,11 +114,6 @@ cdef bint fits(object part, TensorImpl whole, PyObject* grad) except -1:
 
 
 # ----- Adding -----
-cdef int zero(TensorImpl memory) except -1:
-    memset(settled_address(memory), 0, memory.count * cg_itemsize[memory.dtype_nr])
-    return 0
-
-
 cdef int add_to(TensorImpl part, TensorImpl g, bint fresh) except -1:
     """Add a gradient to its part, of which nothing is set yet where the memory is fresh."""
     if fresh:

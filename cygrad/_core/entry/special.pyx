@@ -5,7 +5,6 @@ Elementwise operators come here from `dispatch`, all others are `Operator`s, who
 is its tangent: what it depends on at lower levels follows by itself.
 """
 from cpython.object cimport PyObject
-from libc.string cimport memset
 
 from cygrad._core.compute.dispatch cimport elementwise, result_dtype
 from cygrad._core.compute.mapping cimport map_kernel
@@ -13,14 +12,14 @@ from cygrad._core.compute.recording cimport any_needs_grad, in_dtype
 from cygrad._core.compute.rows cimport IDENTITY, NO_PARTIAL, OF_REAL, OF_TANGENT, Row, pack_params
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport RESULT
-from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty_like, needs_grad, settled_address, special_active
+from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, VIEW, empty_like, needs_grad, special_active, zero
 from cygrad._core.levels.batches cimport Batch, batch_of, enter, is_special, kernel_batch, leave
 from cygrad._core.levels.level cimport Level, ceiling
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, wants_operands
 from cygrad._core.levels.tangents cimport Dual, add_tangent, visible_dual
 from cygrad._core.memory.upward cimport special_function, upward
 from cygrad._core.operands.operands cimport Value, tensor_of_number, to_number
-from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_is_differentiable, cg_itemsize, cg_loops_of,
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_is_differentiable, cg_loops_of,
                                                   cg_number, cg_real)
 
 from inspect import unwrap
@@ -288,7 +287,7 @@ cdef object out_error(str name, Level level):
 def zeros_of(TensorImpl tensor):
     """Return zeros of the shape and dtype of a tensor, nothing special about them."""
     cdef TensorImpl result = empty_like(tensor, tensor.dtype_nr)
-    memset(settled_address(result), 0, result.count * cg_itemsize[result.dtype_nr])
+    zero(result)
     return result
 
 

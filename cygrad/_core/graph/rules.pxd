@@ -5,7 +5,7 @@ Whoever computes a structural operator asks `wanted` whether to record, then `re
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.node cimport Node
+from cygrad._core.graph.node cimport Node, init_node
 from cygrad._core.graph.tensor cimport TensorImpl
 
 cdef class RuleOp:
@@ -37,6 +37,16 @@ cdef class RuleNode(Node):
 
 cpdef RuleOp rule_op(str name)
 cdef int prepare(RuleOp op) except -1
+
+cdef inline int init_rule_node(RuleNode node, RuleOp op, int outputs) except -1:
+    """Make a new node one of an operator."""
+    if not op.prepared:
+        prepare(op)
+    init_node(node, outputs)
+    node.op = op
+    node.flags |= op.node_flags
+    return 0
+
 cdef bint wanted(TensorImpl a, TensorImpl b)
 cdef RuleNode rule_node(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs)
 cdef RuleNode rule_node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple params, int outputs)

@@ -7,7 +7,7 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.history cimport attach, connect, edge, with_own_history
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.node cimport NODE_PACKED, NODE_PLACES, NODE_RELEASED, RESULT, Node, finish_node_type, init_node
+from cygrad._core.graph.node cimport NODE_PACKED, NODE_PLACES, NODE_RELEASED, RESULT, Node, finish_node_type
 from cygrad._core.graph.saved cimport is_followed, released_error, saved_name
 from cygrad._core.graph.tensor cimport TENSOR_TRACKED, VIEW, TensorImpl, needs_grad, stand_alone
 from cygrad._core.graph.tracking cimport track_reachable
@@ -223,11 +223,8 @@ cdef RuleNode rule_node(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result
     """Return the node of a result with one or two inputs (b may be None); `params` in the order of the rule."""
     cdef RuleNode node = RuleNode.__new__(RuleNode)
     cdef int reads = 0
-    if not op.prepared:
-        prepare(op)
-    init_node(node, outputs)
-    node.op, node.params = op, params
-    node.flags |= op.node_flags
+    init_rule_node(node, op, outputs)
+    node.params = params
     connect(node, 0, a)
     if needs_grad(a):
         reads = op.reads[0]
@@ -274,11 +271,8 @@ cdef RuleNode rule_node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tu
     cdef TensorImpl tensor
     cdef bint tracked = False
     cdef int k, reads = 0
-    if not op.prepared:
-        prepare(op)
-    init_node(node, outputs)
-    node.op, node.params = op, params
-    node.flags |= op.node_flags
+    init_rule_node(node, op, outputs)
+    node.params = params
     for k, tensor in enumerate(inputs):
         if op.each or op.functions[k] is not None:
             connect(node, k, tensor)

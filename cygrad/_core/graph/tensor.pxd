@@ -7,6 +7,7 @@ Plain tensors are not tracked by the garbage collector unless they may be part o
 """
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
+from libc.string cimport memset
 
 from cygrad._core.graph.node cimport Node
 from cygrad._core.memory.storage cimport Storage, settle
@@ -68,6 +69,10 @@ cdef inline char* address(TensorImpl tensor) noexcept:
 cdef inline char* settled_address(TensorImpl tensor) noexcept:
     """Return where the first element is of a tensor that was just made, or after a call of address(): nothing waits that could matter."""
     return tensor.unsettled
+
+cdef inline void zero(TensorImpl tensor) noexcept:
+    """Set the elements of a dense tensor that was just made, or settled, to zero."""
+    memset(tensor.unsettled, 0, tensor.count * cg_itemsize[tensor.dtype_nr])
 
 cdef inline size_t place_of(TensorImpl tensor) noexcept:
     """Return the number of the first byte: to compare, not to look there."""

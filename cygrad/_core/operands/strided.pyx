@@ -4,7 +4,8 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
 from cygrad._core.graph.rules cimport record, rule_op, wanted
-from cygrad._core.graph.tensor cimport TensorImpl, byte_offset, empty, empty_strided, new_tensor, offset_of, settled_address, view_of
+from cygrad._core.graph.tensor cimport (TensorImpl, byte_offset, empty, empty_strided, new_tensor, offset_of, settled_address, view_of,
+                                        zero)
 from cygrad._core.memory.sizes cimport bytes_needed, checked_numel, integer, parse_sizes, sizes_tuple, span
 from cygrad._core.operands.arrays cimport array_of, values_of
 from cygrad._core.operands.operands cimport copy_into, copy_of, is_dense
@@ -139,7 +140,7 @@ cdef class Geometry:
         length = max(span(self.ndim, self.sizes, self.strides),
                      self.offset + span(self.part_ndim, self.part_sizes, self.part_strides)) - self.low
         self.buffer = empty(dtype, 1, &length)
-        memset(settled_address(self.buffer), 0, self.buffer.count * cg_itemsize[dtype])
+        zero(self.buffer)
 
     cdef TensorImpl at(self, intptr_t place, int ndim, const intptr_t* sizes, const intptr_t* strides):
         return new_tensor(self.buffer.storage, place * cg_itemsize[self.buffer.dtype_nr], self.buffer.dtype_nr, ndim, sizes, strides)

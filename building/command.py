@@ -14,7 +14,7 @@ from types import ModuleType
 import numpy
 from setuptools.command.build_ext import build_ext
 
-from building.compiler import Compiler
+from building.compiler import CALLS, LOOPS, Compiler
 from building.translation import translation_of
 from building.units import Unit, build_units
 
@@ -55,12 +55,12 @@ class Build(build_ext):
         generator = load_generator()
         for name in generator.generate(tuple(generator.LEVELS) if compiler.levelled else ("baseline",)):
             source = Path(name)
-            yield Unit(source, compiler.object_of(source, Path(self.build_temp, source).with_suffix(".o")))
+            yield Unit(source, compiler.object_of(source, Path(self.build_temp, source).with_suffix(".o"), LOOPS))
 
     def modules(self, compiler: Compiler) -> Iterator[Unit]:
         for source in MODULES:
             translated = translation_of(source, Path(self.build_temp), self.debug)
-            yield Unit(source, compiler.object_of(translated.target, translated.target.with_suffix(".o")), translated)
+            yield Unit(source, compiler.object_of(translated.target, translated.target.with_suffix(".o"), CALLS), translated)
 
     def copy_extensions_to_source(self) -> None:
         """Leave word of the objects of the loops, for the tests of a build in place."""

@@ -1,8 +1,8 @@
 """Write the inner loops in C from the tables: translate formulas, never control flow.
 
 Each loop is one-dimensional and serial; the drivers own broadcasting and threads. Compiler errors point at the row (#line).
-Every instruction-set level compiles the same units, but for those of complex numbers, whose vectors are no longer than v3's. The name
-of an elementwise row says in which one its loops are, so that a changed row, or another one, leaves the other units as they were.
+Those of real floats are compiled for every instruction-set level, the others up to v3, what is rare for the lowest alone. The name of
+an elementwise row says in which units its loops are, so that a changed row, or another one, leaves the other units as they were.
 """
 
 import decimal
@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
 OUTPUT = HERE / "generated"
-ELEMENTWISE_UNITS, COMPLEX_UNITS = 8, 4
+UNITS = {"floats": 8, "others": 4, "rare": 4}     # of elementwise rows
 LEVELS = {"v2": ("x86-64-v2", 16), "v3": ("x86-64-v3", 32), "v4": ("x86-64-v4", 64)}
-COMPLEX_LEVEL = {"v4": "v3"}    # whose loops of complex numbers run on the level
+LEVEL_OF_OTHERS = {"v4": "v3"}  # whose loops of what is no real float run on the level
 
 
 def load_tables():
@@ -69,7 +69,17 @@ def is_blocked(tree, dtype) -> bool:
     """
     if dtype.real:
         return not COMPLEX_VECTOR_FUNCTIONS.keys().isdisjoint(FORMULA.called(tree)) or FORMULA.divides(tree)
-    return not VECTOR_FUNCTIONS.isdisjoint(FORMULA.called(tree))
+    return dtype.is_differentiable and not VECTOR_FUNCTIONS.isdisjoint(FORMULA.called(tree))
+
+
+def unit_kind(dtype, rare: str = "") -> str:
+    """Return the kind of unit that has the loops of a dtype, of a row of which those of some kinds are rare."""
+    return "rare" if dtype.kind in rare else "floats" if dtype.is_differentiable and not dtype.real else "others"
+
+
+def symbol(name: str, unit: str) -> str:
+    """Return the C name of a function of a kind of unit, on the level that is compiled."""
+    return {"floats": f"CG_TABLE({name})", "others": f"CG_OTHERS_TABLE({name})", "rare": f"CG_RARE_TABLE({name})", "shared": name}[unit]
 
 
 def numbers_of(dtype) -> tuple:
@@ -109,9 +119,8 @@ def elementwise_loop(name, directive, row, tree, inputs, dtype, out, stream=Fals
         start = "CG_VECTORS(T, n) { CG_VECTOR(T); CG_LANE(T) { const intptr_t i = first + k;"
         store = f"vector[k] = {expression}; }} CG_STREAM_VECTOR(out + first, vector); }}"
     form = "stream" if stream else "loop"
-    function = f"{form}_{name}_{dtype.name}"
-    declared = f"{'CG_SERIAL ' if serial else ''}void CG_TABLE({function})" if dtype.real else f"static void {function}"
-    body = [f"{declared}(char *const *p, const intptr_t *s, intptr_t n, const void *c) {{",
+    function = symbol(f"{form}_{name}_{dtype.name}", unit_kind(dtype, row.rare))
+    body = [f"{'CG_SERIAL ' if serial else ''}void {function}(char *const *p, const intptr_t *s, intptr_t n, const void *c) {{",
             f"    typedef {dtype.c_type} T CG_UNUSED; {out_type} *out = ({out_type} *)p[{len(inputs)}]; (void)s; (void)c;"]
     body += [f"    const {types[operand]} *p_{operand} = (const {types[operand]} *)p[{k}];" for k, operand in enumerate(inputs)]
     body += [f"    const T {param} = ((const T *)c)[{k}]; (void){param};" for k, param in enumerate(row.params)]
@@ -146,7 +155,7 @@ def elementwise_kernels(rows):
             yield Kernel(name, inputs, dtypes, streamed, [is_blocked(tree, dtype) for dtype in DTYPES.DTYPES],
                          lambda dtype, form, *reading, result=result, name=name, row=row: elementwise_loop(
                              name, directives[row.name], row, *reading, dtype, DTYPES.result_dtype(dtype, result), form == "stream"),
-                         tree)
+                         tree, row.rare)
 
 
 class Kernel(NamedTuple):
@@ -159,53 +168,55 @@ class Kernel(NamedTuple):
     blocked: list
     text: Callable
     tree: Any
+    rare: str
 
     def loops(self) -> Iterator[tuple]:
-        yield from (("loop", dtype) for dtype in self.dtypes)
-        yield from (("stream", dtype) for dtype in self.streamed)
+        """Yield the form, the dtype and the kind of unit of each loop."""
+        yield from (("loop", dtype, unit_kind(dtype, self.rare)) for dtype in self.dtypes)
+        yield from (("stream", dtype, unit_kind(dtype, self.rare)) for dtype in self.streamed if dtype.kind not in self.rare)
 
-    def code(self, of_complex: bool) -> str:
-        return "\n".join(self.text(dtype, form, self.tree, self.inputs) for form, dtype in self.loops() if bool(dtype.real) == of_complex)
+    def code(self, unit: str) -> str:
+        return "\n".join(self.text(dtype, form, self.tree, self.inputs) for form, dtype, where in self.loops() if where == unit)
 
     def row(self) -> str:
         """Return the entry of the table of kernels."""
         found: dict[str, dict[int, str]] = {"loop": {}, "stream": {}}
-        for form, dtype in self.loops():
-            name = f"{form}_{self.name}_{dtype.name}"
-            found[form][DTYPES.NUMBER[dtype.name]] = f"CG_COMPLEX_TABLE({name})" if dtype.real else name
+        for form, dtype, unit in self.loops():
+            found[form][DTYPES.NUMBER[dtype.name]] = symbol(f"{form}_{self.name}_{dtype.name}", unit)
         blocked = ", ".join(str(int(value)) for value in self.blocked)
         return f'    {{"{self.name}", {len(self.inputs)}, {{{blocked}}}, {table(found["loop"])}, {table(found["stream"])}}},'
 
     def declarations(self) -> str:
-        names = [f"CG_COMPLEX_TABLE({form}_{self.name}_{dtype.name})" for form, dtype in self.loops() if dtype.real]
-        return f"extern cg_loop_function {', '.join(names)};" if names else ""
+        names = [symbol(f"{form}_{self.name}_{dtype.name}", unit) for form, dtype, unit in self.loops()]
+        return f"extern cg_loop_function {', '.join(names)};"
 
 
 def reduction_kernels():
-    """Yield (row, {dtype number: (suffix, accumulator, result)}, code); the C text is in reduction_template.h."""
+    """Yield (row, {dtype: (accumulator, result)}, {kind of unit: code}); the C text is in reduction_template.h."""
     directives = line_directives("reduction.py", "reduction")
     for row in OPS.REDUCTIONS.values():
-        code, numbers = [], {}
-        for number, dtype in enumerate(DTYPES.DTYPES):
+        code, dtypes = {kind: [] for kind in UNITS}, {}
+        for dtype in DTYPES.DTYPES:
             if dtype.kind not in row.kinds or dtype.loops:
                 continue
             acc = dtype.widest if row.wide else "bool" if row.result == "truth" else dtype.name
             out = {"truth": "uint8" if dtype.name == "uint8" else "bool", "same": dtype.name,
                    "widest": dtype.name if dtype.kind in "fc" else dtype.widest}[row.result]
-            suffix, folded = f"{row.name}_{dtype.name}", DTYPES.DTYPES[DTYPES.NUMBER[acc]]
+            unit, folded = unit_kind(dtype, row.rare), DTYPES.DTYPES[DTYPES.NUMBER[acc]]
             result = DTYPES.DTYPES[DTYPES.NUMBER[out]]
             read = {key: read_fold(text, folded) for key, text in
                     {"START": row.start, "STEP": row.step, "COMBINE": row.combine or row.step, "FINISH": row.y}.items()}
             if row.block_step and acc != dtype.name and dtype.kind in "fc":
                 read |= {"BLOCK_START": read_fold(row.start, dtype), "BLOCK_STEP": read_fold(row.block_step, dtype)}
-            defines = {"NAME": suffix, "X": dtype.c_type, "T": c_type(acc), "Y": c_type(out), "CG_COUNT": c_type(folded.real or acc),
+            defines = {"NAME": symbol(f"{row.name}_{dtype.name}", unit), "X": dtype.c_type, "T": c_type(acc), "Y": c_type(out),
+                       "CG_COUNT": c_type(folded.real or acc),
                        "CG_ELEMENT(value)": converted("value", dtype, BOOL if row.result == "truth" else folded),
                        "CG_RESULT(value)": f"({result.c_type})(value)" if not result.real else converted("value", folded, result), **read}
             defines |= {} if dtype.real else {"ORDERED": ""}
-            code += [f"#define {key} {value}" for key, value in defines.items()]
-            code += [directives[row.name], '#include "reduction_template.h"']
-            numbers[number] = (suffix, DTYPES.NUMBER[acc], DTYPES.NUMBER[out])
-        yield row, numbers, "\n".join(code)
+            code[unit] += [*(f"#define {key} {value}" for key, value in defines.items()), directives[row.name],
+                           '#include "reduction_template.h"']
+            dtypes[dtype] = acc, out
+        yield row, dtypes, code
 
 
 def c_type(name):
@@ -231,20 +242,30 @@ def converted(value, source, target):
     return f"(({value}) != 0)" if target.name == "bool" and source.name != "bool" else f"(({target.c_type})({value}))"
 
 
-def cast_kernels():
-    """Yield the code of every pair of dtypes: strided copies that convert."""
-    for source in DTYPES.DTYPES:
-        for target in DTYPES.DTYPES:
-            rare = kind(source) != kind(target) and "f" not in (source.kind, target.kind)
-            form = "CG_RARE_CAST" if rare else "CG_CAST"
-            name, narrow = f"cast_{source.name}_{target.name}", source if source.loops else target
-            arguments = f"{name}, {source.c_type}, {target.c_type}"
-            if source.name == target.loops or target.name == source.loops:
-                yield f"CG_NARROW_CAST({arguments}, {narrow.name}, {'widen' if source.loops else 'narrow'})"
-            elif narrow.loops and source is not target:
-                yield f"CG_CAST_BY_FLOATS({name}, cast_{source.name}_{narrow.loops}, cast_{narrow.loops}_{target.name})"
-            else:
-                yield f"{form}({arguments}, {converted('x', source, target)})"
+def cast_unit(source, target) -> str:
+    """Return the kind of unit of a cast; what goes by way of another dtype is beside the table."""
+    if source is not target and (source.loops and source.loops != target.name or target.loops and target.loops != source.name):
+        return "shared"
+    if kind(source) != kind(target) and "f" not in (source.kind, target.kind):
+        return "rare"
+    return "others" if "others" in (unit_kind(source), unit_kind(target)) else "floats"
+
+
+def cast_symbol(source, target) -> str:
+    return symbol(f"cast_{source.name}_{target.name}", cast_unit(source, target))
+
+
+def cast_code(source, target) -> str:
+    """Return a strided copy that converts."""
+    name, unit = cast_symbol(source, target), cast_unit(source, target)
+    stored, computed = (source, source.loops) if source.loops else (target, target.loops)
+    arguments = f"{name}, {source.c_type}, {target.c_type}"
+    if unit == "shared":
+        between = DTYPES.DTYPES[DTYPES.NUMBER[computed]]
+        return f"CG_CAST_BY({name}, {between.itemsize}, {cast_symbol(source, between)}, {cast_symbol(between, target)})"
+    if computed and source is not target:
+        return f"CG_NARROW_CAST({arguments}, {stored.name}, {'widen' if source.loops else 'narrow'})"
+    return f"{'CG_RARE_CAST' if unit == 'rare' else 'CG_CAST'}({arguments}, {converted('x', source, target)})"
 
 
 def table(entries, missing="0"):
@@ -254,69 +275,68 @@ def table(entries, missing="0"):
 HEADER = "/* Generated from cygrad/ops by generate.py: change the tables, not this file. */"
 
 
-def unit_of(row, units: int) -> int:
-    return zlib.crc32(row.name.encode()) % units
+def unit_of(row, kind: str) -> int:
+    return zlib.crc32(row.name.encode()) % UNITS[kind]
 
 
-def rows_of_unit(unit: int, units: int) -> list:
-    return [row for row in OPS.ELEMENTWISE.values() if unit_of(row, units) == unit]
+def elementwise_text(kind: str, unit: int) -> str:
+    """Return the loops of the rows of one unit; those of real floats have the table of all of them."""
+    kernels = list(elementwise_kernels(row for row in OPS.ELEMENTWISE.values() if unit_of(row, kind) == unit))
+    code = [kernel.code(kind) for kernel in kernels]
+    if kind == "floats":
+        code += [*(kernel.declarations() for kernel in kernels),
+                 f"const cg_kernel CG_TABLE(cg_kernels_{unit})[] = {{", *(kernel.row() for kernel in kernels), "    {0}\n};"]
+    return "\n".join([HEADER, *(text for text in code if text)]) + "\n"
 
 
-def elementwise_text(unit: int) -> str:
-    """Return the loops of the rows of one unit, and the table of them."""
-    kernels = list(elementwise_kernels(rows_of_unit(unit, ELEMENTWISE_UNITS)))
-    return "\n".join([HEADER, *(text for kernel in kernels for text in (kernel.code(False), kernel.declarations()) if text),
-                      f"const cg_kernel CG_TABLE(cg_kernels_{unit})[] = {{", *(kernel.row() for kernel in kernels), "    {0}\n};"]) + "\n"
+def casts(*units: str) -> list[tuple]:
+    """Return the pairs of dtypes whose casts are in some kinds of units."""
+    return [(a, b) for a in DTYPES.DTYPES for b in DTYPES.DTYPES if cast_unit(a, b) in units]
 
 
-def complex_text(unit: int) -> str:
-    """Return the loops of complex numbers of the rows of one unit, which are in the tables of the elementwise units.
-
-    Those of rare rows are the lowest level's: the others jump there.
-    """
-    rows = [row for row in rows_of_unit(unit, COMPLEX_UNITS) if "c" in row.kinds]
-    often = elementwise_kernels(row for row in rows if not row.rare)
-    rare = list(elementwise_kernels(row for row in rows if row.rare))
-    jumps = [f"CG_JUMP({form}_{kernel.name}_{dtype.name})" for kernel in rare for form, dtype in kernel.loops() if dtype.real]
-    return "\n".join([HEADER, *(kernel.code(True) for kernel in often), "#ifdef CG_LOWEST_TABLE", *jumps,
-                      "#else", *(kernel.code(True) for kernel in rare), "#endif"]) + "\n"
+def cast_texts() -> dict[str, str]:
+    """Return the units of the casts."""
+    return {f"{kind}_casts": "\n".join([HEADER, *(cast_code(*pair) for pair in casts(kind))]) + "\n" for kind in UNITS}
 
 
 def shared_text() -> str:
-    """Return the list of the elementwise units, the casts, the copies to and from blocks, and the copy past the caches."""
-    units = [f"CG_TABLE(cg_kernels_{unit})" for unit in range(ELEMENTWISE_UNITS)]
-    names = [d.name for d in DTYPES.DTYPES]
+    """Return the list of the elementwise units, the table of the casts, the copies to and from blocks, and the copy past the caches."""
+    units = [f"CG_TABLE(cg_kernels_{unit})" for unit in range(UNITS["floats"])]
     return "\n".join([
         HEADER,
         f"extern const cg_kernel {', '.join(f'{unit}[]' for unit in units)};",
         f"const cg_kernel *const CG_TABLE(cg_kernels)[] = {{{', '.join(units)}, 0}};",
-        *sorted(cast_kernels(), key=lambda code: code.startswith("CG_CAST_BY")),
+        f"extern cg_cast_function {', '.join(cast_symbol(*pair) for pair in casts(*UNITS))};",
+        f"static cg_cast_function {', '.join(cast_symbol(*pair) for pair in casts('shared'))};",
+        *(cast_code(*pair) for pair in casts("shared")),
         "const cg_cast CG_TABLE(cg_casts)[CG_DTYPES][CG_DTYPES] = {",
-        *("    {" + ", ".join(f"cast_{a}_{b}" for b in names) + "}," for a in names), "};",
+        *("    {" + ", ".join(cast_symbol(a, b) for b in DTYPES.DTYPES) + "}," for a in DTYPES.DTYPES), "};",
         '#include "packing.h"',
         *(f"const cg_move CG_TABLE(cg_{form}s)[CG_DTYPES] = {{{', '.join(f'{form}_uint{8 * d.itemsize}_t' for d in DTYPES.DTYPES)}}};"
           for form in ("gather", "scatter")),
         "CG_STREAM_COPY(stream_copy)", "const cg_copy CG_TABLE(cg_stream_copy) = stream_copy;"]) + "\n"
 
 
-def reduction_text() -> str:
-    """Return the reductions that every instruction-set level compiles."""
-    parts, rows = [HEADER], []
-    for row, numbers, code in reduction_kernels():
-        parts.append(code)
-        columns = [table({n: f"{part}_{suffix}" for n, (suffix, _, _) in numbers.items()})
-                   for part in ("fill", "rows", "columns", "across", "combine", "finish", "scan")]
-        columns.append(table({n: f"find_{suffix}" for n, (suffix, _, _) in numbers.items() if not DTYPES.DTYPES[n].real}))
-        results = {n: pair[1:] for n, pair in numbers.items()}
-        for n, dtype in enumerate(DTYPES.DTYPES):   # what is stored only is folded by others' loops
+def reduction_texts() -> dict[str, str]:
+    """Return the units of the reductions; the one of real floats has the table of all of them."""
+    texts, rows = {kind: [HEADER] for kind in UNITS}, []
+    for row, dtypes, code in reduction_kernels():
+        for kind in UNITS:
+            texts[kind] += code[kind]
+        columns = []
+        for part in ("fill", "rows", "columns", "across", "combine", "finish", "scan", "find"):
+            names = {dtype: symbol(f"{part}_{row.name}_{dtype.name}", unit_kind(dtype, row.rare)) for dtype in dtypes
+                     if part != "find" or not dtype.real}
+            texts["floats"].append(f"extern cg_fold_{part} {', '.join(names.values())};")
+            columns.append(table({DTYPES.NUMBER[dtype.name]: name for dtype, name in names.items()}))
+        for dtype in DTYPES.DTYPES:     # what is stored only is folded by others' loops
             if dtype.loops and dtype.kind in row.kinds:
-                computed = DTYPES.NUMBER[dtype.loops]
-                acc, out = results[computed]
-                results[n] = acc, n if out == computed else out
-        types = [table({n: str(pair[k]) for n, pair in results.items()}, "-1") for k in (0, 1)]
+                acc, out = dtypes[DTYPES.DTYPES[DTYPES.NUMBER[dtype.loops]]]
+                dtypes[dtype] = acc, dtype.name if out == dtype.loops else out
+        types = [table({DTYPES.NUMBER[dtype.name]: str(DTYPES.NUMBER[pair[k]]) for dtype, pair in dtypes.items()}, "-1") for k in (0, 1)]
         rows.append(f'    {{"{row.name}", {", ".join(columns + types)}}},')
-    parts += ["const cg_reduction CG_TABLE(cg_reductions)[] = {", *rows, "    {0}\n};"]
-    return "\n".join(parts) + "\n"
+    texts["floats"] += ["const cg_reduction CG_TABLE(cg_reductions)[] = {", *rows, "    {0}\n};"]
+    return {f"{kind}_reduction": "\n".join(text) + "\n" for kind, text in texts.items()}
 
 
 def dtypes_text() -> str:
@@ -366,11 +386,17 @@ def erf_by_slope(x):
 def level_text(level: str, unit: str, lowest: str) -> str:
     target, vector_bytes = LEVELS.get(level, ("", 16))
     pragma = f'#pragma GCC target("arch={target}")\n' if target else ""
-    lower = f"#define CG_LOWEST_TABLE(name) name##_{lowest}\n" if level != lowest else ""
-    block = "CG_COMPLEX_BLOCK" if unit.startswith("complex") else "CG_VECTOR_BYTES"
-    return (f'{pragma}{lower}#define CG_TABLE(name) name##_{level}\n'
-            f'#define CG_COMPLEX_TABLE(name) name##_{COMPLEX_LEVEL.get(level, level)}\n'
+    block = "CG_VECTOR_BYTES" if unit.startswith("floats") else "CG_COMPLEX_BLOCK"
+    return (f'{pragma}#define CG_TABLE(name) name##_{level}\n'
+            f'#define CG_OTHERS_TABLE(name) name##_{LEVEL_OF_OTHERS.get(level, level)}\n#define CG_RARE_TABLE(name) name##_{lowest}\n'
             f'#define CG_VECTOR_BYTES {vector_bytes}\n#define CG_BLOCK_BYTES {block}\n#include "loops.h"\n#include "{unit}_loops.h"\n')
+
+
+def levels_of(unit: str, levels: list[str]) -> list[str]:
+    """Return the levels for which a unit is compiled."""
+    if "rare" in unit:
+        return levels[:1]
+    return list(dict.fromkeys(LEVEL_OF_OTHERS.get(level, level) for level in levels)) if "others" in unit else levels
 
 
 def write(path: Path, text: str) -> None:
@@ -384,13 +410,12 @@ def generate(levels) -> list[str]:
     levels = list(levels)
     write(OUTPUT / "dtypes.h", dtypes_text())
     write(OUTPUT / "erf_table.h", erf_text())
-    units = {f"elementwise_{unit}": elementwise_text(unit) for unit in range(ELEMENTWISE_UNITS)}
-    units |= {f"complex_{unit}": complex_text(unit) for unit in range(COMPLEX_UNITS)}
-    units |= {"reduction": reduction_text(), "shared": shared_text()}
+    units = {f"{kind}_{unit}": elementwise_text(kind, unit) for kind in UNITS for unit in range(UNITS[kind])}
+    units |= reduction_texts() | cast_texts() | {"shared": shared_text()}
     sources = []
     for unit, text in units.items():
         write(OUTPUT / f"{unit}_loops.h", text)
-        for level in levels if not unit.startswith("complex") else dict.fromkeys(COMPLEX_LEVEL.get(level, level) for level in levels):
+        for level in levels_of(unit, levels):
             write(OUTPUT / f"{unit}_{level}.c", level_text(level, unit, levels[0]))
             sources.append(f"cygrad/_kernels/generated/{unit}_{level}.c")
     return sources

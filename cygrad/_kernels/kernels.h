@@ -19,7 +19,8 @@ static inline int cg_block_bytes(int dtype, int vector_bytes) { return cg_kind[d
 
 typedef void cg_loop_function(char *const *pointers, const intptr_t *strides, intptr_t n, const void *params);
 typedef cg_loop_function *cg_loop;
-typedef void (*cg_cast)(char *target, intptr_t target_stride, const char *source, intptr_t source_stride, intptr_t n);
+typedef void cg_cast_function(char *target, intptr_t target_stride, const char *source, intptr_t source_stride, intptr_t n);
+typedef cg_cast_function *cg_cast;
 
 typedef void (*cg_copy)(char *target, const char *block, intptr_t nbytes);
 typedef void (*cg_move)(cg_cursor *place, char *block, intptr_t n); /* the next n elements from or to a dense block */
@@ -32,19 +33,28 @@ typedef struct {
     cg_loop streams[CG_DTYPES]; /* of exact formulas: whole vectors only, the output aligned to one, written past the caches */
 } cg_kernel;
 
+typedef void cg_fold_fill(char *acc, intptr_t n);                        /* start n accumulators */
+/* dense rows of n elements, each into one accumulator */
+typedef void cg_fold_rows(const char *x, intptr_t stride, intptr_t n, intptr_t count, char *acc);
+/* short folds of elements at any offsets, each into one accumulator of those that are `step` apart */
+typedef void cg_fold_columns(const char *x, intptr_t stride, const intptr_t *offsets, intptr_t n, intptr_t count, char *acc, intptr_t step);
+/* rows of n elements into n accumulators */
+typedef void cg_fold_across(char *acc, const char *x, intptr_t n, intptr_t rows, intptr_t stride);
+typedef void cg_fold_combine(char *acc, const char *other, intptr_t n);  /* fold n partial results into n */
+typedef void cg_fold_finish(const char *acc, char *y, intptr_t n, double count);
+typedef void cg_fold_scan(const char *x, intptr_t x_stride, char *y, intptr_t y_stride, intptr_t n);
+typedef intptr_t cg_fold_find(const char *x, intptr_t stride, intptr_t n, const char *value);
+
 typedef struct {
     const char *name;
-    void (*fill[CG_DTYPES])(char *acc, intptr_t n);                         /* start n accumulators */
-    /* dense rows of n elements, each into one accumulator */
-    void (*rows[CG_DTYPES])(const char *x, intptr_t stride, intptr_t n, intptr_t count, char *acc);
-    /* short folds of elements at any offsets, each into one accumulator of those that are `step` apart */
-    void (*columns[CG_DTYPES])(const char *x, intptr_t stride, const intptr_t *offsets, intptr_t n, intptr_t count, char *acc, intptr_t step);
-    /* rows of n elements into n accumulators */
-    void (*across[CG_DTYPES])(char *acc, const char *x, intptr_t n, intptr_t rows, intptr_t stride);
-    void (*combine[CG_DTYPES])(char *acc, const char *other, intptr_t n);   /* fold n partial results into n */
-    void (*finish[CG_DTYPES])(const char *acc, char *y, intptr_t n, double count);
-    void (*scan[CG_DTYPES])(const char *x, intptr_t x_stride, char *y, intptr_t y_stride, intptr_t n);
-    intptr_t (*find[CG_DTYPES])(const char *x, intptr_t stride, intptr_t n, const char *value);
+    cg_fold_fill *fill[CG_DTYPES];
+    cg_fold_rows *rows[CG_DTYPES];
+    cg_fold_columns *columns[CG_DTYPES];
+    cg_fold_across *across[CG_DTYPES];
+    cg_fold_combine *combine[CG_DTYPES];
+    cg_fold_finish *finish[CG_DTYPES];
+    cg_fold_scan *scan[CG_DTYPES];
+    cg_fold_find *find[CG_DTYPES];
     signed char acc_dtype[CG_DTYPES], out_dtype[CG_DTYPES];
 } cg_reduction;
 

@@ -27,9 +27,6 @@
 #else
 #define CG_SERIAL __attribute__((noinline))
 #endif
-#define CG_JUMP(name)                                                                              \
-    extern cg_loop_function CG_LOWEST_TABLE(name);                                                 \
-    void CG_TABLE(name)(char *const *p, const intptr_t *s, intptr_t n, const void *c) { CG_LOWEST_TABLE(name)(p, s, n, c); }
 /* k counts from 0 since first + VL may wrap (-fwrapv), which would make gcc add scalar paths. */
 #define CG_VL(T) (CG_BLOCK_BYTES / (intptr_t)sizeof(T))
 #define CG_VECTORS(T, n) for (intptr_t first = 0; first < (n); first += CG_VL(T))
@@ -98,7 +95,7 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
 
 /* Complex numbers of bools and integers, and the other way. */
 #define CG_RARE_CAST(name, S, D, value)                                                                          \
-    static void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {                             \
+    void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {                             \
         for (intptr_t i = 0; i < n; i++) {                                               \
             const S x = *(const S *)(s + i * ss); *(D *)(d + i * ds) = value;                                    \
         }                                                                                                        \
@@ -106,7 +103,7 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
 
 /* The dense case stands apart because gcc does not vectorise over a stride that it does not know. */
 #define CG_CAST(name, S, D, value)                                                                               \
-    static void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {                             \
+    void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {                             \
         if (ds == (intptr_t)sizeof(D) && ss == (intptr_t)sizeof(S)) {                                            \
             CG_LOOP(D, n) { const S x = ((const S *)s)[i]; ((D *)d)[i] = value; }                                \
         } else if (ds == (intptr_t)sizeof(D) && ss == 0) {                                                       \
@@ -118,25 +115,25 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
 
 /* Between floats and what is stored in 16 bits. `move` is widen or narrow. */
 #define CG_NARROW_CAST(name, S, D, format, move)                                                                  \
-    static void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {                             \
+    void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {                                    \
         intptr_t i = 0;                                                                                          \
         if (ds == (intptr_t)sizeof(D) && ss == (intptr_t)sizeof(S))                                              \
             for (; i + CG_NARROW_LANES <= n; i += CG_NARROW_LANES) move##_##format((D *)d + i, (const S *)s + i); \
         for (; i < n; i++) *(D *)(d + i * ds) = move##ed_##format(*(const S *)(s + i * ss));                     \
     }
 
-/* What has no conversion of its own goes by way of floats, as in torch. */
-CG_SERIAL static void cg_cast_by_floats(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n, cg_cast first, cg_cast second) {
-    float block[64];
+/* What has no conversion of its own goes by way of another dtype of some bytes, as in torch. */
+CG_SERIAL static void cg_cast_by(int size, char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n, cg_cast first, cg_cast second) {
+    cg_number block[64];
     for (intptr_t i = 0; i < n; i += 64) {
         const intptr_t part = n - i < 64 ? n - i : 64;
-        first((char *)block, sizeof(float), s + i * ss, ss, part);
-        second(d + i * ds, ds, (const char *)block, sizeof(float), part);
+        first((char *)block, size, s + i * ss, ss, part);
+        second(d + i * ds, ds, (const char *)block, size, part);
     }
 }
-#define CG_CAST_BY_FLOATS(name, first, second)                                            \
+#define CG_CAST_BY(name, size, first, second)                                             \
     static void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {     \
-        cg_cast_by_floats(d, ds, s, ss, n, first, second);                               \
+        cg_cast_by(size, d, ds, s, ss, n, first, second);                                \
     }
 
 /* What is behind the end is poisoned there (poison.h): the last vector is cut short, so that any other step over it is found. */

@@ -14,12 +14,12 @@ CG_INLINE T CG_FN(step)(const T acc, const X element) { const T x = CG_ELEMENT(e
 
 CG_INLINE T CG_FN(join)(const T acc, const T x) { return COMBINE; }
 
-static void CG_FN(fill)(char *p, intptr_t n) {
+void CG_FN(fill)(char *p, intptr_t n) {
     T *a = (T *)p;
     for (intptr_t i = 0; i < n; i++) a[i] = START;
 }
 
-static void CG_FN(combine)(char *p, const char *q, intptr_t n) {
+void CG_FN(combine)(char *p, const char *q, intptr_t n) {
     T *a = (T *)p;
     const T *b = (const T *)q;
     CG_LOOP(T, n) a[i] = CG_FN(join)(a[i], b[i]);
@@ -30,7 +30,7 @@ static void CG_FN(combine)(char *p, const char *q, intptr_t n) {
 CG_INLINE X CG_FN(own)(const X acc, const X x) { return BLOCK_STEP; }
 
 /* Conversions would cost more than memory does: some rows are folded as X before they become T. */
-static void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, intptr_t stride) {
+void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, intptr_t stride) {
     T *a = (T *)p;
     for (; rows >= 8; rows -= 8, q += 8 * stride) {
         CG_LOOP(T, n) {
@@ -42,7 +42,7 @@ static void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, int
     for (; rows; rows--, q += stride) CG_LOOP(T, n) a[i] = CG_FN(step)(a[i], ((const X *)q)[i]);
 }
 #else
-static void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, intptr_t stride) {
+void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, intptr_t stride) {
     T *a = (T *)p;
     for (; sizeof(X) >= 4 && rows >= 4; rows -= 4, q += 4 * stride) { /* of smaller ones it is much code */
         CG_LOOP(T, n) {
@@ -115,7 +115,7 @@ CG_INLINE T CG_FN(long)(const X *v, intptr_t n, const int lanes, const int ahead
 }
 
 #define CG_ROWS(fold) for (intptr_t i = 0; i < count; i++) { const X *const v = (const X *)(p + i * stride); out[i] = fold; }
-static void CG_FN(rows)(const char *p, intptr_t stride, intptr_t n, intptr_t count, char *q) {
+void CG_FN(rows)(const char *p, intptr_t stride, intptr_t n, intptr_t count, char *q) {
     T *out = (T *)q;
     if (n < CG_REDUCTION_SHORT) CG_ROWS(CG_FN(few)(v, n))
     else if (sizeof(X) >= 4 && n < CG_REDUCTION_LONG) CG_ROWS(CG_FN(long)(v, n, CG_MANY * CG_LANES / 4, 0))
@@ -147,7 +147,7 @@ CG_SERIAL static void CG_FN(beside_serially)(const char *p, intptr_t stride, con
     CG_FN(beside)(p, stride, offsets, n, out, step, count);
 }
 
-static void CG_FN(columns)(const char *p, intptr_t stride, const intptr_t *offsets, intptr_t n, intptr_t count, char *q, intptr_t step) {
+void CG_FN(columns)(const char *p, intptr_t stride, const intptr_t *offsets, intptr_t n, intptr_t count, char *q, intptr_t step) {
     T *out = (T *)q;
     for (; count > 0; count -= CG_BESIDE, out += CG_BESIDE * step, p += CG_BESIDE * stride) {
         if (CG_GATHERED && count >= CG_BESIDE) CG_FN(beside)(p, stride, offsets, n, out, step, CG_BESIDE);
@@ -156,7 +156,7 @@ static void CG_FN(columns)(const char *p, intptr_t stride, const intptr_t *offse
 }
 
 /* ----- Results ----- */
-static void CG_FN(finish)(const char *p, char *q, intptr_t length, double count) {
+void CG_FN(finish)(const char *p, char *q, intptr_t length, double count) {
     const T *a = (const T *)p;
     const CG_COUNT n = (CG_COUNT)count;
     Y *y = (Y *)q;
@@ -164,13 +164,13 @@ static void CG_FN(finish)(const char *p, char *q, intptr_t length, double count)
     for (intptr_t i = 0; i < length; i++) { const T acc = a[i]; y[i] = CG_RESULT(FINISH); }
 }
 
-static void CG_FN(scan)(const char *p, intptr_t ps, char *q, intptr_t qs, intptr_t n) {
+void CG_FN(scan)(const char *p, intptr_t ps, char *q, intptr_t qs, intptr_t n) {
     T acc = START;
     for (intptr_t i = 0; i < n; i++) { acc = CG_FN(step)(acc, *(const X *)(p + i * ps)); *(Y *)(q + i * qs) = CG_RESULT(acc); }
 }
 
 #ifdef ORDERED
-static intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const char *q) {
+intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const char *q) {
     const X value = *(const X *)q;
     for (intptr_t i = 0; i < n; i++) {
         const X x = *(const X *)(p + i * stride);

@@ -26,7 +26,7 @@ class Elementwise(SimpleNamespace):
     stands for.
     ``refusals`` are what is said of operands that are all bool, or some of them, where the row does not take them.
     ``integers`` names the check that the second operand needs there: a divisor must not be 0, an exponent not negative.
-    ``rare``: its loops of complex numbers are compiled for the lowest instruction set only, to keep the library small.
+    ``rare`` are kinds whose loops are compiled for the lowest instruction set only, to keep the library small.
     ``flops`` are the floating-point operations an element that a profile counts.
     ``domain`` and ``edges`` are where the tests draw operands from.
     """
@@ -55,7 +55,7 @@ class Elementwise(SimpleNamespace):
     counts_bools: bool = False
     bounds: tuple[str, ...] = ()
     cost: int = 0
-    rare: bool = False
+    rare: str = ""
     flops: int = 0
 
     def tree(self, text: str) -> Any:
@@ -116,13 +116,13 @@ NO_BOOL_DIFFERENCES = (
 # ----- Arithmetic -----
 elementwise("add", y="a + b", da="1", db="1", kinds="bifc", flops=1, numpy="add", select=("alpha", {1: "add", ...: "add_scaled"}),
             doc="Sum of two tensors, `input + alpha * other`.")
-elementwise("add_scaled", y="a + alpha * b", da="1", db="alpha", params={"alpha": 1}, kinds="bifc", node="Add", method=False,
+elementwise("add_scaled", y="a + alpha * b", da="1", db="alpha", params={"alpha": 1}, kinds="bifc", rare="bi", node="Add", method=False,
             doc="Sum of a tensor and a multiple of another.")
 elementwise("sub", y="a - b", da="1", db="-1", kinds="ifc", numpy="subtract", aliases=("subtract",),
             select=("alpha", {1: "sub", ...: "sub_scaled"}),
             refusals=NO_BOOL_DIFFERENCES,
             doc="Difference of two tensors, `input - alpha * other`.")
-elementwise("sub_scaled", y="a - alpha * b", da="1", db="-alpha", params={"alpha": 1}, kinds="ifc", node="Sub", method=False,
+elementwise("sub_scaled", y="a - alpha * b", da="1", db="-alpha", params={"alpha": 1}, kinds="ifc", rare="i", node="Sub", method=False,
             refusals=NO_BOOL_DIFFERENCES,
             doc="Difference of a tensor and a multiple of another.")
 elementwise("mul", y="a * b", da="b", db="a", kinds="bifc", flops=1, numpy="multiply", aliases=("multiply",),
@@ -131,16 +131,16 @@ elementwise("div", y="a / b", da="1 / b", db="-(a / b) / b", kinds="fc", numpy="
             aliases=("divide", "true_divide"),
             select=("rounding_mode", {None: "div", "trunc": "trunc_divide", "floor": "floor_divide"}),
             doc="Quotient of two tensors; integers are divided as floats.")
-elementwise("floor_divide", y="floor_divide(a, b)", da="0", db="0", kinds="if", numpy="floor_divide", domain=(0.3, 2), integers="divisor",
-            doc="Quotient rounded towards minus infinity.")
-elementwise("trunc_divide", y="trunc_divide(a, b)", da="0", db="0", kinds="if", domain=(0.3, 2), method=False, integers="divisor",
+elementwise("floor_divide", y="floor_divide(a, b)", da="0", db="0", kinds="if", rare="i", numpy="floor_divide", domain=(0.3, 2),
+            integers="divisor", doc="Quotient rounded towards minus infinity.")
+elementwise("trunc_divide", y="trunc_divide(a, b)", da="0", db="0", kinds="if", rare="i", domain=(0.3, 2), method=False, integers="divisor",
             doc="Quotient rounded towards zero.")
-elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", kinds="if", numpy="remainder", domain=(0.3, 2),
+elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", kinds="if", rare="i", numpy="remainder", domain=(0.3, 2),
             integers="divisor", doc="Remainder of the floored division, with the sign of the divisor.")
-elementwise("fmod", y="fmod(a, b)", da="1", db="-trunc_divide(a, b)", kinds="if", numpy="fmod", domain=(0.3, 2), integers="divisor",
-            doc="Remainder of the division rounded towards zero, with the sign of the dividend.")
+elementwise("fmod", y="fmod(a, b)", da="1", db="-trunc_divide(a, b)", kinds="if", rare="i", numpy="fmod", domain=(0.3, 2),
+            integers="divisor", doc="Remainder of the division rounded towards zero, with the sign of the dividend.")
 elementwise("pow", operands=("a", "exponent"), y="pow(a, exponent)", da="exponent * pow(a, exponent - 1 if exponent != 0 else 0)",
-            dexponent="y * log(a if a != 0 or real(exponent) < 0 else 1)", kinds="bifc", numpy="power",
+            dexponent="y * log(a if a != 0 or real(exponent) < 0 else 1)", kinds="bifc", rare="bi", numpy="power",
             domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent", cost=2, doc="`input` raised to the power `exponent`.")
 elementwise("neg", y="-x", dx="-1", kinds="ifc", numpy="negative", aliases=("negative",),
             refusals=("Negation, the `-` operator, on a bool tensor is not supported. "
@@ -148,49 +148,51 @@ elementwise("neg", y="-x", dx="-1", kinds="ifc", numpy="negative", aliases=("neg
             doc="Negative of each element.")
 elementwise("abs", y="abs(x)", dx="sgn(x)", kinds="ifc", result="real", numpy="absolute", aliases=("absolute",), edges=(0.0,),
             doc="Absolute value of each element.")
-elementwise("sign", y="sign(x)", dx="0", kinds="bif", numpy="sign", edges=(0.0,), doc="Sign of each element: -1, 0 or 1.")
+elementwise("sign", y="sign(x)", dx="0", kinds="bif", rare="bi", numpy="sign", edges=(0.0,), doc="Sign of each element: -1, 0 or 1.")
 elementwise("sgn", y="sgn(x)", dx="0 if x == 0 else 0.5 / abs(x)", dx_conj="0 if x == 0 else -0.5 * y * y / abs(x)", kinds="bifc",
-            edges=(0.0,), doc="Sign of each element; complex ones divided by their absolute value.")
-elementwise("angle", y="angle(x)", dx="0 if x == 0 else complex(-imag(x), real(x)) / abs(x) / abs(x)", kinds="fc", rare=True,
+            rare="bi", edges=(0.0,), doc="Sign of each element; complex ones divided by their absolute value.")
+elementwise("angle", y="angle(x)", dx="0 if x == 0 else complex(-imag(x), real(x)) / abs(x) / abs(x)", kinds="fc", rare="c",
             result="real", edges=(0.0,), cost=1,
             doc="Angle of each element in the complex plane, in radians; pi of a negative number.")
-elementwise("conj_physical", y="conj(x)", dx="0", dx_conj="1", kinds="bifc", numpy="conjugate", node="Conj",
+elementwise("conj_physical", y="conj(x)", dx="0", dx_conj="1", kinds="bifc", rare="bi", numpy="conjugate", node="Conj",
             doc="Complex conjugate of each element.")
 elementwise("reciprocal", y="1 / x", dx="-y * y", kinds="fc", numpy="reciprocal", domain=(0.3, 2), doc="One divided by each element.")
-elementwise("square", y="x * x", dx="2 * x", kinds="ifc", counts_bools=True, numpy="square", node="Pow", doc="Square of each element.")
+elementwise("square", y="x * x", dx="2 * x", kinds="ifc", rare="i", counts_bools=True, numpy="square", node="Pow",
+            doc="Square of each element.")
 elementwise("sqrt", y="sqrt(x)", dx="0.5 / y", kinds="fc", numpy="sqrt", domain=(0.1, 3), doc="Square root of each element.")
-elementwise("rsqrt", y="1 / sqrt(x)", dx="-0.5 * y * y * y", kinds="fc", rare=True, domain=(0.1, 3),
+elementwise("rsqrt", y="1 / sqrt(x)", dx="-0.5 * y * y * y", kinds="fc", rare="c", domain=(0.1, 3),
             doc="One divided by the square root of each element.")
 elementwise("hypot", y="hypot(a, b)", da="a / y", db="b / y", numpy="hypot", domain=(0.3, 2), cost=1,
             doc="Square root of the sum of two squares, which do not overflow.")
 elementwise("lerp", operands=("x", "end", "weight"), y="x + weight * (end - x) if abs(weight) < 0.5 else end - (end - x) * (1 - weight)",
-            dx="1 - weight", dend="weight", dweight="end - x", kinds="fc", rare=True,
+            dx="1 - weight", dend="weight", dweight="end - x", kinds="fc", rare="c",
             doc="Linear interpolation, `input + weight * (end - input)`.")
 elementwise("addcmul", operands=("x", "tensor1", "tensor2"), y="x + value * tensor1 * tensor2", dx="1", dtensor1="value * tensor2",
-            dtensor2="value * tensor1", params={"value": 1}, kinds="ifc", doc="Sum with a product, `input + value * tensor1 * tensor2`.")
+            dtensor2="value * tensor1", params={"value": 1}, kinds="ifc", rare="i",
+            doc="Sum with a product, `input + value * tensor1 * tensor2`.")
 elementwise("addcdiv", operands=("x", "tensor1", "tensor2"), y="x + value * (tensor1 / tensor2)", dx="1", dtensor1="value / tensor2",
-            dtensor2="-value * (tensor1 / tensor2) / tensor2", kinds="fc", rare=True, params={"value": 1}, domain=(0.3, 2),
+            dtensor2="-value * (tensor1 / tensor2) / tensor2", kinds="fc", rare="c", params={"value": 1}, domain=(0.3, 2),
             doc="Sum with a quotient, `input + value * tensor1 / tensor2`.")
 
 # ----- Rounding -----
-elementwise("floor", y="floor(x)", dx="0", kinds="if", numpy="floor", doc="Largest integer not above each element.")
-elementwise("ceil", y="ceil(x)", dx="0", kinds="if", numpy="ceil", doc="Smallest integer not below each element.")
-elementwise("trunc", y="trunc(x)", dx="0", kinds="if", numpy="trunc", aliases=("fix",), doc="Integer part of each element.")
-elementwise("round", y="round(x)", dx="0", kinds="if", numpy="rint", edges=(0.5, 1.5, 2.5),
+elementwise("floor", y="floor(x)", dx="0", kinds="if", rare="i", numpy="floor", doc="Largest integer not above each element.")
+elementwise("ceil", y="ceil(x)", dx="0", kinds="if", rare="i", numpy="ceil", doc="Smallest integer not below each element.")
+elementwise("trunc", y="trunc(x)", dx="0", kinds="if", rare="i", numpy="trunc", aliases=("fix",), doc="Integer part of each element.")
+elementwise("round", y="round(x)", dx="0", kinds="if", rare="i", numpy="rint", edges=(0.5, 1.5, 2.5),
             doc="Nearest integer, halves to even; with `decimals` so many digits behind the point.")
 elementwise("frac", y="x - trunc(x)", dx="1", doc="Fractional part of each element, with its sign.")
 
 # ----- Exponential, logarithmic and trigonometric -----
 elementwise("exp", y="exp(x)", dx="y", kinds="fc", numpy="exp", cost=1, doc="Exponential of each element.")
-elementwise("expm1", y="expm1(x)", dx="y + 1", kinds="fc", rare=True, numpy="expm1", cost=1, doc="exp(x) - 1, accurate for small x.")
-elementwise("exp2", y="exp2(x)", dx="y * 0.6931471805599453", kinds="fc", rare=True, numpy="exp2", cost=1,
+elementwise("expm1", y="expm1(x)", dx="y + 1", kinds="fc", rare="c", numpy="expm1", cost=1, doc="exp(x) - 1, accurate for small x.")
+elementwise("exp2", y="exp2(x)", dx="y * 0.6931471805599453", kinds="fc", rare="c", numpy="exp2", cost=1,
             doc="Two to the power of each element.")
 elementwise("log", y="log(x)", dx="1 / x", kinds="fc", numpy="log", domain=(0.1, 3), cost=1, doc="Natural logarithm of each element.")
-elementwise("log1p", y="log1p(x)", dx="1 / (1 + x)", kinds="fc", rare=True, numpy="log1p", domain=(-0.5, 3), node="Log1P", cost=1,
+elementwise("log1p", y="log1p(x)", dx="1 / (1 + x)", kinds="fc", rare="c", numpy="log1p", domain=(-0.5, 3), node="Log1P", cost=1,
             doc="log(1 + x), accurate for small x.")
-elementwise("log2", y="log2(x)", dx="1.4426950408889634 / x", kinds="fc", rare=True, numpy="log2", domain=(0.1, 3), cost=1,
+elementwise("log2", y="log2(x)", dx="1.4426950408889634 / x", kinds="fc", rare="c", numpy="log2", domain=(0.1, 3), cost=1,
             doc="Logarithm to base 2 of each element.")
-elementwise("log10", y="log10(x)", dx="0.4342944819032518 / x", kinds="fc", rare=True, numpy="log10", domain=(0.1, 3), cost=1,
+elementwise("log10", y="log10(x)", dx="0.4342944819032518 / x", kinds="fc", rare="c", numpy="log10", domain=(0.1, 3), cost=1,
             doc="Logarithm to base 10 of each element.")
 elementwise("logaddexp", y="maximum(a, b) + log1p(exp(0 if a == b else -abs(a - b)))", da="sigmoid(a - b)",
             db="sigmoid(b - a)", numpy="logaddexp", cost=2, doc="Logarithm of the sum of exponentials, log(exp(a) + exp(b)).")
@@ -204,23 +206,23 @@ elementwise("logit", y="logit(x)", dx="1 / (x * (1 - x))", domain=(0.1, 0.9), co
 elementwise("sin", y="sin(x)", dx="cos(x)", kinds="fc", numpy="sin", cost=1, doc="Sine of each element, in radians.")
 elementwise("cos", y="cos(x)", dx="-sin(x)", kinds="fc", numpy="cos", cost=1, doc="Cosine of each element, in radians.")
 elementwise("tan", y="tan(x)", dx="1 + y * y", kinds="fc", numpy="tan", domain=(-1, 1), cost=1, doc="Tangent of each element, in radians.")
-elementwise("asin", y="asin(x)", dx="1 / sqrt((1 - x) * (1 + x))", kinds="fc", rare=True, numpy="arcsin", domain=(-0.9, 0.9), cost=1,
+elementwise("asin", y="asin(x)", dx="1 / sqrt((1 - x) * (1 + x))", kinds="fc", rare="c", numpy="arcsin", domain=(-0.9, 0.9), cost=1,
             aliases=("arcsin",), doc="Inverse sine of each element.")
-elementwise("acos", y="acos(x)", dx="-1 / sqrt((1 - x) * (1 + x))", kinds="fc", rare=True, numpy="arccos", domain=(-0.9, 0.9), cost=1,
+elementwise("acos", y="acos(x)", dx="-1 / sqrt((1 - x) * (1 + x))", kinds="fc", rare="c", numpy="arccos", domain=(-0.9, 0.9), cost=1,
             aliases=("arccos",), doc="Inverse cosine of each element.")
 elementwise("atan", y="atan(x)", dx="s / (s * s + q * q) * s", let={"s": "1 if abs(x) < 1e9 else 9.313225746154785e-10", "q": "s * x"},
-            kinds="fc", rare=True, numpy="arctan", cost=1, aliases=("arctan",), doc="Inverse tangent of each element.")
+            kinds="fc", rare="c", numpy="arctan", cost=1, aliases=("arctan",), doc="Inverse tangent of each element.")
 elementwise("atan2", y="atan2(a, b)", let={"h": "hypot(a, b) if a != 0 or b != 0 else 1"}, da="b / h / h", db="-a / h / h",
             numpy="arctan2", domain=(0.3, 2), cost=1, aliases=("arctan2",), doc="Angle of the point (b, a), from -pi to pi.")
 elementwise("sinh", y="sinh(x)", dx="cosh(x)", kinds="fc", numpy="sinh", cost=1, doc="Hyperbolic sine of each element.")
 elementwise("cosh", y="cosh(x)", dx="sinh(x)", kinds="fc", numpy="cosh", cost=1, doc="Hyperbolic cosine of each element.")
-elementwise("asinh", y="asinh(x)", dx="1 / (sqrt(x * x + 1) if abs(x) < 1e9 else x * copysign(1, real(x)))", kinds="fc", rare=True,
+elementwise("asinh", y="asinh(x)", dx="1 / (sqrt(x * x + 1) if abs(x) < 1e9 else x * copysign(1, real(x)))", kinds="fc", rare="c",
             numpy="arcsinh", cost=1, aliases=("arcsinh",), doc="Inverse hyperbolic sine of each element.")
-elementwise("acosh", y="acosh(x)", dx="1 / (sqrt(x - 1) * sqrt(x + 1))", kinds="fc", rare=True, numpy="arccosh", domain=(1.1, 3), cost=1,
+elementwise("acosh", y="acosh(x)", dx="1 / (sqrt(x - 1) * sqrt(x + 1))", kinds="fc", rare="c", numpy="arccosh", domain=(1.1, 3), cost=1,
             aliases=("arccosh",), doc="Inverse hyperbolic cosine of each element.")
-elementwise("atanh", y="atanh(x)", dx="1 / ((1 - x) * (1 + x))", kinds="fc", rare=True, numpy="arctanh", domain=(-0.9, 0.9), cost=1,
+elementwise("atanh", y="atanh(x)", dx="1 / ((1 - x) * (1 + x))", kinds="fc", rare="c", numpy="arctanh", domain=(-0.9, 0.9), cost=1,
             aliases=("arctanh",), doc="Inverse hyperbolic tangent of each element.")
-elementwise("sinc", y="1 if x == 0 else s / (3.141592653589793 * (x if x != 0 else 1))", kinds="fc", rare=True, cost=2,
+elementwise("sinc", y="1 if x == 0 else s / (3.141592653589793 * (x if x != 0 else 1))", kinds="fc", rare="c", cost=2,
             let={"n": "round(real(x))", "sign": "1 - 2 * abs(n - 2 * round(0.5 * n))", "s": "sign * sin(3.141592653589793 * (x - n))",
                  "c": "sign * cos(3.141592653589793 * (x - n))", "far": "x if abs(x) > 0.2 else 1", "z": "9.869604401089358 * x * x",
                  "series": "1 - z / 10 * (1 - z / 28 * (1 - z / 54 * (1 - z / 88 * (1 - z / 130 * (1 - z / 180)))))"},
@@ -251,7 +253,7 @@ elementwise("gelu_tanh", y="x * sigmoid(1.5957691216057308 * (x + 0.044715 * x *
             let={"m": "copysign(minimum(abs(x), 30), x)", "p": "1.5957691216057308 * m", "u": "p * (1 + 0.044715 * m * m)"},
             dx="sigmoid(u) * (1 + sigmoid(-u) * p * (1 + 0.134145 * m * m))",
             doc="Gaussian error linear unit, in its approximation by tanh.")
-elementwise("silu", y="x * sigmoid(x)", dx="sigmoid(x) * (1 + x * sigmoid(-x))", kinds="fc", rare=True, cost=1,
+elementwise("silu", y="x * sigmoid(x)", dx="sigmoid(x) * (1 + x * sigmoid(-x))", kinds="fc", rare="c", cost=1,
             doc="Sigmoid linear unit, x * sigmoid(x).")
 elementwise("logsigmoid", node="LogSigmoid", y="minimum(x, 0) - log1p(exp(-abs(x)))", dx="sigmoid(-x)", cost=1, method=False,
             doc="Logarithm of the sigmoid, without underflow.")
@@ -265,10 +267,10 @@ elementwise("celu", y="x if x > 0 else alpha * expm1(x / alpha)", dx="1 if x > 0
 elementwise("leaky_relu", y="x if x > 0 else x * negative_slope", dx="1 if x > 0 else negative_slope", params={"negative_slope": 0.01},
             edges=(0.0,), method=False, doc="Rectifier with a slope below 0.")
 elementwise("hardtanh", y="minimum(maximum(x, min_val), max_val)", dx="1 if x > min_val and x < max_val else 0", edges=(-1.0, 1.0),
-            params={"min_val": -1.0, "max_val": 1.0}, kinds="if", method=False,
+            params={"min_val": -1.0, "max_val": 1.0}, kinds="if", rare="i", method=False,
             doc="Elements limited to a range; the gradient is 0 at its bounds.")
 elementwise("relu6", node="Hardtanh", y="minimum(maximum(x, 0), 6)", dx="1 if x > 0 and x < 6 else 0", edges=(0.0, 6.0), kinds="if",
-            method=False, doc="Rectifier limited to 6.")
+            rare="i", method=False, doc="Rectifier limited to 6.")
 elementwise("softsign", y="x / (1 + abs(x))", dx="1 / (1 + abs(x)) / (1 + abs(x))", method=False, doc="x / (1 + abs(x)).")
 elementwise("mish", y="x * (n / (n + 2))", let={"m": "minimum(x, 21)", "e": "exp(m)", "n": "e * (e + 2)"},
             dx="(n + 4 * e * m * (1 + e) / (n + 2)) / (n + 2)", cost=2, method=False, doc="x * tanh(softplus(x)) (Misra 2019).")
@@ -280,9 +282,9 @@ elementwise("softshrink", y="x - lambd if x > lambd else x + lambd if x < -lambd
             params={"lambd": 0.5}, edges=(-0.5, 0.5), method=False, doc="Elements moved towards 0 by `lambd`, those nearer to it set to 0.")
 elementwise("hardshrink", y="0 if x >= -lambd and x <= lambd else x", dx="1 if x > lambd or x < -lambd else 0", params={"lambd": 0.5},
             edges=(-0.5, 0.5), doc="Elements with those not farther from 0 than `lambd` set to 0.")
-elementwise("tanhshrink", y="x - tanh(x)", dx="tanh(x) * tanh(x)", kinds="fc", rare=True, cost=1, method=False, doc="x - tanh(x).")
+elementwise("tanhshrink", y="x - tanh(x)", dx="tanh(x) * tanh(x)", kinds="fc", rare="c", cost=1, method=False, doc="x - tanh(x).")
 elementwise("threshold", y="value if x <= threshold else x", dx="0 if x <= threshold else 1", params={"threshold": 0, "value": 0},
-            kinds="if", edges=(0.0,), method=False, doc="Elements above a threshold, and `value` for the others.")
+            kinds="if", rare="i", edges=(0.0,), method=False, doc="Elements above a threshold, and `value` for the others.")
 
 # ----- Maximum, minimum and selection -----
 elementwise("maximum", y="maximum(a, b)", da="0.5 if a == b else 0 if a < b else 1", db="0.5 if a == b else 0 if b < a else 1",
@@ -290,15 +292,15 @@ elementwise("maximum", y="maximum(a, b)", da="0.5 if a == b else 0 if a < b else
 elementwise("minimum", y="minimum(a, b)", da="0.5 if a == b else 0 if a > b else 1", db="0.5 if a == b else 0 if b > a else 1",
             kinds="bif", numpy="minimum", doc="Smaller of two elements; NaN if either is.")
 elementwise("fmax", y="b if isnan(a) or a < b else a", da="1 if a >= b or isnan(b) else 0", db="0 if a >= b or isnan(b) else 1",
-            kinds="bif", numpy="fmax", doc="Larger of two elements; the other one where one is NaN.")
+            kinds="bif", rare="bi", numpy="fmax", doc="Larger of two elements; the other one where one is NaN.")
 elementwise("fmin", y="b if isnan(a) or b < a else a", da="1 if a <= b or isnan(b) else 0", db="0 if a <= b or isnan(b) else 1",
-            kinds="bif", numpy="fmin", doc="Smaller of two elements; the other one where one is NaN.")
+            kinds="bif", rare="bi", numpy="fmin", doc="Smaller of two elements; the other one where one is NaN.")
 elementwise("copysign", y="copysign(a, b)", da="0 if a == 0 else y / (a if a != 0 else 1)", db="0", numpy="copysign",
             doc="Magnitude of `input` with the sign of `other`.")
 elementwise("nextafter", y="nextafter(a, b)", da="1", db="0", numpy="nextafter", edges=(0.0,),
             doc="Neighbour of each float in the direction of `other`.")
 elementwise("nan_to_num", y="nan if isnan(x) else (posinf if x > 0 else neginf) if isinf(x) else x", dx="1 if isfinite(x) else 0",
-            kinds="bif", params={"nan": 0.0, "posinf": 0.0, "neginf": 0.0},
+            kinds="bif", rare="bi", params={"nan": 0.0, "posinf": 0.0, "neginf": 0.0},
             doc="Elements with NaN and infinities replaced, by 0 and the largest numbers.")
 elementwise("clamp", operands=("x", "min", "max"), y="minimum(maximum(x, min), max)",
             dx="1 if x >= min and x <= max else 0", dmin="1 if x < min and min < max else 0",
@@ -326,21 +328,22 @@ elementwise("logical_and", y="a != 0 and b != 0", kinds="bifc", result="bool", n
             doc="Where both elements are non-zero.")
 elementwise("logical_or", y="a != 0 or b != 0", kinds="bifc", result="bool", numpy="logical_or",
             doc="Where one of two elements is non-zero.")
-elementwise("logical_xor", y="(a != 0) != (b != 0)", kinds="bifc", result="bool", numpy="logical_xor",
+elementwise("logical_xor", y="(a != 0) != (b != 0)", kinds="bifc", rare="bic", result="bool", numpy="logical_xor",
             doc="Where exactly one of two elements is non-zero.")
 elementwise("logical_not", y="x == 0", kinds="bifc", result="bool", numpy="logical_not", doc="Where elements are zero.")
 elementwise("bitwise_and", y="a & b", kinds="bi", numpy="bitwise_and", doc="Bitwise and; logical and of bools.")
 elementwise("bitwise_or", y="a | b", kinds="bi", numpy="bitwise_or", doc="Bitwise or; logical or of bools.")
 elementwise("bitwise_xor", y="a ^ b", kinds="bi", numpy="bitwise_xor", doc="Bitwise exclusive or; of bools, where they differ.")
 elementwise("bitwise_not", y="~x", kinds="bi", numpy="bitwise_not", doc="Bitwise complement; logical not of bools.")
-elementwise("bitwise_left_shift", y="left_shift(a, b)", kinds="i", numpy="left_shift", doc="Bits of `input` shifted left by `other`.")
-elementwise("bitwise_right_shift", y="right_shift(a, b)", kinds="i", numpy="right_shift",
+elementwise("bitwise_left_shift", y="left_shift(a, b)", kinds="i", rare="i", numpy="left_shift",
+            doc="Bits of `input` shifted left by `other`.")
+elementwise("bitwise_right_shift", y="right_shift(a, b)", kinds="i", rare="i", numpy="right_shift",
             doc="Bits of `input` shifted right by `other`; the sign is kept.")
-elementwise("isnan", y="isnan(x)", kinds="bifc", result="bool", numpy="isnan", in_place=False, edges=(float("nan"),),
+elementwise("isnan", y="isnan(x)", kinds="bifc", rare="bi", result="bool", numpy="isnan", in_place=False, edges=(float("nan"),),
             doc="Where elements are NaN.")
-elementwise("isinf", y="isinf(x)", kinds="bifc", result="bool", numpy="isinf", in_place=False, edges=(float("inf"),),
+elementwise("isinf", y="isinf(x)", kinds="bifc", rare="bi", result="bool", numpy="isinf", in_place=False, edges=(float("inf"),),
             doc="Where elements are infinite.")
-elementwise("isfinite", y="isfinite(x)", kinds="bifc", result="bool", numpy="isfinite", in_place=False,
+elementwise("isfinite", y="isfinite(x)", kinds="bifc", rare="bi", result="bool", numpy="isfinite", in_place=False,
             edges=(float("nan"), float("inf")), doc="Where elements are neither infinite nor NaN.")
 elementwise("isposinf", y="x == inf", result="bool", in_place=False, edges=(float("inf"),),
             doc="Where elements are plus infinity.")

@@ -15,6 +15,7 @@ class Reduction(SimpleNamespace):
     ``step`` folds element ``x`` into the accumulator ``acc``; ``combine`` (default: the step) folds a partial result;
     ``y`` finishes, knowing the count ``n``. A row with result "truth" reads ``x`` as `x != 0` and gives bool,
     or uint8 of uint8, which had that part before there was bool. ``empty`` False: an empty fold is an error.
+    ``rare`` are kinds whose loops are compiled for the lowest instruction set only.
     ``wide`` accumulates in the widest type of the kind; with ``block_step`` the lanes of a whole block of 4096 elements are folded in the
     elements' own type before that. ``nan`` decides what came out as NaN: (x, y, dim, keepdim) -> y. ``scan`` names the cumulative operator
     made of the same step; ``numpy`` NumPy's function, and ``ufunc`` the ufunc whose `reduce` it is.
@@ -35,6 +36,7 @@ class Reduction(SimpleNamespace):
     kinds: str = "bif"
     result: str = "same"
     wide: bool = False
+    rare: str = ""
     numpy: str | None = None
     ufunc: str | None = None
     nan: Callable | None = None
@@ -61,14 +63,14 @@ reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, res
           scan="cumsum", tangent="linear", kinds="bifc",
           gradient=spread,
           doc="Sum of the elements.")
-reduction("nansum", start="0", step="acc + (0 if isnan(x) else x)", combine="acc + x", wide=True, result="widest", numpy="nansum",
-          gradient=lambda g, input, dim: keep_dims(g, input.shape, dim).where(input == input, 0.0),
+reduction("nansum", start="0", step="acc + (0 if isnan(x) else x)", combine="acc + x", wide=True, result="widest", rare="bi",
+          numpy="nansum", gradient=lambda g, input, dim: keep_dims(g, input.shape, dim).where(input == input, 0.0),
           doc="Sum of the elements that are not NaN.")
 reduction("mean", start="0", step="acc + x", block_step="acc + x", y="acc / n", wide=True, kinds="fc", numpy="mean", tangent="linear",
           gradient=lambda g, shape, dim, count: spread(g / count, shape, dim),
           refusal="mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype.",
           doc="Arithmetic mean of the elements.")
-reduction("prod", start="1", step="acc * x", kinds="bifc", wide=True, result="widest", numpy="prod", ufunc="multiply",
+reduction("prod", start="1", step="acc * x", kinds="bifc", rare="bic", wide=True, result="widest", numpy="prod", ufunc="multiply",
           nan=product_beside_overflow,
           gradient=lambda g, input, dim: times(keep_dims(g, input.shape, dim), product_of_others(input, dim)),
           tangent=lambda t, input, dim: times(t, product_of_others(input, dim)),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.operands import checked_out
+from cygrad.ops.refusals import is_refused, refusal
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
@@ -20,11 +21,11 @@ def checked_tensor(name: str, value: Any, argument: str = "input", position: int
     return value
 
 
-def check_floating(name: str, value: Any) -> None:
-    checked_tensor(name, value)
-    if not value.is_floating_point():
-        raise NotImplementedError(f"\"{name}\" not implemented for '{value.dtype.name}': it takes floating-point tensors; convert it "
-                                  "first, e.g. with .float()")
+def checked_operand(name: str, value: Any, argument: str = "input", position: int = 1) -> Any:
+    """Return a tensor, of a dtype that the operator takes."""
+    if is_refused(name, checked_tensor(name, value, argument, position).dtype.name):
+        raise refusal(name, value.dtype.name)
+    return value
 
 
 def normalized_dims(dim: Any, ndim: int) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cygrad._core.memory.storage import get_default_dtype
-from cygrad.operators.arguments import check_floating, checked_tensor, delivered, normalized_dims
+from cygrad.operators.arguments import checked_operand, checked_tensor, delivered, normalized_dims
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
 from cygrad.operators.tangents import self_adjoint
@@ -86,7 +86,7 @@ def _normalized(operator: Any, formula: Callable[[Tensor, int], Tensor], input: 
     if not hasattr(dim, "__index__"):
         raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
     x = input if dtype is None else input.to(dtype)
-    check_floating(name, x)
+    checked_operand(name, x)
     d, = normalized_dims(dim, x.ndim)
 
     def compute() -> Tensor:

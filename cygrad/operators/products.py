@@ -14,7 +14,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array
 from cygrad._core.operands.operands import broadcast_shape, common_dtype
-from cygrad.operators.arguments import checked_tensor, delivered
+from cygrad.operators.arguments import checked_operand, checked_tensor, delivered
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
 from cygrad.operators.flops import of_product
@@ -171,7 +171,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor |
     >>> cygrad.cross(cygrad.tensor([1., 0., 0.]), cygrad.tensor([0., 1., 0.]))
     tensor([0., 0., 1.])
     """
-    if checked_tensor("cross", input).ndim != checked_tensor("cross", other).ndim:
+    if checked_operand("cross", input).ndim != checked_tensor("cross", other).ndim:
         raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions. Got {input.ndim} and {other.ndim}")
     if dim is None:
         if 3 not in input.shape:

@@ -13,7 +13,15 @@ from cygrad._core.entry.special import Declaration, make_operator
 from cygrad._core.graph.rules import rule_op
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad.operators.arguments import ValuesAndIndices, checked_tensor, delivered, delivered_pair, normalized_dims, pair_type
+from cygrad.operators.arguments import (
+    ValuesAndIndices,
+    checked_operand,
+    checked_tensor,
+    delivered,
+    delivered_pair,
+    normalized_dims,
+    pair_type,
+)
 from cygrad.operators.batches import named_arguments, shifted
 from cygrad.operators.declaration import operator, recorded
 from cygrad.operators.tangents import constant, first_linear, selecting
@@ -102,6 +110,7 @@ def _of_all(name: str, elementwise: str) -> Callable[..., Any]:
         other = dim if isinstance(dim, TensorImpl) else other
         if other is not None:
             return getattr(input, elementwise)(other, out=out)
+        checked_operand(name, input)
         if dim is not None:
             return NotImplemented
         if input.numel() == 0:
@@ -190,7 +199,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out
     >>> cygrad.aminmax(cygrad.tensor([3., 1., 2.])).max
     tensor(3.)
     """
-    if not checked_tensor("aminmax", input).numel() and dim is None:
+    if not checked_operand("aminmax", input).numel() and dim is None:
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     if dim is not None:
         dim = normalized_dim(dim, input.ndim)
@@ -203,7 +212,7 @@ def _place_of_all(name: str) -> Callable[..., Any]:
     def parts(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         if dim is not None:
             return NotImplemented
-        if checked_tensor(name, input).numel() == 0:
+        if checked_operand(name, input).numel() == 0:
             raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
         place = getattr(input.detach().reshape(-1), name)(0)
         return place.reshape([1] * input.ndim) if keepdim else place
@@ -215,7 +224,7 @@ def _place(operator: Any, fold: str, input: Tensor, dim: Any, keepdim: bool, out
     place = operator.declaration.parts(input, dim, keepdim)
     if place is NotImplemented:
         name = operator.__name__
-        place = compiled.extremum(fold, checked_tensor(name, input), dim, keepdim, name)[1]
+        place = compiled.extremum(fold, checked_operand(name, input), dim, keepdim, name)[1]
     return delivered(place, out)
 
 

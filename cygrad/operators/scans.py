@@ -9,7 +9,7 @@ import numpy as np
 from cygrad._core.compute import reductions
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array, to_array
-from cygrad.operators.arguments import ValuesAndIndices, check_floating, checked_tensor, delivered, delivered_pair, pair_type
+from cygrad.operators.arguments import ValuesAndIndices, checked_operand, checked_tensor, delivered, delivered_pair, pair_type
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
 from cygrad.operators.joining import cat
@@ -65,7 +65,7 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
     >>> cygrad.logcumsumexp(cygrad.zeros(2), 0)
     tensor([0.0000, 0.6931])
     """
-    check_floating("logcumsumexp", input)
+    checked_operand("logcumsumexp", input)
     d = normalized_dim(dim, input.ndim)
     array = np.atleast_1d(to_array(input))
     result = from_array(np.logaddexp.accumulate(array, d).reshape(tuple(input.shape)))
@@ -124,7 +124,7 @@ def _to_their_places(g: Tensor, input_shape: Sequence[int], dim: int, indices: T
 
 def _running_extremum(operator: Any, fold: np.ufunc, pair: type[ValuesAndIndices], input: Tensor, dim: int, out: Pair | None
                       ) -> ValuesAndIndices:
-    d = normalized_dim(dim, checked_tensor(operator.__name__, input).ndim)
+    d = normalized_dim(dim, checked_operand(operator.__name__, input).ndim)
     array = np.atleast_1d(to_array(input))
     values = fold.accumulate(array, d)
     # The last place at which the running extremum was attained; NaN, once met, is never left.

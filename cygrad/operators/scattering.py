@@ -16,7 +16,7 @@ from cygrad._core.compute.inplace import check_disjoint
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import to_array
-from cygrad.operators.arguments import checked_tensor
+from cygrad.operators.arguments import checked_operand, checked_tensor
 from cygrad.operators.batches import along_index, behind, shifted
 from cygrad.operators.declaration import IN_PLACE, changed, changing, operator
 from cygrad.operators.indexing import with_value_at
@@ -65,7 +65,7 @@ def _folded(operator: Any, fold: np.ufunc, input: Tensor, dim: int, index: Tenso
                 place, target = np.ravel_multi_index(key, target.shape), target.reshape(-1)
             fold.at(target, place, _read_part(src, key))
         if "count" in params:
-            divide = np.divide if array.dtype.kind == "f" else np.floor_divide
+            divide = np.divide if input.dtype.is_differentiable else np.floor_divide
             divide(array, to_array(params["count"]), out=array)
 
     return changed(operator, (input, src, index), write, out, dim=d, **params)
@@ -173,7 +173,8 @@ def _scatter_prod(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: T
           node="ScatterReduceBackward0", tangent=linear, batch=shifted("dim"), method=False)
 def _scatter_mean(input: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, *, out: Tensor | None = None) -> Tensor:
     count = creation.ones(input.shape, dtype=input.dtype).scatter_add(dim, index, creation.ones(src.shape, dtype=src.dtype))
-    return _folded(_scatter_mean, np.add, input, dim, index, src, out, count=count if include_self else (count - 1).clamp_(min=1))
+    count = count if include_self else count - (count != 1).to(count.dtype)
+    return _folded(_scatter_mean, np.add, input, dim, index, src, out, count=count)
 
 
 @operator(dinput=lambda g, input, src, index, y, dim: _extremum_gradients(g, input, src, index, y, dim)[0],
@@ -206,9 +207,8 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     """
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    if reduce == "mean" and checked_tensor("scatter_reduce", input).dtype.kind == "b":
-        raise NotImplementedError("\"scatter_reduce\" not implemented for 'bool': a mean is of numbers; convert them, e.g. with .float()")
-    _check_source(checked_tensor("scatter_reduce", input), checked_tensor("scatter_reduce", index, "index", 3), src)
+    checked_operand(f"scatter_{reduce}", checked_tensor("scatter_reduce", input))
+    _check_source(input, checked_tensor("scatter_reduce", index, "index", 3), src)
     if not include_self:
         if out is IN_PLACE:
             check_disjoint(input, (src, index))
@@ -254,7 +254,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     tensor([2., 0., 1.])
     """
     d, places = _slices_to_fold("index_add", input, dim, index, source)
-    if input.dtype.kind != "f" and isinstance(alpha, float):
+    if not input.dtype.is_differentiable and isinstance(alpha, float):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     check_bounds(places, length_of(input, d), d)
 

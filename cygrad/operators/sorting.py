@@ -15,7 +15,7 @@ from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.limits import promote_types
-from cygrad.operators.arguments import ValuesAndIndices, checked_tensor, delivered, delivered_pair, pair_type
+from cygrad.operators.arguments import ValuesAndIndices, checked_operand, checked_tensor, delivered, delivered_pair, pair_type
 from cygrad.operators.batches import dynamic_shape, is_tensor, shifted
 from cygrad.operators.declaration import operator, recorded
 from cygrad.operators.tangents import constant, selecting
@@ -66,7 +66,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     >>> cygrad.sort(cygrad.tensor([3., 1., 2.])).indices
     tensor([1, 2, 0])
     """
-    d = normalized_dim(dim, checked_tensor("sort", input).ndim)
+    d = normalized_dim(dim, checked_operand("sort", input).ndim)
     return _chosen(sort, _sorted, input, d, _ranked(np.atleast_1d(to_array(input)), d, descending), False, out)
 
 
@@ -78,7 +78,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     >>> cygrad.argsort(cygrad.tensor([3., 1., 2.]))
     tensor([1, 2, 0])
     """
-    return delivered(sort(checked_tensor("argsort", input).detach(), dim, descending).indices, out)
+    return delivered(sort(checked_operand("argsort", input).detach(), dim, descending).indices, out)
 
 
 @operator
@@ -100,7 +100,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     >>> cygrad.topk(cygrad.tensor([3., 1., 2.]), 2).values
     tensor([3., 2.])
     """
-    d = normalized_dim(dim, checked_tensor("topk", input).ndim)
+    d = normalized_dim(dim, checked_operand("topk", input).ndim)
     array = np.atleast_1d(to_array(input))
     if not 0 <= k <= array.shape[d]:
         raise RuntimeError(f"selected index k out of range: k is {k}, dimension {d} has size {array.shape[d]}")
@@ -118,7 +118,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out
     >>> cygrad.kthvalue(cygrad.tensor([3., 1., 2.]), 2).values
     tensor(2.)
     """
-    d = normalized_dim(dim, checked_tensor("kthvalue", input).ndim)
+    d = normalized_dim(dim, checked_operand("kthvalue", input).ndim)
     array = np.atleast_1d(to_array(input))
     if not 1 <= k <= array.shape[d]:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}: k is {k}, the size {array.shape[d]}")
@@ -189,7 +189,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out:
     >>> cygrad.median(cygrad.tensor([3., 1., 2., 4.]))
     tensor(2.)
     """
-    checked_tensor("median", input)
+    checked_operand("median", input)
     return delivered(_median_of_all(input), out) if dim is None else _median(input, dim, keepdim, out=out)
 
 
@@ -217,7 +217,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, o
     >>> cygrad.nanmedian(cygrad.tensor([3., cygrad.nan, 2., 4.]))
     tensor(3.)
     """
-    checked_tensor("nanmedian", input)
+    checked_operand("nanmedian", input)
     return delivered(_nanmedian_of_all(input), out) if dim is None else _nanmedian(input, dim, keepdim, out=out)
 
 
@@ -281,6 +281,7 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | Number | None = None, 
         raise RuntimeError("torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on "
                            f"whether out_int32 flag is True, but we got output tensor's dtype {out.dtype} and out_int32 flag is "
                            f"{bool(out_int32)}")
+    checked_operand("searchsorted", sorted_sequence)
     values = np.asarray(to_array(input) if isinstance(input, TensorImpl) else input)
     array = to_array(sorted_sequence)
     if sorter is not None:
@@ -351,7 +352,7 @@ def isin(elements: Tensor | Number | None = None, test_elements: Tensor | Number
         found = found if isinstance(given[0], TensorImpl) else found.any()
         return delivered(~found if invert else found, out)
     dtype = promote_types(given[0].dtype, given[1].dtype)
-    array, tests = (to_array(value.detach().to(dtype)) for value in given)
+    array, tests = (to_array(checked_operand("isin", value.detach().to(dtype))) for value in given)
     return delivered(from_array(np.asarray(np.isin(array, tests, assume_unique=assume_unique, invert=invert))), out)
 
 
@@ -365,7 +366,7 @@ def _in_order(rows: np.ndarray) -> np.ndarray:
 
 def _found(name: str, input: Tensor, dim: int | None, is_sorted: bool, return_inverse: bool, return_counts: bool) -> Any:
     """Return the first of each run of equal slices in their order, or as they stand, and what is asked for besides."""
-    checked_tensor(name, input)
+    checked_operand(name, input)
     if dim is None:
         d, whole = 0, input.reshape(-1)
     else:

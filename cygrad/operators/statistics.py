@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from cygrad.operators.arguments import checked_tensor, delivered, normalized_dims
+from cygrad.operators.arguments import checked_operand, checked_tensor, delivered, normalized_dims
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, recorded_together, unrecorded
 from cygrad.operators.tiled import tiled
@@ -171,7 +171,5 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DT
     >>> cygrad.nanmean(cygrad.tensor([1., cygrad.nan, 3.]))
     tensor(2.)
     """
-    x = checked_tensor("nanmean", input) if dtype is None else input.to(dtype)
-    if not x.is_floating_point():
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {x.dtype}; convert it first")
+    x = checked_operand("nanmean", checked_tensor("nanmean", input) if dtype is None else input.to(dtype))
     return delivered(x.nansum(dim, keepdim=keepdim) / (x == x).sum(dim, keepdim=keepdim), out)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import index_argument
-from cygrad.operators.arguments import check_floating, checked_tensor, delivered
+from cygrad.operators.arguments import checked_operand, checked_tensor, delivered
 from cygrad.operators.declaration import operator
+from cygrad.ops.refusals import refusal
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
@@ -99,7 +100,8 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     """
     if decimals == 0:
         return rows["round"](input, out=out)
-    check_floating("round", input)
+    if not input.is_floating_point():
+        raise refusal("round", input.dtype.name)
     scale = float(f"1e{min(abs(index_argument(decimals, 'decimals')), 400)}")       # inf from 309 on
     return delivered(rows["round"](input * scale) / scale if decimals > 0 else rows["round"](input / scale) * scale, out)
 
@@ -123,7 +125,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     >>> cygrad.prelu(cygrad.tensor([-2., 3.]), cygrad.tensor(0.25))
     tensor([-0.5000,  3.0000])
     """
-    channels = input.shape[1] if checked_tensor("prelu", input).ndim > 1 else 1
+    channels = input.shape[1] if checked_operand("prelu", input).ndim > 1 else 1
     if weight.ndim > 1 or weight.numel() not in (1, channels):
         raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel "
                            f"size = {channels}.")

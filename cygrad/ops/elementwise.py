@@ -24,7 +24,8 @@ class Elementwise(SimpleNamespace):
     ``result`` is "same", "bool", or "real": the dtype of the parts of what it computes in. ``masks`` are operands read as bool, outside
     promotion. ``params`` are constants of one call with their defaults. ``select`` names a keyword and the row that each of its values
     stands for.
-    ``refusals`` are what is said of operands that are all bool, or some of them, where the row does not take them.
+    ``no_bools``: it takes no bool, beside other operands either; ``no_integers``: nor converts it integers to floats. What is said of a
+    dtype that it does not take is a row of `refusals`.
     ``integers`` names the check that the second operand needs there: a divisor must not be 0, an exponent not negative.
     ``rare`` are kinds whose loops are compiled for the lowest instruction set only, to keep the library small.
     ``flops`` are the floating-point operations an element that a profile counts.
@@ -51,7 +52,8 @@ class Elementwise(SimpleNamespace):
     method: bool = True
     in_place: bool = True
     integers: str | None = None
-    refusals: tuple[str, ...] = ()
+    no_bools: bool = False
+    no_integers: bool = False
     counts_bools: bool = False
     bounds: tuple[str, ...] = ()
     cost: int = 0
@@ -108,11 +110,6 @@ def elementwise(name: str, *, y: str, operands: tuple[str, ...] = (), doc: str, 
                                     **fields)
 
 
-NO_BOOL_DIFFERENCES = (
-    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
-    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-    "`logical_not()` operator instead.")
-
 # ----- Arithmetic -----
 elementwise("add", y="a + b", da="1", db="1", kinds="bifc", flops=1, numpy="add", select=("alpha", {1: "add", ...: "add_scaled"}),
             doc="Sum of two tensors, `input + alpha * other`.")
@@ -120,10 +117,10 @@ elementwise("add_scaled", y="a + alpha * b", da="1", db="alpha", params={"alpha"
             doc="Sum of a tensor and a multiple of another.")
 elementwise("sub", y="a - b", da="1", db="-1", kinds="ifc", numpy="subtract", aliases=("subtract",),
             select=("alpha", {1: "sub", ...: "sub_scaled"}),
-            refusals=NO_BOOL_DIFFERENCES,
+            no_bools=True,
             doc="Difference of two tensors, `input - alpha * other`.")
 elementwise("sub_scaled", y="a - alpha * b", da="1", db="-alpha", params={"alpha": 1}, kinds="ifc", rare="i", node="Sub", method=False,
-            refusals=NO_BOOL_DIFFERENCES,
+            no_bools=True,
             doc="Difference of a tensor and a multiple of another.")
 elementwise("mul", y="a * b", da="b", db="a", kinds="bifc", flops=1, numpy="multiply", aliases=("multiply",),
             doc="Product of two tensors, element by element.")
@@ -143,8 +140,6 @@ elementwise("pow", operands=("a", "exponent"), y="pow(a, exponent)", da="exponen
             dexponent="y * log(a if a != 0 or real(exponent) < 0 else 1)", kinds="bifc", rare="bi", numpy="power",
             domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent", cost=2, doc="`input` raised to the power `exponent`.")
 elementwise("neg", y="-x", dx="-1", kinds="ifc", numpy="negative", aliases=("negative",),
-            refusals=("Negation, the `-` operator, on a bool tensor is not supported. "
-                      "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",),
             doc="Negative of each element.")
 elementwise("abs", y="abs(x)", dx="sgn(x)", kinds="ifc", result="real", numpy="absolute", aliases=("absolute",), edges=(0.0,),
             doc="Absolute value of each element.")
@@ -171,7 +166,8 @@ elementwise("addcmul", operands=("x", "tensor1", "tensor2"), y="x + value * tens
             dtensor2="value * tensor1", params={"value": 1}, kinds="ifc", rare="i",
             doc="Sum with a product, `input + value * tensor1 * tensor2`.")
 elementwise("addcdiv", operands=("x", "tensor1", "tensor2"), y="x + value * (tensor1 / tensor2)", dx="1", dtensor1="value / tensor2",
-            dtensor2="-value * (tensor1 / tensor2) / tensor2", kinds="fc", rare="c", params={"value": 1}, domain=(0.3, 2),
+            dtensor2="-value * (tensor1 / tensor2) / tensor2", kinds="fc", no_integers=True, rare="c", params={"value": 1},
+            domain=(0.3, 2),
             doc="Sum with a quotient, `input + value * tensor1 / tensor2`.")
 
 # ----- Rounding -----
@@ -282,7 +278,8 @@ elementwise("softshrink", y="x - lambd if x > lambd else x + lambd if x < -lambd
             params={"lambd": 0.5}, edges=(-0.5, 0.5), method=False, doc="Elements moved towards 0 by `lambd`, those nearer to it set to 0.")
 elementwise("hardshrink", y="0 if x >= -lambd and x <= lambd else x", dx="1 if x > lambd or x < -lambd else 0", params={"lambd": 0.5},
             edges=(-0.5, 0.5), doc="Elements with those not farther from 0 than `lambd` set to 0.")
-elementwise("tanhshrink", y="x - tanh(x)", dx="tanh(x) * tanh(x)", kinds="fc", rare="c", cost=1, method=False, doc="x - tanh(x).")
+elementwise("tanhshrink", y="x - tanh(x)", dx="tanh(x) * tanh(x)", kinds="fc", no_bools=True, rare="c", cost=1, method=False,
+            doc="x - tanh(x).")
 elementwise("threshold", y="value if x <= threshold else x", dx="0 if x <= threshold else 1", params={"threshold": 0, "value": 0},
             kinds="if", rare="i", edges=(0.0,), method=False, doc="Elements above a threshold, and `value` for the others.")
 

@@ -42,7 +42,6 @@ class Reduction(SimpleNamespace):
     nan: Callable | None = None
     scan: str | None = None
     domain: tuple[float, float] = (-3.0, 3.0)
-    refusal: str = ""
     aliases: tuple[str, ...] = ()
     gradient: Callable | None = None
     tangent: Callable | str = "transposed"
@@ -68,7 +67,6 @@ reduction("nansum", start="0", step="acc + (0 if isnan(x) else x)", combine="acc
           doc="Sum of the elements that are not NaN.")
 reduction("mean", start="0", step="acc + x", block_step="acc + x", y="acc / n", wide=True, kinds="fc", numpy="mean", tangent="linear",
           gradient=lambda g, shape, dim, count: spread(g / count, shape, dim),
-          refusal="mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype.",
           doc="Arithmetic mean of the elements.")
 reduction("prod", start="1", step="acc * x", kinds="bifc", rare="bic", wide=True, result="widest", numpy="prod", ufunc="multiply",
           nan=product_beside_overflow,

@@ -14,6 +14,7 @@ import cygrad as cg
 import samples
 from cygrad.func import vmap
 from cygrad.ops import ELEMENTWISE
+from cygrad.ops.refusals import is_refused
 from samples import DTYPES, KINDS, as_tuple
 from test_promotion import PAIRS, name
 
@@ -49,7 +50,9 @@ def result_of(row, operands):
         used = [(2, NUMBER_OF[KINDS[kind]]) if name in row.bounds and rank == 1 else (rank, kind)
                 for name, (rank, kind) in zip(row.operands, operands, strict=True)]
     dtype = common(*used)
-    if row.refusals and any(KINDS[kind] == "b" for _, kind in used):
+    if row.no_bools and any(KINDS[kind] == "b" for _, kind in used):
+        return None
+    if is_refused(row.name, dtype):
         return None
     if row.kinds.startswith("f") and KINDS[dtype] not in row.kinds:
         dtype = "float32"

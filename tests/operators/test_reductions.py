@@ -16,7 +16,7 @@ import samples
 from cygrad._kernels.drivers.elementwise import available_isas
 from cygrad.autograd import grad, gradcheck, gradgradcheck
 from cygrad.ops import REDUCTIONS
-from samples import DTYPES, FLOATS, KINDS, LAYOUTS, WRITABLE, array_of, same_bits
+from samples import DTYPES, FLOATS, KINDS, LAYOUTS, NUMBERS, WRITABLE, array_of, same_bits
 
 INF, NAN = math.inf, math.nan
 
@@ -50,8 +50,8 @@ FOLDS = {name: fold(row) for name, row in REDUCTIONS.items()} | {
     "logsumexp": (numpy_logsumexp, FLOATS),
     "max": (np.max, DTYPES),
     "min": (np.min, DTYPES),
-    "argmax": (np.argmax, DTYPES),
-    "argmin": (np.argmin, DTYPES),
+    "argmax": (np.argmax, NUMBERS),
+    "argmin": (np.argmin, NUMBERS),
 }
 SCANS = {
     "cumsum": (lambda a, axis: np.cumsum(a, axis, dtype=wide(a.dtype)).reshape(a.shape), DTYPES),

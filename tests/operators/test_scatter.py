@@ -293,7 +293,7 @@ REFUSED = [
     (lambda: X.index_reduce_(0, cg.tensor([0, 5]), X * 1, "prod"), IndexError, "index out of range in self"),
     (lambda: cg.index_reduce(X, 0, cg.tensor([0, 1]), X, "sum"), RuntimeError, "Expected reduce to be one of prod, mean, amax or amin"),
     (lambda: cg.index_reduce(X, 0, cg.tensor([0]), X, "prod"), RuntimeError, r"index_reduce_\(\): Number of indices \(1\) should be"),
-    (lambda: cg.scatter_reduce(X > 0, 0, PLACES, X > 0, "mean"), NotImplementedError, "not implemented for 'bool'"),
+    (lambda: cg.scatter_reduce(X > 0, 0, PLACES, X > 0, "mean"), NotImplementedError, "not implemented for 'Bool'"),
     (lambda: X.index_copy_(0, cg.tensor([0, 5]), X * 1), IndexError, r"index_copy_\(\): index 5 is out of bounds"),
     (lambda: cg.index_copy(X, 0, cg.tensor([0, 1]), cg.ones(2, 4)), RuntimeError, r"index_copy_\(\): Source/destination tensor must have"),
     (lambda: cg.index_copy(X, 0, PLACES.int()[0], X), RuntimeError, r"index_copy_\(\): Expected a long tensor for index"),

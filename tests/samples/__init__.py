@@ -32,6 +32,7 @@ KINDS = {
     "float64": "f",
 }
 DTYPES = tuple(KINDS)
+NUMBERS = tuple(dtype for dtype in DTYPES if KINDS[dtype] != "b")
 FLOATS = ("float32", "float64")
 
 

@@ -34,8 +34,8 @@ SAMPLES = {
 PLAIN = {
     "all": [sample(lambda x: x.all(1), (2, 3), numpy=lambda a: a.all(1))],
     "any": [sample(lambda x: x.any(), (2, 3), numpy=np.any)],
-    "argmax": [sample(lambda x: x.argmax(1), (2, 3), numpy=lambda a: a.argmax(1))],
-    "argmin": [sample(lambda x: x.argmin(), (2, 3), numpy=np.argmin)],
+    "argmax": [sample(lambda x: x.argmax(1), (2, 3), numpy=lambda a: a.argmax(1), kinds="if")],
+    "argmin": [sample(lambda x: x.argmin(), (2, 3), numpy=np.argmin, kinds="if")],
     "count_nonzero": [sample(lambda x: x.count_nonzero(), (2, 3), numpy=np.count_nonzero)],
     "equal": [sample(lambda x, y: x.equal(y), (2, 3), (2, 3), numpy=np.array_equal)],
     "allclose": [sample(lambda x, y: x.allclose(y), (2, 3), (2, 3), numpy=np.allclose, kinds="f")],

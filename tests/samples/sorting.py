@@ -22,7 +22,7 @@ SAMPLES = {
 # Without a gradient.
 PLAIN = {
     "argsort": [sample(lambda x: x.argsort(stable=True), (2, 3), numpy=lambda a: a.argsort(kind="stable"))],
-    "isin": [sample(lambda x, y: cg.isin(x, y), (2, 3), (2,), numpy=np.isin)],
+    "isin": [sample(lambda x, y: cg.isin(x, y), (2, 3), (2,), numpy=np.isin, kinds="if")],
     "searchsorted": [
         sample(lambda x, y: cg.searchsorted(x.sort().values, y), (4,), (2, 3), numpy=lambda a, b: np.searchsorted(np.sort(a), b)),
     ],

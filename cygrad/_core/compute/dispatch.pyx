@@ -34,18 +34,17 @@ cdef int result_dtype(Row op, const Value* values) except -1:
             numbers = op.bounds
     dtype = promoted(op.arity, values, op.masks, numbers)
     if op.refuses_bools:
-        check_no_bools(op.arity, values, op.row.refusals)
+        check_no_bools(op.name, op.arity, values)
     if op.bool_result and cg_kind[dtype] == b"i":
         dtype = holding_all(op.arity, values, dtype)        # so that comparisons are exact
     if op.computes[dtype]:
         return dtype
-    if op.floats and not op.integers and cg_kind[dtype] != b"c":
+    if op.converts and cg_kind[dtype] in b"bi":
         return CG_FLOAT64 if op.bool_result else default_dtype()
     if op.counts_bools and cg_kind[dtype] == b"b":
         return CG_INT64
-    raise NotImplementedError(f"\"{op.name}\" not implemented for '{dtypes[dtype].name}'; it takes "
-                              + " and ".join(word for word, there in (("bool", op.bools), ("integer", op.integers),
-                                                                      ("floating-point", op.floats)) if there) + " tensors")
+    from cygrad.ops.refusals import refusal
+    raise refusal(op.name, dtypes[dtype].name, op.row.kinds)
 
 
 cdef TensorImpl elementwise(Row op, Value* values, const double* params, TensorImpl target, bint in_place):

@@ -26,11 +26,11 @@ cdef class ReductionOp:
     cdef const cg_reduction* kernel
     cdef RuleOp rule
     cdef object decide_nan      # what a result is that came out as NaN
-    cdef bint floats_only, takes_dim, takes_count, needs_elements, accumulates, truth, reads_nan
+    cdef bint takes_dim, takes_count, needs_elements, accumulates, truth, reads_nan
 
     def __cinit__(self, row):
         self.row, self.name, self.kernel = row, row.name, reduction(row.name)
-        self.floats_only, self.needs_elements, self.decide_nan = "i" not in row.kinds, not row.empty, row.nan
+        self.needs_elements, self.decide_nan = not row.empty, row.nan
         self.accumulates, self.truth, self.reads_nan = row.result == "widest", row.result == "truth", "isnan" in row.step
         self.rule = None if row.gradient is None else declare_rule(row.name, dinput=row.gradient)
 
@@ -96,8 +96,9 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         if op.reads_nan and cg_kind[x.dtype_nr] == b"f":
             check_cast(x.dtype_nr, dtype_number(dtype))     # converted, a NaN is a number
         x = (<object>x).to(dtype)
-    if op.floats_only and cg_kind[x.dtype_nr] in b"bi":
-        raise RuntimeError(f"{op.row.refusal} Got: {dtypes[x.dtype_nr].name}; convert it first, or give dtype=")
+    if op.kernel.out_dtype[x.dtype_nr] < 0:
+        from cygrad.ops.refusals import refusal
+        raise refusal(op.name, dtypes[x.dtype_nr].name, op.row.kinds)
     # The common case first: all of a few elements.
     if (x.flags & CONTIGUOUS and 0 < x.count <= BLOCK and not keepdim and dtype is None and out is None
             and (dims is None and not single or single and x.ndim == 1 and (dim == 0 or dim == -1))):

@@ -20,7 +20,8 @@ cdef class Row:
     cdef int partial_reads[OPERANDS]    # bit k: operand k, bit OPERANDS: the result
     cdef char partial_form[OPERANDS]
     cdef int arity, params, masks, bounds, cost
-    cdef bint bools, integers, floats, bool_result, checks_integers, refuses_bools, counts_bools
+    cdef bint converts                  # bools and integers, to floats
+    cdef bint bool_result, checks_integers, refuses_bools, counts_bools
     cdef bint simple                    # at most two operands, nothing special
     cdef bint differentiable
     cdef bint computes[CG_DTYPES]               # by dtype: no conversion needed

@@ -27,8 +27,8 @@ cdef class Row:
         self.node_name = (row.node or "".join(word.capitalize() for word in row.name.split("_"))) + "Backward0"
         self.kernel = find_kernel(row.name)
         self.arity, self.params, self.cost = len(row.operands), len(row.params), row.cost
-        self.bools, self.integers, self.floats = "b" in row.kinds, "i" in row.kinds, "f" in row.kinds
-        self.bool_result, self.checks_integers, self.refuses_bools = row.result == "bool", row.integers is not None, bool(row.refusals)
+        self.converts = "f" in row.kinds and "i" not in row.kinds and not row.no_integers
+        self.bool_result, self.checks_integers, self.refuses_bools = row.result == "bool", row.integers is not None, row.no_bools
         self.counts_bools = row.counts_bools
         self.simple = self.arity <= 2 and not self.params and not row.masks and not self.checks_integers
         self.differentiable = bool(row.partials)

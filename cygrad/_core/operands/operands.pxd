@@ -23,7 +23,7 @@ cdef object to_value(object argument, Value* value)
 cdef bint any_followed(int count, const Value* values) noexcept
 cdef int promoted(int count, const Value* values, int masks, int as_numbers) noexcept
 cdef int holding_all(int count, const Value* values, int dtype) noexcept
-cdef int check_no_bools(int arity, const Value* values, tuple refusals) except -1
+cdef int check_no_bools(str name, int arity, const Value* values) except -1
 cdef int check_cast(int result, int target) except -1
 cdef int to_number(Value* value, int dtype) except -1
 cdef bint same_shape(TensorImpl a, TensorImpl b) noexcept

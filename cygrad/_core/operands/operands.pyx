@@ -189,13 +189,14 @@ cdef int holding_all(int count, const Value* values, int dtype) noexcept:
     return dtype
 
 
-cdef int check_no_bools(int arity, const Value* values, tuple refusals) except -1:
-    """Refuse operands that are bool: `refusals` are what is said of all of them, and of some."""
+cdef int check_no_bools(str name, int arity, const Value* values) except -1:
+    """Refuse operands that are bool, all of them or some."""
     cdef int k, count = 0
     for k in range(arity):
         count += values[k].kind == b"b" if values[k].tensor is NULL else (<TensorImpl>values[k].tensor).dtype_nr == CG_BOOL
     if count:
-        raise RuntimeError(refusals[0 if count == arity else 1])
+        from cygrad.ops.refusals import TWO_BOOLS, refusal
+        raise RuntimeError(TWO_BOOLS) if count == arity == 2 else refusal(name, "bool")
     return 0
 
 

@@ -1,0 +1,74 @@
+"""The table of what is said of dtypes that an operator does not take: torch's type of exception, in torch's words.
+
+A row has kinds of dtype, an exception, and operators. What has no row lacks a loop, which torch says by a name: that of the operator and
+`_cpu`, or the one in `LOOPS`. In the words `{name}` is the operator, `{dtype}` torch's name of the dtype.
+"""
+
+from .dtypes import DTYPES, NUMBER
+
+NO_LOOP = NotImplementedError("\"{loop}\" not implemented for '{dtype}'")
+SENTENCES = (
+    ("c", NotImplementedError("{name} is not supported for complex inputs"), "ceil floor trunc"),
+    ("c", NotImplementedError("clamp is not supported for complex types"), "clamp hardtanh relu relu6"),
+    ("c", NotImplementedError("{name} is not implemented for complex tensors."), "signbit"),
+    ("c", NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."),
+     "sign"),
+    ("c", RuntimeError("{name} is not supported for complex tensors."), "deg2rad rad2deg"),
+    ("c", RuntimeError("{name} not implemented for complex tensors."), "fmax fmin maximum minimum"),
+    ("c", RuntimeError("{name} does not support complex inputs."), "isneginf isposinf"),
+    ("c", RuntimeError("{name}(): does not support complex input"), "argmax argmin max min"),
+    ("c", RuntimeError("nansum on CPU does not support complex inputs"), "nanmean nansum"),
+    ("c", RuntimeError("Sort does not support complex dtypes on CPU"), "argsort sort"),
+    ("c", RuntimeError("topk does not support complex dtypes on CPU"), "topk"),
+    ("b", RuntimeError("topk does not support bool dtypes on CPU"), "topk"),
+    ("b", RuntimeError("{name}(): does not support bool input"), "argmax argmin"),
+    ("b", RuntimeError("Boolean inputs not supported for relu"), "relu"),
+    ("b", RuntimeError("Bool inputs not supported for hardtanh"), "hardtanh relu6"),
+    ("b", RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+                       "`logical_not()` operator instead."), "neg"),
+    ("b", RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
+                       "`~` or `logical_not()` operator instead."), "sub sub_scaled tanhshrink"),
+    ("bc", RuntimeError("Unsupported input type encountered for {name}(): {dtype}"), "isin"),
+    ("bi", RuntimeError("Integer division with addcdiv is no longer supported: convert the operands first, e.g. with .float()"), "addcdiv"),
+    ("bi", RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {dtype}; "
+                        "convert it first, or give dtype="), "mean"),
+    ("bi", RuntimeError("nanmean(): expected input to have floating point or complex dtype but got {dtype}; convert it first"), "nanmean"),
+    ("c", NO_LOOP, "aminmax cummax cummin kthvalue median nanmedian searchsorted unique unique_consecutive"),
+    ("bic", NO_LOOP, "log_softmax softmax"),
+    ("bi", NO_LOOP, "logcumsumexp"),
+    ("c", NO_LOOP, "prelu scatter_amax scatter_amin"),
+    ("b", NO_LOOP, "cross scatter_mean"),
+)
+LOOPS = {
+    "addcmul": "addcmul_cpu_out", "amax": "max_values_cpu", "amin": "min_values_cpu", "bitwise_left_shift": "lshift_cpu",
+    "bitwise_right_shift": "rshift_cpu", "ceil": "ceil_vml_cpu", "celu": "elu_cpu", "clamp_max": "minimum_cpu",
+    "clamp_min": "maximum_cpu", "cross": "cross", "erf": "erf_vml_cpu", "erfc": "erfc_vml_cpu", "floor": "floor_vml_cpu",
+    "floor_divide": "div_floor_cpu",
+    "gelu": "GeluKernelImpl", "gelu_tanh": "GeluKernelImpl", "log_softmax": "log_softmax_lastdim_kernel_impl",
+    "logcumsumexp": "logcumsumexp_out_cpu", "logsigmoid": "log_sigmoid_cpu", "median": "median_out", "nanmedian": "median_out",
+    "ndtr": "erf_vml_cpu", "round": "round_vml_cpu", "scatter_amax": "scatter_gather_tensor_cpu_reduce_amax",
+    "scatter_amin": "scatter_gather_tensor_cpu_reduce_amin", "scatter_mean": "div_floor_cpu", "searchsorted": "searchsorted_out_cpu",
+    "selu": "elu_cpu",
+    "softmax": "softmax_lastdim_kernel_impl", "softshrink": "softshrink_check", "trunc": "trunc_vml_cpu", "trunc_divide": "div_trunc_cpu",
+    "unique": "unique", "unique_consecutive": "unique",
+}
+KINDS = {"b": "bool", "i": "integer", "f": "floating-point", "c": "complex"}
+
+# Of two operands that are both bool, which the table says of one among others.
+TWO_BOOLS = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+
+_SAID = {(name, kind): said for kinds, said, names in SENTENCES for name in names.split() for kind in kinds}
+
+
+def is_refused(name: str, dtype: str) -> bool:
+    """Say whether the table has something to say of a dtype."""
+    return (name, DTYPES[NUMBER[dtype]].kind) in _SAID
+
+
+def refusal(name: str, dtype: str, taken: str = "") -> Exception:
+    """Return the exception for a dtype that an operator does not take; `taken` are the kinds that it does."""
+    row = DTYPES[NUMBER[dtype]]
+    said = _SAID.get((name, row.kind), NO_LOOP)
+    words = said.args[0].format(name=name, dtype=row.tensors.removesuffix("Tensor"), loop=LOOPS.get(name, f"{name}_cpu"))
+    more = f"; {name} takes {', '.join(KINDS[kind] for kind in taken)} tensors, not {dtype}" if said is NO_LOOP and taken else ""
+    return type(said)(words + more)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad._core.compute.copies import warn_of_parts
 from cygrad._core.compute.creation import arange_into, empty_tensor, fill_value
 from cygrad._core.exchange import dlpack
 from cygrad._core.exchange.aliases import strided
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from cygrad._core.memory.formats import Layout
     from cygrad.tensor import Tensor
-    from cygrad.typing import DTypeLike, Factory, Number
+    from cygrad.typing import DTypeLike, Factory, Number, Real
 
 __all__ = ["arange", "as_tensor", "asarray", "empty", "empty_strided", "eye", "from_dlpack", "frombuffer", "from_numpy",
            "full", "get_default_dtype", "linspace", "ones", "set_default_dtype", "tensor", "tril_indices",
@@ -111,6 +112,9 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
     given = None if dtype is None else _dtype_argument("tensor", dtype)
     array, wanted = read_array(data, given)
     result = empty_tensor(array.shape, wanted)
+    if array.dtype.kind == "c" and wanted.kind in "if":
+        warn_of_parts(dtype_by_name[array.dtype.name], wanted, 2)
+        array = array.real
     with np.errstate(invalid="ignore", over="ignore"):
         result.numpy()[...] = array
     return finished(result, requires_grad)
@@ -310,7 +314,7 @@ def full(size: Sequence[int], fill_value: Tensor | Number, *, dtype: DTypeLike |
     return placed(empty(size, dtype=wanted, device=device, layout=layout).fill_(fill_value), out, requires_grad)
 
 
-def arange(start: Tensor | Number | None = None, end: Tensor | Number | None = None, step: Tensor | Number = 1, *,
+def arange(start: Tensor | Real | None = None, end: Tensor | Real | None = None, step: Tensor | Real = 1, *,
            dtype: DTypeLike | None = None, device: str | Device | None = None, requires_grad: bool = False, out: Tensor | None = None,
            layout: Layout | None = None, pin_memory: bool = False) -> Tensor:
     """Return the numbers from `start` (default 0) up to but without `end`, in steps of `step`.
@@ -328,6 +332,8 @@ def arange(start: Tensor | Number | None = None, end: Tensor | Number | None = N
     start = 0 if start is None else start
     start, end, step = (value.item() if isinstance(value, TensorImpl | np.generic) else value for value in (start, end, step))
     for value in (start, end, step):
+        if isinstance(value, complex):
+            raise RuntimeError(f"value cannot be converted to type double without overflow: {value} is no end or step of a range")
         if not isinstance(value, int | float):
             raise TypeError(f"arange(): arguments must be numbers, not {type(value).__name__}")
     for name, value in (("start", start), ("end", end), ("step", step)):
@@ -342,8 +348,8 @@ def arange(start: Tensor | Number | None = None, end: Tensor | Number | None = N
     wanted = wanted_dtype(dtype, out, common_dtype(start, end + step))
     resolve_device(device)
     check_layout("arange", layout)
-    if wanted.kind == "b":
-        raise NotImplementedError("\"arange\" not implemented for 'Bool'; give another dtype and compare")
+    if wanted.kind in "bc":
+        raise NotImplementedError(f"\"arange\" not implemented for '{wanted.name}'; give another dtype and convert")
     exact = all(isinstance(value, int) for value in (start, end, step))
     count = int(-((start - end) // step) if exact else np.ceil((end - start) / step))
     if count >= 2**63:
@@ -366,21 +372,26 @@ def linspace(start: Tensor | Number, end: Tensor | Number, steps: int, *, dtype:
         if isinstance(value, TensorImpl) and value.ndim:
             raise RuntimeError(f"linspace only supports 0-dimensional start and end tensors, but got {name} with {value.ndim} "
                                "dimension(s).")
-        if not isinstance(value, int | float | np.number | TensorImpl):
+        if not isinstance(value, int | float | complex | np.number | TensorImpl):
             raise TypeError(f"linspace(): argument '{name}' must be Number, not {type(value).__name__}")
     steps = index_argument(steps, "steps")
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
-    wanted = wanted_dtype(dtype, out, get_default_dtype())
+    start, end = (value.item() if isinstance(value, TensorImpl) else value for value in (start, end))
+    given = common_dtype(start, end)
+    wanted = wanted_dtype(dtype, out, given if given.is_complex else get_default_dtype())
+    if given.is_complex and not wanted.is_complex:
+        raise RuntimeError(f"torch.linspace(): inferred dtype {given} can't be safely cast to passed dtype {wanted}")
     if wanted.kind == "b":
         raise NotImplementedError("\"linspace\" not implemented for 'bool'; give another dtype and compare")
     resolve_device(device)
     check_layout("linspace", layout)
     result = empty_tensor((steps,), wanted)
+    number: Any = complex if wanted.is_complex else float
     for value in (start, end):
-        scalar_tensor(float(value), wanted)     # refuses what the dtype does not hold
-    numbers = np.linspace(float(start), float(end), steps)
-    numbers[1:][-1:] += 0 * float(start)    # NumPy writes the end there, also where the start is NaN
+        scalar_tensor(number(value), wanted)    # refuses what the dtype does not hold
+    numbers = np.linspace(number(start), number(end), steps)
+    numbers[1:][-1:] += 0 * number(start)   # NumPy writes the end there, also where the start is NaN
     result.numpy()[...] = numbers
     return placed(result, out, requires_grad)
 

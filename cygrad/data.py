@@ -14,6 +14,7 @@ import numpy as np
 from cygrad._core.entry.operators import warn_of_scalar
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.storage import DType, dtype_by_name, get_default_dtype
+from cygrad._core.operands.operands import common_dtype
 from cygrad.ops.dtypes import DTYPES, promote
 
 MAX_DEPTH = 64
@@ -72,19 +73,19 @@ def _own_dtype(array: np.ndarray) -> DType:
 
 def _inferred(array: np.ndarray, found: set[Any]) -> DType:
     """Return the dtype of nested sequences: that of all arrays and tensors in it and of the types of Python's numbers, promoted."""
-    if array.dtype.kind == "c":
-        raise TypeError("complex numbers are not supported in this version")
     if array.dtype == np.uint64 and np.dtype("uint64") not in found:
         raise RuntimeError(f"Overflow when unpacking long: {array.max()} does not fit int64")
-    named = [dtype_by_name["bool"] if item is bool else dtype_by_name["int64"] if item is int else get_default_dtype() if item is float
-             else _own_dtype(np.empty(0, item)) for item in found]
+    named = [common_dtype(item(), item()) if isinstance(item, type) else _own_dtype(np.empty(0, item)) for item in found]
     if not named:
         return get_default_dtype() if array.dtype.kind == "f" else _own_dtype(array)
     return dtype_by_name[functools.reduce(promote, [DTYPES[dtype.number] for dtype in named]).name]
 
 
 def check_range(array: np.ndarray, dtype: DType) -> None:
-    """Refuse numbers that an integer dtype does not hold; NaN is one."""
+    """Refuse numbers that an integer dtype does not hold, NaN among them, and complex numbers for a real one."""
+    if array.dtype.kind == "c" and dtype.kind in "if" and (array.ndim or array.imag):
+        raise TypeError("must be real number, not complex" if dtype.is_floating_point else
+                        "'complex' object cannot be interpreted as an integer")
     if dtype.kind != "i" or array.dtype.kind not in "iuf" or not array.size or np.can_cast(array.dtype, dtype.name):
         return
     limits = np.iinfo(dtype.name)
@@ -124,8 +125,8 @@ def _snapshot(data: Any, depth: int, found: set[Any]) -> Any:
     if isinstance(data, np.generic | np.ndarray):
         found.add(data.dtype)
         return data
-    if isinstance(data, int | float):
-        found.add(bool if isinstance(data, bool) else int if isinstance(data, int) else float)
+    if isinstance(data, int | float | complex):
+        found.add(next(kind for kind in (bool, int, float, complex) if isinstance(data, kind)))
         return data
     own = own_array(data)
     if own is not None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.levels.tangents import dual_levels, tangent_of
+from cygrad._core.operands.operands import common_dtype
 from cygrad.creation import get_default_dtype
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def tensor_repr(tensor: Tensor) -> str:
     else:
         if not options.edgeitems:
             suffixes.append(f"size={array.shape}")
-        dtype_is_evident = array.dtype in (np.int64, np.bool_) or tensor.dtype == default_dtype
+        dtype_is_evident = array.dtype in (np.int64, np.bool_) or tensor.dtype in (default_dtype, common_dtype(0j, 0j))
     if not dtype_is_evident:
         suffixes.append(f"dtype={tensor.dtype}")
     suffixes += _history(tensor)
@@ -178,7 +179,15 @@ def _edges(array: np.ndarray) -> np.ndarray:
 
 
 def _element_format(array: np.ndarray) -> tuple[Callable[[Any], str], int]:
-    """Return the function that writes one element of `array`, and the width it pads to."""
+    """Return the function that writes one element of `array`, and the width it pads to; of complex numbers, each part has its own."""
+    if array.dtype.kind == "c":
+        (real, real_width), (imaginary, imaginary_width) = _element_format(array.real), _element_format(array.imag)
+
+        def both(element: complex) -> str:
+            behind = imaginary(element.imag).lstrip()
+            return f"{real(element.real)}{'' if behind.startswith('-') else '+'}{behind}j"
+
+        return both, real_width + imaginary_width + len("j")
     if array.dtype.kind == "f":
         array = array[np.isfinite(array) & (array != 0)]
         write = _float_format(array)

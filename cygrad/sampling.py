@@ -5,6 +5,7 @@ A sampler fills a C-contiguous array from a stream of NumPy's.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -114,6 +115,11 @@ def checked_template(template: Tensor) -> Tensor:
 
 
 # ----- Samplers -----
+def parts_of(array: np.ndarray) -> np.ndarray:
+    """Return an array of complex numbers as one of their real and imaginary parts, and any other as it is."""
+    return array.reshape(-1).view(array.real.dtype) if array.dtype.kind == "c" else array
+
+
 def require_floating(distribution: str, array: np.ndarray) -> None:
     if array.dtype.kind != "f":
         raise NotImplementedError(
@@ -125,6 +131,8 @@ def limits_of(dtype: np.dtype) -> tuple[int, int]:
     """Return the bounds of the integers that `dtype` holds without a gap."""
     if dtype.kind == "b":
         return 0, 1
+    if dtype.kind == "c":
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     if dtype.kind == "f":
         largest = 2 ** (np.finfo(dtype).nmant + 1)
         return -largest, largest
@@ -132,28 +140,36 @@ def limits_of(dtype: np.dtype) -> tuple[int, int]:
 
 
 def uniform(stream: np.random.Generator, array: np.ndarray) -> None:
-    require_floating("uniform", array)
-    stream.random(out=array, dtype=array.dtype)
+    """Draw from [0, 1); of complex numbers both parts."""
+    parts = parts_of(array)
+    require_floating("uniform", parts)
+    stream.random(out=parts, dtype=parts.dtype)
 
 
 def standard_normal(stream: np.random.Generator, array: np.ndarray) -> None:
-    require_floating("normal", array)
-    stream.standard_normal(out=array, dtype=array.dtype)
+    """Draw with variance 1; of complex numbers each part has half of it."""
+    parts = parts_of(array)
+    require_floating("normal", parts)
+    stream.standard_normal(out=parts, dtype=parts.dtype)
+    if parts is not array:
+        parts *= math.sqrt(0.5)
 
 
 def normal_around(mean: Any, std: Any) -> Sample:
+    """Return the sampler of a mean and a standard deviation; a number as mean is that of both parts of complex numbers."""
     def sample(stream: np.random.Generator, array: np.ndarray) -> None:
         standard_normal(stream, array)
         array *= std
-        array += mean
+        shifted = parts_of(array) if isinstance(mean, float) else array
+        shifted += mean
 
     return sample
 
 
 def permutation(stream: np.random.Generator, array: np.ndarray) -> None:
     largest = array.shape[-1] - 1
-    if array.dtype.kind == "b":
-        raise NotImplementedError("\"randperm\" not implemented for 'bool': expected a dtype of numbers")
+    if array.dtype.kind in "bc":
+        raise NotImplementedError(f"\"randperm\" not implemented for '{array.dtype}': expected a dtype of real numbers")
     if largest > limits_of(array.dtype)[1]:
         raise RuntimeError(
             f"value cannot be converted to type {array.dtype} without overflow: up to {largest} is drawn"
@@ -191,6 +207,8 @@ def integers(low: Any, high: Any) -> Sample:
 def at_random(chance: Any) -> Sample:
     """Return the sampler of ones with a probability, zeros otherwise."""
     def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+        if array.dtype.kind == "c":
+            raise NotImplementedError(f"\"bernoulli\" not implemented for '{array.dtype}': expected a dtype of real numbers")
         np.less(stream.random(array.shape), chance, out=array, casting="unsafe")
 
     return sample

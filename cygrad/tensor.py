@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from cygrad import creation
+from cygrad._core.compute.copies import warn_of_parts
 from cygrad._core.compute.dispatch import ops
 from cygrad._core.entry.operators import TensorBase
 from cygrad._core.entry.special import Declaration
@@ -184,6 +185,7 @@ class Tensor(TensorBase):
                 device = argument
         resolve_device(device)
         result = self._convert(self.dtype if dtype is None else dtype, copy)
+        warn_of_parts(self.dtype, result.dtype, 2)
         return result if memory_format is None or memory_format is preserve_format else result.contiguous(memory_format=memory_format)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
@@ -319,16 +321,28 @@ class Tensor(TensorBase):
         from cygrad.copying import make_subclass
         return make_subclass(cls, data, require_grad)
 
-    # ----- Other names -----
+    # ----- Parts -----
     @property
     def real(self) -> Tensor:
-        """The tensor itself: its numbers are real. What is assigned is written into it."""
-        return self
+        """The view of real parts, or the tensor itself where its numbers are real. What is assigned is written there."""
+        return self.view_as_real().select(-1, 0) if self.is_complex() else self
 
     @real.setter
     def real(self, value: Operand) -> None:
-        self.copy_(value)
+        self.real.copy_(value)
 
+    @property
+    def imag(self) -> Tensor:
+        """The view of imaginary parts. What is assigned is written there."""
+        if not self.is_complex():
+            raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+        return self.view_as_real().select(-1, 1)
+
+    @imag.setter
+    def imag(self, value: Operand) -> None:
+        self.imag.copy_(value)
+
+    # ----- Other names -----
     def ndimension(self) -> int:
         """Return the number of dims."""
         return self.ndim
@@ -403,7 +417,9 @@ def _prepare_rule(rule: RuleOp) -> None:
 
 def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
     def method(self: Tensor, memory_format: MemoryFormat = preserve_format) -> Tensor:
-        return self._convert(dtype) if memory_format is preserve_format else self.to(dtype, memory_format=memory_format)
+        warn_of_parts(self.dtype, dtype, 2)
+        result = self._convert(dtype)
+        return result if memory_format is preserve_format else result.contiguous(memory_format=memory_format)
 
     method.__name__, method.__doc__ = name, f"Return the tensor as {dtype.name}."
     return method

@@ -18,7 +18,8 @@ from cygrad._core.memory.storage import DType
 from cygrad.device import device
 from cygrad.tensor import Tensor
 
-Number: TypeAlias = bool | int | float
+Real: TypeAlias = bool | int | float
+Number: TypeAlias = Real | complex
 Operand: TypeAlias = Tensor | np.ndarray | np.generic | Number
 Ints: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 Dims: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None
@@ -26,8 +27,8 @@ Pair: TypeAlias = tuple[Tensor, Tensor]
 Item: TypeAlias = SupportsIndex | slice | EllipsisType | Tensor | np.ndarray | list[Any] | None
 Index: TypeAlias = Item | tuple[Item, ...]
 DTypeLike: TypeAlias = DType | type[bool] | type[int] | type[float] | type[np.generic] | np.dtype
-# Sizes and strides of a whole and of a part of it, and the place of the part in the whole.
-Geometry: TypeAlias = tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int], int]
+# Sizes, strides and dtype of a whole and of a part of it, and from which byte of the whole on the part lies.
+Geometry: TypeAlias = tuple[Sequence[int], Sequence[int], DType, Sequence[int], Sequence[int], DType, int]
 Device: TypeAlias = device | str | None
 
 

@@ -140,7 +140,7 @@ class FunctionCtx(FunctionNode):
         if part.dtype == dtype:
             return part
         self._converted = position, part.dtype, dtype
-        return part.to(dtype)
+        return part._convert(dtype)
 
 
 def _check_saved(rule: str, tensors: tuple[Any, ...]) -> None:

@@ -1,34 +1,29 @@
-"""Real parts and conjugates: a tensor of real numbers is its own."""
+"""Conjugates, and the parts of complex numbers: views of their memory. A tensor of real numbers is its own conjugate, and its real part."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cygrad.operators.arguments import checked_tensor
+from cygrad._core.compute import views
+from cygrad._core.operands.operands import broadcast_shape
+from cygrad.operators.arguments import checked_tensor, delivered
+from cygrad.operators.batches import same
 from cygrad.operators.declaration import operator
+from cygrad.operators.joining import stack
+from cygrad.operators.tangents import linear
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
 
 
-@operator(method=False)
-def real(input: Tensor) -> Tensor:
-    """Real part of each element: the tensor itself.
-
-    >>> import cygrad
-    >>> cygrad.real(cygrad.tensor([1., 2.]))
-    tensor([1., 2.])
-    """
-    return checked_tensor("real", input)
-
-
+# ----- Conjugates, which are computed at once -----
 @operator
 def conj(input: Tensor) -> Tensor:
-    """Conjugate of each element: the tensor itself where it is real.
+    """Conjugate of each element: the tensor itself where it is real, else a new one.
 
     >>> import cygrad
-    >>> cygrad.conj(cygrad.tensor([1., 2.]))
-    tensor([1., 2.])
+    >>> cygrad.conj(cygrad.tensor([1 + 2j]))
+    tensor([1.-2.j])
     """
     input = checked_tensor("conj", input)
     return input.conj_physical() if input.is_complex() else input
@@ -36,10 +31,119 @@ def conj(input: Tensor) -> Tensor:
 
 @operator
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor with a conjugation that is pending carried out: the tensor itself.
+    """The tensor itself: no conjugation is pending, ever.
 
     >>> import cygrad
     >>> cygrad.resolve_conj(cygrad.tensor([1., 2.]))
     tensor([1., 2.])
     """
     return checked_tensor("resolve_conj", input)
+
+
+@operator
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: no negation is pending, ever."""
+    return checked_tensor("resolve_neg", input)
+
+
+@operator
+def is_conj(input: Tensor) -> bool:
+    """False: a conjugate is computed at once.
+
+    >>> import cygrad
+    >>> cygrad.tensor([1j]).conj().is_conj()
+    False
+    """
+    checked_tensor("is_conj", input)
+    return False
+
+
+@operator
+def is_neg(input: Tensor) -> bool:
+    """False: a negative is computed at once."""
+    checked_tensor("is_neg", input)
+    return False
+
+
+# ----- Parts -----
+@operator(views.view_as_real, dinput=lambda g: g.contiguous().view_as_complex(), tangent=linear, batch=same)
+def view_as_real(input: Tensor) -> Tensor:
+    """View of complex numbers as pairs of their real and imaginary parts, which are a last dim of size 2.
+
+    >>> import cygrad
+    >>> cygrad.view_as_real(cygrad.tensor([1 + 2j, 3j]))
+    tensor([[1., 2.],
+            [0., 3.]])
+    """
+
+
+@operator(views.view_as_complex, dinput=lambda g: g.view_as_real(), tangent=linear, batch=same)
+def view_as_complex(input: Tensor) -> Tensor:
+    """View of pairs of real numbers, which lie one behind the other along the last dim, as complex numbers.
+
+    >>> import cygrad
+    >>> cygrad.view_as_complex(cygrad.tensor([[1., 2.], [0., 3.]]))
+    tensor([1.+2.j, 0.+3.j])
+    """
+
+
+@operator(method=False)
+def real(input: Tensor) -> Tensor:
+    """View of the real parts; a tensor of real numbers itself.
+
+    >>> import cygrad
+    >>> cygrad.real(cygrad.tensor([1 + 2j, 3j]))
+    tensor([1., 0.])
+    """
+    return checked_tensor("real", input).real
+
+
+@operator(method=False)
+def imag(input: Tensor) -> Tensor:
+    """View of the imaginary parts of complex numbers; RuntimeError for others, which have none to view.
+
+    >>> import cygrad
+    >>> cygrad.imag(cygrad.tensor([1 + 2j, 3j]))
+    tensor([2., 3.])
+    """
+    return checked_tensor("imag", input).imag
+
+
+# ----- From parts -----
+@operator(method=False)
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Complex numbers of given real and imaginary parts, which are tensors of one floating-point dtype.
+
+    >>> import cygrad
+    >>> cygrad.complex(cygrad.tensor([1., 0.]), cygrad.tensor([2., 3.]))
+    tensor([1.+2.j, 0.+3.j])
+    """
+    _check_parts("complex", ("real", real), ("imag", imag))
+    return delivered(_of_parts(real, imag), out)
+
+
+@operator(method=False)
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Complex numbers of given absolute values and angles in radians.
+
+    >>> import cygrad
+    >>> cygrad.polar(cygrad.tensor([2.]), cygrad.tensor([0.]))
+    tensor([2.+0.j])
+    """
+    _check_parts("polar", ("abs", abs), ("angle", angle))
+    return delivered(_of_parts(abs * angle.cos(), abs * angle.sin()), out)
+
+
+def _check_parts(name: str, first: tuple[str, Tensor], second: tuple[str, Tensor]) -> None:
+    for position, (word, part) in enumerate((first, second)):
+        checked_tensor(name, part, word, position + 1)
+    (_, one), (_, other) = first, second
+    if not (one.is_floating_point() and other.is_floating_point()):
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {one.dtype} and {other.dtype}")
+    if one.dtype != other.dtype:
+        raise RuntimeError(f"Expected object of scalar type {one.dtype} but got scalar type {other.dtype} for second argument")
+
+
+def _of_parts(real: Tensor, imag: Tensor) -> Tensor:
+    shape = broadcast_shape(real, imag)
+    return stack((real.expand(shape), imag.expand(shape)), -1).view_as_complex()

@@ -43,7 +43,7 @@ def contiguous(input: Tensor, *, memory_format: MemoryFormat | None = None) -> T
     """
 
 
-@operator(copies.convert, dinput=lambda g, dtype: g.to(dtype), node="ToCopyBackward0", tangent=linear, batch=same)
+@operator(copies.convert, dinput=lambda g, dtype: g._convert(dtype), node="ToCopyBackward0", tangent=linear, batch=same)
 def _convert(input: Tensor, dtype: DTypeLike, copy: bool = False) -> Tensor:
     """Return the tensor in another dtype; itself if it has that dtype and no copy is asked for."""
 
@@ -72,7 +72,8 @@ def _write(self: Tensor, other: Operand, non_blocking: bool = False) -> Tensor:
     return self
 
 
-@operator(indexing.copy_, dself=_zeros, dother=lambda g, shape, dtype: g.sum_to_size(shape).to(dtype), node="CopyBackwards", parts=_write)
+@operator(indexing.copy_, dself=_zeros, dother=lambda g, shape, dtype: g.sum_to_size(shape)._convert(dtype), node="CopyBackwards",
+          parts=_write)
 def copy_(self: Tensor, other: Operand, non_blocking: bool = False) -> Tensor:
     """Copy the elements of `other`, broadcast and converted, into this tensor.
 

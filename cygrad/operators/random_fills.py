@@ -16,7 +16,18 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import special_tensors
 from cygrad.operators.declaration import operator
 from cygrad.random import _stream
-from cygrad.sampling import at_random, drawn, fill, integers, levels_that_differ, limits_of, normal_around, uniform
+from cygrad.sampling import (
+    at_random,
+    drawn,
+    fill,
+    integers,
+    levels_that_differ,
+    limits_of,
+    normal_around,
+    parts_of,
+    require_floating,
+    uniform,
+)
 
 if TYPE_CHECKING:
     from cygrad.random import Generator, Rng
@@ -61,10 +72,11 @@ def uniform_(self: Tensor, low: float = 0, to: float = 1, *, generator: Generato
 
     def sample(stream: np.random.Generator, array: np.ndarray) -> None:
         uniform(stream, array)
-        array *= end - first
-        array += first
+        numbers = parts_of(array)
+        numbers *= end - first
+        numbers += first
         if end > first:     # which rounding may have reached
-            np.minimum(array, np.nextafter(array.dtype.type(end), array.dtype.type(first)), out=array)
+            np.minimum(numbers, np.nextafter(numbers.dtype.type(end), numbers.dtype.type(first)), out=numbers)
 
     return _filled(self, sample, generator, rng)
 
@@ -97,6 +109,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Gen
     normally = normal_around(center, spread)
 
     def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+        require_floating("log_normal", array)
         normally(stream, array)
         np.exp(array, out=array)
 
@@ -154,8 +167,8 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None, rn
     chance, = _numbers("geometric_", p=p)
     if not 0 < chance < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
-    if self.dtype.kind == "b":
-        raise NotImplementedError("\"geometric_\" not implemented for 'bool': expected a dtype of numbers")
+    if self.dtype.kind in "bc":
+        raise NotImplementedError(f"\"geometric_\" not implemented for '{self.dtype.name}': expected a dtype of real numbers")
 
     def sample(stream: np.random.Generator, array: np.ndarray) -> None:
         array[...] = stream.geometric(chance, array.shape)

@@ -4,7 +4,7 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.comparison":
         "isclose allclose equal",
     "cygrad.operators.conjugation":
-        "real conj resolve_conj",
+        "conj resolve_conj resolve_neg is_conj is_neg view_as_real view_as_complex real imag complex polar",
     "cygrad.operators.copies":
         "clone",
     "cygrad.operators.diagonals":
@@ -52,7 +52,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.comparison":
         "isclose allclose equal",
     "cygrad.operators.conjugation":
-        "conj resolve_conj",
+        "conj resolve_conj resolve_neg is_conj is_neg view_as_real view_as_complex",
     "cygrad.operators.copies":
         "clone contiguous _convert detach copy_ fill_ zero_ type_as resize_ resize_as_ set_",
     "cygrad.operators.diagonals":
@@ -86,8 +86,9 @@ METHODS: dict[str, str] = {
         "scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ index_add index_add_ index_copy index_copy_ "
         "index_fill index_fill_ index_reduce index_reduce_ put put_ index_put index_put_",
     "cygrad.operators.shapes":
-        "view reshape view_as reshape_as flatten unflatten ravel squeeze squeeze_ unsqueeze unsqueeze_ permute transpose "
-        "transpose_ swapdims swapdims_ swapaxes swapaxes_ t t_ adjoint movedim moveaxis expand expand_as broadcast_to sum_to_size",
+        "view _as_dtype reshape view_as reshape_as flatten unflatten ravel squeeze squeeze_ unsqueeze unsqueeze_ permute "
+        "transpose transpose_ swapdims swapdims_ swapaxes swapaxes_ t t_ adjoint movedim moveaxis expand expand_as broadcast_to "
+        "sum_to_size",
     "cygrad.operators.sorting":
         "sort argsort msort topk kthvalue median nanmedian unique unique_consecutive",
     "cygrad.operators.splitting":
@@ -111,6 +112,8 @@ PROPERTIES: dict[str, str] = {
 }
 
 RULES: dict[str, str] = {
+    "cygrad.operators.conjugation":
+        "view_as_real view_as_complex",
     "cygrad.operators.copies":
         "clone convert alias enter copy fill zero",
     "cygrad.operators.diagonals":

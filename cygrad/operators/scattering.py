@@ -428,7 +428,7 @@ def _index_put_batch(level, operator, x, indices, values, accumulate=False):
 
 
 @operator(dinput=lambda g, key, accumulate: g if accumulate else g._with_zeros_at(key),
-          dvalues=lambda g, key, values_shape, values_dtype: g[key].sum_to_size(values_shape).to(values_dtype),
+          dvalues=lambda g, key, values_shape, values_dtype: g[key].sum_to_size(values_shape)._convert(values_dtype),
           tangent=linear, batch=_index_put_batch, in_place=changing)
 def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False, *,
               out: Tensor | None = None) -> Tensor:

@@ -12,15 +12,15 @@ from cygrad._core.graph.tensor import Size, TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.operands import broadcast_shape
 from cygrad.operators.arguments import checked_tensor, given_tensors, integers
-from cygrad.operators.batches import behind, matrices, shifted, sizes_of
+from cygrad.operators.batches import behind, matrices, same, shifted, sizes_of
 from cygrad.operators.declaration import operator, rearranging
-from cygrad.operators.tangents import linear
+from cygrad.operators.tangents import constant, linear
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from cygrad.tensor import Tensor
-    from cygrad.typing import Dims, Ints
+    from cygrad.typing import Dims, DTypeLike, Ints
 
 
 # ----- Sizes -----
@@ -31,18 +31,35 @@ def _reshape_examples(level: Any, operator: Any, x: Tensor, *shape: Any, **keywo
     return level.leave(operator(inner, level.size, *sizes))
 
 
+def _view_special(x: Any, *shape: Any, **keywords: Any) -> Any:
+    dtype = views._dtype_given(shape, keywords)
+    return NotImplemented if dtype is None else x._as_dtype(dtype)
+
+
 @overload
 def view(input: Tensor, *size: int) -> Tensor: ...
 @overload
 def view(input: Tensor, size: Sequence[int]) -> Tensor: ...
-@operator(views.view, dinput=lambda g, shape: g.reshape(shape), tangent=linear, batch=_reshape_examples, function=False)
+@overload
+def view(input: Tensor, dtype: DTypeLike) -> Tensor: ...
+@operator(views.view, dinput=lambda g, shape: g.reshape(shape), tangent=linear, batch=_reshape_examples, parts=_view_special,
+          function=False)
 def view(input: Tensor, *shape: Any, **keywords: Any) -> Tensor:
-    """View of another shape; RuntimeError where the strides do not allow one.
+    """View of another shape, or the same bytes read as another dtype; RuntimeError where the strides do not allow it.
+
+    Through another dtype no gradient flows; `view_as_real` and `view_as_complex` are for that.
 
     >>> import cygrad
     >>> cygrad.arange(6).view(3, 2).shape
     cygrad.Size([3, 2])
+    >>> cygrad.ones(2).view(cygrad.int32)
+    tensor([1065353216, 1065353216], dtype=cygrad.int32)
     """
+
+
+@operator(views.view_as_dtype, tangent=constant, batch=same, function=False)
+def _as_dtype(input: Tensor, dtype: DTypeLike) -> Tensor:
+    """The same memory, read as another dtype."""
 
 
 @overload
@@ -280,7 +297,7 @@ def mT(input: Tensor) -> Tensor:
 
 @operator(property=True)
 def H(input: Tensor) -> Tensor:
-    """Adjoint of a matrix: of real numbers, its transpose.
+    """Adjoint of a matrix: the conjugate of its transpose, which of real numbers is a view.
 
     >>> import cygrad
     >>> cygrad.zeros(2, 3).H.shape
@@ -289,12 +306,12 @@ def H(input: Tensor) -> Tensor:
     if input.ndim not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {input.ndim}-D tensor."
                            + (" For batches of matrices, consider using tensor.mH" if input.ndim > 2 else ""))
-    return input.mT
+    return input.mT.conj()
 
 
 @operator(property=True)
 def mH(input: Tensor) -> Tensor:
-    """Adjoint of matrices: of real numbers, a view with the last two dims exchanged.
+    """Adjoint of matrices: the conjugate with the last two dims exchanged, which of real numbers is a view.
 
     >>> import cygrad
     >>> cygrad.zeros(5, 2, 3).mH.shape
@@ -302,12 +319,12 @@ def mH(input: Tensor) -> Tensor:
     """
     if input.ndim == 1:
         raise RuntimeError("tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    return input.mT
+    return input.mT.conj()
 
 
 @operator
 def adjoint(input: Tensor) -> Tensor:
-    """View with the last two dims exchanged (of real numbers; there are no complex ones).
+    """Conjugate with the last two dims exchanged, which of real numbers is a view.
 
     >>> import cygrad
     >>> cygrad.adjoint(cygrad.zeros(5, 2, 3)).shape
@@ -315,7 +332,7 @@ def adjoint(input: Tensor) -> Tensor:
     """
     if checked_tensor("adjoint", input).ndim < 2:
         raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor.")
-    return input.transpose(-2, -1)
+    return input.transpose(-2, -1).conj()
 
 
 @operator(aliases=("moveaxis",))

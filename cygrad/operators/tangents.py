@@ -76,5 +76,5 @@ def self_adjoint(tangent_of, operator, result, x, *arguments, **keywords):
     if t is None:
         return None
     gradient, = operator.declaration.rule.functions
-    known = {**named_arguments(operator, (x, *arguments), keywords).arguments, "g": t.to(result.dtype), "y": result}
+    known = {**named_arguments(operator, (x, *arguments), keywords).arguments, "g": t._convert(result.dtype), "y": result}
     return gradient(*(known[name] for name in gradient.__code__.co_varnames[:gradient.__code__.co_argcount]))

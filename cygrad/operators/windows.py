@@ -60,7 +60,8 @@ def _sum_windows(windows: Tensor, shape: tuple[int, ...], dim: int, size: int, s
 def _geometry(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Geometry:
     """Return how a tensor lies in its memory, and a part of that memory from the tensor's first element on."""
     offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
-    return tuple(input.shape), tuple(input.stride()), integers(size), integers(stride), offset
+    return (tuple(input.shape), tuple(input.stride()), input.dtype, integers(size), integers(stride), input.dtype,
+            offset * input.itemsize)
 
 
 def _part_of_tangent(tangent_of: Any, operator: Any, result: Tensor, x: Tensor, size: Sequence[int], stride: Sequence[int],
@@ -110,12 +111,14 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: 
 
 def _geometry_of_examples(level: Any, operator: Any, *arguments: Any) -> Tensor:
     """Apply an operator on the geometry of a whole and a part to as many, one behind the other."""
-    *tensors, (sizes, strides, part_sizes, part_strides, offset) = arguments
+    *tensors, (sizes, strides, dtype, part_sizes, part_strides, part_dtype, offset) = arguments
     if offset < 0:
         raise RuntimeError(f"vmap: {operator.__name__}() does not support views that reach before their base")
-    apart = max(sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)),
-                offset + sum((n - 1) * s for n, s in zip(part_sizes, part_strides, strict=True))) + 1
-    geometry = ((level.size, *sizes), (apart, *strides), (level.size, *part_sizes), (apart, *part_strides), offset)
+    last = max(sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)) * dtype.itemsize,
+               offset + sum((n - 1) * s for n, s in zip(part_sizes, part_strides, strict=True)) * part_dtype.itemsize)
+    apart = last // 16 * 16 + 32        # bytes: of whole elements of any dtype
+    geometry = ((level.size, *sizes), (apart // dtype.itemsize, *strides), dtype,
+                (level.size, *part_sizes), (apart // part_dtype.itemsize, *part_strides), part_dtype, offset)
     return left(level, operator(*entered(level, tuple(tensors)), geometry))
 
 
@@ -129,7 +132,7 @@ def _scatter_view(input: Tensor, geometry: Geometry) -> Tensor:
     """Return zeros in the shape of a geometry's whole with `input` added at its part: the transpose of gathering."""
 
 
-@operator(strided._put_view, dinput=lambda g, geometry: g._put_view(g.new_zeros(geometry[2]), geometry),
+@operator(strided._put_view, dinput=lambda g, geometry: g._put_view(g.new_zeros(geometry[3], dtype=geometry[5]), geometry),
           dsrc=lambda g, geometry: g._gather_view(geometry), node="AsStridedScatterBackward0", tangent=joining, batch=_geometry_of_examples)
 def _put_view(input: Tensor, src: Tensor, geometry: Geometry) -> Tensor:
     """Return a copy with the part that a geometry describes replaced by `src`."""

@@ -82,6 +82,7 @@ REFERENCES = {
     "threshold": lambda x, threshold, value: np.where(x <= threshold, np.array(value, x.dtype), x),
     "nan_to_num": np.nan_to_num,
     "isposinf": np.isposinf,
+    "isreal": np.isreal,
     "isneginf": np.isneginf,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "softplus": lambda x, beta, threshold: np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta),

@@ -15,7 +15,4 @@ SAMPLES = {
     ],
     "copy": [sample(write(...), (2, 3), ()), sample(write(...), (2, 3), (3,))],
     "positive": [sample(lambda x: x.positive(), (2,), numpy=np.positive, kinds="if")],
-    "conj": [sample(lambda x: x.conj(), (2,), numpy=np.conj)],
-    "resolve_conj": [sample(lambda x: x.resolve_conj(), (2,), numpy=np.conj)],
-    "real": [sample(lambda x: cg.real(x), (2,), numpy=np.real)],
 }

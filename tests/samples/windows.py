@@ -12,8 +12,8 @@ SAMPLES = {
         sample(lambda x: x[1:].as_strided((2,), (2,), 1), (5,)),
         sample(lambda x: x.expand(3, 2).as_strided((2, 3), (1, 0)), (2,)),
     ],
-    "scatter_view": [sample(lambda x: x._scatter_view(((4,), (1,), (3, 2), (1, 1), 0)), (3, 2))],
-    "gather_view": [sample(lambda x: x._gather_view(((2, 3), (1, 2), (2,), (3,), 1)), (2, 3))],
+    "scatter_view": [sample(lambda x: x._scatter_view(((4,), (1,), cg.float64, (3, 2), (1, 1), cg.float64, 0)), (3, 2))],
+    "gather_view": [sample(lambda x: x._gather_view(((2, 3), (1, 2), cg.float64, (2,), (3,), cg.float64, 8)), (2, 3))],
     "put_view": [sample(lambda a, b: a.as_strided_scatter(b, (2, 2), (1, 3)), (2, 4), (2, 2))],
     "unfold": [
         sample(lambda x: x.unfold(1, 3, 2), (2, 6)),

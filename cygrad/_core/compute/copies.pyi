@@ -2,4 +2,7 @@
 
 from typing import Any
 
+from cygrad._core.memory.storage import DType
+
 def __getattr__(name: str) -> Any: ...
+def warn_of_parts(source: DType, target: DType, stacklevel: int = 1) -> None: ...

@@ -8,9 +8,11 @@ from cygrad._core.graph.rules cimport RuleOp, any_wanted, record, rule_node_of_i
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, empty_strided, settled_address, view_of
 from cygrad._core.memory.formats cimport fill_strides, lies_in_order, order_of
 from cygrad._core.memory.sizes cimport add_overflows, integer, sizes_tuple, wrap_dim
-from cygrad._core.memory.storage cimport dtype_number, dtypes
+from cygrad._core.memory.storage cimport DType, dtype_number, dtypes
 from cygrad._core.operands.operands cimport copy_into, copy_of, same_shape
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_is_differentiable, cg_itemsize, cg_promotion
+
+import warnings
 
 from cygrad._core.memory.formats import preserve_format
 from cygrad._core.operands.operands import checked_out
@@ -61,6 +63,12 @@ def convert(TensorImpl input not None, dtype, copy=False):
     if wanted(input, result) and cg_is_differentiable[number]:
         record(rule_op("convert"), input, None, result, (dtypes[input.dtype_nr],))
     return result
+
+
+def warn_of_parts(DType source not None, DType target not None, int stacklevel=1):
+    """Warn where a user's conversion drops imaginary parts; the gradient of what is real beside complex numbers drops them silently."""
+    if source.is_complex and not target.is_complex and target.kind != "b":
+        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=stacklevel)
 
 
 cdef RuleOp CAT = rule_op("cat"), STACK = rule_op("stack")

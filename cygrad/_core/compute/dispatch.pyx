@@ -1,15 +1,14 @@
 # cython: cdivision=True
 """Elementwise operators, called (see dispatch.pxd for the contract)."""
 cimport cython
-from cpython.float cimport PyFloat_AsDouble
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, intptr_t
+from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.deferred cimport defer
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, rebase, take_history
 from cygrad._core.compute.mapping cimport is_simple, map_kernel, map_simple
 from cygrad._core.compute.recording cimport any_needs_grad, elementwise_node
-from cygrad._core.compute.rows cimport NO_PARTIAL, OPERANDS, Row, pack_params, reads_operand
+from cygrad._core.compute.rows cimport NO_PARTIAL, OPERANDS, Row, pack_params, read_param, reads_operand
 from cygrad._core.graph.history cimport attach
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport INFERENCE, REQUIRES_GRAD, TensorImpl, VIEW, count_change, needs_grad, place_of, special_active
@@ -19,7 +18,8 @@ from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport default_dtype, dtypes
 from cygrad._core.memory.upward cimport upward
 from cygrad._core.operands.operands cimport (Value, any_followed, broadcast, check_cast, check_no_bools, check_out, copy_of, holding_all,
-                                             out_argument, out_shape_error, overlaps, promoted, shape_is, to_number, to_value)
+                                             out_argument, out_shape_error, overlaps, promoted, python_number, shape_is, to_number,
+                                             to_value)
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, MAX_PARAMS, cg_is_differentiable, cg_kind,
                                                   cg_loops_of, cg_number)
 
@@ -47,14 +47,19 @@ cdef int result_dtype(Row op, const Value* values) except -1:
     raise refusal(op.name, dtypes[dtype].name, op.row.kinds)
 
 
-cdef TensorImpl elementwise(Row op, Value* values, const double* params, TensorImpl target, bint in_place):
+cdef inline bint joins(char kind, int dtype) noexcept:
+    """Say whether a number of a kind, beside a tensor of a dtype of floating-point numbers, is one of that dtype."""
+    return cg_is_differentiable[dtype] and kind != b"b" and (kind != b"c" or cg_kind[dtype] == b"c")
+
+
+cdef TensorImpl elementwise(Row op, Value* values, const Value* params, TensorImpl target, bint in_place):
     """Compute an operator, into `target` if given, and record it if a gradient is asked for."""
     if special_active:
         return observed(op, values, params, target, in_place)
     return compute_ordinary(op, values, params, target, in_place)
 
 
-cdef TensorImpl observed(Row op, Value* values, const double* params, TensorImpl target, bint in_place):
+cdef TensorImpl observed(Row op, Value* values, const Value* params, TensorImpl target, bint in_place):
     """Compute an operator where somebody profiles or a tensor is special."""
     cdef Py_ssize_t event = 0
     cdef int k
@@ -74,11 +79,10 @@ cdef TensorImpl observed(Row op, Value* values, const double* params, TensorImpl
 
 cdef tuple operands_of(Row op, const Value* values):
     """Return the operands as Python objects."""
-    return tuple([<object>values[k].tensor if values[k].tensor is not NULL else values[k].real if values[k].kind == b"f" else
-                  values[k].integer for k in range(op.arity)])
+    return tuple([<object>values[k].tensor if values[k].tensor is not NULL else python_number(&values[k]) for k in range(op.arity)])
 
 
-cdef TensorImpl compute_ordinary(Row op, Value* values, const double* params, TensorImpl target, bint in_place):
+cdef TensorImpl compute_ordinary(Row op, Value* values, const Value* params, TensorImpl target, bint in_place):
     """Compute an operator of which nothing is special."""
     cdef int dtype, out_dtype, k, j
     cdef unsigned flags = 0
@@ -91,7 +95,7 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const double* params, Te
     # The common case first: tensors of one dtype that the row computes in, and results of their own.
     if target is None and op.simple and values[0].tensor is not NULL:
         dtype = (<TensorImpl>values[0].tensor).dtype_nr
-        if ((op.arity == 1 or values[1].tensor is not NULL or cg_is_differentiable[dtype] and values[1].kind != b"b")
+        if ((op.arity == 1 or values[1].tensor is not NULL or joins(values[1].kind, dtype))
                 and is_simple(op.kernel, dtype, op.arity, values)):
             if op.arity == 2 and values[1].tensor is NULL:
                 to_number(&values[1], cg_loops_of[dtype])
@@ -119,10 +123,6 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const double* params, Te
     if op.checks_integers and cg_kind[dtype] == b"i":
         check_integers(op, &values[1])
     if op.params:
-        for k in range(op.params):
-            if not cg_is_differentiable[dtype] and params[k] != <double><int64_t>params[k]:
-                raise RuntimeError(f"For integral input tensors, argument {op.arguments[op.arity + k]} must not be a floating point "
-                                   "number.")
         pack_params(op, params, dtype, converted_params)
         loop_params = converted_params
     if target is None:
@@ -200,7 +200,7 @@ cdef class Op(Row):
 
     cdef object run(self, tuple arguments, dict keywords, object out, bint in_place):
         cdef Value values[OPERANDS]
-        cdef double params[MAX_PARAMS]
+        cdef Value params[MAX_PARAMS]
         cdef list given = list(arguments), alive = []
         cdef int k
         if len(given) > len(self.arguments):
@@ -222,7 +222,7 @@ cdef class Op(Row):
             if alive[k] is NotImplemented:
                 raise operand_error(self.name, self.arguments[k], k + 1, given[k])
         for k in range(self.params):
-            params[k] = PyFloat_AsDouble(given[self.arity + k])
+            read_param(given[self.arity + k], &params[k])
         return elementwise(self, values, params, out_argument(self.name, out), in_place)
 
 

@@ -24,6 +24,7 @@ import warnings
 
 import numpy
 
+from cygrad._core.compute.copies import warn_of_parts
 from cygrad._core.memory.storage import OutOfMemoryError
 
 cdef extern from "Python.h":
@@ -188,12 +189,18 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
     if recorded and place is not None and not whole and needs_grad(x):
         record_part(x, place, items, &cuts)
     check_in_place(x if place is None else place, recorded)
+    if cg_kind[source.dtype_nr] == b"c" and cg_kind[x.dtype_nr] != b"c":
+        warn_of_parts(dtypes[source.dtype_nr], dtypes[x.dtype_nr])
     if recorded and source is value:
         source = as_before(source, x)
     if place is None:
         numpy_index = items = numpy_key(items)
         try:
-            bits_of(x)[numpy_index] = values_of(source) if cg_loops_of[x.dtype_nr] == x.dtype_nr else bits_of(copy_of(source, x.dtype_nr))
+            # NumPy would warn of imaginary parts once more.
+            if cg_loops_of[x.dtype_nr] != x.dtype_nr or cg_kind[source.dtype_nr] == b"c":
+                bits_of(x)[numpy_index] = bits_of(copy_of(source, x.dtype_nr))
+            else:
+                bits_of(x)[numpy_index] = values_of(source)
         except IndexError as error:
             raise index_error(x, numpy_index, error) from None
         except ValueError as error:

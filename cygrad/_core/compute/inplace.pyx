@@ -244,7 +244,7 @@ cdef class CopySlices(Node):
     cdef TensorImpl put(self, TensorImpl g, TensorImpl part, PyObject** whole):
         """Return the gradient of the base: g with the view's part replaced."""
         if part is None:
-            part = (<object>g).new_zeros(self.params[2])
+            part = (<object>g).new_zeros(self.params[3], dtype=self.params[5])
         if whole[0] is NULL:
             return (<object>g)._put_view(part, self.params)
         copy_into(part_of(<TensorImpl>whole[0], self.params), part)
@@ -271,7 +271,8 @@ cdef class CopySlices(Node):
             # A gradient that nobody else holds is changed where it is: many slices of one base cost as many slices, not bases.
             laid = g if own and sizes_tuple(g.ndim, g.strides) == self.params[1] else laid_out(g, self.params)
             whole = <PyObject*>laid
-            part = copy_of(part_of(laid, self.params), laid.dtype_nr)
+            part = part_of(laid, self.params)
+            part = copy_of(part, part.dtype_nr)
         parts = <PyObject**>calloc(node.edges, sizeof(PyObject*))
         if parts is NULL:
             raise MemoryError()

@@ -70,7 +70,7 @@ cdef tuple shapes_of(int count, const Value* values):
 
 cdef TensorImpl in_dtype(TensorImpl tensor, int dtype):
     """Return a tensor in the dtype that an operator computed in: its formula must not compute in another."""
-    return tensor if tensor.dtype_nr == dtype else <TensorImpl>(<object>tensor).to(dtypes[dtype])
+    return tensor if tensor.dtype_nr == dtype else <TensorImpl>(<object>tensor)._convert(dtypes[dtype])
 
 
 cdef class ElementwiseNode(Node):
@@ -211,7 +211,7 @@ cdef class ElementwiseNode(Node):
             if self.params is not None:
                 part = (<object>part).sum_to_size(self.params[k])
             if self.input_dtypes[k] != part.dtype_nr:
-                part = (<object>part).to(dtypes[self.input_dtypes[k]])
+                part = (<object>part)._convert(dtypes[self.input_dtypes[k]])
             Py_INCREF(part)
             results[k] = <PyObject*>part
         return 0

@@ -1,5 +1,6 @@
 """Rows of the table of elementwise operators, as the core uses them: kernels of the operator and of its partials, and what these read."""
-from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, MAX_PARAMS, cg_kernel, cg_number
+from cygrad._core.operands.operands cimport Value
+from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, cg_kernel, cg_number
 
 cdef enum:
     OPERANDS = 3        # of a row; RESULT is the place after them
@@ -26,10 +27,11 @@ cdef class Row:
     cdef bint differentiable
     cdef bint computes[CG_DTYPES]               # by dtype: no conversion needed
     cdef int results[CG_DTYPES]                 # by that dtype: of the result
-    cdef double defaults[MAX_PARAMS]
+    cdef tuple defaults                 # of the parameters
     cdef int takes_numbers[OPERANDS]      # bit j: operand j, if a number, stays one in the tensor reading
     cdef list partial_readings
     cdef object reading(self, int k, int form)
 
 cdef bint reads_operand(Row op, int operand) noexcept
-cdef int pack_params(Row op, const double* params, int dtype, cg_number* packed) except -1
+cdef int read_param(object argument, Value* value) except -1
+cdef int pack_params(Row op, const Value* params, int dtype, cg_number* packed) except -1

@@ -1,13 +1,15 @@
 # cython: cdivision=True
 """Rows of elementwise operators (see rows.pxd for the contract)."""
 cimport cython
+from cpython.float cimport PyFloat_AsDouble
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from cygrad._core.graph.node cimport RESULT
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport upward
-from cygrad._core.operands.operands cimport Value, to_number
-from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, cg_itemsize, cg_loops_of, cg_number
+from cygrad._core.operands.operands cimport to_number, to_value
+from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, cg_is_differentiable, cg_itemsize, cg_kind, cg_loops_of
 
 from cygrad._kernels.drivers.elementwise cimport kernel as find_kernel
 
@@ -31,14 +33,12 @@ cdef class Row:
         self.bool_result, self.checks_integers, self.refuses_bools = row.result == "bool", row.integers is not None, row.no_bools
         self.counts_bools = row.counts_bools
         self.simple = self.arity <= 2 and not self.params and not row.masks and not self.checks_integers
-        self.differentiable = bool(row.partials)
+        self.differentiable, self.defaults = bool(row.partials), tuple(row.params.values())
         for k in range(CG_DTYPES):
             self.computes[k] = dtypes[k].kind in row.kinds
             self.results[k] = NUMBER[result_dtype(DTYPES[k], row.result).name]
         self.arguments = tuple([PUBLIC_NAMES.get(name, name) for name in row.operands]) + tuple(row.params)
         self.partial_readings = [None] * (3 * OPERANDS)
-        for k, value in enumerate(row.params.values()):
-            self.defaults[k] = value
         for k, operand in enumerate(row.operands):
             if operand in row.masks:
                 self.masks |= 1 << k
@@ -75,14 +75,27 @@ cdef bint reads_operand(Row op, int operand) noexcept:
     return False
 
 
-cdef int pack_params(Row op, const double* params, int dtype, cg_number* packed) except -1:
+cdef int read_param(object argument, Value* value) except -1:
+    """Read a parameter: a number, or what can be one, such as a tensor of a single element."""
+    alive = to_value(argument, value)
+    if alive is NotImplemented:
+        value.tensor, value.kind, value.real = NULL, b"f", PyFloat_AsDouble(argument)
+    elif value.tensor is not NULL:
+        to_value((<object>value.tensor).item(), value)
+    return 0
+
+
+cdef int pack_params(Row op, const Value* params, int dtype, cg_number* packed) except -1:
     """Lay the parameters out as an array of the dtype that is computed in."""
     cdef Value value
     cdef int k
     dtype = cg_loops_of[dtype]
-    value.kind = b"f"
     for k in range(op.params):
-        value.real = params[k]
+        value = params[k]
+        if cg_kind[dtype] != b"c" and value.kind == b"c":
+            raise RuntimeError(f"For non-complex input tensors, argument {op.arguments[op.arity + k]} must not be a complex number.")
+        if not cg_is_differentiable[dtype] and value.kind == b"f" and value.real != <double><int64_t>value.real:
+            raise RuntimeError(f"For integral input tensors, argument {op.arguments[op.arity + k]} must not be a floating point number.")
         to_number(&value, dtype)
         memcpy(<char*>packed + k * cg_itemsize[dtype], &value.number, cg_itemsize[dtype])
     return 0

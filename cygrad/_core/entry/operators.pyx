@@ -99,6 +99,15 @@ cdef object only_element(TensorImpl tensor):
     return values_of(tensor).item()
 
 
+cdef object real_number(object number, str name):
+    """Return a number without an imaginary part."""
+    if isinstance(number, complex):
+        if number.imag:
+            raise RuntimeError(f"value cannot be converted to type {name} without overflow: {number} is complex")
+        return number.real
+    return number
+
+
 cdef inline bint is_factor(object operand):
     return isinstance(operand, TensorImpl) or isinstance(operand, numpy.ndarray)
 
@@ -197,10 +206,10 @@ cdef class TensorBase(TensorImpl):
 
     def __float__(self):
         warn_of_scalar(self)
-        return float(only_element(self))
+        return float(real_number(only_element(self), "double"))
 
     def __int__(self):
-        return int(only_element(self))
+        return int(real_number(only_element(self), "int64_t"))
 
     def __index__(self):
         if cg_is_differentiable[self.dtype_nr] or self.count != 1:

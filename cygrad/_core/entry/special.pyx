@@ -18,7 +18,7 @@ from cygrad._core.levels.level cimport Level, ceiling
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, wants_operands
 from cygrad._core.levels.tangents cimport Dual, add_tangent, visible_dual
 from cygrad._core.memory.upward cimport special_function, upward
-from cygrad._core.operands.operands cimport Value, tensor_of_number, to_number
+from cygrad._core.operands.operands cimport Value, python_number, tensor_of_number, to_number
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_is_differentiable, cg_loops_of,
                                                   cg_number, cg_real)
 
@@ -40,7 +40,7 @@ cdef extern from "entry/operator_object.h":
 
 
 # ----- Elementwise operators -----
-cdef TensorImpl special_elementwise(Row op, Value* values, const double* params, TensorImpl target, bint in_place):
+cdef TensorImpl special_elementwise(Row op, Value* values, const Value* params, TensorImpl target, bint in_place):
     """Compute an elementwise operator of which an operand or the target is special."""
     cdef Level level = None, other
     cdef TensorImpl before
@@ -73,7 +73,7 @@ cdef TensorImpl write_result(TensorImpl target, TensorImpl result):
     return (<object>target).copy_(result)
 
 
-cdef TensorImpl batched_elementwise(Row op, Value* values, const double* params, Level level):
+cdef TensorImpl batched_elementwise(Row op, Value* values, const Value* params, Level level):
     """Compute all examples at once: their dim in front, dims that an example has less than others behind that."""
     cdef list alive = []
     cdef TensorImpl tensor
@@ -99,7 +99,7 @@ cdef TensorImpl batched_elementwise(Row op, Value* values, const double* params,
     return leave(elementwise(op, values, params, None, False), level)
 
 
-cdef TensorImpl dual_elementwise(Row op, Value* values, const double* params, Level level):
+cdef TensorImpl dual_elementwise(Row op, Value* values, const Value* params, Level level):
     """Compute the value, then the sum of each operand's partial times its tangent."""
     cdef unsigned long long before = ceiling()[0]
     cdef TensorImpl result, part, tangent = None
@@ -128,7 +128,7 @@ cdef TensorImpl dual_elementwise(Row op, Value* values, const double* params, Le
     return result
 
 
-cdef TensorImpl partial_product(Row op, int k, TensorImpl tangent, Value* values, const double* params, int dtype, TensorImpl result):
+cdef TensorImpl partial_product(Row op, int k, TensorImpl tangent, Value* values, const Value* params, int dtype, TensorImpl result):
     """Return tangent * partial for operand k: by the fused kernel of the backward, or by the formula, where that must be differentiable
     or the product with a complex tangent is another one.
     """
@@ -158,7 +158,7 @@ cdef TensorImpl partial_product(Row op, int k, TensorImpl tangent, Value* values
         if reads >> RESULT & 1:
             arguments.append(result)
         for j in range(op.params):
-            arguments.append(params[j])
+            arguments.append(python_number(&params[j]))
         product = op.reading(k, form)(*arguments)
         return product if isinstance(product, TensorImpl) else (<object>result).new_zeros((<object>result).shape)
     operands[0].tensor = <PyObject*>inner

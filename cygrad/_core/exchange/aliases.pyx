@@ -9,7 +9,7 @@ from cygrad._core.graph.tensor cimport byte_offset as first_byte
 from cygrad._core.levels.batches cimport is_special
 from cygrad._core.levels.tangents cimport share
 from cygrad._core.memory.storage cimport dtype_number, owner_of
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_real
 
 from cygrad._core.memory.sizes import extent
 from cygrad._core.memory.storage import dtype_by_name
@@ -54,7 +54,7 @@ def strided(TensorImpl source not None, dtype, offset, shape, strides):
     nbytes = extent(cg_itemsize[number], shape, strides)
     if type(offset) is not int or offset < 0 or offset + nbytes > source.count:
         raise ValueError(f"{nbytes} bytes from byte {offset} on do not fit into the {source.count} bytes there are")
-    if (place_of(source) + <size_t>offset) % <size_t>cg_itemsize[number]:
+    if (place_of(source) + <size_t>offset) % <size_t>cg_itemsize[cg_real[number]]:
         raise ValueError(f"elements of {cg_itemsize[number]} bytes cannot start at byte {offset}, which is not aligned to their size")
     for d in range(ndim):
         sizes[d], steps[d] = shape[d], strides[d]

@@ -5,11 +5,11 @@ from cpython.object cimport PyObject
 from cygrad._core.graph.node cimport Hooks, LEAF, NODE_ACCUMULATES, NODE_TRACKED, Node, finish_node_type, hooks_of, leaf_of
 from cygrad._core.graph.rules cimport record_view
 from cygrad._core.graph.tensor cimport (BATCHED, CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
-                                        REQUIRES_GRAD, RETAINS_GRAD, TENSOR_TRACKED, TensorImpl, VIEW, inherit_special, offset_of,
+                                        REQUIRES_GRAD, RETAINS_GRAD, TENSOR_TRACKED, TensorImpl, VIEW, byte_offset, inherit_special,
                                         shallow_copy)
 from cygrad._core.graph.tracking cimport track_node, track_tensor
 from cygrad._core.memory.sizes cimport sizes_tuple
-from cygrad._core.memory.storage cimport visible_version
+from cygrad._core.memory.storage cimport dtypes, visible_version
 from cygrad._core.memory.upward cimport upward
 
 import weakref
@@ -200,9 +200,10 @@ cdef TensorImpl with_own_history(TensorImpl tensor, Node node, int output_nr):
 
 # ----- Views whose base was changed -----
 cdef tuple geometry_of(TensorImpl base, TensorImpl view):
-    """Return sizes and strides of a base, then those of a view and its offset from the base's first element."""
-    return (sizes_tuple(base.ndim, base.sizes), sizes_tuple(base.ndim, base.strides), sizes_tuple(view.ndim, view.sizes),
-            sizes_tuple(view.ndim, view.strides), offset_of(view) - offset_of(base))
+    """Return the geometry of a base and a view: see `operands.strided`."""
+    return (sizes_tuple(base.ndim, base.sizes), sizes_tuple(base.ndim, base.strides), dtypes[base.dtype_nr],
+            sizes_tuple(view.ndim, view.sizes), sizes_tuple(view.ndim, view.strides), dtypes[view.dtype_nr],
+            byte_offset(view) - byte_offset(base))
 
 
 cdef int regenerate(TensorImpl view) except -1:

@@ -106,8 +106,10 @@ cdef TensorImpl empty(int dtype, int ndim, const intptr_t* shape)
 cdef TensorImpl empty_like(TensorImpl tensor, int dtype)
 cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef TensorImpl view_of(TensorImpl base, intptr_t offset, int ndim, const intptr_t* shape, const intptr_t* strides)
+cdef TensorImpl view_in(TensorImpl base, intptr_t offset, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) except -1
 cdef TensorImpl shallow_copy(TensorImpl tensor)
+cdef TensorImpl copy_in(TensorImpl tensor, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef void stand_alone(TensorImpl view)
 cdef bint is_unique(PyObject* object) noexcept
 cdef intptr_t offset_of(TensorImpl tensor) noexcept

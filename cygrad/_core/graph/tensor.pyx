@@ -175,9 +175,14 @@ cdef TensorImpl view_of(TensorImpl base, intptr_t offset, int ndim, const intptr
 
     RuntimeError where it would not lie there, whatever the caller has computed.
     """
+    return view_in(base, offset, base.dtype_nr, ndim, shape, strides)
+
+
+cdef TensorImpl view_in(TensorImpl base, intptr_t offset, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
+    """Make a view whose strides count elements of a dtype, which may be that of the parts of complex numbers, or the other way round."""
     cdef TensorImpl view = <TensorImpl>cg_new_tensor(tensor_type, no_arguments)
     refuse_batched(base, "a view of the memory")
-    set_memory(view, base.storage, byte_offset(base) + offset * cg_itemsize[base.dtype_nr], base.dtype_nr, ndim, shape, strides)
+    set_memory(view, base.storage, byte_offset(base) + offset * cg_itemsize[base.dtype_nr], dtype, ndim, shape, strides)
     if not lies_inside(view.storage.data, view.storage.nbytes, view.unsettled, cg_itemsize[view.dtype_nr], ndim, view.sizes, view.strides):
         if view.count:
             raise outside_error(view)
@@ -212,7 +217,12 @@ cdef inline int become_view(TensorImpl view, TensorImpl base) except -1:
 
 cdef TensorImpl shallow_copy(TensorImpl tensor):
     """Make a tensor of the same memory, geometry and version without history."""
-    cdef TensorImpl copy = new_tensor(tensor.storage, byte_offset(tensor), tensor.dtype_nr, tensor.ndim, tensor.sizes, tensor.strides)
+    return copy_in(tensor, tensor.dtype_nr, tensor.ndim, tensor.sizes, tensor.strides)
+
+
+cdef TensorImpl copy_in(TensorImpl tensor, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
+    """Make a tensor of the same memory and version, which is read as another dtype, without history."""
+    cdef TensorImpl copy = new_tensor(tensor.storage, byte_offset(tensor), dtype, ndim, shape, strides)
     stay_inference(copy, tensor)
     return copy
 

@@ -11,7 +11,7 @@ from cygrad._core.levels.level cimport Level
 cdef class Dual:
     cdef Level level
     cdef TensorImpl tangent
-    cdef tuple layout                       # sizes, strides, offset that the tangent belongs to; None: those of who has it
+    cdef tuple layout                       # sizes, strides, dtype, first byte that the tangent belongs to; None: those of who has it
     cdef Dual below                         # of a lower level
     cdef PyObject* before                   # in the level's list
     cdef PyObject* behind

@@ -5,11 +5,12 @@ from cpython.object cimport PyObject
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.rules cimport record, rule_op, wanted
 from cygrad._core.graph.saved cimport SavedTensor
-from cygrad._core.graph.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, SHARES_TANGENTS, TensorImpl, VIEW, inherit_special, needs_grad,
-                                        offset_of, place_of, shallow_copy, special_active, view_of)
+from cygrad._core.graph.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, SHARES_TANGENTS, TensorImpl, VIEW, byte_offset,
+                                        inherit_special, needs_grad, place_of, shallow_copy, special_active, view_of)
 from cygrad._core.levels.batches cimport Batch, batch_of, enter, leave, levels_of_batch
 from cygrad._core.levels.level cimport Level, ceiling
 from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport share_function, upward
 from cygrad._core.operands.strided cimport lies_within, overlaps_itself
 
@@ -71,7 +72,7 @@ cdef Dual visible(Dual dual):
 
 
 cdef tuple layout_of(TensorImpl tensor):
-    return sizes_tuple(tensor.ndim, tensor.sizes), sizes_tuple(tensor.ndim, tensor.strides), offset_of(tensor)
+    return sizes_tuple(tensor.ndim, tensor.sizes), sizes_tuple(tensor.ndim, tensor.strides), dtypes[tensor.dtype_nr], byte_offset(tensor)
 
 
 cdef int share(TensorImpl view, TensorImpl source) except -1:
@@ -162,13 +163,18 @@ cdef int arrange(Dual dual, bint private) except -1:
 
 cdef TensorImpl part_at(Dual dual, tuple layout):
     """Return the part of an arranged tangent that belongs to a view."""
-    cdef TensorImpl tangent = dual.tangent
-    offset = layout[2] - dual.layout[2]
+    cdef object tangent = dual.tangent
+    cdef tuple geometry = (*dual.layout[:3], *layout[:3], layout[3] - dual.layout[3])
     if layout == dual.layout:
         return tangent
-    if not lies_within((*dual.layout[:2], *layout[:2], offset)):
-        return (<object>tangent)._gather_view((*dual.layout[:2], *layout[:2], offset))
-    return (<object>tangent).as_strided(layout[0], layout[1], offset_of(tangent) + offset)
+    if not lies_within(geometry):
+        return tangent._gather_view(geometry)
+    offset = (byte_offset(dual.tangent) + geometry[6]) // layout[2].itemsize
+    if layout[2] is dual.layout[2]:
+        return tangent.as_strided(layout[0], layout[1], offset)
+    if dual.layout[2].is_complex:
+        return tangent.view_as_real().as_strided(layout[0], layout[1], offset)
+    return tangent.as_strided((*layout[0], 2), (*[2 * stride for stride in layout[1]], 1), 2 * offset).view_as_complex()
 
 
 cdef TensorImpl tangent_at(TensorImpl tensor, Level level):

@@ -9,7 +9,7 @@ ctypedef bint (*compute_function)() noexcept
 ctypedef void (*forget_function)(object storage) noexcept
 ctypedef int (*share_function)(object view, object source) except -1
 ctypedef int (*accumulate_function)(object leaf, PyObject* arrived) except -1
-ctypedef object (*special_function)(object op, void* values, const double* params, object target, bint in_place)
+ctypedef object (*special_function)(object op, void* values, const void* params, object target, bint in_place)
 
 cdef class Upward:
     cdef compute_function compute_waiting       # memory.storage <- compute.deferred: compute all results that wait; False if none did

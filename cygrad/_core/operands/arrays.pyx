@@ -6,7 +6,7 @@ from libc.stdint cimport intptr_t
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, address, new_tensor
 from cygrad._core.memory.sizes cimport span
 from cygrad._core.memory.storage cimport DType, Storage, dtypes, expose, storage_of_buffer, unexpose
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_loops_of
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_loops_of, cg_real
 
 import numpy
 
@@ -120,7 +120,7 @@ cdef TensorImpl tensor_of_array(object source):
                              "with array.copy().")
         sizes[d] = array.shape[d]
         strides[d] = array.strides[d] // itemsize if array.shape[d] > 1 else 0
-    if <size_t>numpy.PyArray_DATA(array) % itemsize:
+    if <size_t>numpy.PyArray_DATA(array) % cg_itemsize[cg_real[number]]:
         raise ValueError("given numpy array is not aligned to its element size. Copy it with array.copy().")
     # One memoryview is one export, held until the storage dies: neither resize nor free can happen below a tensor.
     storage = storage_of_buffer(PyMemoryView_FromObject(array))
@@ -173,7 +173,7 @@ cdef object foreign_operand(object argument):
     """Turn a NumPy array into a tensor over its memory and a NumPy scalar into a number; leave the rest to other packages."""
     if isinstance(argument, numpy.ndarray):
         return tensor_of_array(argument)
-    for kind, number in (numpy.bool_, bool), (numpy.integer, int), (numpy.floating, float):
+    for kind, number in (numpy.bool_, bool), (numpy.integer, int), (numpy.floating, float), (numpy.complexfloating, complex):
         if isinstance(argument, kind):
             return number(argument)
     return NotImplemented

@@ -13,13 +13,15 @@ cdef enum:
 
 cdef struct Value:
     PyObject* tensor    # borrowed; NULL for a scalar
-    char kind           # of a Python scalar: b, i, f
+    char kind           # of a Python scalar: b, i, f, c
     bint huge           # an integer beyond int64: only `real` is set
     long long integer
     double real
+    double imaginary    # of a complex one; with `real` a number of complex128
     cg_number number    # a scalar in the dtype of the loop, once `to_number` has been asked
 
 cdef object to_value(object argument, Value* value)
+cdef object python_number(const Value* value)
 cdef bint any_followed(int count, const Value* values) noexcept
 cdef int promoted(int count, const Value* values, int masks, int as_numbers) noexcept
 cdef int holding_all(int count, const Value* values, int dtype) noexcept

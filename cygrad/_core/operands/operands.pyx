@@ -1,6 +1,7 @@
 # cython: cdivision=True
 """Operands of operators: reading, broadcasting, checking and copying them (see operands.pxd for the contract)."""
 from cpython.bool cimport PyBool_Check
+from cpython.complex cimport PyComplex_Check, PyComplex_ImagAsDouble, PyComplex_RealAsDouble
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_AsDouble, PyLong_AsLongLongAndOverflow, PyLong_Check
 from cpython.object cimport PyObject
@@ -16,8 +17,8 @@ from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, addre
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, default_dtype, dtypes
 from cygrad._core.operands.arrays cimport foreign_operand
-from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_itemsize, cg_kind,
-                                                  cg_promotion, copy)
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_COMPLEX64, CG_COMPLEX128, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand,
+                                                  cast, cg_complex, cg_is_differentiable, cg_itemsize, cg_kind, cg_promotion, copy)
 
 cdef extern from "Python.h":
     bint PyObject_TypeCheck(object o, type t)
@@ -39,11 +40,22 @@ cdef object to_value(object argument, Value* value):
         value.kind, value.huge = b"b" if PyBool_Check(argument) else b"i", overflow != 0
         value.real = <double>value.integer if not overflow else real_of(argument)
         return None
+    if PyComplex_Check(argument):
+        value.kind, value.huge = b"c", False
+        value.real, value.imaginary = PyComplex_RealAsDouble(argument), PyComplex_ImagAsDouble(argument)
+        return None
     operand = foreign_operand(argument)
     if isinstance(operand, TensorImpl):
         value.tensor = <PyObject*>operand
         return operand
     return operand if operand is NotImplemented else to_value(operand, value)
+
+
+cdef object python_number(const Value* value):
+    """Return a scalar as a Python number."""
+    if value.kind == b"c":
+        return complex(value.real, value.imaginary)
+    return value.real if value.kind == b"f" else int(value.real) if value.huge else value.integer
 
 
 cdef double real_of(object integer) except? -1:
@@ -56,20 +68,33 @@ cdef double real_of(object integer) except? -1:
 
 
 # ----- Numbers -----
+# As torch writes C's types in its errors; the others end in _t.
+cdef dict C_NAMES = {CG_FLOAT32: "float", CG_FLOAT64: "double", CG_COMPLEX64: "c10::complex<float>", CG_COMPLEX128: "c10::complex<double>"}
+
+
 cdef int to_number(Value* value, int dtype) except -1:
     """Convert a number to a dtype: rounded, truncated, or for bool whether it is not 0, so that NaN is true, as in Python.
 
-    RuntimeError where an integer dtype does not hold it: nothing wraps.
+    RuntimeError where an integer dtype does not hold it, or a real one what has an imaginary part: nothing wraps.
     """
-    if dtype == CG_FLOAT64:
+    if value.kind == b"c" and (value.imaginary or cg_kind[dtype] == b"c"):
+        if cg_kind[dtype] != b"c" and cg_kind[dtype] != b"b":
+            raise overflow_error(value, dtype)
+        cast(CG_COMPLEX128, dtype)(<char*>&value.number, 0, <char*>&value.real, 0, 1)
+    elif dtype == CG_FLOAT64:
         (<double*>&value.number)[0] = value.real
-    elif cg_kind[dtype] != b"i" or value.kind == b"f" and holds(value.real, dtype):
+    elif cg_kind[dtype] != b"i" or is_fractional(value.kind) and holds(value.real, dtype):
         cast(CG_FLOAT64, dtype)(<char*>&value.number, 0, <char*>&value.real, 0, 1)
-    elif value.kind != b"f" and fits(value, dtype):
+    elif not is_fractional(value.kind) and fits(value, dtype):
         cast(CG_INT64, dtype)(<char*>&value.number, 0, <char*>&value.integer, 0, 1)
     else:
         raise overflow_error(value, dtype)
     return 0
+
+
+cdef inline bint is_fractional(char kind) noexcept:
+    """Say whether a Python number of a kind has no integer."""
+    return kind == b"f" or kind == b"c"
 
 
 cdef inline bint is_signed(int dtype) noexcept:
@@ -94,9 +119,9 @@ cdef bint holds(double number, int dtype) noexcept:
 
 
 cdef object overflow_error(const Value* value, int dtype):
-    name = "float" if dtype == CG_FLOAT32 else dtypes[dtype].name + "_t"
-    number = int(value.real) if value.kind != b"f" and value.huge else value.integer if value.kind != b"f" else value.real
-    return RuntimeError(f"value cannot be converted to type {name} without overflow: {number} is outside of what {dtypes[dtype]!r} holds")
+    name = C_NAMES.get(dtype) or dtypes[dtype].name + "_t"
+    return RuntimeError(f"value cannot be converted to type {name} without overflow: {python_number(value)} is outside of what "
+                        f"{dtypes[dtype]!r} holds")
 
 
 cdef TensorImpl tensor_of_number(const void* number, int dtype):
@@ -112,13 +137,15 @@ cdef TensorImpl number_tensor(const Value* value, int dtype):
     A finite one must not become infinite there. A negative integer is written into uint8 modulo 256, as in torch.
     """
     cdef Value written = value[0]
+    cdef double[2] read_again
+    if value.kind != b"c":
+        written.imaginary = 0
     if value.kind == b"i" and cg_kind[dtype] == b"i" and not is_signed(dtype) and -256 < value.integer < 0:
         written.integer += 256
-    cdef double read_again
     to_number(&written, dtype)
-    if cg_kind[dtype] == b"f":
-        cast(dtype, CG_FLOAT64)(<char*>&read_again, 0, <char*>&written.number, 0, 1)
-        if isinf(read_again) and not isinf(value.real):
+    if cg_is_differentiable[dtype]:
+        cast(dtype, CG_COMPLEX128)(<char*>read_again, 0, <char*>&written.number, 0, 1)
+        if isinf(read_again[0]) and not isinf(written.real) or isinf(read_again[1]) and not isinf(written.imaginary):
             raise overflow_error(value, dtype)
     return tensor_of_number(&written.number, dtype)
 
@@ -153,8 +180,10 @@ cdef inline int joined(int a, int b) noexcept:
 
 
 cdef inline int outranked(int higher, int lower) noexcept:
-    """Return the dtype of two categories: the lower one counts only where it is of a higher kind."""
-    return lower if higher < 0 or lower >= 0 and not may_cast(lower, higher) else higher
+    """Return the dtype of two categories: the lower one counts only where it is of a higher kind; floats become as wide complex numbers."""
+    if higher < 0 or lower >= 0 and not may_cast(lower, higher):
+        return cg_complex[higher] if higher >= 0 and cg_kind[higher] == b"f" else lower
+    return higher
 
 
 cdef int promoted(int count, const Value* values, int masks, int as_numbers) noexcept:
@@ -169,7 +198,8 @@ cdef int promoted(int count, const Value* values, int masks, int as_numbers) noe
             continue
         if values[k].tensor is NULL or as_numbers >> k & 1 and (<TensorImpl>values[k].tensor).ndim == 0:
             kind = values[k].kind if values[k].tensor is NULL else cg_kind[(<TensorImpl>values[k].tensor).dtype_nr]
-            numbers = joined(numbers, default_dtype() if kind == b"f" else CG_INT64 if kind == b"i" else CG_BOOL)
+            numbers = joined(numbers, default_dtype() if kind == b"f" else CG_INT64 if kind == b"i" else CG_BOOL if kind == b"b"
+                             else cg_complex[default_dtype()])
         elif (<TensorImpl>values[k].tensor).ndim:
             with_dims = joined(with_dims, (<TensorImpl>values[k].tensor).dtype_nr)
         else:

@@ -1,7 +1,7 @@
 """Views by strides and offset, and their transposes: what in-place changes of views are differentiated with.
 
-A geometry is a tuple: sizes and strides of a whole, sizes and strides of a part, and the part's offset from the first
-element of the whole, all in elements.
+A geometry is a tuple: sizes, strides and dtype of a whole, the same of a part, and the part's offset from the first element of the whole
+in bytes. The dtypes differ where one is that of the parts of the other's complex numbers.
 """
 from libc.stdint cimport intptr_t
 

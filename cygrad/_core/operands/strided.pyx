@@ -3,15 +3,26 @@
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from cygrad._core.graph.rules cimport record, rule_op, wanted
+from cygrad._core.graph.history cimport geometry_of
+from cygrad._core.graph.rules cimport record, record_view, rule_op, wanted
 from cygrad._core.graph.tensor cimport (TensorImpl, byte_offset, empty, empty_strided, new_tensor, offset_of, settled_address, view_of,
                                         zero)
-from cygrad._core.memory.sizes cimport bytes_needed, checked_numel, integer, parse_sizes, sizes_tuple, span
+from cygrad._core.memory.sizes cimport (add_overflows, bytes_needed, checked_numel, integer, multiply_overflows, parse_sizes,
+                                        sizes_tuple, span)
+from cygrad._core.memory.storage cimport DType
 from cygrad._core.operands.arrays cimport array_of, values_of
 from cygrad._core.operands.operands cimport copy_into, copy_of, is_dense
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_loops_of
 
 import numpy
+
+from cygrad._core.memory.storage import dtype_by_name
+
+cdef enum:      # in a geometry
+    PART = 3        # where sizes, strides and dtype of the part begin
+    OFFSET = 6
+
+cdef int UINT8 = dtype_by_name["uint8"].number
 
 
 # ----- Geometry -----
@@ -38,13 +49,17 @@ cdef bint overlaps_itself(int ndim, const intptr_t* sizes, const intptr_t* strid
     return False
 
 
+cdef inline DType dtype_in(tuple geometry, int place):
+    return <DType?>geometry[place]
+
+
 cdef TensorImpl part_of(TensorImpl whole, tuple geometry):
     """Return the part of a tensor that is laid out as the whole of a geometry, without recording."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
-    cdef int ndim = parse_sizes(geometry[2], sizes)
-    parse_sizes(geometry[3], strides)
-    return new_tensor(whole.storage, byte_offset(whole) + <intptr_t>geometry[4] * cg_itemsize[whole.dtype_nr], whole.dtype_nr, ndim, sizes,
+    cdef int ndim = parse_sizes(geometry[PART], sizes)
+    parse_sizes(geometry[PART + 1], strides)
+    return new_tensor(whole.storage, byte_offset(whole) + <intptr_t>geometry[OFFSET], dtype_in(geometry, PART + 2).number, ndim, sizes,
                       strides)
 
 
@@ -68,16 +83,17 @@ cdef bint lies_within(tuple geometry) except -1:
     cdef intptr_t strides[MAX_DIMS]
     cdef intptr_t part_sizes[MAX_DIMS]
     cdef intptr_t part_strides[MAX_DIMS]
-    cdef int ndim = parse_sizes(geometry[0], sizes), part_ndim = parse_sizes(geometry[2], part_sizes)
-    cdef intptr_t offset = geometry[4]
+    cdef int ndim = parse_sizes(geometry[0], sizes), part_ndim = parse_sizes(geometry[PART], part_sizes)
+    cdef intptr_t offset = geometry[OFFSET]
     parse_sizes(geometry[1], strides)
-    parse_sizes(geometry[3], part_strides)
-    return offset >= 0 and offset + span(part_ndim, part_sizes, part_strides) <= span(ndim, sizes, strides)
+    parse_sizes(geometry[PART + 1], part_strides)
+    return offset >= 0 and (bytes_needed(part_ndim, part_sizes, part_strides, 0, dtype_in(geometry, PART + 2).itemsize)
+                            <= bytes_needed(ndim, sizes, strides, 0, dtype_in(geometry, 2).itemsize) - offset)
 
 
-cdef object places(object sizes, object strides, object offset):
-    """Return the array of the places of elements."""
-    result = numpy.full(sizes, offset)
+cdef object places(object sizes, object strides):
+    """Return the array of the places of elements, from the first one on."""
+    result = numpy.zeros(sizes, numpy.intp)
     for d, stride in enumerate(strides):
         result += (numpy.arange(sizes[d]) * stride).reshape([-1 if d == k else 1 for k in range(len(sizes))])
     return result
@@ -111,9 +127,7 @@ def as_strided(TensorImpl input not None, size, stride, storage_offset=None):
                            f"storage of size {input.storage.nbytes}")
     result = view_of(input, offset - offset_of(input), ndim, sizes, strides)
     if wanted(input, None):
-        record(rule_op("as_strided"), input, None, result, ((
-            sizes_tuple(input.ndim, input.sizes), sizes_tuple(input.ndim, input.strides), sizes_tuple(ndim, sizes),
-            sizes_tuple(ndim, strides), offset - offset_of(input)),))
+        record_view(input, result, geometry_of(input, result))
     return result
 
 
@@ -127,46 +141,64 @@ cdef class Geometry:
     cdef int ndim, part_ndim
     cdef bint shared                # elements of the whole share places
     cdef tuple given
-    cdef TensorImpl buffer
+    cdef int dtype, part_dtype      # in which sums are computed
+    cdef TensorImpl buffer          # of bytes
 
-    def __cinit__(self, tuple geometry, int dtype):
-        cdef intptr_t length
-        self.given, self.offset = geometry, geometry[4]
-        self.ndim, self.part_ndim = parse_sizes(geometry[0], self.sizes), parse_sizes(geometry[2], self.part_sizes)
+    def __cinit__(self, tuple geometry):
+        cdef intptr_t length, end
+        self.given, self.dtype = geometry, cg_loops_of[dtype_in(geometry, 2).number]
+        self.part_dtype = cg_loops_of[dtype_in(geometry, PART + 2).number]
+        if multiply_overflows(geometry[OFFSET], cg_itemsize[self.dtype] // dtype_in(geometry, 2).itemsize, &self.offset):
+            raise RuntimeError(f"a part cannot begin {geometry[OFFSET]} bytes behind its whole")
+        self.ndim, self.part_ndim = parse_sizes(geometry[0], self.sizes), parse_sizes(geometry[PART], self.part_sizes)
         parse_sizes(geometry[1], self.strides)
-        parse_sizes(geometry[3], self.part_strides)
+        parse_sizes(geometry[PART + 1], self.part_strides)
         self.shared = overlaps_itself(self.ndim, self.sizes, self.strides)
         self.low = min(0, self.offset)
-        length = max(span(self.ndim, self.sizes, self.strides),
-                     self.offset + span(self.part_ndim, self.part_sizes, self.part_strides)) - self.low
-        self.buffer = empty(dtype, 1, &length)
+        length = bytes_needed(self.ndim, self.sizes, self.strides, 0, cg_itemsize[self.dtype])
+        end = bytes_needed(self.part_ndim, self.part_sizes, self.part_strides, 0, cg_itemsize[self.part_dtype])
+        if add_overflows(self.offset, end, &end) or add_overflows(max(length, end), -self.low, &length):
+            raise RuntimeError(f"a part cannot begin {geometry[OFFSET]} bytes behind its whole")
+        self.buffer = empty(UINT8, 1, &length)
         zero(self.buffer)
 
-    cdef TensorImpl at(self, intptr_t place, int ndim, const intptr_t* sizes, const intptr_t* strides):
-        return new_tensor(self.buffer.storage, place * cg_itemsize[self.buffer.dtype_nr], self.buffer.dtype_nr, ndim, sizes, strides)
-
     cdef TensorImpl whole(self):
-        return self.at(-self.low, self.ndim, self.sizes, self.strides)
+        return new_tensor(self.buffer.storage, -self.low, self.dtype, self.ndim, self.sizes, self.strides)
 
     cdef TensorImpl part(self):
-        return self.at(self.offset - self.low, self.part_ndim, self.part_sizes, self.part_strides)
+        return new_tensor(self.buffer.storage, self.offset - self.low, self.part_dtype, self.part_ndim, self.part_sizes, self.part_strides)
 
-    cdef object share(self):
-        """Return by how many elements the place of each element of the whole is shared, and the places."""
-        cdef object taken = places(self.given[0], self.given[1], -self.low)
-        return numpy.bincount(taken.reshape(-1))[taken], taken
+    cdef int add(self, TensorImpl elements, TensorImpl target) except -1:
+        """Add elements at those of the whole or the part, however often one has the place of another."""
+        cdef intptr_t length = span(target.ndim, target.sizes, target.strides)
+        row = new_tensor(self.buffer.storage, byte_offset(target), target.dtype_nr, 1, &length, NULL)
+        taken = places(sizes_tuple(target.ndim, target.sizes), sizes_tuple(target.ndim, target.strides))
+        numpy.add.at(array_of(row), taken, values_of(elements))
+        return 0
+
+    cdef object shares(self):
+        """Return by how many elements the place of each element of the whole is shared."""
+        cdef object taken = places(self.given[0], self.given[1])
+        return numpy.bincount(taken.reshape(-1))[taken]
+
+
+cdef TensorImpl divided(TensorImpl x, object shares):
+    """Return a copy of a tensor with its elements divided."""
+    cdef TensorImpl result = copy_of(x, cg_loops_of[x.dtype_nr])
+    elements = array_of(result)
+    elements /= shares
+    return result
 
 
 def _gather_view(TensorImpl input not None, tuple geometry):
     """Return the part of a tensor that a geometry describes; zero where that is no part of it."""
-    cdef Geometry memory = Geometry(geometry, cg_loops_of[input.dtype_nr])
+    cdef Geometry memory = Geometry(geometry)
     cdef TensorImpl result
     if memory.shared:
-        shares, taken = memory.share()
-        numpy.add.at(array_of(memory.buffer), taken, values_of(input) / shares)
+        memory.add(divided(input, memory.shares()), memory.whole())
     else:
         copy_into(memory.whole(), input)
-    result = copy_of(memory.part(), input.dtype_nr)
+    result = copy_of(memory.part(), dtype_in(geometry, PART + 2).number)
     if wanted(input, None):
         record(rule_op("gather_view"), input, None, result, (geometry,))
     return result
@@ -177,18 +209,13 @@ def _scatter_view(TensorImpl input not None, tuple geometry):
 
     Elements of the whole that share a place share its gradient.
     """
-    cdef Geometry memory = Geometry(geometry, cg_loops_of[input.dtype_nr])
+    cdef Geometry memory = Geometry(geometry)
     cdef TensorImpl result
     if overlaps_itself(memory.part_ndim, memory.part_sizes, memory.part_strides):
-        numpy.add.at(array_of(memory.buffer), places(geometry[2], geometry[3], memory.offset - memory.low), values_of(input))
+        memory.add(input, memory.part())
     else:
         copy_into(memory.part(), input)
-    result = memory.whole()
-    if memory.shared:
-        result = copy_of(result, result.dtype_nr)
-        elements = array_of(result)
-        elements /= memory.share()[0]
-    result = copy_of(result, input.dtype_nr)
+    result = copy_of(divided(memory.whole(), memory.shares()) if memory.shared else memory.whole(), dtype_in(geometry, 2).number)
     if wanted(input, None):
         record(rule_op("scatter_view"), input, None, result, (geometry,))
     return result
@@ -198,11 +225,11 @@ def _put_view(TensorImpl input not None, TensorImpl src not None, tuple geometry
     """Return a copy with the part that a geometry describes replaced by `src`."""
     cdef TensorImpl result
     if not lies_within(geometry):
-        raise RuntimeError(f"as_strided_scatter: sizes {list(geometry[2])}, strides {list(geometry[3])} and offset {geometry[4]} reach "
-                           f"beyond a tensor of sizes {list(geometry[0])} and strides {list(geometry[1])}")
-    if sizes_tuple(src.ndim, src.sizes) != geometry[2]:
+        raise RuntimeError(f"as_strided_scatter: sizes {list(geometry[PART])} and strides {list(geometry[PART + 1])} from byte "
+                           f"{geometry[OFFSET]} on reach beyond a tensor of sizes {list(geometry[0])} and strides {list(geometry[1])}")
+    if sizes_tuple(src.ndim, src.sizes) != geometry[PART]:
         raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(sizes_tuple(src.ndim, src.sizes))}, "
-                           f"slice size = {list(geometry[2])}")
+                           f"slice size = {list(geometry[PART])}")
     result = laid_out(input, geometry)
     copy_into(part_of(result, geometry), src)
     if wanted(input, src):

@@ -15,6 +15,8 @@ cdef extern from "kernels.h" nogil:
         CG_INT64
         CG_FLOAT32
         CG_FLOAT64
+        CG_COMPLEX64
+        CG_COMPLEX128
     ctypedef struct cg_number:      # of any dtype
         pass
     const char cg_kind[]

@@ -36,8 +36,9 @@ class Objective:
     def __init__(self, f: Callable[[Any], Tensor], x0: Any) -> None:
         leaves, self._spec = tree_flatten(x0)
         self._f = f
-        self._shapes = [np.shape(_parameter(leaf, path)) for leaf, path in zip(leaves, self._spec.paths("x0"), strict=True)]
-        self._ends = np.cumsum([int(np.prod(shape)) for shape in self._shapes], dtype=int).tolist()
+        parameters = [_parameter(leaf, path) for leaf, path in zip(leaves, self._spec.paths("x0"), strict=True)]
+        self._shapes, self._dtypes = [array.shape for array in parameters], [_precise(array) for array in parameters]
+        self._ends = np.cumsum([_parts(array).size for array in parameters], dtype=int).tolist()
         if not self._ends or not self._ends[-1]:
             raise ValueError(f"x0 holds no parameters: {self._spec}")
         self.x0 = self.flatten(x0)
@@ -58,7 +59,7 @@ class Objective:
         for array, shape, path in zip(arrays, self._shapes, self._spec.paths(), strict=True):
             if array.shape != shape:
                 raise ValueError(f"{path} has shape {array.shape}, but the parameter has {shape}")
-        return np.concatenate([array.ravel() for array in arrays], dtype=np.float64)
+        return np.concatenate([_parts(array.astype(dtype)) for array, dtype in zip(arrays, self._dtypes, strict=True)])
 
     def unflatten(self, x: Any) -> Any:
         """Return the tree of float64 tensors, as f takes it, that a vector stands for; ValueError if its size is not that of x0.
@@ -139,7 +140,7 @@ class Objective:
     def _tensors(self, vector: Vector) -> list[Tensor]:
         """Return the parts of a vector, in its memory, as tensors of the shapes of the parameters."""
         parts = np.split(vector, self._ends[:-1])
-        return [from_array(part.reshape(shape)) for part, shape in zip(parts, self._shapes, strict=True)]
+        return [from_array(part.view(dtype).reshape(shape)) for part, dtype, shape in zip(parts, self._dtypes, self._shapes, strict=True)]
 
 
 class _Point:
@@ -154,7 +155,8 @@ def value_and_grad(f: Callable[[Any], Tensor], x0: Any) -> Objective:
     """Return what `scipy.optimize.minimize` takes with `jac=True`: a function of a vector that returns value and gradient of f.
 
     `f` takes the parameters, a tree with the structure of `x0`, and returns a scalar tensor. The leaves of `x0` are tensors, arrays or
-    floats; f is given float64 tensors in their places, whatever their precision. A parameter that f does not use has gradient 0.
+    numbers; f is given tensors of float64 or complex128 in their places, whatever their precision. Of a complex parameter the vector has
+    both parts of each number, one behind the other. A parameter that f does not use has gradient 0.
     TypeError for leaves that are no floating-point numbers; when called, ValueError for a vector of another size than `x0`, TypeError or
     RuntimeError if f returns no scalar tensor, or one that was not computed from the parameters.
 
@@ -185,12 +187,22 @@ def hessp(f: Callable[[Any], Tensor], x0: Any) -> Callable[[Any, Any], Vector]:
 def _parameter(leaf: Any, path: str) -> NDArray[Any]:
     """Return a leaf of the start as an array; only what has a gradient is a parameter."""
     array = leaf.detach().numpy() if isinstance(leaf, Tensor) else np.asarray(leaf)
-    if array.dtype.kind != "f":
+    if array.dtype.kind not in "fc":
         kind = f"{type(leaf).__name__} of dtype {array.dtype}" if isinstance(leaf, Tensor | np.ndarray) else type(leaf).__name__
         raise TypeError(f"{path} is no parameter: only tensors, arrays and numbers of floating-point dtype have a gradient, but this is "
                         f"{kind}. Convert it, or let f take it from elsewhere, e.g. by functools.partial")
     return array
 
 
+def _precise(array: NDArray[Any]) -> np.dtype[Any]:
+    """Return the dtype of double precision that a parameter is given to f in."""
+    return np.result_type(array, np.float64)
+
+
+def _parts(array: NDArray[Any]) -> Vector:
+    """Return a parameter as a vector of doubles: of a complex number both parts."""
+    return np.ascontiguousarray(array, _precise(array)).ravel().view(np.float64)
+
+
 def _joined(tensors: tuple[Tensor, ...]) -> Vector:
-    return np.concatenate([tensor.detach().numpy().ravel() for tensor in tensors])
+    return np.concatenate([_parts(tensor.detach().numpy()) for tensor in tensors])

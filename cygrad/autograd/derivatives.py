@@ -69,17 +69,33 @@ def _weights(outputs: tuple[Any, ...], gradients: Any, batched: bool = False) ->
                 given = "of an unknown shape" if shape is None else f"of shape {list(shape)}"
                 raise RuntimeError(f"grad can be implicitly created only for scalar outputs; this one is {given}: give a gradient of "
                                    "that shape, or reduce it first, e.g. with .sum()")
-            gradient = ones(shape, dtype=dtype)
+            gradient = unit_weight(shape, dtype)
         elif not isinstance(gradient, TensorImpl):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
         else:
             _check_shape(number, gradient[0] if batched else gradient, shape, batched)
             if dtype is not None and gradient.dtype != dtype:
+                check_both_complex(number, gradient, dtype)
                 gradient = gradient.to(dtype)
         weights.append(gradient)
     if len(gradients) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
     return tuple(weights)
+
+
+def check_both_complex(number: int, gradient: Any, dtype: Any) -> None:
+    """Refuse a real weight of what is complex, and a complex one of what is real."""
+    if gradient.dtype.is_complex != dtype.is_complex:
+        raise RuntimeError("For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+                           f"grad_output[{number}] has a dtype of {gradient.dtype} and output[{number}] has a dtype of {dtype}.")
+
+
+def unit_weight(shape: Any, dtype: Any) -> Any:
+    """Return the weight that the gradient of a scalar begins with. A complex number has no gradient: it takes a weight of its parts."""
+    if dtype.is_complex:
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}: give a gradient, or "
+                           "differentiate a real number, e.g. abs() of it")
+    return ones(shape, dtype=dtype)
 
 
 def _check_shape(number: int, gradient: Any, shape: Any, batched: bool) -> None:

@@ -91,6 +91,8 @@ def dual(primal: Any, tangent: Any, level: Any) -> Any:
         raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
                            f"supported. Tensor is of size {list(primal.shape)} while the given forward gradient is of size "
                            f"{list(tangent.shape)}.")
+    if primal.is_complex() and not tangent.is_complex():
+        tangent = tangent.to(primal.dtype)      # a real direction
     if tangent.dtype != primal.dtype:
         raise RuntimeError(f"Expected tangent to have the same dtype as primal, {primal.dtype}, but got {tangent.dtype}")
     result = without_overlap(primal.view_as(primal))

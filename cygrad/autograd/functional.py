@@ -17,11 +17,11 @@ from cygrad._core.levels.level import enter_level, exit_level
 from cygrad._core.levels.tangents import set_tangent, tangent_of
 from cygrad.autograd import tangents as tangents  # the rules that operators name
 from cygrad.autograd.batches import basis, in_chunks
-from cygrad.autograd.derivatives import differentiated, differentiated_in_batches
+from cygrad.autograd.derivatives import check_both_complex, differentiated, differentiated_in_batches, unit_weight
 from cygrad.autograd.grad_mode import enable_grad, is_grad_enabled
 from cygrad.creation import zeros
 from cygrad.operators.joining import stack
-from cygrad.operators.new_tensors import ones_like, zeros_like
+from cygrad.operators.new_tensors import zeros_like
 from cygrad.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -72,13 +72,17 @@ def _variables(tensors: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor,
                  for tensor in tensors)
 
 
+def _one(tensor: Tensor) -> Tensor:
+    return unit_weight(tensor.shape, tensor.dtype)
+
+
 def _vector(v: Any, like: tuple[Tensor, ...], is_tuple: bool, function: str, create_graph: bool) -> tuple[Tensor, ...]:
     """Check a vector against the tensors it belongs to; the vector of a single element may be left out."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             missing = ("user-provided function returns" if function == "vjp" else "input to the user-provided function is")
             raise RuntimeError(f"The vector v can only be None if the {missing} a single Tensor with a single element.")
-        return (ones_like(like[0]),)
+        return (_one(like[0]),)
     _, vectors = _as_tuple(v, "v", function)
     if len(vectors) != len(like):
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}." if is_tuple else
@@ -87,6 +91,7 @@ def _vector(v: Any, like: tuple[Tensor, ...], is_tuple: bool, function: str, cre
         if vector.shape != tensor.shape:
             entry = f"Entry {number} in " if is_tuple else ""
             raise RuntimeError(f"{entry}v has invalid size: should be {tensor.shape} but got {vector.shape}.")
+        check_both_complex(number, vector, tensor.dtype)
     return tuple((vector.view_as(vector) if create_graph else vector.detach()).to(tensor.dtype)
                  for vector, tensor in zip(vectors, like, strict=True))
 
@@ -292,7 +297,7 @@ def vhp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
         variables = _variables(given, create_graph)
         vectors = _vector(v, variables, is_tuple, "vhp", create_graph)
         output = _call_scalar(func, variables, "vhp", strict)
-        gradients = _gradients((output,), variables, (ones_like(output),), create_graph=True)
+        gradients = _gradients((output,), variables, (_one(output),), create_graph=True)
         if strict:
             _check_strict(gradients, _INDEPENDENT, _JACOBIAN_CONSTANT)
     products = _gradients(gradients, variables, vectors, create_graph)
@@ -345,11 +350,11 @@ def _hvp(func: Callable[..., Any], inputs: tuple[Tensor, ...], vectors: tuple[Te
             dual = _call_scalar(func, inputs, "hvp")
             if not mode.hooked():
                 mode.level.differentiate_backward()     # which frees the graph: it is made again where this fails
-                return dual, _filled(mode.tangents(_gradients((dual,), inputs, (ones_like(dual),), create_graph)), inputs)
+                return dual, _filled(mode.tangents(_gradients((dual,), inputs, (_one(dual),), create_graph)), inputs)
             output = dual
     if output is None:
         output = _call_scalar(func, inputs, "hvp", strict)
-    gradients = _gradients((output,), inputs, (ones_like(output),), create_graph=True)
+    gradients = _gradients((output,), inputs, (_one(output),), create_graph=True)
     if strict:
         _check_strict(gradients, _INDEPENDENT, _JACOBIAN_CONSTANT)
     weights = tuple(zeros_like(tensor).requires_grad_() for tensor in inputs)
@@ -442,6 +447,8 @@ def _rows(number: int, output: Tensor, inputs: tuple[Tensor, ...], create_graph:
             return differentiated_in_batches((output,), tuple(basis((output,))), True, create_graph, inputs)
     rows = []
     for element in range(output.numel()):
+        if not vectorize:
+            unit_weight((), output.dtype)       # complex numbers have rows in a batch only, as in torch
         weight = zeros(output.shape, dtype=output.dtype)    # a new one each time, as hooks and nodes may keep it
         weight.view(-1)[element] = 1
         rows.append(differentiated((output,), (weight,), True, create_graph, inputs))
@@ -459,8 +466,11 @@ def _by_columns(func: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple[b
                              ".float()")
     sizes = [tensor.numel() for tensor in inputs]
     if sum(sizes):
-        with suppress(RuntimeError):    # as in _rows
+        try:
             return _columns(func, inputs)
+        except RuntimeError:            # as in _rows; but rows of complex numbers are not their columns
+            if any(tensor.is_complex() for tensor in inputs):
+                raise
     create_graph = is_grad_enabled()    # as forward mode does
     returns_tuple, variables, outputs, blocks = _by_rows(func, inputs, create_graph, False, True)
     return returns_tuple, [tuple(block.to(output.dtype) for block in _known_outside(row, variables))
@@ -529,7 +539,7 @@ def hessian(func: Callable[..., Any], inputs: _Tensors, create_graph: bool = Fal
             variables = tuple(tensor if tensor.requires_grad else fresh(tensor) for tensor in inputs)
             own.extend(variables)
             output = _call_scalar(func, variables, "hessian", strict)
-            gradients = _gradients((output,), variables, (ones_like(output),), create_graph=True)
+            gradients = _gradients((output,), variables, (_one(output),), create_graph=True)
         if strict:
             _check_strict(gradients, _JACOBIAN_CONSTANT, _JACOBIAN_CONSTANT)
         return _filled(gradients, variables)

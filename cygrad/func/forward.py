@@ -21,6 +21,7 @@ from cygrad.func.reverse import (
     check_chunk_size,
     check_inputs,
     check_outputs,
+    check_real,
     chosen_arguments,
     jacrev,
     split_aux,
@@ -107,6 +108,7 @@ def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux
         places = chosen_arguments(func, argnums, arguments)
         leaves, spec = tree_flatten([arguments[place] for place in places])
         check_inputs(leaves)
+        check_real("jacfwd", "inputs", leaves)
         calls: list[_Values] = []
 
         def call(duals: list[Any]) -> Any:
@@ -121,6 +123,7 @@ def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux
 
         found = in_chunks(columns, basis(leaves), chunk_size, randomness)
         sizes, last = [leaf.numel() for leaf in leaves], calls[-1]
+        check_real("jacfwd", "outputs", last.values)
         results = []
         for column, value in zip(found, last.values, strict=True):
             parts = []

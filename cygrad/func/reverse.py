@@ -7,7 +7,7 @@ where something else does that requires a gradient.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cygrad._core.engine.derivatives import fresh, reaches_other_leaves, retire, without_history
@@ -15,6 +15,7 @@ from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.autograd import grad as _gradients
 from cygrad.autograd.batches import basis, in_chunks
+from cygrad.autograd.derivatives import unit_weight
 from cygrad.autograd.grad_mode import enable_grad, inference_mode_suspended
 from cygrad.func.vmapping import name_of
 from cygrad.pytree import tree_flatten, tree_unflatten
@@ -143,7 +144,7 @@ def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0,
         if call.output.ndim:
             raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                                f"{call.output.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
-        weight = call.output.detach().new_ones(())
+        weight = unit_weight((), call.output.dtype)
         gradients = tree_unflatten(call.gradients([weight], False), call.inputs_spec)
         value = call.outside(call.output)
         return as_argnums(argnums, gradients), (value, call.outside(call.aux)) if has_aux else value
@@ -250,6 +251,8 @@ def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, has_
         places = chosen_arguments(func, argnums, arguments)
         call = Recorded("jacrev", func, places, arguments, keywords, has_aux)
         call.check_outputs("jacrev(f)(*args)")
+        check_real("jacrev", "inputs", call.leaves)
+        check_real("jacrev", "outputs", call.outputs)
         sizes = [output.numel() for output in call.outputs]
         rows = in_chunks(lambda weights: call.gradients(weights, True), basis(call.outputs), chunk_size)
         found = []
@@ -261,6 +264,13 @@ def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, has_
         return (result, call.outside(call.aux)) if has_aux else result
 
     return differentiated
+
+
+def check_real(name: str, what: str, tensors: Sequence[Any]) -> None:
+    """Refuse complex tensors, of which a Jacobian by rows is not the one by columns."""
+    for number, tensor in enumerate(tensors):
+        if tensor.is_complex():
+            raise RuntimeError(f"{name}: Expected all {what} to be real but received complex tensor at flattened input idx: {number}")
 
 
 def check_chunk_size(name: str, chunk_size: Any) -> None:

@@ -109,11 +109,11 @@ def elementwise_loop(name, directive, row, tree, inputs, dtype, out, stream=Fals
     blocked = is_blocked(tree, dtype)
     # Vectors of bytes beside complex numbers are much code, and memory takes longer.
     serial = dtype.real and not blocked and (out.name == "bool" or row.masks)
-    start = "CG_BLOCKS(T, n) { const intptr_t i = first + k;" if blocked else "CG_SERIAL_LOOP(n) {" if serial else "CG_LOOP(T, n) {"
+    start = "CG_SERIAL_LOOP(n) {" if serial else "CG_LOOP(T, n) {"
     store = f"out[i] = {expression}; }}"
-    if blocked and dtype.real:
-        fetched = " ".join(f"CG_FETCH_BLOCK(p_{operand} + first);" for operand in inputs)
-        start = f"CG_VECTORS(T, n) {{ {fetched} CG_FETCH_BLOCK(out + first); CG_LANE(T) {{ const intptr_t i = first + k;"
+    if blocked:
+        fetched = " ".join(f"CG_FETCH_BLOCK({place} + first);" for place in (*(f"p_{operand}" for operand in inputs), "out"))
+        start = f"CG_VECTORS(T, n) {{ if (CG_IS_FAR) {{ {fetched} }} CG_LANE(T) {{ const intptr_t i = first + k;"
         store += " }"
     if stream:
         start = "CG_VECTORS(T, n) { CG_VECTOR(T); CG_LANE(T) { const intptr_t i = first + k;"
@@ -121,7 +121,7 @@ def elementwise_loop(name, directive, row, tree, inputs, dtype, out, stream=Fals
     form = "stream" if stream else "loop"
     function = symbol(f"{form}_{name}_{dtype.name}", unit_kind(dtype, row.rare))
     body = [f"{'CG_SERIAL ' if serial else ''}void {function}(char *const *p, const intptr_t *s, intptr_t n, const void *c) {{",
-            f"    typedef {dtype.c_type} T CG_UNUSED; {out_type} *out = ({out_type} *)p[{len(inputs)}]; (void)s; (void)c;"]
+            f"    typedef {dtype.c_type} T CG_UNUSED; {'CG_FAR(T, n); ' if blocked else ''}{out_type} *out = ({out_type} *)p[{len(inputs)}]; (void)s; (void)c;"]
     body += [f"    const {types[operand]} *p_{operand} = (const {types[operand]} *)p[{k}];" for k, operand in enumerate(inputs)]
     body += [f"    const T {param} = ((const T *)c)[{k}]; (void){param};" for k, param in enumerate(row.params)]
     # A blocked loop gets no scalars: gcc would hoist a function of one and call its scalar form, with other bits.

@@ -1,6 +1,6 @@
 /* What every generated loop file includes: types of the tables, the loop forms, the cast.
  *
- * CG_LOOP is for exact formulas: a scalar tail has the same bits as the vector body. CG_BLOCKS is for vector mathematics:
+ * CG_LOOP is for exact formulas: a scalar tail has the same bits as the vector body. CG_VECTORS is for vector mathematics:
  * whole vectors only, running over the end of the arrays by less than 64 bytes (the drivers see to it that they may).
  * Streams are for large outputs.
  * Input and output are the same memory or disjoint, hence `omp simd`; no `restrict`, since they may be the same.
@@ -31,9 +31,11 @@
 #define CG_VL(T) (CG_BLOCK_BYTES / (intptr_t)sizeof(T))
 #define CG_VECTORS(T, n) for (intptr_t first = 0; first < (n); first += CG_VL(T))
 #define CG_LANE(T) _Pragma("omp simd") for (intptr_t k = 0; k < CG_VL(T); k++)
-#define CG_BLOCKS(T, n) CG_VECTORS(T, n) CG_LANE(T)
 
-/* Calls stand between the blocks of complex functions, and so much code that the processor does not see the next ones' misses. */
+/* Formulas are so long that the processor does not see the next misses. What is in a cache needs no fetch; the condition is hidden,
+   since gcc would make two loops of it. */
+#define CG_FAR(T, n) int far = (n) * (intptr_t)sizeof(T) > 32768; __asm__("" : "+r"(far))
+#define CG_IS_FAR __builtin_expect(far, 0)
 #define CG_FETCH_BLOCK(place) __builtin_prefetch((const char *)(place) + 2048)
 
 /* A vector of an output that no cache holds is written past the caches: memory is not read first to be written whole. The

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
 
 # ----- Formulas -----
-@tiled
-def _logsumexp(x: Tensor, dim: Dims) -> Tensor:
-    largest = x.amax(dim, keepdim=True)
+def _logsumexp_beside(x: Tensor, largest: Tensor, dim: Dims) -> Tensor:
     shift = largest.masked_fill(largest.abs() == float("inf"), 0)
     return (x - shift).exp_().sum(dim, keepdim=True).log_() + shift
+
+
+@tiled
+def _logsumexp(x: Tensor, dim: Dims) -> Tensor:
+    return _logsumexp_beside(x, x.amax(dim, keepdim=True), dim)
 
 
 @tiled
@@ -64,7 +67,7 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | 
     >>> cygrad.logsumexp(cygrad.zeros(2), 0)
     tensor(0.6931)
     """
-    if not checked_tensor("logsumexp", input).is_floating_point():
+    if not checked_tensor("logsumexp", input).dtype.is_differentiable:
         input = input.to(get_default_dtype())
     dims = normalized_dims(dim, input.ndim)
 
@@ -72,7 +75,7 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | 
         x = input.detach()
         if x.numel() == 0:
             return x.exp().sum(dims, keepdim=keepdim).log_()
-        total = _logsumexp(x, dims)
+        total = _logsumexp_beside(x, x.real.amax(dims, keepdim=True), dims) if x.is_complex() else _logsumexp(x, dims)
         return total if keepdim else total.squeeze(dims)
 
     return delivered(recorded(logsumexp, (input,), unrecorded(compute), dim=dims), out)

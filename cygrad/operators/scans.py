@@ -9,10 +9,11 @@ import numpy as np
 from cygrad._core.compute import reductions
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array, to_array
+from cygrad.limits import finfo
 from cygrad.operators.arguments import ValuesAndIndices, checked_operand, checked_tensor, delivered, delivered_pair, pair_type
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
-from cygrad.operators.joining import cat
+from cygrad.operators.joining import cat, stack
 from cygrad.operators.tangents import linear, selecting
 from cygrad.ops.gradients import times
 
@@ -50,11 +51,22 @@ def cumsum(input: Tensor, dim: int, *, dtype: DTypeLike | None = None, out: Tens
 
 
 def _log_cumulative_gradient(g: Tensor, input: Tensor, y: Tensor, dim: int) -> Tensor:
-    """Return the gradient of logcumsumexp: the positive and the negative parts of g are summed by their logarithms."""
-    parts = [part.masked_fill(part <= 0, 1).log().where(part > 0, -1e300 if g.dtype.itemsize == 8 else -1e38) for part in (g, -g)]
+    """Return the gradient of logcumsumexp: g is summed by its logarithms, of real numbers the positive and the negative parts."""
     y = y.masked_fill(y == float("-inf"), 0)
-    positive, negative = (((part - y).flip(dim).logcumsumexp(dim).flip(dim) + input).exp() for part in parts)
-    return positive - negative
+
+    def summed(part: Tensor, there: Tensor) -> Tensor:
+        logarithm = part.where(there, 1).log().where(there, finfo(g.dtype).min / 2)
+        return ((logarithm - y).flip(dim).logcumsumexp(dim).flip(dim) + input).exp()
+
+    return summed(g, g != 0) if g.is_complex() else summed(g, g > 0) - summed(-g, g < 0)
+
+
+def _running_logarithm(x: Tensor, dim: int) -> Tensor:
+    """Return the logarithms of running sums of exponentials of complex numbers, one element of the dim after the other."""
+    rows = list(x.unbind(dim))
+    for place in range(1, len(rows)):
+        rows[place] = rows[place - 1].logaddexp(rows[place])
+    return stack(rows, dim)
 
 
 @operator(dinput=_log_cumulative_gradient, batch=shifted("dim"))
@@ -67,8 +79,10 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
     """
     checked_operand("logcumsumexp", input)
     d = normalized_dim(dim, input.ndim)
-    array = np.atleast_1d(to_array(input))
-    result = from_array(np.logaddexp.accumulate(array, d).reshape(tuple(input.shape)))
+    if input.is_complex():
+        result = unrecorded(lambda: _running_logarithm(input.detach(), d) if input.shape and input.shape[d] else input.clone())
+    else:
+        result = from_array(np.logaddexp.accumulate(np.atleast_1d(to_array(input)), d).reshape(tuple(input.shape)))
     return delivered(recorded(logcumsumexp, (input,), result, dim=d), out)
 
 

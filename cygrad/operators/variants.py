@@ -8,6 +8,7 @@ from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import index_argument
 from cygrad.operators.arguments import checked_operand, checked_tensor, delivered
+from cygrad.operators.conjugation import view_as_complex, view_as_real
 from cygrad.operators.declaration import operator
 from cygrad.ops.refusals import refusal
 
@@ -65,7 +66,7 @@ def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tens
 
 def _non_finite(input: Tensor, nan: float | None, posinf: float | None, neginf: float | None) -> tuple[float, float, float]:
     """Return what NaN and the infinities become; other dtypes have none."""
-    dtype = checked_tensor("nan_to_num", input).dtype
+    dtype = input.dtype
     if dtype.kind != "f":
         return 0.0, 0.0, 0.0
     from cygrad.limits import finfo
@@ -81,12 +82,17 @@ def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = N
     >>> cygrad.nan_to_num(cygrad.tensor([cygrad.nan, 1.]))
     tensor([0., 1.])
     """
+    if checked_tensor("nan_to_num", input).is_complex():
+        return delivered(view_as_complex(nan_to_num(view_as_real(input), nan, posinf, neginf)), out)
     return rows["nan_to_num"](input, *_non_finite(input, nan, posinf, neginf), out=out)
 
 
 @operator
 def nan_to_num_(self: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """Replace NaN and infinities, in place; see `nan_to_num`."""
+    if self.is_complex():
+        view_as_real(self).nan_to_num_(nan, posinf, neginf)
+        return self
     return rows["nan_to_num"].in_place(self, *_non_finite(self, nan, posinf, neginf))
 
 

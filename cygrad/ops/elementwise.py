@@ -190,8 +190,9 @@ elementwise("log2", y="log2(x)", dx="1.4426950408889634 / x", kinds="fc", rare="
             doc="Logarithm to base 2 of each element.")
 elementwise("log10", y="log10(x)", dx="0.4342944819032518 / x", kinds="fc", rare="c", numpy="log10", domain=(0.1, 3), cost=1,
             doc="Logarithm to base 10 of each element.")
-elementwise("logaddexp", y="maximum(a, b) + log1p(exp(0 if a == b else -abs(a - b)))", da="sigmoid(a - b)",
-            db="sigmoid(b - a)", numpy="logaddexp", cost=2, doc="Logarithm of the sum of exponentials, log(exp(a) + exp(b)).")
+elementwise("logaddexp", y="(a if first else b) + log1p(exp(0 if a == b else (b if first else a) - (a if first else b)))",
+            let={"first": "real(a) >= real(b)"}, da="sigmoid(a - b)", db="sigmoid(b - a)", kinds="fc", rare="c", numpy="logaddexp", cost=2,
+            doc="Logarithm of the sum of exponentials, log(exp(a) + exp(b)).")
 elementwise("logaddexp2", y="maximum(a, b) + 1.4426950408889634 * log1p(exp2(0 if a == b else -abs(a - b)))",
             da="sigmoid(0.6931471805599453 * (a - b))", db="sigmoid(0.6931471805599453 * (b - a))", numpy="logaddexp2", cost=2,
             doc="Logarithm to base 2 of the sum of powers of 2.")

@@ -30,3 +30,22 @@ def test_rows(row, mode):
     call, arrays = samples.function(row), samples.operands(row, "float64", ((2,), (1, 2), ()))
     for real in (None, *(range(len(arrays)) if len(arrays) > 1 else ())):
         assert check(call, complex_operands(arrays, real), **options)
+
+
+# ----- Values of what takes complex numbers in its own way -----
+A, B = (np.random.default_rng(seed).standard_normal((3, 4)) + 1j * np.random.default_rng(seed + 9).uniform(-1, 1, (3, 4)) for seed in (1, 2))
+
+
+def test_logarithms_of_sums():
+    assert np.allclose(cg.tensor(A).logaddexp(cg.tensor(B)).numpy(), np.log(np.exp(A) + np.exp(B)))
+    assert np.allclose(cg.tensor(A + 2000).logsumexp(1).numpy(), np.log(np.exp(A).sum(1)) + 2000)
+    assert np.allclose(cg.tensor(A - 2000).logcumsumexp(0).numpy(), np.log(np.exp(A).cumsum(0)) - 2000)
+    assert cg.tensor(A)[:0].logcumsumexp(0).shape == (0, 4) and cg.tensor(1j).logcumsumexp(0).item() == 1j
+
+
+def test_what_is_not_finite_in_a_part():
+    z = cg.tensor([complex(np.nan, 1), complex(2, -np.inf), complex(np.inf, np.nan)])
+    replaced = [7 + 1j, 2 - 5j, 6 + 7j]
+    assert z.nan_to_num(7, 6, -5).tolist() == replaced and z.nan_to_num_(7, 6, -5).tolist() == z.tolist() == replaced
+    largest = np.finfo(np.float64).max
+    assert cg.tensor([complex(np.inf, -np.inf)]).nan_to_num().tolist() == [complex(largest, -largest)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cygrad.operators.arguments import checked_tensor, delivered, normalized_dims
 from cygrad.operators.batches import shifted
@@ -46,7 +46,14 @@ def _norm_gradient(g: Tensor, input: Tensor, y: Tensor, dim: tuple[int, ...], p:
     return g * ratio.sign() * ratio.abs().masked_fill(zero, 1).pow(p - 1).masked_fill(zero, 0)
 
 
-@operator(dinput=_norm_gradient, node="LinalgVectorNormBackward0", batch=shifted("dim"))
+def _norm_of_sizes(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim: bool = False, out: Tensor | None = None,
+                   dtype: DTypeLike | None = None) -> Any:
+    """Return the norm of complex numbers, which is that of their absolute values."""
+    x = input if dtype is None else input.to(dtype)
+    return norm(x.abs(), p, dim, keepdim, out) if x.is_complex() else NotImplemented
+
+
+@operator(dinput=_norm_gradient, node="LinalgVectorNormBackward0", batch=shifted("dim"), parts=_norm_of_sizes)
 def norm(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim: bool = False, out: Tensor | None = None,
          dtype: DTypeLike | None = None) -> Tensor:
     """Norm of the elements as a vector, over all dims or those in `dim`: (sum of |x|^p)^(1/p), "fro" being 2.
@@ -64,6 +71,8 @@ def norm(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim
                                   "numpy.linalg.norm")
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    if x.is_complex():
+        return _norm_of_sizes(x, p, dim, keepdim, out)
     if not x.is_floating_point():
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype}; convert it first")
     order = 2.0 if p is None or p == "fro" else float(p)

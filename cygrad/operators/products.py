@@ -148,13 +148,13 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @operator(flops=of_product())
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Inner product of two vectors (of real numbers: the same as `dot`).
+    """Inner product of the conjugate of a vector and another.
 
     >>> import cygrad
     >>> cygrad.vdot(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
     tensor(11.)
     """
-    return dot(checked_tensor("vdot", input), other, out=out)
+    return dot(checked_tensor("vdot", input).conj(), other, out=out)
 
 
 def _batched_cross(level: Any, operator: Any, input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
@@ -211,6 +211,8 @@ def _check_same_dtype(name: str, input: Tensor, product: Tensor) -> None:
 
 def _check_factors(input: Tensor, product: Tensor, beta: Number, alpha: Number) -> None:
     for word, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, complex) and not input.is_complex() and not product.is_complex():
+            raise RuntimeError(f"For non-complex input tensors, argument {word} must not be a complex number.")
         if isinstance(factor, float) and not input.dtype.is_differentiable and not product.dtype.is_differentiable:
             raise RuntimeError(f"For integral input tensors, argument {word} must not be a floating point number.")
 

@@ -55,7 +55,7 @@ def _log_cumulative_gradient(g: Tensor, input: Tensor, y: Tensor, dim: int) -> T
     y = y.masked_fill(y == float("-inf"), 0)
 
     def summed(part: Tensor, there: Tensor) -> Tensor:
-        logarithm = part.where(there, 1).log().where(there, finfo(g.dtype).min / 2)
+        logarithm = part.where(there, 1).log().where(there, finfo(g.real.dtype).min / 2)
         return ((logarithm - y).flip(dim).logcumsumexp(dim).flip(dim) + input).exp()
 
     return summed(g, g != 0) if g.is_complex() else summed(g, g > 0) - summed(-g, g < 0)

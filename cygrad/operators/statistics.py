@@ -75,15 +75,18 @@ def _batched(level: Any, operator: Any, input: Tensor, dim: Dims = None, unbiase
 
 # ----- Variance -----
 def _spread(operator: Any, finish: Callable[[Tensor], Tensor], input: Tensor, dim: Dims, correction: float, keepdim: bool) -> Tensor:
-    """Compute by two passes: the mean, then the squares of the differences from it."""
-    if not checked_tensor(operator.__name__, input).is_floating_point():
+    """Compute by two passes: the mean, then the squares of the differences from it, which of complex numbers are those of both parts."""
+    if not checked_tensor(operator.__name__, input).dtype.is_differentiable:
         raise RuntimeError(f"std and var only support floating point and complex dtypes, got {input.dtype}; convert it first, "
                            "e.g. with .float()")
     dims = normalized_dims(dim, input.ndim)
     degrees = _degrees(input, dims, correction)
 
     def compute() -> Tensor:
-        total = _squared_differences(input.detach(), dims)
+        x = input.detach()
+        total = _squared_differences(x.real, dims)
+        if x.is_complex():
+            total += _squared_differences(x.imag, dims)
         variance = finish(total / degrees if degrees else total / 0.0)
         return variance if keepdim else variance.squeeze(dims)
 
@@ -128,7 +131,7 @@ def _and_mean(spread: str) -> Callable[..., Pair]:
 
 
 def _together(operator: Any, input: Tensor, dim: Dims, unbiased: bool | None, keepdim: bool, correction: float | None) -> Pair:
-    if not checked_tensor(operator.__name__, input).is_floating_point():
+    if not checked_tensor(operator.__name__, input).dtype.is_differentiable:
         raise RuntimeError(f"{operator.__name__} only support floating point and complex dtypes, got {input.dtype}; convert it first, "
                            "e.g. with .float()")
     both = unrecorded(lambda: operator.declaration.parts(input, dim, unbiased, keepdim, correction=correction))

@@ -27,7 +27,9 @@ def shared_among(g, input, y, dim):
 
 
 def times(factor, product):
-    """Multiply; a factor 0 gives 0 also where the product has overflowed, which is its derivative all the same."""
+    """Multiply; a factor 0 gives 0 also where a real product has overflowed, which is its derivative all the same."""
+    if product.is_complex():
+        return factor * product
     meeting = (factor == 0) & product.isinf()
     huge = 1e300 if product.dtype.itemsize == 8 else 1e38
     zero = factor.masked_fill(~meeting, 0) * huge * huge * product.sign()

@@ -30,6 +30,7 @@ cdef class RuleOp:
 cdef class RuleNode(Node):
     cdef void release(self)
     cdef object call(self, object function, tuple plan, PyObject** grads, list unpacked, TensorImpl whole)
+    cdef bint arrived_complex(self, PyObject** grads) noexcept
     cdef tuple parameters(self)
     cdef int input_sizes(self, intptr_t* sizes) except -1
     cdef object place_in(self, TensorImpl whole, PyObject** grads)

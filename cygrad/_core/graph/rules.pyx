@@ -14,7 +14,7 @@ from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.sizes cimport parse_sizes
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport upward
-from cygrad._kernels.drivers.elementwise cimport cg_loops_of
+from cygrad._kernels.drivers.elementwise cimport cg_kind, cg_loops_of
 
 cdef extern from "Python.h":
     object PyObject_Call(object function, object arguments, PyObject* keywords)
@@ -151,7 +151,10 @@ cdef class RuleNode(Node):
             self.flags |= NODE_RELEASED
 
     cdef object call(self, object function, tuple plan, PyObject** grads, list unpacked, TensorImpl whole):
-        """Call a function of the rule with what it names."""
+        """Call a function of the rule with what it names.
+
+        Rules are written for real numbers. Where the gradient is complex, what they multiply it by is the conjugate of what is read.
+        """
         cdef TensorImpl tensor
         cdef object argument
         cdef tuple arguments = PyTuple_New(len(plan)), params = self.parameters()
@@ -161,6 +164,8 @@ cdef class RuleNode(Node):
             source = plan[place]
             if source >= FIRST_PARAM:
                 argument = params[source - FIRST_PARAM]
+                if type(argument) is complex:
+                    argument = argument.conjugate()
             elif source == GRADIENT:
                 argument = <object>grads[0]
             elif source == WHOLE:
@@ -170,9 +175,19 @@ cdef class RuleNode(Node):
             else:
                 tensor = self.unpack(source) if unpacked is None else unpacked[source]
                 argument = with_own_history(tensor, self, 0) if source == RESULT and grad_mode()[0] else tensor
+                if tensor is not None and cg_kind[tensor.dtype_nr] == b"c" and self.arrived_complex(grads):
+                    argument = argument.conj_physical()
             Py_INCREF(argument)
             PyTuple_SET_ITEM(arguments, place, argument)
         return PyObject_Call(function, arguments, NULL)
+
+    cdef bint arrived_complex(self, PyObject** grads) noexcept:
+        """Say whether the results were complex; the absolute value of something is not."""
+        cdef int k
+        for k in range(self.outputs):
+            if grads[k] is not NULL:
+                return cg_kind[(<TensorImpl>grads[k]).dtype_nr] == b"c"
+        return False
 
     cdef tuple parameters(self):
         """Return the parameters in the order of the rule."""

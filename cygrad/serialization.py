@@ -325,7 +325,7 @@ def _header(text: bytearray, available: int) -> tuple[Any, int, list[Any], list[
             needed = extent(itemsize, shape, strides)
             _check(_is_count(offset) and offset % itemsize == 0 and offset + needed <= there,
                    f"tensor {number} takes {needed} bytes from byte {offset!r} on, its segment has {there}")
-            _check(requires_grad is False or requires_grad is True and dtype_by_name[dtype].is_floating_point,
+            _check(requires_grad is False or requires_grad is True and dtype_by_name[dtype].is_differentiable,
                    f"tensor {number} of dtype {dtype} has requires_grad={requires_grad!r}")
         return tree, blobs, tensors, segments
     except _Unsound:

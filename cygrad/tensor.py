@@ -272,8 +272,6 @@ class Tensor(TensorBase):
     def __contains__(self, element: Any) -> bool:
         if not isinstance(element, Tensor | int | float | complex | np.number | np.bool_):
             raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
-        if isinstance(element, complex):
-            return element.imag == 0 and element.real in self
         return bool(functions["eq"](self, element).any())
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:

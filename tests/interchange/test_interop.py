@@ -286,7 +286,7 @@ def test_the_buffer_protocol(dtype):
     assert (view.shape, view.strides, view.itemsize) == (a.shape, a.strides, a.itemsize)
     assert np.asarray(view).dtype == a.dtype
     assert not view.readonly
-    assert view.tolist() == a.tolist()
+    assert np.asarray(view).tolist() == a.tolist()
     assert bytes(t) == a.tobytes()
     transposed = memoryview(t.T)
     assert transposed.strides == a.T.strides

@@ -7,6 +7,7 @@ import cygrad as cg
 import samples
 from cygrad.autograd import gradcheck, gradgradcheck
 from cygrad.ops import ELEMENTWISE
+from test_refusals import cases
 
 ROWS = [row for row in ELEMENTWISE.values() if "c" in row.kinds and row.partials]
 MODES = {
@@ -30,6 +31,28 @@ def test_rows(row, mode):
     call, arrays = samples.function(row), samples.operands(row, "float64", ((2,), (1, 2), ()))
     for real in (None, *(range(len(arrays)) if len(arrays) > 1 else ())):
         assert check(call, complex_operands(arrays, real), **options)
+
+
+REFUSED = {(name, number) for name, numbers, dtype, *_ in cases() if dtype == "complex128" for number in numbers or range(20)}
+# Whose samples have real numbers, or their size, in them.
+REAL = {"complex", "imag", "polar", "view_as_complex", "view_as_real", "enter", "scatter_key", "gather_view", "scatter_view", "sum_windows"}
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values to real")
+@pytest.mark.cases("mode", MODES)
+@pytest.mark.parametrize("name", [name for name in samples.SAMPLES if name not in REAL])
+def test_other_operators(name, mode):
+    check, options = MODES[mode]
+    for number, call, shapes in samples.of(name):
+        inputs, tolerances = complex_operands(samples.rule_operands(shapes)), samples.TOLERANCES.get(name, {})
+        assert (name, number) in REFUSED or check(call, inputs, **options, **tolerances)
+
+
+def test_gradients_of_powers_of_zero():
+    """They are 0 where the exponent is, as in torch, though 0 ** 0 is no number there."""
+    a, b = cg.tensor([0j, 0j, 2j]).requires_grad_(), cg.tensor([0j, 2 + 0j, 0j]).requires_grad_()
+    of_a, of_b = cg.autograd.grad(a ** b, (a, b), cg.tensor([1 + 1j] * 3))
+    assert of_a.tolist() == [0, 0, 0] and of_b.tolist()[:2] == [0, 0]
 
 
 # ----- Values of what takes complex numbers in its own way -----

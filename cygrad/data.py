@@ -75,7 +75,8 @@ def _inferred(array: np.ndarray, found: set[Any]) -> DType:
     """Return the dtype of nested sequences: that of all arrays and tensors in it and of the types of Python's numbers, promoted."""
     if array.dtype == np.uint64 and np.dtype("uint64") not in found:
         raise RuntimeError(f"Overflow when unpacking long: {array.max()} does not fit int64")
-    named = [common_dtype(item(), item()) if isinstance(item, type) else _own_dtype(np.empty(0, item)) for item in found]
+    named = [get_default_dtype() if item is float else common_dtype(item(), item()) if isinstance(item, type)
+             else _own_dtype(np.empty(0, item)) for item in found]
     if not named:
         return get_default_dtype() if array.dtype.kind == "f" else _own_dtype(array)
     return dtype_by_name[functools.reduce(promote, [DTYPES[dtype.number] for dtype in named]).name]
@@ -126,7 +127,7 @@ def _snapshot(data: Any, depth: int, found: set[Any]) -> Any:
         found.add(data.dtype)
         return data
     if isinstance(data, int | float | complex):
-        found.add(next(kind for kind in (bool, int, float, complex) if isinstance(data, kind)))
+        found.add(bool if isinstance(data, bool) else int if isinstance(data, int) else float if isinstance(data, float) else complex)
         return data
     own = own_array(data)
     if own is not None:

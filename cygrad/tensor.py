@@ -185,7 +185,8 @@ class Tensor(TensorBase):
                 device = argument
         resolve_device(device)
         result = self._convert(self.dtype if dtype is None else dtype, copy)
-        warn_of_parts(self.dtype, result.dtype, 2)
+        if self.is_complex():
+            warn_of_parts(self.dtype, result.dtype, 2)
         return result if memory_format is None or memory_format is preserve_format else result.contiguous(memory_format=memory_format)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
@@ -415,7 +416,8 @@ def _prepare_rule(rule: RuleOp) -> None:
 
 def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
     def method(self: Tensor, memory_format: MemoryFormat = preserve_format) -> Tensor:
-        warn_of_parts(self.dtype, dtype, 2)
+        if self.is_complex():
+            warn_of_parts(self.dtype, dtype, 2)
         result = self._convert(dtype)
         return result if memory_format is preserve_format else result.contiguous(memory_format=memory_format)
 

@@ -295,6 +295,10 @@ def mT(input: Tensor) -> Tensor:
     """
 
 
+def _conjugate(view: Tensor) -> Tensor:
+    return view.conj() if view.is_complex() else view
+
+
 @operator(property=True)
 def H(input: Tensor) -> Tensor:
     """Adjoint of a matrix: the conjugate of its transpose, which of real numbers is a view.
@@ -306,7 +310,7 @@ def H(input: Tensor) -> Tensor:
     if input.ndim not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {input.ndim}-D tensor."
                            + (" For batches of matrices, consider using tensor.mH" if input.ndim > 2 else ""))
-    return input.mT.conj()
+    return _conjugate(input.mT)
 
 
 @operator(property=True)
@@ -319,7 +323,7 @@ def mH(input: Tensor) -> Tensor:
     """
     if input.ndim == 1:
         raise RuntimeError("tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    return input.mT.conj()
+    return _conjugate(input.mT)
 
 
 @operator
@@ -332,7 +336,7 @@ def adjoint(input: Tensor) -> Tensor:
     """
     if checked_tensor("adjoint", input).ndim < 2:
         raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor.")
-    return input.transpose(-2, -1).conj()
+    return _conjugate(input.transpose(-2, -1))
 
 
 @operator(aliases=("moveaxis",))

@@ -84,7 +84,7 @@ def _spread(operator: Any, finish: Callable[[Tensor], Tensor], input: Tensor, di
 
     def compute() -> Tensor:
         x = input.detach()
-        total = _squared_differences(x.real, dims)
+        total = _squared_differences(x.real if x.is_complex() else x, dims)
         if x.is_complex():
             total += _squared_differences(x.imag, dims)
         variance = finish(total / degrees if degrees else total / 0.0)

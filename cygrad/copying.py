@@ -17,7 +17,7 @@ from cygrad._core.graph.tensor import Size, TensorImpl
 from cygrad._core.levels.batches import refuse_special
 from cygrad._core.memory.sizes import extent
 from cygrad._core.memory.storage import DType
-from cygrad._core.operands.arrays import from_array
+from cygrad._core.operands.arrays import from_array, to_bits
 from cygrad.creation import empty, empty_tensor, get_default_dtype
 from cygrad.creation import tensor as new_tensor
 from cygrad.device import resolve_device
@@ -74,7 +74,8 @@ def reduce(tensor: Tensor, protocol: int) -> Any:
         return tensor.__reduce__()
     refuse_history(tensor, "pickle")
     elements, strides = compact(tensor)
-    data = pickle.PickleBuffer(elements) if protocol >= 5 else elements.numpy().tobytes()
+    memory: Any = to_bits(elements)
+    data = pickle.PickleBuffer(memory) if protocol >= 5 else memory.tobytes()
     arguments = type(tensor), data, tensor.dtype, tuple(tensor.shape), strides, tensor.requires_grad
     state = tensor.__getstate__()
     return (rebuild, arguments) if state is None else (rebuild, arguments, state)

@@ -9,6 +9,7 @@ import numpy as np
 
 from cygrad._core.compute.copies import warn_of_parts
 from cygrad._core.compute.creation import arange_into, empty_tensor, fill_value
+from cygrad._core.compute.inplace import write_values
 from cygrad._core.exchange import dlpack
 from cygrad._core.exchange.aliases import strided
 from cygrad._core.graph.tensor import TensorImpl
@@ -16,7 +17,7 @@ from cygrad._core.levels.batches import refuse_special
 from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.sizes import extent, index_argument
 from cygrad._core.memory.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
-from cygrad._core.operands.arrays import from_array
+from cygrad._core.operands.arrays import from_array, from_bits, type_of_bits
 from cygrad._core.operands.operands import checked_out, common_dtype, scalar_tensor
 from cygrad.data import read_array
 from cygrad.device import device as Device
@@ -116,7 +117,7 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
         warn_of_parts(dtype_by_name[array.dtype.name], wanted, 2)
         array = array.real
     with np.errstate(invalid="ignore", over="ignore"):
-        result.numpy()[...] = array
+        write_values(result, lambda memory: memory.__setitem__(..., array))
     return finished(result, requires_grad)
 
 
@@ -240,7 +241,7 @@ def frombuffer(buffer: Any, *, dtype: DTypeLike, count: int = -1, offset: int = 
     if count < 0 and (nbytes - offset) % wanted.itemsize:
         raise ValueError(f"buffer length ({nbytes - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
                          f"({wanted.itemsize})")
-    return finished(from_array(np.frombuffer(buffer, dtype=wanted.name, count=count, offset=offset)), requires_grad)
+    return finished(from_bits(np.frombuffer(buffer, type_of_bits(wanted), count, offset), wanted), requires_grad)
 
 
 # ----- From shapes -----
@@ -392,7 +393,7 @@ def linspace(start: Tensor | Number, end: Tensor | Number, steps: int, *, dtype:
         scalar_tensor(number(value), wanted)    # refuses what the dtype does not hold
     numbers = np.linspace(number(start), number(end), steps)
     numbers[1:][-1:] += 0 * number(start)   # NumPy writes the end there, also where the start is NaN
-    result.numpy()[...] = numbers
+    write_values(result, lambda memory: memory.__setitem__(..., numbers))
     return placed(result, out, requires_grad)
 
 
@@ -410,7 +411,7 @@ def eye(n: int, m: int | None = None, *, dtype: DTypeLike | None = None, device:
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     result = zeros(n, columns, dtype=wanted_dtype(dtype, out, get_default_dtype()), device=device, layout=layout)
-    result.numpy().reshape(-1)[:min(n, columns) * columns:columns + 1] = 1
+    result.view(-1)[:min(n, columns) * columns:columns + 1] = 1
     return placed(result, out, requires_grad)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from cygrad._core.entry.operators import warn_of_scalar
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.storage import DType, dtype_by_name, get_default_dtype
+from cygrad._core.operands.arrays import to_array
 from cygrad._core.operands.operands import common_dtype
 from cygrad.ops.dtypes import DTYPES, promote
 
@@ -36,11 +37,11 @@ def read_array(data: Any, dtype: DType | None) -> tuple[np.ndarray, DType]:
     try:
         array = np.array(snapshot)
         if array.dtype == object and dtype is not None and not _holds_sequences(array):
-            array = array.astype(dtype.name)     # by __float__ and __index__ of the elements
+            array = array.astype(dtype.loops.name)      # by __float__ and __index__ of the elements
     except (ValueError, TypeError):
         _explain(snapshot)
         raise
-    if array.dtype == object or array.dtype.kind not in "biufc":
+    if not _has_numbers(array):
         _explain(snapshot)
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
     wanted = _inferred(array, found) if dtype is None else dtype
@@ -75,8 +76,8 @@ def _inferred(array: np.ndarray, found: set[Any]) -> DType:
     """Return the dtype of nested sequences: that of all arrays and tensors in it and of the types of Python's numbers, promoted."""
     if array.dtype == np.uint64 and np.dtype("uint64") not in found:
         raise RuntimeError(f"Overflow when unpacking long: {array.max()} does not fit int64")
-    named = [get_default_dtype() if item is float else common_dtype(item(), item()) if isinstance(item, type)
-             else _own_dtype(np.empty(0, item)) for item in found]
+    named = [item if isinstance(item, DType) else get_default_dtype() if item is float else common_dtype(item(), item())
+             if isinstance(item, type) else _own_dtype(np.empty(0, item)) for item in found]
     if not named:
         return get_default_dtype() if array.dtype.kind == "f" else _own_dtype(array)
     return dtype_by_name[functools.reduce(promote, [DTYPES[dtype.number] for dtype in named]).name]
@@ -97,11 +98,16 @@ def check_range(array: np.ndarray, dtype: DType) -> None:
                                "holds")
 
 
+def _has_numbers(array: np.ndarray) -> bool:
+    """Say whether the elements are numbers: NumPy's, or those of a dtype that another package gave it."""
+    return array.dtype.kind in "biufc" or array.dtype.name in dtype_by_name
+
+
 def _checked(array: np.ndarray) -> np.ndarray:
     if not array.dtype.isnative:
         raise ValueError(f"given numpy array has byte order different from the native byte order: {array.dtype!r}. "
                          "Convert it with array.astype(array.dtype.newbyteorder('='))")
-    if array.dtype.kind not in "biufc":
+    if not _has_numbers(array):
         raise TypeError(f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only supported types are: bool, integers "
                         "and floating-point numbers")
     return array
@@ -118,8 +124,8 @@ def _snapshot(data: Any, depth: int, found: set[Any]) -> Any:
         raise ValueError(f"too many nested sequences: tensors have at most {MAX_DEPTH} dimensions")
     if isinstance(data, TensorImpl):
         warn_of_scalar(data, stacklevel=frames_inside())
-        array = data.detach().numpy()
-        found.add(array.dtype)
+        array = to_array(data.detach())
+        found.add(data.dtype)
         return array.item() if array.ndim == 0 else array
     if isinstance(data, list | tuple):
         return [_snapshot(item, depth + 1, found) for item in tuple(data)]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cygrad._core.operands.arrays import from_array
+from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.autograd import enable_grad, grad
 from cygrad.pytree import tree_flatten
 from cygrad.tensor import Tensor
@@ -186,7 +186,7 @@ def hessp(f: Callable[[Any], Tensor], x0: Any) -> Callable[[Any, Any], Vector]:
 
 def _parameter(leaf: Any, path: str) -> NDArray[Any]:
     """Return a leaf of the start as an array; only what has a gradient is a parameter."""
-    array = leaf.detach().numpy() if isinstance(leaf, Tensor) else np.asarray(leaf)
+    array = to_array(leaf.detach()) if isinstance(leaf, Tensor) else np.asarray(leaf)
     if array.dtype.kind not in "fc":
         kind = f"{type(leaf).__name__} of dtype {array.dtype}" if isinstance(leaf, Tensor | np.ndarray) else type(leaf).__name__
         raise TypeError(f"{path} is no parameter: only tensors, arrays and numbers of floating-point dtype have a gradient, but this is "
@@ -205,4 +205,4 @@ def _parts(array: NDArray[Any]) -> Vector:
 
 
 def _joined(tensors: tuple[Tensor, ...]) -> Vector:
-    return np.concatenate([_parts(tensor.detach().numpy()) for tensor in tensors])
+    return np.concatenate([_parts(to_array(tensor.detach())) for tensor in tensors])

@@ -15,6 +15,7 @@ import numpy as np
 
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.levels.tangents import dual_levels, tangent_of
+from cygrad._core.operands.arrays import to_array
 from cygrad._core.operands.operands import common_dtype
 from cygrad.creation import get_default_dtype
 
@@ -93,7 +94,7 @@ def tensor_repr(tensor: Tensor) -> str:
         return f"BatchedTensor(lvl={level.number}, bdim=0, value=\n    {inner}\n)"
     class_name = type(tensor).__name__
     prefix = "tensor(" if class_name == "Tensor" else class_name + "("
-    array = tensor.detach().numpy()
+    array = to_array(tensor.detach())
     default_dtype = get_default_dtype()
     suffixes = []
     if array.size == 0:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad._core.levels.batches import batched_level
+from cygrad._core.operands.arrays import to_array
 from cygrad.creation import from_numpy, int64, resolve_device, size_from_arguments
 from cygrad.sampling import (
     at_random,
@@ -370,7 +371,7 @@ def normal(
         shape = (tensors[0].detach() + tensors[-1].detach()).shape
         sampled = randn(*shape, generator=generator, rng=rng, dtype=dtype or tensors[0].dtype)
         return sampled * (std.detach() if isinstance(std, Tensor) else std) + (mean.detach() if isinstance(mean, Tensor) else mean)
-    center, spread = (p.detach().numpy() if isinstance(p, Tensor) else float(p) for p in (mean, std))
+    center, spread = (to_array(p.detach()) if isinstance(p, Tensor) else float(p) for p in (mean, std))
     if not np.all(np.greater_equal(spread, 0)):
         expected = "all elements of std >= 0.0" if isinstance(std, Tensor) else f"std >= 0.0, but found std {std}"
         raise RuntimeError(f"normal expects {expected}")
@@ -412,7 +413,7 @@ def bernoulli(
         check_same(input)
         sampled = rand(*input.shape, generator=generator, rng=rng, dtype=input.dtype if input.is_floating_point() else None)
         return (sampled < (input.detach() if p is None else p)).to(input.dtype)
-    chance: Any = checked_template(input).detach().numpy() if p is None else float(p)
+    chance: Any = to_array(checked_template(input).detach()) if p is None else float(p)
     if p is None:
         require_floating("bernoulli", chance)
         if not np.all((chance >= 0) & (chance <= 1)):

@@ -1,6 +1,7 @@
 """How random numbers get into a tensor's memory: samplers, and what draws from them, inside of vmap too.
 
-A sampler fills a C-contiguous array from a stream of NumPy's.
+A sampler fills a C-contiguous array from a stream of NumPy's. It gets the dtype besides: what is stored only is drawn in the dtype that is
+computed in.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad._core.compute.inplace import write_values
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.levels.level import Level, innermost_level
 from cygrad.creation import empty, out_tensor
+from cygrad.limits import finfo, iinfo
 from cygrad.operators.new_tensors import empty_like
 from cygrad.tensor import Tensor
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from cygrad._core.memory.storage import DType
     from cygrad.device import device as Device
 
-    Sample = Callable[[np.random.Generator, np.ndarray], None]
+    Sample = Callable[[np.random.Generator, np.ndarray, DType], None]
 
 
 # ----- Drawing -----
@@ -40,7 +43,7 @@ def drawn(
     if out is None:
         levels = levels_that_differ()
         result = empty((*(level.size for level in levels), *size), dtype=dtype, device=device, requires_grad=requires_grad)
-        sample(stream, result.detach().numpy())
+        write_values(result.detach(), lambda array: sample(stream, array, result.dtype))
         for level in levels:
             result = level.leave(result)
         return result
@@ -96,14 +99,14 @@ def drawn_like(
     if batched_level(checked_template(template)) is not None or levels_that_differ():
         return drawn(tuple(template.shape), sample, stream, None, dtype or template.dtype, device, requires_grad)
     result = empty_like(template, dtype=dtype, device=device, requires_grad=requires_grad)
-    fill(result.detach().numpy(), sample, stream)
+    write_values(result.detach(), lambda array: fill(array, sample, stream, result.dtype))
     return result
 
 
-def fill(array: np.ndarray, sample: Sample, stream: np.random.Generator) -> None:
+def fill(array: np.ndarray, sample: Sample, stream: np.random.Generator, dtype: DType) -> None:
     """Fill an array in index order whatever its strides, so that a seed means the same for every layout."""
     dense = array if array.flags.c_contiguous else np.empty(array.shape, array.dtype)
-    sample(stream, dense)
+    sample(stream, dense, dtype)
     if dense is not array:
         array[...] = dense
 
@@ -127,26 +130,31 @@ def require_floating(distribution: str, array: np.ndarray) -> None:
         )
 
 
-def limits_of(dtype: np.dtype) -> tuple[int, int]:
+def limits_of(dtype: DType) -> tuple[int, int]:
     """Return the bounds of the integers that `dtype` holds without a gap."""
     if dtype.kind == "b":
         return 0, 1
-    if dtype.kind == "c":
+    if dtype.is_complex:
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
-    if dtype.kind == "f":
-        largest = 2 ** (np.finfo(dtype).nmant + 1)
+    if dtype.is_floating_point:
+        largest = int(2 / finfo(dtype).eps)
         return -largest, largest
-    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    return iinfo(dtype).min, iinfo(dtype).max
 
 
-def uniform(stream: np.random.Generator, array: np.ndarray) -> None:
+def uniform(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
     """Draw from [0, 1); of complex numbers both parts."""
     parts = parts_of(array)
     require_floating("uniform", parts)
     stream.random(out=parts, dtype=parts.dtype)
+    if dtype.loops != dtype:    # as many digits as are stored, since rounding would make some of them 1
+        largest = limits_of(dtype)[1]
+        array *= largest
+        np.floor(array, out=array)
+        array /= largest
 
 
-def standard_normal(stream: np.random.Generator, array: np.ndarray) -> None:
+def standard_normal(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
     """Draw with variance 1; of complex numbers each part has half of it."""
     parts = parts_of(array)
     require_floating("normal", parts)
@@ -157,8 +165,8 @@ def standard_normal(stream: np.random.Generator, array: np.ndarray) -> None:
 
 def normal_around(mean: Any, std: Any) -> Sample:
     """Return the sampler of a mean and a standard deviation; a number as mean is that of both parts of complex numbers."""
-    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
-        standard_normal(stream, array)
+    def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
+        standard_normal(stream, array, dtype)
         array *= std
         shifted = parts_of(array) if isinstance(mean, float) else array
         shifted += mean
@@ -166,13 +174,13 @@ def normal_around(mean: Any, std: Any) -> Sample:
     return sample
 
 
-def permutation(stream: np.random.Generator, array: np.ndarray) -> None:
+def permutation(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
     largest = array.shape[-1] - 1
     if array.dtype.kind in "bc":
         raise NotImplementedError(f"\"randperm\" not implemented for '{array.dtype}': expected a dtype of real numbers")
-    if largest > limits_of(array.dtype)[1]:
+    if largest > limits_of(dtype)[1]:
         raise RuntimeError(
-            f"value cannot be converted to type {array.dtype} without overflow: up to {largest} is drawn"
+            f"value cannot be converted to type {dtype.name} without overflow: up to {largest} is drawn"
         )
     array[...] = np.arange(array.shape[-1])
     if array.ndim == 1:
@@ -191,12 +199,12 @@ def integers(low: Any, high: Any) -> Sample:
     if first >= end:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={end}")
 
-    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
-        least, largest = limits_of(array.dtype)
+    def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
+        least, largest = limits_of(dtype)
         for bound, number in (("from", first), ("to - 1", end - 1)):
             if not least <= number <= largest:
                 raise RuntimeError(
-                    f"{bound} is out of bounds for {array.dtype}: got {number}, expected {least} to {largest}"
+                    f"{bound} is out of bounds for {dtype.name}: got {number}, expected {least} to {largest}"
                 )
         kind = array.dtype if array.dtype.kind in "iub" else np.int64
         array[...] = stream.integers(first, end, array.shape, kind)
@@ -206,7 +214,7 @@ def integers(low: Any, high: Any) -> Sample:
 
 def at_random(chance: Any) -> Sample:
     """Return the sampler of ones with a probability, zeros otherwise."""
-    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+    def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
         if array.dtype.kind == "c":
             raise NotImplementedError(f"\"bernoulli\" not implemented for '{array.dtype}': expected a dtype of real numbers")
         np.less(stream.random(array.shape), chance, out=array, casting="unsafe")

@@ -26,7 +26,7 @@ from cygrad._core.exchange.aliases import byte_offset, storage_bytes, storages, 
 from cygrad._core.graph.tensor import Size
 from cygrad._core.memory.sizes import extent
 from cygrad._core.memory.storage import DType, dtype_by_name
-from cygrad._core.operands.arrays import from_array
+from cygrad._core.operands.arrays import from_array, to_bits
 from cygrad.copying import compact, refuse_history
 from cygrad.creation import empty_tensor
 from cygrad.device import device as Device
@@ -148,7 +148,7 @@ class _Record:
             starts: list[int]
             if len(group) == 1:
                 elements, strides = compact(self.tensors[group[0]])
-                memory, starts, every_strides = elements.numpy(), [0], [strides]
+                memory, starts, every_strides = to_bits(elements), [0], [strides]
             else:
                 tensors = [self.tensors[k] for k in group]
                 spans = [(byte_offset(t), byte_offset(t) + extent(t.itemsize, t.shape, t.stride())) for t in tensors]

@@ -5,6 +5,7 @@ Those of real floats are compiled for every instruction-set level, the others up
 an elementwise row says in which units its loops are, so that a changed row, or another one, leaves the other units as they were.
 """
 
+import ast
 import decimal
 import importlib.util
 import re
@@ -65,8 +66,10 @@ FUNCTIONS = FORMULA.Functions(VECTOR_FUNCTIONS | functions_defined("CG_EXACT_FUN
 def is_blocked(tree, dtype) -> bool:
     """Say whether the loop of a formula runs in whole vectors, over the end of the data (see "No tails" in docs/design/kernels.md).
 
-    Quotients of complex numbers do, too: they are as much code as a function.
+    Quotients of complex numbers do, too: they are as much code as a function. So does what is converted in registers.
     """
+    if dtype.loops:
+        return True
     if dtype.real:
         return not COMPLEX_VECTOR_FUNCTIONS.keys().isdisjoint(FORMULA.called(tree)) or FORMULA.divides(tree)
     return dtype.is_differentiable and not VECTOR_FUNCTIONS.isdisjoint(FORMULA.called(tree))
@@ -136,6 +139,22 @@ def elementwise_loop(name, directive, row, tree, inputs, dtype, out, stream=Fals
     return "\n".join([*body, "}"])
 
 
+def narrow_loop(name, directive, row, tree, inputs, dtype):
+    """Return the C function of one kernel for what is stored only, converted in registers: in whole vectors, without scalars."""
+    expression = FORMULA.to_c(tree, FORMULA.Numbers(dtype.loops), dict.fromkeys((*inputs, *row.params), "r"), FUNCTIONS)
+    vectors = ", ".join(f"v_{word}[CG_VL(S)]" for word in (*inputs, "result"))
+    return "\n".join([
+        "#ifdef CG_NARROW_LOOPS",
+        f"void {symbol(f'loop_{name}_{dtype.name}', 'floats')}(char *const *p, const intptr_t *s, intptr_t n, const void *c) {{",
+        f"    typedef {c_type(dtype.loops)} T; typedef {dtype.c_type} S; S *out = (S *)p[{len(inputs)}]; (void)s; (void)c;",
+        *(f"    const S *p_{operand} = (const S *)p[{k}];" for k, operand in enumerate(inputs)),
+        *(f"    const T {param} = ((const T *)c)[{k}]; (void){param};" for k, param in enumerate(row.params)),
+        f"    CG_VECTORS(S, n) {{ T {vectors};",
+        *(f"        widen_{dtype.name}(v_{operand}, p_{operand} + first);" for operand in inputs),
+        "        CG_LANE(S) { " + " ".join(f"const T {operand} CG_UNUSED = v_{operand}[k];" for operand in inputs), directive,
+        f"            v_result[k] = {expression}; }} narrow_{dtype.name}(out + first, v_result); }}", "}", "#endif"])
+
+
 def elementwise_kernels(rows):
     """Yield the kernels of every row and every partial."""
     directives = line_directives("elementwise.py", "elementwise")
@@ -147,13 +166,15 @@ def elementwise_kernels(rows):
             readings.append((f"{row.name}_d{operand}", row.backward(operand), ["g", *(w for w in (*row.operands, "y") if w in saved)]))
         for name, tree, inputs in readings:
             kinds, result = (row.kinds, row.result) if name == row.name else (gradients, "same")
-            dtypes = [dtype for dtype in DTYPES.DTYPES if dtype.kind in kinds and not dtype.loops]
+            narrow = row.narrow and not isinstance(tree, ast.Name)      # which is the gradient, that passes
+            dtypes = [dtype for dtype in DTYPES.DTYPES if dtype.kind in kinds and (not dtype.loops or narrow)]
             # Vector mathematics hides what memory takes, and vectors that trickle past the caches take twice as long. Of a vector of bytes
             # as short as one of the output gcc makes branches, which took ten times as long.
-            streamed = [dtype for dtype in dtypes if dtype.kind in "fc" and DTYPES.result_dtype(dtype, result) is dtype
+            streamed = [dtype for dtype in dtypes if dtype.kind in "fc" and not dtype.loops and DTYPES.result_dtype(dtype, result) is dtype
                         and not is_blocked(tree, dtype) and not row.masks]
             yield Kernel(name, inputs, dtypes, streamed, [is_blocked(tree, dtype) for dtype in DTYPES.DTYPES],
-                         lambda dtype, form, *reading, result=result, name=name, row=row: elementwise_loop(
+                         lambda dtype, form, *reading, result=result, name=name, row=row: narrow_loop(
+                             name, directives[row.name], row, *reading, dtype) if dtype.loops else elementwise_loop(
                              name, directives[row.name], row, *reading, dtype, DTYPES.result_dtype(dtype, result), form == "stream"),
                          tree, row.rare)
 
@@ -182,7 +203,8 @@ class Kernel(NamedTuple):
         """Return the entry of the table of kernels."""
         found: dict[str, dict[int, str]] = {"loop": {}, "stream": {}}
         for form, dtype, unit in self.loops():
-            found[form][DTYPES.NUMBER[dtype.name]] = symbol(f"{form}_{self.name}_{dtype.name}", unit)
+            name = symbol(f"{form}_{self.name}_{dtype.name}", unit)
+            found[form][DTYPES.NUMBER[dtype.name]] = f"CG_NARROW_LOOP({name})" if dtype.loops else name
         blocked = ", ".join(str(int(value)) for value in self.blocked)
         return f'    {{"{self.name}", {len(self.inputs)}, {{{blocked}}}, {table(found["loop"])}, {table(found["stream"])}}},'
 

@@ -115,6 +115,14 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
         }                                                                                                        \
     }
 
+/* Loops that convert numbers of 16 bits in registers, in whole vectors, are worth their bytes where conversions are instructions. */
+#if defined(CG_HAVE_F16C) && !defined(__SANITIZE_ADDRESS__)
+#define CG_NARROW_LOOPS
+#define CG_NARROW_LOOP(name) name
+#else
+#define CG_NARROW_LOOP(name) 0
+#endif
+
 /* Between floats and what is stored in 16 bits. `move` is widen or narrow. */
 #define CG_NARROW_CAST(name, S, D, format, move)                                                                  \
     void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {                                    \

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from cygrad._core.graph.saved import HookPair, disable_hooks
+from cygrad._core.memory.storage import DType
+from cygrad._core.operands.arrays import from_bits, to_bits
 from cygrad._core.operands.operands import set_write_guard
-from cygrad.creation import from_numpy
 from cygrad.tensor import Tensor
 
 __all__ = ["allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "save_on_cpu", "save_on_disk", "saved_tensors_hooks"]
@@ -129,22 +130,23 @@ class save_on_disk(saved_tensors_hooks):
         HookPair.__exit__(self)     # super() would allocate
         self._segment = None
 
-    def _pack(self, tensor: Tensor) -> Tensor | np.ndarray:
+    def _pack(self, tensor: Tensor) -> Tensor | tuple[np.ndarray, DType]:
         if tensor.nbytes < self.min_bytes or (tensor.is_leaf and tensor.requires_grad):
             return tensor.detach()
         # A result is saved again as the operand of what follows.
         source, version, place = self._written.get(id(tensor), (None, 0, None))
         array: np.ndarray | None = place() if source is not None and source() is tensor and version == tensor._version else None
         if array is None:
-            array = self._reserve(tensor.nbytes).view(tensor.detach().numpy().dtype).reshape(tensor.shape)
-            array[...] = tensor.detach().numpy()
+            memory = to_bits(tensor.detach())
+            array = self._reserve(tensor.nbytes).view(memory.dtype).reshape(tensor.shape)
+            array[...] = memory
             self._written[id(tensor)] = weakref.ref(tensor), tensor._version, weakref.ref(array)
             weakref.finalize(tensor, self._written.pop, id(tensor), None)
-        return array
+        return array, tensor.dtype
 
     @staticmethod
-    def _unpack(packed: Tensor | np.ndarray) -> Tensor:
-        return packed if isinstance(packed, Tensor) else from_numpy(packed)
+    def _unpack(packed: Tensor | tuple[np.ndarray, DType]) -> Tensor:
+        return packed if isinstance(packed, Tensor) else from_bits(*packed)
 
     def _reserve(self, nbytes: int) -> np.ndarray:
         """Return bytes of the present file, or of a new one; views of it keep it mapped."""

@@ -30,6 +30,7 @@ from cygrad.sampling import (
 )
 
 if TYPE_CHECKING:
+    from cygrad._core.memory.storage import DType
     from cygrad.random import Generator, Rng
     from cygrad.sampling import Sample
     from cygrad.tensor import Tensor
@@ -39,7 +40,7 @@ def _filled(target: Tensor, sample: Sample, generator: Generator | None, rng: Rn
     stream = _stream(generator, rng)
     if special_tensors() or levels_that_differ():
         return target.copy_(drawn(tuple(target.shape), sample, stream, None, target.dtype, None, False))
-    return overwrite(target, lambda array: fill(array, sample, stream))
+    return overwrite(target, lambda array: fill(array, sample, stream, target.dtype))
 
 
 def _numbers(name: str, **parameters: Any) -> tuple[float, ...]:
@@ -70,8 +71,8 @@ def uniform_(self: Tensor, low: float = 0, to: float = 1, *, generator: Generato
     if not first <= end:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
 
-    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
-        uniform(stream, array)
+    def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
+        uniform(stream, array, dtype)
         numbers = parts_of(array)
         numbers *= end - first
         numbers += first
@@ -108,9 +109,9 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Gen
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
     normally = normal_around(center, spread)
 
-    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+    def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
         require_floating("log_normal", array)
-        normally(stream, array)
+        normally(stream, array, dtype)
         np.exp(array, out=array)
 
     return _filled(self, sample, generator, rng)
@@ -129,7 +130,7 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None 
     if not rate > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
 
-    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+    def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
         stream.standard_exponential(out=array, dtype=array.dtype)
         array /= rate
 
@@ -149,7 +150,7 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Gen
     if not scale > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
 
-    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+    def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
         array[...] = stream.standard_cauchy(array.shape) * scale + center
 
     return _filled(self, sample, generator, rng)
@@ -170,7 +171,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None, rn
     if self.dtype.kind in "bc":
         raise NotImplementedError(f"\"geometric_\" not implemented for '{self.dtype.name}': expected a dtype of real numbers")
 
-    def sample(stream: np.random.Generator, array: np.ndarray) -> None:
+    def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
         array[...] = stream.geometric(chance, array.shape)
 
     return _filled(self, sample, generator, rng)
@@ -220,5 +221,5 @@ def random_(self: Tensor, *bounds: int | None, to: int | None = None, generator:
     given = bounds if to is None else (*bounds, to)
     first, end = (0, *given) if len(given) == 1 else given or (0, None)
     if end is None:
-        end = limits_of(np.dtype(self.dtype.name))[1] + 1
+        end = limits_of(self.dtype)[1] + 1
     return _filled(self, integers(first, end), generator, rng)

@@ -146,7 +146,7 @@ def _running_extremum(operator: Any, fold: np.ufunc, pair: type[ValuesAndIndices
     attained = (array == values) | (array != array) & (values != values)
     indices = np.maximum.accumulate(np.where(attained, np.arange(array.shape[d]).reshape(shape), 0), d)
     result, places = (from_array(part.reshape(tuple(input.shape))) for part in (values, indices))
-    recorded(operator, (input, places), result, 2, dim=d)
+    result = recorded(operator, (input, places), result, 2, dim=d)
     return delivered_pair(pair, result, places, out)
 
 

@@ -46,7 +46,7 @@ def _chosen(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: int
     result, places = values, kept
     if drop and input.ndim:
         result, places = (from_array(to_array(part).squeeze(dim).copy()) for part in (values, kept))
-    recorded(operator, (input, kept), result, 2, dim=dim)
+    result = recorded(operator, (input, kept), result, 2, dim=dim)
     return delivered_pair(pair, result, places, out)
 
 
@@ -150,7 +150,7 @@ def _middle_of_all(operator: Any, name: str, input: Tensor) -> Tensor:
     if not array.size:
         if array.dtype.kind != "f":
             raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
-        return from_array(np.array(np.nan, array.dtype))
+        return input.new_full((), math.nan)
     return recorded(operator, (input,), from_array(np.array(array[_middle(array, 0, name == "nanmedian")[0]], array.dtype)))
 
 

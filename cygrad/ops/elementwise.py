@@ -28,6 +28,8 @@ class Elementwise(SimpleNamespace):
     dtype that it does not take is a row of `refusals`.
     ``integers`` names the check that the second operand needs there: a divisor must not be 0, an exponent not negative.
     ``rare`` are kinds whose loops are compiled for the lowest instruction set only, to keep the library small.
+    ``narrow``: dtypes that are stored only have loops of their own, which convert in registers: elsewhere operands go through blocks.
+    ``spacing``: it asks how close the numbers of its dtype lie, so it cannot be computed in another; then those are refused.
     ``flops`` are the floating-point operations an element that a profile counts.
     ``domain`` and ``edges`` are where the tests draw operands from.
     """
@@ -58,6 +60,8 @@ class Elementwise(SimpleNamespace):
     bounds: tuple[str, ...] = ()
     cost: int = 0
     rare: str = ""
+    narrow: bool = False
+    spacing: bool = False
     flops: int = 0
 
     def tree(self, text: str) -> Any:
@@ -111,18 +115,19 @@ def elementwise(name: str, *, y: str, operands: tuple[str, ...] = (), doc: str, 
 
 
 # ----- Arithmetic -----
-elementwise("add", y="a + b", da="1", db="1", kinds="bifc", flops=1, numpy="add", select=("alpha", {1: "add", ...: "add_scaled"}),
+elementwise("add", y="a + b", da="1", db="1", kinds="bifc", flops=1, narrow=True, numpy="add",
+            select=("alpha", {1: "add", ...: "add_scaled"}),
             doc="Sum of two tensors, `input + alpha * other`.")
 elementwise("add_scaled", y="a + alpha * b", da="1", db="alpha", params={"alpha": 1}, kinds="bifc", rare="bi", node="Add", method=False,
             doc="Sum of a tensor and a multiple of another.")
-elementwise("sub", y="a - b", da="1", db="-1", kinds="ifc", numpy="subtract", aliases=("subtract",),
+elementwise("sub", y="a - b", da="1", db="-1", narrow=True, kinds="ifc", numpy="subtract", aliases=("subtract",),
             select=("alpha", {1: "sub", ...: "sub_scaled"}),
             no_bools=True,
             doc="Difference of two tensors, `input - alpha * other`.")
 elementwise("sub_scaled", y="a - alpha * b", da="1", db="-alpha", params={"alpha": 1}, kinds="ifc", rare="i", node="Sub", method=False,
             no_bools=True,
             doc="Difference of a tensor and a multiple of another.")
-elementwise("mul", y="a * b", da="b", db="a", kinds="bifc", flops=1, numpy="multiply", aliases=("multiply",),
+elementwise("mul", y="a * b", da="b", db="a", narrow=True, kinds="bifc", flops=1, numpy="multiply", aliases=("multiply",),
             doc="Product of two tensors, element by element.")
 elementwise("div", y="a / b", da="1 / b", db="-(a / b) / b", kinds="fc", numpy="true_divide", domain=(0.3, 2),
             aliases=("divide", "true_divide"),
@@ -180,7 +185,7 @@ elementwise("round", y="round(x)", dx="0", kinds="if", rare="i", numpy="rint", e
 elementwise("frac", y="x - trunc(x)", dx="1", doc="Fractional part of each element, with its sign.")
 
 # ----- Exponential, logarithmic and trigonometric -----
-elementwise("exp", y="exp(x)", dx="y", kinds="fc", numpy="exp", cost=1, doc="Exponential of each element.")
+elementwise("exp", y="exp(x)", dx="y", narrow=True, kinds="fc", numpy="exp", cost=1, doc="Exponential of each element.")
 elementwise("expm1", y="expm1(x)", dx="y + 1", kinds="fc", rare="c", numpy="expm1", cost=1, doc="exp(x) - 1, accurate for small x.")
 elementwise("exp2", y="exp2(x)", dx="y * 0.6931471805599453", kinds="fc", rare="c", numpy="exp2", cost=1,
             doc="Two to the power of each element.")
@@ -296,7 +301,7 @@ elementwise("fmin", y="b if isnan(a) or b < a else a", da="1 if a <= b or isnan(
             kinds="bif", rare="bi", numpy="fmin", doc="Smaller of two elements; the other one where one is NaN.")
 elementwise("copysign", y="copysign(a, b)", da="0 if a == 0 else y / (a if a != 0 else 1)", db="0", numpy="copysign",
             doc="Magnitude of `input` with the sign of `other`.")
-elementwise("nextafter", y="nextafter(a, b)", da="1", db="0", numpy="nextafter", edges=(0.0,),
+elementwise("nextafter", y="nextafter(a, b)", da="1", db="0", spacing=True, numpy="nextafter", edges=(0.0,),
             doc="Neighbour of each float in the direction of `other`.")
 elementwise("nan_to_num", y="nan if isnan(x) else (posinf if x > 0 else neginf) if isinf(x) else x", dx="1 if isfinite(x) else 0",
             kinds="bif", rare="bi", params={"nan": 0.0, "posinf": 0.0, "neginf": 0.0},

@@ -42,7 +42,7 @@ def test_data_that_is_no_tensor_is_refused(value):
 
 
 # ----- `.data =` of another dtype -----
-DTYPES = [cg.bool, cg.uint8, cg.int8, cg.int16, cg.int32, cg.int64, cg.float32, cg.float64]
+DTYPES = [cg.bool, cg.uint8, cg.int8, cg.int16, cg.int32, cg.int64, cg.float16, cg.bfloat16, cg.float32, cg.float64]
 
 
 @pytest.mark.cases("new", DTYPES)

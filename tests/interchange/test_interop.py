@@ -12,7 +12,7 @@ import pytest
 import cygrad as cg
 from cygrad._testing import live_bytes
 
-DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64", "complex64", "complex128"]
+DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
 
 
 def name(tensor):

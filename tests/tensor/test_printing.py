@@ -58,6 +58,9 @@ def test_elements(data, text):
 
 DTYPES = [
     (lambda: cg.tensor([1.5], dtype=cg.float64), "tensor([1.5000], dtype=cygrad.float64)"),
+    (lambda: cg.tensor([0.1, 1.5], dtype=cg.float16), "tensor([0.1000, 1.5000], dtype=cygrad.float16)"),
+    (lambda: cg.tensor([0.1, float("inf")], dtype=cg.bfloat16), "tensor([0.1001,    inf], dtype=cygrad.bfloat16)"),
+    (lambda: cg.tensor(60000.0, dtype=cg.half), "tensor(60000., dtype=cygrad.float16)"),
     (lambda: cg.tensor([1], dtype=cg.int32), "tensor([1], dtype=cygrad.int32)"),
     (lambda: cg.tensor([1, 200], dtype=cg.uint8), "tensor([  1, 200], dtype=cygrad.uint8)"),
     (lambda: cg.tensor([], dtype=cg.int64), "tensor([], dtype=cygrad.int64)"),

@@ -107,6 +107,13 @@ def test_sizes(draw, shape):
 DTYPES = [
     (lambda: cg.rand(2), cg.float32),
     (lambda: cg.randn(2, dtype=cg.float64), cg.float64),
+    (lambda: cg.rand(2, dtype=cg.float16), cg.float16),
+    (lambda: cg.randn(2, dtype=cg.bfloat16), cg.bfloat16),
+    (lambda: cg.rand_like(cg.ones(2, dtype=cg.bfloat16)), cg.bfloat16),
+    (lambda: cg.bernoulli(cg.ones(2, dtype=cg.float16)), cg.float16),
+    (lambda: cg.normal(0.0, cg.ones(2, dtype=cg.bfloat16)), cg.bfloat16),
+    (lambda: cg.randint(5, (2,), dtype=cg.float16), cg.float16),
+    (lambda: cg.randperm(5, dtype=cg.bfloat16), cg.bfloat16),
     (lambda: cg.randint(5, (2,)), cg.int64),
     (lambda: cg.randint(5, (2,), dtype=cg.uint8), cg.uint8),
     (lambda: cg.randint(0, 2, (2,), dtype=cg.bool), cg.bool),
@@ -127,6 +134,13 @@ DTYPES = [
 @pytest.mark.cases(("draw", "dtype"), DTYPES)
 def test_dtypes(draw, dtype):
     assert draw().dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", [cg.float16, cg.bfloat16])
+def test_no_number_is_rounded_to_1(dtype):
+    x = cg.rand(100000, dtype=dtype, rng=0)
+    assert x.min() >= 0 and x.max() == 1 - cg.finfo(dtype).eps / 2
+    assert abs(x.float().mean() - 0.5) < 0.01
 
 
 def test_the_default_dtype_is_drawn():

@@ -37,6 +37,9 @@ cdef int result_dtype(Row op, const Value* values) except -1:
         check_no_bools(op.name, op.arity, values)
     if op.bool_result and cg_kind[dtype] == b"i":
         dtype = holding_all(op.arity, values, dtype)        # so that comparisons are exact
+    if op.spacing and cg_loops_of[dtype] != dtype:
+        raise NotImplementedError(f"\"{op.name}\" not implemented for '{dtypes[dtype].name}', which is computed in "
+                                  f"{dtypes[cg_loops_of[dtype]].name}")
     if op.computes[dtype]:
         return dtype
     if op.converts and cg_kind[dtype] in b"bi":

@@ -15,6 +15,15 @@ cdef inline int dtype_of(int k, int masks, int dtype) noexcept:
     return CG_BOOL if masks >> k & 1 else cg_real[dtype] if masks >> (k + PARTS) & 1 else dtype
 
 
+cdef int loop_dtype_of(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
+    """Return the dtype of the loop for what is stored only: its own where there is one and nothing is of another dtype."""
+    cdef int k
+    for k in range(count):
+        if values[k].tensor is NULL or (<TensorImpl>values[k].tensor).dtype_nr != dtype:
+            return cg_loops_of[dtype]
+    return dtype if kernel.loops[dtype] is not NULL else cg_loops_of[dtype]
+
+
 cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, int masks, int count, Value* values,
                            const void* params, int cost, TensorImpl target, bint private=False):
     """Run a kernel over operands that broadcast; scalars are in the dtype that is computed in. `masks` are read as bool (bits); those
@@ -24,7 +33,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     """
     cdef Operand operands[MAX_OPERANDS]
     cdef intptr_t shape[MAX_DIMS]
-    cdef int ndim, k, loop_dtype = dtype if kernel.loops[dtype] is not NULL else cg_loops_of[dtype]
+    cdef int ndim, k, loop_dtype = dtype if cg_loops_of[dtype] == dtype else loop_dtype_of(kernel, dtype, count, values)
     cdef bint fresh
     if not masks and is_simple(kernel, dtype, count, values) and (target is None or (
             (not kernel.blocked[dtype] or private and <PyObject*>target is values[0].tensor)   # what is behind its end is nobody's then

@@ -349,7 +349,7 @@ def view_as_complex(TensorImpl input not None):
     cdef intptr_t strides[MAX_DIMS]
     cdef TensorImpl result
     cdef int d, last = input.ndim - 1, dtype = cg_complex[input.dtype_nr]
-    if cg_kind[input.dtype_nr] != b"f" or cg_kind[dtype] != b"c":
+    if cg_kind[input.dtype_nr] != b"f" or cg_real[dtype] != input.dtype_nr:     # there is no complex32
         raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
                            f"{dtypes[input.dtype_nr].name}")
     if last < 0:

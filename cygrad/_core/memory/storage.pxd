@@ -23,6 +23,7 @@ cdef class DType:
     cdef readonly str kind
     cdef readonly bint is_signed
     cdef readonly bint is_differentiable    # the numbers are real or complex: its tensors may need gradients
+    cdef readonly DType loops               # that is computed in: itself, but for what is stored only
     cdef bytes buffer_code
 
 cdef class Storage:

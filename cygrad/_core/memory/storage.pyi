@@ -9,9 +9,10 @@ class DType:
     name: str
     number: int
     itemsize: int
-    kind: Literal["b", "i", "f"]
+    kind: Literal["b", "i", "f", "c"]
     is_signed: bool
     is_differentiable: bool
+    loops: DType
     @property
     def is_floating_point(self) -> bool: ...
     @property

@@ -7,7 +7,7 @@ from libc.stdlib cimport free
 from cygrad._core.memory.upward cimport upward
 from cygrad._kernels.system.allocator cimport allocate, allocation_should_fail, count_live, release
 
-from cygrad.ops.dtypes import DTYPES
+from cygrad.ops.dtypes import DTYPES, NUMBER
 
 cdef extern from "Python.h":
     Py_buffer* PyMemoryView_GET_BUFFER(object view)
@@ -71,6 +71,8 @@ cdef DType new_dtype(int number, row):
 
 
 cdef list dtypes = [new_dtype(number, row) for number, row in enumerate(DTYPES)]
+for _dtype, _row in zip(dtypes, DTYPES):
+    (<DType>_dtype).loops = dtypes[NUMBER[_row.loops or _row.name]]
 dtype_by_name = {name: dtype for dtype, row in zip(dtypes, DTYPES) for name in (row.name, *row.aliases)}
 cdef int default_number = dtype_by_name["float32"].number
 

@@ -102,14 +102,16 @@ cdef TensorImpl tensor_of_array(object source):
     cdef Storage storage
     number = number_by_type.get(numpy.PyArray_TYPE(array))
     if number is None and array.dtype.name in dtype_by_name:
-        type_of(dtype_by_name[array.dtype.name].number)
-        number = number_by_type.get(numpy.PyArray_TYPE(array))
+        number = dtype_by_name[array.dtype.name].number
+        type_of(number)
     if not array.dtype.isnative:
         raise ValueError(f"given numpy array has byte order different from the native byte order: {array.dtype!r}. "
                          "Convert it with array.astype(array.dtype.newbyteorder('='))")
     if number is None:
         raise TypeError(f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only supported types are: "
                         f"{', '.join([dtype.name for dtype in dtypes])}")
+    if array.dtype.isbuiltin == 2:      # buffers know no types of other packages
+        array = array.view(type_of_bits(dtypes[number]))
     itemsize = cg_itemsize[number]
     for d in range(array.ndim):
         if array.strides[d] < 0 and array.shape[d] > 1 and array.size:
@@ -157,6 +159,11 @@ def from_array(array not None):
 def from_bits(array not None, DType dtype not None):
     """Return a tensor of a dtype over a NumPy array of its memory, of the type of `type_of_bits`."""
     return tensor_of_bits(array, dtype.number)
+
+
+def to_bits(TensorImpl tensor not None):
+    """Return a NumPy array over a tensor's memory: of integers where the numbers are stored only."""
+    return bits_of(tensor)
 
 
 def memory_of(TensorImpl tensor not None):

@@ -112,14 +112,17 @@ cdef intptr_t room(const Place* place) noexcept nogil:
     return min(rest, BLOCK) if place.way == REPEATED and not place.scalar else BLOCK if place.way == PACKED else rest
 
 
-cdef char* address(Place* place, const Operand* operand, intptr_t n, bint is_output) noexcept nogil:
-    """Return where the next n elements are, packed if need be."""
+cdef char* address(Place* place, const Operand* operand, intptr_t n, intptr_t lanes, bint is_output) noexcept nogil:
+    """Return where the next n elements are, packed if need be. A loop reads whole multiples of `lanes`."""
     cdef cg_cursor pattern
     if place.way == IN_PLACE:
         return place.cursor.address + place.column * place.itemsize
     if place.way == PACKED:
         if not is_output:
             gather(operand, &place.cursor, n, place.block)
+            while n % lanes:        # repeat an element rather than meet what is slow
+                memcpy(place.block + n * place.itemsize, place.block + (n - 1) * place.itemsize, place.itemsize)
+                n += 1
         return place.block
     if place.scalar and operand.dtype == operand.loop_dtype:
         return place.cursor.address
@@ -204,7 +207,7 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
         if stream and n >= lanes:
             n -= n % lanes
         for k in range(count):
-            pointers[k] = address(&places[k], &operands[k], n, k == output)
+            pointers[k] = address(&places[k], &operands[k], n, lanes if blocked else 1, k == output)
         if stream and n >= lanes:
             kernel.streams[dtype](pointers, strides, n, params)
         else:

@@ -28,7 +28,7 @@ cdef enum:
     TOGETHER = 8        # rows that are folded across together, at most
     SIDE = 128          # accumulators of rows side by side, at most
     ON_STACK = 64       # partial results that need no allocation
-    WIDENED = 4         # bytes of what is computed in, of elements that are stored only
+    WIDENED = 8         # bytes of what is computed in, of elements that are stored only, at most
     VECTOR = 64         # bytes of the largest one: loops may run over the end by less
 
 cdef extern from "drivers/tables.h" nogil:

@@ -43,40 +43,43 @@ CG_INLINE cg_bfloat16 narrowed_bfloat16(float x)
     return (cg_bfloat16){(uint16_t)((x == x ? rounded : bits | 0x400000) >> 16)};
 }
 
-/* As many as a vector of floats has, from memory into a register and back. */
-#define CG_NARROW_LANES (CG_VECTOR_BYTES / 4)
+/* A vector of them, from memory into registers and back. */
+#define CG_NARROW_LANES (CG_VECTOR_BYTES / 2)
 #define CG_NARROW_VECTORS(format)                                                                                        \
     CG_INLINE void widen_##format(float *to, const cg_##format *from) {                                                  \
-        for (int k = 0; k < CG_NARROW_LANES; k++) to[k] = widened_##format(from[k]);                                     \
+        _Pragma("omp simd") for (int k = 0; k < CG_NARROW_LANES; k++) to[k] = widened_##format(from[k]);                 \
     }                                                                                                                    \
     CG_INLINE void narrow_##format(cg_##format *to, const float *from) {                                                 \
-        for (int k = 0; k < CG_NARROW_LANES; k++) to[k] = narrowed_##format(from[k]);                                    \
+        _Pragma("omp simd") for (int k = 0; k < CG_NARROW_LANES; k++) to[k] = narrowed_##format(from[k]);                \
     }
 #ifdef CG_HAVE_F16C
-typedef short cg_narrow_vector __attribute__((vector_size(CG_VECTOR_BYTES / 2)));
+typedef short cg_half_vector __attribute__((vector_size(CG_VECTOR_BYTES / 2)));
 typedef float cg_wide_vector __attribute__((vector_size(CG_VECTOR_BYTES)));
+#if CG_VECTOR_BYTES == 64
+#define CG_WIDEN(narrow) __builtin_ia32_vcvtph2ps512_mask(narrow, (cg_wide_vector){0}, (short)-1, 4)
+#define CG_NARROW(wide) __builtin_ia32_vcvtps2ph512_mask(wide, 0, (cg_half_vector){0}, (short)-1)
+#else
+#define CG_WIDEN(narrow) __builtin_ia32_vcvtph2ps256(narrow)
+#define CG_NARROW(wide) __builtin_ia32_vcvtps2ph256(wide, 0)
+#endif
 CG_INLINE void widen_float16(float *to, const cg_float16 *from)
 {
-    cg_narrow_vector narrow;
-    memcpy(&narrow, from, sizeof(narrow));
-#if CG_VECTOR_BYTES == 64
-    const cg_wide_vector wide = __builtin_ia32_vcvtph2ps512_mask(narrow, (cg_wide_vector){0}, (short)-1, 4);
-#else
-    const cg_wide_vector wide = __builtin_ia32_vcvtph2ps256(narrow);
-#endif
-    memcpy(to, &wide, sizeof(wide));
+    for (int k = 0; k < 2; k++) {
+        cg_half_vector narrow;
+        memcpy(&narrow, from + k * (CG_NARROW_LANES / 2), sizeof(narrow));
+        const cg_wide_vector wide = CG_WIDEN(narrow);
+        memcpy(to + k * (CG_NARROW_LANES / 2), &wide, sizeof(wide));
+    }
 }
 
 CG_INLINE void narrow_float16(cg_float16 *to, const float *from)
 {
-    cg_wide_vector wide;
-    memcpy(&wide, from, sizeof(wide));
-#if CG_VECTOR_BYTES == 64
-    const cg_narrow_vector narrow = __builtin_ia32_vcvtps2ph512_mask(wide, 0, (cg_narrow_vector){0}, (short)-1);
-#else
-    const cg_narrow_vector narrow = __builtin_ia32_vcvtps2ph256(wide, 0);
-#endif
-    memcpy(to, &narrow, sizeof(narrow));
+    for (int k = 0; k < 2; k++) {
+        cg_wide_vector wide;
+        memcpy(&wide, from + k * (CG_NARROW_LANES / 2), sizeof(wide));
+        const cg_half_vector narrow = CG_NARROW(wide);
+        memcpy(to + k * (CG_NARROW_LANES / 2), &narrow, sizeof(narrow));
+    }
 }
 #else
 CG_NARROW_VECTORS(float16)

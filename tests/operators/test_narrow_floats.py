@@ -1,0 +1,324 @@
+"""float16 and bfloat16: whatever is computed of them is what float32 gives, rounded once."""
+
+import copy
+import functools
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+import samples
+from cygrad._core.operands.arrays import from_bits, to_array, to_bits
+from cygrad._kernels.drivers.elementwise import available_isas, isa
+from cygrad.ops import ELEMENTWISE, REDUCTIONS
+from cygrad.ops.dtypes import DTYPES
+from samples import BROADCASTS, as_tuple
+
+NARROW = [row.name for row in DTYPES if row.loops]
+ROWS = [row for row in ELEMENTWISE.values() if "f" in row.kinds and not row.spacing]
+
+
+LAYOUTS = {
+    "transposed": lambda t: t.t().contiguous().t() if t.ndim == 2 else t,
+    "stepped": lambda t: cg.stack([t, t], -1)[..., 0],
+    "cut": lambda t: cg.cat([t, t, t], -1)[..., 1:t.shape[-1] + 1],
+    "expanded": lambda t: t[:1].expand(t.shape),
+    "foreign": lambda t: from_bits(to_bits(t).copy(), t.dtype),
+}
+
+
+@functools.cache
+def every(dtype):
+    """Return all numbers of a dtype."""
+    return cg.frombuffer(bytearray(np.arange(1 << 16, dtype=np.uint16).tobytes()), dtype=getattr(cg, dtype))
+
+
+def drawn(row, dtype, shapes):
+    """Return operands of a row, its masks bool, all others of a dtype that is stored only."""
+    arrays = samples.operands(row, "float32", shapes)
+    return [cg.tensor(array) if operand in row.masks else cg.tensor(array).to(getattr(cg, dtype))
+            for operand, array in zip(row.operands, arrays, strict=False)]
+
+
+def wide(value):
+    return value.detach().float() if isinstance(value, cg.Tensor) and value.is_floating_point() else value
+
+
+def check_rounded(found, wanted, dtype):
+    """Compare results, bit by bit but for NaNs, with those that float32 gave."""
+    for one, other in zip(as_tuple(found), as_tuple(wanted), strict=True):
+        assert one.dtype == (dtype if other.dtype == cg.float32 else other.dtype) and one.shape == other.shape
+        rounded = other.to(one.dtype)
+        same = to_bits(one.detach()) == to_bits(rounded.detach())
+        assert (same | to_array(one.detach() != one.detach()) & to_array(rounded.detach() != rounded.detach())).all()
+
+
+# ----- Conversions -----
+def rounded_to_bfloat16(numbers):
+    """Return the upper half of float32s, rounded to nearest, ties to even."""
+    bits = numbers.view(np.uint32)
+    return ((bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16).astype(np.uint16).view(np.int16)
+
+
+def floats():
+    """Return float32s of all exponents: halfway between numbers of 16 bits, beside those, and others."""
+    high = np.arange(1 << 16, dtype=np.uint32) << 16
+    low = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF, 0x0FFF, 0x1000, 0x1001, 0x2FFF, 0x3000, 0x3001], np.uint32)
+    numbers = (high[:, None] | low).reshape(-1).view(np.float32)
+    return numbers[~np.isnan(numbers)]
+
+
+def converted_bits():
+    """Return what this process converts, as arrays of bits."""
+    return {f"{dtype}_{way}": to_bits(tensor) for dtype in NARROW
+            for way, tensor in (("to", cg.from_numpy(floats()).to(getattr(cg, dtype))), ("from", every(dtype).float()))}
+
+
+def test_conversions_round_to_nearest():
+    found = converted_bits()
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(found["float16_to"], floats().astype(np.float16).view(np.int16))
+    np.testing.assert_array_equal(found["bfloat16_to"], rounded_to_bfloat16(floats()))
+    numbers = np.arange(1 << 16, dtype=np.uint16)
+    np.testing.assert_array_equal(found["float16_from"], numbers.view(np.float16).astype(np.float32))
+    there = ~np.isnan(found["bfloat16_from"])
+    np.testing.assert_array_equal(found["bfloat16_from"].view(np.uint32)[there], (numbers.astype(np.uint32) << 16)[there])
+
+
+@pytest.mark.parametrize("level", [level for level in available_isas() if level != isa()])
+def test_conversions_have_the_same_bits_on_every_level(level, tmp_path):
+    for name, bits in samples.at_level(level, __name__, "converted_bits", tmp_path / "bits.npz").items():
+        np.testing.assert_array_equal(bits.view(np.uint8), converted_bits()[name].view(np.uint8))
+
+
+@pytest.mark.cases("other", [row.name for row in DTYPES])
+@pytest.mark.cases("dtype", NARROW)
+def test_conversions_go_by_way_of_floats(dtype, other):
+    """Of all layouts; NaN is true, and a quiet NaN again."""
+    x, to = every(dtype), getattr(cg, other)
+    if to.is_differentiable or other == "bool":
+        check_rounded(x.to(to), x.float().to(to), to)
+        assert x.to(to).to(x.dtype)[~x.isnan()].equal(x.to(to).float().to(x.dtype)[~x.isnan()])
+    small = cg.arange(100).to(to)
+    for layout in (lambda t: t, lambda t: t[::3], lambda t: t[:1].expand(7), lambda t: t.reshape(10, 10).t(), lambda t: t[:0]):
+        assert layout(small).to(x.dtype).tolist() == layout(small).float().to(x.dtype).tolist()
+        assert layout(small).to(x.dtype).to(to).equal(layout(small))
+
+
+# ----- Rows -----
+@pytest.mark.cases("row", [row for row in ROWS if len(row.operands) == 1], ids=lambda row: row.name)
+@pytest.mark.cases("dtype", NARROW)
+def test_rows_of_all_numbers(dtype, row):
+    x = every(dtype)
+    call = samples.function(row)
+    check_rounded(call(x), call(x.float()), x.dtype)
+
+
+@pytest.mark.cases("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.cases("shapes", [((n,),) * 3 for n in (1, 3, 17, 600)] + [((3, 5),) * 3, *BROADCASTS])
+@pytest.mark.cases("dtype", NARROW)
+def test_rows(dtype, shapes, row):
+    x = drawn(row, dtype, shapes)
+    call = samples.function(row)
+    check_rounded(call(*x), call(*map(wide, x)), getattr(cg, dtype))
+
+
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.cases("dtype", NARROW)
+def test_rows_in_every_layout(dtype, row, layout):
+    x = list(map(LAYOUTS[layout], drawn(row, dtype, ((5, 7),) * 3)))
+    call = samples.function(row)
+    check_rounded(call(*x), call(*map(wide, x)), getattr(cg, dtype))
+
+
+@pytest.mark.cases("row", [row for row in ROWS if row.in_place and not row.masks and row.result != "bool"], ids=lambda row: row.name)
+@pytest.mark.cases("layout", [name for name in LAYOUTS if name != "expanded"])
+@pytest.mark.cases("dtype", NARROW)
+def test_in_place_and_out(dtype, layout, row):
+    x = drawn(row, dtype, ((5, 7),) * 3)
+    call = samples.function(row)
+    wanted = call(*map(wide, x))
+    target = LAYOUTS[layout](cg.zeros(5, 7, dtype=x[0].dtype))
+    check_rounded(call(*x, out=target), wanted, x[0].dtype)
+    if layout == "cut":     # what lies beside it is as before
+        assert not target._base[:, :1].any() and not target._base[:, -13:].any() if target._base is not None else True
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_bits_depend_on_no_position(dtype):
+    x = every(dtype)[1 << 10:1 << 14].contiguous()
+    y = x.flip(0)
+    for call in (cg.add, cg.mul, lambda x, _: x.exp(), lambda x, _: x.tanh(), cg.pow):
+        whole = call(x, y)
+        for start, stop in ((1, 5), (3, 100), (7, 1000), (13, 14)):
+            for place in (lambda t: t, cg.clone, LAYOUTS["foreign"]):
+                assert (to_bits(call(place(x[start:stop]), place(y[start:stop]))) == to_bits(whole[start:stop])).all()
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_bits_depend_on_no_threads(dtype):
+    x = cg.rand(1 << 20, rng=0).to(getattr(cg, dtype))
+    found = []
+    for count in (1, 2):
+        with samples.threads(count, parallel=False):
+            found.append([x + x, x.exp(), x.sum(), x.reshape(1 << 10, -1).sum(0), x.reshape(-1, 4).sum(1)])
+    for one, other in zip(*found, strict=True):
+        assert one.equal(other)
+
+
+# ----- Numbers beside them -----
+@pytest.mark.cases("dtype", NARROW)
+def test_numbers_stay_as_they_are(dtype):
+    """0.1 is no number of 16 bits: the product is that of float32's 0.1, as in torch."""
+    x = cg.arange(1, 200).to(getattr(cg, dtype))
+    for call in (lambda x: x * 0.1, lambda x: 0.1 * x, lambda x: x + 0.1, lambda x: x / 3, lambda x: cg.add(x, x, alpha=0.1),
+                 lambda x: x.clamp(0.1, 77.7), lambda x: x * cg.tensor(0.1)):
+        for part in (x, x[:3], x.reshape(1, -1), LAYOUTS["stepped"](x)):
+            check_rounded(call(part), call(part.float()), x.dtype)
+
+
+def test_promotion():
+    half, brain = cg.ones(2, dtype=cg.float16), cg.ones(2, dtype=cg.bfloat16)
+    assert (half + brain).dtype == cg.float32 == cg.promote_types(cg.float16, cg.bfloat16)
+    for x in (half, brain):
+        for other in (1, 1.5, True, cg.tensor(1.5), cg.tensor(1.5, dtype=cg.float64), cg.ones(2, dtype=cg.int64)):
+            assert (x + other).dtype == (other + x).dtype == x.dtype
+        assert (x + cg.ones(2)).dtype == cg.float32 and (x + cg.ones(2, dtype=cg.float64)).dtype == cg.float64
+        assert (x + cg.ones(2, dtype=cg.complex64)).dtype == cg.complex64
+
+
+# ----- Folds -----
+FOLDS = [((5000,), None), ((7,), 0), ((64, 700), 0), ((64, 700), 1), ((9, 5), 0), ((9, 5), 1), ((300, 3, 50), 1), ((300, 3, 50), (0, 2)),
+         ((40, 50, 3), (0, 1)), ((2000, 3), 1), ((30000,), None), ((5000, 3), 0), ((1, 9), 0), ((70, 40), 0), ((3, 1030), 1), ((), None)]
+
+
+@pytest.mark.cases("row", list(REDUCTIONS.values()), ids=lambda row: row.name)
+@pytest.mark.cases("shape, dim", FOLDS)
+@pytest.mark.cases("dtype", NARROW)
+def test_folds(dtype, shape, dim, row):
+    x = cg.tensor(samples.draw("float32", shape, domain=(0.9, 1.1))).to(getattr(cg, dtype))
+    call = getattr(cg, row.name)
+    for layout in (lambda t: t, lambda t: t.t().contiguous().t() if t.ndim == 2 else t, lambda t: cg.stack([t, t], -1)[..., 0]):
+        part = layout(x)
+        check_rounded(call(part, dim), call(part.float(), dim), x.dtype)
+        if row.result != "truth":
+            check_rounded(call(part, dim, keepdim=True, dtype=cg.float32) if row.result == "widest" else call(part, dim, keepdim=True),
+                          call(part.float(), dim, keepdim=True), cg.float32 if row.result == "widest" else x.dtype)
+
+
+# ----- All other operators -----
+CALLS = [(name, sample) for name, calls in (samples.SAMPLES | samples.PLAIN).items() for sample in calls]
+# Whose samples are of bytes, of float64, of what has no complex numbers of 32 bits, or of nothing that is given.
+ELSEWHERE = {"storage", "untyped_storage", "broadcast_shapes", "gather_view", "scatter_view", "complex", "imag", "polar", "view_as_complex",
+             "view_as_real"}
+
+
+@pytest.mark.cases("name, sample", [case for case in CALLS if case[0] not in ELSEWHERE], ids=lambda case: str(case[0]))
+@pytest.mark.cases("dtype", NARROW)
+def test_all_other_operators(dtype, name, sample):
+    """Values and gradients are near float32's, and of the operands' dtype."""
+    narrow = getattr(cg, dtype)
+    x = [cg.tensor(array).to(narrow).requires_grad_(name in samples.SAMPLES) for array in samples.rule_operands(sample.shapes)]
+    y = [t.detach().float().requires_grad_(name in samples.SAMPLES) for t in x]
+    try:
+        wanted = as_tuple(sample.call(*y))
+    except (NotImplementedError, RuntimeError, TypeError):
+        return      # is not for floats
+    for one, other in zip(as_tuple(sample.call(*x)), wanted, strict=True):
+        if not isinstance(one, cg.Tensor):
+            assert type(one) is type(other)
+            continue
+        assert one.shape == other.shape and one.requires_grad == other.requires_grad
+        assert one.dtype in ((narrow, cg.float32) if other.dtype == cg.float32 else (other.dtype,))
+        assert one.dtype == narrow or other.dtype != cg.float32 or "float32" in str(one.grad_fn) or name == "cumprod"
+        np.testing.assert_allclose(to_array(one.detach()), to_array(other.detach()), rtol=0.01, atol=0.02)
+        if one.requires_grad:
+            found = cg.autograd.grad(one, x, cg.ones_like(one), allow_unused=True, create_graph=True, retain_graph=True)
+            by_float = cg.autograd.grad(other, y, cg.ones_like(other), allow_unused=True, retain_graph=True)
+            for g, expected in zip(found, by_float, strict=True):
+                assert (g is None) == (expected is None)
+                if g is not None:
+                    assert g.dtype == narrow
+                    np.testing.assert_allclose(to_array(g.detach()), to_array(expected), rtol=0.03, atol=0.05)
+
+
+@pytest.mark.cases("row", [row for row in samples.differentiable_rows() if row in ROWS], ids=lambda row: row.name)
+@pytest.mark.cases("dtype", NARROW)
+def test_gradients_of_rows(dtype, row):
+    """They are computed in float32 from what was saved in 16 bits."""
+    x = [t.requires_grad_() if t.is_floating_point() else t for t in drawn(row, dtype, ((4, 9),) * 3)]
+    y = [wide(t).requires_grad_() if t.requires_grad else t for t in x]
+    for tensors in (x, y):
+        result = samples.function(row)(*tensors)
+        result.backward(cg.ones_like(result), create_graph=True)
+    for one, other in zip(x, y, strict=True):
+        if one.requires_grad:
+            assert one.grad.dtype == one.dtype
+            np.testing.assert_allclose(to_array(one.grad.detach()), to_array(other.grad.detach()), rtol=0.05, atol=0.02)
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_gradients_accumulate_in_the_dtype_of_the_leaf(dtype):
+    x = cg.ones(3, dtype=getattr(cg, dtype)).requires_grad_()
+    small = cg.finfo(x.dtype).eps / 4
+    for _ in range(4):
+        (x * small).sum().backward()
+    x.sum().backward()
+    (x * small).sum().backward()
+    assert x.grad.dtype == x.dtype and x.grad.tolist() == [1 + 4 * small if 4 * small >= cg.finfo(x.dtype).eps else 1] * 3
+
+
+# ----- What others take -----
+@pytest.mark.parametrize("dtype", NARROW)
+def test_numpys_arrays_share_memory(dtype):
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    x = cg.tensor([[0.1, -2.0], [3.0, float("inf")]], dtype=getattr(cg, dtype))
+    array = x.t().numpy()
+    assert array.dtype.name == dtype and array.tolist() == x.t().tolist()
+    again = cg.from_numpy(array)
+    assert again.dtype == x.dtype and again.data_ptr() == x.data_ptr() and again.stride() == (1, 2)
+    array[0, 0] = 7
+    assert x[0, 0] == 7
+    assert np.asarray(x).dtype == array.dtype and cg.tensor(array).equal(x.t()) and cg.tensor([array[0]]).dtype == x.dtype
+
+
+def test_numpy_alone_has_no_bfloat16():
+    script = ("import sys\nclass Without:\n  def find_spec(self, name, *_):\n    if name == 'ml_dtypes': raise ImportError\n"
+              "sys.meta_path.insert(0, Without()); import cygrad as cg; x = cg.ones(2, dtype=cg.bfloat16)\n"
+              "print(x, x.tolist(), (x @ x).item())\ntry: x.numpy()\nexcept TypeError as error: print(error)")
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert "tensor([1., 1.], dtype=cygrad.bfloat16) [1.0, 1.0] 2.0" in told and "install ml_dtypes" in told
+
+
+def test_buffers():
+    x = cg.tensor([1.5, -2.0], dtype=cg.float16)
+    assert memoryview(x).format == "e" and np.asarray(memoryview(x)).tolist() == [1.5, -2.0]
+    with pytest.raises(BufferError, match="no format for bfloat16"):
+        memoryview(x.bfloat16())
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_dlpack(dtype):
+    x = cg.tensor([1.5, -2.0, 0.1], dtype=getattr(cg, dtype))
+    again = cg.from_dlpack(x[::2])
+    assert again.dtype == x.dtype and again.data_ptr() == x.data_ptr() and again.equal(x[::2])
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_copies(dtype):
+    x = cg.tensor([[1.5, -2.0, 0.1]] * 2, dtype=getattr(cg, dtype)).t()
+    for way in (copy.copy, copy.deepcopy, *(functools.partial(lambda protocol, t: pickle.loads(pickle.dumps(t, protocol)), protocol)
+                                           for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1))):
+        assert way(x).dtype == x.dtype and way(x).equal(x) and way(x).stride() == x.stride()
+
+
+@pytest.mark.cases("row", [row for row in ELEMENTWISE.values() if row.spacing], ids=lambda row: row.name)
+@pytest.mark.cases("dtype", NARROW)
+def test_what_float32_cannot_tell_is_refused(dtype, row):
+    with pytest.raises(NotImplementedError, match=f"\"{row.name}\" not implemented for '{dtype}'"):
+        samples.function(row)(*drawn(row, dtype, ((3,),) * 3))

@@ -130,7 +130,7 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const Value* params, Ten
         loop_params = converted_params
     if target is None:
         result = None
-        if recorded and not op.masks and not op.bool_result and not profiling_threads:
+        if recorded and not op.masks and out_dtype == dtype and not profiling_threads:
             result = defer(op.kernel, dtype, op.arity, values, loop_params, op.cost)
         if result is None:
             result = map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, None)

@@ -124,7 +124,8 @@ def elementwise_loop(name, directive, row, tree, inputs, dtype, out, stream=Fals
     form = "stream" if stream else "loop"
     function = symbol(f"{form}_{name}_{dtype.name}", unit_kind(dtype, row.rare))
     body = [f"{'CG_SERIAL ' if serial else ''}void {function}(char *const *p, const intptr_t *s, intptr_t n, const void *c) {{",
-            f"    typedef {dtype.c_type} T CG_UNUSED; {'CG_FAR(T, n); ' if blocked else ''}{out_type} *out = ({out_type} *)p[{len(inputs)}]; (void)s; (void)c;"]
+            f"    typedef {dtype.c_type} T CG_UNUSED; {out_type} *out = ({out_type} *)p[{len(inputs)}]; (void)s; (void)c;",
+            *(["    CG_FAR(T, n);"] if blocked else [])]
     body += [f"    const {types[operand]} *p_{operand} = (const {types[operand]} *)p[{k}];" for k, operand in enumerate(inputs)]
     body += [f"    const T {param} = ((const T *)c)[{k}]; (void){param};" for k, param in enumerate(row.params)]
     # A blocked loop gets no scalars: gcc would hoist a function of one and call its scalar form, with other bits.

@@ -9,14 +9,14 @@ from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, needs_grad, settled_address, special_active
 from cygrad._core.memory.sizes cimport wrap_dim
 from cygrad._core.operands.operands cimport RELEASE_GIL, fill_operand, shape_is
-from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_kind, cg_loops_of, cg_number,
-                                                  kernel)
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, MAX_DIMS, Operand, cast, cg_itemsize, cg_kind, cg_loops_of,
+                                                  cg_number, kernel)
 from cygrad._kernels.drivers.reduction cimport reduction
 from cygrad._kernels.drivers.tiles cimport MAX_SLOTS, MAX_STEPS, Step, Tiles, cut, run_tiles
 
+from cygrad._core.memory.storage import dtype_by_name
 from cygrad.ops import ELEMENTWISE
 
-NUMBER_OF_DTYPE = {"bool": CG_BOOL, "int64": CG_INT64}      # of what formulas make beside floats
 
 cdef enum:
     FLOATING = -1       # the dtype of the tensors that a formula is given
@@ -36,7 +36,7 @@ cdef class Steps:
     cdef int slot_dtypes[MAX_SLOTS]
     cdef bint reduced[MAX_SLOTS]
     cdef double numbers[MAX_SLOTS]
-    cdef int slot_count, step_count, result, cost
+    cdef int slot_count, step_count, result, cost, itemsize
 
     def __cinit__(self, list slots not None, list steps not None, int result):
         cdef Step* step
@@ -47,11 +47,13 @@ cdef class Steps:
         for k, (source, number, dtype, is_reduced) in enumerate(slots):
             self.sources[k] = NUMBER if number is not None else COMPUTED if source is None else source
             self.numbers[k] = 0 if number is None else number
-            self.slot_dtypes[k] = FLOATING if dtype is None else NUMBER_OF_DTYPE[dtype]
+            self.slot_dtypes[k] = FLOATING if dtype is None else dtype_by_name[dtype].number
             self.reduced[k] = is_reduced
+            if dtype is not None:
+                self.itemsize = max(self.itemsize, cg_itemsize[self.slot_dtypes[k]])
         for k, (name, folds, dtype, masks, places) in enumerate(steps):
             step = &self.steps[k]
-            step.dtype, step.masks, step.inputs = FLOATING if dtype is None else NUMBER_OF_DTYPE[dtype], masks, <int>len(places) - 1
+            step.dtype, step.masks, step.inputs = FLOATING if dtype is None else dtype_by_name[dtype].number, masks, <int>len(places) - 1
             for j in range(step.inputs + 1):
                 step.slots[j] = places[j]
             step.kernel, step.reduction = NULL, NULL
@@ -78,6 +80,7 @@ cdef class Steps:
         for d in range(ndim):
             tiles.shape[d] = shapes[0][d] = first.sizes[d]
             tiles.folded[d], shapes[1][d] = folded[d], 1 if folded[d] else first.sizes[d]
+        tiles.itemsize = max(self.itemsize, cg_itemsize[cg_loops_of[first.dtype_nr]])
         if not cut(&tiles):
             return None
         for k in range(self.step_count):

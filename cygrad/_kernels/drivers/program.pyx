@@ -8,7 +8,16 @@ from cygrad._kernels.drivers.elementwise cimport (MAX_OPERANDS, STREAM_BYTES, bl
                                                   cg_team_size, stream_copy, vector_bytes)
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
 
+cdef extern from *:
+    """
+    static inline void fetch(const char *place, intptr_t nbytes) {
+        for (intptr_t line = 0; line < nbytes; line += 64) __builtin_prefetch(place + line);
+    }
+    """
+    void fetch(const char* place, intptr_t nbytes) noexcept nogil
+
 cdef enum:
+    AHEAD = 2048                # bytes from a block that is read to the one that is fetched: memory takes as long
     BLOCK_BYTES = 1 << 10       # of a slot: all of them fit the first-level cache
     STREAM_BLOCK_BYTES = 1 << 9         # arrays that come from memory are read side by side: prefetchers follow that
     SLOT_BYTES = BLOCK_BYTES + 64       # loops may run over the end
@@ -81,7 +90,10 @@ cdef void run_part(const Program* program, int first, int last, bint stream, int
     cdef cg_loop loop
     cdef const Step* step
     cdef bint made[MAX_SLOTS]
+    cdef int reader[MAX_SLOTS]          # the first step that reads a slot from memory
+    cdef bint far = stream and last - first > 1
     for k in range(program.slot_count):
+        reader[k] = NONE
         advances[k] = program.slots[k].stride
         places[k], copies[k], made[k] = program.slots[k].data, NULL, False
         if places[k] is not NULL:
@@ -91,6 +103,8 @@ cdef void run_part(const Program* program, int first, int last, bint stream, int
         for j in range(step.inputs + 1):
             slot = step.slots[j]
             made[slot] = made[slot] or j == step.inputs
+            if not made[slot] and reader[slot] == NONE and advances[slot]:
+                reader[slot] = k
             if slot == redirected:
                 places[slot] = block
             elif places[slot] is NULL or stream and made[slot] and j < step.inputs and copies[slot] is NULL and advances[slot]:
@@ -104,7 +118,10 @@ cdef void run_part(const Program* program, int first, int last, bint stream, int
         for k in range(first, last):
             step = &program.steps[k]
             for j in range(step.inputs):
-                pointers[j], strides[j] = places[step.slots[j]], program.slots[step.slots[j]].stride
+                slot = step.slots[j]
+                pointers[j], strides[j] = places[slot], program.slots[slot].stride
+                if far and reader[slot] == k:
+                    fetch(places[slot] + AHEAD, n * itemsize)
             slot = step.slots[step.inputs]
             pointers[step.inputs] = places[slot]
             loop = step.kernel.loops[program.dtype]

@@ -25,6 +25,7 @@ cdef struct Step:
 
 cdef struct Tiles:
     int ndim, cost, slot_count, step_count
+    int itemsize                    # the largest one of a slot
     intptr_t shape[MAX_DIMS]
     char folded[MAX_DIMS]
     Slot slots[MAX_SLOTS]

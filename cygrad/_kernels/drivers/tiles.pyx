@@ -2,7 +2,7 @@
 """Maps and folds, tile by tile (see tiles.pxd for the contract)."""
 from cython.parallel cimport prange
 
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_LARGEST, STREAM_BYTES, cg_itemsize, cg_loops_of, cg_team_size
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, STREAM_BYTES, cg_itemsize, cg_loops_of, cg_team_size
 from cygrad._kernels.drivers.elementwise cimport run_part as run_map
 from cygrad._kernels.drivers.reduction cimport run as run_fold
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
@@ -29,7 +29,7 @@ cdef bint cut(Tiles* tiles) noexcept nogil:
             tiles.dim, tiles.size = d, max(1, TILE // elements)
             tiles.along = tiles.count = (tiles.shape[d] + tiles.size - 1) // tiles.size
             elements *= tiles.size
-    tiles.slot_bytes = (elements * CG_LARGEST + 2 * VECTOR) // VECTOR * VECTOR
+    tiles.slot_bytes = (elements * tiles.itemsize + 2 * VECTOR) // VECTOR * VECTOR
     tiles.threads = threads_for(total, tiles.cost) if tiles.count > 1 else 1
     tiles.streamed = STREAM_BYTES * max(tiles.threads, 1) // max(total, 1)
     return elements <= LARGEST_TILE

@@ -144,13 +144,15 @@ def narrow_loop(name, directive, row, tree, inputs, dtype):
     """Return the C function of one kernel for what is stored only, converted in registers: in whole vectors, without scalars."""
     expression = FORMULA.to_c(tree, FORMULA.Numbers(dtype.loops), dict.fromkeys((*inputs, *row.params), "r"), FUNCTIONS)
     vectors = ", ".join(f"v_{word}[CG_VL(S)]" for word in (*inputs, "result"))
+    fetched = "" if VECTOR_FUNCTIONS.isdisjoint(FORMULA.called(tree)) else " if (CG_IS_FAR) { " + "".join(
+        f"CG_FETCH_BLOCK({place} + first); " for place in (*(f"p_{operand}" for operand in inputs), "out")) + "}"
     return "\n".join([
         "#ifdef CG_NARROW_LOOPS",
         f"void {symbol(f'loop_{name}_{dtype.name}', 'floats')}(char *const *p, const intptr_t *s, intptr_t n, const void *c) {{",
-        f"    typedef {c_type(dtype.loops)} T; typedef {dtype.c_type} S; S *out = (S *)p[{len(inputs)}]; (void)s; (void)c;",
+        f"    typedef {c_type(dtype.loops)} T; typedef {dtype.c_type} S; S *out = (S *)p[{len(inputs)}]; CG_FAR(S, n); (void)s; (void)c;",
         *(f"    const S *p_{operand} = (const S *)p[{k}];" for k, operand in enumerate(inputs)),
         *(f"    const T {param} = ((const T *)c)[{k}]; (void){param};" for k, param in enumerate(row.params)),
-        f"    CG_VECTORS(S, n) {{ T {vectors};",
+        f"    CG_VECTORS(S, n) {{ T {vectors};{fetched}",
         *(f"        widen_{dtype.name}(v_{operand}, p_{operand} + first);" for operand in inputs),
         "        CG_LANE(S) { " + " ".join(f"const T {operand} CG_UNUSED = v_{operand}[k];" for operand in inputs), directive,
         f"            v_result[k] = {expression}; }} narrow_{dtype.name}(out + first, v_result); }}", "}", "#endif"])

@@ -240,7 +240,14 @@ def _add_product(operator: Any, words: tuple[str, str], ndim: int, input: Tensor
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but "
                            f"got: {list(b.shape[:2])}.")
     _check_same_dtype(name, input, b)
-    result = unrecorded(lambda: _plus(input.detach(), beta, (mm if ndim == 2 else bmm)(a.detach(), b.detach()), alpha))
+
+    def compute() -> Tensor:
+        own, left, right = (x.detach() for x in (input, a, b))
+        if left.dtype == right.dtype != right.dtype.loops:      # rounded once, where it is recorded
+            own, left, right = (x.to(x.dtype.loops) for x in (own, left, right))
+        return _plus(own, beta, (mm if ndim == 2 else bmm)(left, right), alpha)
+
+    result = unrecorded(compute)
     return delivered(recorded(operator, (input, a, b), result, beta=beta, alpha=alpha), out)
 
 

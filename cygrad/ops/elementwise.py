@@ -141,10 +141,9 @@ elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", 
             integers="divisor", doc="Remainder of the floored division, with the sign of the divisor.")
 elementwise("fmod", y="fmod(a, b)", da="1", db="-trunc_divide(a, b)", kinds="if", rare="i", numpy="fmod", domain=(0.3, 2),
             integers="divisor", doc="Remainder of the division rounded towards zero, with the sign of the dividend.")
-elementwise("pow", operands=("a", "exponent"), y="pow(a, exponent)", kinds="bifc", rare="bi", numpy="power", integers="exponent", cost=2,
-            da="exponent * pow(a if exponent != 0 else 1, exponent - 1)",
-            let={"flat": "a == 0 and imag(exponent) == 0 and real(exponent) >= 0"}, dexponent="0 if flat else y * log(1 if flat else a)",
-            domain=(0.3, 2), edges=(0.0, 1.0), doc="`input` raised to the power `exponent`.")
+elementwise("pow", operands=("a", "exponent"), y="pow(a, exponent)", da="exponent * pow(a, exponent - 1 if exponent != 0 else 0)",
+            dexponent="y * log(a if a != 0 or real(exponent) < 0 else 1)", kinds="bifc", rare="bi", numpy="power",
+            domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent", cost=2, doc="`input` raised to the power `exponent`.")
 elementwise("neg", y="-x", dx="-1", kinds="ifc", numpy="negative", aliases=("negative",),
             doc="Negative of each element.")
 elementwise("abs", y="abs(x)", dx="sgn(x)", kinds="ifc", result="real", numpy="absolute", aliases=("absolute",), edges=(0.0,),

@@ -132,7 +132,12 @@ def test_what_requires_no_gradient_must_be_constant(fast_mode):
         gradcheck(lambda x: x.detach(), leaf(2), fast_mode=fast_mode)
 
 
-def test_the_warning_about_precision():
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize("options", [{}, {"fast_mode": True}, {"check_forward_ad": True}], ids=str)
+def test_the_warning_about_precision(name, options):
+    if name == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    inputs = leaf(2), leaf(2, real=True).detach().to(getattr(cg, name)).requires_grad_()
     message = "^Input #1 requires gradient and is not a double precision floating point or complex. This check will likely fail"
     with pytest.warns(UserWarning, match=message):
-        gradcheck(lambda x, y: x * y, (leaf(2), leaf(2, dtype=np.complex64)), eps=1e-2, rtol=0.1, atol=0.1)
+        assert gradcheck(lambda x, y: x * y, inputs, eps=0.125, rtol=0.1, atol=0.1, **options)

@@ -145,7 +145,7 @@ def differences(row, dtype):
                 found.add(f"({ast.unparse(left)}) - ({ast.unparse(right)})")
             case ast.Call(func=ast.Name(id=name), args=[argument, *_]):
                 found |= {f"abs({ast.unparse(argument)}) - {number!r}" for number in compared_numbers().get((dtype, name), ())}
-    trees = [tree for tree in map(formula.parse, sorted(found)) if "y" not in formula.names(tree) and "imag" not in formula.called(tree)]
+    trees = [tree for tree in map(formula.parse, sorted(found)) if "y" not in formula.names(tree)]
     return [(formula.names(tree), formula.to_tensor_function(tree, [*row.operands, *row.params], NUMPY, row.name)) for tree in trees]
 
 

@@ -32,6 +32,7 @@ from cygrad.device import device as device
 from cygrad.operators import modules_of as _modules_of
 from cygrad.operators import registry as _registry
 from cygrad.operators.elementwise import functions as _functions
+from cygrad.ops.dtypes import why_unsupported as _why_unsupported
 
 Tensor = _tensor.Tensor
 __version__ = "0.1.0"
@@ -41,5 +42,5 @@ globals().update(_functions)
 globals().update(_dtype_by_name)
 
 # Loaded at first use: importing cygrad stays quick and opens few files.
-__getattr__, __dir__ = _imports.at_first_use(globals(), _modules_of(_registry.OTHERS) | _modules_of(_registry.FUNCTIONS))
+__getattr__, __dir__ = _imports.at_first_use(globals(), _modules_of(_registry.OTHERS) | _modules_of(_registry.FUNCTIONS), _why_unsupported)
 _imports.remove()

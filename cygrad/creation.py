@@ -349,8 +349,9 @@ def arange(start: Tensor | Real | None = None, end: Tensor | Real | None = None,
     wanted = wanted_dtype(dtype, out, common_dtype(start, end + step))
     resolve_device(device)
     check_layout("arange", layout)
-    if wanted.kind in "bc":
-        raise NotImplementedError(f"\"arange\" not implemented for '{wanted.name}'; give another dtype and convert")
+    if wanted.kind in "buc":
+        from cygrad.ops.refusals import refusal
+        raise refusal("arange", wanted.name)
     exact = all(isinstance(value, int) for value in (start, end, step))
     count = int(-((start - end) // step) if exact else np.ceil((end - start) / step))
     if count >= 2**63:

@@ -16,7 +16,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.storage import DType, dtype_by_name, get_default_dtype
 from cygrad._core.operands.arrays import to_array
 from cygrad._core.operands.operands import common_dtype
-from cygrad.ops.dtypes import DTYPES, promote
+from cygrad.ops.dtypes import DTYPES, common
 
 MAX_DEPTH = 64
 _NUMBERS = bool | int | float | complex | np.generic
@@ -36,6 +36,8 @@ def read_array(data: Any, dtype: DType | None) -> tuple[np.ndarray, DType]:
     snapshot = _snapshot(data, 0, found)
     try:
         array = np.array(snapshot)
+        if array.dtype.kind == "f" and found == {int} and dtype is not None and not dtype.is_signed:
+            array = np.array(snapshot, np.uint64)       # of some integers beyond int64 NumPy makes floats
         if array.dtype == object and dtype is not None and not _holds_sequences(array):
             array = array.astype(dtype.loops.name)      # by __float__ and __index__ of the elements
     except (ValueError, TypeError):
@@ -80,20 +82,20 @@ def _inferred(array: np.ndarray, found: set[Any]) -> DType:
              if isinstance(item, type) else _own_dtype(np.empty(0, item)) for item in found]
     if not named:
         return get_default_dtype() if array.dtype.kind == "f" else _own_dtype(array)
-    return dtype_by_name[functools.reduce(promote, [DTYPES[dtype.number] for dtype in named]).name]
+    return dtype_by_name[functools.reduce(common, [DTYPES[dtype.number] for dtype in named]).name]
 
 
 def check_range(array: np.ndarray, dtype: DType) -> None:
     """Refuse numbers that an integer dtype does not hold, NaN among them, and complex numbers for a real one."""
-    if array.dtype.kind == "c" and dtype.kind in "if" and (array.ndim or array.imag):
+    if array.dtype.kind == "c" and not dtype.is_complex and dtype.kind != "b" and (array.ndim or array.imag):
         raise TypeError("must be real number, not complex" if dtype.is_floating_point else
                         "'complex' object cannot be interpreted as an integer")
-    if dtype.kind != "i" or array.dtype.kind not in "iuf" or not array.size or np.can_cast(array.dtype, dtype.name):
+    if not dtype.is_integer or array.dtype.kind not in "iuf" or not array.size or np.can_cast(array.dtype, dtype.name):
         return
-    limits = np.iinfo(dtype.name)
-    lowest = limits.min or -limits.max * (array.dtype.kind == "i")      # negative integers are written modulo 256
+    row = DTYPES[dtype.number]
+    wraps = not row.signed and row.itemsize < 8 and array.dtype.kind == "i"     # negative integers are written modulo the size
     for number in (array.min().item(), array.max().item()):     # Python compares integers and floats exactly
-        if not lowest <= number <= limits.max:
+        if not (-row.highest if wraps else row.lowest) <= number <= row.highest:
             raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow: {number} is outside of what {dtype} "
                                "holds")
 

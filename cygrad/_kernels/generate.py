@@ -68,7 +68,7 @@ def is_blocked(tree, dtype) -> bool:
 
     Quotients of complex numbers do, too: they are as much code as a function. So does what is converted in registers.
     """
-    if dtype.loops:
+    if dtype.is_opaque:
         return True
     if dtype.real:
         return not COMPLEX_VECTOR_FUNCTIONS.keys().isdisjoint(FORMULA.called(tree)) or FORMULA.divides(tree)
@@ -77,7 +77,7 @@ def is_blocked(tree, dtype) -> bool:
 
 def unit_kind(dtype, rare: str = "") -> str:
     """Return the kind of unit that has the loops of a dtype, of a row of which those of some kinds are rare."""
-    return "rare" if dtype.kind in rare else "floats" if dtype.is_differentiable and not dtype.real else "others"
+    return "rare" if dtype.kind in rare else "floats" if dtype.is_floating_point else "others"
 
 
 def symbol(name: str, unit: str) -> str:
@@ -162,7 +162,7 @@ def elementwise_kernels(rows):
     """Yield the kernels of every row and every partial."""
     directives = line_directives("elementwise.py", "elementwise")
     for row in rows:
-        gradients = "".join(kind for kind in "fc" if kind in row.kinds)
+        gradients = {dtype.kind for dtype in DTYPES.DTYPES if dtype.is_differentiable and dtype.kind in row.kinds}
         readings = [(row.name, row.tree(row.y), list(row.operands))]
         for operand in row.partials:
             saved = row.saved(operand)
@@ -170,14 +170,14 @@ def elementwise_kernels(rows):
         for name, tree, inputs in readings:
             kinds, result = (row.kinds, row.result) if name == row.name else (gradients, "same")
             narrow = row.narrow and not isinstance(tree, ast.Name)      # which is the gradient, that passes
-            dtypes = [dtype for dtype in DTYPES.DTYPES if dtype.kind in kinds and (not dtype.loops or narrow)]
+            dtypes = [dtype for dtype in DTYPES.DTYPES if dtype.kind in kinds and (not dtype.loops or narrow and dtype.is_opaque)]
             # Vector mathematics hides what memory takes, and vectors that trickle past the caches take twice as long. Of a vector of bytes
             # as short as one of the output gcc makes branches, which took ten times as long.
-            streamed = [dtype for dtype in dtypes if dtype.kind in "fc" and not dtype.loops and DTYPES.result_dtype(dtype, result) is dtype
-                        and not is_blocked(tree, dtype) and not row.masks]
+            streamed = [dtype for dtype in dtypes if dtype.is_differentiable and not dtype.is_opaque
+                        and DTYPES.result_dtype(dtype, result) is dtype and not is_blocked(tree, dtype) and not row.masks]
             yield Kernel(name, inputs, dtypes, streamed, [is_blocked(tree, dtype) for dtype in DTYPES.DTYPES],
                          lambda dtype, form, *reading, result=result, name=name, row=row: narrow_loop(
-                             name, directives[row.name], row, *reading, dtype) if dtype.loops else elementwise_loop(
+                             name, directives[row.name], row, *reading, dtype) if dtype.is_opaque else elementwise_loop(
                              name, directives[row.name], row, *reading, dtype, DTYPES.result_dtype(dtype, result), form == "stream"),
                          tree, row.rare)
 
@@ -207,7 +207,7 @@ class Kernel(NamedTuple):
         found: dict[str, dict[int, str]] = {"loop": {}, "stream": {}}
         for form, dtype, unit in self.loops():
             name = symbol(f"{form}_{self.name}_{dtype.name}", unit)
-            found[form][DTYPES.NUMBER[dtype.name]] = f"CG_NARROW_LOOP({name})" if dtype.loops else name
+            found[form][DTYPES.NUMBER[dtype.name]] = f"CG_NARROW_LOOP({name})" if dtype.is_opaque else name
         blocked = ", ".join(str(int(value)) for value in self.blocked)
         return f'    {{"{self.name}", {len(self.inputs)}, {{{blocked}}}, {table(found["loop"])}, {table(found["stream"])}}},'
 
@@ -226,12 +226,12 @@ def reduction_kernels():
                 continue
             acc = dtype.widest if row.wide else "bool" if row.result == "truth" else dtype.name
             out = {"truth": "uint8" if dtype.name == "uint8" else "bool", "same": dtype.name,
-                   "widest": dtype.name if dtype.kind in "fc" else dtype.widest}[row.result]
+                   "widest": dtype.name if dtype.is_differentiable else dtype.widest}[row.result]
             unit, folded = unit_kind(dtype, row.rare), DTYPES.DTYPES[DTYPES.NUMBER[acc]]
             result = DTYPES.DTYPES[DTYPES.NUMBER[out]]
             read = {key: read_fold(text, folded) for key, text in
                     {"START": row.start, "STEP": row.step, "COMBINE": row.combine or row.step, "FINISH": row.y}.items()}
-            if row.block_step and acc != dtype.name and dtype.kind in "fc":
+            if row.block_step and acc != dtype.name and dtype.is_differentiable:
                 read |= {"BLOCK_START": read_fold(row.start, dtype), "BLOCK_STEP": read_fold(row.block_step, dtype)}
             defines = {"NAME": symbol(f"{row.name}_{dtype.name}", unit), "X": dtype.c_type, "T": c_type(acc), "Y": c_type(out),
                        "CG_COUNT": c_type(folded.real or acc),
@@ -255,8 +255,8 @@ def read_fold(text, dtype):
 
 def converted(value, source, target):
     """Return the C expression of a value in another dtype: of complex numbers the real part."""
-    if source.loops or target.loops:
-        return value if source is target else f"widened_{source.name}({value})" if source.loops else f"narrowed_{target.name}({value})"
+    if source.is_opaque or target.is_opaque:
+        return value if source is target else f"widened_{source.name}({value})" if source.is_opaque else f"narrowed_{target.name}({value})"
     if source.real:
         if target.real:
             part = c_type(target.real)
@@ -267,11 +267,22 @@ def converted(value, source, target):
     return f"(({value}) != 0)" if target.name == "bool" and source.name != "bool" else f"(({target.c_type})({value}))"
 
 
+def between(source, target):
+    """Return the dtype by way of which numbers are converted, if one is: floats of those stored in 16 bits, int64 of unsigned integers."""
+    for stored, other in (source, target), (target, source):
+        if stored.is_opaque and other.name not in (stored.name, stored.loops):
+            return DTYPES.DTYPES[DTYPES.NUMBER[stored.loops]]
+    by_loops = "u" in (source.kind, target.kind) and not source.is_differentiable and not target.is_differentiable
+    computed = source.loops or target.loops
+    by_loops = by_loops and source is not target and computed not in (source.name, target.name)
+    return DTYPES.DTYPES[DTYPES.NUMBER[computed]] if by_loops else None
+
+
 def cast_unit(source, target) -> str:
     """Return the kind of unit of a cast; what goes by way of another dtype is beside the table."""
-    if source is not target and (source.loops and source.loops != target.name or target.loops and target.loops != source.name):
+    if between(source, target):
         return "shared"
-    if kind(source) != kind(target) and "f" not in (source.kind, target.kind):
+    if "u" in (source.kind, target.kind) or kind(source) != kind(target) and not (source.is_floating_point or target.is_floating_point):
         return "rare"
     return "others" if "others" in (unit_kind(source), unit_kind(target)) else "floats"
 
@@ -282,15 +293,14 @@ def cast_symbol(source, target) -> str:
 
 def cast_code(source, target) -> str:
     """Return a strided copy that converts."""
-    name, unit = cast_symbol(source, target), cast_unit(source, target)
-    stored, computed = (source, source.loops) if source.loops else (target, target.loops)
+    name, by = cast_symbol(source, target), between(source, target)
     arguments = f"{name}, {source.c_type}, {target.c_type}"
-    if unit == "shared":
-        between = DTYPES.DTYPES[DTYPES.NUMBER[computed]]
-        return f"CG_CAST_BY({name}, {between.itemsize}, {cast_symbol(source, between)}, {cast_symbol(between, target)})"
-    if computed and source is not target:
-        return f"CG_NARROW_CAST({arguments}, {stored.name}, {'widen' if source.loops else 'narrow'})"
-    return f"{'CG_RARE_CAST' if unit == 'rare' else 'CG_CAST'}({arguments}, {converted('x', source, target)})"
+    if by:
+        return f"CG_CAST_BY({name}, {by.itemsize}, {cast_symbol(source, by)}, {cast_symbol(by, target)})"
+    if source is not target and (source.is_opaque or target.is_opaque):
+        return f"CG_NARROW_CAST({arguments}, {(source if source.is_opaque else target).name}, {'widen' if source.is_opaque else 'narrow'})"
+    form = "CG_RARE_CAST" if kind(source) != kind(target) and cast_unit(source, target) == "rare" else "CG_CAST"
+    return f"{form}({arguments}, {converted('x', source, target)})"
 
 
 def table(entries, missing="0"):
@@ -357,7 +367,7 @@ def reduction_texts() -> dict[str, str]:
         for dtype in DTYPES.DTYPES:     # what is stored only is folded by others' loops
             if dtype.loops and dtype.kind in row.kinds:
                 acc, out = dtypes[DTYPES.DTYPES[DTYPES.NUMBER[dtype.loops]]]
-                dtypes[dtype] = acc, dtype.name if out == dtype.loops else out
+                dtypes[dtype] = acc, dtype.name if out == dtype.loops and dtype.is_opaque else out
         types = [table({DTYPES.NUMBER[dtype.name]: str(DTYPES.NUMBER[pair[k]]) for dtype, pair in dtypes.items()}, "-1") for k in (0, 1)]
         rows.append(f'    {{"{row.name}", {", ".join(columns + types)}}},')
     texts["floats"] += ["const cg_reduction CG_TABLE(cg_reductions)[] = {", *rows, "    {0}\n};"]
@@ -367,21 +377,43 @@ def reduction_texts() -> dict[str, str]:
 def dtypes_text() -> str:
     """Return the C constants of the table of dtypes."""
     rows = DTYPES.DTYPES
-    promoted = ("    {" + ", ".join(str(DTYPES.NUMBER[DTYPES.promote(a, b).name]) for b in rows) + "}," for a in rows)
+    promoted = [[str(DTYPES.NUMBER[common.name]) if common else "CG_REFUSED" for common in (DTYPES.promote(a, b) for b in rows)]
+                for a in rows]
     return "\n".join([
         "/* Generated from cygrad/ops/dtypes.py by generate.py. */",
         "enum { " + ", ".join(f"CG_{row.name.upper()}" for row in rows) + ", CG_DTYPES };",
         *(f"typedef struct {{ {c_type(row.real)} re, im; }} {row.c_type};" for row in rows if row.real),
-        *(f"typedef struct {{ uint{8 * row.itemsize}_t bits; }} {row.c_type};" for row in rows if row.loops),
-        "static const int cg_itemsize[] = {" + ", ".join(str(row.itemsize) for row in rows) + "};",
+        *(f"typedef struct {{ uint{8 * row.itemsize}_t bits; }} {row.c_type};" for row in rows if row.is_opaque),
         "typedef union { " + " ".join(f"{row.c_type} {row.name}_;" for row in rows) + " } cg_number;",
         f"enum {{ CG_LARGEST = {max(row.itemsize for row in rows)} }};",
-        *(f"static const signed char cg_{name}[] = {{" + ", ".join(str(DTYPES.NUMBER[other(row)]) for row in rows) + "};" for name, other in
+        "/* Bytes of what is computed in, of numbers that are stored only. */",
+        f"enum {{ CG_WIDENED = {max(DTYPES.DTYPES[DTYPES.NUMBER[row.loops]].itemsize for row in rows if row.loops)} }};",
+        *(constants("signed char", name, (DTYPES.NUMBER[other(row)] for row in rows)) for name, other in
           (("real", lambda row: row.real or row.name), ("complex", lambda row: DTYPES.COMPLEX_OF.get(row.name, row.name)),
            ("loops_of", lambda row: row.loops or row.name))),
-        "static const char cg_kind[] = {" + ", ".join(f"'{row.kind}'" for row in rows) + "};",
-        "static const char cg_is_differentiable[] = {" + ", ".join(str(int(row.is_differentiable)) for row in rows) + "};",
-        "static const signed char cg_promotion[CG_DTYPES][CG_DTYPES] = {", *promoted, "};"]) + "\n"
+        constants("int", "itemsize", (row.itemsize for row in rows)),
+        constants("char", "kind", (f"'{row.kind}'" for row in rows)),
+        *(constants("char", name, (int(getattr(row, name)) for row in rows)) for name in
+          ("rank", "is_differentiable", "is_floating_point", "is_complex", "is_integer", "is_index", "is_opaque")),
+        "/* What two dtypes have in common, or CG_REFUSED. */",
+        "enum { CG_REFUSED = -2 };",
+        "static const signed char cg_promotion[CG_DTYPES][CG_DTYPES] = {",
+        *("    {" + ", ".join(line) + "}," for line in promoted), "};",
+        "/* What folds start from that look for the largest and the smallest number. */",
+        *(f"#define {end}_{row.name} {limit(row, end)}" for row in rows if not row.real and not row.loops for end in ("lowest", "highest"))
+    ]) + "\n"
+
+
+def constants(c_type: str, name: str, values) -> str:
+    return f"static const {c_type} cg_{name}[] = {{" + ", ".join(map(str, values)) + "};"
+
+
+def limit(row, end: str) -> str:
+    """Return the end of a dtype's numbers in C: of floats infinity."""
+    if row.is_floating_point:
+        return f"(({row.c_type}){'-' if end == 'lowest' else ''}INFINITY)"
+    value = getattr(row, end)
+    return f"(({row.c_type})({value + 1} - 1))" if value < 0 else str(value)
 
 
 def erf_text() -> str:

@@ -15,7 +15,7 @@
 
 /* Bytes of a block of complex numbers, on every level; loops may run over the end by less. */
 #define CG_COMPLEX_BLOCK 64
-static inline int cg_block_bytes(int dtype, int vector_bytes) { return cg_kind[dtype] == 'c' ? CG_COMPLEX_BLOCK : vector_bytes; }
+static inline int cg_block_bytes(int dtype, int vector_bytes) { return cg_is_complex[dtype] ? CG_COMPLEX_BLOCK : vector_bytes; }
 
 typedef void cg_loop_function(char *const *pointers, const intptr_t *strides, intptr_t n, const void *params);
 typedef cg_loop_function *cg_loop;

@@ -78,23 +78,6 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
 #define CG_FETCH(place, nbytes) \
     for (int line = 0; line < (nbytes); line += 64) __builtin_prefetch((const char *)(place) + CG_AHEAD + line, 0, 1)
 
-#define lowest_float32 (-INFINITY)
-#define lowest_float64 ((double)-INFINITY)
-#define highest_float32 INFINITY
-#define highest_float64 ((double)INFINITY)
-#define lowest_bool 0
-#define highest_bool 1
-#define lowest_uint8 0
-#define highest_uint8 UINT8_MAX
-#define lowest_int8 INT8_MIN
-#define highest_int8 INT8_MAX
-#define lowest_int16 INT16_MIN
-#define highest_int16 INT16_MAX
-#define lowest_int32 INT32_MIN
-#define highest_int32 INT32_MAX
-#define lowest_int64 INT64_MIN
-#define highest_int64 INT64_MAX
-
 /* Complex numbers of bools and integers, and the other way. */
 #define CG_RARE_CAST(name, S, D, value)                                                                          \
     void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {                             \

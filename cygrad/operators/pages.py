@@ -21,7 +21,7 @@ Elementwise operators, the rows of `cygrad/ops/elementwise.py`. `x`, or `a` and 
 `db` are what a backward multiplies the gradient by. Each is a function with `out=`, a method, and, with `_` behind its name, a method in
 place."""
 FORMS = {(True, True): "", (True, False): " Not in place.", (False, True): " A method in place only.", (False, False): " No method."}
-KINDS = {"b": "bool", "i": "integer", "f": "float", "c": "complex"}
+KINDS = {"b": "bool", "i": "integer", "u": "unsigned", "f": "float", "c": "complex"}
 
 
 # ----- Markdown -----

@@ -183,6 +183,6 @@ OTHERS: dict[str, str] = {
     "cygrad.limits":
         "can_cast finfo iinfo promote_types result_type",
     "cygrad.tensor_types":
-        "set_default_tensor_type BoolTensor ByteTensor CharTensor ShortTensor IntTensor LongTensor HalfTensor BFloat16Tensor "
-        "FloatTensor DoubleTensor ComplexFloatTensor ComplexDoubleTensor",
+        "set_default_tensor_type BoolTensor ByteTensor CharTensor ShortTensor IntTensor LongTensor UInt16Tensor UInt32Tensor "
+        "UInt64Tensor HalfTensor BFloat16Tensor FloatTensor DoubleTensor ComplexFloatTensor ComplexDoubleTensor",
 }

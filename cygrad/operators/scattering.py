@@ -22,6 +22,7 @@ from cygrad.operators.declaration import IN_PLACE, changed, changing, operator
 from cygrad.operators.indexing import with_value_at
 from cygrad.operators.places import check_bounds, check_flat_index, elements_along, flat_places, length_of, slices_along, value_for, vector
 from cygrad.operators.tangents import filling, linear
+from cygrad.ops.dtypes import DTYPES
 from cygrad.ops.gradients import attained, padded, product_without, times
 
 if TYPE_CHECKING:
@@ -188,9 +189,10 @@ def _neutral(reduce: str, dtype: Any) -> Any:
     """Return the number that changes no fold."""
     if reduce in ("sum", "mean", "prod"):
         return int(reduce == "prod")
-    largest = math.inf if dtype.kind == "f" else 1 if dtype.kind == "b" else np.iinfo(dtype.name).max
-    smallest = -math.inf if dtype.kind == "f" else 0 if dtype.kind == "b" else np.iinfo(dtype.name).min
-    return largest if reduce == "amin" else smallest
+    if dtype.is_floating_point:
+        return math.inf if reduce == "amin" else -math.inf
+    row = DTYPES[dtype.number]
+    return row.highest if reduce == "amin" else row.lowest
 
 
 @operator(in_place=changing)

@@ -92,7 +92,7 @@ def _cuts(name: str, *given: Any) -> Any:
         raise TypeError(f"{name}() {'missing 1 required positional argument' if not chosen else 'takes one'}: sections or indices")
     if not isinstance(chosen[0], TensorImpl):
         return chosen[0]
-    if chosen[0].dtype.kind != "i":
+    if not chosen[0].dtype.is_integer:
         raise RuntimeError(f"{name} expected tensor_indices_or_sections to have dtype of long, but got {chosen[0].dtype}")
     return chosen[0].tolist()
 

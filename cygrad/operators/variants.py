@@ -67,7 +67,7 @@ def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tens
 def _non_finite(input: Tensor, nan: float | None, posinf: float | None, neginf: float | None) -> tuple[float, float, float]:
     """Return what NaN and the infinities become; other dtypes have none."""
     dtype = input.dtype
-    if dtype.kind != "f":
+    if not dtype.is_floating_point:
         return 0.0, 0.0, 0.0
     from cygrad.limits import finfo
     return 0.0 if nan is None else nan, finfo(dtype).max if posinf is None else posinf, finfo(dtype).min if neginf is None else neginf

@@ -18,7 +18,7 @@ class Elementwise(SimpleNamespace):
 
     ``partials`` maps an operand to the formula of dy/d(operand); an operator without partials is not differentiable. Of what is not
     holomorphic, ``conjugates`` has the partial for the conjugate; where the result is real, the partial is dy/dRe + i dy/dIm.
-    ``kinds`` are the kinds of dtype it computes in (b, i, f, c): other inputs are converted upwards, or refused.
+    ``kinds`` are the kinds of dtype it computes in (b, i, u, f, c): other inputs are converted upwards, or refused.
     ``counts_bools``: bools, which it does not compute in, are taken as int64. ``bounds`` are operands of which 0-d tensors count as
     numbers where another of them is a number.
     ``result`` is "same", "bool", or "real": the dtype of the parts of what it computes in. ``masks`` are operands read as bool, outside
@@ -127,7 +127,7 @@ elementwise("sub", y="a - b", da="1", db="-1", narrow=True, kinds="ifc", numpy="
 elementwise("sub_scaled", y="a - alpha * b", da="1", db="-alpha", params={"alpha": 1}, kinds="ifc", rare="i", node="Sub", method=False,
             no_bools=True,
             doc="Difference of a tensor and a multiple of another.")
-elementwise("mul", y="a * b", da="b", db="a", narrow=True, kinds="bifc", flops=1, numpy="multiply", aliases=("multiply",),
+elementwise("mul", y="a * b", da="b", db="a", narrow=True, kinds="biufc", flops=1, numpy="multiply", aliases=("multiply",),
             doc="Product of two tensors, element by element.")
 elementwise("div", y="a / b", da="1 / b", db="-(a / b) / b", kinds="fc", numpy="true_divide", domain=(0.3, 2),
             aliases=("divide", "true_divide"),
@@ -154,7 +154,7 @@ elementwise("sgn", y="sgn(x)", dx="0 if x == 0 else 0.5 / abs(x)", dx_conj="0 if
 elementwise("angle", y="angle(x)", dx="0 if x == 0 else complex(-imag(x), real(x)) / abs(x) / abs(x)", kinds="fc", rare="c",
             result="real", edges=(0.0,), cost=1,
             doc="Angle of each element in the complex plane, in radians; pi of a negative number.")
-elementwise("conj_physical", y="conj(x)", dx="0", dx_conj="1", kinds="bifc", rare="bi", numpy="conjugate", node="Conj",
+elementwise("conj_physical", y="conj(x)", dx="0", dx_conj="1", kinds="biufc", rare="bi", numpy="conjugate", node="Conj",
             doc="Complex conjugate of each element.")
 elementwise("reciprocal", y="1 / x", dx="-y * y", kinds="fc", numpy="reciprocal", domain=(0.3, 2), doc="One divided by each element.")
 elementwise("square", y="x * x", dx="2 * x", kinds="ifc", rare="i", counts_bools=True, numpy="square", node="Pow",
@@ -176,10 +176,10 @@ elementwise("addcdiv", operands=("x", "tensor1", "tensor2"), y="x + value * (ten
             doc="Sum with a quotient, `input + value * tensor1 / tensor2`.")
 
 # ----- Rounding -----
-elementwise("floor", y="floor(x)", dx="0", kinds="if", rare="i", numpy="floor", doc="Largest integer not above each element.")
-elementwise("ceil", y="ceil(x)", dx="0", kinds="if", rare="i", numpy="ceil", doc="Smallest integer not below each element.")
-elementwise("trunc", y="trunc(x)", dx="0", kinds="if", rare="i", numpy="trunc", aliases=("fix",), doc="Integer part of each element.")
-elementwise("round", y="round(x)", dx="0", kinds="if", rare="i", numpy="rint", edges=(0.5, 1.5, 2.5),
+elementwise("floor", y="floor(x)", dx="0", kinds="iuf", rare="i", numpy="floor", doc="Largest integer not above each element.")
+elementwise("ceil", y="ceil(x)", dx="0", kinds="iuf", rare="i", numpy="ceil", doc="Smallest integer not below each element.")
+elementwise("trunc", y="trunc(x)", dx="0", kinds="iuf", rare="i", numpy="trunc", aliases=("fix",), doc="Integer part of each element.")
+elementwise("round", y="round(x)", dx="0", kinds="iuf", rare="i", numpy="rint", edges=(0.5, 1.5, 2.5),
             doc="Nearest integer, halves to even; with `decimals` so many digits behind the point.")
 elementwise("frac", y="x - trunc(x)", dx="1", doc="Fractional part of each element, with its sign.")
 
@@ -303,7 +303,7 @@ elementwise("copysign", y="copysign(a, b)", da="0 if a == 0 else y / (a if a != 
 elementwise("nextafter", y="nextafter(a, b)", da="1", db="0", spacing=True, numpy="nextafter", edges=(0.0,),
             doc="Neighbour of each float in the direction of `other`.")
 elementwise("nan_to_num", y="nan if isnan(x) else (posinf if x > 0 else neginf) if isinf(x) else x", dx="1 if isfinite(x) else 0",
-            kinds="bif", rare="bi", params={"nan": 0.0, "posinf": 0.0, "neginf": 0.0},
+            kinds="biuf", rare="bi", params={"nan": 0.0, "posinf": 0.0, "neginf": 0.0},
             doc="Elements with NaN and infinities replaced, by 0 and the largest numbers.")
 elementwise("clamp", operands=("x", "min", "max"), y="minimum(maximum(x, min), max)",
             dx="1 if x >= min and x <= max else 0", dmin="1 if x < min and min < max else 0",
@@ -314,12 +314,12 @@ elementwise("clamp_min", operands=("x", "min"), y="maximum(x, min)", dx="1 if x 
 elementwise("clamp_max", operands=("x", "max"), y="minimum(x, max)", dx="1 if x <= max else 0", dmax="1 if x > max else 0",
             kinds="bif", doc="Elements limited from above by `max`.")
 elementwise("where", operands=("condition", "a", "b"), masks=("condition",), y="a if condition else b", da="1 if condition else 0",
-            db="0 if condition else 1", kinds="bifc", method=False, in_place=False,
+            db="0 if condition else 1", kinds="biufc", method=False, in_place=False,
             doc="Elements of `input` where `condition` holds, of `other` elsewhere.")
 
 # ----- Comparison, logic and bits -----
-elementwise("eq", y="a == b", kinds="bifc", result="bool", numpy="equal", doc="Where two tensors are equal.")
-elementwise("ne", y="a != b", kinds="bifc", result="bool", numpy="not_equal", aliases=("not_equal",),
+elementwise("eq", y="a == b", kinds="biufc", result="bool", numpy="equal", doc="Where two tensors are equal.")
+elementwise("ne", y="a != b", kinds="biufc", result="bool", numpy="not_equal", aliases=("not_equal",),
             doc="Where two tensors differ.")
 elementwise("lt", y="a < b", kinds="bif", result="bool", numpy="less", aliases=("less",), doc="Where `input < other`.")
 elementwise("le", y="a <= b", kinds="bif", result="bool", numpy="less_equal", aliases=("less_equal",),
@@ -334,19 +334,19 @@ elementwise("logical_or", y="a != 0 or b != 0", kinds="bifc", result="bool", num
 elementwise("logical_xor", y="(a != 0) != (b != 0)", kinds="bifc", rare="bic", result="bool", numpy="logical_xor",
             doc="Where exactly one of two elements is non-zero.")
 elementwise("logical_not", y="x == 0", kinds="bifc", result="bool", numpy="logical_not", doc="Where elements are zero.")
-elementwise("bitwise_and", y="a & b", kinds="bi", numpy="bitwise_and", doc="Bitwise and; logical and of bools.")
-elementwise("bitwise_or", y="a | b", kinds="bi", numpy="bitwise_or", doc="Bitwise or; logical or of bools.")
-elementwise("bitwise_xor", y="a ^ b", kinds="bi", numpy="bitwise_xor", doc="Bitwise exclusive or; of bools, where they differ.")
+elementwise("bitwise_and", y="a & b", kinds="biu", numpy="bitwise_and", doc="Bitwise and; logical and of bools.")
+elementwise("bitwise_or", y="a | b", kinds="biu", numpy="bitwise_or", doc="Bitwise or; logical or of bools.")
+elementwise("bitwise_xor", y="a ^ b", kinds="biu", numpy="bitwise_xor", doc="Bitwise exclusive or; of bools, where they differ.")
 elementwise("bitwise_not", y="~x", kinds="bi", numpy="bitwise_not", doc="Bitwise complement; logical not of bools.")
 elementwise("bitwise_left_shift", y="left_shift(a, b)", kinds="i", rare="i", numpy="left_shift",
             doc="Bits of `input` shifted left by `other`.")
 elementwise("bitwise_right_shift", y="right_shift(a, b)", kinds="i", rare="i", numpy="right_shift",
             doc="Bits of `input` shifted right by `other`; the sign is kept.")
-elementwise("isnan", y="isnan(x)", kinds="bifc", rare="bi", result="bool", numpy="isnan", in_place=False, edges=(float("nan"),),
+elementwise("isnan", y="isnan(x)", kinds="biufc", rare="bi", result="bool", numpy="isnan", in_place=False, edges=(float("nan"),),
             doc="Where elements are NaN.")
-elementwise("isinf", y="isinf(x)", kinds="bifc", rare="bi", result="bool", numpy="isinf", in_place=False, edges=(float("inf"),),
+elementwise("isinf", y="isinf(x)", kinds="biufc", rare="bi", result="bool", numpy="isinf", in_place=False, edges=(float("inf"),),
             doc="Where elements are infinite.")
-elementwise("isfinite", y="isfinite(x)", kinds="bifc", rare="bi", result="bool", numpy="isfinite", in_place=False,
+elementwise("isfinite", y="isfinite(x)", kinds="biufc", rare="bi", result="bool", numpy="isfinite", in_place=False,
             edges=(float("nan"), float("inf")), doc="Where elements are neither infinite nor NaN.")
 elementwise("isreal", y="imag(x) == 0", kinds="bifc", result="bool", in_place=False, edges=(1.0,),
             doc="Where elements have no imaginary part.")

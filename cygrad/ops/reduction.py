@@ -59,16 +59,16 @@ def reduction(name: str, **fields) -> None:
 
 
 reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, result="widest", numpy="sum", ufunc="add",
-          scan="cumsum", tangent="linear", kinds="bifc",
+          scan="cumsum", tangent="linear", kinds="biufc",
           gradient=spread,
           doc="Sum of the elements.")
-reduction("nansum", start="0", step="acc + (0 if isnan(x) else x)", combine="acc + x", wide=True, result="widest", rare="bi",
+reduction("nansum", start="0", step="acc + (0 if isnan(x) else x)", combine="acc + x", kinds="biuf", wide=True, result="widest", rare="bi",
           numpy="nansum", gradient=lambda g, input, dim: keep_dims(g, input.shape, dim).where(input == input, 0.0),
           doc="Sum of the elements that are not NaN.")
 reduction("mean", start="0", step="acc + x", block_step="acc + x", y="acc / n", wide=True, kinds="fc", numpy="mean", tangent="linear",
           gradient=lambda g, shape, dim, count: spread(g / count, shape, dim),
           doc="Arithmetic mean of the elements.")
-reduction("prod", start="1", step="acc * x", kinds="bifc", rare="bic", wide=True, result="widest", numpy="prod", ufunc="multiply",
+reduction("prod", start="1", step="acc * x", kinds="biufc", rare="bic", wide=True, result="widest", numpy="prod", ufunc="multiply",
           nan=product_beside_overflow,
           gradient=lambda g, input, dim: times(keep_dims(g, input.shape, dim), product_of_others(input, dim)),
           tangent=lambda t, input, dim: times(t, product_of_others(input, dim)),
@@ -77,7 +77,7 @@ reduction("amax", start="lowest", step="maximum(acc, x)", empty=False, numpy="am
           doc="Largest element; NaN if there is one.")
 reduction("amin", start="highest", step="minimum(acc, x)", empty=False, numpy="amin", ufunc="minimum", gradient=shared_among,
           doc="Smallest element; NaN if there is one.")
-reduction("any", start="0", step="acc | x", kinds="bifc", result="truth", numpy="any", ufunc="logical_or",
+reduction("any", start="0", step="acc | x", kinds="biufc", result="truth", numpy="any", ufunc="logical_or",
           doc="Whether one element is non-zero.")
-reduction("all", start="1", step="acc & x", kinds="bifc", result="truth", numpy="all", ufunc="logical_and",
+reduction("all", start="1", step="acc & x", kinds="biufc", result="truth", numpy="all", ufunc="logical_and",
           doc="Whether every element is non-zero.")

@@ -29,10 +29,11 @@ SENTENCES = (
     ("b", RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
                        "`~` or `logical_not()` operator instead."), "sub sub_scaled tanhshrink"),
     ("bc", RuntimeError("Unsupported input type encountered for {name}(): {dtype}"), "isin"),
-    ("bi", RuntimeError("Integer division with addcdiv is no longer supported: convert the operands first, e.g. with .float()"), "addcdiv"),
-    ("bi", RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {dtype}; "
-                        "convert it first, or give dtype="), "mean"),
-    ("bi", RuntimeError("nanmean(): expected input to have floating point or complex dtype but got {dtype}; convert it first"), "nanmean"),
+    ("biu", RuntimeError("Integer division with addcdiv is no longer supported: convert the operands first, e.g. with .float()"),
+     "addcdiv"),
+    ("biu", RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+                         "{dtype}; convert it first, or give dtype="), "mean"),
+    ("biu", RuntimeError("nanmean(): expected input to have floating point or complex dtype but got {dtype}; convert it first"), "nanmean"),
     ("c", NO_LOOP, "aminmax cummax cummin kthvalue median nanmedian searchsorted unique unique_consecutive"),
     ("bic", NO_LOOP, "log_softmax softmax"),
     ("bi", NO_LOOP, "logcumsumexp"),
@@ -40,19 +41,23 @@ SENTENCES = (
     ("b", NO_LOOP, "cross scatter_mean"),
 )
 LOOPS = {
+    "add": "add_stub", "add_scaled": "add_stub", "sub": "add_stub", "sub_scaled": "add_stub", "pow": "pow", "square": "pow",
+    "sgn": "sign_cpu", "fmax": "maximum_cpu", "fmin": "minimum_cpu", "relu": "clamp_min_scalar_cpu", "hardtanh": "clamp_scalar_cpu",
+    "relu6": "clamp_scalar_cpu",
     "addcmul": "addcmul_cpu_out", "amax": "max_values_cpu", "amin": "min_values_cpu", "bitwise_left_shift": "lshift_cpu",
     "bitwise_right_shift": "rshift_cpu", "ceil": "ceil_vml_cpu", "celu": "elu_cpu", "clamp_max": "minimum_cpu",
     "clamp_min": "maximum_cpu", "cross": "cross", "erf": "erf_vml_cpu", "erfc": "erfc_vml_cpu", "floor": "floor_vml_cpu",
     "floor_divide": "div_floor_cpu",
     "gelu": "GeluKernelImpl", "gelu_tanh": "GeluKernelImpl", "log_softmax": "log_softmax_lastdim_kernel_impl",
-    "logcumsumexp": "logcumsumexp_out_cpu", "logsigmoid": "log_sigmoid_cpu", "median": "median_out", "nanmedian": "median_out",
+    "logcumsumexp": "logcumsumexp_out_cpu", "matmul": "addmm_impl_cpu_", "logsigmoid": "log_sigmoid_cpu",
+    "median": "median_out", "nanmedian": "median_out",
     "ndtr": "erf_vml_cpu", "round": "round_vml_cpu", "scatter_amax": "scatter_gather_tensor_cpu_reduce_amax",
     "scatter_amin": "scatter_gather_tensor_cpu_reduce_amin", "scatter_mean": "div_floor_cpu", "searchsorted": "searchsorted_out_cpu",
     "selu": "elu_cpu",
     "softmax": "softmax_lastdim_kernel_impl", "softshrink": "softshrink_check", "trunc": "trunc_vml_cpu", "trunc_divide": "div_trunc_cpu",
     "unique": "unique", "unique_consecutive": "unique",
 }
-KINDS = {"b": "bool", "i": "integer", "f": "floating-point", "c": "complex"}
+KINDS = {"b": "bool", "i": "integer", "u": "unsigned integer", "f": "floating-point", "c": "complex"}
 
 # Of two operands that are both bool, which the table says of one among others.
 TWO_BOOLS = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
@@ -69,6 +74,6 @@ def refusal(name: str, dtype: str, taken: str = "") -> Exception:
     """Return the exception for a dtype that an operator does not take; `taken` are the kinds that it does."""
     row = DTYPES[NUMBER[dtype]]
     said = _SAID.get((name, row.kind), NO_LOOP)
-    words = said.args[0].format(name=name, dtype=row.tensors.removesuffix("Tensor"), loop=LOOPS.get(name, f"{name}_cpu"))
+    words = said.args[0].format(name=name, dtype=row.title, loop=LOOPS.get(name, f"{name}_cpu"))
     more = f"; {name} takes {', '.join(KINDS[kind] for kind in taken)} tensors, not {dtype}" if said is NO_LOOP and taken else ""
     return type(said)(words + more)

@@ -58,7 +58,7 @@ def cases():
 @pytest.mark.cases("name, numbers, dtype, exception, clause", list(cases()))
 def test_refused_dtypes(name, numbers, dtype, exception, clause):
     row = DTYPES[NUMBER[dtype]]
-    clause = clause.format(dtype=row.tensors.removesuffix("Tensor"))
+    clause = clause.format(dtype=row.title)
     for number, call, arrays in calls_of(name):
         if numbers and number not in numbers:
             continue
@@ -66,6 +66,8 @@ def test_refused_dtypes(name, numbers, dtype, exception, clause):
         try:
             call(*tensors)
         except RuntimeError as error:
+            if row.kind == "u" and name not in ELEMENTWISE:
+                continue        # whichever of the operators inside of it comes first refuses
             assert type(error).__name__ == exception, error
             # Several loops of torch may stand behind what is one here.
             found, expected = (re.sub(r'^"\w+"', "", text) if numbers else text for text in (str(error), clause))

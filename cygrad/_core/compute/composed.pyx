@@ -9,8 +9,8 @@ from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, needs_grad, settled_address, special_active
 from cygrad._core.memory.sizes cimport wrap_dim
 from cygrad._core.operands.operands cimport RELEASE_GIL, fill_operand, shape_is
-from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, MAX_DIMS, Operand, cast, cg_itemsize, cg_kind, cg_loops_of,
-                                                  cg_number, kernel)
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, MAX_DIMS, Operand, cast, cg_is_floating_point, cg_itemsize,
+                                                  cg_loops_of, cg_number, kernel)
 from cygrad._kernels.drivers.reduction cimport reduction
 from cygrad._kernels.drivers.tiles cimport MAX_SLOTS, MAX_STEPS, Step, Tiles, cut, run_tiles
 
@@ -157,7 +157,7 @@ cdef class Tiled:
                 tensor = <TensorImpl>arguments[k]
                 if first is None or tensor.count > first.count:
                     first = tensor
-        if first is None or first.count == 0 or cg_kind[first.dtype_nr] != b"f":
+        if first is None or first.count == 0 or not cg_is_floating_point[first.dtype_nr]:
             return None
         dim = arguments[inputs]
         for d in range(first.ndim):

@@ -9,8 +9,8 @@ from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, e
 from cygrad._core.memory.formats cimport fill_strides, lies_in_order, order_of
 from cygrad._core.memory.sizes cimport add_overflows, integer, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport DType, dtype_number, dtypes
-from cygrad._core.operands.operands cimport copy_into, copy_of, same_shape
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_is_differentiable, cg_itemsize, cg_promotion
+from cygrad._core.operands.operands cimport common_of, copy_into, copy_of, same_shape
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, cg_is_differentiable, cg_itemsize
 
 import warnings
 
@@ -67,7 +67,7 @@ def convert(TensorImpl input not None, dtype, copy=False):
 
 def warn_of_parts(DType source not None, DType target not None, int stacklevel=1):
     """Warn where a user's conversion drops imaginary parts; the gradient of what is real beside complex numbers drops them silently."""
-    if source.is_complex and not target.is_complex and target.kind != "b":
+    if source.is_complex and not target.is_complex and target.number != CG_BOOL:
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=stacklevel)
 
 
@@ -129,7 +129,7 @@ def cat(tensors, dim=0, *, out=None):
     shape[along] = 0
     for k, part in enumerate(parts):
         mixed = mixed or part.dtype_nr != first.dtype_nr
-        dtype = cg_promotion[dtype][part.dtype_nr]
+        dtype = common_of(dtype, part.dtype_nr)
         if part.ndim == 1 and part.count == 0 and first.ndim != 1:
             sizes.append(None)
             continue
@@ -171,7 +171,7 @@ def stack(tensors, dim=0, *, out=None):
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(sizes_tuple(first.ndim, first.sizes))} at entry "
                                f"0 and {list(sizes_tuple(part.ndim, part.sizes))} at entry {k}")
         mixed = mixed or part.dtype_nr != first.dtype_nr
-        dtype = cg_promotion[dtype][part.dtype_nr]
+        dtype = common_of(dtype, part.dtype_nr)
     along = wrap_dim(joined, first.ndim + 1)
     if first.ndim == MAX_DIMS:
         raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions")

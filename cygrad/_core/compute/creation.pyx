@@ -9,7 +9,7 @@ from cygrad._core.memory.formats cimport order_of
 from cygrad._core.memory.sizes cimport integer, parse_sizes
 from cygrad._core.memory.storage cimport dtype_number
 from cygrad._core.operands.operands cimport Value, copy_into, empty_for, number_tensor, to_value
-from cygrad._kernels.drivers.elementwise cimport CG_INT64, MAX_DIMS, cg_kind
+from cygrad._kernels.drivers.elementwise cimport CG_INT64, MAX_DIMS, cg_is_integer
 
 from cygrad._core.memory.formats import preserve_format
 
@@ -42,7 +42,7 @@ def arange_into(TensorImpl tensor not None, start, step):
     cdef intptr_t k
     cdef double real_start, real_step
     cdef long long first, increment
-    if cg_kind[tensor.dtype_nr] == b"i" or isinstance(start, int) and isinstance(step, int):
+    if cg_is_integer[tensor.dtype_nr] or isinstance(start, int) and isinstance(step, int):
         first, increment = integer(int(start), "start"), integer(int(step), "step")
         exact = tensor if tensor.dtype_nr == CG_INT64 else empty(CG_INT64, 1, tensor.sizes)
         for k in range(tensor.count):

@@ -20,8 +20,8 @@ from cygrad._core.memory.upward cimport upward
 from cygrad._core.operands.operands cimport (Value, any_followed, broadcast, check_cast, check_no_bools, check_out, copy_of, holding_all,
                                              out_argument, out_shape_error, overlaps, promoted, python_number, shape_is, to_number,
                                              to_value)
-from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, MAX_PARAMS, cg_is_differentiable, cg_kind,
-                                                  cg_loops_of, cg_number)
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, MAX_PARAMS, cg_is_complex, cg_is_differentiable,
+                                                  cg_is_integer, cg_is_opaque, cg_loops_of, cg_number)
 
 from cygrad.ops import ELEMENTWISE
 
@@ -35,16 +35,16 @@ cdef int result_dtype(Row op, const Value* values) except -1:
     dtype = promoted(op.arity, values, op.masks, numbers)
     if op.refuses_bools:
         check_no_bools(op.name, op.arity, values)
-    if op.bool_result and cg_kind[dtype] == b"i":
+    if op.bool_result and cg_is_integer[dtype]:
         dtype = holding_all(op.arity, values, dtype)        # so that comparisons are exact
-    if op.spacing and cg_loops_of[dtype] != dtype:
+    if op.spacing and cg_is_opaque[dtype]:
         raise NotImplementedError(f"\"{op.name}\" not implemented for '{dtypes[dtype].name}', which is computed in "
                                   f"{dtypes[cg_loops_of[dtype]].name}")
     if op.computes[dtype]:
         return dtype
-    if op.converts and cg_kind[dtype] in b"bi":
+    if op.converts and not cg_is_differentiable[dtype]:
         return CG_FLOAT64 if op.bool_result else default_dtype()
-    if op.counts_bools and cg_kind[dtype] == b"b":
+    if op.counts_bools and dtype == CG_BOOL:
         return CG_INT64
     from cygrad.ops.refusals import refusal
     raise refusal(op.name, dtypes[dtype].name, op.row.kinds)
@@ -52,7 +52,7 @@ cdef int result_dtype(Row op, const Value* values) except -1:
 
 cdef inline bint joins(char kind, int dtype) noexcept:
     """Say whether a number of a kind, beside a tensor of a dtype of floating-point numbers, is one of that dtype."""
-    return cg_is_differentiable[dtype] and kind != b"b" and (kind != b"c" or cg_kind[dtype] == b"c")
+    return cg_is_differentiable[dtype] and kind != b"b" and (kind != b"c" or cg_is_complex[dtype])
 
 
 cdef TensorImpl elementwise(Row op, Value* values, const Value* params, TensorImpl target, bint in_place):
@@ -123,7 +123,7 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const Value* params, Ten
                                     and needs_grad(<TensorImpl>values[k].tensor))
         if flags & INFERENCE:
             recorded = recorded and any_followed(op.arity, values)
-    if op.checks_integers and cg_kind[dtype] == b"i":
+    if op.checks_integers and cg_is_integer[dtype]:
         check_integers(op, &values[1])
     if op.params:
         pack_params(op, params, dtype, converted_params)

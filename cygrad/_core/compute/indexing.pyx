@@ -18,7 +18,8 @@ from cygrad._core.memory.sizes cimport integer, parse_sizes, sequence_items, siz
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, bits_of, tensor_of_array, tensor_of_bits, values_of
 from cygrad._core.operands.operands cimport Value, copy_into, copy_of, number_tensor, to_value
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_is_differentiable, cg_kind, cg_loops_of
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_DIMS, cg_is_complex, cg_is_differentiable, cg_is_index, cg_is_opaque,
+                                                  cg_loops_of)
 
 import warnings
 
@@ -55,7 +56,7 @@ cdef inline bint is_exact_item(object item) noexcept:
     if PySlice_Check(item):
         return is_exact(part.start) and is_exact(part.stop) and is_exact(part.step)
     return (type(item) is int or item is None or item is Ellipsis
-            or type(item) is tensor_type and ((<TensorImpl>item).ndim or cg_kind[(<TensorImpl>item).dtype_nr] != b"i"))
+            or type(item) is tensor_type and ((<TensorImpl>item).ndim or not cg_is_index[(<TensorImpl>item).dtype_nr]))
 
 
 cdef object bound(object end):
@@ -72,7 +73,7 @@ cdef object exact_item(object item):
     if PySlice_Check(item):
         return slice(bound(item.start), bound(item.stop), bound(item.step))
     if isinstance(item, TensorImpl):
-        if (<TensorImpl>item).ndim == 0 and cg_kind[(<TensorImpl>item).dtype_nr] == b"i":
+        if (<TensorImpl>item).ndim == 0 and cg_is_index[(<TensorImpl>item).dtype_nr]:
             return array_of(<TensorImpl>item).item()
         return item
     if isinstance(item, tuple):
@@ -116,7 +117,7 @@ cdef object numpy_key(object key):
     if isinstance(key, tuple):
         return tuple([numpy_key(item) for item in <tuple>key])
     if isinstance(key, TensorImpl):
-        if cg_is_differentiable[(<TensorImpl>key).dtype_nr]:
+        if not cg_is_index[(<TensorImpl>key).dtype_nr] and (<TensorImpl>key).dtype_nr != CG_BOOL:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         # A copy, since backward uses the index again; uint8 is a mask, as in torch.
         return array_of(key).astype(bool if (<object>key).dtype.name == "uint8" else (<object>key).dtype.name)
@@ -189,7 +190,7 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
     if recorded and place is not None and not whole and needs_grad(x):
         record_part(x, place, items, &cuts)
     check_in_place(x if place is None else place, recorded)
-    if cg_kind[source.dtype_nr] == b"c" and cg_kind[x.dtype_nr] != b"c":
+    if cg_is_complex[source.dtype_nr] and not cg_is_complex[x.dtype_nr]:
         warn_of_parts(dtypes[source.dtype_nr], dtypes[x.dtype_nr])
     if recorded and source is value:
         source = as_before(source, x)
@@ -197,7 +198,7 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
         numpy_index = items = numpy_key(items)
         try:
             # NumPy would warn of imaginary parts once more.
-            if cg_loops_of[x.dtype_nr] != x.dtype_nr or cg_kind[source.dtype_nr] == b"c":
+            if cg_is_opaque[x.dtype_nr] or cg_is_complex[source.dtype_nr]:
                 bits_of(x)[numpy_index] = bits_of(copy_of(source, x.dtype_nr))
             else:
                 bits_of(x)[numpy_index] = values_of(source)
@@ -284,7 +285,7 @@ def zero_(TensorImpl self not None):
 # ----- Parts along a dim -----
 def narrow(TensorImpl input not None, dim, start, length):
     """Return the view of `length` elements from `start` on along a dim; `start` is an int, or a 0-d tensor of one."""
-    if isinstance(start, TensorImpl) and ((<TensorImpl>start).ndim or cg_kind[(<TensorImpl>start).dtype_nr] != b"i"):
+    if isinstance(start, TensorImpl) and ((<TensorImpl>start).ndim or not cg_is_index[(<TensorImpl>start).dtype_nr]):
         raise RuntimeError("start must be an 0-dim integral Tensor, or an int; the one given has dtype "
                            f"{start.dtype} and {(<TensorImpl>start).ndim} dims")
     cdef intptr_t along = integer(dim, "dim"), first = integer(start, "start"), count = integer(length, "length")

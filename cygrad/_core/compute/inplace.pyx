@@ -17,7 +17,7 @@ from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of
 from cygrad._core.operands.operands cimport check_cast, check_writable, copy_into, copy_of, overlaps, same_shape
 from cygrad._core.operands.strided cimport laid_out, lies_within, overlaps_itself, part_of
-from cygrad._kernels.drivers.elementwise cimport cg_loops_of
+from cygrad._kernels.drivers.elementwise cimport cg_is_opaque, cg_loops_of
 
 
 cdef RuleOp COPY = rule_op("copy"), FILL = rule_op("fill"), ZERO = rule_op("zero")
@@ -153,8 +153,7 @@ def check_disjoint(TensorImpl target not None, tuple others):
 
 cpdef object write_values(TensorImpl target, write):
     """Have `write` change the array of a tensor's numbers: of what is stored only in the dtype that is computed in, rounded once."""
-    cdef int computed = cg_loops_of[target.dtype_nr]
-    cdef TensorImpl wide = target if computed == target.dtype_nr else copy_of(target, computed)
+    cdef TensorImpl wide = copy_of(target, cg_loops_of[target.dtype_nr]) if cg_is_opaque[target.dtype_nr] else target
     write(array_of(wide))
     if wide is not target:
         copy_into(target, wide)

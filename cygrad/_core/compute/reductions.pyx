@@ -11,7 +11,8 @@ from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, s
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
 from cygrad._core.operands.operands cimport RELEASE_GIL, check_cast, check_out, copy_of, fill_operand, is_dense, write_out
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_itemsize, cg_kind, cg_loops_of
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_is_floating_point,
+                                                  cg_itemsize, cg_loops_of)
 from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find, reduction, run, run_small, scan
 
 from cygrad._core.graph.rules import declare_rule
@@ -68,7 +69,7 @@ cdef bint holds_nan(TensorImpl x) noexcept:
     cdef const char* data = settled_address(x)
     cdef double element
     cdef intptr_t i
-    if cg_kind[x.dtype_nr] != b"f":
+    if not cg_is_floating_point[x.dtype_nr]:
         return False
     for i in range(x.count):
         cast(x.dtype_nr, CG_FLOAT64)(<char*>&element, 0, data + i * cg_itemsize[x.dtype_nr], 0, 1)
@@ -93,7 +94,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         if dtype is None and op.accumulates and out.dtype_nr != op.kernel.out_dtype[x.dtype_nr]:
             dtype = dtypes[out.dtype_nr]        # as torch: who gives an out says what to compute in
     if dtype is not None and dtype_number(dtype) != x.dtype_nr:
-        if op.reads_nan and cg_kind[x.dtype_nr] == b"f":
+        if op.reads_nan and cg_is_floating_point[x.dtype_nr]:
             check_cast(x.dtype_nr, dtype_number(dtype))     # converted, a NaN is a number
         x = (<object>x).to(dtype)
     if op.kernel.out_dtype[x.dtype_nr] < 0:
@@ -166,8 +167,11 @@ def make_reduction(ReductionOp op not None):
     return function
 
 
-cdef TensorImpl widened(TensorImpl x):
+cdef TensorImpl widened(ReductionOp op, TensorImpl x):
     """Return a tensor without its history, in the dtype that is computed in."""
+    if op.kernel.out_dtype[x.dtype_nr] < 0:
+        from cygrad.ops.refusals import refusal
+        raise refusal(op.name, dtypes[x.dtype_nr].name, op.row.kinds)
     return shallow_copy(x) if cg_loops_of[x.dtype_nr] == x.dtype_nr else copy_of(x, cg_loops_of[x.dtype_nr])
 
 
@@ -175,7 +179,7 @@ def cumulate(str name, TensorImpl input not None, dim, bint reverse=False):
     """Return the running fold along a dim, from the end if `reverse`; not recorded."""
     cdef ReductionOp op = ops[name]
     cdef intptr_t along = integer(dim, "dim")
-    cdef TensorImpl x = widened(input), result
+    cdef TensorImpl x = widened(op, input), result
     cdef Operand source, target
     cdef int d = wrap_dim(along, x.ndim)
     result = empty(op.kernel.out_dtype[x.dtype_nr], x.ndim, x.sizes)
@@ -183,14 +187,15 @@ def cumulate(str name, TensorImpl input not None, dim, bint reverse=False):
     fill_operand(&target, result, result.dtype_nr, x.ndim, x.sizes)
     with nogil:
         scan(op.kernel, &source, &target, x.ndim, x.sizes, d, reverse)
-    return result if x.dtype_nr == input.dtype_nr else copy_of(result, input.dtype_nr)
+    dtype = op.kernel.out_dtype[input.dtype_nr]
+    return result if result.dtype_nr == dtype else copy_of(result, dtype)
 
 
 def extremum(str name, TensorImpl input not None, dim, bint keepdim=False, str caller=None):
     """Return (values, indices) of the first largest or smallest elements along a dim; not recorded."""
     cdef ReductionOp op = ops[name]
     cdef intptr_t along = integer(dim, "dim")
-    cdef TensorImpl values, indices, detached = widened(input)
+    cdef TensorImpl values, indices, detached = widened(op, input)
     cdef int d = wrap_dim(along, detached.ndim)
     cdef Operand source, from_values, to_indices
     if detached.ndim and detached.sizes[d] == 0:

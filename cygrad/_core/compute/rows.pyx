@@ -9,7 +9,7 @@ from cygrad._core.graph.node cimport RESULT
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport upward
 from cygrad._core.operands.operands cimport to_number, to_value
-from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, cg_is_differentiable, cg_itemsize, cg_kind, cg_loops_of
+from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, cg_is_complex, cg_is_differentiable, cg_itemsize, cg_loops_of
 
 from cygrad._kernels.drivers.elementwise cimport kernel as find_kernel
 
@@ -92,7 +92,7 @@ cdef int pack_params(Row op, const Value* params, int dtype, cg_number* packed) 
     dtype = cg_loops_of[dtype]
     for k in range(op.params):
         value = params[k]
-        if cg_kind[dtype] != b"c" and value.kind == b"c":
+        if not cg_is_complex[dtype] and value.kind == b"c":
             raise RuntimeError(f"For non-complex input tensors, argument {op.arguments[op.arity + k]} must not be a complex number.")
         if not cg_is_differentiable[dtype] and value.kind == b"f" and value.real != <double><int64_t>value.real:
             raise RuntimeError(f"For integral input tensors, argument {op.arguments[op.arity + k]} must not be a floating point number.")

@@ -10,7 +10,7 @@ from cygrad._core.graph.rules cimport record, rule_op, wanted
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, copy_in, offset_of, place_of, refuse_batched, view_in, view_of
 from cygrad._core.memory.sizes cimport checked_numel, integer, multiply_overflows, read_dims, sizes_argument, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport DType, dtype_number, dtypes
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_complex, cg_itemsize, cg_kind, cg_real
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_complex, cg_is_complex, cg_is_floating_point, cg_itemsize, cg_real
 
 from cygrad._core.compute.copies import contiguous
 
@@ -331,7 +331,7 @@ def view_as_real(TensorImpl input not None):
     cdef intptr_t strides[MAX_DIMS]
     cdef TensorImpl result
     cdef int d
-    if cg_kind[input.dtype_nr] != b"c":
+    if not cg_is_complex[input.dtype_nr]:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     if input.ndim == MAX_DIMS:
         raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions")
@@ -349,7 +349,7 @@ def view_as_complex(TensorImpl input not None):
     cdef intptr_t strides[MAX_DIMS]
     cdef TensorImpl result
     cdef int d, last = input.ndim - 1, dtype = cg_complex[input.dtype_nr]
-    if cg_kind[input.dtype_nr] != b"f" or cg_real[dtype] != input.dtype_nr:     # there is no complex32
+    if not cg_is_floating_point[input.dtype_nr] or cg_real[dtype] != input.dtype_nr:     # there is no complex32
         raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
                            f"{dtypes[input.dtype_nr].name}")
     if last < 0:

@@ -14,7 +14,7 @@ from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.sizes cimport parse_sizes
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport upward
-from cygrad._kernels.drivers.elementwise cimport cg_kind, cg_loops_of
+from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_opaque, cg_loops_of
 
 cdef extern from "Python.h":
     object PyObject_Call(object function, object arguments, PyObject* keywords)
@@ -175,7 +175,7 @@ cdef class RuleNode(Node):
             else:
                 tensor = self.unpack(source) if unpacked is None else unpacked[source]
                 argument = with_own_history(tensor, self, 0) if source == RESULT and grad_mode()[0] else tensor
-                if tensor is not None and cg_kind[tensor.dtype_nr] == b"c" and self.arrived_complex(grads):
+                if tensor is not None and cg_is_complex[tensor.dtype_nr] and self.arrived_complex(grads):
                     argument = argument.conj_physical()
             Py_INCREF(argument)
             PyTuple_SET_ITEM(arguments, place, argument)
@@ -186,7 +186,7 @@ cdef class RuleNode(Node):
         cdef int k
         for k in range(self.outputs):
             if grads[k] is not NULL:
-                return cg_kind[(<TensorImpl>grads[k]).dtype_nr] == b"c"
+                return cg_is_complex[(<TensorImpl>grads[k]).dtype_nr] != 0
         return False
 
     cdef tuple parameters(self):
@@ -363,7 +363,7 @@ def record_rule(RuleOp op not None, tuple inputs, TensorImpl result not None, **
 cdef TensorImpl in_dtype_of(tuple inputs, TensorImpl result):
     """Return a result in the dtype of the first input, where that is stored only and NumPy has computed in another."""
     cdef TensorImpl first = inputs[0] if inputs else None
-    if first is None or first.dtype_nr == result.dtype_nr or cg_loops_of[first.dtype_nr] != result.dtype_nr:
+    if first is None or not cg_is_opaque[first.dtype_nr] or cg_loops_of[first.dtype_nr] != result.dtype_nr:
         return result
     return <TensorImpl>(<object>result).detach().to(dtypes[first.dtype_nr])
 

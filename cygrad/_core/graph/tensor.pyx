@@ -13,7 +13,7 @@ from cygrad._core.memory.formats cimport is_in_format
 from cygrad._core.memory.sizes cimport checked_numel, integer, lies_inside, sizes_tuple, span, wrap_dim
 from cygrad._core.memory.storage cimport DType, Storage, borrow, dtypes, expose, new_storage, visible_version
 from cygrad._core.memory.upward cimport upward
-from cygrad._kernels.drivers.elementwise cimport cg_is_differentiable, cg_itemsize, cg_kind
+from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable, cg_is_floating_point, cg_itemsize
 
 import warnings
 import weakref
@@ -342,11 +342,11 @@ cdef class TensorImpl:
 
     def is_floating_point(self):
         """Say whether the elements are floating-point numbers."""
-        return cg_kind[self.dtype_nr] == b"f"
+        return bool(cg_is_floating_point[self.dtype_nr])
 
     def is_complex(self):
         """Say whether the elements are complex numbers."""
-        return cg_kind[self.dtype_nr] == b"c"
+        return bool(cg_is_complex[self.dtype_nr])
 
     def is_signed(self):
         """Say whether the elements can be negative."""

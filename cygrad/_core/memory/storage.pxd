@@ -22,6 +22,9 @@ cdef class DType:
     cdef readonly Py_ssize_t itemsize
     cdef readonly str kind
     cdef readonly bint is_signed
+    cdef readonly bint is_floating_point
+    cdef readonly bint is_complex
+    cdef readonly bint is_integer           # bools are not counted among them
     cdef readonly bint is_differentiable    # the numbers are real or complex: its tensors may need gradients
     cdef readonly DType loops               # that is computed in: itself, but for what is stored only
     cdef bytes buffer_code

@@ -9,14 +9,15 @@ class DType:
     name: str
     number: int
     itemsize: int
-    kind: Literal["b", "i", "f", "c"]
+    kind: Literal["b", "i", "u", "f", "c"]
     is_signed: bool
     is_differentiable: bool
+    is_floating_point: bool
+    is_complex: bool
+    is_integer: bool
     loops: DType
-    @property
-    def is_floating_point(self) -> bool: ...
-    @property
-    def is_complex(self) -> bool: ...
+    def to_real(self) -> DType: ...
+    def to_complex(self) -> DType: ...
 
 # What `dtype=` takes: cygrad's, or what Python and NumPy name so.
 _DTypeLike = DType | type[bool] | type[int] | type[float] | type[np.generic] | np.dtype[Any]

@@ -7,7 +7,7 @@ from libc.stdlib cimport free
 from cygrad._core.memory.upward cimport upward
 from cygrad._kernels.system.allocator cimport allocate, allocation_should_fail, count_live, release
 
-from cygrad.ops.dtypes import DTYPES, NUMBER
+from cygrad.ops.dtypes import COMPLEX_OF, DTYPES, NUMBER
 
 cdef extern from "Python.h":
     Py_buffer* PyMemoryView_GET_BUFFER(object view)
@@ -37,13 +37,18 @@ class OutOfMemoryError(MemoryError, RuntimeError):
 cdef class DType:
     """The type of a tensor's elements, such as `cygrad.float32`."""
 
-    @property
-    def is_floating_point(self):
-        return self.kind == "f"
+    def to_real(self):
+        """Return the dtype of the parts of a complex dtype; of another, itself."""
+        return dtype_by_name[DTYPES[self.number].real or self.name]
 
-    @property
-    def is_complex(self):
-        return self.kind == "c"
+    def to_complex(self):
+        """Return the complex dtype whose parts hold a floating-point dtype; of a complex one, itself."""
+        row = DTYPES[self.number]
+        if row.is_complex:
+            return self
+        if row.name not in COMPLEX_OF:
+            raise RuntimeError(f"Unknown Complex ScalarType for {row.title}; convert to a floating-point dtype first")
+        return dtype_by_name[COMPLEX_OF[row.name]]
 
     def __repr__(self):
         return f"cygrad.{self.name}"
@@ -65,7 +70,8 @@ dtype_named.__module__ = "cygrad._core.storage"     # in pickles
 cdef DType new_dtype(int number, row):
     cdef DType dtype = DType.__new__(DType)
     dtype.number, dtype.name, dtype.itemsize, dtype.kind = number, row.name, row.itemsize, row.kind
-    dtype.is_differentiable = row.is_differentiable
+    dtype.is_differentiable, dtype.is_floating_point, dtype.is_complex = row.is_differentiable, row.is_floating_point, row.is_complex
+    dtype.is_integer = row.is_integer
     dtype.is_signed, dtype.buffer_code = row.signed, row.buffer_format.encode()
     return dtype
 
@@ -92,17 +98,17 @@ def get_default_dtype():
 
 
 def set_default_dtype(dtype not None):
-    """Set the dtype that Python floats become: float32 or float64.
+    """Set the dtype that Python floats become: one of the floating-point dtypes.
 
-    Raises TypeError for any other dtype.
+    Complex numbers become the complex dtype of such parts. TypeError for any other dtype.
 
     >>> import cygrad
     >>> cygrad.set_default_dtype(cygrad.float32)
     """
     global default_number
-    if not isinstance(dtype, DType) or (<DType>dtype).kind != "f":
-        raise TypeError(f"only floating-point types are supported as the default type, got {dtype!r}: "
-                        "use cygrad.float32 or cygrad.float64")
+    if not isinstance(dtype, DType) or not (<DType>dtype).is_floating_point:
+        raise TypeError(f"{'' if isinstance(dtype, DType) else 'invalid dtype object: '}only floating-point types are supported as the "
+                        f"default type, got {dtype!r}: use cygrad.float32 or cygrad.float64")
     default_number = (<DType>dtype).number
 
 

@@ -6,7 +6,7 @@ from libc.stdint cimport intptr_t
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, address, new_tensor
 from cygrad._core.memory.sizes cimport span
 from cygrad._core.memory.storage cimport DType, Storage, dtypes, expose, storage_of_buffer, unexpose
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_loops_of, cg_real
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_is_opaque, cg_itemsize, cg_loops_of, cg_real
 
 import numpy
 
@@ -60,8 +60,9 @@ cdef object array_of(TensorImpl tensor):
 
 
 cdef object values_of(TensorImpl tensor):
-    cdef int computed = cg_loops_of[tensor.dtype_nr]
-    return array_of(tensor if computed == tensor.dtype_nr else <TensorImpl>(<object>tensor).detach().to(dtypes[computed]))
+    if not cg_is_opaque[tensor.dtype_nr]:
+        return array_of(tensor)
+    return array_of(<TensorImpl>(<object>tensor).detach().to(dtypes[cg_loops_of[tensor.dtype_nr]]))
 
 
 cdef object bits_of(TensorImpl tensor):
@@ -70,7 +71,7 @@ cdef object bits_of(TensorImpl tensor):
 
 def type_of_bits(DType dtype not None):
     """Return NumPy's dtype for the memory of a dtype: of integers where the numbers are stored only."""
-    return numpy.dtype(f"int{8 * dtype.itemsize}" if cg_loops_of[dtype.number] != dtype.number else dtype.name)
+    return numpy.dtype(f"int{8 * dtype.itemsize}" if cg_is_opaque[dtype.number] else dtype.name)
 
 
 cdef object array_as(TensorImpl tensor, int type):

@@ -23,7 +23,8 @@ cdef struct Value:
 cdef object to_value(object argument, Value* value)
 cdef object python_number(const Value* value)
 cdef bint any_followed(int count, const Value* values) noexcept
-cdef int promoted(int count, const Value* values, int masks, int as_numbers) noexcept
+cdef int common_of(int a, int b) except -2
+cdef int promoted(int count, const Value* values, int masks, int as_numbers) except -2
 cdef int holding_all(int count, const Value* values, int dtype) noexcept
 cdef int check_no_bools(str name, int arity, const Value* values) except -1
 cdef int check_cast(int result, int target) except -1

@@ -5,7 +5,7 @@ from cpython.complex cimport PyComplex_Check, PyComplex_ImagAsDouble, PyComplex_
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_AsDouble, PyLong_AsLongLongAndOverflow, PyLong_Check
 from cpython.object cimport PyObject
-from libc.math cimport isinf
+from libc.math cimport isinf, ldexp
 from libc.stdint cimport intptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -17,8 +17,11 @@ from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, addre
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, default_dtype, dtypes
 from cygrad._core.operands.arrays cimport foreign_operand
-from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_COMPLEX64, CG_COMPLEX128, CG_FLOAT32, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand,
-                                                  cast, cg_complex, cg_is_differentiable, cg_itemsize, cg_kind, cg_promotion, copy)
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_COMPLEX64, CG_COMPLEX128, CG_FLOAT32, CG_FLOAT64, CG_INT64, CG_REFUSED,
+                                                  MAX_DIMS, Operand, cast, cg_complex, cg_is_complex, cg_is_differentiable,
+                                                  cg_is_floating_point, cg_is_integer, cg_itemsize, cg_kind, cg_promotion, cg_rank, copy)
+
+from cygrad.ops.dtypes import DTYPES, refused_promotion
 
 cdef extern from "Python.h":
     bint PyObject_TypeCheck(object o, type t)
@@ -77,13 +80,13 @@ cdef int to_number(Value* value, int dtype) except -1:
 
     RuntimeError where an integer dtype does not hold it, or a real one what has an imaginary part: nothing wraps.
     """
-    if value.kind == b"c" and (value.imaginary or cg_kind[dtype] == b"c"):
-        if cg_kind[dtype] != b"c" and cg_kind[dtype] != b"b":
+    if value.kind == b"c" and (value.imaginary or cg_is_complex[dtype]):
+        if not cg_is_complex[dtype] and dtype != CG_BOOL:
             raise overflow_error(value, dtype)
         cast(CG_COMPLEX128, dtype)(<char*>&value.number, 0, <char*>&value.real, 0, 1)
     elif dtype == CG_FLOAT64:
         (<double*>&value.number)[0] = value.real
-    elif cg_kind[dtype] != b"i" or is_fractional(value.kind) and holds(value.real, dtype):
+    elif not cg_is_integer[dtype] or is_fractional(value.kind) and holds(value.real, dtype):
         cast(CG_FLOAT64, dtype)(<char*>&value.number, 0, <char*>&value.real, 0, 1)
     elif not is_fractional(value.kind) and fits(value, dtype):
         cast(CG_INT64, dtype)(<char*>&value.number, 0, <char*>&value.integer, 0, 1)
@@ -105,7 +108,7 @@ cdef bint fits(const Value* value, int dtype) noexcept:
     """Say whether an integer dtype holds an integer."""
     cdef int bits = 8 * cg_itemsize[dtype]
     if value.huge or bits == 64:
-        return not value.huge
+        return not value.huge and (is_signed(dtype) or value.integer >= 0)
     if is_signed(dtype):
         return -(1LL << (bits - 1)) <= value.integer < (1LL << (bits - 1))
     return 0 <= value.integer < (1LL << bits)
@@ -114,8 +117,8 @@ cdef bint fits(const Value* value, int dtype) noexcept:
 cdef bint holds(double number, int dtype) noexcept:
     """Say whether a number lies between the ends of an integer dtype, as torch asks before it truncates; NaN does not."""
     cdef int bits = 8 * cg_itemsize[dtype] - is_signed(dtype)
-    cdef double end = <double>(1ULL << bits)
-    return (-end if is_signed(dtype) else 0) <= number and (number < end if bits == 63 else number <= end - 1)
+    cdef double end = ldexp(1, bits)
+    return (-end if is_signed(dtype) else 0) <= number and (number < end if bits >= 63 else number <= end - 1)
 
 
 cdef object overflow_error(const Value* value, int dtype):
@@ -134,14 +137,15 @@ cdef TensorImpl tensor_of_number(const void* number, int dtype):
 cdef TensorImpl number_tensor(const Value* value, int dtype):
     """Return a number as a 0-d tensor that is to be written somewhere.
 
-    A finite one must not become infinite there. A negative integer is written into uint8 modulo 256, as in torch.
+    A finite one must not become infinite there. A negative integer is written into unsigned ones modulo their size, as in torch.
     """
     cdef Value written = value[0]
+    cdef int bits = 8 * cg_itemsize[dtype]
     cdef double[2] read_again
     if value.kind != b"c":
         written.imaginary = 0
-    if value.kind == b"i" and cg_kind[dtype] == b"i" and not is_signed(dtype) and -256 < value.integer < 0:
-        written.integer += 256
+    if value.kind == b"i" and cg_is_integer[dtype] and not is_signed(dtype) and bits < 64 and -(1LL << bits) < value.integer < 0:
+        written.integer += 1LL << bits
     to_number(&written, dtype)
     if cg_is_differentiable[dtype]:
         cast(dtype, CG_COMPLEX128)(<char*>read_again, 0, <char*>&written.number, 0, 1)
@@ -172,21 +176,28 @@ cdef bint any_followed(int count, const Value* values) noexcept:
 # ----- Promotion -----
 cdef bint may_cast(int source, int target) noexcept:
     """Say whether a dtype is of no higher kind than another: results are cast to that, if not always exactly."""
-    return cg_kind[cg_promotion[source][target]] == cg_kind[target]
+    return cg_rank[source] <= cg_rank[target]
 
 
-cdef inline int joined(int a, int b) noexcept:
-    return b if a < 0 else cg_promotion[a][b]
+cdef int common_of(int a, int b) except -2:
+    """Return the common dtype of two, of which the first may be none (-1)."""
+    if a < 0:
+        return b
+    if cg_promotion[a][b] == CG_REFUSED:
+        raise RuntimeError(refused_promotion(DTYPES[a], DTYPES[b]))
+    return cg_promotion[a][b]
 
 
-cdef inline int outranked(int higher, int lower) noexcept:
+cdef int outranked(int higher, int lower) except -2:
     """Return the dtype of two categories: the lower one counts only where it is of a higher kind; floats become as wide complex numbers."""
-    if higher < 0 or lower >= 0 and not may_cast(lower, higher):
-        return cg_complex[higher] if higher >= 0 and cg_kind[higher] == b"f" else lower
-    return higher
+    if higher < 0:
+        return lower
+    if lower < 0 or may_cast(lower, higher):
+        return higher
+    return cg_complex[higher] if cg_is_floating_point[higher] else common_of(higher, lower) if higher == CG_BOOL else lower
 
 
-cdef int promoted(int count, const Value* values, int masks, int as_numbers) noexcept:
+cdef int promoted(int count, const Value* values, int masks, int as_numbers) except -2:
     """Return the common dtype of operands but `masks` (bits), by torch's categories: tensors with dims, 0-d tensors, numbers.
 
     Of operands `as_numbers` (bits) 0-d tensors count as numbers, too.
@@ -198,21 +209,22 @@ cdef int promoted(int count, const Value* values, int masks, int as_numbers) noe
             continue
         if values[k].tensor is NULL or as_numbers >> k & 1 and (<TensorImpl>values[k].tensor).ndim == 0:
             kind = values[k].kind if values[k].tensor is NULL else cg_kind[(<TensorImpl>values[k].tensor).dtype_nr]
-            numbers = joined(numbers, default_dtype() if kind == b"f" else CG_INT64 if kind == b"i" else CG_BOOL if kind == b"b"
-                             else cg_complex[default_dtype()])
+            numbers = common_of(numbers, default_dtype() if kind == b"f" else cg_complex[default_dtype()] if kind == b"c"
+                                else CG_BOOL if kind == b"b" else CG_INT64)
         elif (<TensorImpl>values[k].tensor).ndim:
-            with_dims = joined(with_dims, (<TensorImpl>values[k].tensor).dtype_nr)
+            with_dims = common_of(with_dims, (<TensorImpl>values[k].tensor).dtype_nr)
         else:
-            without = joined(without, (<TensorImpl>values[k].tensor).dtype_nr)
+            without = common_of(without, (<TensorImpl>values[k].tensor).dtype_nr)
     return outranked(with_dims, outranked(without, numbers))
 
 
 cdef int holding_all(int count, const Value* values, int dtype) noexcept:
     """Return the integer dtype that holds all operands exactly, of which `dtype` is the common one."""
-    cdef int k
+    cdef int k, other
     for k in range(count):
         if values[k].tensor is not NULL:
-            dtype = cg_promotion[dtype][(<TensorImpl>values[k].tensor).dtype_nr]
+            other = cg_promotion[dtype][(<TensorImpl>values[k].tensor).dtype_nr]
+            dtype = CG_INT64 if other == CG_REFUSED else other
     for k in range(count):
         if values[k].tensor is NULL and not fits(&values[k], dtype):
             return CG_INT64

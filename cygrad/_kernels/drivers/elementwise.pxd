@@ -11,6 +11,8 @@ from cygrad._kernels.drivers.packing cimport (CG_LARGEST, MAX_DIMS, STREAM_BYTES
 cdef extern from "kernels.h" nogil:
     enum:
         CG_DTYPES
+        CG_REFUSED                  # in place of what two dtypes have in common
+        CG_WIDENED                  # bytes of what is computed in, of numbers that are stored only
         CG_BOOL
         CG_INT64
         CG_FLOAT32
@@ -20,7 +22,13 @@ cdef extern from "kernels.h" nogil:
     ctypedef struct cg_number:      # of any dtype
         pass
     const char cg_kind[]
+    const char cg_rank[]                # of its kind: results may be cast to none that is lower
     const char cg_is_differentiable[]
+    const char cg_is_floating_point[]
+    const char cg_is_complex[]
+    const char cg_is_integer[]
+    const char cg_is_index[]
+    const char cg_is_opaque[]           # floats that C has no arithmetic for
     const signed char cg_real[]         # the dtype of the parts of a complex one; else the dtype itself
     const signed char cg_complex[]      # that whose parts are of a dtype
     const signed char cg_loops_of[]     # the dtype that is computed in, of what is stored only; else the dtype itself

@@ -13,8 +13,8 @@ from cython.parallel cimport prange
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, CG_DTYPES, CG_LARGEST, cast, cg_cast, cg_itemsize, cg_loops_of, cg_number,
-                                                  cg_stream_end, pack)
+from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, CG_DTYPES, CG_LARGEST, CG_WIDENED, cast, cg_cast, cg_itemsize, cg_loops_of,
+                                                  cg_number, cg_stream_end, pack)
 from cygrad._kernels.drivers.program cimport end_of_pass, run_part, run_pass, streams
 from cygrad._kernels.system.isa cimport choose_isa
 from cygrad._kernels.system.threads cimport COST_TRANSCENDENTAL, note_threads, thread_limit, threads_for
@@ -28,7 +28,6 @@ cdef enum:
     TOGETHER = 8        # rows that are folded across together, at most
     SIDE = 128          # accumulators of rows side by side, at most
     ON_STACK = 64       # partial results that need no allocation
-    WIDENED = 8         # bytes of what is computed in, of elements that are stored only, at most
     VECTOR = 64         # bytes of the largest one: loops may run over the end by less
 
 cdef extern from "drivers/tables.h" nogil:
@@ -170,7 +169,7 @@ cdef void fold_task(const Plan* plan, intptr_t task) noexcept nogil:
 
 # Elements that are stored only become dense blocks of what is computed in, and are folded as these are: with the same bits.
 cdef void fold_rows(const Plan* plan, const char* data, intptr_t stride, intptr_t n, intptr_t count, char* acc) noexcept nogil:
-    cdef char memory[BLOCK * WIDENED + VECTOR]
+    cdef char memory[BLOCK * CG_WIDENED + VECTOR]
     cdef char* scratch = memory + (-<size_t>memory) % VECTOR
     cdef intptr_t length = n * plan.loop_size, part, i
     if plan.widen is NULL:
@@ -187,7 +186,7 @@ cdef void fold_rows(const Plan* plan, const char* data, intptr_t stride, intptr_
 
 
 cdef void fold_columns(const Plan* plan, const char* data, intptr_t n, intptr_t count, char* acc) noexcept nogil:
-    cdef char memory[BLOCK * WIDENED]
+    cdef char memory[BLOCK * CG_WIDENED]
     cdef intptr_t offsets[SHORT]
     cdef intptr_t part, k
     if plan.widen is NULL:
@@ -206,7 +205,7 @@ cdef void fold_columns(const Plan* plan, const char* data, intptr_t n, intptr_t 
 
 cdef void fold_run(const Plan* plan, char* acc, const char* data, intptr_t n, intptr_t rows, intptr_t stride) noexcept nogil:
     """Fold rows that are `stride` apart into one; as many at a time as the loops take together."""
-    cdef char memory[TOGETHER * STRIP * WIDENED]
+    cdef char memory[TOGETHER * STRIP * CG_WIDENED]
     cdef intptr_t length = n * plan.loop_size, part, i
     if plan.widen is NULL:
         plan.row.across[plan.dtype](acc, data, n, rows, stride)
@@ -412,7 +411,7 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
 cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, intptr_t n, char* output) noexcept nogil:
     """Fold at most BLOCK dense elements into one."""
     cdef cg_number acc, rounded
-    cdef char memory[BLOCK * WIDENED]
+    cdef char memory[BLOCK * CG_WIDENED]
     cdef int widened = cg_loops_of[dtype]
     if widened != dtype:
         cast(dtype, widened)(memory, cg_itemsize[widened], x, cg_itemsize[dtype], n)

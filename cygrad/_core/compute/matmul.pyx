@@ -34,8 +34,7 @@ cdef extern from "numpy/ufuncobject.h":
 ctypedef void (*matmul_loop)(char** arguments, const intptr_t* dims, const intptr_t* strides, void* data) noexcept nogil
 
 cdef extern from "drivers/small_products.h" nogil:
-    void small_products_float(char** arguments, const intptr_t* dims, const intptr_t* strides, void* data) noexcept
-    void small_products_double(char** arguments, const intptr_t* dims, const intptr_t* strides, void* data) noexcept
+    const matmul_loop cg_small_products[]       # by dtype; NULL: none
 
 cdef enum:
     RELEASE_GIL = 1 << 16   # multiplications from which other threads may run meanwhile
@@ -58,8 +57,7 @@ cdef void find_loops():
             if ufunc.types[3 * k] == code and ufunc.types[3 * k + 1] == code and ufunc.types[3 * k + 2] == code:
                 loops[number], loop_data[number] = <matmul_loop>ufunc.functions[k], ufunc.data[k]
                 break
-        small_loops[number] = (small_products_double if dtypes[number].name == "float64" else
-                               small_products_float if dtypes[number].name == "float32" else loops[number])
+        small_loops[number] = cg_small_products[number] if cg_small_products[number] is not NULL else loops[number]
 
 
 find_loops()

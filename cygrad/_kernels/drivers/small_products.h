@@ -6,6 +6,7 @@
 #ifndef CG_SMALL_PRODUCTS_H
 #define CG_SMALL_PRODUCTS_H
 #include <stdint.h>
+#include "kernels.h"
 
 #define CG_COLUMNS(T, width)                                                                                                   \
     for (; j + (width) <= m; j += (width)) {                                                                                   \
@@ -36,4 +37,6 @@
 
 CG_SMALL_PRODUCT(float)
 CG_SMALL_PRODUCT(double)
+static void (*const cg_small_products[CG_DTYPES])(char **, const intptr_t *, const intptr_t *, void *) = {
+    [CG_FLOAT32] = small_products_float, [CG_FLOAT64] = small_products_double};
 #endif

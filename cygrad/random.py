@@ -372,6 +372,8 @@ def normal(
         sampled = randn(*shape, generator=generator, rng=rng, dtype=dtype or tensors[0].dtype)
         return sampled * (std.detach() if isinstance(std, Tensor) else std) + (mean.detach() if isinstance(mean, Tensor) else mean)
     center, spread = (to_array(p.detach()) if isinstance(p, Tensor) else float(p) for p in (mean, std))
+    if np.iscomplexobj(spread):
+        raise RuntimeError("normal expects standard deviation to be non-complex")
     if not np.all(np.greater_equal(spread, 0)):
         expected = "all elements of std >= 0.0" if isinstance(std, Tensor) else f"std >= 0.0, but found std {std}"
         raise RuntimeError(f"normal expects {expected}")

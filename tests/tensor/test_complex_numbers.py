@@ -59,6 +59,7 @@ def test_the_default_dtype_says_how_wide_complex_numbers_are():
     (lambda: cg.empty(2, dtype=cg.complex64).exponential_(), RuntimeError, "Exponential distribution is a continuous"),
     (lambda: cg.empty(2, dtype=cg.complex64).log_normal_(), NotImplementedError, "\"log_normal\" not implemented"),
     (lambda: cg.empty(2, dtype=cg.complex64).geometric_(0.5), NotImplementedError, "\"geometric_\" not implemented"),
+    (lambda: cg.normal(cg.ones(2), cg.ones(2) * 1j), RuntimeError, "normal expects standard deviation to be non-complex"),
     (lambda: cg.empty(2, dtype=cg.complex64).bernoulli_(), NotImplementedError, "\"bernoulli\" not implemented"),
 ])
 def test_what_no_complex_number_can_be(call, error, message):

@@ -320,7 +320,7 @@ def view_as_dtype(TensorImpl input not None, dtype):
             if multiply_overflows(strides[d], ratio, &strides[d]):
                 raise RuntimeError(f"self.stride({d}) is too large {what}: {strides[d]}")
         sizes[last] *= ratio
-    if place_of(input) % <size_t>cg_itemsize[cg_real[number]]:
+    if input.count and place_of(input) % <size_t>cg_itemsize[cg_real[number]]:
         raise RuntimeError(f"the memory of the tensor, which is another library's, must be aligned to the elements {what}")
     return copy_in(input, number, input.ndim, sizes, strides)
 
@@ -349,7 +349,10 @@ def view_as_complex(TensorImpl input not None):
     cdef intptr_t strides[MAX_DIMS]
     cdef TensorImpl result
     cdef int d, last = input.ndim - 1, dtype = cg_complex[input.dtype_nr]
-    if not cg_is_floating_point[input.dtype_nr] or cg_real[dtype] != input.dtype_nr:     # there is no complex32
+    if cg_is_floating_point[input.dtype_nr] and cg_real[dtype] != input.dtype_nr:
+        raise NotImplementedError(f"there are no complex numbers of two {dtypes[input.dtype_nr].name}: complex32 is not supported; convert "
+                                  "the parts first, e.g. with .float()")
+    if not cg_is_floating_point[input.dtype_nr]:
         raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
                            f"{dtypes[input.dtype_nr].name}")
     if last < 0:

@@ -138,7 +138,7 @@ def _check_parts(name: str, first: tuple[str, Tensor], second: tuple[str, Tensor
     for position, (word, part) in enumerate((first, second)):
         checked_tensor(name, part, word, position + 1)
     (_, one), (_, other) = first, second
-    if not (one.is_floating_point() and other.is_floating_point()) or one.dtype.loops != one.dtype:     # there is no complex32
+    if not (one.is_floating_point() and other.is_floating_point()):
         raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {one.dtype} and {other.dtype}")
     if one.dtype != other.dtype:
         raise RuntimeError(f"Expected object of scalar type {one.dtype} but got scalar type {other.dtype} for second argument")

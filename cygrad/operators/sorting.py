@@ -20,6 +20,7 @@ from cygrad.operators.batches import dynamic_shape, is_tensor, shifted
 from cygrad.operators.declaration import operator, recorded
 from cygrad.operators.tangents import constant, selecting
 from cygrad.ops.gradients import shared_among
+from cygrad.ops.refusals import refusal
 
 if TYPE_CHECKING:
 
@@ -283,6 +284,8 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | Number | None = None, 
                            f"{bool(out_int32)}")
     checked_operand("searchsorted", sorted_sequence)
     values = np.asarray(to_array(input) if isinstance(input, TensorImpl) else input)
+    if values.dtype.kind == "c":
+        raise refusal("searchsorted", values.dtype.name)
     array = to_array(sorted_sequence)
     if sorter is not None:
         places = to_array(sorter)

@@ -47,6 +47,8 @@ def test_the_default_dtype_says_how_wide_complex_numbers_are():
     (lambda: cg.full_like(cg.zeros(2), 1j), RuntimeError, "value cannot be converted to type float without overflow"),
     (lambda: cg.zeros(2, dtype=cg.complex64).fill_(1e300j), RuntimeError, "value cannot be converted to type c10::complex<float> without"),
     (lambda: cg.zeros(2).add_(1j), RuntimeError, "result type complex64 can't be cast to the desired output type float32"),
+    (lambda: cg.tensor([1j]).abs_(), RuntimeError, "In-place abs is not supported for complex tensors"),
+    (lambda: cg.bucketize(cg.tensor([1j]), cg.ones(2)), NotImplementedError, "searchsorted"),
     (lambda: cg.add(cg.ones(2), cg.ones(2), alpha=1j), RuntimeError, "For non-complex input tensors, argument alpha must not be a complex"),
     (lambda: float(cg.tensor(1j)), RuntimeError, "value cannot be converted to type double without overflow"),
     (lambda: int(cg.tensor(1j)), RuntimeError, "value cannot be converted to type int64_t without overflow"),
@@ -90,6 +92,14 @@ def test_numbers_are_weak(left, expected, dims):
                           (cg.where(x == x, x, 1j), values(x) + 0j)):
         assert found.dtype is getattr(cg, expected)
         np.testing.assert_allclose(values(found), wanted)
+
+
+def test_the_power_0_is_1_everywhere():
+    x = cg.tensor([0j, 1 + 1j, -2], requires_grad=True)
+    for zero in 0, 0.0, 0j:
+        y = x**zero
+        assert y.dtype is x.dtype and y.tolist() == cg.pow(x, zero).tolist() == [1, 1, 1]
+        assert cg.autograd.grad(y, x, cg.ones_like(y))[0].tolist() == [0, 0, 0]
 
 
 def test_zero_dimensional_tensors_are_weak():

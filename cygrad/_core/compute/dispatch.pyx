@@ -21,7 +21,7 @@ from cygrad._core.operands.operands cimport (Value, any_followed, broadcast, che
                                              out_argument, out_shape_error, overlaps, promoted, python_number, shape_is, to_number,
                                              to_value)
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, MAX_PARAMS, cg_is_complex, cg_is_differentiable,
-                                                  cg_is_integer, cg_is_opaque, cg_loops_of, cg_number)
+                                                  cg_is_floating_point, cg_is_integer, cg_is_opaque, cg_loops_of, cg_number)
 
 from cygrad.ops import ELEMENTWISE
 
@@ -139,6 +139,8 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const Value* params, Ten
         return result
 
     # Into a target: in place, or out=.
+    if in_place and cg_is_complex[dtype] and cg_is_floating_point[out_dtype]:
+        raise RuntimeError(f"In-place {op.name} is not supported for complex tensors.")
     if in_place:
         check_in_place(target, recorded)
     else:

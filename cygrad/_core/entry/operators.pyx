@@ -13,7 +13,7 @@ from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, special_
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads
 from cygrad._core.operands.arrays cimport values_of
 from cygrad._core.operands.operands cimport Value, out_argument, to_value
-from cygrad._kernels.drivers.elementwise cimport cg_is_differentiable
+from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable
 
 import numpy
 
@@ -74,6 +74,8 @@ cdef object power(object a, object b):
     try:
         if op is not None and op.computes[(<TensorImpl>a).dtype_nr] and (type(b) is int or cg_is_differentiable[(<TensorImpl>a).dtype_nr]):
             return unary(op, <TensorImpl>a, None)
+        if isinstance(a, TensorImpl) and cg_is_complex[(<TensorImpl>a).dtype_nr] and type(b) in (int, float, complex) and b == 0:
+            return binary(POW, unary(ABS, <TensorImpl>a, None), 0)._convert(a.dtype)       # 1 where a is 0, too
         return binary(POW, a, b)
     finally:
         end_event(event)

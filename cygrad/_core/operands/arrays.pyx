@@ -6,7 +6,7 @@ from libc.stdint cimport intptr_t
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, address, new_tensor
 from cygrad._core.memory.sizes cimport span
 from cygrad._core.memory.storage cimport DType, Storage, dtypes, expose, storage_of_buffer, unexpose
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_is_opaque, cg_itemsize, cg_loops_of, cg_real
+from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, MAX_DIMS, cg_is_opaque, cg_itemsize, cg_loops_of, cg_real
 
 import numpy
 
@@ -18,29 +18,46 @@ cdef extern from "Python.h":
     object PyMemoryView_FromObject(object exporter)
 
 cdef dict number_by_type = {}
-cdef list type_by_number = [-1] * len(dtypes)      # -1: another package's type, which is looked for when it is asked for
-for _dtype in dtypes:
-    try:
-        type_by_number[_dtype.number] = numpy.dtype(_dtype.name).num
-    except TypeError:
-        continue
-    number_by_type[type_by_number[_dtype.number]] = _dtype.number
+cdef int[CG_DTYPES] type_by_number      # -1: another package's type, which is looked for when it is asked for
+cdef int[CG_DTYPES] bits_by_number      # of integers where the numbers are stored only
+
+
+cdef int find_types() except -1:
+    for dtype in dtypes:
+        bits_by_number[dtype.number] = type_of_bits(dtype).num
+        try:
+            type_by_number[dtype.number] = numpy.dtype(dtype.name).num
+        except TypeError:
+            type_by_number[dtype.number] = -1
+            continue
+        number_by_type[type_by_number[dtype.number]] = dtype.number
+    return 0
+
+
+def type_of_bits(DType dtype not None):
+    """Return NumPy's dtype for the memory of a dtype: of integers where the numbers are stored only."""
+    return numpy.dtype(f"int{8 * dtype.itemsize}" if cg_is_opaque[dtype.number] else dtype.name)
+
+
+find_types()
 # long and long long are two NumPy types of one width: which of them is int64 depends on the platform.
 for _type in (numpy.longlong, numpy.long, numpy.intc):
     number_by_type.setdefault(numpy.dtype(_type).num, dtype_by_name[numpy.dtype(_type).name].number)
 
 
-cdef int type_of(int dtype) except -1:
+cdef inline int type_of(int dtype) except -1:
     """Return the number of NumPy's type for a dtype."""
-    cdef str name = dtypes[dtype].name
-    if type_by_number[dtype] < 0:
-        try:
-            import ml_dtypes
-        except ImportError:
-            raise TypeError(f"NumPy has no {name}: install ml_dtypes, which has one, or convert the tensor, e.g. with .float()") from None
-        type_by_number[dtype] = numpy.dtype(getattr(ml_dtypes, name)).num
-        number_by_type[type_by_number[dtype]] = dtype
-    return type_by_number[dtype]
+    return type_by_number[dtype] if type_by_number[dtype] >= 0 else find_foreign_type(dtypes[dtype])
+
+
+cdef int find_foreign_type(DType dtype) except -1:
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise TypeError(f"NumPy has no {dtype.name}: install ml_dtypes, which has one, or convert the tensor, e.g. with .float()") from None
+    type_by_number[dtype.number] = numpy.dtype(getattr(ml_dtypes, dtype.name)).num
+    number_by_type[type_by_number[dtype.number]] = dtype.number
+    return type_by_number[dtype.number]
 
 
 @cython.final
@@ -66,12 +83,7 @@ cdef object values_of(TensorImpl tensor):
 
 
 cdef object bits_of(TensorImpl tensor):
-    return array_as(tensor, type_of_bits(dtypes[tensor.dtype_nr]).num)
-
-
-def type_of_bits(DType dtype not None):
-    """Return NumPy's dtype for the memory of a dtype: of integers where the numbers are stored only."""
-    return numpy.dtype(f"int{8 * dtype.itemsize}" if cg_is_opaque[dtype.number] else dtype.name)
+    return array_as(tensor, bits_by_number[tensor.dtype_nr])
 
 
 cdef object array_as(TensorImpl tensor, int type):

@@ -120,7 +120,7 @@ cdef char* address(Place* place, const Operand* operand, intptr_t n, intptr_t la
     if place.way == PACKED:
         if not is_output:
             gather(operand, &place.cursor, n, place.block)
-            while n % lanes:        # repeat an element rather than meet what is slow
+            while lanes > 1 and n % lanes:      # repeat an element rather than meet what is slow
                 memcpy(place.block + n * place.itemsize, place.block + (n - 1) * place.itemsize, place.itemsize)
                 n += 1
         return place.block

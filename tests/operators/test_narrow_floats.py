@@ -17,7 +17,7 @@ from cygrad.ops import ELEMENTWISE, REDUCTIONS
 from cygrad.ops.dtypes import DTYPES
 from samples import BROADCASTS, as_tuple
 
-NARROW = [row.name for row in DTYPES if row.loops]
+NARROW = [row.name for row in DTYPES if row.is_opaque]
 ROWS = [row for row in ELEMENTWISE.values() if "f" in row.kinds and not row.spacing]
 
 

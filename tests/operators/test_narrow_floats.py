@@ -285,6 +285,7 @@ def test_numpys_arrays_share_memory(dtype):
     array[0, 0] = 7
     assert x[0, 0] == 7
     assert np.asarray(x).dtype == array.dtype and cg.tensor(array).equal(x.t()) and cg.tensor([array[0]]).dtype == x.dtype
+    assert (x * array.dtype.type(0.5)).equal(x * 0.5) and (cg.ones(1) * array.dtype.type(0.5)).dtype == cg.float32
 
 
 def test_numpy_alone_has_no_bfloat16():
@@ -322,3 +323,11 @@ def test_copies(dtype):
 def test_what_float32_cannot_tell_is_refused(dtype, row):
     with pytest.raises(NotImplementedError, match=f"\"{row.name}\" not implemented for '{dtype}'"):
         samples.function(row)(*drawn(row, dtype, ((3,),) * 3))
+
+
+@pytest.mark.parametrize(("dtype", "word", "number"), [(cg.float16, "Half", 1e6), (cg.bfloat16, "BFloat16", 1e39)])
+def test_a_number_that_is_too_large_is_refused(dtype, word, number):
+    for call in (lambda: cg.full((2,), number, dtype=dtype), lambda: cg.zeros(2, dtype=dtype).fill_(number)):
+        with pytest.raises(RuntimeError, match=f"value cannot be converted to type c10::{word} without overflow"):
+            call()
+    assert (cg.ones(2, dtype=dtype) * number).isinf().all() and cg.tensor([number], dtype=dtype).isinf().all()

@@ -196,4 +196,6 @@ cdef object foreign_operand(object argument):
     for kind, number in (numpy.bool_, bool), (numpy.integer, int), (numpy.floating, float), (numpy.complexfloating, complex):
         if isinstance(argument, kind):
             return number(argument)
+    if isinstance(argument, numpy.generic) and argument.dtype.name in dtype_by_name:    # another package's
+        return float(argument)
     return NotImplemented

@@ -15,6 +15,8 @@ cdef extern from "kernels.h" nogil:
         CG_WIDENED                  # bytes of what is computed in, of numbers that are stored only
         CG_BOOL
         CG_INT64
+        CG_FLOAT16
+        CG_BFLOAT16
         CG_FLOAT32
         CG_FLOAT64
         CG_COMPLEX64

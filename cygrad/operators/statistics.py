@@ -29,6 +29,12 @@ def _times_differences(g: Tensor, x: Tensor, factor: float, dim: tuple[int, ...]
     return g * factor * (x - x.mean(dim, keepdim=True))
 
 
+def _of_both_parts(x: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """Return the sums of squared differences of the real and the imaginary parts of complex numbers, added."""
+    total = _squared_differences((x if x.ndim else x.reshape(1)).view_as_real(), dims or (0,)).sum(-1)
+    return total if x.ndim else total.reshape(())
+
+
 # ----- Gradients -----
 def _variance_gradient(g: Tensor, input: Tensor, dim: tuple[int, ...], scale: float) -> Tensor:
     """Return the gradient of the sum of squared differences from the mean, times `scale`."""
@@ -83,10 +89,7 @@ def _spread(operator: Any, finish: Callable[[Tensor], Tensor], input: Tensor, di
     degrees = _degrees(input, dims, correction)
 
     def compute() -> Tensor:
-        x = input.detach()
-        total = _squared_differences(x.real if x.is_complex() else x, dims)
-        if x.is_complex():
-            total += _squared_differences(x.imag, dims)
+        total = _of_both_parts(input.detach(), dims) if input.is_complex() else _squared_differences(input.detach(), dims)
         variance = finish(total / degrees if degrees else total / 0.0)
         return variance if keepdim else variance.squeeze(dims)
 

@@ -48,6 +48,7 @@ CALLS = {
     "dist": (lambda x, y: cg.dist(x, y), lambda x, y: np.linalg.norm(x - y), (3,), (3,)),
     "var": (lambda x: x.var(1), lambda x: x.var(1, ddof=1), (2, 3)),
     "var of all": (lambda x: x.var(correction=0, keepdim=True), lambda x: x.var(keepdims=True), (2, 3)),
+    "var of one": (lambda x: x.var(correction=0), lambda x: x.var(), ()),
     "std": (lambda x: x.std((0, 2)), lambda x: x.std((0, 2), ddof=1), (2, 3, 2)),
     "var_mean": (lambda x: sum(cg.var_mean(x, 0)), lambda x: x.var(0, ddof=1) + x.mean(0), (3, 2)),
     "std_mean": (lambda x: sum(cg.std_mean(x, 0)), lambda x: x.std(0, ddof=1) + x.mean(0), (3, 2)),
@@ -68,7 +69,7 @@ DIFFERENTIABLE = [name for name in CALLS
 
 def drawn(shapes, dtype="complex128"):
     stream = np.random.default_rng(5)
-    return [(stream.uniform(-1, 1, shape) + 1j * stream.uniform(-1, 1, shape)).astype(dtype) for shape in shapes]
+    return [np.array(stream.uniform(-1, 1, shape) + 1j * stream.uniform(-1, 1, shape), dtype) for shape in shapes]
 
 
 @pytest.mark.cases("dtype", DTYPES)

@@ -149,10 +149,11 @@ elementwise("neg", y="-x", dx="-1", kinds="ifc", numpy="negative", aliases=("neg
 elementwise("abs", y="abs(x)", dx="sgn(x)", kinds="ifc", result="real", numpy="absolute", aliases=("absolute",), edges=(0.0,),
             doc="Absolute value of each element.")
 elementwise("sign", y="sign(x)", dx="0", kinds="bif", rare="bi", numpy="sign", edges=(0.0,), doc="Sign of each element: -1, 0 or 1.")
-elementwise("sgn", y="sgn(x)", dx="0 if x == 0 else 0.5 / abs(x)", dx_conj="0 if x == 0 else -0.5 * y * y / abs(x)", kinds="bifc",
-            rare="bi", edges=(0.0,), doc="Sign of each element; complex ones divided by their absolute value.")
-elementwise("angle", y="angle(x)", dx="0 if x == 0 else complex(-imag(x), real(x)) / abs(x) / abs(x)", kinds="fc", rare="c",
-            result="real", edges=(0.0,), cost=1,
+elementwise("sgn", y="sgn(x)", dx="0 if x == 0 else 0.5 / m", dx_conj="0 if x == 0 else -0.5 * y * y / m",
+            let={"m": "abs(x) if x != 0 else 1"}, kinds="bifc", rare="bi", edges=(0.0,),
+            doc="Sign of each element; complex ones divided by their absolute value.")
+elementwise("angle", y="angle(x)", dx="0 if x == 0 else complex(-imag(x), real(x)) / m / m",
+            let={"m": "abs(x) if x != 0 else 1"}, kinds="fc", rare="c", result="real", edges=(0.0,), cost=1,
             doc="Angle of each element in the complex plane, in radians; pi of a negative number.")
 elementwise("conj_physical", y="conj(x)", dx="0", dx_conj="1", kinds="biufc", rare="bi", numpy="conjugate", node="Conj",
             doc="Complex conjugate of each element.")

@@ -48,6 +48,17 @@ def test_other_operators(name, mode):
         assert (name, number) in REFUSED or check(call, inputs, **options, **tolerances)
 
 
+@pytest.mark.cases("dtype", ["float64", "complex128"])
+@pytest.mark.cases("name", ["abs", "sgn", "angle", "sinc"])
+def test_second_derivatives_at_zero(name, dtype):
+    """The branch that is not taken is finite, too."""
+    x = cg.tensor(np.zeros(2, dtype)).requires_grad_()
+    y = getattr(x, name)()
+    first, = cg.autograd.grad(y, x, cg.ones_like(y), create_graph=True)
+    second, = cg.autograd.grad(first, x, cg.ones_like(first))
+    assert first.isfinite().all() and second.isfinite().all()
+
+
 # ----- Values of what takes complex numbers in its own way -----
 STREAM = np.random.default_rng(1)
 A, B = (STREAM.standard_normal((3, 4)) + 1j * STREAM.uniform(-1, 1, (3, 4)) for _ in "ab")

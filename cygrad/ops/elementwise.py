@@ -349,7 +349,7 @@ elementwise("isinf", y="isinf(x)", kinds="biufc", rare="bi", result="bool", nump
             doc="Where elements are infinite.")
 elementwise("isfinite", y="isfinite(x)", kinds="biufc", rare="bi", result="bool", numpy="isfinite", in_place=False,
             edges=(float("nan"), float("inf")), doc="Where elements are neither infinite nor NaN.")
-elementwise("isreal", y="imag(x) == 0", kinds="bifc", result="bool", in_place=False, edges=(1.0,),
+elementwise("isreal", y="imag(x) == 0", kinds="biufc", result="bool", in_place=False, edges=(1.0,),
             doc="Where elements have no imaginary part.")
 elementwise("isposinf", y="x == inf", result="bool", in_place=False, edges=(float("inf"),),
             doc="Where elements are plus infinity.")

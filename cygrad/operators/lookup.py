@@ -45,7 +45,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
             [4, 3]])
     """
     d, key = elements_along("gather", input, dim, index, "input")
-    array = np.empty(index.shape, input.dtype.name) if key is None else vector(to_array(input))[key].reshape(index.shape)
+    array = np.empty(index.shape, to_array(input).dtype) if key is None else vector(to_array(input))[key].reshape(index.shape)
     return delivered(recorded(gather, (input, index), from_array(array), dim=d), out)
 
 
@@ -116,7 +116,7 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([1., 4.])
     """
     places = flat_places("take", input, index)
-    found = np.asarray(to_array(input).reshape(-1)[places]) if input.numel() else np.empty(places.shape, input.dtype.name)
+    found = np.asarray(to_array(input).reshape(-1)[places]) if input.numel() else np.empty(places.shape, to_array(input).dtype)
     return delivered(recorded(take, (input, index), from_array(found)), out)
 
 

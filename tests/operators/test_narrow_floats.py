@@ -331,3 +331,12 @@ def test_a_number_that_is_too_large_is_refused(dtype, word, number):
         with pytest.raises(RuntimeError, match=f"value cannot be converted to type c10::{word} without overflow"):
             call()
     assert (cg.ones(2, dtype=dtype) * number).isinf().all() and cg.tensor([number], dtype=dtype).isinf().all()
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_nothing(dtype):
+    x, none = cg.empty(0, dtype=getattr(cg, dtype)), cg.empty(0, dtype=cg.int64)
+    for call in (lambda: x.gather(0, none), lambda: x.take(none), lambda: x + x, lambda: x.exp(), lambda: x.sort()[0], lambda: x.flip(0),
+                 lambda: x[none], lambda: x.cumsum(0), lambda: cg.cat([x, x]), lambda: x.softmax(0), lambda: x.unique()):
+        assert call().shape == (0,) and call().dtype == x.dtype
+    assert x.sum() == 0 and x.sum().dtype == x.dtype and x.median().isnan()

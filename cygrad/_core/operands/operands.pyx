@@ -18,8 +18,9 @@ from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, default_dtype, dtypes
 from cygrad._core.operands.arrays cimport foreign_operand
 from cygrad._kernels.drivers.elementwise cimport (CG_BFLOAT16, CG_BOOL, CG_COMPLEX64, CG_COMPLEX128, CG_FLOAT16, CG_FLOAT32, CG_FLOAT64,
-                                                  CG_INT64, CG_REFUSED, MAX_DIMS, Operand, cast, cg_complex, cg_is_complex, cg_is_differentiable,
-                                                  cg_is_floating_point, cg_is_integer, cg_itemsize, cg_kind, cg_promotion, cg_rank, copy)
+                                                  CG_INT64, CG_REFUSED, MAX_DIMS, Operand, cast, cg_complex, cg_is_complex,
+                                                  cg_is_differentiable, cg_is_floating_point, cg_is_integer, cg_itemsize, cg_kind,
+                                                  cg_promotion, cg_rank, copy)
 
 from cygrad.ops.dtypes import DTYPES, refused_promotion
 

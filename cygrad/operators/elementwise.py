@@ -18,7 +18,7 @@ in_place_methods: dict[str, Callable[..., Any]] = {}
 def _documentation(row: Elementwise, arguments: tuple[str, ...]) -> str:
     """Return the docstring of a row: what it is, its formula, its gradient."""
     domain = row.domain if row.domain[0] > 0 else (0.5, 1.0)
-    numbers = {"bi": "True, False", "i": "1, 2"}.get(row.kinds, f"{domain[0]}, {domain[1]}")
+    numbers = f"{domain[0]}, {domain[1]}" if "f" in row.kinds else "True, False" if "b" in row.kinds else "1, 2"
     values = ", ".join(f"cygrad.tensor([{'True, False' if operand in row.masks else numbers}])" for operand in row.operands)
     gradients = "".join(f"    d({row.name})/d({argument}) = {row.partials[operand]}\n"
                         for operand, argument in zip(row.operands, arguments, strict=False) if operand in row.partials)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.operands import checked_out
-from cygrad.ops.refusals import is_refused, refusal
+from cygrad.ops.refusals import SAID, refusal
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
@@ -23,9 +23,9 @@ def checked_tensor(name: str, value: Any, argument: str = "input", position: int
 
 def checked_operand(name: str, value: Any, argument: str = "input", position: int = 1) -> Any:
     """Return a tensor, of a dtype that the operator takes."""
-    if is_refused(name, checked_tensor(name, value, argument, position).dtype.name):
-        raise refusal(name, value.dtype.name)
-    return value
+    if isinstance(value, TensorImpl) and (name, value.dtype.kind) not in SAID:
+        return value
+    raise refusal(name, checked_tensor(name, value, argument, position).dtype.name)
 
 
 def normalized_dims(dim: Any, ndim: int) -> tuple[int, ...]:

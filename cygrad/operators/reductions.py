@@ -106,10 +106,9 @@ def _to_its_place(g: Tensor, input_shape: Sequence[int], indices: Tensor, dim: i
 def _of_all(name: str, elementwise: str) -> Callable[..., Any]:
     """Return what an extremum is where no dim is given: that of all elements, or of the elements of two tensors."""
     def parts(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None, out: Any = None) -> Any:
-        checked_tensor(name, input)
         other = dim if isinstance(dim, TensorImpl) else other
         if other is not None:
-            return getattr(input, elementwise)(other, out=out)
+            return getattr(checked_tensor(name, input), elementwise)(other, out=out)
         checked_operand(name, input)
         if dim is not None:
             return NotImplemented

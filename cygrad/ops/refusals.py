@@ -62,18 +62,14 @@ KINDS = {"b": "bool", "i": "integer", "u": "unsigned integer", "f": "floating-po
 # Of two operands that are both bool, which the table says of one among others.
 TWO_BOOLS = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
 
-_SAID = {(name, kind): said for kinds, said, names in SENTENCES for name in names.split() for kind in kinds}
-
-
-def is_refused(name: str, dtype: str) -> bool:
-    """Say whether the table has something to say of a dtype."""
-    return (name, DTYPES[NUMBER[dtype]].kind) in _SAID
+# By operator and kind.
+SAID = {(name, kind): said for kinds, said, names in SENTENCES for name in names.split() for kind in kinds}
 
 
 def refusal(name: str, dtype: str, taken: str = "") -> Exception:
     """Return the exception for a dtype that an operator does not take; `taken` are the kinds that it does."""
     row = DTYPES[NUMBER[dtype]]
-    said = _SAID.get((name, row.kind), NO_LOOP)
+    said = SAID.get((name, row.kind), NO_LOOP)
     words = said.args[0].format(name=name, dtype=row.title, loop=LOOPS.get(name, f"{name}_cpu"))
     more = f"; {name} takes {', '.join(KINDS[kind] for kind in taken)} tensors, not {dtype}" if said is NO_LOOP and taken else ""
     return type(said)(words + more)

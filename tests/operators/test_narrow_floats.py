@@ -301,6 +301,11 @@ def test_numpy_alone_has_no_bfloat16():
     assert "tensor([1., 1.], dtype=cygrad.bfloat16) [1.0, 1.0] 2.0" in told and "install ml_dtypes" in told
 
 
+def test_elements_of_another_size_are_refused():
+    with pytest.raises(ValueError, match="their sizes differ"):
+        from_bits(np.zeros(3, np.int8), cg.float16)
+
+
 def test_buffers():
     x = cg.tensor([1.5, -2.0], dtype=cg.float16)
     assert memoryview(x).format == "e" and np.asarray(memoryview(x)).tolist() == [1.5, -2.0]

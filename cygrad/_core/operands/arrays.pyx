@@ -149,6 +149,8 @@ cdef TensorImpl tensor_of_array(object source):
 cdef TensorImpl tensor_of_bits(object array, int dtype):
     """Return a tensor over an array like those of `bits_of`."""
     cdef TensorImpl result = tensor_of_array(array)
+    if cg_itemsize[result.dtype_nr] != cg_itemsize[dtype]:
+        raise ValueError(f"elements of {array.dtype} are no elements of {dtypes[dtype].name}: their sizes differ")
     result.dtype_nr = dtype
     return result
 

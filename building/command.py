@@ -14,12 +14,13 @@ from types import ModuleType
 import numpy
 from setuptools.command.build_ext import build_ext
 
-from building.compiler import CALLS, LOOPS, Compiler
+from building.compiler import CALLS, LOOPS, SELDOM, Compiler
 from building.translation import translation_of
 from building.units import Unit, build_units
 
 PACKAGE, GENERATED = Path("cygrad"), Path("cygrad/_kernels/generated")
 MODULES = sorted(PACKAGE.glob("**/*.pyx"))
+SMALL = {"exchange", "system"}      # rooms that no operator passes through, or seldom: half of their code where it is to be small
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 
 
@@ -60,7 +61,8 @@ class Build(build_ext):
     def modules(self, compiler: Compiler) -> Iterator[Unit]:
         for source in MODULES:
             translated = translation_of(source, Path(self.build_temp), self.debug)
-            yield Unit(source, compiler.object_of(translated.target, translated.target.with_suffix(".o"), CALLS), translated)
+            optimization = SELDOM if source.parent.name in SMALL else CALLS
+            yield Unit(source, compiler.object_of(translated.target, translated.target.with_suffix(".o"), optimization), translated)
 
     def copy_extensions_to_source(self) -> None:
         """Leave word of the objects of the loops, for the tests of a build in place."""

@@ -27,10 +27,10 @@ FLAGS = ["-g1", "-fno-math-errno", "-fno-trapping-math", "-fno-builtin-memset", 
          "-Wno-unused-function", "-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration",
          "-DNPY_NO_DEPRECATED_API=NPY_2_0_API_VERSION"]
 
-# A short loop is a tenth slower where it crosses a window of the decoder. What Cython writes is calls: of -O3 they need what is inlined,
-# the rest would be a fifth more code that is no faster.
+# A short loop is a tenth slower where it crosses a window of the decoder; in what Cython writes places are no matter, since it is calls.
 LOOPS = ["-O3", "-falign-loops=32", "-falign-jumps=1"]
-CALLS = ["-O2", "--param=max-inline-insns-auto=30", "--param=early-inlining-insns=14", "--param=inline-min-speedup=15"]
+CALLS = ["-O3", "-falign-loops=1", "-falign-jumps=1"]
+SELDOM = ["-Os"]
 
 # What `--debug` changes: assertions, those of Python's headers too, and what a debugger shows.
 DEBUG_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", "-UNDEBUG"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.operands import checked_out
@@ -26,6 +28,19 @@ def checked_operand(name: str, value: Any, argument: str = "input", position: in
     if isinstance(value, TensorImpl) and (name, value.dtype.kind) not in SAID:
         return value
     raise refusal(name, checked_tensor(name, value, argument, position).dtype.name)
+
+
+def python_number(value: Any) -> Any:
+    """Return a scalar of NumPy's, or a tensor of one element, as the Python number that it is."""
+    return value.item() if isinstance(value, np.generic | TensorImpl) else value
+
+
+def check_factor(word: str, factor: Any, *tensors: Any) -> None:
+    """Refuse a factor, which has no say in the dtype, that is of a higher kind than the tensors."""
+    if isinstance(factor, complex) and not any(tensor.is_complex() for tensor in tensors):
+        raise RuntimeError(f"For non-complex input tensors, argument {word} must not be a complex number.")
+    if isinstance(factor, float) and not any(tensor.dtype.is_differentiable for tensor in tensors):
+        raise RuntimeError(f"For integral input tensors, argument {word} must not be a floating point number.")
 
 
 def normalized_dims(dim: Any, ndim: int) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array
 from cygrad._core.operands.operands import broadcast_shape, common_dtype
-from cygrad.operators.arguments import checked_operand, checked_tensor, delivered
+from cygrad.operators.arguments import check_factor, checked_operand, checked_tensor, delivered, python_number
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
 from cygrad.operators.flops import of_product
@@ -211,10 +211,7 @@ def _check_same_dtype(name: str, input: Tensor, product: Tensor) -> None:
 
 def _check_factors(input: Tensor, product: Tensor, beta: Number, alpha: Number) -> None:
     for word, factor in (("beta", beta), ("alpha", alpha)):
-        if isinstance(factor, complex) and not input.is_complex() and not product.is_complex():
-            raise RuntimeError(f"For non-complex input tensors, argument {word} must not be a complex number.")
-        if isinstance(factor, float) and not input.dtype.is_differentiable and not product.dtype.is_differentiable:
-            raise RuntimeError(f"For integral input tensors, argument {word} must not be a floating point number.")
+        check_factor(word, factor, input, product)
 
 
 def _scaled(tensor: Tensor, factor: Number) -> Tensor:
@@ -240,6 +237,7 @@ def _add_product(operator: Any, words: tuple[str, str], ndim: int, input: Tensor
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but "
                            f"got: {list(b.shape[:2])}.")
     _check_same_dtype(name, input, b)
+    beta, alpha = python_number(beta), python_number(alpha)
 
     def compute() -> Tensor:
         own, left, right = (x.detach() for x in (input, a, b))

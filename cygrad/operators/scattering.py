@@ -16,7 +16,7 @@ from cygrad._core.compute.inplace import check_disjoint
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import to_array
-from cygrad.operators.arguments import checked_operand, checked_tensor
+from cygrad.operators.arguments import check_factor, checked_operand, checked_tensor, python_number
 from cygrad.operators.batches import along_index, behind, shifted
 from cygrad.operators.declaration import IN_PLACE, changed, changing, operator
 from cygrad.operators.indexing import with_value_at
@@ -256,8 +256,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     tensor([2., 0., 1.])
     """
     d, places = _slices_to_fold("index_add", input, dim, index, source)
-    if not input.dtype.is_differentiable and isinstance(alpha, float):
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    alpha = python_number(alpha)
+    check_factor("alpha", alpha, input)
     check_bounds(places, length_of(input, d), d)
 
     def write(array: np.ndarray) -> None:

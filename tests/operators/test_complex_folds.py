@@ -119,6 +119,13 @@ def test_logarithms_of_sums_of_far_elements():
     np.testing.assert_allclose(x.logsumexp(0).numpy(), 1000 - 2j)
 
 
-def test_factors_of_real_products_are_real():
+@pytest.mark.parametrize("call", [lambda x, alpha: x.addmm(x, x, alpha=alpha),
+                                  lambda x, alpha: x.index_add(0, cg.tensor([0]), x, alpha=alpha)])
+def test_factors(call):
+    x = cg.tensor([[2 + 1j]], dtype=cg.complex128, requires_grad=True)
+    expected, = cg.autograd.grad(call(x, 2j), x, cg.tensor([[1 + 0j]], dtype=cg.complex128))
+    assert expected.item() != expected.conj().item()
+    for factor in np.complex64(2j), np.complex128(2j), cg.tensor(2j):
+        assert cg.autograd.grad(call(x, factor), x, cg.tensor([[1 + 0j]], dtype=cg.complex128))[0].item() == expected.item()
     with pytest.raises(RuntimeError, match="For non-complex input tensors, argument alpha must not be a complex number"):
-        cg.ones(2, 2).addmm(cg.ones(2, 2), cg.ones(2, 2), alpha=1j)
+        call(cg.ones(1, 1), 1j)

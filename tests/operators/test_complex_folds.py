@@ -88,7 +88,7 @@ def test_values_are_numpys(name, layout, dtype):
 def test_derivatives(name):
     call, _, *shapes = CALLS[name]
     leaves = [cg.tensor(array, requires_grad=True) for array in drawn(shapes)]
-    assert gradcheck(call, leaves, check_batched_grad=True)
+    assert gradcheck(call, leaves, check_forward_ad=True, check_batched_grad=True, check_batched_forward_grad=True)
     assert gradgradcheck(call, leaves, fast_mode=True)
 
 

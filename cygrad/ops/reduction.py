@@ -77,7 +77,7 @@ reduction("amax", start="lowest", step="maximum(acc, x)", empty=False, numpy="am
           doc="Largest element; NaN if there is one.")
 reduction("amin", start="highest", step="minimum(acc, x)", empty=False, numpy="amin", ufunc="minimum", gradient=shared_among,
           doc="Smallest element; NaN if there is one.")
-reduction("any", start="0", step="acc | x", kinds="biufc", result="truth", numpy="any", ufunc="logical_or",
+reduction("any", start="0", step="acc | x", kinds="biufc", rare="ic", result="truth", numpy="any", ufunc="logical_or",
           doc="Whether one element is non-zero.")
-reduction("all", start="1", step="acc & x", kinds="biufc", result="truth", numpy="all", ufunc="logical_and",
+reduction("all", start="1", step="acc & x", kinds="biufc", rare="ic", result="truth", numpy="all", ufunc="logical_and",
           doc="Whether every element is non-zero.")

@@ -109,9 +109,10 @@ def _of_all(name: str, elementwise: str) -> Callable[..., Any]:
         other = dim if isinstance(dim, TensorImpl) else other
         if other is not None:
             return getattr(checked_tensor(name, input), elementwise)(other, out=out)
-        checked_operand(name, input)
         if dim is not None:
+            checked_operand(name, input)
             return NotImplemented
+        checked_operand(f"{name}_all", checked_tensor(name, input))
         if input.numel() == 0:
             raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
                                "Specify the reduction dim with the 'dim' argument.")

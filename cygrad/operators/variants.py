@@ -37,7 +37,7 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None,
     >>> cygrad.clamp(cygrad.tensor([-1., 0.5, 2.]), 0, 1)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    checked_tensor("clamp", input)
+    checked_operand("clamp", input)
     op, bounds = _clamp_row(min, max)
     return op(input, *bounds, out=out)
 
@@ -45,6 +45,7 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None,
 @operator(aliases=("clip_",))
 def clamp_(self: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """Limit the elements to the range from `min` to `max`, in place."""
+    checked_operand("clamp", self)
     op, bounds = _clamp_row(min, max)
     return op.in_place(self, *bounds)
 

@@ -34,7 +34,7 @@ SENTENCES = (
     ("biu", RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
                          "{dtype}; convert it first, or give dtype="), "mean"),
     ("biu", RuntimeError("nanmean(): expected input to have floating point or complex dtype but got {dtype}; convert it first"), "nanmean"),
-    ("c", NO_LOOP, "aminmax cummax cummin kthvalue median nanmedian searchsorted unique unique_consecutive"),
+    ("c", NO_LOOP, "aminmax cummax cummin kthvalue max_all median min_all nanmedian searchsorted unique unique_consecutive"),
     ("bic", NO_LOOP, "log_softmax softmax"),
     ("bi", NO_LOOP, "logcumsumexp"),
     ("c", NO_LOOP, "prelu scatter_amax scatter_amin"),
@@ -50,7 +50,7 @@ LOOPS = {
     "floor_divide": "div_floor_cpu",
     "gelu": "GeluKernelImpl", "gelu_tanh": "GeluKernelImpl", "log_softmax": "log_softmax_lastdim_kernel_impl",
     "logcumsumexp": "logcumsumexp_out_cpu", "matmul": "addmm_impl_cpu_", "logsigmoid": "log_sigmoid_cpu",
-    "median": "median_out", "nanmedian": "median_out",
+    "max_all": "max_all", "median": "median_out", "min_all": "min_all", "nanmedian": "median_out",
     "ndtr": "erf_vml_cpu", "round": "round_vml_cpu", "scatter_amax": "scatter_gather_tensor_cpu_reduce_amax",
     "scatter_amin": "scatter_gather_tensor_cpu_reduce_amin", "scatter_mean": "div_floor_cpu", "searchsorted": "searchsorted_out_cpu",
     "selu": "elu_cpu",

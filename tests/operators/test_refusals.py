@@ -76,8 +76,21 @@ def test_refused_dtypes(name, numbers, dtype, exception, clause):
             assert not row.real and "not implemented for" in clause, "computed"
 
 
+@pytest.mark.parametrize(("call", "exception", "message"), [
+    (lambda x: x.max(), NotImplementedError, r"\"max_all\" not implemented for 'ComplexFloat'"),
+    (lambda x: cg.min(x), NotImplementedError, r"\"min_all\" not implemented for 'ComplexFloat'"),
+    (lambda x: x.clamp(0), NotImplementedError, "clamp is not supported for complex types"),
+    (lambda x: x.clamp_(max=0), NotImplementedError, "clamp is not supported for complex types"),
+    (lambda x: ~x, TypeError, r"~ \(operator.invert\) is only implemented on integer and Boolean-type tensors"),
+    (lambda x: ~x.real, TypeError, r"~ \(operator.invert\) is only implemented on integer and Boolean-type tensors"),
+], ids=["max", "min", "clamp", "clamp_", "invert", "invert of real numbers"])
+def test_one_form_of_several(call, exception, message):
+    with pytest.raises(exception, match=f"^{message}"):
+        call(cg.tensor([1j, 2]))
+
+
 def test_the_tables_name_operators():
     """The words of the table are of operators, and of what these choose between."""
     named = {name for _, _, names in SENTENCES for name in names.split()} | set(LOOPS)
-    chosen = {f"scatter_{reduce}" for reduce in ("amax", "amin", "mean")}
+    chosen = {"max_all", "min_all", *(f"scatter_{reduce}" for reduce in ("amax", "amin", "mean"))}
     assert all(name in ELEMENTWISE or hasattr(cg, name) for name in named - chosen)

@@ -11,6 +11,7 @@ from cygrad._core.compute.indexing cimport get_item, set_item
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, special_active
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads
+from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport values_of
 from cygrad._core.operands.operands cimport Value, out_argument, to_value
 from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable
@@ -138,8 +139,12 @@ cdef class TensorBase(TensorImpl):
     def __rshift__(left, right): return binary(RIGHT_SHIFT, left, right)
     def __neg__(self): return unary(NEG, self, None)
     def __abs__(self): return unary(ABS, self, None)
-    def __invert__(self): return unary(NOT, self, None)
     def __pos__(self): return self.positive()
+
+    def __invert__(self):
+        if cg_is_differentiable[self.dtype_nr]:
+            raise TypeError(f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not {dtypes[self.dtype_nr]}")
+        return unary(NOT, self, None)
 
     def __iadd__(self, other): return in_place(ADD, self, other)
     def __isub__(self, other): return in_place(SUB, self, other)

@@ -11,6 +11,7 @@ import cygrad as cg
 from core.test_memory import allocations
 from cygrad.autograd import Function, forward_ad, grad, profiler
 from cygrad.func import hessian, jvp, vmap
+from cygrad.ops.dtypes import DTYPES
 from samples import array_of, same_bits
 
 SHAPE = (6, 5, 4)
@@ -19,6 +20,20 @@ INDEX = np.array([[0, 2, 0], [5, 2, 1]])
 
 def leaf(shape=SHAPE, dtype="float64", seed=0):
     return cg.tensor(np.random.default_rng(seed).standard_normal(shape).astype(dtype), requires_grad=True)
+
+
+@pytest.mark.parametrize("dtype", [row.name for row in DTYPES if row.is_differentiable])
+def test_parts_of_every_dtype(dtype):
+    """Small parts that end within a vector: what lies behind them is another's, also where more lies behind their gradients."""
+    factor, weight = (cg.full((64,), value, dtype=getattr(cg, dtype)) for value in (2, 3))
+    for first in range(1, 30):
+        size = 2 * first + 3
+        x = cg.ones(size, dtype=getattr(cg, dtype), requires_grad=True)
+        parts = slice(first), slice(first, None), slice(first), slice(2, first + 2)
+        lengths = [len(range(size)[part]) for part in parts]
+        y = [x[part] * factor[:length] for part, length in zip(parts, lengths, strict=True)]
+        g, = grad(y, x, [weight[:length] for length in lengths])
+        assert g.real.tolist() == [6 * sum(place in range(size)[part] for part in parts) for place in range(size)]
 
 
 def nodes_of(*results):

@@ -4,7 +4,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
 from cygrad._core.compute.deferred cimport note_thread
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, has_own_memory
 from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, empty_for, fill_operand, same_shape
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_loops_of, cg_real
 
@@ -36,7 +36,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
     cdef int ndim, k, loop_dtype = dtype if cg_loops_of[dtype] == dtype else loop_dtype_of(kernel, dtype, count, values)
     cdef bint fresh
     if not masks and is_simple(kernel, dtype, count, values) and (target is None or (
-            (not kernel.blocked[dtype] or private and <PyObject*>target is values[0].tensor)   # what is behind its end is nobody's then
+            (not kernel.blocked[dtype] or private and <PyObject*>target is values[0].tensor and has_own_memory(target))
             and target.flags & CONTIGUOUS and target.dtype_nr == out_dtype and same_shape(target, <TensorImpl>values[0].tensor))):
         return map_simple(kernel, dtype, out_dtype, count, values, params, target)
     ndim = broadcast(count, values, shape)

@@ -112,6 +112,7 @@ cdef TensorImpl shallow_copy(TensorImpl tensor)
 cdef TensorImpl copy_in(TensorImpl tensor, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef void stand_alone(TensorImpl view)
 cdef bint is_unique(PyObject* object) noexcept
+cdef bint has_own_memory(TensorImpl tensor) noexcept
 cdef intptr_t offset_of(TensorImpl tensor) noexcept
 cdef void track(TensorImpl tensor)
 cdef int refuse_batched(TensorImpl tensor, str what) except -1

@@ -236,8 +236,12 @@ cdef void stand_alone(TensorImpl view):
 cdef bint is_unique(PyObject* object) noexcept:
     """Say whether the caller's reference to a tensor is the only one, and the tensor's to its memory; hides what a
     free-threaded interpreter would have to do otherwise."""
-    return (Py_REFCNT(object) == 1 and (<TensorImpl>object).base is None and (<TensorImpl>object).storage.padded
-            and Py_REFCNT(<PyObject*>(<TensorImpl>object).storage) == 1)
+    return Py_REFCNT(object) == 1 and (<TensorImpl>object).base is None and has_own_memory(<TensorImpl>object)
+
+
+cdef bint has_own_memory(TensorImpl tensor) noexcept:
+    """Say whether nothing else has a tensor's memory: what is behind its end is nobody's."""
+    return tensor.storage.padded and Py_REFCNT(<PyObject*>tensor.storage) == 1
 
 
 cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) except -1:

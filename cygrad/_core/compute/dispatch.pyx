@@ -18,8 +18,8 @@ from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport default_dtype, dtypes
 from cygrad._core.memory.upward cimport upward
 from cygrad._core.operands.operands cimport (Value, any_followed, broadcast, check_cast, check_no_bools, check_out, copy_of, holding_all,
-                                             out_argument, out_shape_error, overlaps, promoted, python_number, shape_is, to_number,
-                                             to_value)
+                                             out_argument, out_shape_error, overlaps, promoted, python_number, refused, shape_is,
+                                             to_number, to_value)
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, MAX_PARAMS, cg_is_complex, cg_is_differentiable,
                                                   cg_is_floating_point, cg_is_integer, cg_is_opaque, cg_loops_of, cg_number)
 
@@ -46,8 +46,7 @@ cdef int result_dtype(Row op, const Value* values) except -1:
         return CG_FLOAT64 if op.bool_result else default_dtype()
     if op.counts_bools and dtype == CG_BOOL:
         return CG_INT64
-    from cygrad.ops.refusals import refusal
-    raise refusal(op.name, dtypes[dtype].name, op.row.kinds)
+    raise refused(op.name, dtype, op.row.kinds)
 
 
 cdef inline bint joins(char kind, int dtype) noexcept:

@@ -14,7 +14,7 @@ from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_addre
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport foreign_operand
-from cygrad._core.operands.operands cimport copy_of
+from cygrad._core.operands.operands cimport copy_of, refused
 from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, MAX_DIMS, cg_is_opaque, cg_itemsize, cg_loops_of
 
 import numpy
@@ -109,8 +109,7 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
         raise shape_error(a, b)
     if cg_loops_of[a.dtype_nr] != a.dtype_nr:
         if not cg_is_opaque[a.dtype_nr]:
-            from cygrad.ops.refusals import refusal
-            raise refusal("matmul", dtypes[a.dtype_nr].name)
+            raise refused("matmul", a.dtype_nr)
         return copy_of(product(copy_of(a, cg_loops_of[a.dtype_nr]), copy_of(b, cg_loops_of[b.dtype_nr])), a.dtype_nr)
     for d in range(batch):
         left = a.sizes[d - (ndim - a.ndim)] if d >= ndim - a.ndim else 1

@@ -10,7 +10,7 @@ from cygrad._core.graph.rules cimport RuleOp, record, wanted
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, settled_address, shallow_copy, stand_alone
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
-from cygrad._core.operands.operands cimport RELEASE_GIL, check_cast, check_out, copy_of, fill_operand, is_dense, write_out
+from cygrad._core.operands.operands cimport RELEASE_GIL, check_cast, check_out, copy_of, fill_operand, is_dense, refused, write_out
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_is_floating_point,
                                                   cg_itemsize, cg_loops_of)
 from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find, reduction, run, run_small, scan
@@ -78,6 +78,13 @@ cdef bint holds_nan(TensorImpl x) noexcept:
     return False
 
 
+cdef int check_taken(ReductionOp op, TensorImpl x) except -1:
+    """Refuse a dtype that is not folded."""
+    if op.kernel.out_dtype[x.dtype_nr] < 0:
+        raise refused(op.name, x.dtype_nr, op.row.kinds)
+    return 0
+
+
 cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint keepdim, object dtype, TensorImpl out):
     cdef char mask[MAX_DIMS]    # set for the dims there are
     cdef intptr_t shape[MAX_DIMS]
@@ -97,9 +104,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         if op.reads_nan and cg_is_floating_point[x.dtype_nr]:
             check_cast(x.dtype_nr, dtype_number(dtype))     # converted, a NaN is a number
         x = (<object>x).to(dtype)
-    if op.kernel.out_dtype[x.dtype_nr] < 0:
-        from cygrad.ops.refusals import refusal
-        raise refusal(op.name, dtypes[x.dtype_nr].name, op.row.kinds)
+    check_taken(op, x)
     # The common case first: all of a few elements.
     if (x.flags & CONTIGUOUS and 0 < x.count <= BLOCK and not keepdim and dtype is None and out is None
             and (dims is None and not single or single and x.ndim == 1 and (dim == 0 or dim == -1))):
@@ -169,9 +174,7 @@ def make_reduction(ReductionOp op not None):
 
 cdef TensorImpl widened(ReductionOp op, TensorImpl x):
     """Return a tensor without its history, in the dtype that is computed in."""
-    if op.kernel.out_dtype[x.dtype_nr] < 0:
-        from cygrad.ops.refusals import refusal
-        raise refusal(op.name, dtypes[x.dtype_nr].name, op.row.kinds)
+    check_taken(op, x)
     return shallow_copy(x) if cg_loops_of[x.dtype_nr] == x.dtype_nr else copy_of(x, cg_loops_of[x.dtype_nr])
 
 

@@ -233,14 +233,20 @@ cdef int holding_all(int count, const Value* values, int dtype) noexcept:
     return dtype
 
 
+cdef object refused(str name, int dtype, str taken=""):
+    """Return the exception for a dtype that an operator does not take; `taken` are the kinds that it does. The words are read now."""
+    from cygrad.ops.refusals import refusal
+    return refusal(name, dtypes[dtype].name, taken)
+
+
 cdef int check_no_bools(str name, int arity, const Value* values) except -1:
     """Refuse operands that are bool, all of them or some."""
     cdef int k, count = 0
     for k in range(arity):
         count += values[k].kind == b"b" if values[k].tensor is NULL else (<TensorImpl>values[k].tensor).dtype_nr == CG_BOOL
     if count:
-        from cygrad.ops.refusals import TWO_BOOLS, refusal
-        raise RuntimeError(TWO_BOOLS) if count == arity == 2 else refusal(name, "bool")
+        from cygrad.ops.refusals import TWO_BOOLS
+        raise RuntimeError(TWO_BOOLS) if count == arity == 2 else refused(name, CG_BOOL)
     return 0
 
 

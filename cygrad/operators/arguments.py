@@ -10,7 +10,7 @@ import numpy as np
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.operands import checked_out
-from cygrad.ops.refusals import SAID, refusal
+from cygrad.ops.refusals import SAID, refusal, refused_factor
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
@@ -38,9 +38,9 @@ def python_number(value: Any) -> Any:
 def check_factor(word: str, factor: Any, *tensors: Any) -> None:
     """Refuse a factor, which has no say in the dtype, that is of a higher kind than the tensors."""
     if isinstance(factor, complex) and not any(tensor.is_complex() for tensor in tensors):
-        raise RuntimeError(f"For non-complex input tensors, argument {word} must not be a complex number.")
+        raise refused_factor(word, "c")
     if isinstance(factor, float) and not any(tensor.dtype.is_differentiable for tensor in tensors):
-        raise RuntimeError(f"For integral input tensors, argument {word} must not be a floating point number.")
+        raise refused_factor(word, "f")
 
 
 def normalized_dims(dim: Any, ndim: int) -> tuple[int, ...]:

@@ -66,6 +66,15 @@ TWO_BOOLS = "Subtraction, the `-` operator, with two bool tensors is not support
 SAID = {(name, kind): said for kinds, said, names in SENTENCES for name in names.split() for kind in kinds}
 
 
+FACTORS = {"c": "For non-complex input tensors, argument {} must not be a complex number.",
+           "f": "For integral input tensors, argument {} must not be a floating point number."}
+
+
+def refused_factor(argument: str, kind: str) -> Exception:
+    """Return the exception for a number of a higher kind than the tensors, where it has no say in the dtype."""
+    return RuntimeError(FACTORS[kind].format(argument))
+
+
 def refusal(name: str, dtype: str, taken: str = "") -> Exception:
     """Return the exception for a dtype that an operator does not take; `taken` are the kinds that it does."""
     row = DTYPES[NUMBER[dtype]]

@@ -85,6 +85,11 @@ cdef int read_param(object argument, Value* value) except -1:
     return 0
 
 
+cdef object factor_error(Row op, int k, str kind):
+    from cygrad.ops.refusals import refused_factor
+    return refused_factor(op.arguments[op.arity + k], kind)
+
+
 cdef int pack_params(Row op, const Value* params, int dtype, cg_number* packed) except -1:
     """Lay the parameters out as an array of the dtype that is computed in."""
     cdef Value value
@@ -93,9 +98,9 @@ cdef int pack_params(Row op, const Value* params, int dtype, cg_number* packed) 
     for k in range(op.params):
         value = params[k]
         if not cg_is_complex[dtype] and value.kind == b"c":
-            raise RuntimeError(f"For non-complex input tensors, argument {op.arguments[op.arity + k]} must not be a complex number.")
+            raise factor_error(op, k, "c")
         if not cg_is_differentiable[dtype] and value.kind == b"f" and value.real != <double><int64_t>value.real:
-            raise RuntimeError(f"For integral input tensors, argument {op.arguments[op.arity + k]} must not be a floating point number.")
+            raise factor_error(op, k, "f")
         to_number(&value, dtype)
         memcpy(<char*>packed + k * cg_itemsize[dtype], &value.number, cg_itemsize[dtype])
     return 0

@@ -3,6 +3,7 @@
 Methods of tensors only, so that gradients differentiate again. `g` is the incoming gradient, `y` the result.
 """
 
+from .dtypes import DTYPES
 
 
 def keep_dims(g, shape, dim):
@@ -31,7 +32,7 @@ def times(factor, product):
     if product.is_complex():
         return factor * product
     meeting = (factor == 0) & product.isinf()
-    huge = 1e300 if product.dtype.itemsize == 8 else 1e38
+    huge = DTYPES[product.dtype.number].highest
     zero = factor.masked_fill(~meeting, 0) * huge * huge * product.sign()
     return zero.where(meeting, factor * product.masked_fill(meeting, 1))
 

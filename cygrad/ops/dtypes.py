@@ -72,6 +72,13 @@ class DTypeRow(NamedTuple):
         return self.tensors.removesuffix("Tensor")
 
     @property
+    def spelling(self) -> str:
+        """How torch writes its C type in messages."""
+        if self.real:
+            return f"c10::complex<{DTYPES[NUMBER[self.real]].c_type}>"
+        return f"c10::{self.title}" if self.is_opaque else self.c_type
+
+    @property
     def conversions(self) -> tuple[str, ...]:
         """Names of the methods that convert to it: its own, and the one of its tensors."""
         return tuple(dict.fromkeys((self.name, *self.aliases, *(() if self.real else (self.title.lower(),)))))

@@ -17,10 +17,9 @@ from cygrad._core.graph.tensor cimport (CONTIGUOUS, INFERENCE, TensorImpl, addre
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport DType, default_dtype, dtypes
 from cygrad._core.operands.arrays cimport foreign_operand
-from cygrad._kernels.drivers.elementwise cimport (CG_BFLOAT16, CG_BOOL, CG_COMPLEX64, CG_COMPLEX128, CG_FLOAT16, CG_FLOAT32, CG_FLOAT64,
-                                                  CG_INT64, CG_REFUSED, MAX_DIMS, Operand, cast, cg_complex, cg_is_complex,
-                                                  cg_is_differentiable, cg_is_floating_point, cg_is_integer, cg_itemsize, cg_kind,
-                                                  cg_promotion, cg_rank, copy)
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_COMPLEX128, CG_FLOAT64, CG_INT64, CG_REFUSED, MAX_DIMS, Operand, cast,
+                                                  cg_complex, cg_is_complex, cg_is_differentiable, cg_is_floating_point, cg_is_integer,
+                                                  cg_itemsize, cg_kind, cg_promotion, cg_rank, copy)
 
 from cygrad.ops.dtypes import DTYPES, refused_promotion
 
@@ -72,11 +71,6 @@ cdef double real_of(object integer) except? -1:
 
 
 # ----- Numbers -----
-# As torch writes C's types in its errors; the others end in _t.
-cdef dict C_NAMES = {CG_FLOAT16: "c10::Half", CG_BFLOAT16: "c10::BFloat16", CG_FLOAT32: "float", CG_FLOAT64: "double",
-                     CG_COMPLEX64: "c10::complex<float>", CG_COMPLEX128: "c10::complex<double>"}
-
-
 cdef int to_number(Value* value, int dtype) except -1:
     """Convert a number to a dtype: rounded, truncated, or for bool whether it is not 0, so that NaN is true, as in Python.
 
@@ -124,9 +118,8 @@ cdef bint holds(double number, int dtype) noexcept:
 
 
 cdef object overflow_error(const Value* value, int dtype):
-    name = C_NAMES.get(dtype) or dtypes[dtype].name + "_t"
-    return RuntimeError(f"value cannot be converted to type {name} without overflow: {python_number(value)} is outside of what "
-                        f"{dtypes[dtype]!r} holds")
+    return RuntimeError(f"value cannot be converted to type {DTYPES[dtype].spelling} without overflow: {python_number(value)} is outside "
+                        f"of what {dtypes[dtype]!r} holds")
 
 
 cdef TensorImpl tensor_of_number(const void* number, int dtype):

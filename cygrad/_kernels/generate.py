@@ -385,7 +385,7 @@ def dtypes_text() -> str:
         *(f"typedef struct {{ {c_type(row.real)} re, im; }} {row.c_type};" for row in rows if row.real),
         *(f"typedef struct {{ uint{8 * row.itemsize}_t bits; }} {row.c_type};" for row in rows if row.is_opaque),
         "typedef union { " + " ".join(f"{row.c_type} {row.name}_;" for row in rows) + " } cg_number;",
-        f"enum {{ CG_LARGEST = {max(row.itemsize for row in rows)} }};",
+        f"enum {{ CG_LARGEST = {DTYPES.LARGEST} }};",
         "/* Bytes of what is computed in, of numbers that are stored only. */",
         f"enum {{ CG_WIDENED = {max(DTYPES.DTYPES[DTYPES.NUMBER[row.loops]].itemsize for row in rows if row.loops)} }};",
         *(constants("signed char", name, (DTYPES.NUMBER[other(row)] for row in rows)) for name, other in

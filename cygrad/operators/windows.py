@@ -11,6 +11,7 @@ from cygrad.operators.arguments import checked_tensor, integers
 from cygrad.operators.batches import entered, left, shifted, sizes_of
 from cygrad.operators.declaration import operator, rearranging, recorded, unrecorded
 from cygrad.operators.tangents import joining, linear
+from cygrad.ops.dtypes import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +117,7 @@ def _geometry_of_examples(level: Any, operator: Any, *arguments: Any) -> Tensor:
         raise RuntimeError(f"vmap: {operator.__name__}() does not support views that reach before their base")
     last = max(sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)) * dtype.itemsize,
                offset + sum((n - 1) * s for n, s in zip(part_sizes, part_strides, strict=True)) * part_dtype.itemsize)
-    apart = last // 16 * 16 + 32        # bytes: of whole elements of any dtype
+    apart = (last // LARGEST + 2) * LARGEST     # bytes: of whole elements of any dtype
     geometry = ((level.size, *sizes), (apart // dtype.itemsize, *strides), dtype,
                 (level.size, *part_sizes), (apart // part_dtype.itemsize, *part_strides), part_dtype, offset)
     return left(level, operator(*entered(level, tuple(tensors)), geometry))

@@ -132,6 +132,7 @@ DTYPES = (
 UNSUPPORTED = r"complex32|chalf|float[48]_\w+|qu?int\d\w*|bits\d\w*|u?int[1-7]"
 
 NUMBER = {row.name: number for number, row in enumerate(DTYPES)}
+LARGEST = max(row.itemsize for row in DTYPES)
 COMPLEX_OF = {row.real: row.name for row in DTYPES if row.real}
 COMPLEX_OF |= {row.name: COMPLEX_OF[row.loops] for row in DTYPES if row.is_opaque and row.loops}
 

@@ -16,7 +16,8 @@ class DTypeRow(NamedTuple):
     ``widest`` is the dtype in which reductions accumulate. ``tensors`` is what torch calls tensors of it: `FloatTensor`.
     ``real`` is the dtype of the two parts of a complex number. ``loops`` is the dtype that is computed in, of what is stored only: its
     numbers are converted on the way into a loop, and results are rounded once. ``buffer_format`` is empty where buffers have none.
-    ``precision`` are the bits of the significand of a float, from which its limits follow.
+    ``precision`` are the bits of the significand of a float, from which its limits follow. ``dlpack`` is DLPack's code, where that is not
+    the one of its kind.
     """
 
     name: str
@@ -31,6 +32,7 @@ class DTypeRow(NamedTuple):
     real: str | None = None
     loops: str | None = None
     precision: int = 0
+    dlpack: int | None = None
 
     @property
     def is_differentiable(self) -> bool:
@@ -79,6 +81,12 @@ class DTypeRow(NamedTuple):
         return f"c10::{self.title}" if self.is_opaque else self.c_type
 
     @property
+    def dlpack_code(self) -> int:
+        """Its DLDataTypeCode; https://dmlc.github.io/dlpack/latest/c_api.html."""
+        code = {"b": 6, "i": 0 if self.signed else 1, "u": 1, "f": 2, "c": 5}[self.kind]
+        return code if self.dlpack is None else self.dlpack
+
+    @property
     def conversions(self) -> tuple[str, ...]:
         """Names of the methods that convert to it: its own, and the one of its tensors."""
         return tuple(dict.fromkeys((self.name, *self.aliases, *(() if self.real else (self.title.lower(),)))))
@@ -121,7 +129,8 @@ DTYPES = (
     DTypeRow("uint32", "uint32_t", "u", 4, False, "I", "int64", "UInt32Tensor", loops="int64"),
     DTypeRow("uint64", "uint64_t", "u", 8, False, "Q", "int64", "UInt64Tensor", loops="int64"),    # what it takes has the same bits there
     DTypeRow("float16", "cg_float16", "f", 2, True, "e", "float64", "HalfTensor", ("half",), loops="float32", precision=11),
-    DTypeRow("bfloat16", "cg_bfloat16", "f", 2, True, "", "float64", "BFloat16Tensor", loops="float32", precision=8),
+    DTypeRow("bfloat16", "cg_bfloat16", "f", 2, True, "", "float64", "BFloat16Tensor", loops="float32", precision=8,
+             dlpack=4),
     DTypeRow("float32", "float", "f", 4, True, "f", "float64", "FloatTensor", ("float",), precision=24),
     DTypeRow("float64", "double", "f", 8, True, "d", "float64", "DoubleTensor", ("double",), precision=53),
     DTypeRow("complex64", "cg_complex64", "c", 8, True, "Zf", "complex128", "ComplexFloatTensor", ("cfloat",), real="float32"),

@@ -6,7 +6,6 @@ from cygrad.tensor import Tensor
 
 NEWEST: tuple[int, int]
 CPU_DEVICE: tuple[int, int]
-CODES: dict[str, int]
 
 @final
 class Managed: ...

@@ -18,13 +18,13 @@ from cygrad._core.operands.arrays cimport fix_strides
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 
 from cygrad._core.memory.sizes import extent, row_major
+from cygrad.ops.dtypes import DTYPES
 
 cdef extern from "Python.h":
     bint Py_IsInitialized() nogil
 
 cdef extern from "exchange/dlpack_structs.h":
-    enum: DLPACK_MAJOR, DLPACK_MINOR, DLPACK_CPU, DLPACK_INT, DLPACK_UINT, DLPACK_FLOAT, DLPACK_BFLOAT, DLPACK_COMPLEX, DLPACK_BOOL
-    enum: DLPACK_READ_ONLY, DLPACK_IS_COPIED
+    enum: DLPACK_MAJOR, DLPACK_MINOR, DLPACK_CPU, DLPACK_READ_ONLY, DLPACK_IS_COPIED
     ctypedef struct DLPackVersion:
         uint32_t major, minor
     ctypedef struct DLDevice:
@@ -58,9 +58,7 @@ cdef const char* USED_VERSIONED = "used_dltensor_versioned"
 
 NEWEST = (DLPACK_MAJOR, DLPACK_MINOR)
 CPU_DEVICE = (DLPACK_CPU, 0)
-CODES = {"b": DLPACK_BOOL, "f": DLPACK_FLOAT, "c": DLPACK_COMPLEX, "bfloat16": DLPACK_BFLOAT}       # of kinds, and of a format of its own
-cdef dict code_of = {dtype.name: CODES.get(dtype.name, CODES.get(dtype.kind, DLPACK_INT if dtype.is_signed else DLPACK_UINT))
-                     for dtype in dtypes}
+cdef dict code_of = {row.name: row.dlpack_code for row in DTYPES}
 cdef dict dtype_of = {(code_of[dtype.name], 8 * dtype.itemsize): dtype for dtype in dtypes}
 
 

@@ -8,8 +8,6 @@
 
 enum { DLPACK_MAJOR = 1, DLPACK_MINOR = 3 };
 enum { DLPACK_CPU = 1 };                                            /* DLDeviceType */
-enum { DLPACK_INT = 0, DLPACK_UINT = 1, DLPACK_FLOAT = 2, DLPACK_BFLOAT = 4, DLPACK_COMPLEX = 5,
-       DLPACK_BOOL = 6 };                                            /* DLDataTypeCode */
 enum { DLPACK_READ_ONLY = 1, DLPACK_IS_COPIED = 2 };                /* flags of a versioned tensor */
 
 typedef struct { uint32_t major, minor; } DLPackVersion;

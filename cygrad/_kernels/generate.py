@@ -11,7 +11,7 @@ import importlib.util
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,7 +55,7 @@ def complex_functions(macro: str) -> dict[str, tuple[str, str]]:
 
 
 def kind_of(declaration: str) -> str:
-    return "c" if declaration.lower().startswith(("cg_complex", "cg_complex128")) else "r"
+    return "c" if declaration.lower().startswith("cg_complex") else "r"
 
 
 VECTOR_FUNCTIONS, COMPLEX_VECTOR_FUNCTIONS = functions_defined("CG_VECTOR_FUNCTION"), complex_functions("CG_VECTOR_FUNCTION")
@@ -171,44 +171,50 @@ def elementwise_kernels(rows):
             kinds, result = (row.kinds, row.result) if name == row.name else (gradients, "same")
             narrow = row.narrow and not isinstance(tree, ast.Name)      # which is the gradient, that passes
             dtypes = [dtype for dtype in DTYPES.DTYPES if dtype.kind in kinds and (not dtype.loops or narrow and dtype.is_opaque)]
-            # Vector mathematics hides what memory takes, and vectors that trickle past the caches take twice as long. Of a vector of bytes
-            # as short as one of the output gcc makes branches, which took ten times as long.
-            streamed = [dtype for dtype in dtypes if dtype.is_differentiable and not dtype.is_opaque
-                        and DTYPES.result_dtype(dtype, result) is dtype and not is_blocked(tree, dtype) and not row.masks]
-            yield Kernel(name, inputs, dtypes, streamed, [is_blocked(tree, dtype) for dtype in DTYPES.DTYPES],
-                         lambda dtype, form, *reading, result=result, name=name, row=row: narrow_loop(
-                             name, directives[row.name], row, *reading, dtype) if dtype.is_opaque else elementwise_loop(
-                             name, directives[row.name], row, *reading, dtype, DTYPES.result_dtype(dtype, result), form == "stream"),
-                         tree, row.rare)
+            yield Kernel(name, row, directives[row.name], tree, inputs, dtypes, result)
 
 
 class Kernel(NamedTuple):
-    """The loops of a row or of a partial: for which dtypes there are some, those of large results, and how one is written."""
+    """The loops of a row or of a partial: its formula, for which dtypes there are some, and of what dtype the result is."""
 
     name: str
+    row: Any
+    directive: str
+    tree: Any
     inputs: list
     dtypes: list
-    streamed: list
-    blocked: list
-    text: Callable
-    tree: Any
-    rare: str
+    result: str
+
+    def is_streamed(self, dtype) -> bool:
+        """Say whether large results are written past the caches.
+
+        Vector mathematics hides what memory takes, and vectors that trickle past the caches take twice as long. Of a vector of bytes as
+        short as one of the output gcc makes branches, which took ten times as long.
+        """
+        return (dtype.is_differentiable and not dtype.is_opaque and DTYPES.result_dtype(dtype, self.result) is dtype
+                and not is_blocked(self.tree, dtype) and not self.row.masks and dtype.kind not in self.row.rare)
 
     def loops(self) -> Iterator[tuple]:
         """Yield the form, the dtype and the kind of unit of each loop."""
-        yield from (("loop", dtype, unit_kind(dtype, self.rare)) for dtype in self.dtypes)
-        yield from (("stream", dtype, unit_kind(dtype, self.rare)) for dtype in self.streamed if dtype.kind not in self.rare)
+        yield from (("loop", dtype, unit_kind(dtype, self.row.rare)) for dtype in self.dtypes)
+        yield from (("stream", dtype, unit_kind(dtype, self.row.rare)) for dtype in self.dtypes if self.is_streamed(dtype))
+
+    def text(self, form: str, dtype) -> str:
+        """Return one loop."""
+        formula = self.name, self.directive, self.row, self.tree, self.inputs, dtype
+        return narrow_loop(*formula) if dtype.is_opaque else elementwise_loop(
+            *formula, DTYPES.result_dtype(dtype, self.result), form == "stream")
 
     def code(self, unit: str) -> str:
-        return "\n".join(self.text(dtype, form, self.tree, self.inputs) for form, dtype, where in self.loops() if where == unit)
+        return "\n".join(self.text(form, dtype) for form, dtype, where in self.loops() if where == unit)
 
-    def row(self) -> str:
-        """Return the entry of the table of kernels."""
+    def entry(self) -> str:
+        """Return the row of the table of kernels."""
         found: dict[str, dict[int, str]] = {"loop": {}, "stream": {}}
         for form, dtype, unit in self.loops():
             name = symbol(f"{form}_{self.name}_{dtype.name}", unit)
             found[form][DTYPES.NUMBER[dtype.name]] = f"CG_NARROW_LOOP({name})" if dtype.is_opaque else name
-        blocked = ", ".join(str(int(value)) for value in self.blocked)
+        blocked = ", ".join(str(int(is_blocked(self.tree, dtype))) for dtype in DTYPES.DTYPES)
         return f'    {{"{self.name}", {len(self.inputs)}, {{{blocked}}}, {table(found["loop"])}, {table(found["stream"])}}},'
 
     def declarations(self) -> str:
@@ -227,8 +233,8 @@ def reduction_kernels():
             acc = dtype.widest if row.wide else "bool" if row.result == "truth" else dtype.name
             out = {"truth": "uint8" if dtype.name == "uint8" else "bool", "same": dtype.name,
                    "widest": dtype.name if dtype.is_differentiable else dtype.widest}[row.result]
-            unit, folded = unit_kind(dtype, row.rare), DTYPES.DTYPES[DTYPES.NUMBER[acc]]
-            result = DTYPES.DTYPES[DTYPES.NUMBER[out]]
+            unit, folded = unit_kind(dtype, row.rare), dtype_row(acc)
+            result = dtype_row(out)
             read = {key: read_fold(text, folded) for key, text in
                     {"START": row.start, "STEP": row.step, "COMBINE": row.combine or row.step, "FINISH": row.y}.items()}
             if row.block_step and acc != dtype.name and dtype.is_differentiable:
@@ -244,8 +250,12 @@ def reduction_kernels():
         yield row, dtypes, code
 
 
+def dtype_row(name):
+    return DTYPES.DTYPES[DTYPES.NUMBER[name]]
+
+
 def c_type(name):
-    return DTYPES.DTYPES[DTYPES.NUMBER[name]].c_type
+    return dtype_row(name).c_type
 
 
 def read_fold(text, dtype):
@@ -270,12 +280,9 @@ def converted(value, source, target):
 def between(source, target):
     """Return the dtype by way of which numbers are converted, if one is: floats of those stored in 16 bits, int64 of unsigned integers."""
     for stored, other in (source, target), (target, source):
-        if stored.is_opaque and other.name not in (stored.name, stored.loops):
-            return DTYPES.DTYPES[DTYPES.NUMBER[stored.loops]]
-    by_loops = "u" in (source.kind, target.kind) and not source.is_differentiable and not target.is_differentiable
-    computed = source.loops or target.loops
-    by_loops = by_loops and source is not target and computed not in (source.name, target.name)
-    return DTYPES.DTYPES[DTYPES.NUMBER[computed]] if by_loops else None
+        if stored.loops and (stored.is_opaque or not other.is_differentiable) and other.name not in (stored.name, stored.loops):
+            return dtype_row(stored.loops)
+    return None
 
 
 def cast_unit(source, target) -> str:
@@ -320,7 +327,7 @@ def elementwise_text(kind: str, unit: int) -> str:
     code = [kernel.code(kind) for kernel in kernels]
     if kind == "floats":
         code += [*(kernel.declarations() for kernel in kernels),
-                 f"const cg_kernel CG_TABLE(cg_kernels_{unit})[] = {{", *(kernel.row() for kernel in kernels), "    {0}\n};"]
+                 f"const cg_kernel CG_TABLE(cg_kernels_{unit})[] = {{", *(kernel.entry() for kernel in kernels), "    {0}\n};"]
     return "\n".join([HEADER, *(text for text in code if text)]) + "\n"
 
 
@@ -366,7 +373,7 @@ def reduction_texts() -> dict[str, str]:
             columns.append(table({DTYPES.NUMBER[dtype.name]: name for dtype, name in names.items()}))
         for dtype in DTYPES.DTYPES:     # what is stored only is folded by others' loops
             if dtype.loops and dtype.kind in row.kinds:
-                acc, out = dtypes[DTYPES.DTYPES[DTYPES.NUMBER[dtype.loops]]]
+                acc, out = dtypes[dtype_row(dtype.loops)]
                 dtypes[dtype] = acc, dtype.name if out == dtype.loops and dtype.is_opaque else out
         types = [table({DTYPES.NUMBER[dtype.name]: str(DTYPES.NUMBER[pair[k]]) for dtype, pair in dtypes.items()}, "-1") for k in (0, 1)]
         rows.append(f'    {{"{row.name}", {", ".join(columns + types)}}},')
@@ -387,7 +394,7 @@ def dtypes_text() -> str:
         "typedef union { " + " ".join(f"{row.c_type} {row.name}_;" for row in rows) + " } cg_number;",
         f"enum {{ CG_LARGEST = {DTYPES.LARGEST} }};",
         "/* Bytes of what is computed in, of numbers that are stored only. */",
-        f"enum {{ CG_WIDENED = {max(DTYPES.DTYPES[DTYPES.NUMBER[row.loops]].itemsize for row in rows if row.loops)} }};",
+        f"enum {{ CG_WIDENED = {max(dtype_row(row.loops).itemsize for row in rows if row.loops)} }};",
         *(constants("signed char", name, (DTYPES.NUMBER[other(row)] for row in rows)) for name, other in
           (("real", lambda row: row.real or row.name), ("complex", lambda row: DTYPES.COMPLEX_OF.get(row.name, row.name)),
            ("loops_of", lambda row: row.loops or row.name))),

@@ -20,7 +20,7 @@ from building.units import Unit, build_units
 
 PACKAGE, GENERATED = Path("cygrad"), Path("cygrad/_kernels/generated")
 MODULES = sorted(PACKAGE.glob("**/*.pyx"))
-SMALL = {"exchange", "system"}      # rooms that no operator passes through, or seldom: half of their code where it is to be small
+SMALL = {"exchange", "system"}      # rooms whose own code takes no time beside what it calls: half as much where it is to be small
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 
 

@@ -4,10 +4,9 @@
 The loop sets floating-point status flags and leaves them; its output must not overlap an input, so it is always new.
 Bits may depend on BLAS's own threads (OpenBLAS: from n = 300).
 """
-cimport numpy
-from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
+from cygrad._core.compute.matrices cimport Call, matrix_loop, numpy_loop, run
 from cygrad._core.compute.views cimport reshape_to
 from cygrad._core.graph.rules cimport record, rule_op, wanted
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_address, stand_alone, view_of
@@ -21,43 +20,26 @@ import numpy
 
 from cygrad._core.operands.operands import checked_out, common_dtype
 
-numpy.import_umath()
-
-cdef extern from "numpy/ufuncobject.h":
-    # Declared here since NumPy 2.5's own declaration has no `types`: Cython would read Python's attribute of that name.
-    ctypedef struct UfuncFields "PyUFuncObject":
-        int ntypes
-        void** functions
-        void** data
-        char* types
-
-ctypedef void (*matmul_loop)(char** arguments, const intptr_t* dims, const intptr_t* strides, void* data) noexcept nogil
-
 cdef extern from "drivers/small_products.h" nogil:
-    const matmul_loop cg_small_products[]       # by dtype; NULL: none
+    const matrix_loop cg_small_products[]       # by dtype; NULL: none
 
 cdef enum:
-    RELEASE_GIL = 1 << 16   # multiplications from which other threads may run meanwhile
     SMALL = 128             # multiplications up to which BLAS is slower than a loop, where there is more than one column
 
 
-cdef matmul_loop[CG_DTYPES] loops, small_loops
+cdef matrix_loop[CG_DTYPES] loops, small_loops
 cdef (void*)[CG_DTYPES] loop_data
 
 
-cdef void find_loops():
-    """Look up the loop of each dtype in the ufunc's public table of types."""
-    cdef UfuncFields* ufunc = <UfuncFields*><PyObject*>numpy.matmul
-    cdef int k, number
-    for number in range(len(dtypes)):
-        if cg_loops_of[number] != number:
-            continue
-        code = numpy.dtype(dtypes[number].name).num
-        for k in range(ufunc.ntypes):
-            if ufunc.types[3 * k] == code and ufunc.types[3 * k + 1] == code and ufunc.types[3 * k + 2] == code:
-                loops[number], loop_data[number] = <matmul_loop>ufunc.functions[k], ufunc.data[k]
-                break
+cdef int find_loops() except -1:
+    """Look up the loop of each dtype."""
+    cdef int types[3]
+    cdef int number
+    for number in range(CG_DTYPES):
+        if cg_loops_of[number] == number:
+            numpy_loop(numpy.matmul, number, &loops[number], &loop_data[number], types)
         small_loops[number] = cg_small_products[number] if cg_small_products[number] is not NULL else loops[number]
+    return 0
 
 
 find_loops()
@@ -91,17 +73,11 @@ cdef object shape_error(TensorImpl a, TensorImpl b):
 
 cdef TensorImpl product(TensorImpl a, TensorImpl b):
     """Multiply (batches of) matrices without recording."""
+    cdef Call call
     cdef intptr_t shape[MAX_DIMS]
-    cdef intptr_t dims[4]
-    cdef intptr_t strides[9]
-    cdef intptr_t index[MAX_DIMS]
-    cdef char* arguments[3]
-    cdef char* advanced[3]      # the loop moves the pointers it is given
     cdef TensorImpl out
-    cdef int size = cg_itemsize[a.dtype_nr], ndim = max(a.ndim, b.ndim), batch = ndim - 2, d, k, place
+    cdef int size = cg_itemsize[a.dtype_nr], ndim = max(a.ndim, b.ndim), batch = ndim - 2, d
     cdef intptr_t n = a.sizes[a.ndim - 2], m = b.sizes[b.ndim - 1], inner = a.sizes[a.ndim - 1], left, right
-    cdef intptr_t steps[3][MAX_DIMS]
-    cdef matmul_loop loop
     if a.dtype_nr != b.dtype_nr:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {dtypes[a.dtype_nr].name} != {dtypes[b.dtype_nr].name}; "
                            "convert one with .to(dtype)")
@@ -117,45 +93,24 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
         if left != right and left != 1 and right != 1:
             raise RuntimeError(f"The size of tensor a ({left}) must match the size of tensor b ({right}) at non-singleton dimension {d}: "
                                "batch sizes must be equal or 1")
-        shape[d] = right if left == 1 else left
-        index[d] = 0
-        steps[0][d] = 0 if left == 1 else a.strides[d - (ndim - a.ndim)] * size
-        steps[1][d] = 0 if right == 1 else b.strides[d - (ndim - b.ndim)] * size
-    loop = small_loops[a.dtype_nr] if m > 1 and n * m * inner <= SMALL else loops[a.dtype_nr]
+        shape[d] = call.shape[d] = right if left == 1 else left
+        call.steps[0][d] = 0 if left == 1 else a.strides[d - (ndim - a.ndim)] * size
+        call.steps[1][d] = 0 if right == 1 else b.strides[d - (ndim - b.ndim)] * size
     shape[batch], shape[batch + 1] = n, m
     out = empty(a.dtype_nr, ndim, shape)
     if out.count == 0:
         return out
     for d in range(batch):
-        steps[2][d] = out.strides[d] * size
-    arguments[0], arguments[1], arguments[2] = address(a), settled_address(b), settled_address(out)
-    dims[0] = shape[batch - 1] if batch else 1
-    dims[1], dims[2], dims[3] = n, inner, m
-    for k in range(3):
-        strides[k] = steps[k][batch - 1] if batch else 0
-    strides[3], strides[4] = a.strides[a.ndim - 2] * size, a.strides[a.ndim - 1] * size
-    strides[5], strides[6] = b.strides[b.ndim - 2] * size, b.strides[b.ndim - 1] * size
-    strides[7], strides[8] = out.strides[ndim - 2] * size, out.strides[ndim - 1] * size
-    place = 0
+        call.steps[2][d] = out.strides[d] * size
+    call.arguments, call.batch = 3, batch
+    call.places[0], call.places[1], call.places[2] = address(a), settled_address(b), settled_address(out)
+    call.dims[1], call.dims[2], call.dims[3] = n, inner, m
+    call.strides[3], call.strides[4] = a.strides[a.ndim - 2] * size, a.strides[a.ndim - 1] * size
+    call.strides[5], call.strides[6] = b.strides[b.ndim - 2] * size, b.strides[b.ndim - 1] * size
+    call.strides[7], call.strides[8] = out.strides[ndim - 2] * size, out.strides[ndim - 1] * size
     _held = a.storage, b.storage     # other threads may give an operand other memory while the GIL is released
-    while place >= 0:
-        advanced[0], advanced[1], advanced[2] = arguments[0], arguments[1], arguments[2]
-        if n * m * inner * dims[0] >= RELEASE_GIL:
-            with nogil:
-                loop(advanced, dims, strides, loop_data[a.dtype_nr])
-        else:
-            loop(advanced, dims, strides, loop_data[a.dtype_nr])
-        place = batch - 2
-        while place >= 0:
-            index[place] += 1
-            for k in range(3):
-                arguments[k] += steps[k][place]
-            if index[place] < shape[place]:
-                break
-            for k in range(3):
-                arguments[k] -= steps[k][place] * shape[place]
-            index[place] = 0
-            place -= 1
+    run(&call, small_loops[a.dtype_nr] if m > 1 and n * m * inner <= SMALL else loops[a.dtype_nr], loop_data[a.dtype_nr],
+        <double>n * m * inner)
     return out
 
 

@@ -1,0 +1,24 @@
+"""Loops over matrices, each of the interface of NumPy's generalized ufuncs: ours, and NumPy's own with its LAPACK.
+
+Whoever has filled a `Call` has it run by `run`: batches of any strides, other threads meanwhile where it takes long.
+"""
+from libc.stdint cimport intptr_t
+
+from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, MAX_DIMS
+
+cdef enum:
+    MAX_ARGUMENTS = 8       # of a loop, results included
+    MAX_NAMES = 4           # of sizes in a signature
+
+ctypedef void (*matrix_loop)(char** arguments, const intptr_t* dims, const intptr_t* strides, void* data) noexcept nogil
+
+cdef struct Call:
+    int arguments, batch                            # how many there are, and dims in front of those of the matrices
+    intptr_t shape[MAX_DIMS]                        # of the batch
+    intptr_t steps[MAX_ARGUMENTS][MAX_DIMS]         # strides of each argument in the batch; all in bytes
+    intptr_t dims[1 + MAX_NAMES]                    # the count of matrices in one call, and the sizes that a signature names
+    intptr_t strides[3 * MAX_ARGUMENTS]             # of the matrices: one for each argument in one call, then those of its own dims
+    char* places[MAX_ARGUMENTS]                     # where the arguments are
+
+cdef int run(Call* call, matrix_loop loop, void* data, double work) except -1
+cdef bint numpy_loop(object ufunc, int dtype, matrix_loop* loop, void** data, int* types) except -1

@@ -1,0 +1,261 @@
+# cython: cdivision=True
+"""Loops over matrices as functions of tensors (see matrices.pxd for the contract)."""
+cimport numpy
+from cpython.exc cimport PyErr_Occurred
+from cpython.object cimport PyObject
+from libc.stdint cimport intptr_t
+
+from cygrad._core.graph.tensor cimport TensorImpl, address, empty_strided, settled_address
+from cygrad._core.memory.storage cimport dtypes
+from cygrad._core.operands.arrays cimport array_of, tensor_of_array
+from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_itemsize, cg_loops_of, cg_real
+
+import re
+
+import numpy
+
+from cygrad._core.memory.storage import dtype_by_name
+
+numpy.import_umath()
+
+cdef extern from "numpy/ufuncobject.h":
+    # Declared here since NumPy 2.5's own declaration has no `types`: Cython would read Python's attribute of that name.
+    ctypedef struct UfuncFields "PyUFuncObject":
+        int nargs
+        int ntypes
+        void** functions
+        void** data
+        char* types
+
+cdef enum:
+    RELEASE_GIL = 1 << 16   # multiplications from which other threads may run meanwhile
+
+
+# ----- Batches -----
+cdef int run(Call* call, matrix_loop loop, void* data, double work) except -1:
+    """Run a loop over all matrices of a batch; `work` is the multiplications for one of them."""
+    cdef char* advanced[MAX_ARGUMENTS]      # the loop moves the pointers it is given
+    cdef intptr_t index[MAX_DIMS]
+    cdef int outer = call.batch - 1, k, d
+    for k in range(call.arguments):
+        call.strides[k] = call.steps[k][outer] if outer >= 0 else 0
+    call.dims[0] = call.shape[outer] if outer >= 0 else 1
+    for d in range(outer):
+        index[d] = 0
+    while True:
+        for k in range(call.arguments):
+            advanced[k] = call.places[k]
+        if work * <double>call.dims[0] >= RELEASE_GIL:
+            with nogil:
+                loop(advanced, call.dims, call.strides, data)
+        else:
+            loop(advanced, call.dims, call.strides, data)
+        if PyErr_Occurred() is not NULL:        # there was no memory for what LAPACK works in
+            return -1
+        d = outer - 1
+        while d >= 0:
+            index[d] += 1
+            for k in range(call.arguments):
+                call.places[k] += call.steps[k][d]
+            if index[d] < call.shape[d]:
+                break
+            for k in range(call.arguments):
+                call.places[k] -= call.steps[k][d] * call.shape[d]
+            index[d] = 0
+            d -= 1
+        if d < 0:
+            return 0
+
+
+# ----- NumPy's loops -----
+cdef bint numpy_loop(object ufunc, int dtype, matrix_loop* loop, void** data, int* types) except -1:
+    """Find the loop for a dtype in a ufunc's table of types, and the dtypes of its arguments; say whether there is one."""
+    cdef UfuncFields* fields = <UfuncFields*><PyObject*>ufunc
+    cdef dict numbers = {numpy.dtype(each.name).num: each.number for each in dtypes if each.loops is each}
+    cdef int number_of_type = numpy.dtype(dtypes[dtype].name).num, k, j
+    for k in range(fields.ntypes):
+        if fields.types[k * fields.nargs] == number_of_type:
+            for j in range(fields.nargs):
+                types[j] = numbers[fields.types[k * fields.nargs + j]]
+            loop[0], data[0] = <matrix_loop>fields.functions[k], fields.data[k]
+            return True
+    return False
+
+
+# ----- Functions of tensors -----
+cdef MatrixLoop own_loop(str signature, str kinds, const matrix_loop* loops, void* data=NULL):
+    """Return one of our loops, of a table by dtype; `kinds` of arguments: x that of the first, r real, i int32."""
+    cdef MatrixLoop made = MatrixLoop(signature)
+    cdef int k, j
+    for k in range(CG_DTYPES):
+        made.loops[k], made.data[k] = loops[k], data
+        for j in range(len(kinds)):
+            made.types[k][j] = k if kinds[j] == "x" else cg_real[k] if kinds[j] == "r" else dtype_by_name["int32"].number
+    return made
+
+
+def first_failure(TensorImpl results not None, int dims=0):
+    """Return which item of a batch, each of so many dims, is the first to have a number other than 0, or NaN; None: none has."""
+    cdef intptr_t each = 1, k
+    cdef int d
+    cdef char* place = address(results)
+    for d in range(results.ndim - dims, results.ndim):
+        each *= results.sizes[d]
+    for k in range(results.count):
+        if results.dtype_nr == CG_FLOAT64:
+            if (<double*>place)[k] == (<double*>place)[k]:
+                continue
+        elif results.dtype_nr == CG_FLOAT32:
+            if (<float*>place)[k] == (<float*>place)[k]:
+                continue
+        elif not (<int*>place)[k]:
+            continue
+        return k // each
+    return None
+
+
+cdef class MatrixLoop:
+    """A loop over matrices, of all dtypes that it has, as a function of tensors; batches broadcast.
+
+    `signature` is NumPy's, such as "(m,n)->(m,n),(p)"; p is the smaller of the first two sizes. Results are new, dense, and those that
+    are matrices column-major, as LAPACK and torch have them. Nothing is recorded.
+    """
+    cdef readonly str signature
+    cdef object otherwise                   # computes the results from arrays, where there is no loop
+    cdef int inputs, arguments              # how many
+    cdef int names, known                   # sizes, and those of them that inputs have
+    cdef int ndim[MAX_ARGUMENTS]            # of the matrices of each argument
+    cdef int dims[MAX_ARGUMENTS][2]         # which of the sizes they have
+    cdef matrix_loop[CG_DTYPES] loops
+    cdef (void*)[CG_DTYPES] data
+    cdef int types[CG_DTYPES][MAX_ARGUMENTS]
+
+    def __cinit__(self, str signature not None, ufunc=None, otherwise=None):
+        cdef list names = []
+        cdef int k
+        self.signature, self.otherwise = signature, otherwise
+        before, _, after = signature.partition("->")
+        self.add(before, names)
+        self.inputs, self.known = self.arguments, <int>len(names)
+        self.add(after, names)
+        self.names = <int>len(names)
+        if ufunc is not None and (<UfuncFields*><PyObject*>ufunc).nargs == self.arguments:
+            for k in range(CG_DTYPES):
+                if cg_loops_of[k] == k:
+                    numpy_loop(ufunc, k, &self.loops[k], &self.data[k], self.types[k])
+
+    cdef int add(self, str side, list names) except -1:
+        """Add the arguments of a side of the signature."""
+        for argument in re.findall(r"\(([^)]*)\)", side):
+            dims = [name.strip() for name in argument.split(",") if name.strip()]
+            names.extend([name for name in dict.fromkeys(dims) if name not in names])
+            if self.arguments == MAX_ARGUMENTS or len(names) > MAX_NAMES or len(dims) > 2:
+                raise ValueError(f"a signature has at most {MAX_ARGUMENTS} arguments of 2 dims and {MAX_NAMES} sizes, not {self.signature}")
+            for place, name in enumerate(dims):
+                self.dims[self.arguments][place] = names.index(name)
+            self.ndim[self.arguments] = <int>len(dims)
+            self.arguments += 1
+        return 0
+
+    def __repr__(self):
+        return f"<loop over matrices {self.signature}>"
+
+    def __call__(self, *tensors):
+        """Return the result, or a tuple of several, of matrices in the last dims of tensors."""
+        cdef Call call
+        cdef TensorImpl tensor
+        cdef list results = []
+        cdef double work
+        cdef intptr_t count = 1
+        cdef int dtype, k, d
+        if len(tensors) != self.inputs:
+            raise TypeError(f"a loop {self.signature} takes {self.inputs} tensors, got {len(tensors)}")
+        dtype = (<TensorImpl?>tensors[0]).dtype_nr
+        if self.loops[dtype] is NULL:
+            return self.by_arrays(tensors)
+        work = self.measure(&call, tensors, dtype)
+        for d in range(call.batch):
+            count *= call.shape[d]
+        for k in range(self.inputs, self.arguments):
+            results.append(self.result(&call, k, self.types[dtype][k]))
+        if count:
+            if work * <double>count >= RELEASE_GIL:
+                _held = [tensor.storage for tensor in tensors]      # other threads may give a tensor other memory meanwhile
+            run(&call, self.loops[dtype], self.data[dtype], work)
+        return tuple(results) if len(results) > 1 else results[0]
+
+    cdef double measure(self, Call* call, tuple tensors, int dtype) except -1:
+        """Note shapes, strides and places of the inputs; return about how many multiplications one matrix takes."""
+        cdef TensorImpl tensor
+        cdef intptr_t size
+        cdef double work = 1
+        cdef int at = self.arguments, k, d, front, place, item
+        call.arguments, call.batch = self.arguments, 0
+        for k in range(self.inputs):
+            tensor = <TensorImpl?>tensors[k]
+            if tensor.ndim < self.ndim[k] or tensor.dtype_nr != self.types[dtype][k]:
+                raise RuntimeError(f"a loop {self.signature} of {dtypes[dtype].name} takes {dtypes[self.types[dtype][k]].name} of at least "
+                                   f"{self.ndim[k]} dims as argument {k}, got {dtypes[tensor.dtype_nr].name} of {tensor.ndim}")
+            call.batch = max(call.batch, tensor.ndim - self.ndim[k])
+        for d in range(call.batch):
+            call.shape[d] = 1
+        for d in range(self.names):
+            call.dims[1 + d] = -1
+        for k in range(self.inputs):
+            tensor = tensors[k]
+            front, item = tensor.ndim - self.ndim[k], cg_itemsize[tensor.dtype_nr]
+            call.places[k] = address(tensor) if k == 0 else settled_address(tensor)
+            for d in range(call.batch - front):
+                call.steps[k][d] = 0
+            for d in range(front):
+                place, size = d + call.batch - front, tensor.sizes[d]
+                call.steps[k][place] = 0 if size == 1 else tensor.strides[d] * item
+                if call.shape[place] == 1:
+                    call.shape[place] = size
+                elif size != 1 and size != call.shape[place]:
+                    raise RuntimeError(f"The size of tensor a ({call.shape[place]}) must match the size of tensor b ({size}) at "
+                                       f"non-singleton dimension {place}: the batch dimensions must broadcast")
+            for d in range(self.ndim[k]):
+                place, size = self.dims[k][d], tensor.sizes[front + d]
+                call.strides[at] = tensor.strides[front + d] * item
+                at += 1
+                if call.dims[1 + place] < 0:
+                    call.dims[1 + place] = size
+                    work *= <double>size
+                elif call.dims[1 + place] != size:
+                    raise RuntimeError(f"a loop {self.signature} takes matrices whose sizes agree, got {call.dims[1 + place]} and {size}")
+        for d in range(self.known, self.names):
+            call.dims[1 + d] = min(call.dims[1], call.dims[2])
+        return work * <double>max(call.dims[1], 1)
+
+    cdef TensorImpl result(self, Call* call, int k, int dtype):
+        """Make a result, and note its strides and place."""
+        cdef TensorImpl tensor
+        cdef intptr_t shape[MAX_DIMS]
+        cdef intptr_t strides[MAX_DIMS]
+        cdef intptr_t step = 1, item = cg_itemsize[dtype]
+        cdef int at = self.arguments, d
+        if call.batch + self.ndim[k] > MAX_DIMS:
+            raise RuntimeError(f"a tensor has at most {MAX_DIMS} dims")
+        for d in range(k):
+            at += self.ndim[d]
+        for d in range(self.ndim[k]):
+            shape[call.batch + d], strides[call.batch + d] = call.dims[1 + self.dims[k][d]], step
+            call.strides[at + d] = step * item
+            step *= max(shape[call.batch + d], 1)
+        for d in range(call.batch - 1, -1, -1):
+            shape[d], strides[d], call.steps[k][d] = call.shape[d], step, step * item
+            step *= max(shape[d], 1)
+        tensor = empty_strided(dtype, call.batch + self.ndim[k], shape, strides)
+        call.places[k] = settled_address(tensor)
+        return tensor
+
+    cdef object by_arrays(self, tuple tensors):
+        """Compute the results by NumPy's public function."""
+        cdef TensorImpl tensor
+        if self.otherwise is None:
+            raise NotImplementedError(f"a loop {self.signature} has none for {dtypes[(<TensorImpl>tensors[0]).dtype_nr].name}")
+        results = self.otherwise(*[array_of(tensor) for tensor in tensors])
+        if type(results) is tuple:
+            return tuple([tensor_of_array(numpy.ascontiguousarray(result)) for result in results])
+        return tensor_of_array(numpy.asarray(results))

@@ -56,17 +56,19 @@ def remove() -> None:
     sys.modules.update((old, sys.modules[new]) for old, new in _PICKLED.items())
 
 
-def at_first_use(namespace: dict[str, Any], names: Mapping[str, str],
-                 reason: Callable[[str], str] = lambda _: "") -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def at_first_use(namespace: dict[str, Any], names: Mapping[str, str], reason: Callable[[str], str] = lambda _: "",
+                 prefix: str = "") -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a module that loads names from other modules when they are asked for.
 
     `names` gives the module of each; a name at the end of its module's path is the module itself. `reason` says why there is no name.
+    `prefix` begins all names there, and none here.
     """
 
     def get(name: str) -> Any:
-        if name not in names:
+        place = names.get(prefix + name)
+        if place is None:
             raise AttributeError(f"module {namespace['__name__']!r} has no attribute {name!r}{reason(name)}")
-        module = import_module(names[name])
-        return namespace.setdefault(name, module if names[name].endswith(f".{name}") else getattr(module, name))
+        module = import_module(place)
+        return namespace.setdefault(name, module if place.endswith(f".{name}") else getattr(module, prefix + name))
 
-    return get, lambda: sorted({*namespace, *names})
+    return get, lambda: sorted({*namespace, *(name.removeprefix(prefix) for name in names)})

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
+from cygrad.operators import NAMESPACES
 
 PACKAGE = Path(__file__).parent
 
@@ -63,10 +64,13 @@ def _stubs() -> tuple[dict[str, list[ast.FunctionDef]], dict[str, ast.expr]]:
     functions: dict[str, list[ast.FunctionDef]] = {}
     types: dict[str, ast.expr] = {}
     core = PACKAGE / "_core"
-    for path in (PACKAGE / "typing.py", PACKAGE / "__init__.pyi", core / "entry" / "operators.pyi", *sorted(core.glob("*/*.pyi"))):
+    prefixes = {PACKAGE / f"{space}.pyi": f"{space}_" for space in NAMESPACES}
+    own = PACKAGE / "typing.py", PACKAGE / "__init__.pyi", core / "entry" / "operators.pyi"
+    for path in (*own, *prefixes, *sorted(core.glob("*/*.pyi"))):
         tree = ast.parse(path.read_text()) if path.exists() else ast.Module([], [])
         for node in (*tree.body, *(method for kind in tree.body if isinstance(kind, ast.ClassDef) for method in kind.body)):
             if isinstance(node, ast.FunctionDef):
+                node.name = prefixes.get(path, "") + node.name
                 functions.setdefault(node.name, []).append(node)
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 types[node.targets[0].id] = node.value

@@ -1,12 +1,19 @@
 """What a user can name and read: functions, classes and methods of the public modules, docstrings, Markdown pages."""
 
+import functools
 import importlib
 import inspect
 from pathlib import Path
 
+import cygrad
+from cygrad.operators import NAMESPACES, public_name
+
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = ("cygrad", "cygrad.autograd", "cygrad.autograd.functional", "cygrad.autograd.graph", "cygrad.autograd.profiler",
-           "cygrad.autograd.profiler_util", "cygrad.checkpoint", "cygrad.optimize", "cygrad.pytree", "cygrad.random")
+           "cygrad.autograd.profiler_util", "cygrad.checkpoint", "cygrad.optimize", "cygrad.pytree", "cygrad.random",
+           *(f"cygrad.{space}" for space in NAMESPACES))
+# Where operators are public.
+PLACES = (cygrad.Tensor, cygrad, *(getattr(cygrad, space) for space in NAMESPACES))
 
 
 def is_from(package, thing):
@@ -19,11 +26,31 @@ def public():
         yield module.__name__, module
         for name in dir(module):
             thing = getattr(module, name)
-            if name.startswith("_") or not callable(thing) or not is_from(module.__name__, thing):
+            if name.startswith("_") or not callable(thing) or not (is_operator(thing) or is_from(module.__name__, thing)):
                 continue
             yield f"{module.__name__}.{name}", thing
             if isinstance(thing, type):
                 yield from methods(f"{module.__name__}.{name}", thing)
+
+
+def is_operator(thing):
+    return type(thing).__name__ == "Operator"
+
+
+def operators():
+    """Return [(name, operator)] of all functions and methods; of a function of a namespace, `linalg_xyz`."""
+    return [(declared_name(place, name), thing) for place in PLACES for name in dir(place)
+            if not name.startswith("_") and is_operator(thing := getattr(place, name))]
+
+
+def declared_name(place, name):
+    """Return the name by which what a place shows as `name` is declared."""
+    return name if place in PLACES[:2] else f"{place.__name__.rpartition('.')[2]}_{name}"
+
+
+def function(name):
+    """Return the function that is declared by a name; None if there is none."""
+    return functools.reduce(lambda place, word: getattr(place, word, None), public_name(name).split("."), cygrad)
 
 
 def methods(qualified_name, kind):

@@ -6,6 +6,14 @@ from typing import Any
 
 from cygrad.operators import registry
 
+NAMESPACES = ("linalg",)        # an operator `linalg_xyz` is public as `cygrad.linalg.xyz`, and nowhere else
+
+
+def public_name(name: str) -> str:
+    """Return the name that a function is public by, within the package: `linalg.xyz` where it is declared as `linalg_xyz`."""
+    space, _, rest = name.partition("_")
+    return f"{space}.{rest}" if space in NAMESPACES else name
+
 
 def modules_of(names_by_module: dict[str, str]) -> dict[str, str]:
     """Return the module of each name of a table of `registry`."""

@@ -3,6 +3,6 @@
 from cygrad.operators import catalogue, pages, stubs
 
 catalogue.REGISTRY.write_text(catalogue.registry())
-for path in (stubs.FUNCTIONS, stubs.METHODS):
+for path in stubs.PATHS:
     path.write_text(stubs.stub(path))
 pages.write()

@@ -30,6 +30,14 @@ def checked_operand(name: str, value: Any, argument: str = "input", position: in
     raise refusal(name, checked_tensor(name, value, argument, position).dtype.name)
 
 
+def check_ndim(message: str, tensor: Tensor, ndim: int) -> None:
+    """Refuse a tensor of another number of dims; the message opens with the name of the operator, and says how many there are."""
+    if not isinstance(tensor, TensorImpl):
+        raise TypeError(f"{message.partition(' ')[0]} must be Tensor, not {type(tensor).__name__}")
+    if tensor.ndim != ndim:
+        raise RuntimeError(message.format(tensor.ndim))
+
+
 def python_number(value: Any) -> Any:
     """Return a scalar of NumPy's, or a tensor of one element, as the Python number that it is."""
     return value.item() if isinstance(value, np.generic | TensorImpl) else value

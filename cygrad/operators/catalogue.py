@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from cygrad._core.graph.rules import RuleOp
 from cygrad._core.graph.rules import rules as declared_rules
+from cygrad.operators import NAMESPACES, public_name
 from cygrad.ops import REDUCTIONS
 from cygrad.ops.dtypes import DTYPES
 
@@ -24,7 +25,7 @@ PLACES = {"function", "property", "aliases"}    # keywords of `operator` that sa
 
 
 class Entry(NamedTuple):
-    """A name that is declared: a function of the package, a method or property of Tensor, or what gradients alone use."""
+    """A name that is declared: a function of the package or of a namespace, a method or property of Tensor, or what gradients alone use."""
 
     name: str
     module: str
@@ -33,6 +34,10 @@ class Entry(NamedTuple):
     method: bool
     property: bool
     in_place: bool      # the form `name_` that `operator` makes
+
+    def namespace(self) -> str:
+        """Where its function is: "" is the package."""
+        return public_name(self.name).rpartition(".")[0]
 
 
 def _declaration(node: ast.FunctionDef) -> dict[str, ast.expr] | None:
@@ -64,7 +69,7 @@ def _entries(module: str, tree: ast.Module) -> Iterator[Entry]:
             is_method_only = name.startswith("_") or name.endswith("_")
             is_property = options.get("property", False)
             is_function = options.get("function", not is_method_only and not is_property)
-            is_method = (method is None or ast.unparse(method) == "True") and not is_property
+            is_method = (method is None or ast.unparse(method) == "True") and not is_property and public_name(name) == name
             yield Entry(name, module, tuple(overloads.get(node.name, (node,))), is_function, is_method, is_property, False)
             if other_method is not None:
                 yield Entry(name, module, (functions[other_method],), False, True, False, False)
@@ -139,7 +144,8 @@ def registry() -> str:
     text = '"""Written by `python -m cygrad.operators`: where each operator is declared, read when a name is first asked for."""\n'
     found = list(entries())
     tables = {
-        "FUNCTIONS": [(entry.name, entry.module) for entry in found if entry.function],
+        "FUNCTIONS": [(entry.name, entry.module) for entry in found if entry.function and not entry.namespace()],
+        **{space.upper(): [(entry.name, entry.module) for entry in found if entry.namespace() == space] for space in NAMESPACES},
         "METHODS": [(entry.name, entry.module) for entry in found if entry.method and not entry.name.startswith("__")],
         "SYNTAX": [(entry.name, entry.module) for entry in found if entry.name.startswith("__")],      # methods that the core has
         "PROPERTIES": [(entry.name, entry.module) for entry in found if entry.property],

@@ -67,6 +67,17 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     """
 
 
+@operator
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """View of the diagonals of matrices, those of the last two dims.
+
+    >>> import cygrad
+    >>> cygrad.linalg.diagonal(cygrad.ones(3, 2, 2)).shape
+    cygrad.Size([3, 2])
+    """
+    return diagonal(checked_tensor("linalg_diagonal", A, "A"), offset, dim1, dim2)
+
+
 @operator(dinput=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2), tangent=linear, batch=shifted("dim1", "dim2", extra=1))
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Zeros with the last dim of `input` as the diagonal of two new dims.

@@ -9,7 +9,7 @@ from inspect import getdoc
 from pathlib import Path
 from typing import Any
 
-from cygrad.operators import catalogue, stubs
+from cygrad.operators import catalogue, public_name, stubs
 from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
 
 FOLDER = stubs.PACKAGE.parent / "docs" / "api"
@@ -63,7 +63,7 @@ def _families() -> dict[str, dict[str, list[catalogue.Entry]]]:
 
 def _names(entries: list[catalogue.Entry]) -> Iterator[str]:
     for entry in entries:
-        yield from [f"cygrad.{entry.name}"] * entry.function
+        yield from [f"cygrad.{public_name(entry.name)}"] * entry.function
         yield from [f"Tensor.{entry.name}"] * (entry.method or entry.property)
 
 
@@ -73,7 +73,7 @@ def _signatures(entries: list[catalogue.Entry]) -> str:
     for entry in entries:
         for signature in () if entry.in_place else entry.signatures:
             bare = copy.copy(signature)
-            bare.name = entry.name if bare.name.startswith("_") else bare.name
+            bare.name = entry.name if bare.name.startswith("_") else public_name(bare.name).rpartition(".")[2]
             bare.decorator_list, bare.body = [], [ast.Expr(ast.Constant(...))]
             found[signature] = stubs.formatted(ast.unparse(bare), "").removesuffix(": ...\n")
     return "\n".join(found.values())
@@ -92,11 +92,12 @@ def _family(module: str, operators: dict[str, list[catalogue.Entry]]) -> str:
     """Return the page of a family: a table of its operators, then each with its signature, names and documentation."""
     family = import_module(module)
     single = {name: entries for name, entries in operators.items() if name not in REDUCTIONS}
-    summaries = ((f"[`{name}`](#{name.lower()})", _summary(getattr(family, name))) for name in single)
+    titles = {name: public_name(name) for name in single}
+    summaries = ((f"[`{title}`](#{title.lower().replace('.', '')})", _summary(getattr(family, name))) for name, title in titles.items())
     parts = [f"# {_title(module)}", getdoc(family) or "", *_reductions(operators), _table("operator, what it gives", summaries)]
     for name, entries in single.items():
         text = getdoc(getattr(family, name)) or ""
-        parts += [f"## {name}", _block("python", _signatures(entries)), _code(_names(entries)), _described(text)]
+        parts += [f"## {titles[name]}", _block("python", _signatures(entries)), _code(_names(entries)), _described(text)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -140,7 +141,7 @@ def pages() -> dict[Path, str]:
     """Return the text of each page by its place."""
     families = _families()
     found = {FOLDER / f"{_stem(module)}.md": _family(module, operators) for module, operators in families.items()}
-    links = [(f"[{_title(module)}]({_stem(module)}.md)", _code(operators, " ")) for module, operators in families.items()]
+    links = [(f"[{_title(module)}]({_stem(module)}.md)", _code(map(public_name, operators), " ")) for module, operators in families.items()]
     rows = _code((row.name for _, section in _sections() for row in section), " ")
     index = _table("page, operators", [("[Formulas](formulas.md)", rows), *links])
     found[FOLDER / "formulas.md"] = _formulas()

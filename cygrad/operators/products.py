@@ -1,4 +1,4 @@
-"""Products of vectors, matrices and batches of them: matmul, outer, addmm, tensordot, einsum and their kin."""
+"""Products of matrices and batches of them: matmul, addmm, kron, tensordot, einsum and their kin."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from cygrad._core.compute import matmul as compiled
-from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array
-from cygrad._core.operands.operands import broadcast_shape, common_dtype
-from cygrad.operators.arguments import check_factor, checked_operand, checked_tensor, delivered, python_number
-from cygrad.operators.batches import shifted
+from cygrad._core.operands.operands import common_dtype
+from cygrad.operators.arguments import check_factor, check_ndim, checked_tensor, delivered, python_number
 from cygrad.operators.declaration import operator, recorded, unrecorded
 from cygrad.operators.flops import of_product
-from cygrad.operators.joining import cat
 from cygrad.operators.tangents import bilinear
+from cygrad.operators.vectors import outer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,6 +65,17 @@ def matmul(input: Tensor | np.ndarray, other: Tensor | np.ndarray, *, out: Tenso
     """
 
 
+@operator
+def linalg_matmul(input: Tensor | np.ndarray, other: Tensor | np.ndarray, *, out: Tensor | None = None) -> Tensor:
+    """Return the matrix product, as `cygrad.matmul` does.
+
+    >>> import cygrad
+    >>> cygrad.linalg.matmul(cygrad.eye(2), cygrad.ones(2))
+    tensor([1., 1.])
+    """
+    return matmul(input, other, out=out)
+
+
 @operator(compiled.mm, flops=of_product(), parts=_as_matmul(2, 2))
 def mm(input: Tensor | np.ndarray, mat2: Tensor | np.ndarray, *, out: Tensor | None = None) -> Tensor:
     """Return the product of two matrices.
@@ -97,39 +106,6 @@ def mv(input: Tensor | np.ndarray, vec: Tensor | np.ndarray, *, out: Tensor | No
     """
 
 
-@operator(compiled.dot, flops=of_product(), dinput=lambda g, tensor: g * tensor, dtensor=lambda g, input: g * input,
-          parts=lambda a, b: a.matmul(b) if a.ndim == b.ndim == 1 and a.shape == b.shape and a.dtype == b.dtype else NotImplemented)
-def dot(input: Tensor | np.ndarray, tensor: Tensor | np.ndarray, *, out: Tensor | None = None) -> Tensor:
-    """Return the inner product of two vectors of one size.
-
-    >>> import cygrad
-    >>> cygrad.dot(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
-    tensor(11.)
-    """
-
-
-def _check_dims(message: str, tensor: Tensor, ndim: int) -> None:
-    if not isinstance(tensor, TensorImpl):
-        raise TypeError(f"{message.partition(' ')[0]} must be Tensor, not {type(tensor).__name__}")
-    if tensor.ndim != ndim:
-        raise RuntimeError(message.format(tensor.ndim))
-
-
-# ----- Vectors -----
-@operator(aliases=("ger",))
-def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Matrix of the products of the elements of two vectors.
-
-    >>> import cygrad
-    >>> cygrad.outer(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
-    tensor([[3., 4.],
-            [6., 8.]])
-    """
-    _check_dims("outer: Expected 1-D argument self, but got {}-D", checked_tensor("outer", input), 1)
-    _check_dims("outer: Expected 1-D argument vec2, but got {}-D", vec2, 1)
-    return delivered(input.unsqueeze(1) * vec2, out)
-
-
 @operator
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sum of products over the last dims of two tensors; their product where one is 0-d.
@@ -146,51 +122,6 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     return delivered(tensordot(input, other, ([-1], [-1])), out)
 
 
-@operator(flops=of_product())
-def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Inner product of the conjugate of a vector and another.
-
-    >>> import cygrad
-    >>> cygrad.vdot(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
-    tensor(11.)
-    """
-    return dot(checked_tensor("vdot", input).conj(), other, out=out)
-
-
-def _batched_cross(level: Any, operator: Any, input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """Choose the dim, which the operator would look for among those of all examples."""
-    return shifted("dim")(level, operator, input, other, tuple(input.shape).index(3) if dim is None else dim)
-
-
-@operator(dinput=lambda g, other, dim: other.cross(g, dim), dother=lambda g, input, dim: g.cross(input, dim), node="LinalgCrossBackward0",
-          tangent=bilinear, batch=_batched_cross)
-def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Cross products of the vectors along `dim` (default: the first of size 3).
-
-    >>> import cygrad
-    >>> cygrad.cross(cygrad.tensor([1., 0., 0.]), cygrad.tensor([0., 1., 0.]))
-    tensor([0., 0., 1.])
-    """
-    if checked_operand("cross", input).ndim != checked_tensor("cross", other).ndim:
-        raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions. Got {input.ndim} and {other.ndim}")
-    if dim is None:
-        if 3 not in input.shape:
-            raise RuntimeError(f"no dimension of size 3 in input: {list(input.shape)}")
-        dim = tuple(input.shape).index(3)
-    d = normalized_dim(dim, input.ndim)
-    if input.ndim == 0 or input.shape[d] != 3 or other.shape[d] != 3:
-        sizes = (tensor.shape[d] if tensor.ndim else 1 for tensor in (input, other))
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {' and '.join(map(str, sizes))}")
-    shape = broadcast_shape(input, other)
-    a, b = (tensor if tensor.shape == shape else tensor.expand(shape) for tensor in (input, other))
-
-    def compute() -> Tensor:
-        (x, y, z), (u, v, w) = a.detach().unbind(d), b.detach().unbind(d)
-        return cat([part.unsqueeze(d) for part in (y * w - z * v, z * u - x * w, x * v - y * u)], d)
-
-    return delivered(recorded(cross, (a, b), unrecorded(compute), dim=d), out)
-
-
 # ----- Matrices -----
 @operator
 def trace(input: Tensor) -> Tensor:
@@ -200,7 +131,7 @@ def trace(input: Tensor) -> Tensor:
     >>> cygrad.trace(cygrad.eye(3))
     tensor(3.)
     """
-    _check_dims("trace: expected a matrix, but got tensor with dim {}", checked_tensor("trace", input), 2)
+    check_ndim("trace: expected a matrix, but got tensor with dim {}", checked_tensor("trace", input), 2)
     return input.diagonal().sum()
 
 
@@ -232,7 +163,7 @@ def _add_product(operator: Any, words: tuple[str, str], ndim: int, input: Tensor
     name = operator.__name__
     checked_tensor(name, input)
     for word, matrix in zip(words, (a, b), strict=True):
-        _check_dims(f"{word} must be a {'matrix' if ndim == 2 else '3D tensor'}, got {{}}-D tensor", matrix, ndim)
+        check_ndim(f"{word} must be a {'matrix' if ndim == 2 else '3D tensor'}, got {{}}-D tensor", matrix, ndim)
     if ndim == 3 and tuple(b.shape[:2]) != (a.shape[0], a.shape[2]):
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but "
                            f"got: {list(b.shape[:2])}.")
@@ -314,8 +245,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     >>> cygrad.addr(cygrad.zeros(1, 2), cygrad.ones(1), cygrad.ones(2))
     tensor([[1., 1.]])
     """
-    _check_dims("addr: Expected 1-D argument vec1, but got {}-D", vec1, 1)
-    _check_dims("addr: Expected 1-D argument vec2, but got {}-D", vec2, 1)
+    check_ndim("addr: Expected 1-D argument vec1, but got {}-D", vec1, 1)
+    check_ndim("addr: Expected 1-D argument vec2, but got {}-D", vec2, 1)
     product = outer(vec1, vec2)
     return delivered(_sum_with(checked_tensor("addr", input).expand(product.shape), beta, product, alpha), out)
 

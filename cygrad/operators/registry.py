@@ -24,7 +24,7 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.norms":
         "norm dist",
     "cygrad.operators.products":
-        "matmul mm bmm mv dot outer ger inner vdot cross trace addmm baddbmm addmv addr addbmm kron tensordot einsum",
+        "matmul mm bmm mv inner trace addmm baddbmm addmv addr addbmm kron tensordot einsum",
     "cygrad.operators.rearranging":
         "tile repeat_interleave flip fliplr flipud roll",
     "cygrad.operators.reductions":
@@ -44,8 +44,19 @@ FUNCTIONS: dict[str, str] = {
         "var std var_mean std_mean nanmean",
     "cygrad.operators.variants":
         "clamp clip pow nan_to_num round logit prelu positive",
+    "cygrad.operators.vectors":
+        "dot outer ger vdot cross",
     "cygrad.operators.windows":
         "as_strided as_strided_scatter",
+}
+
+LINALG: dict[str, str] = {
+    "cygrad.operators.diagonals":
+        "linalg_diagonal",
+    "cygrad.operators.products":
+        "linalg_matmul",
+    "cygrad.operators.vectors":
+        "linalg_cross linalg_vecdot",
 }
 
 METHODS: dict[str, str] = {
@@ -72,8 +83,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.norms":
         "norm dist",
     "cygrad.operators.products":
-        "matmul mm bmm mv dot outer ger inner vdot cross trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm "
-        "addbmm_ kron",
+        "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron",
     "cygrad.operators.random_fills":
         "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli bernoulli_ random_",
     "cygrad.operators.rearranging":
@@ -97,6 +107,8 @@ METHODS: dict[str, str] = {
         "var std nanmean",
     "cygrad.operators.variants":
         "clamp clip clamp_ clip_ pow nan_to_num nan_to_num_ round round_ logit logit_ prelu positive",
+    "cygrad.operators.vectors":
+        "dot outer ger vdot cross",
     "cygrad.operators.windows":
         "unfold _sum_windows as_strided as_strided_ as_strided_scatter _gather_view _scatter_view _put_view",
 }
@@ -131,7 +143,7 @@ RULES: dict[str, str] = {
     "cygrad.operators.norms":
         "norm",
     "cygrad.operators.products":
-        "matmul dot cross addmm baddbmm",
+        "matmul addmm baddbmm",
     "cygrad.operators.rearranging":
         "repeat flip roll",
     "cygrad.operators.reductions":
@@ -148,6 +160,8 @@ RULES: dict[str, str] = {
         "split split_with_sizes unbind",
     "cygrad.operators.statistics":
         "var std var_mean std_mean",
+    "cygrad.operators.vectors":
+        "dot linalg_cross",
     "cygrad.operators.windows":
         "unfold sum_windows as_strided gather_view scatter_view put_view",
 }
@@ -161,6 +175,8 @@ OTHERS: dict[str, str] = {
         "cuda",
     "cygrad.func":
         "func vmap",
+    "cygrad.linalg":
+        "linalg",
     "cygrad.optimize":
         "optimize",
     "cygrad.printing":

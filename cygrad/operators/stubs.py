@@ -1,7 +1,8 @@
 """The generated part of the type stubs, which `python -m cygrad.operators` writes.
 
-`cygrad/__init__.pyi` gets the functions and dtypes of the tables and declarations, `cygrad/_core/entry/operators.pyi` all the methods. What
-stands above the line that says "From the tables" is written by hand; a name that is declared there is left out below.
+`cygrad/__init__.pyi` gets the functions and dtypes of the tables and declarations, `cygrad/_core/entry/operators.pyi` all the methods,
+`cygrad/linalg.pyi` the functions of that namespace. What stands above the line that says "From the tables" is written by hand; a name that
+is declared there is left out below.
 """
 
 import ast
@@ -10,12 +11,14 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from cygrad.operators import catalogue
+from cygrad.operators import NAMESPACES, catalogue, public_name
 from cygrad.ops import ELEMENTWISE, Elementwise
 from cygrad.ops.dtypes import DTYPES
 
 PACKAGE = Path(__file__).resolve().parent.parent
 FUNCTIONS, METHODS = PACKAGE / "__init__.pyi", PACKAGE / "_core" / "entry" / "operators.pyi"
+OF_NAMESPACES = {PACKAGE / f"{space}.pyi": space for space in NAMESPACES}
+PATHS = (FUNCTIONS, METHODS, *OF_NAMESPACES)
 GENERATED = "# ----- From the tables"            # the line below which everything is written here
 NUMPY_WORDS = {"dim": "axis", "keepdim": "keepdims"}        # which all operators take
 WIDTH = 120
@@ -110,14 +113,16 @@ def _without_first(arguments: ast.arguments) -> None:
             del arguments.defaults[0]
 
 
-def declared_operators(methods: bool) -> Iterator[str]:
-    """Yield the signatures of declared operators, as functions, or as methods and properties."""
+def declared_operators(namespace: str | None) -> Iterator[str]:
+    """Yield the signatures of declared operators, as functions of a namespace, or (None) as methods and properties."""
+    methods = namespace is None
     for entry in catalogue.entries():
-        for signature in entry.signatures if (entry.method or entry.property if methods else entry.function) else ():
+        wanted = entry.method or entry.property if methods else entry.function and entry.namespace() == namespace
+        for signature in entry.signatures if wanted else ():
             node = ast.parse(ast.unparse(signature)).body[0]
             assert isinstance(node, ast.FunctionDef)
             node.decorator_list = [ast.Name("overload")] if len(entry.signatures) > 1 else [ast.Name("property")] * entry.property
-            node.name, arguments = entry.name, node.args
+            node.name, arguments = public_name(entry.name).rpartition(".")[2], node.args
             if entry.in_place:
                 kept = [place for place, argument in enumerate(arguments.kwonlyargs) if argument.arg != "out"]
                 arguments.kwonlyargs = [arguments.kwonlyargs[place] for place in kept]
@@ -181,9 +186,10 @@ def stub(path: Path) -> str:
     known = declared(FUNCTIONS) | declared(path) | {entry.name for entry in catalogue.entries()}
     if path == METHODS:
         table = (text for name, text in methods() if name not in known)
-        written = (*declared_operators(methods=True), *table)
-        return by_hand(path) + "".join(formatted(text, "    ") for text in written)
+        return by_hand(path) + "".join(formatted(text, "    ") for text in (*declared_operators(None), *table))
+    if path in OF_NAMESPACES:
+        return by_hand(path) + "".join(formatted(text, "") for text in declared_operators(OF_NAMESPACES[path]))
     dtypes = "".join(f"{name}: dtype\n" for row in DTYPES for name in (row.name, *row.aliases))
     dtypes += "".join(f"class {row.tensors}(Tensor): ...\n" for row in DTYPES)
     table = (text for name, text in functions() if name not in known)
-    return by_hand(path) + "".join(formatted(text, "") for text in (*declared_operators(methods=False), *table)) + dtypes
+    return by_hand(path) + "".join(formatted(text, "") for text in (*declared_operators(""), *table)) + dtypes

@@ -1,7 +1,8 @@
 """The table of what is said of dtypes that an operator does not take: torch's type of exception, in torch's words.
 
 A row has kinds of dtype, an exception, and operators. What has no row lacks a loop, which torch says by a name: that of the operator and
-`_cpu`, or the one in `LOOPS`. In the words `{name}` is the operator, `{dtype}` torch's name of the dtype.
+`_cpu`, or the one in `LOOPS`. In the words `{name}` is the operator, `{public}` the same as `linalg.xyz`, `{dtype}` torch's name of the
+dtype.
 """
 
 from .dtypes import DTYPES, NUMBER
@@ -34,11 +35,12 @@ SENTENCES = (
     ("biu", RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
                          "{dtype}; convert it first, or give dtype="), "mean"),
     ("biu", RuntimeError("nanmean(): expected input to have floating point or complex dtype but got {dtype}; convert it first"), "nanmean"),
+    ("biu", RuntimeError("{public}: Expected a floating point or complex tensor as input. Got {dtype}"), "linalg_vecdot"),
     ("c", NO_LOOP, "aminmax cummax cummin kthvalue max_all median min_all nanmedian searchsorted unique unique_consecutive"),
     ("bic", NO_LOOP, "log_softmax softmax"),
     ("bi", NO_LOOP, "logcumsumexp"),
     ("c", NO_LOOP, "prelu scatter_amax scatter_amin"),
-    ("b", NO_LOOP, "cross scatter_mean"),
+    ("b", NO_LOOP, "linalg_cross scatter_mean"),
 )
 LOOPS = {
     "add": "add_stub", "add_scaled": "add_stub", "sub": "add_stub", "sub_scaled": "add_stub", "pow": "pow", "square": "pow",
@@ -46,10 +48,10 @@ LOOPS = {
     "relu6": "clamp_scalar_cpu",
     "addcmul": "addcmul_cpu_out", "amax": "max_values_cpu", "amin": "min_values_cpu", "bitwise_left_shift": "lshift_cpu",
     "bitwise_right_shift": "rshift_cpu", "ceil": "ceil_vml_cpu", "celu": "elu_cpu", "clamp_max": "minimum_cpu",
-    "clamp_min": "maximum_cpu", "cross": "cross", "erf": "erf_vml_cpu", "erfc": "erfc_vml_cpu", "floor": "floor_vml_cpu",
+    "clamp_min": "maximum_cpu", "erf": "erf_vml_cpu", "erfc": "erfc_vml_cpu", "floor": "floor_vml_cpu",
     "floor_divide": "div_floor_cpu",
     "gelu": "GeluKernelImpl", "gelu_tanh": "GeluKernelImpl", "log_softmax": "log_softmax_lastdim_kernel_impl",
-    "logcumsumexp": "logcumsumexp_out_cpu", "matmul": "addmm_impl_cpu_", "logsigmoid": "log_sigmoid_cpu",
+    "linalg_cross": "cross", "logcumsumexp": "logcumsumexp_out_cpu", "matmul": "addmm_impl_cpu_", "logsigmoid": "log_sigmoid_cpu",
     "max_all": "max_all", "median": "median_out", "min_all": "min_all", "nanmedian": "median_out",
     "ndtr": "erf_vml_cpu", "round": "round_vml_cpu", "scatter_amax": "scatter_gather_tensor_cpu_reduce_amax",
     "scatter_amin": "scatter_gather_tensor_cpu_reduce_amin", "scatter_mean": "div_floor_cpu", "searchsorted": "searchsorted_out_cpu",
@@ -79,6 +81,6 @@ def refusal(name: str, dtype: str, taken: str = "") -> Exception:
     """Return the exception for a dtype that an operator does not take; `taken` are the kinds that it does."""
     row = DTYPES[NUMBER[dtype]]
     said = SAID.get((name, row.kind), NO_LOOP)
-    words = said.args[0].format(name=name, dtype=row.title, loop=LOOPS.get(name, f"{name}_cpu"))
+    words = said.args[0].format(name=name, public=name.replace("_", ".", 1), dtype=row.title, loop=LOOPS.get(name, f"{name}_cpu"))
     more = f"; {name} takes {', '.join(KINDS[kind] for kind in taken)} tensors, not {dtype}" if said is NO_LOOP and taken else ""
     return type(said)(words + more)

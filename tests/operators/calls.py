@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
+import public
 import samples
 from cygrad._core.exchange.aliases import byte_offset, storage_bytes
 from cygrad._core.memory.sizes import extent
@@ -45,7 +46,7 @@ def recorded_calls():
         return call
 
     with pytest.MonkeyPatch.context() as patch:
-        for owner in (cg.Tensor, cg):
+        for owner in public.PLACES:
             for name, function in callables(owner).items():
                 static = isinstance(inspect.getattr_static(owner, name), staticmethod)
                 patch.setattr(owner, name, (staticmethod if static else lambda f: f)(recording(owner, name, function)))
@@ -56,8 +57,9 @@ def recorded_calls():
 
 def calls_with_out():
     """Yield (name, arguments, keywords) of the recorded calls with tensors of what takes `out`, as functions."""
-    for _, name, arguments, keywords in recorded_calls():
-        function = getattr(cg, name, None)
+    for owner, attribute, arguments, keywords in recorded_calls():
+        name = public.declared_name(owner, attribute)
+        function = public.function(name)
         if function is None or "out" in keywords or not tensors_in(arguments):
             continue
         with contextlib.suppress(ValueError):       # of a function without a signature

@@ -45,7 +45,8 @@ def functions():
     found = {}
     for name, thing in public.public():
         short = name.rpartition(".")[2]
-        if name not in (f"cygrad.{short}", f"cygrad.Tensor.{short}") or short.rstrip("_") in SKIPPED or inspect.ismodule(thing):
+        if short.rstrip("_") in SKIPPED or inspect.ismodule(thing) or not (
+                name in (f"cygrad.{short}", f"cygrad.Tensor.{short}") or public.is_operator(thing)):
             continue
         if not isinstance(thing, type):
             found.setdefault(thing, name)

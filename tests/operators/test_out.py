@@ -1,14 +1,13 @@
 """Results in `out=`: what factories say of it, and memory that it shares with operands, of every function that takes it."""
 
-import ast
-
 import numpy as np
 import pytest
 
 import calls
 import cygrad as cg
+import public
 import samples
-from cygrad.operators import stubs
+from cygrad.operators import catalogue
 from cygrad.ops import ELEMENTWISE, REDUCTIONS
 from samples import array_of, same_bits
 
@@ -112,7 +111,7 @@ def computed(function, arguments, keywords):
 @pytest.mark.cases("name, arguments, keywords", calls.calls_with_out)
 def test_out_of_what_is_sampled_lies_where_the_first_operand_does(name, arguments, keywords, offset):
     """The first result there, or one element on; the operand is of its dtype where the function takes it so."""
-    function, arguments = getattr(cg, name), calls.copied(arguments)
+    function, arguments = public.function(name), calls.copied(arguments)
     path, first = next(place for place in calls.places(arguments) if isinstance(place[1], cg.Tensor))
     expected = computed(function, arguments, keywords)
     if first.dtype != expected[0].dtype:
@@ -132,7 +131,7 @@ def test_out_of_what_is_sampled_lies_where_the_first_operand_does(name, argument
 
 def test_every_function_that_takes_out_is_here():
     here = {*ELEMENTWISE, *REDUCTIONS, *FACTORIES} | {name for name, _, _ in calls.calls_with_out()}
-    taking = {node.name for node in ast.parse(stubs.FUNCTIONS.read_text()).body if isinstance(node, ast.FunctionDef)
-              and "out" in [a.arg for a in (*node.args.args, *node.args.kwonlyargs)]}
-    functions = [getattr(cg, name, None) for name in here]
-    assert {name for name in taking - here if getattr(cg, name) not in functions} == set()
+    taking = {entry.name for entry in catalogue.entries() if entry.function for signature in entry.signatures
+              if "out" in [a.arg for a in (*signature.args.args, *signature.args.kwonlyargs)]}
+    functions = [public.function(name) for name in here]
+    assert {name for name in taking - here if public.function(name) not in functions} == set()

@@ -5,6 +5,7 @@ import pytest
 
 import calls
 import cygrad as cg
+import public
 import samples
 from cygrad.operators import catalogue
 from samples import DTYPES, KINDS, LAYOUTS, array_of, as_tuple
@@ -13,16 +14,15 @@ from samples import DTYPES, KINDS, LAYOUTS, array_of, as_tuple
 def public_operators():
     """Return {operator: its names} of the functions and methods."""
     found = {}
-    for place in (cg, cg.Tensor):
-        for name in dir(place):
-            if not name.startswith("_") and type(thing := getattr(place, name)).__name__ == "Operator":
-                found.setdefault(thing.__name__, (thing, set()))[1].add(name)
+    for name, operator in public.operators():
+        found.setdefault(operator.__name__, (operator, set()))[1].add(name)
     return found
 
 
 def test_every_public_operator_has_a_sample():
     """As the name of samples, as what a sample calls, or as the in-place form of such a one; random numbers have tests of their own."""
-    sampled = {*samples.SAMPLES, *samples.PLAIN, *samples.ELEMENTWISE} | {name for _, name, _, _ in calls.recorded_calls()}
+    sampled = {*samples.SAMPLES, *samples.PLAIN, *samples.ELEMENTWISE}
+    sampled |= {public.declared_name(place, name) for place, name, *_ in calls.recorded_calls()}
     without = {
         name for name, (operator, names) in public_operators().items()
         if not {name, name.removesuffix("_")} & sampled and not names & sampled and not operator.__module__.endswith("random_fills")

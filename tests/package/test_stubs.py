@@ -29,7 +29,7 @@ def is_public(name):
 
 
 # ----- Up to date -----
-@pytest.mark.parametrize("path", [stubs.FUNCTIONS, stubs.METHODS], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", stubs.PATHS, ids=lambda path: path.name)
 def test_stubs_are_what_the_tables_say(path):
     assert path.read_text() == stubs.stub(path), "run `python -m cygrad.operators`"
 
@@ -71,10 +71,12 @@ def class_named(path, name):
     return next(node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef) and node.name == name)
 
 
-def test_functions_are_those_of_the_package():
-    stub = {name for name in names(ast.parse(stubs.FUNCTIONS.read_text()).body) if not name.startswith("_")}
-    package = {name for name in dir(cygrad) if not name.startswith("_")}
-    modules = {name for name in package if isinstance(getattr(cygrad, name), ModuleType)}
+@pytest.mark.parametrize("path", [path for path in stubs.PATHS if path != stubs.METHODS], ids=lambda path: path.name)
+def test_functions_are_those_of_the_package(path):
+    place = getattr(cygrad, stubs.OF_NAMESPACES[path]) if path in stubs.OF_NAMESPACES else cygrad
+    stub = {name for name in names(ast.parse(path.read_text()).body) if not name.startswith("_")}
+    package = {name for name in dir(place) if not name.startswith("_")}
+    modules = {name for name in package if isinstance(getattr(place, name), ModuleType)}
     assert package - modules - stub == set()
     assert stub - package == set()
 
@@ -131,11 +133,11 @@ def parameters(function):
 
 def by_hand():
     """Return [(qualified name, function, its declaration)] of what stubs declare by hand, without overloads."""
-    pairs = [(cygrad, stubs.FUNCTIONS)]
+    pairs = [(cygrad, stubs.FUNCTIONS), *((getattr(cygrad, space), path) for path, space in stubs.OF_NAMESPACES.items())]
     pairs += [(importlib.import_module(name), path) for name, path in COMPILED.items()]
     found = []
     for module, path in pairs:
-        text = stubs.by_hand(path) if path in (stubs.FUNCTIONS, stubs.METHODS) else path.read_text()
+        text = stubs.by_hand(path) if path in stubs.PATHS else path.read_text()
         found += [(f"{module.__name__}.{node.name}", getattr(module, node.name), node) for node in ast.parse(text).body
                   if isinstance(node, ast.FunctionDef) and not node.decorator_list and node.name != "__getattr__"]
     return found

@@ -1,4 +1,4 @@
-"""Products and norms."""
+"""Products of matrices, and norms."""
 
 import math
 
@@ -21,7 +21,6 @@ SAMPLES = {
         sample(lambda x, a, b: (x * 1).addmm_(a, b), (2, 3), (2, 4), (4, 3)),
     ],
     "baddbmm": [sample(lambda x, a, b: x.baddbmm(a, b, beta=2), (2, 1, 3), (2, 2, 2), (2, 2, 3))],
-    "cross": [sample(lambda a, b: a.cross(b), (2, 3), (2, 3)), sample(lambda a, b: cg.cross(a, b, dim=0), (3, 2), (3, 1))],
     "matmul": [
         sample(lambda a, b: a @ b, (2, 3), (3, 2)),
         sample(lambda a, b: a @ b, (2, 3), (3,)),
@@ -30,12 +29,10 @@ SAMPLES = {
         sample(lambda a, b: a.bmm(b), (2, 2, 1), (2, 1, 2)),
         sample(lambda a, b: a @ b, (2, 0), (0, 3)),
     ],
-    "dot": [sample(lambda a, b: a.dot(b), (3,), (3,)), sample(lambda a, b: cg.dot(a, b), (0,), (0,))],
     "mm": [sample(lambda a, b: a.mm(b), (2, 3), (3, 2), numpy=np.matmul, kinds="if")],
+    "linalg_matmul": [sample(lambda a, b: cg.linalg.matmul(a, b), (2, 3), (3,), numpy=np.matmul, kinds="if")],
     "mv": [sample(lambda a, b: a.mv(b), (2, 3), (3,), numpy=np.matmul, kinds="if")],
-    "outer": [sample(lambda a, b: a.outer(b), (2,), (3,), numpy=np.outer, kinds="if")],
     "inner": [sample(lambda a, b: a.inner(b), (2, 3), (3,), numpy=np.inner, kinds="if")],
-    "vdot": [sample(lambda a, b: a.vdot(b), (3,), (3,), numpy=np.vdot, kinds="if")],
     "kron": [sample(lambda a, b: a.kron(b), (2,), (2, 2), numpy=np.kron, kinds="if")],
     "tensordot": [sample(lambda a, b: cg.tensordot(a, b, 1), (2, 3), (3, 2), numpy=lambda a, b: np.tensordot(a, b, 1), kinds="f")],
     "einsum": [sample(lambda a, b: cg.einsum("ij,kj->ik", a, b), (2, 3), (2, 3), numpy=lambda a, b: a @ b.T, kinds="if")],

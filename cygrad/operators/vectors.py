@@ -1,0 +1,118 @@
+"""Products of vectors: dot, outer, cross and their kin, and those of `cygrad.linalg` along a dim."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cygrad._core.compute import matmul as compiled
+from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.operands.operands import broadcast_shape
+from cygrad.operators.arguments import check_ndim, checked_operand, checked_tensor, delivered
+from cygrad.operators.batches import shifted
+from cygrad.operators.declaration import operator, recorded, unrecorded
+from cygrad.operators.flops import of_product
+from cygrad.operators.joining import cat
+from cygrad.operators.tangents import bilinear
+from cygrad.ops.dtypes import DTYPES, NUMBER
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cygrad.tensor import Tensor
+
+
+@operator(compiled.dot, flops=of_product(), dinput=lambda g, tensor: g * tensor, dtensor=lambda g, input: g * input,
+          parts=lambda a, b: a.matmul(b) if a.ndim == b.ndim == 1 and a.shape == b.shape and a.dtype == b.dtype else NotImplemented)
+def dot(input: Tensor | np.ndarray, tensor: Tensor | np.ndarray, *, out: Tensor | None = None) -> Tensor:
+    """Return the inner product of two vectors of one size.
+
+    >>> import cygrad
+    >>> cygrad.dot(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
+    tensor(11.)
+    """
+
+
+@operator(aliases=("ger",))
+def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Matrix of the products of the elements of two vectors.
+
+    >>> import cygrad
+    >>> cygrad.outer(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
+    check_ndim("outer: Expected 1-D argument self, but got {}-D", checked_tensor("outer", input), 1)
+    check_ndim("outer: Expected 1-D argument vec2, but got {}-D", vec2, 1)
+    return delivered(input.unsqueeze(1) * vec2, out)
+
+
+@operator(flops=of_product())
+def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inner product of the conjugate of a vector and another.
+
+    >>> import cygrad
+    >>> cygrad.vdot(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
+    tensor(11.)
+    """
+    return dot(checked_tensor("vdot", input).conj(), other, out=out)
+
+
+# ----- Along a dim -----
+@operator(dinput=lambda g, other, dim: _cross(other, g, dim), dother=lambda g, input, dim: _cross(g, input, dim), tangent=bilinear,
+          batch=shifted("dim"))
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+    """Cross products of the vectors along `dim`; the other dims broadcast.
+
+    >>> import cygrad
+    >>> cygrad.linalg.cross(cygrad.tensor([1., 0., 0.]), cygrad.tensor([0., 1., 0.]))
+    tensor([0., 0., 1.])
+    """
+    if checked_operand("linalg_cross", input).ndim != checked_tensor("linalg_cross", other, "other", 2).ndim:
+        raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions. Got {input.ndim} and {other.ndim}")
+    d = normalized_dim(dim, input.ndim)
+    if input.ndim == 0 or input.shape[d] != 3 or other.shape[d] != 3:
+        sizes = (tensor.shape[d] if tensor.ndim else 1 for tensor in (input, other))
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {' and '.join(map(str, sizes))}")
+    shape = broadcast_shape(input, other)
+    a, b = (tensor if tensor.shape == shape else tensor.expand(shape) for tensor in (input, other))
+
+    def compute() -> Tensor:
+        (x, y, z), (u, v, w) = a.detach().unbind(d), b.detach().unbind(d)
+        return cat([part.unsqueeze(d) for part in (y * w - z * v, z * u - x * w, x * v - y * u)], d)
+
+    return delivered(recorded(linalg_cross, (a, b), unrecorded(compute), dim=d), out)
+
+
+def _cross(input: Tensor, other: Tensor, dim: int) -> Tensor:
+    return linalg_cross(input, other, dim=dim)
+
+
+@operator
+def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Cross products of the vectors along `dim` (default: the first of size 3).
+
+    >>> import cygrad
+    >>> cygrad.cross(cygrad.tensor([1., 0., 0.]), cygrad.tensor([0., 1., 0.]))
+    tensor([0., 0., 1.])
+    """
+    if dim is None:
+        if 3 not in checked_tensor("cross", input).shape:
+            raise RuntimeError(f"no dimension of size 3 in input: {list(input.shape)}")
+        dim = tuple(input.shape).index(3)
+    return linalg_cross(input, other, dim=dim, out=out)
+
+
+@operator
+def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+    """Inner products of the vectors along `dim`, the first conjugated; the other dims broadcast.
+
+    >>> import cygrad
+    >>> cygrad.linalg.vecdot(cygrad.tensor([[1., 2.], [0., 1.]]), cygrad.tensor([3., 4.]))
+    tensor([11.,  4.])
+    """
+    checked_operand("linalg_vecdot", x, "x")
+    if x.dtype != checked_operand("linalg_vecdot", y, "y", 2).dtype:
+        first, second = (DTYPES[NUMBER[tensor.dtype.name]].title for tensor in (x, y))
+        raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {first} and y of type {second} "
+                           "instead")
+    return delivered((x.conj() * y).sum(dim), out)

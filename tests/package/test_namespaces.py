@@ -1,0 +1,69 @@
+"""Namespaces: an operator `linalg_xyz` is the function `linalg.xyz`, loaded at first use."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from cygrad.operators import NAMESPACES, catalogue, public_name
+
+
+def declared(space):
+    return [entry.name for entry in catalogue.entries() if public_name(entry.name).startswith(f"{space}.")]
+
+
+@pytest.mark.parametrize("space", NAMESPACES)
+def test_operators_of_a_namespace_are_there_and_nowhere_else(space):
+    place, names = getattr(cg, space), declared(space)
+    assert len(names) > 3
+    for name in names:
+        operator = getattr(place, public_name(name).partition(".")[2])
+        assert operator.__name__ == name
+        assert pickle.loads(pickle.dumps(operator)) is operator
+        assert public_name(name).partition(".")[2] in dir(place)
+        assert not hasattr(cg, name) and not hasattr(cg.Tensor, name)
+
+
+def test_a_namespace_needs_no_import_and_loads_what_is_asked_for():
+    code = """
+        import sys, cygrad
+        assert "cygrad.linalg" not in sys.modules and "linalg" in dir(cygrad)
+        cygrad.linalg.vecdot
+        assert "cygrad.operators.vectors" in sys.modules and "cygrad.operators.diagonals" not in sys.modules
+        from cygrad.linalg import diagonal
+        assert "cygrad.operators.diagonals" in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", "\n".join(map(str.strip, code.splitlines()))], check=True, timeout=60)
+
+
+REFUSED = [
+    (lambda: cg.linalg.no_such, AttributeError, "module 'cygrad.linalg' has no attribute 'no_such'"),
+    (lambda: cg.linalg_vecdot, AttributeError, "module 'cygrad' has no attribute 'linalg_vecdot'"),
+    (lambda: cg.linalg.diagonal(1), TypeError, r"linalg_diagonal\(\): argument 'A' \(position 1\) must be Tensor, not int"),
+    (lambda: cg.linalg.vecdot(cg.ones(2), 3), TypeError, r"linalg_vecdot\(\): argument 'y' \(position 2\) must be Tensor, not int"),
+    (lambda: cg.linalg.vecdot(cg.ones(2), cg.ones(2), dim="a"), TypeError, r"linalg_vecdot\(\): argument 'dim' must be int, not str"),
+    (lambda: cg.linalg.vecdot(cg.ones(2).int(), cg.ones(2)), RuntimeError,
+     "linalg.vecdot: Expected a floating point or complex tensor as input. Got Int"),
+    (lambda: cg.linalg.vecdot(cg.ones(2), cg.ones(2).cdouble()), RuntimeError,
+     "linalg.vecdot: Expected x and y to have the same dtype, but found x of type Float and y of type ComplexDouble instead"),
+    (lambda: cg.linalg.cross(cg.ones(2), cg.ones(2)), RuntimeError, "linalg.cross: inputs dimension -1 must have length 3. Got 2 and 2"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
+def test_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_the_first_of_two_complex_vectors_is_conjugated():
+    x, y = cg.tensor([[1 + 2j, 3j]]), cg.tensor([[1j, 2.0]])
+    assert cg.linalg.vecdot(x, y).tolist() == [np.vdot(x.numpy(), y.numpy())]
+
+
+def test_the_error_of_linear_algebra_is_caught_as_torch_and_numpy_name_it():
+    assert issubclass(cg.linalg.LinAlgError, RuntimeError) and issubclass(cg.linalg.LinAlgError, np.linalg.LinAlgError)
+    assert type(pickle.loads(pickle.dumps(cg.linalg.LinAlgError("singular")))) is cg.linalg.LinAlgError

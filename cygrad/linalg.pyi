@@ -7,9 +7,8 @@ from builtins import int as _int
 
 import numpy as np
 
+from cygrad.operators.matrices import LinAlgError as LinAlgError
 from cygrad.tensor import Tensor
-
-class LinAlgError(RuntimeError, np.linalg.LinAlgError): ...
 
 # ----- From the tables, by `python -m cygrad.operators`: nothing below is written by hand -----
 def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor: ...

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad._core.compute.matrices import first_failure
+from cygrad.operators import public_name
 from cygrad.operators.arguments import checked_operand, checked_tensor
 
 if TYPE_CHECKING:
@@ -20,18 +21,13 @@ class LinAlgError(RuntimeError, np.linalg.LinAlgError):
 LinAlgError.__module__ = "cygrad.linalg"
 
 
-def public(name: str) -> str:
-    """Return how users spell an operator: `linalg.inv`."""
-    return name.replace("linalg_", "linalg.")
-
-
 def checked_matrix(name: str, value: Any, argument: str = "A", *, square: bool = False) -> Any:
     """Return a tensor of matrices in the last two dims, of a dtype that the operator takes; RuntimeError where it is none."""
     ndim = checked_tensor(name, value, argument).ndim
     if ndim < 2:
-        raise RuntimeError(f"{public(name)}: The input tensor {argument} must have at least 2 dimensions.")
+        raise RuntimeError(f"{public_name(name)}: The input tensor {argument} must have at least 2 dimensions.")
     if square and value.shape[-1] != value.shape[-2]:
-        raise RuntimeError(f"{public(name)}: {argument} must be batches of square matrices, but they are {value.shape[-2]} by "
+        raise RuntimeError(f"{public_name(name)}: {argument} must be batches of square matrices, but they are {value.shape[-2]} by "
                            f"{value.shape[-1]} matrices")
     return checked_operand(name, value, argument)
 
@@ -41,4 +37,4 @@ def check_info(name: str, info: Tensor, said: str) -> None:
     element = first_failure(info)
     if element is not None:
         number = info.reshape(-1)[element].item()
-        raise LinAlgError(f"{public(name)}: {f'(Batch element {element}): ' if info.ndim else ''}{said.format(info=number)}")
+        raise LinAlgError(f"{public_name(name)}: {f'(Batch element {element}): ' if info.ndim else ''}{said.format(info=number)}")

@@ -86,7 +86,8 @@ def dual(primal: Any, tangent: Any, level: Any) -> Any:
     """Return a view of a tensor that has a tangent at a level."""
     for name, value in (("primal", primal), ("tangent", tangent)):
         if not value.dtype.is_differentiable:
-            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}; convert it first, "
+                             "e.g. with .float()")
     if tangent.shape != primal.shape:
         raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
                            f"supported. Tensor is of size {list(primal.shape)} while the given forward gradient is of size "

@@ -1,7 +1,8 @@
 """Jacobians, Hessians and their products with vectors, of functions of tensors.
 
 `func` gets new tensors over the memory of the inputs: so derivatives tell arguments from the same tensors captured, and the inputs
-stay as they are. Where forward mode, or a batch, meets what cannot take part in it, reverse mode, or a loop, does the work.
+stay as they are. Floats and NumPy's arrays are taken for tensors: it gets copies of them that are. Where forward mode, or a batch, meets
+what cannot take part in it, reverse mode, or a loop, does the work.
 `strict` asks for what only a graph tells, and takes reverse mode at once.
 """
 
@@ -9,13 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import zip_longest
 from typing import Any
+
+import numpy as np
 
 from cygrad._core.engine.derivatives import fresh, reaches_other_leaves
 from cygrad._core.graph.handles import hooks_registered
 from cygrad._core.levels.level import enter_level, exit_level
 from cygrad._core.levels.tangents import set_tangent, tangent_of
 from cygrad.autograd import tangents as tangents  # the rules that operators name
+from cygrad.autograd.arguments import given_tensor
 from cygrad.autograd.batches import basis, in_chunks
 from cygrad.autograd.derivatives import check_both_complex, differentiated, differentiated_in_batches, unit_weight
 from cygrad.autograd.grad_mode import enable_grad, is_grad_enabled
@@ -26,7 +31,8 @@ from cygrad.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
-_Tensors = Tensor | tuple[Tensor, ...]
+_Given = Tensor | np.ndarray | np.generic | complex
+_Tensors = _Given | tuple[_Given, ...]
 _Gradients = Sequence[Tensor | None]    # None: independent of it
 _Blocks = list[tuple[Tensor, ...]]      # Jacobians: for each output those of the inputs
 
@@ -54,6 +60,13 @@ _HESSIAN_DETACHED = ("The hessian of the user-provided function is independent o
 
 
 # ----- Arguments -----
+def _given(value: Any, what: str, function: str, like: Sequence[Tensor] = ()) -> tuple[bool, tuple[Tensor, ...]]:
+    """Return whether arguments came in a tuple, and the tuple: of tensors in place of numbers and arrays, too."""
+    if not isinstance(value, tuple):
+        return _as_tuple(given_tensor(value, *like[:1]), what, function)
+    return _as_tuple(tuple(given_tensor(*pair) for pair in zip_longest(value, like[:len(value)])), what, function)
+
+
 def _as_tuple(value: Any, what: str, function: str) -> tuple[bool, tuple[Tensor, ...]]:
     """Return whether tensors came in a tuple, and the tuple."""
     is_tuple = isinstance(value, tuple)
@@ -83,7 +96,7 @@ def _vector(v: Any, like: tuple[Tensor, ...], is_tuple: bool, function: str, cre
             missing = ("user-provided function returns" if function == "vjp" else "input to the user-provided function is")
             raise RuntimeError(f"The vector v can only be None if the {missing} a single Tensor with a single element.")
         return (_one(like[0]),)
-    _, vectors = _as_tuple(v, "v", function)
+    _, vectors = _given(v, "v", function, like)
     if len(vectors) != len(like):
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}." if is_tuple else
                            f"The given v should contain a single Tensor. It is a tuple of {len(vectors)}.")
@@ -204,7 +217,7 @@ def vjp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
     (tensor([3., 8.]), (tensor([ 3., 40.]), tensor([ 1., 20.])))
     """
     with enable_grad():
-        is_tuple, given = _as_tuple(inputs, "inputs", "vjp")
+        is_tuple, given = _given(inputs, "inputs", "vjp")
         variables = _variables(given, create_graph)
         returns_tuple, outputs = _call(func, variables, "vjp", strict)
         vectors = _vector(v, outputs, returns_tuple, "vjp", create_graph)
@@ -239,7 +252,7 @@ def jvp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
     (tensor([1., 8.]), tensor([  3., 120.]))
     """
     with enable_grad():
-        is_tuple, given = _as_tuple(inputs, "inputs", "jvp")
+        is_tuple, given = _given(inputs, "inputs", "jvp")
         variables = _variables(given, create_graph)
         vectors = _vector(v, variables, is_tuple, "jvp", create_graph)
         returns_tuple, outputs, products = _jvp(func, variables, vectors, create_graph, strict)
@@ -293,7 +306,7 @@ def vhp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
     (tensor(9.), tensor([  6., 120.]))
     """
     with enable_grad():
-        is_tuple, given = _as_tuple(inputs, "inputs", "vhp")
+        is_tuple, given = _given(inputs, "inputs", "vhp")
         variables = _variables(given, create_graph)
         vectors = _vector(v, variables, is_tuple, "vhp", create_graph)
         output = _call_scalar(func, variables, "vhp", strict)
@@ -333,7 +346,7 @@ def hvp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
     (tensor(11.), (tensor([ 0., 10.]), tensor([1., 0.])))
     """
     with enable_grad():
-        is_tuple, given = _as_tuple(inputs, "inputs", "hvp")
+        is_tuple, given = _given(inputs, "inputs", "hvp")
         variables = _variables(given, create_graph)
         vectors = _vector(v, variables, is_tuple, "hvp", create_graph)
         output, products = _hvp(func, variables, vectors, create_graph, strict)
@@ -411,7 +424,7 @@ def jacobian(func: Callable[..., Any], inputs: _Tensors, create_graph: bool = Fa
         if not vectorize:
             raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for "
                                       "`vectorize=True`.")
-    is_tuple, given = _as_tuple(inputs, "inputs", "jacobian")
+    is_tuple, given = _given(inputs, "inputs", "jacobian")
     if strategy == "forward-mode":
         returns_tuple, blocks = _by_columns(func, given)
     else:
@@ -528,7 +541,7 @@ def hessian(func: Callable[..., Any], inputs: _Tensors, create_graph: bool = Fal
     >>> hessian(lambda x, y: (x * y).sum(), (x, y))[1]
     (tensor([1., 1.]), tensor(0.))
     """
-    is_tuple, given = _as_tuple(inputs, "inputs", "hessian")
+    is_tuple, given = _given(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in _STRATEGIES:
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 

@@ -12,6 +12,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.level import enter_level, exit_level
 from cygrad._core.levels.tangents import tangent_of, without_tangent
 from cygrad.autograd import grad as _gradients
+from cygrad.autograd.arguments import given_tensors
 from cygrad.autograd.batches import basis, in_chunks
 from cygrad.autograd.forward_ad import dual
 from cygrad.autograd.grad_mode import enable_grad, inference_mode_suspended
@@ -70,8 +71,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     """
     if not isinstance(primals, tuple):
         raise RuntimeError("jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
-    leaves, spec = tree_flatten(primals)
-    directions, other = tree_flatten(tangents)
+    leaves, spec = given_tensors(primals)
+    directions, other = given_tensors(tangents, leaves)
     if spec != other:
         raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if "
                            "primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
@@ -106,7 +107,7 @@ def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux
     @functools.wraps(func)
     def differentiated(*arguments: Any, **keywords: Any) -> Any:
         places = chosen_arguments(func, argnums, arguments)
-        leaves, spec = tree_flatten([arguments[place] for place in places])
+        leaves, spec = given_tensors([arguments[place] for place in places])
         check_inputs(leaves)
         check_real("jacfwd", "inputs", leaves)
         calls: list[_Values] = []
@@ -174,7 +175,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             products = _gradients(outputs, call.leaves, given, create_graph=True, allow_unused=True)
 
     def multiply(*tangents: Any) -> Any:
-        directions, spec = tree_flatten(list(tangents))
+        directions, spec = given_tensors(list(tangents), call.leaves)
         if spec != call.inputs_spec:
             raise RuntimeError(f"Expected the tangents {spec} to have the same argspec as the primals {call.inputs_spec}")
         for number, (direction, leaf) in enumerate(zip(directions, call.leaves, strict=True)):

@@ -14,6 +14,7 @@ from cygrad._core.engine.derivatives import fresh, reaches_other_leaves, retire,
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.autograd import grad as _gradients
+from cygrad.autograd.arguments import given_tensors
 from cygrad.autograd.batches import basis, in_chunks
 from cygrad.autograd.derivatives import unit_weight
 from cygrad.autograd.grad_mode import enable_grad, inference_mode_suspended
@@ -48,7 +49,7 @@ def check_inputs(leaves: list[Any]) -> None:
                              "take it from elsewhere")
         if not leaf.dtype.is_differentiable:
             raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {leaf.dtype}: convert it, e.g. with "
-                               ".float()")
+                               ".float(), and write numbers with a point, 1.0")
 
 
 def check_outputs(call: str, outputs: list[Any]) -> None:
@@ -75,7 +76,7 @@ class Recorded:
     def __init__(self, name: str, function: Callable[..., Any], places: tuple[int, ...], arguments: tuple[Any, ...],
                  keywords: dict[str, Any], has_aux: bool) -> None:
         self.differentiable = is_grad_enabled()     # outside: whether the derivative may be differentiated in turn
-        flat, self.inputs_spec = tree_flatten([arguments[place] for place in places])
+        flat, self.inputs_spec = given_tensors([arguments[place] for place in places])
         check_inputs(flat)
         with inference_mode_suspended(), enable_grad():
             self.leaves = tuple(map(fresh, flat))
@@ -176,6 +177,8 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
     Args:
         func: a function of tensors, or trees of them, that returns a tensor of one element without dims.
         argnums: which positional argument, or a tuple of several; the gradient has the argument's structure, shapes and dtypes.
+            Floats and NumPy's arrays are taken for tensors there: `func` is given copies of them that are. The other arguments it gets
+            as they are.
         has_aux: `func` returns (result, aux), and the function made returns (gradient, aux).
 
     Nests with itself and with all of `cygrad.func`.
@@ -188,6 +191,8 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
         >>> from cygrad.func import grad
         >>> grad(grad(cygrad.sin))(cygrad.tensor(0.5))
         tensor(-0.4794)
+        >>> grad(cygrad.sin)(0.5)
+        tensor(0.8776)
     """
     both = grad_and_value(func, argnums, has_aux)
 
@@ -216,7 +221,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
     def multiply(*cotangents: Any) -> Any:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
-        weights, spec = tree_flatten(given)
+        weights, spec = given_tensors(given, call.outputs)
         if spec != call.outputs_spec:
             raise RuntimeError(f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
                                f"cotangents: {spec}, primal output: {call.outputs_spec}")

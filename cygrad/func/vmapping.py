@@ -8,6 +8,7 @@ from typing import Any
 
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.level import enter_level, exit_level
+from cygrad.autograd.arguments import given_tensor
 from cygrad.autograd.batches import chunks
 from cygrad.operators.joining import cat
 from cygrad.pytree import broadcast_prefix, tree_flatten, tree_unflatten
@@ -41,13 +42,14 @@ def _input_dims(function: Any, in_dims: Any, arguments: tuple[Any, ...]) -> tupl
             continue
         if not isinstance(dim, int):
             raise ValueError(f"{call}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.")
-        if not isinstance(leaf, TensorImpl):
+        tensor = given_tensor(leaf)
+        if not isinstance(tensor, TensorImpl) or (tensor is not leaf and not tensor.ndim):     # a number has no dim
             raise ValueError(f"{call}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor "
                              "arguments, please use None as the respective in_dim")
-        if not -leaf.ndim <= dim < leaf.ndim:
-            raise ValueError(f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.ndim} so "
-                             f"expected in_dim to satisfy -{leaf.ndim} <= in_dim < {leaf.ndim}.")
-        dims[number] = dim % leaf.ndim
+        if not -tensor.ndim <= dim < tensor.ndim:
+            raise ValueError(f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {tensor.ndim} so "
+                             f"expected in_dim to satisfy -{tensor.ndim} <= in_dim < {tensor.ndim}.")
+        leaves[number], dims[number] = tensor, dim % tensor.ndim
     return leaves, dims, spec
 
 

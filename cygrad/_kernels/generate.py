@@ -169,8 +169,8 @@ def elementwise_kernels(rows):
             readings.append((f"{row.name}_d{operand}", row.backward(operand), ["g", *(w for w in (*row.operands, "y") if w in saved)]))
         for name, tree, inputs in readings:
             kinds, result = (row.kinds, row.result) if name == row.name else (gradients, "same")
-            narrow = row.narrow and not isinstance(tree, ast.Name)      # which is the gradient, that passes
-            dtypes = [dtype for dtype in DTYPES.DTYPES if dtype.kind in kinds and (not dtype.loops or narrow and dtype.is_opaque)]
+            own = row.stored and name == row.name or row.narrow and not isinstance(tree, ast.Name)      # which is the gradient, that passes
+            dtypes = [dtype for dtype in DTYPES.DTYPES if dtype.kind in kinds and (not dtype.loops or own and dtype.is_opaque)]
             yield Kernel(name, row, directives[row.name], tree, inputs, dtypes, result)
 
 
@@ -184,6 +184,11 @@ class Kernel(NamedTuple):
     inputs: list
     dtypes: list
     result: str
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it reads numbers as they are stored, of 16 bits too; partials read floats."""
+        return self.row.stored and self.name == self.row.name
 
     def is_streamed(self, dtype) -> bool:
         """Say whether large results are written past the caches.
@@ -202,7 +207,7 @@ class Kernel(NamedTuple):
     def text(self, form: str, dtype) -> str:
         """Return one loop."""
         formula = self.name, self.directive, self.row, self.tree, self.inputs, dtype
-        return narrow_loop(*formula) if dtype.is_opaque else elementwise_loop(
+        return narrow_loop(*formula) if dtype.is_opaque and not self.is_stored else elementwise_loop(
             *formula, DTYPES.result_dtype(dtype, self.result), form == "stream")
 
     def code(self, unit: str) -> str:
@@ -213,9 +218,10 @@ class Kernel(NamedTuple):
         found: dict[str, dict[int, str]] = {"loop": {}, "stream": {}}
         for form, dtype, unit in self.loops():
             name = symbol(f"{form}_{self.name}_{dtype.name}", unit)
-            found[form][DTYPES.NUMBER[dtype.name]] = f"CG_NARROW_LOOP({name})" if dtype.is_opaque else name
+            found[form][DTYPES.NUMBER[dtype.name]] = f"CG_NARROW_LOOP({name})" if dtype.is_opaque and not self.is_stored else name
         blocked = ", ".join(str(int(is_blocked(self.tree, dtype))) for dtype in DTYPES.DTYPES)
-        return f'    {{"{self.name}", {len(self.inputs)}, {{{blocked}}}, {table(found["loop"])}, {table(found["stream"])}}},'
+        numbers = f"{len(self.inputs)}, {int(self.is_stored)}"
+        return f'    {{"{self.name}", {numbers}, {{{blocked}}}, {table(found["loop"])}, {table(found["stream"])}}},'
 
     def declarations(self) -> str:
         names = [symbol(f"{form}_{self.name}_{dtype.name}", unit) for form, dtype, unit in self.loops()]

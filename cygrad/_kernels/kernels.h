@@ -28,6 +28,7 @@ typedef void (*cg_move)(cg_cursor *place, char *block, intptr_t n); /* the next 
 typedef struct {
     const char *name;
     int inputs;
+    char stored; /* of numbers that are stored only: its loops read them as they are */
     char blocked[CG_DTYPES]; /* runs over the end in whole vectors */
     cg_loop loops[CG_DTYPES];
     cg_loop streams[CG_DTYPES]; /* of exact formulas: whole vectors only, the output aligned to one, written past the caches */

@@ -29,7 +29,8 @@ class Elementwise(SimpleNamespace):
     ``integers`` names the check that the second operand needs there: a divisor must not be 0, an exponent not negative.
     ``rare`` are kinds whose loops are compiled for the lowest instruction set only, to keep the library small.
     ``narrow``: dtypes that are stored only have loops of their own, which convert in registers: elsewhere operands go through blocks.
-    ``spacing``: it asks how close the numbers of its dtype lie, so it cannot be computed in another; then those are refused.
+    ``stored``: it asks how close the numbers of its dtype lie, so it cannot be computed in another: its loops read those that are stored
+    only as they are.
     ``flops`` are the floating-point operations an element that a profile counts.
     ``domain`` and ``edges`` are where the tests draw operands from.
     """
@@ -61,7 +62,7 @@ class Elementwise(SimpleNamespace):
     cost: int = 0
     rare: str = ""
     narrow: bool = False
-    spacing: bool = False
+    stored: bool = False
     flops: int = 0
 
     def tree(self, text: str) -> Any:
@@ -301,7 +302,7 @@ elementwise("fmin", y="b if isnan(a) or b < a else a", da="1 if a <= b or isnan(
             kinds="bif", rare="bi", numpy="fmin", doc="Smaller of two elements; the other one where one is NaN.")
 elementwise("copysign", y="copysign(a, b)", da="0 if a == 0 else y / (a if a != 0 else 1)", db="0", numpy="copysign",
             doc="Magnitude of `input` with the sign of `other`.")
-elementwise("nextafter", y="nextafter(a, b)", da="1", db="0", spacing=True, numpy="nextafter", edges=(0.0,),
+elementwise("nextafter", y="nextafter(a, b)", da="1", db="0", stored=True, numpy="nextafter", edges=(0.0,),
             doc="Neighbour of each float in the direction of `other`.")
 elementwise("nan_to_num", y="nan if isnan(x) else (posinf if x > 0 else neginf) if isinf(x) else x", dx="1 if isfinite(x) else 0",
             kinds="biuf", rare="bi", params={"nan": 0.0, "posinf": 0.0, "neginf": 0.0},

@@ -18,7 +18,7 @@ from cygrad.ops.dtypes import DTYPES
 from samples import BROADCASTS, as_tuple
 
 NARROW = [row.name for row in DTYPES if row.is_opaque]
-ROWS = [row for row in ELEMENTWISE.values() if "f" in row.kinds and not row.spacing]
+ROWS = [row for row in ELEMENTWISE.values() if "f" in row.kinds and not row.stored]
 
 
 LAYOUTS = {
@@ -328,13 +328,6 @@ def test_copies(dtype):
         assert way(x).dtype == x.dtype and way(x).equal(x) and way(x).stride() == x.stride()
 
 
-@pytest.mark.cases("row", [row for row in ELEMENTWISE.values() if row.spacing], ids=lambda row: row.name)
-@pytest.mark.cases("dtype", NARROW)
-def test_what_float32_cannot_tell_is_refused(dtype, row):
-    with pytest.raises(NotImplementedError, match=f"\"{row.name}\" not implemented for '{dtype}'"):
-        samples.function(row)(*drawn(row, dtype, ((3,),) * 3))
-
-
 @pytest.mark.parametrize(("dtype", "word", "number"), [(cg.float16, "Half", 1e6), (cg.bfloat16, "BFloat16", 1e39)])
 def test_a_number_that_is_too_large_is_refused(dtype, word, number):
     for call in (lambda: cg.full((2,), number, dtype=dtype), lambda: cg.zeros(2, dtype=dtype).fill_(number)):
@@ -350,3 +343,56 @@ def test_nothing(dtype):
                  lambda: x[none], lambda: x.cumsum(0), lambda: cg.cat([x, x]), lambda: x.softmax(0), lambda: x.unique()):
         assert call().shape == (0,) and call().dtype == x.dtype
     assert x.sum() == 0 and x.sum().dtype == x.dtype and x.median().isnan()
+
+
+# ----- What reads numbers as they are stored -----
+TARGETS = [0.0, -0.0, 2.0 ** -133, -2.0 ** -24, 1.0, -1.5, 65504.0, np.inf, -np.inf, np.nan]
+
+
+def all_pairs(dtype):
+    """Return every number beside each target, and each target beside every number."""
+    numbers, targets = every(dtype), cg.tensor(TARGETS).to(getattr(cg, dtype))
+    a, b = numbers.repeat(len(TARGETS)), targets.repeat_interleave(len(numbers))
+    return cg.cat([a, b]), cg.cat([b, a])
+
+
+def found_neighbours():
+    """Return the bits of the neighbours of all pairs."""
+    return {dtype: to_bits(cg.nextafter(*all_pairs(dtype))) for dtype in NARROW}
+
+
+def neighbours(a, b, numbers):
+    """Return what lies beside `a` on the side of `b` in the list of all numbers, by definition."""
+    numbers, known = np.unique(numbers[~np.isnan(numbers)]), ~np.isnan(a) & ~np.isnan(b)
+    start, end = np.where(known, a, 0), np.where(known, b, 0)
+    side = (end > start).astype(int) - (end < start)
+    beside = np.copysign(numbers[np.searchsorted(numbers, start) + side], np.where(start == 0, end, start))
+    return np.where(known, np.where(side == 0, end, beside), np.float32("nan"))
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_neighbours_are_those_of_the_stored_numbers(dtype):
+    a, b = (to_array(x) for x in all_pairs(dtype))
+    expected = cg.tensor(neighbours(a, b, to_array(every(dtype))))
+    check_rounded(cg.nextafter(*all_pairs(dtype)), expected, getattr(cg, dtype))
+
+
+@pytest.mark.parametrize("level", [level for level in available_isas() if level != isa()])
+def test_neighbours_are_the_same_on_every_level(level, tmp_path):
+    for name, bits in samples.at_level(level, __name__, "found_neighbours", tmp_path / "bits.npz").items():
+        np.testing.assert_array_equal(bits, found_neighbours()[name])
+
+
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("dtype", NARROW)
+def test_neighbours_of_all_operands(dtype, layout):
+    """Of other dtypes and numbers, which are rounded first; into targets of another dtype."""
+    x = LAYOUTS[layout](every(dtype)[15000:15096].reshape(8, 12))
+    y = x.flip(0)
+    expected = cg.stack([cg.nextafter(*pair) for pair in zip(x.reshape(-1), y.reshape(-1), strict=True)]).reshape(x.shape)
+    near = 1 + 2.0 ** -12
+    assert cg.nextafter(x, y).equal(expected) and x.clone().nextafter_(y).equal(expected)
+    assert cg.nextafter(x, y, out=cg.empty(x.shape)).equal(expected.float())
+    assert cg.nextafter(x, near).equal(cg.nextafter(x, cg.ones(1, dtype=x.dtype))) and cg.nextafter(x, near).dtype == x.dtype
+    assert cg.nextafter(x, cg.tensor(near)).equal(cg.nextafter(x, near)) and cg.nextafter(x, x.long()).equal(cg.nextafter(x, x.trunc()))
+    assert cg.func.vmap(cg.nextafter)(x, y).equal(expected) and cg.nextafter(x[:1], y).equal(cg.nextafter(x[:1].expand(x.shape), y))

@@ -15,13 +15,13 @@ from cygrad._core.graph.tensor cimport INFERENCE, REQUIRES_GRAD, TensorImpl, VIE
 from cygrad._core.levels.batches cimport is_special
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, wants_operands
 from cygrad._core.memory.sizes cimport sizes_tuple
-from cygrad._core.memory.storage cimport default_dtype, dtypes
+from cygrad._core.memory.storage cimport default_dtype
 from cygrad._core.memory.upward cimport upward
 from cygrad._core.operands.operands cimport (Value, any_followed, broadcast, check_cast, check_no_bools, check_out, copy_of, holding_all,
                                              out_argument, out_shape_error, overlaps, promoted, python_number, refused, shape_is,
                                              to_number, to_value)
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, MAX_PARAMS, cg_is_complex, cg_is_differentiable,
-                                                  cg_is_floating_point, cg_is_integer, cg_is_opaque, cg_loops_of, cg_number)
+                                                  cg_is_floating_point, cg_is_integer, cg_loops_of, cg_number)
 
 from cygrad.ops import ELEMENTWISE
 
@@ -37,9 +37,6 @@ cdef int result_dtype(Row op, const Value* values) except -1:
         check_no_bools(op.name, op.arity, values)
     if op.bool_result and cg_is_integer[dtype]:
         dtype = holding_all(op.arity, values, dtype)        # so that comparisons are exact
-    if op.spacing and cg_is_opaque[dtype]:
-        raise NotImplementedError(f"\"{op.name}\" not implemented for '{dtypes[dtype].name}', which is computed in "
-                                  f"{dtypes[cg_loops_of[dtype]].name}")
     if op.computes[dtype]:
         return dtype
     if op.converts and not cg_is_differentiable[dtype]:

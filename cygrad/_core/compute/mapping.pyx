@@ -16,10 +16,10 @@ cdef inline int dtype_of(int k, int masks, int dtype) noexcept:
 
 
 cdef int loop_dtype_of(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
-    """Return the dtype of the loop for what is stored only: its own where there is one and nothing is of another dtype."""
+    """Return the dtype of the loop for what is stored only: its own where it must be, or there is one and nothing is of another dtype."""
     cdef int k
     for k in range(count):
-        if values[k].tensor is NULL or (<TensorImpl>values[k].tensor).dtype_nr != dtype:
+        if not kernel.stored and (values[k].tensor is NULL or (<TensorImpl>values[k].tensor).dtype_nr != dtype):
             return cg_loops_of[dtype]
     return dtype if kernel.loops[dtype] is not NULL else cg_loops_of[dtype]
 
@@ -48,7 +48,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
             fill_operand(&operands[k], <TensorImpl>values[k].tensor, dtype_of(k, masks, loop_dtype), ndim, shape)
         else:
             operands[k].data, operands[k].padded = <char*>&values[k].number, False
-            operands[k].dtype = operands[k].loop_dtype = dtype_of(k, masks, loop_dtype)
+            operands[k].dtype, operands[k].loop_dtype = dtype_of(k, masks, cg_loops_of[dtype]), dtype_of(k, masks, loop_dtype)
             memset(operands[k].strides, 0, ndim * sizeof(intptr_t))
     fill_operand(&operands[count], target, out_dtype if loop_dtype == dtype else cg_loops_of[out_dtype], ndim, shape)
     if (fresh or private) and target.count >= RELEASE_GIL:

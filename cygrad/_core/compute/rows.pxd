@@ -22,7 +22,7 @@ cdef class Row:
     cdef char partial_form[OPERANDS]
     cdef int arity, params, masks, bounds, cost
     cdef bint converts                  # bools and integers, to floats
-    cdef bint bool_result, checks_integers, refuses_bools, counts_bools, spacing
+    cdef bint bool_result, checks_integers, refuses_bools, counts_bools
     cdef bint simple                    # at most two operands, nothing special
     cdef bint differentiable
     cdef bint computes[CG_DTYPES]               # by dtype: no conversion needed

@@ -31,7 +31,7 @@ cdef class Row:
         self.arity, self.params, self.cost = len(row.operands), len(row.params), row.cost
         self.converts = "f" in row.kinds and "i" not in row.kinds and not row.no_integers
         self.bool_result, self.checks_integers, self.refuses_bools = row.result == "bool", row.integers is not None, row.no_bools
-        self.counts_bools, self.spacing = row.counts_bools, row.spacing
+        self.counts_bools = row.counts_bools
         self.simple = self.arity <= 2 and not self.params and not row.masks and not self.checks_integers
         self.differentiable, self.defaults = bool(row.partials), tuple(row.params.values())
         for k in range(CG_DTYPES):

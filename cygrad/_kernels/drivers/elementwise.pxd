@@ -39,6 +39,7 @@ cdef extern from "kernels.h" nogil:
     ctypedef struct cg_kernel:
         const char* name
         int inputs
+        char stored                     # of numbers that are stored only: its loops read them as they are
         char blocked[CG_DTYPES]
         cg_loop loops[CG_DTYPES]
         cg_loop streams[CG_DTYPES]

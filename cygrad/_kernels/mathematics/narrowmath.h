@@ -43,6 +43,19 @@ CG_INLINE cg_bfloat16 narrowed_bfloat16(float x)
     return (cg_bfloat16){(uint16_t)((x == x ? rounded : bits | 0x400000) >> 16)};
 }
 
+/* The number beside x on the side of y; y where they are equal. By their bits, since floats have nearer ones. */
+#define CG_NEIGHBOURS(D, digits)                                                                              \
+    CG_EXACT_FUNCTION cg_##D nextafter_##D(cg_##D x, cg_##D y)                                                \
+    {                                                                                                         \
+        const int16_t size = x.bits & 0x7fff, other = y.bits & 0x7fff, infinity = 0x7fff >> digits << digits; \
+        const uint16_t least = (y.bits & 0x8000) | (other != 0), quiet = 1 << (digits - 1);                   \
+        const uint16_t beside = x.bits + ((size > other) | ((int16_t)(x.bits ^ y.bits) < 0) ? -1 : 1);        \
+        const uint16_t next = size == 0 ? least : x.bits == y.bits ? x.bits : beside;                         \
+        return (cg_##D){size > infinity ? x.bits | quiet : other > infinity ? y.bits | quiet : next};         \
+    }
+CG_NEIGHBOURS(float16, 10)
+CG_NEIGHBOURS(bfloat16, 7)
+
 /* A vector of them, from memory into registers and back. */
 #define CG_NARROW_LANES (CG_VECTOR_BYTES / 2)
 #define CG_NARROW_VECTORS(format)                                                                                        \

@@ -18,7 +18,7 @@ TOLERANCES = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-9}   # sums o
 
 
 class Program(NamedTuple):
-    """What a row measures: one thread, the mean of its executions, the garbage collector on."""
+    """What a row measures: the mean of its executions, the garbage collector on."""
 
     work: str
     make: Callable[[Any, int], Run]
@@ -53,11 +53,11 @@ def agree(work: str, results: Mapping[str, Sequence[Any]]) -> None:
                 raise RuntimeError(f"{work}: {names[0]} and {name} differ")
 
 
-def measured(programs: Sequence[Program]) -> Iterator[Row]:
+def measured(programs: Sequence[Program], threads: int = 1) -> Iterator[Row]:
     """Yield a row for each program."""
     libraries = {"cygrad": cygrad, **peers("torch")}
     for library in libraries.values():
-        library.set_num_threads(1)
+        library.set_num_threads(threads)
     for program in programs:
         if selected(program.work):
             runs = {name: program.make(library, program.size) for name, library in libraries.items()}

@@ -24,7 +24,7 @@ static Py_ssize_t (*cg_begin_event)(PyObject *name, PyObject **arguments, Py_ssi
 static int (*cg_end_event)(Py_ssize_t event);
 static PyObject *(*cg_explain)(PyObject *name, PyObject *error, PyObject *arguments, PyObject *keywords);
 static PyObject *(*cg_renamed)(PyObject *described, Py_ssize_t positional, PyObject *names);
-static PyObject *cg_axis, *cg_keepdims;
+static PyObject *cg_other_names; /* of parameters, that stand for our own: a tuple of interned strings */
 
 /* The arguments of a call as a tuple and a dict; 0 if that worked, and both are the caller's to release in any case. */
 static int cg_operator_arguments(PyObject *const *arguments, Py_ssize_t count, PyObject *names, PyObject **positional,
@@ -97,16 +97,19 @@ static PyObject *cg_operator_call(PyObject *self, PyObject *const *arguments, si
     return __builtin_expect(result != NULL, 1) ? result : cg_operator_failed(self, arguments, PyVectorcall_NARGS(flags), names);
 }
 
-/* Whether a name of a keyword is NumPy's. */
-static inline int cg_is_numpy_name(PyObject *name) {
-    return name == cg_axis || name == cg_keepdims
-           || (!PyUnicode_CHECK_INTERNED(name) && (PyUnicode_Compare(name, cg_axis) == 0 || PyUnicode_Compare(name, cg_keepdims) == 0));
+/* Whether a name of a keyword may stand for another. */
+static inline int cg_is_other_name(PyObject *name) {
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(cg_other_names); k++) {
+        PyObject *other = PyTuple_GET_ITEM(cg_other_names, k);
+        if (name == other || (!PyUnicode_CHECK_INTERNED(name) && PyUnicode_Compare(name, other) == 0)) return 1;
+    }
+    return 0;
 }
 
 /* Calls the operator, by the names of its own parameters. */
 static PyObject *cg_operator_vectorcall(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names) {
     for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++)
-        if (__builtin_expect(cg_is_numpy_name(PyTuple_GET_ITEM(names, k)), 0)) {
+        if (__builtin_expect(cg_is_other_name(PyTuple_GET_ITEM(names, k)), 0)) {
             PyObject *ours = cg_renamed(((cg_operator *)self)->described, PyVectorcall_NARGS(flags), names);
             PyObject *result = ours ? cg_operator_call(self, arguments, flags, ours) : NULL;
             Py_XDECREF(ours);
@@ -189,7 +192,7 @@ static inline int cg_prepare_operators(const int *special_active, int (*any_spec
                                        PyObject *(*call_special)(PyObject *, PyObject *, PyObject *),
                                        Py_ssize_t (*begin_event)(PyObject *, PyObject **, Py_ssize_t), int (*end_event)(Py_ssize_t),
                                        PyObject *(*explain)(PyObject *, PyObject *, PyObject *, PyObject *),
-                                       PyObject *(*renamed)(PyObject *, Py_ssize_t, PyObject *)) {
+                                       PyObject *(*renamed)(PyObject *, Py_ssize_t, PyObject *), PyObject *other_names) {
     cg_special_active = special_active;
     cg_any_special = any_special;
     cg_call_special = call_special;
@@ -197,9 +200,8 @@ static inline int cg_prepare_operators(const int *special_active, int (*any_spec
     cg_end_event = end_event;
     cg_explain = explain;
     cg_renamed = renamed;
-    cg_axis = PyUnicode_InternFromString("axis");
-    cg_keepdims = PyUnicode_InternFromString("keepdims");
-    return cg_axis && cg_keepdims ? PyType_Ready(&cg_operator_type) : -1;
+    cg_other_names = Py_NewRef(other_names);
+    return PyType_Ready(&cg_operator_type);
 }
 
 static inline PyObject *cg_new_operator(PyObject *function, PyObject *described, PyObject *name, PyObject *declaration) {

@@ -22,6 +22,7 @@ from cygrad._core.operands.operands cimport Value, python_number, tensor_of_numb
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_OPERANDS, MAX_PARAMS, cg_is_differentiable, cg_loops_of,
                                                   cg_number, cg_real)
 
+import sys
 from inspect import unwrap
 from typing import NamedTuple
 
@@ -33,7 +34,7 @@ cdef extern from "entry/operator_object.h":
                              Py_ssize_t (*begin)(object, PyObject**, Py_ssize_t) except -1,
                              int (*end)(Py_ssize_t) except -1,
                              object (*explain)(object, object, object, object),
-                             object (*renamed)(object, Py_ssize_t, object)) except -1
+                             object (*renamed)(object, Py_ssize_t, object), tuple other_names) except -1
     object cg_new_operator(object function, object described, object name, object declaration)
     object cg_declaration_of "cg_declaration_of_operator"(object op)
     object cg_function_of "cg_function_of_operator"(object op)
@@ -390,16 +391,16 @@ cdef object explain_failure(object name, object error, object arguments, object 
     return None if upward.explain is None else upward.explain(name, error, arguments, keywords)
 
 
-NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
+OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "input": "A"}       # NumPy's, and that of matrices in torch's older functions
 
 
 cdef object renamed_keywords(object described, Py_ssize_t positional, object names):
-    """Return the names of a call's keywords with NumPy's replaced, where the function has the parameters that they stand for."""
+    """Return the names of a call's keywords with other names replaced, where the function has the parameters that they stand for."""
     code = unwrap(described).__code__
     cdef tuple parameters = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
     cdef list found = []
     for name in names:
-        ours = NUMPY_NAMES.get(name)
+        ours = OTHER_NAMES.get(name)
         if ours in parameters and name not in parameters:
             if ours in names or ours in parameters[:min(positional, <Py_ssize_t>code.co_argcount)]:
                 raise TypeError(f"{described.__name__}() got both '{ours}' and '{name}': they mean the same")
@@ -408,4 +409,5 @@ cdef object renamed_keywords(object described, Py_ssize_t positional, object nam
     return tuple(found)
 
 
-cg_prepare_operators(&special_active, any_special, call_special, begin_operator, end_event, explain_failure, renamed_keywords)
+cg_prepare_operators(&special_active, any_special, call_special, begin_operator, end_event, explain_failure, renamed_keywords,
+                     tuple([sys.intern(name) for name in OTHER_NAMES]))

@@ -14,13 +14,14 @@ from types import ModuleType
 import numpy
 from setuptools.command.build_ext import build_ext
 
-from building.compiler import CALLS, LOOPS, SELDOM, Compiler
+from building.compiler import CALLS, LOOPS, SELDOM, SHORT, Compiler
 from building.translation import translation_of
 from building.units import Unit, build_units
 
 PACKAGE, GENERATED = Path("cygrad"), Path("cygrad/_kernels/generated")
 MODULES = sorted(PACKAGE.glob("**/*.pyx"))
-SMALL = {"exchange", "system"}      # rooms whose own code takes no time beside what it calls: half as much where it is to be small
+# Rooms whose own code takes no time beside what it calls: half as much where it is to be small. Loops of matrices are short, or LAPACK's.
+OPTIMIZATION = {"exchange": SELDOM, "system": SELDOM, "matrices": SHORT}
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 
 
@@ -61,7 +62,7 @@ class Build(build_ext):
     def modules(self, compiler: Compiler) -> Iterator[Unit]:
         for source in MODULES:
             translated = translation_of(source, Path(self.build_temp), self.debug)
-            optimization = SELDOM if source.parent.name in SMALL else CALLS
+            optimization = OPTIMIZATION.get(source.parent.name, CALLS)
             yield Unit(source, compiler.object_of(translated.target, translated.target.with_suffix(".o"), optimization), translated)
 
     def copy_extensions_to_source(self) -> None:

@@ -30,6 +30,7 @@ FLAGS = ["-g1", "-fno-math-errno", "-fno-trapping-math", "-fno-builtin-memset", 
 # A short loop is a tenth slower where it crosses a window of the decoder; in what Cython writes places are no matter, since it is calls.
 LOOPS = ["-O3", "-falign-loops=32", "-falign-jumps=1"]
 CALLS = ["-O3", "-falign-loops=1", "-falign-jumps=1"]
+SHORT = ["-O2", "-fno-tree-vectorize"]
 SELDOM = ["-Os"]
 
 # What `--debug` changes: assertions, those of Python's headers too, and what a debugger shows.

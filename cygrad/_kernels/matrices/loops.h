@@ -1,0 +1,464 @@
+/* Loops over batches of matrices, with the interface of those of NumPy's generalized ufuncs: dims are the count of matrices, then the core
+ * dims as the signature first names them; strides, in bytes, those from matrix to matrix, then those of the core dims. Outputs overlap no input.
+ *
+ * Matrices are gathered into dense columns, in place where the output has such, and scattered again. Small ones take the plain way. Which
+ * one it is depends on sizes only, so that a matrix of a batch has the bits that it has alone. Where memory is lacking, they raise MemoryError,
+ * as NumPy's do: callers look for an error afterwards.
+ */
+#ifndef CG_MATRIX_LOOPS_H
+#define CG_MATRIX_LOOPS_H
+#include <Python.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernel.h"
+#include "lapack.h"
+
+typedef struct {
+    intptr_t (*cholesky)(intptr_t n, void *a, intptr_t ld);
+    intptr_t (*lu)(intptr_t m, intptr_t n, void *a, intptr_t ld, int32_t *pivots);
+    void (*triangular)(int upper, int unit, int conjugate, intptr_t n, intptr_t k, const void *a, intptr_t down, intptr_t right, void *x, intptr_t ld);
+    void (*permute)(int backwards, intptr_t n, intptr_t k, const int32_t *pivots, void *x, intptr_t ld);
+    intptr_t (*ldl)(int hermitian, intptr_t n, void *a, intptr_t ld, int32_t *pivots);
+    void (*ldl_solve)(int hermitian, intptr_t n, intptr_t k, const void *a, intptr_t ld, const int32_t *pivots, void *x, intptr_t ld_x);
+    void (*qr)(intptr_t m, intptr_t n, void *a, intptr_t ld, void *tau);
+    void (*product)(intptr_t m, intptr_t n, intptr_t k, void *a, intptr_t ld, const void *tau);
+    void (*apply)(int adjoint, intptr_t m, intptr_t n, intptr_t k, const void *v, intptr_t ld, const void *tau, void *c, intptr_t ld_c);
+} cg_algorithms;
+
+#define CG_T float
+#define CG_REAL float
+#define CG_NAME(name) name##_float32
+#define CG_SQRT sqrtf
+#define CG_HAS_IMAGINARY 0
+#include "plain.h"
+#define CG_T double
+#define CG_REAL double
+#define CG_NAME(name) name##_float64
+#define CG_SQRT sqrt
+#define CG_HAS_IMAGINARY 0
+#include "plain.h"
+#define CG_T _Complex float
+#define CG_REAL float
+#define CG_NAME(name) name##_complex64
+#define CG_SQRT sqrtf
+#define CG_HAS_IMAGINARY 1
+#include "plain.h"
+#define CG_T _Complex double
+#define CG_REAL double
+#define CG_NAME(name) name##_complex128
+#define CG_SQRT sqrt
+#define CG_HAS_IMAGINARY 1
+#include "plain.h"
+
+typedef struct {
+    int type, size, alignment;
+    const cg_algorithms *plain;
+    const void *one;
+} cg_field;
+static const float cg_one_float[2] = {1, 0};
+static const double cg_one_double[2] = {1, 0};
+static const cg_field cg_field_float32 = {0, sizeof(float), _Alignof(float), &algorithms_float32, cg_one_float};
+static const cg_field cg_field_float64 = {1, sizeof(double), _Alignof(double), &algorithms_float64, cg_one_double};
+static const cg_field cg_field_complex64 = {2, 2 * sizeof(float), _Alignof(float), &algorithms_complex64, cg_one_float};
+static const cg_field cg_field_complex128 = {3, 2 * sizeof(double), _Alignof(double), &algorithms_complex128, cg_one_double};
+
+/* Sizes above which LAPACK is quicker. */
+enum { CG_LARGE = 24, CG_LARGE_SOLVED = 24 };
+enum { CG_WIDTH = 64 }; /* of LAPACK's blocks, at most */
+
+/* ----- Memory ----- */
+typedef struct {
+    char *memory, *next;
+    _Alignas(16) char own[4096];
+} cg_workspace;
+
+static int cg_reserve(cg_workspace *space, size_t bytes)
+{
+    space->memory = space->next = bytes <= sizeof space->own ? space->own : malloc(bytes);
+    if (space->memory) return 1;
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyErr_NoMemory();
+    PyGILState_Release(state);
+    return 0;
+}
+
+static void cg_release(cg_workspace *space)
+{
+    if (space->memory != space->own) free(space->memory);
+}
+
+#define CG_ROOM(bytes) (((size_t)(bytes) + 15) & ~(size_t)15)
+static void *cg_take(cg_workspace *space, size_t bytes)
+{
+    char *taken = space->next;
+    space->next += CG_ROOM(bytes);
+    return taken;
+}
+
+typedef struct { double parts[2]; } cg_pair;
+#define CG_COPY_MATRIX(T)                                                                                                      \
+    for (intptr_t from = 0; from < n; from += 8)                                                                               \
+        for (intptr_t i = 0; i < m; i++)                                                                                       \
+            for (intptr_t j = from; j < n && j < from + 8; j++) memcpy(y + i * y_down + j * y_right, x + i * down + j * right, sizeof(T));
+
+/* Copy a matrix, some columns at a time: one of both may lie dense along rows, the other along columns. */
+static void cg_copy_matrix(int size, intptr_t m, intptr_t n, char *y, intptr_t y_down, intptr_t y_right, const char *x, intptr_t down, intptr_t right)
+{
+    if (size == 4) CG_COPY_MATRIX(float)
+    else if (size == 8) CG_COPY_MATRIX(double)
+    else CG_COPY_MATRIX(cg_pair)
+}
+
+/* A matrix as dense columns: in place where it has such, else in a copy. */
+typedef struct {
+    intptr_t m, n, size, down, right, ld;
+    char *copy;
+} cg_matrix;
+
+/* `strides` are those of its dims, `batch` is that from matrix to matrix. */
+static cg_matrix cg_matrix_of(const cg_field *f, intptr_t m, intptr_t n, const char *p, intptr_t batch, intptr_t down, intptr_t right)
+{
+    const intptr_t least = m > 1 ? m : 1, step = n > 1 ? right : least * f->size;
+    const int dense = (m <= 1 || down == f->size) && step >= least * f->size && step % f->size == 0
+                      && ((uintptr_t)p | (uintptr_t)batch) % f->alignment == 0;
+    return (cg_matrix){m, n, f->size, down, right, dense ? step / f->size : 0, NULL};
+}
+
+static size_t cg_room_of(const cg_matrix *a) { return a->ld ? 0 : CG_ROOM(a->m * a->n * a->size); }
+
+static void cg_give_room(cg_matrix *a, cg_workspace *space)
+{
+    if (a->ld) return;
+    a->copy = cg_take(space, a->m * a->n * a->size);
+    a->ld = a->m > 1 ? a->m : 1;
+}
+
+/* The columns of an input. */
+static char *cg_read(const cg_matrix *a, char *p)
+{
+    if (!a->copy) return p;
+    cg_copy_matrix(a->size, a->m, a->n, a->copy, a->size, a->ld * a->size, p, a->down, a->right);
+    return a->copy;
+}
+
+/* The columns of an output, which begin as those of an input. */
+static char *cg_begin(const cg_matrix *a, char *p, const char *input, intptr_t down, intptr_t right)
+{
+    char *columns = a->copy ? a->copy : p;
+    cg_copy_matrix(a->size, a->m, a->n, columns, a->size, a->ld * a->size, input, down, right);
+    return columns;
+}
+
+static void cg_finish(const cg_matrix *a, char *p)
+{
+    if (a->copy) cg_copy_matrix(a->size, a->m, a->n, p, a->down, a->right, a->copy, a->size, a->ld * a->size);
+}
+
+static void cg_copy_vector(int size, intptr_t n, void *y, intptr_t y_stride, const void *x, intptr_t stride)
+{
+    cg_copy_matrix(size, n, 1, y, y_stride, 0, x, stride, 0);
+}
+
+static void cg_clear_above(const cg_matrix *a, char *columns)
+{
+    for (intptr_t j = 1; j < a->n; j++) memset(columns + j * a->ld * a->size, 0, (j < a->m ? j : a->m) * a->size);
+}
+
+static void cg_fill_with_nan(const cg_field *f, intptr_t m, intptr_t n, char *p, intptr_t down, intptr_t right)
+{
+    static const float floats[2] = {NAN, NAN};
+    static const double doubles[2] = {NAN, NAN};
+    cg_copy_matrix(f->size, m, n, p, down, right, f->alignment == sizeof(float) ? (const char *)floats : (const char *)doubles, 0, 0);
+}
+
+static void cg_next_matrix(char **p, const intptr_t *strides, int count)
+{
+    for (int k = 0; k < count; k++) p[k] += strides[k];
+}
+
+/* ----- Pivots ----- */
+/* LAPACK's integers have its width, and the width of int32 where the plain way wrote them. */
+static void cg_write_pivots(intptr_t n, char *y, intptr_t stride, const void *pivots, int wide)
+{
+    cg_copy_vector(sizeof(int32_t), n, y, stride, pivots, wide ? sizeof(int64_t) : sizeof(int32_t));    /* the lower half comes first */
+}
+
+/* Read pivots, which anybody may have made up. Return whether each names a row, and, where they may, negative ones come in pairs. */
+static int cg_read_pivots(intptr_t n, int32_t *pivots, const char *x, intptr_t stride, int pairs)
+{
+    cg_copy_vector(sizeof(int32_t), n, pivots, sizeof(int32_t), x, stride);
+    for (intptr_t i = 0; i < n; i++) {
+        const int64_t row = pivots[i];
+        if (row == 0 || row > n || -row > n || (row < 0 && !pairs)) return 0;
+        if (row < 0 && (++i == n || pivots[i] >= 0 || pivots[i] < -n)) return 0;
+    }
+    return 1;
+}
+
+/* ----- Loops ----- */
+static int cg_real_is_nan(const cg_field *f, const char *p)
+{
+    return f->alignment == sizeof(float) ? isnan(*(const float *)p) : isnan(*(const double *)p);
+}
+
+static void cg_cholesky(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
+{
+    const intptr_t n = dims[1];
+    cg_potrf *const potrf = n > CG_LARGE ? cg_routine(f->type, CG_POTRF, n) : NULL;
+    cg_matrix factor = cg_matrix_of(f, n, n, p[1], s[1], s[5], s[6]);
+    cg_workspace space;
+    if (!cg_reserve(&space, cg_room_of(&factor))) return;
+    cg_give_room(&factor, &space);
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 3)) {
+        char *l = cg_begin(&factor, p[1], p[0], s[3], s[4]);
+        int64_t size = n, ld = factor.ld, info = 0;
+        if (potrf) {
+            potrf("L", &size, l, &ld, &info, 1);
+            for (intptr_t j = 0; j < n && (int32_t)info == 0; j++)      /* not every LAPACK finds NaN */
+                if (cg_real_is_nan(f, l + (j + j * ld) * f->size)) info = j + 1;
+        } else info = f->plain->cholesky(n, l, ld);
+        cg_clear_above(&factor, l);
+        cg_finish(&factor, p[1]);
+        *(int32_t *)p[2] = (int32_t)info;
+    }
+    cg_release(&space);
+}
+
+static void cg_lu_factor(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
+{
+    const intptr_t m = dims[1], n = dims[2], least = dims[3];
+    cg_getrf *const getrf = least > CG_LARGE ? cg_routine(f->type, CG_GETRF, m > n ? m : n) : NULL;
+    cg_matrix factors = cg_matrix_of(f, m, n, p[1], s[1], s[6], s[7]);
+    cg_workspace space;
+    if (!cg_reserve(&space, cg_room_of(&factors) + CG_ROOM(least * sizeof(int64_t)))) return;
+    cg_give_room(&factors, &space);
+    void *const pivots = cg_take(&space, least * sizeof(int64_t));
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 4)) {
+        char *lu = cg_begin(&factors, p[1], p[0], s[4], s[5]);
+        int64_t rows = m, columns = n, ld = factors.ld, info = 0;
+        if (getrf) getrf(&rows, &columns, lu, &ld, pivots, &info);
+        else info = f->plain->lu(m, n, lu, ld, pivots);
+        cg_finish(&factors, p[1]);
+        cg_write_pivots(least, p[2], s[8], pivots, getrf && cg_lapack.wide);
+        *(int32_t *)p[3] = (int32_t)info;
+    }
+    cg_release(&space);
+}
+
+/* A triangle as BLAS takes one: in columns, or in rows, which are the columns of the transposed. Conjugates are had of rows only. */
+typedef struct {
+    cg_matrix matrix;
+    int rows, conjugate;
+    cg_trsm *trsm;
+} cg_triangle;
+
+static cg_triangle cg_triangle_of(const cg_field *f, intptr_t n, intptr_t k, int conjugate, const char *p, intptr_t batch, intptr_t down,
+                                  intptr_t right)
+{
+    const cg_matrix columns = cg_matrix_of(f, n, n, p, batch, down, right), rows = cg_matrix_of(f, n, n, p, batch, right, down);
+    const int turned = conjugate || (!columns.ld && rows.ld);
+    return (cg_triangle){turned ? rows : columns, turned, conjugate, n > CG_LARGE_SOLVED ? cg_routine(f->type, CG_TRSM, n > k ? n : k) : NULL};
+}
+
+static void cg_solve(const cg_field *f, const cg_triangle *t, int upper, int unit, intptr_t k, const char *a, void *x, intptr_t ld_x)
+{
+    const int64_t n = t->matrix.n, columns = k, ld = t->matrix.ld, ld_solved = ld_x;
+    if (t->trsm)
+        t->trsm("L", upper != t->rows ? "U" : "L", !t->rows ? "N" : t->conjugate ? "C" : "T", unit ? "U" : "N", &n, &columns, f->one, a, &ld, x,
+                &ld_solved, 1, 1, 1, 1);
+    else f->plain->triangular(upper, unit, t->conjugate, n, k, a, t->rows ? ld : 1, t->rows ? 1 : ld, x, ld_x);
+}
+
+static void cg_triangular(const cg_field *f, int upper, int unit, char **p, const intptr_t *dims, const intptr_t *s)
+{
+    const intptr_t n = dims[1], k = dims[2];
+    cg_triangle a = cg_triangle_of(f, n, k, 0, p[0], s[0], s[3], s[4]);
+    cg_matrix x = cg_matrix_of(f, n, k, p[2], s[2], s[7], s[8]);
+    cg_workspace space;
+    if (!cg_reserve(&space, cg_room_of(&a.matrix) + cg_room_of(&x))) return;
+    cg_give_room(&a.matrix, &space);
+    cg_give_room(&x, &space);
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 3)) {
+        cg_solve(f, &a, upper, unit, k, cg_read(&a.matrix, p[0]), cg_begin(&x, p[2], p[1], s[5], s[6]), x.ld);
+        cg_finish(&x, p[2]);
+    }
+    cg_release(&space);
+}
+
+static void cg_lu_solve(const cg_field *f, int adjoint, char **p, const intptr_t *dims, const intptr_t *s)
+{
+    const intptr_t n = dims[1], k = dims[2];
+    cg_triangle factors = adjoint ? cg_triangle_of(f, n, k, 1, p[0], s[0], s[5], s[4]) : cg_triangle_of(f, n, k, 0, p[0], s[0], s[4], s[5]);
+    cg_matrix x = cg_matrix_of(f, n, k, p[3], s[3], s[9], s[10]);
+    cg_workspace space;
+    if (!cg_reserve(&space, cg_room_of(&factors.matrix) + cg_room_of(&x) + CG_ROOM(n * sizeof(int32_t)))) return;
+    cg_give_room(&factors.matrix, &space);
+    cg_give_room(&x, &space);
+    int32_t *const pivots = cg_take(&space, n * sizeof(int32_t));
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 4)) {
+        if (!cg_read_pivots(n, pivots, p[1], s[6], 0)) {
+            cg_fill_with_nan(f, n, k, p[3], s[9], s[10]);
+            continue;
+        }
+        const char *a = cg_read(&factors.matrix, p[0]);
+        char *solved = cg_begin(&x, p[3], p[2], s[7], s[8]);
+        if (!adjoint) f->plain->permute(0, n, k, pivots, solved, x.ld);
+        cg_solve(f, &factors, 0, !adjoint, k, a, solved, x.ld);     /* L, or the adjoint of U */
+        cg_solve(f, &factors, 1, adjoint, k, a, solved, x.ld);
+        if (adjoint) f->plain->permute(1, n, k, pivots, solved, x.ld);
+        cg_finish(&x, p[3]);
+    }
+    cg_release(&space);
+}
+
+static void cg_ldl_factor(const cg_field *f, int hermitian, char **p, const intptr_t *dims, const intptr_t *s)
+{
+    const intptr_t n = dims[1];
+    cg_sytrf *const sytrf = n > CG_LARGE ? cg_routine(f->type, hermitian ? CG_HETRF : CG_SYTRF, n * CG_WIDTH) : NULL;
+    cg_matrix factors = cg_matrix_of(f, n, n, p[1], s[1], s[6], s[7]);
+    const size_t work_size = sytrf ? n * CG_WIDTH : 0;
+    cg_workspace space;
+    if (!cg_reserve(&space, cg_room_of(&factors) + CG_ROOM(n * sizeof(int64_t)) + work_size * f->size)) return;
+    cg_give_room(&factors, &space);
+    void *const pivots = cg_take(&space, n * sizeof(int64_t)), *const work = cg_take(&space, work_size * f->size);
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 4)) {
+        char *ld = cg_begin(&factors, p[1], p[0], s[4], s[5]);
+        int64_t size = n, step = factors.ld, count = work_size, info = 0;
+        if (sytrf) sytrf("L", &size, ld, &step, pivots, work, &count, &info, 1);
+        else info = f->plain->ldl(hermitian, n, ld, factors.ld, pivots);
+        cg_clear_above(&factors, ld);
+        cg_finish(&factors, p[1]);
+        cg_write_pivots(n, p[2], s[8], pivots, sytrf && cg_lapack.wide);
+        *(int32_t *)p[3] = (int32_t)info;
+    }
+    cg_release(&space);
+}
+
+static void cg_ldl_solve(const cg_field *f, int hermitian, char **p, const intptr_t *dims, const intptr_t *s)
+{
+    const intptr_t n = dims[1], k = dims[2];
+    cg_sytrs *const sytrs = n > CG_LARGE_SOLVED ? cg_routine(f->type, hermitian ? CG_HETRS : CG_SYTRS, n > k ? n : k) : NULL;
+    cg_matrix factors = cg_matrix_of(f, n, n, p[0], s[0], s[4], s[5]), x = cg_matrix_of(f, n, k, p[3], s[3], s[9], s[10]);
+    cg_workspace space;
+    if (!cg_reserve(&space, cg_room_of(&factors) + cg_room_of(&x) + CG_ROOM(n * sizeof(int32_t)) + CG_ROOM(n * sizeof(int64_t)))) return;
+    cg_give_room(&factors, &space);
+    cg_give_room(&x, &space);
+    int32_t *const pivots = cg_take(&space, n * sizeof(int32_t));
+    int64_t *const wide = cg_take(&space, n * sizeof(int64_t));
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 4)) {
+        if (!cg_read_pivots(n, pivots, p[1], s[6], 1)) {
+            cg_fill_with_nan(f, n, k, p[3], s[9], s[10]);
+            continue;
+        }
+        const char *a = cg_read(&factors, p[0]);
+        char *solved = cg_begin(&x, p[3], p[2], s[7], s[8]);
+        int64_t size = n, columns = k, ld = factors.ld, ld_x = x.ld, info = 0;
+        for (intptr_t i = 0; i < n; i++) wide[i] = pivots[i];
+        if (sytrs) sytrs("L", &size, &columns, a, &ld, cg_lapack.wide ? (void *)wide : (void *)pivots, solved, &ld_x, &info, 1);
+        else f->plain->ldl_solve(hermitian, n, k, a, ld, pivots, solved, x.ld);
+        cg_finish(&x, p[3]);
+    }
+    cg_release(&space);
+}
+
+static void cg_qr(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
+{
+    const intptr_t m = dims[1], n = dims[2], least = dims[3];
+    cg_geqrf *const geqrf = least > CG_LARGE ? cg_routine(f->type, CG_GEQRF, m > n * CG_WIDTH ? m : n * CG_WIDTH) : NULL;
+    cg_matrix factors = cg_matrix_of(f, m, n, p[1], s[1], s[5], s[6]);
+    const size_t work_size = geqrf ? n * CG_WIDTH : 0;
+    cg_workspace space;
+    if (!cg_reserve(&space, cg_room_of(&factors) + CG_ROOM(least * f->size) + work_size * f->size)) return;
+    cg_give_room(&factors, &space);
+    void *const tau = cg_take(&space, least * f->size), *const work = cg_take(&space, work_size * f->size);
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 3)) {
+        char *qr = cg_begin(&factors, p[1], p[0], s[3], s[4]);
+        int64_t rows = m, columns = n, ld = factors.ld, count = work_size, info = 0;
+        if (geqrf) geqrf(&rows, &columns, qr, &ld, tau, work, &count, &info);
+        else f->plain->qr(m, n, qr, ld, tau);
+        cg_finish(&factors, p[1]);
+        cg_copy_vector(f->size, least, p[2], s[7], tau, f->size);
+    }
+    cg_release(&space);
+}
+
+static void cg_product(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
+{
+    const intptr_t m = dims[1], n = dims[2], k = dims[3];
+    cg_orgqr *const orgqr = k > CG_LARGE ? cg_routine(f->type, CG_ORGQR, m > n * CG_WIDTH ? m : n * CG_WIDTH) : NULL;
+    cg_matrix q = cg_matrix_of(f, m, n, p[2], s[2], s[6], s[7]);
+    const size_t work_size = orgqr ? n * CG_WIDTH : 0;
+    cg_workspace space;
+    if (!cg_reserve(&space, cg_room_of(&q) + CG_ROOM(k * f->size) + work_size * f->size)) return;
+    cg_give_room(&q, &space);
+    void *const tau = cg_take(&space, k * f->size), *const work = cg_take(&space, work_size * f->size);
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 3)) {
+        char *columns = cg_begin(&q, p[2], p[0], s[3], s[4]);
+        int64_t rows = m, width = n, reflectors = k, ld = q.ld, count = work_size, info = 0;
+        cg_copy_vector(f->size, k, tau, f->size, p[1], s[5]);
+        if (orgqr) orgqr(&rows, &width, &reflectors, columns, &ld, tau, work, &count, &info);
+        else f->plain->product(m, n, k, columns, ld, tau);
+        cg_finish(&q, p[2]);
+    }
+    cg_release(&space);
+}
+
+static void cg_apply(const cg_field *f, int adjoint, char **p, const intptr_t *dims, const intptr_t *s)
+{
+    const intptr_t m = dims[1], k = dims[2], n = dims[3];
+    cg_ormqr *const ormqr = k > CG_LARGE ? cg_routine(f->type, CG_ORMQR, m > n * CG_WIDTH ? m : n * CG_WIDTH) : NULL;
+    cg_matrix reflectors = cg_matrix_of(f, m, k, p[0], s[0], s[4], s[5]), product = cg_matrix_of(f, m, n, p[3], s[3], s[9], s[10]);
+    const size_t work_size = ormqr ? (n + CG_WIDTH + 1) * CG_WIDTH : 0;     /* and a triangle for a block of reflectors */
+    cg_workspace space;
+    if (!cg_reserve(&space, cg_room_of(&reflectors) + cg_room_of(&product) + CG_ROOM(k * f->size) + work_size * f->size)) return;
+    cg_give_room(&reflectors, &space);
+    cg_give_room(&product, &space);
+    void *const tau = cg_take(&space, k * f->size), *const work = cg_take(&space, work_size * f->size);
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 4)) {
+        const char *v = cg_read(&reflectors, p[0]);
+        char *c = cg_begin(&product, p[3], p[2], s[7], s[8]);
+        int64_t rows = m, columns = n, count = k, ld = reflectors.ld, ld_c = product.ld, room = work_size, info = 0;
+        cg_copy_vector(f->size, k, tau, f->size, p[1], s[6]);
+        if (ormqr) ormqr("L", !adjoint ? "N" : f->size > f->alignment ? "C" : "T", &rows, &columns, &count, v, &ld, tau, c, &ld_c, work, &room, &info, 1, 1);
+        else f->plain->apply(adjoint, m, n, k, v, ld, tau, c, ld_c);
+        cg_finish(&product, p[3]);
+    }
+    cg_release(&space);
+}
+
+/* ----- Tables ----- */
+#define CG_LOOP(name, dtype, call)                                                                           \
+    static void name##_loop_##dtype(char **p, const intptr_t *dims, const intptr_t *strides, void *unused)   \
+    {                                                                                                        \
+        const cg_field *const f = &cg_field_##dtype;                                                         \
+        (void)unused;                                                                                        \
+        call;                                                                                                \
+    }
+#define CG_LOOPS(name, call) CG_LOOP(name, float32, call) CG_LOOP(name, float64, call) CG_LOOP(name, complex64, call) CG_LOOP(name, complex128, call)
+#define CG_TABLE(name) {[CG_FLOAT32] = name##_loop_float32, [CG_FLOAT64] = name##_loop_float64, [CG_COMPLEX64] = name##_loop_complex64, [CG_COMPLEX128] = name##_loop_complex128}
+
+/* X(name, signature, call): what there is. */
+#define CG_MATRIX_KERNELS(X)                                                                        \
+    X(cholesky, "(n,n)->(n,n),()", cg_cholesky(f, p, dims, strides))                                \
+    X(lu_factor, "(m,n)->(m,n),(p),()", cg_lu_factor(f, p, dims, strides))                          \
+    X(lu_solve, "(n,n),(n),(n,k)->(n,k)", cg_lu_solve(f, 0, p, dims, strides))                      \
+    X(lu_solve_adjoint, "(n,n),(n),(n,k)->(n,k)", cg_lu_solve(f, 1, p, dims, strides))              \
+    X(solve_lower, "(n,n),(n,k)->(n,k)", cg_triangular(f, 0, 0, p, dims, strides))                  \
+    X(solve_upper, "(n,n),(n,k)->(n,k)", cg_triangular(f, 1, 0, p, dims, strides))                  \
+    X(solve_unit_lower, "(n,n),(n,k)->(n,k)", cg_triangular(f, 0, 1, p, dims, strides))             \
+    X(solve_unit_upper, "(n,n),(n,k)->(n,k)", cg_triangular(f, 1, 1, p, dims, strides))             \
+    X(ldl_factor, "(n,n)->(n,n),(n),()", cg_ldl_factor(f, 0, p, dims, strides))                     \
+    X(ldl_factor_hermitian, "(n,n)->(n,n),(n),()", cg_ldl_factor(f, 1, p, dims, strides))           \
+    X(ldl_solve, "(n,n),(n),(n,k)->(n,k)", cg_ldl_solve(f, 0, p, dims, strides))                    \
+    X(ldl_solve_hermitian, "(n,n),(n),(n,k)->(n,k)", cg_ldl_solve(f, 1, p, dims, strides))          \
+    X(geqrf, "(m,n)->(m,n),(p)", cg_qr(f, p, dims, strides))                                        \
+    X(householder_product, "(m,n),(k)->(m,n)", cg_product(f, p, dims, strides))                     \
+    X(ormqr, "(m,k),(k),(m,n)->(m,n)", cg_apply(f, 0, p, dims, strides))                            \
+    X(ormqr_adjoint, "(m,k),(k),(m,n)->(m,n)", cg_apply(f, 1, p, dims, strides))
+
+#define CG_LOOPS_OF(name, signature, call) CG_LOOPS(name, call)
+#define CG_ROW_OF(name, signature, call) {#name, signature, CG_TABLE(name)},
+CG_MATRIX_KERNELS(CG_LOOPS_OF)
+static const cg_matrix_kernel cg_matrix_kernels[] = {CG_MATRIX_KERNELS(CG_ROW_OF){NULL}};
+#endif

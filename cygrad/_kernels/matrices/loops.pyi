@@ -1,0 +1,3 @@
+from typing import Literal
+
+def use_lapack(where: Literal["numpy", "scipy", "none"]) -> bool: ...

@@ -1,0 +1,100 @@
+"""Loops over batches of matrices by their names, and where they find LAPACK: in the library that NumPy computes by, else through SciPy.
+
+It is looked for when the first matrix comes that is large enough. Without it, the plain loops take all sizes, more slowly.
+"""
+from libc.string cimport strcmp
+
+import importlib
+
+import numpy
+
+cdef extern from "<dlfcn.h>" nogil:
+    void* dlopen(const char* path, int mode)
+    void* dlsym(void* library, const char* name)
+    int dlclose(void* library)
+    enum:
+        RTLD_LAZY
+        RTLD_NOLOAD
+
+cdef extern from "matrices/loops.h" nogil:
+    enum:
+        CG_ROUTINES
+    ctypedef struct Library "cg_lapack_library":
+        void* routines[4][CG_ROUTINES]
+        bint looked_up, wide
+    Library library "cg_lapack"
+    void (*look_up "cg_look_up_lapack")() noexcept nogil
+    const char* const routine_names "cg_routine_names"[2][CG_ROUTINES]
+    const matrix_kernel kernels "cg_matrix_kernels"[]
+
+cdef extern from "Python.h":
+    void* PyCapsule_GetPointer(object capsule, const char* name) except NULL
+    const char* PyCapsule_GetName(object capsule) except NULL
+
+# How builds name `dgetrf`, and whether their integers have 64 bits.
+SPELLINGS = (("scipy_{}_64_", True), ("{}_64_", True), ("{}64_", True), ("scipy_{}_", False), ("{}_", False))
+
+
+cdef const matrix_kernel* kernel(str name) except NULL:
+    cdef const matrix_kernel* row = kernels
+    encoded = name.encode()
+    while row.name is not NULL:
+        if strcmp(row.name, encoded) == 0:
+            return row
+        row += 1
+    raise LookupError(f"there are no loops of matrices named {name!r}")
+
+
+cdef bint find_in_numpy() except -1:
+    """Look the routines up in the libraries that NumPy's linalg was linked with; return whether they are there."""
+    cdef void* opened = dlopen(numpy.linalg._umath_linalg.__file__.encode(), RTLD_LAZY | RTLD_NOLOAD)
+    if opened is NULL:
+        return False
+    for spelling, wide in SPELLINGS:
+        if dlsym(opened, spelling.format("dgetrf").encode()) is NULL:
+            continue
+        library.wide = wide
+        for number, letter in enumerate("sdcz"):
+            for k in range(CG_ROUTINES):
+                name = letter + routine_names[number // 2][k].decode()
+                library.routines[number][k] = dlsym(opened, spelling.format(name).encode())
+        break
+    found = library.routines[1][0] is not NULL
+    dlclose(opened)
+    return found
+
+
+cdef bint find_in_scipy() except -1:
+    """Look them up among those that SciPy has for Cython, whose integers have 32 bits."""
+    try:
+        tables = [importlib.import_module(f"scipy.linalg.cython_{name}").__pyx_capi__ for name in ("lapack", "blas")]
+    except ImportError:
+        return False
+    table = tables[0] | tables[1]
+    library.wide = False
+    for number, letter in enumerate("sdcz"):
+        for k in range(CG_ROUTINES):
+            capsule = table.get(letter + routine_names[number // 2][k].decode())
+            library.routines[number][k] = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule)) if capsule is not None else NULL
+    return True
+
+
+cdef void find_lapack() noexcept with gil:
+    library.looked_up = True
+    if not find_in_numpy():
+        find_in_scipy()
+
+
+look_up = find_lapack
+
+
+def use_lapack(str where):
+    """Look for LAPACK in "numpy" or "scipy" only, or in "none", until it is said otherwise; return whether it is there. For tests."""
+    cdef int number, k
+    for number in range(4):
+        for k in range(CG_ROUTINES):
+            library.routines[number][k] = NULL
+    library.looked_up = True
+    if where == "numpy":
+        return find_in_numpy()
+    return where == "scipy" and find_in_scipy()

@@ -1,0 +1,284 @@
+/* Algorithms for matrices of CG_T, the textbook's (Golub and Van Loan, Matrix Computations) in the formats of LAPACK: dense columns,
+ * `ld` elements apart. They are right for all sizes, and faster than LAPACK for small ones.
+ *
+ * Included once for each type, with CG_T, CG_REAL, CG_NAME, CG_SQRT, and CG_HAS_IMAGINARY. Indices count from 0, pivots and `info` from 1.
+ * Comparisons are written so that NaN takes a way that ends.
+ */
+#if CG_HAS_IMAGINARY
+#define CG_REAL_OF(x) (__real__(x))
+#define CG_CONJ(x) (~(x))
+#define CG_SIZE_OF(x) (fabs(__real__(x)) + fabs(__imag__(x))) /* what LAPACK compares pivots by */
+#else
+#define CG_REAL_OF(x) (x)
+#define CG_CONJ(x) (x)
+#define CG_SIZE_OF(x) fabs(x)
+#endif
+#define CG_AT(a, ld, i, j) (a)[(i) + (j) * (ld)]
+
+/* Half of a rounding error decides nothing here, so sizes of floats are compared as doubles. */
+static intptr_t CG_NAME(largest)(const CG_T *x, intptr_t step, intptr_t n)
+{
+    intptr_t best = 0;
+    double size = CG_SIZE_OF(x[0]);
+    for (intptr_t i = 1; i < n; i++) {
+        double other = CG_SIZE_OF(x[i * step]);
+        if (other > size) best = i, size = other;
+    }
+    return best;
+}
+
+static void CG_NAME(exchange)(CG_T *x, intptr_t step_x, CG_T *y, intptr_t step_y, intptr_t n)
+{
+    for (intptr_t i = 0; i < n; i++) {
+        CG_T held = x[i * step_x];
+        x[i * step_x] = y[i * step_y], y[i * step_y] = held;
+    }
+}
+
+/* y -= factor * x */
+static inline void CG_NAME(subtract)(CG_T *restrict y, CG_T factor, const CG_T *restrict x, intptr_t n)
+{
+    for (intptr_t i = 0; i < n; i++) y[i] -= factor * x[i];
+}
+
+static intptr_t CG_NAME(cholesky)(intptr_t n, void *matrix, intptr_t ld)
+{
+    CG_T *a = matrix;
+    for (intptr_t j = 0; j < n; j++) {
+        CG_T *column = a + j * ld;
+        CG_REAL pivot = CG_REAL_OF(column[j]);
+        if (!(pivot > 0)) return j + 1;
+        column[j] = pivot = CG_SQRT(pivot);
+        for (intptr_t i = j + 1; i < n; i++) column[i] /= pivot;
+        for (intptr_t c = j + 1; c < n; c++) CG_NAME(subtract)(a + c * ld + c, CG_CONJ(column[c]), column + c, n - c);
+    }
+    return 0;
+}
+
+static intptr_t CG_NAME(lu)(intptr_t m, intptr_t n, void *matrix, intptr_t ld, int32_t *pivots)
+{
+    CG_T *a = matrix;
+    intptr_t info = 0, p = m < n ? m : n;
+    for (intptr_t j = 0; j < p; j++) {
+        CG_T *column = a + j * ld;
+        intptr_t row = j + CG_NAME(largest)(column + j, 1, m - j);
+        pivots[j] = (int32_t)(row + 1);
+        if (column[row] == 0) {
+            if (!info) info = j + 1;
+            continue;
+        }
+        if (row != j) CG_NAME(exchange)(a + j, ld, a + row, ld, n);
+        for (intptr_t i = j + 1; i < m; i++) column[i] /= column[j];
+        for (intptr_t c = j + 1; c < n; c++) CG_NAME(subtract)(a + c * ld + j + 1, CG_AT(a, ld, j, c), column + j + 1, m - j - 1);
+    }
+    return info;
+}
+
+/* Solve with a triangle whose element (i, j) lies at i * down + j * right, or its conjugate. */
+static void CG_NAME(triangular)(int upper, int unit, int conjugate, intptr_t n, intptr_t k, const void *matrix, intptr_t down, intptr_t right,
+                                void *solved, intptr_t ld)
+{
+    const CG_T *a = matrix;
+    CG_T *x = solved;
+    for (intptr_t c = 0; c < k; c++, x += ld)
+        for (intptr_t step = 0; step < n; step++) {
+            intptr_t j = upper ? n - 1 - step : step, first = upper ? 0 : j + 1, last = upper ? j : n;
+            if (!unit) x[j] /= conjugate ? CG_CONJ(a[j * (down + right)]) : a[j * (down + right)];
+            const CG_T *column = a + j * right, factor = x[j];
+            for (intptr_t i = first; i < last; i++) x[i] -= factor * (conjugate ? CG_CONJ(column[i * down]) : column[i * down]);
+        }
+}
+
+/* Exchange the rows of x that pivots name, in order or backwards. */
+static void CG_NAME(permute)(int backwards, intptr_t n, intptr_t k, const int32_t *pivots, void *matrix, intptr_t ld)
+{
+    CG_T *x = matrix;
+    for (intptr_t c = 0; c < k; c++, x += ld)
+        for (intptr_t step = 0; step < n; step++) {
+            intptr_t i = backwards ? n - 1 - step : step, row = pivots[i] - 1;
+            CG_T held = x[i];
+            x[i] = x[row], x[row] = held;
+        }
+}
+
+/* Bunch and Kaufman 1977, as LAPACK's sytf2 and hetf2 of the lower triangle. */
+static intptr_t CG_NAME(ldl)(int hermitian, intptr_t n, void *matrix, intptr_t ld, int32_t *pivots)
+{
+#define CG_MIRROR(x) (hermitian ? CG_CONJ(x) : (x))
+#define CG_OWN(x) (hermitian ? (CG_T)CG_REAL_OF(x) : (x))
+    const double alpha = 0.6403882032022076; /* (1 + sqrt(17)) / 8 */
+    CG_T *a = matrix;
+    intptr_t info = 0, width;
+    for (intptr_t k = 0; k < n; k += width) {
+        CG_T *column = a + k * ld;
+        const intptr_t below = n - k - 1;
+        intptr_t row = below ? k + 1 + CG_NAME(largest)(column + k + 1, 1, below) : k, chosen = k;
+        column[k] = CG_OWN(column[k]);
+        double own = CG_SIZE_OF(column[k]), off = below ? CG_SIZE_OF(column[row]) : 0;
+        width = 1;
+        if (own != own || (own == 0 && off == 0)) {
+            if (!info) info = k + 1;
+            pivots[k] = (int32_t)(k + 1);
+            continue;
+        }
+        if (own < alpha * off) {
+            intptr_t place = k + CG_NAME(largest)(a + row + k * ld, ld, row - k);
+            double largest = CG_SIZE_OF(CG_AT(a, ld, row, place));
+            if (row < n - 1) {
+                place = row + 1 + CG_NAME(largest)(a + row + 1 + row * ld, 1, n - row - 1);
+                if (CG_SIZE_OF(CG_AT(a, ld, place, row)) > largest) largest = CG_SIZE_OF(CG_AT(a, ld, place, row));
+            }
+            if (own < alpha * off * (off / largest)) {
+                chosen = row;
+                width = CG_SIZE_OF(CG_OWN(CG_AT(a, ld, row, row))) >= alpha * largest ? 1 : 2;
+            }
+        }
+        const intptr_t last = k + width - 1;
+        CG_T *other = a + last * ld;
+        if (chosen != last) {
+            CG_NAME(exchange)(other + chosen + 1, 1, a + chosen * ld + chosen + 1, 1, n - chosen - 1);
+            for (intptr_t i = last + 1; i < chosen; i++) {
+                CG_T held = CG_MIRROR(other[i]);
+                other[i] = CG_MIRROR(CG_AT(a, ld, chosen, i)), CG_AT(a, ld, chosen, i) = held;
+            }
+            other[chosen] = CG_MIRROR(other[chosen]);
+            CG_NAME(exchange)(other + last, 1, a + chosen * ld + chosen, 1, 1);
+            if (width == 2) CG_NAME(exchange)(column + k + 1, 1, column + chosen, 1, 1);
+        }
+        column[k] = CG_OWN(column[k]), other[last] = CG_OWN(other[last]);
+        pivots[k] = pivots[last] = (int32_t)(width == 1 ? chosen + 1 : -(chosen + 1));
+        if (width == 1) {
+            for (intptr_t j = k + 1; j < n; j++) CG_NAME(subtract)(a + j * ld + j, CG_MIRROR(column[j]) / column[k], column + j, n - j);
+            for (intptr_t i = k + 1; i < n; i++) column[i] /= column[k];
+        } else {
+            const CG_T corner = column[k + 1], first = column[k] / CG_MIRROR(corner), second = other[last] / corner;
+            const CG_T scale = 1 / (first * second - 1);
+            for (intptr_t j = k + 2; j < n; j++) {
+                const CG_T x = scale * (second * column[j] - other[j]) / CG_MIRROR(corner);
+                const CG_T y = scale * (first * other[j] - column[j]) / corner;
+                CG_NAME(subtract)(a + j * ld + j, CG_MIRROR(x), column + j, n - j);
+                CG_NAME(subtract)(a + j * ld + j, CG_MIRROR(y), other + j, n - j);
+                column[j] = x, other[j] = y;
+            }
+        }
+    }
+    return info;
+}
+
+/* sytrs and hetrs of what `ldl` made. */
+static void CG_NAME(ldl_solve)(int hermitian, intptr_t n, intptr_t k, const void *matrix, intptr_t ld, const int32_t *pivots, void *solved,
+                               intptr_t ld_solved)
+{
+    const CG_T *a = matrix;
+    CG_T *x = solved;
+    for (intptr_t c = 0; c < k; c++, x += ld_solved) {
+        for (intptr_t j = 0; j < n;) {
+            const CG_T *column = a + j * ld;
+            const intptr_t width = pivots[j] > 0 ? 1 : 2, last = j + width - 1, row = (width == 1 ? pivots[j] : -pivots[j]) - 1;
+            CG_NAME(exchange)(x + last, 1, x + row, 1, 1);
+            for (intptr_t one = j; one <= last; one++) CG_NAME(subtract)(x + last + 1, x[one], a + one * ld + last + 1, n - last - 1);
+            if (width == 1) x[j] /= column[j];
+            else {
+                const CG_T corner = column[j + 1], above = CG_MIRROR(corner), first = column[j] / above;
+                const CG_T second = column[ld + j + 1] / corner, left = x[j] / above, right = x[last] / corner;
+                const CG_T scale = 1 / (first * second - 1);
+                x[j] = scale * (second * left - right), x[last] = scale * (first * right - left);
+            }
+            j += width;
+        }
+        for (intptr_t j = n - 1; j >= 0;) {
+            const intptr_t width = pivots[j] > 0 ? 1 : 2, row = (width == 1 ? pivots[j] : -pivots[j]) - 1;
+            for (intptr_t one = j - width + 1; one <= j; one++)
+                for (intptr_t i = j + 1; i < n; i++) x[one] -= CG_MIRROR(CG_AT(a, ld, i, one)) * x[i];
+            CG_NAME(exchange)(x + j, 1, x + row, 1, 1);
+            j -= width;
+        }
+    }
+#undef CG_MIRROR
+#undef CG_OWN
+}
+
+/* c -= factor * v * (v^H c), where v begins with 1, which is not stored. */
+static void CG_NAME(reflect)(intptr_t m, const CG_T *v, CG_T factor, intptr_t columns, CG_T *c, intptr_t ld)
+{
+    for (intptr_t j = 0; j < columns; j++, c += ld) {
+        CG_T sum = c[0];
+        for (intptr_t i = 1; i < m; i++) sum += CG_CONJ(v[i]) * c[i];
+        sum *= factor;
+        c[0] -= sum;
+        CG_NAME(subtract)(c + 1, sum, v + 1, m - 1);
+    }
+}
+
+/* The norm of n numbers, none of whose squares leaves the range. */
+static CG_REAL CG_NAME(norm)(intptr_t n, const CG_T *x)
+{
+    double scale = 0, sum = 0;
+    for (intptr_t i = 0; i < n; i++) {
+        const double size = CG_SIZE_OF(x[i]);
+        if (!(size <= scale)) scale = size;
+    }
+    if (scale == 0) return 0;
+    for (intptr_t i = 0; i < n; i++) {
+        const CG_T part = x[i] / (CG_REAL)scale;
+        sum += CG_REAL_OF(part * CG_CONJ(part));
+    }
+    return (CG_REAL)(scale * sqrt(sum));
+}
+
+static void CG_NAME(qr)(intptr_t m, intptr_t n, void *matrix, intptr_t ld, void *factors)
+{
+    CG_T *tau = factors;
+    for (intptr_t j = 0; j < m && j < n; j++) {
+        CG_T *column = (CG_T *)matrix + j * ld + j;
+        const CG_T first = column[0];
+        intptr_t same = 1;
+        while (same < m - j && column[same] == 0) same++;
+        tau[j] = 0;
+        if (same == m - j && first == CG_REAL_OF(first)) continue;
+        CG_REAL norm = CG_NAME(norm)(m - j, column);
+        if (CG_REAL_OF(first) > 0) norm = -norm;
+        tau[j] = (norm - first) / norm;
+        for (intptr_t i = 1; i < m - j; i++) column[i] /= first - norm;
+        column[0] = norm;
+        CG_NAME(reflect)(m - j, column, CG_CONJ(tau[j]), n - j - 1, column + ld, ld);
+    }
+}
+
+static void CG_NAME(product)(intptr_t m, intptr_t n, intptr_t k, void *matrix, intptr_t ld, const void *factors)
+{
+    CG_T *a = matrix;
+    const CG_T *tau = factors;
+    for (intptr_t j = k; j < n; j++)
+        for (intptr_t i = 0; i < m; i++) CG_AT(a, ld, i, j) = i == j;
+    for (intptr_t j = k - 1; j >= 0; j--) {
+        CG_T *column = a + j * ld;
+        CG_NAME(reflect)(m - j, column + j, tau[j], n - j - 1, column + ld + j, ld);
+        for (intptr_t i = 0; i < j; i++) column[i] = 0;
+        column[j] = 1 - tau[j];
+        for (intptr_t i = j + 1; i < m; i++) column[i] *= -tau[j];
+    }
+}
+
+static void CG_NAME(apply)(int adjoint, intptr_t m, intptr_t n, intptr_t k, const void *reflectors, intptr_t ld, const void *factors,
+                           void *matrix, intptr_t ld_matrix)
+{
+    const CG_T *v = reflectors, *tau = factors;
+    for (intptr_t step = 0; step < k; step++) {
+        const intptr_t j = adjoint ? step : k - 1 - step;
+        CG_NAME(reflect)(m - j, v + j * ld + j, adjoint ? CG_CONJ(tau[j]) : tau[j], n, (CG_T *)matrix + j, ld_matrix);
+    }
+}
+
+static const cg_algorithms CG_NAME(algorithms) = {
+    CG_NAME(cholesky), CG_NAME(lu), CG_NAME(triangular), CG_NAME(permute), CG_NAME(ldl), CG_NAME(ldl_solve), CG_NAME(qr), CG_NAME(product), CG_NAME(apply)};
+
+#undef CG_T
+#undef CG_REAL
+#undef CG_NAME
+#undef CG_SQRT
+#undef CG_HAS_IMAGINARY
+#undef CG_REAL_OF
+#undef CG_CONJ
+#undef CG_SIZE_OF
+#undef CG_AT

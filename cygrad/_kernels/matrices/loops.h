@@ -436,29 +436,31 @@ static void cg_apply(const cg_field *f, int adjoint, char **p, const intptr_t *d
         call;                                                                                                \
     }
 #define CG_LOOPS(name, call) CG_LOOP(name, float32, call) CG_LOOP(name, float64, call) CG_LOOP(name, complex64, call) CG_LOOP(name, complex128, call)
-#define CG_TABLE(name) {[CG_FLOAT32] = name##_loop_float32, [CG_FLOAT64] = name##_loop_float64, [CG_COMPLEX64] = name##_loop_complex64, [CG_COMPLEX128] = name##_loop_complex128}
+#define CG_TABLE(name)                                                                                                \
+    {[CG_FLOAT32] = name##_loop_float32, [CG_FLOAT64] = name##_loop_float64, [CG_COMPLEX64] = name##_loop_complex64, \
+     [CG_COMPLEX128] = name##_loop_complex128}
 
-/* X(name, signature, call): what there is. */
-#define CG_MATRIX_KERNELS(X)                                                                        \
-    X(cholesky, "(n,n)->(n,n),()", cg_cholesky(f, p, dims, strides))                                \
-    X(lu_factor, "(m,n)->(m,n),(p),()", cg_lu_factor(f, p, dims, strides))                          \
-    X(lu_solve, "(n,n),(n),(n,k)->(n,k)", cg_lu_solve(f, 0, p, dims, strides))                      \
-    X(lu_solve_adjoint, "(n,n),(n),(n,k)->(n,k)", cg_lu_solve(f, 1, p, dims, strides))              \
-    X(solve_lower, "(n,n),(n,k)->(n,k)", cg_triangular(f, 0, 0, p, dims, strides))                  \
-    X(solve_upper, "(n,n),(n,k)->(n,k)", cg_triangular(f, 1, 0, p, dims, strides))                  \
-    X(solve_unit_lower, "(n,n),(n,k)->(n,k)", cg_triangular(f, 0, 1, p, dims, strides))             \
-    X(solve_unit_upper, "(n,n),(n,k)->(n,k)", cg_triangular(f, 1, 1, p, dims, strides))             \
-    X(ldl_factor, "(n,n)->(n,n),(n),()", cg_ldl_factor(f, 0, p, dims, strides))                     \
-    X(ldl_factor_hermitian, "(n,n)->(n,n),(n),()", cg_ldl_factor(f, 1, p, dims, strides))           \
-    X(ldl_solve, "(n,n),(n),(n,k)->(n,k)", cg_ldl_solve(f, 0, p, dims, strides))                    \
-    X(ldl_solve_hermitian, "(n,n),(n),(n,k)->(n,k)", cg_ldl_solve(f, 1, p, dims, strides))          \
-    X(geqrf, "(m,n)->(m,n),(p)", cg_qr(f, p, dims, strides))                                        \
-    X(householder_product, "(m,n),(k)->(m,n)", cg_product(f, p, dims, strides))                     \
-    X(ormqr, "(m,k),(k),(m,n)->(m,n)", cg_apply(f, 0, p, dims, strides))                            \
-    X(ormqr_adjoint, "(m,k),(k),(m,n)->(m,n)", cg_apply(f, 1, p, dims, strides))
+/* X(name, signature, kinds, call): what there is. */
+#define CG_MATRIX_KERNELS(X)                                                                       \
+    X(cholesky, "(n,n)->(n,n),()", "xxi", cg_cholesky(f, p, dims, strides))                        \
+    X(lu_factor, "(m,n)->(m,n),(p),()", "xxii", cg_lu_factor(f, p, dims, strides))                 \
+    X(lu_solve, "(n,n),(n),(n,k)->(n,k)", "xixx", cg_lu_solve(f, 0, p, dims, strides))             \
+    X(lu_solve_adjoint, "(n,n),(n),(n,k)->(n,k)", "xixx", cg_lu_solve(f, 1, p, dims, strides))     \
+    X(solve_lower, "(n,n),(n,k)->(n,k)", "xxx", cg_triangular(f, 0, 0, p, dims, strides))          \
+    X(solve_upper, "(n,n),(n,k)->(n,k)", "xxx", cg_triangular(f, 1, 0, p, dims, strides))          \
+    X(solve_unit_lower, "(n,n),(n,k)->(n,k)", "xxx", cg_triangular(f, 0, 1, p, dims, strides))     \
+    X(solve_unit_upper, "(n,n),(n,k)->(n,k)", "xxx", cg_triangular(f, 1, 1, p, dims, strides))     \
+    X(ldl_factor, "(n,n)->(n,n),(n),()", "xxii", cg_ldl_factor(f, 0, p, dims, strides))            \
+    X(ldl_factor_hermitian, "(n,n)->(n,n),(n),()", "xxii", cg_ldl_factor(f, 1, p, dims, strides))  \
+    X(ldl_solve, "(n,n),(n),(n,k)->(n,k)", "xixx", cg_ldl_solve(f, 0, p, dims, strides))           \
+    X(ldl_solve_hermitian, "(n,n),(n),(n,k)->(n,k)", "xixx", cg_ldl_solve(f, 1, p, dims, strides)) \
+    X(geqrf, "(m,n)->(m,n),(p)", "xxx", cg_qr(f, p, dims, strides))                                \
+    X(householder_product, "(m,n),(k)->(m,n)", "xxx", cg_product(f, p, dims, strides))             \
+    X(ormqr, "(m,k),(k),(m,n)->(m,n)", "xxxx", cg_apply(f, 0, p, dims, strides))                   \
+    X(ormqr_adjoint, "(m,k),(k),(m,n)->(m,n)", "xxxx", cg_apply(f, 1, p, dims, strides))
 
-#define CG_LOOPS_OF(name, signature, call) CG_LOOPS(name, call)
-#define CG_ROW_OF(name, signature, call) {#name, signature, CG_TABLE(name)},
+#define CG_LOOPS_OF(name, signature, kinds, call) CG_LOOPS(name, call)
+#define CG_ROW_OF(name, signature, kinds, call) {#name, signature, kinds, CG_TABLE(name)},
 CG_MATRIX_KERNELS(CG_LOOPS_OF)
 static const cg_matrix_kernel cg_matrix_kernels[] = {CG_MATRIX_KERNELS(CG_ROW_OF){NULL}};
 #endif

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from benchmarks.timing import COLUMNS, DOUBT, Row, markdown, print_cells, select, selected
 
-NAMES = ("overhead", "bandwidth", "vecmath", "dtypes", "composite", "shapes", "programs", "linalg", "profiler", "functional", "scaling", "threads")
+NAMES = ("overhead", "bandwidth", "vecmath", "dtypes", "composite", "shapes", "programs", "linalg", "profiler", "functional",
+         "scaling", "threads")
 
 
 def environment() -> str:

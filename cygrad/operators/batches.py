@@ -68,6 +68,19 @@ def matrices(level, operator, x, *arguments, **keywords):
     return same(level, operator, x, *arguments, **keywords)
 
 
+def aligned_matrices(level, operator, *arguments, **keywords):
+    """Apply an operator to the last two dims of all its tensors; the dims in front of them broadcast."""
+    bound = named_arguments(operator, arguments, keywords)
+    ndim = max(x.ndim for x in bound.arguments.values() if is_tensor(x))
+
+    def aligned(x):
+        examples = level.enter(x)
+        return examples[(slice(None),) + (None,) * (ndim + 1 - examples.ndim)] if level.varies(x) else x
+
+    bound.arguments.update({name: over_tensors(aligned, value) for name, value in bound.arguments.items()})
+    return left(level, operator(*bound.args, **bound.kwargs))
+
+
 def shifted(*names, extra=0, flattened=False):
     """Apply an operator with dims in the arguments so named; None means all dims.
 

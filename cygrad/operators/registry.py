@@ -53,8 +53,12 @@ FUNCTIONS: dict[str, str] = {
 LINALG: dict[str, str] = {
     "cygrad.operators.diagonals":
         "linalg_diagonal",
+    "cygrad.operators.factorizations":
+        "linalg_cholesky",
     "cygrad.operators.products":
         "linalg_matmul",
+    "cygrad.operators.solving":
+        "linalg_solve_triangular",
     "cygrad.operators.vectors":
         "linalg_cross linalg_vecdot",
 }
@@ -132,6 +136,8 @@ RULES: dict[str, str] = {
         "tril triu diagonal diag_embed diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
+    "cygrad.operators.factorizations":
+        "linalg_cholesky",
     "cygrad.operators.indexing":
         "slice index select scatter_key",
     "cygrad.operators.joining":
@@ -154,6 +160,8 @@ RULES: dict[str, str] = {
         "scatter scatter_add scatter_sum scatter_prod scatter_mean scatter_extremum index_add index_copy index_fill put index_put",
     "cygrad.operators.shapes":
         "view squeeze unsqueeze permute transpose t expand",
+    "cygrad.operators.solving":
+        "linalg_solve_triangular",
     "cygrad.operators.sorting":
         "sort topk kthvalue median median_of_all nanmedian nanmedian_of_all",
     "cygrad.operators.splitting":

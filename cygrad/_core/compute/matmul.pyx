@@ -6,7 +6,7 @@ Bits may depend on BLAS's own threads (OpenBLAS: from n = 300).
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._core.compute.matrices cimport Call, matrix_loop, numpy_loop, run
+from cygrad._core.compute.matrices cimport Call, numpy_loop, run
 from cygrad._core.compute.views cimport reshape_to
 from cygrad._core.graph.rules cimport record, rule_op, wanted
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_address, stand_alone, view_of
@@ -15,6 +15,7 @@ from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport foreign_operand
 from cygrad._core.operands.operands cimport copy_of, refused
 from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, MAX_DIMS, cg_is_opaque, cg_itemsize, cg_loops_of
+from cygrad._kernels.matrices.loops cimport matrix_loop
 
 import numpy
 

@@ -4,13 +4,12 @@ Whoever has filled a `Call` has it run by `run`: batches of any strides, other t
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, MAX_DIMS
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
+from cygrad._kernels.matrices.loops cimport matrix_loop
 
 cdef enum:
     MAX_ARGUMENTS = 8       # of a loop, results included
     MAX_NAMES = 4           # of sizes in a signature
-
-ctypedef void (*matrix_loop)(char** arguments, const intptr_t* dims, const intptr_t* strides, void* data) noexcept nogil
 
 cdef struct Call:
     int arguments, batch                            # how many there are, and dims in front of those of the matrices

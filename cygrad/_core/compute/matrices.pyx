@@ -8,7 +8,8 @@ from libc.stdint cimport intptr_t
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty_strided, settled_address
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, tensor_of_array
-from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_itemsize, cg_loops_of, cg_real
+from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_itemsize, cg_loops_of
+from cygrad._kernels.matrices.loops cimport kernel, matrix_kernel, matrix_loop
 
 import re
 
@@ -83,14 +84,15 @@ cdef bint numpy_loop(object ufunc, int dtype, matrix_loop* loop, void** data, in
 
 
 # ----- Functions of tensors -----
-cdef MatrixLoop own_loop(str signature, str kinds, const matrix_loop* loops, void* data=NULL):
-    """Return one of our loops, of a table by dtype; `kinds` of arguments: x that of the first, r real, i int32."""
-    cdef MatrixLoop made = MatrixLoop(signature)
+def our_loop(str name not None):
+    """Return the loop of `_kernels/matrices` of that name."""
+    cdef const matrix_kernel* row = kernel(name)
+    cdef MatrixLoop made = MatrixLoop(row.signature.decode())
     cdef int k, j
     for k in range(CG_DTYPES):
-        made.loops[k], made.data[k] = loops[k], data
-        for j in range(len(kinds)):
-            made.types[k][j] = k if kinds[j] == "x" else cg_real[k] if kinds[j] == "r" else dtype_by_name["int32"].number
+        made.loops[k] = row.loops[k]
+        for j in range(made.arguments):
+            made.types[k][j] = dtype_by_name["int32"].number if row.kinds[j] == b"i" else k
     return made
 
 

@@ -36,20 +36,20 @@ def transposed(level: Any, operator: Any, result: Any, *arguments: Any, **keywor
     recording, tensors = is_grad_enabled(), tensors_of((*arguments, *keywords.values()))
     with inference_mode_suspended(), enable_grad():
         again = operator(*over_tensors(alias, arguments), **keywords)
-        if several := isinstance(again, tuple):     # values, then integers
-            again = again[0]
-        if not inputs or not again.requires_grad:
+        results = [item for item in tensors_of((again,)) if item.requires_grad]
+        if not inputs or not results:
             return None
-        weights = again.new_ones(again.shape).requires_grad_()      # any would do
-        products = grad(again, inputs, weights, create_graph=True, allow_unused=True)
+        # Any would do; complex eigenvectors refuse those that depend on their phase, which they themselves do not.
+        weights = [(item.detach().clone() if item.is_complex() else item.new_ones(item.shape)).requires_grad_() for item in results]
+        products = grad(results, inputs, weights, create_graph=True, allow_unused=True)
         found = [(product, tangent) for product, tangent in zip(products, tangents, strict=True)
                  if product is not None and product.requires_grad]
         if not found:
             return None
         outputs, directions = zip(*found, strict=True)
         recorded = recording and any(tensor.requires_grad for tensor in (*tensors, *directions))
-        tangent, = grad(outputs, weights, directions, create_graph=recorded, allow_unused=True)
-        return (tangent,) if several else tangent
+        of_results = iter(grad(outputs, weights, directions, create_graph=recorded, allow_unused=True))
+        return over_tensors(lambda item: next(of_results) if item.requires_grad else None, again)
 
 
 def written(level: Any, operator: Any, result: Any, x: Any, key: Any, value: Any) -> None:

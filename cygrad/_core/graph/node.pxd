@@ -12,7 +12,7 @@ from cygrad._core.graph.tensor cimport TensorImpl
 
 
 cdef enum:
-    RESULT = 3              # the place of the result among the saved values
+    RESULT = 3              # the place of the result among the saved values; further results come behind it
     LEAF = -1               # output number of an edge to a leaf whose accumulator is not made yet
     NODE_TRACKED = 1
     NODE_RELEASED = 2       # saved values were freed by a backward
@@ -29,7 +29,7 @@ cdef class Node:
     cdef object op          # the row's Op or RuleOp
     cdef tuple params       # of a rule; shapes of broadcast operands
     cdef object saved0, saved1, saved2          # operands that the backward reads: TensorImpl, SavedTensor or None
-    cdef object result                          # likewise, without its history
+    cdef object result                          # likewise, without its history; a tuple where the backward reads further results
     cdef unsigned long long version0, version1, version2, result_version
     cdef unsigned long long sequence_nr
     cdef int nr0, nr1, nr2
@@ -43,6 +43,7 @@ cdef class Node:
     cdef TensorImpl unpack(self, int place)
     cdef list unpack_all(self)
     cdef int pack(self, int place, TensorImpl tensor) except -1
+    cdef int save_results(self, tuple results, int reads) except -1
     cdef object kept(self, int place)
     cdef object origin(self, int place, int* output_nr)
     cdef dict saved_places(self)

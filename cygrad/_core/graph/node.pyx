@@ -38,7 +38,7 @@ cdef class Hooks:
 
 
 cdef inline int keep(Node node, int place, object saved, unsigned long long version) except -1:
-    """Put a saved value into its place."""
+    """Put a saved value into its place; of several results each is a SavedTensor, which stays."""
     if place == 0:
         node.saved0, node.version0 = saved, version
     elif place == 1:
@@ -63,7 +63,7 @@ cdef class Node:
         """Free the saved values."""
         if self.saved0 is not None or self.saved1 is not None or self.saved2 is not None or self.result is not None:
             if self.flags & NODE_PACKED:
-                for saved in (self.saved0, self.saved1, self.saved2, self.result):
+                for saved in (self.saved0, self.saved1, self.saved2, *(self.result if type(self.result) is tuple else (self.result,))):
                     if isinstance(saved, SavedTensor):
                         (<SavedTensor>saved).free()
             self.flags |= NODE_RELEASED
@@ -90,8 +90,31 @@ cdef class Node:
         track_reachable(self)       # hooks may have closed a cycle
         return track_reachable(tensor)
 
+    cdef int save_results(self, tuple results, int reads) except -1:
+        """Keep those results, which are outputs of this node already, whose bit in `reads` is set."""
+        cdef list kept = [None] * len(results)
+        cdef TensorImpl tensor
+        cdef int k
+        for k, tensor in enumerate(results):
+            if reads >> k & 1:
+                check_savable(tensor)
+                tensor.flags |= SAVED
+                kept[k] = packed_by_default(tensor, True) if hook_pairs and packs_by_default() else saved_result(
+                    shallow_copy(tensor), version_of(tensor.storage), k)
+        self.result = tuple(kept)
+        self.flags |= NODE_PACKED
+        if hook_pairs:
+            track_reachable(self)       # hooks may have closed a cycle
+            for tensor in results:
+                track_reachable(tensor)
+        return 0
+
     cdef object kept(self, int place):
-        return self.saved0 if place == 0 else self.saved1 if place == 1 else self.saved2 if place == 2 else self.result
+        if place < RESULT:
+            return self.saved0 if place == 0 else self.saved1 if place == 1 else self.saved2
+        if type(self.result) is tuple:
+            return (<tuple>self.result)[place - RESULT]
+        return self.result if place == RESULT else None
 
     cdef object origin(self, int place, int* output_nr):
         """Return where an operand came from: the edge as it is, possibly to a leaf."""
@@ -112,7 +135,7 @@ cdef class Node:
         elif place == 2:
             saved, version = self.saved2, self.version2
         else:
-            saved, version = self.result, self.result_version
+            saved, version = self.result if place == RESULT and not self.flags & NODE_PACKED else self.kept(place), self.result_version
         if saved is None:
             return None
         if self.flags & NODE_PACKED and isinstance(saved, SavedTensor):
@@ -127,7 +150,7 @@ cdef class Node:
 
     cdef list unpack_all(self):
         """Return what `unpack` gives for each place, so that hooks run once for each saved tensor."""
-        return [self.unpack(place) for place in range(RESULT + 1)]
+        return [self.unpack(place) for place in range(RESULT + (len(self.result) if type(self.result) is tuple else 1))]
 
     # ----- What was saved, by name -----
     cdef dict saved_places(self):
@@ -148,8 +171,8 @@ cdef class Node:
         cdef int output_nr
         if isinstance(self.kept(place), SavedTensor):
             return self.kept(place)
-        if place == RESULT:
-            saved = saved_result(self.result, self.result_version, 0)
+        if place >= RESULT:
+            saved = saved_result(self.kept(place), self.result_version, place - RESULT)
         else:
             origin = self.origin(place, &output_nr)
             saved = saved_operand(self.kept(place), self.version0 if place == 0 else self.version1 if place == 1 else self.version2,
@@ -179,7 +202,7 @@ cdef class Node:
                 mode = grad_mode()[0]
                 grad_mode()[0] = True
                 try:
-                    return with_own_history(self.unpack(place), self, 0) if place == RESULT else self.unpack(place)
+                    return with_own_history(self.unpack(place), self, place - RESULT) if place >= RESULT else self.unpack(place)
                 finally:
                     grad_mode()[0] = mode
             if field in params and not name.startswith("_raw"):

@@ -15,7 +15,10 @@ cdef class RuleOp:
     cdef readonly tuple params
     cdef readonly tuple functions                # of the inputs in order; one, for all, where `each`
     cdef tuple plans                    # where the arguments of each function come from
-    cdef tuple reads                    # bit k: input k, bit RESULT: the result
+    cdef tuple reads                    # bit k: input k, bit RESULT: the result, and behind it the further ones
+    cdef tuple results                  # names of several, as torch has them
+    cdef bint several                   # it reads further results
+    cdef bint adjoints                  # it is written for complex numbers, with adjoints
     cdef bint each
     cdef readonly bint declared
     cdef bint takes_all                   # reads the gradients of several outputs

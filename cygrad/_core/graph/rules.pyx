@@ -14,7 +14,7 @@ from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.sizes cimport parse_sizes
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport upward
-from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_opaque, cg_loops_of
+from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable, cg_is_opaque, cg_loops_of
 
 cdef extern from "Python.h":
     object PyObject_Call(object function, object arguments, PyObject* keywords)
@@ -30,7 +30,7 @@ cdef enum:
     GRADIENT = -1
     GRADIENTS = -2              # of all outputs, as a list
     WHOLE = -3                  # what the gradient is added to
-    FIRST_PARAM = RESULT + 1    # below are inputs and the result
+    FIRST_PARAM = RESULT + 4    # below are inputs and up to four results
 
 
 @cython.final
@@ -61,13 +61,14 @@ cpdef RuleOp rule_op(str name):
     return op
 
 
-def declare_rule(str name not None, *, each=None, str node="", place=None, into=None, **gradients):
+def declare_rule(str name not None, *, each=None, str node="", place=None, into=None, bint adjoints=False, tuple results=(), **gradients):
     """Say what the gradients of an operator are, one function per differentiable input, and return the rule.
 
     The functions are written as tensor algebra, so that they differentiate again. `dinput=`, `dsrc=`, ... give the gradient for the input
     of that name, None where an input is only read by others. A function names what it needs: `g` the incoming gradient (`gs`: those
-    of all outputs), inputs, `y` the result, parameters. What it names is what the node saves. `each` serves an operator of
-    any number of inputs: it returns the gradients of all of them. `node` is the name of the node in torch.
+    of all outputs, None where nothing arrived), inputs, `y` the result, `y1`, `y2`, `y3` the further ones, parameters. What it names is
+    what the node saves. `each` serves an operator of any number of inputs: it returns the gradients of all of them. `node` is the name of
+    the node in torch, `results` are those of several results. With `adjoints` the functions are written for complex numbers.
 
     An operator that reads a part of one input may say where its gradient belongs, so that it need not be spread over zeros: `place`
     returns the part of `whole`, a tensor of the shape of the input, that it is added to (of several outputs, a tuple of parts);
@@ -80,7 +81,8 @@ def declare_rule(str name not None, *, each=None, str node="", place=None, into=
     op.place, op.adds = into if place is None else place, place is None
     names = [() if function is None else function.__code__.co_varnames[:function.__code__.co_argcount]
              for function in (*functions.values(), op.place)]
-    given = {"g": GRADIENT, "gs": GRADIENTS, "whole": WHOLE, "y": RESULT} | {word: k for k, word in enumerate(op.inputs)}
+    given = {"g": GRADIENT, "gs": GRADIENTS, "whole": WHOLE} | {word: k for k, word in enumerate(op.inputs)}
+    given |= {word: RESULT + k for k, word in enumerate(("y", "y1", "y2", "y3"))}
     op.params = tuple(dict.fromkeys([word for words in names for word in words if word not in given]))
     if op.place is not None:
         (op.shape_param,) = [k for k, word in enumerate(op.params) if word in ("shape", f"{op.inputs[0]}_shape")]
@@ -93,7 +95,9 @@ def declare_rule(str name not None, *, each=None, str node="", place=None, into=
     op.place_plan = plans.pop()
     op.plans = tuple(plans)
     op.takes_all = any([GRADIENTS in plan for plan in op.plans])
-    op.reads = tuple([sum([1 << source for source in plan if 0 <= source <= RESULT]) for plan in op.plans])
+    op.reads = tuple([sum([1 << source for source in plan if 0 <= source < FIRST_PARAM]) for plan in op.plans])
+    op.several = any([read >> RESULT > 1 for read in op.reads])
+    op.adjoints, op.results = adjoints, results or tuple(["result", *[f"result{k}" for k in range(1, FIRST_PARAM - RESULT)]])
     op.declared = True
     return op
 
@@ -134,8 +138,8 @@ cdef class RuleNode(Node):
         cdef int k, reads = 0
         for k in range(0 if op.each else <int>len(op.reads)):
             reads |= <int>op.reads[k]
-        places = {saved_name(name): k for k, name in enumerate(op.inputs) if reads >> k & 1}
-        return places | {"result": RESULT} if reads >> RESULT & 1 else places
+        return ({saved_name(name): k for k, name in enumerate(op.inputs) if reads >> k & 1}
+                | {name: RESULT + k for k, name in enumerate(op.results) if reads >> (RESULT + k) & 1})
 
     cdef dict saved_params(self):
         return dict(zip((<RuleOp>self.op).params, self.parameters()))
@@ -153,7 +157,8 @@ cdef class RuleNode(Node):
     cdef object call(self, object function, tuple plan, PyObject** grads, list unpacked, TensorImpl whole):
         """Call a function of the rule with what it names.
 
-        Rules are written for real numbers. Where the gradient is complex, what they multiply it by is the conjugate of what is read.
+        Rules are written for real numbers, but those with adjoints. Where the gradient is complex, what they multiply it by is the
+        conjugate of what is read.
         """
         cdef TensorImpl tensor
         cdef object argument
@@ -164,7 +169,7 @@ cdef class RuleNode(Node):
             source = plan[place]
             if source >= FIRST_PARAM:
                 argument = params[source - FIRST_PARAM]
-                if type(argument) is complex:
+                if type(argument) is complex and not (<RuleOp>self.op).adjoints:
                     argument = argument.conjugate()
             elif source == GRADIENT:
                 argument = <object>grads[0]
@@ -174,8 +179,11 @@ cdef class RuleNode(Node):
                 argument = [<object>grads[k] if grads[k] is not NULL else None for k in range(self.outputs)]
             else:
                 tensor = self.unpack(source) if unpacked is None else unpacked[source]
-                argument = with_own_history(tensor, self, 0) if source == RESULT and grad_mode()[0] else tensor
-                if tensor is not None and cg_is_complex[tensor.dtype_nr] and self.arrived_complex(grads):
+                argument = tensor
+                if source >= RESULT and grad_mode()[0] and cg_is_differentiable[tensor.dtype_nr]:
+                    argument = with_own_history(tensor, self, source - RESULT)
+                if (tensor is not None and cg_is_complex[tensor.dtype_nr] and not (<RuleOp>self.op).adjoints
+                        and self.arrived_complex(grads)):
                     argument = argument.conj_physical()
             Py_INCREF(argument)
             PyTuple_SET_ITEM(arguments, place, argument)
@@ -281,7 +289,10 @@ cdef int record_view(TensorImpl base, TensorImpl view, tuple geometry) except -1
 
 
 cdef RuleNode rule_node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple params, int outputs):
-    """Return the node of a result with any number of inputs, which may be None; of a rule without `each` up to three are saved."""
+    """Return the node of a result with any number of inputs, which may be None; of a rule without `each` up to three are saved.
+
+    Of one that reads further results none is saved.
+    """
     cdef RuleNode node = RuleNode.__new__(RuleNode)
     cdef TensorImpl tensor
     cdef bint tracked = False
@@ -298,7 +309,7 @@ cdef RuleNode rule_node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tu
     for k in range(RESULT):
         if reads >> k & 1:
             node.save(k, inputs[k])
-    if reads >> RESULT & 1:
+    if reads >> RESULT & 1 and not op.several:
         node.save(RESULT, result)
     if tracked:
         track_reachable(node)
@@ -376,14 +387,20 @@ def recorded(operator, tuple inputs, TensorImpl result not None, int outputs=1, 
 
 
 def record_several(RuleOp op not None, tuple inputs, tuple results, **params):
-    """Record an operator of several results, which are the outputs of one node; its rule may read the first of them."""
+    """Record an operator of several results, which are the outputs of one node; its rule may read up to four of them."""
     cdef RuleNode node
-    cdef int k
+    cdef int k, reads = 0
     results = tuple([in_dtype_of(inputs, result) for result in results])
     for result in results:
         own(inputs, result)
     if any_wanted(inputs):
         node = rule_node_of_inputs(op, inputs, results[0], params_of(op, inputs, params), <int>len(results))
         for k in range(node.outputs):
-            attach(results[k], node, k)
+            if cg_is_differentiable[(<TensorImpl>results[k]).dtype_nr]:
+                attach(results[k], node, k)
+        if op.several:
+            for k, tensor in enumerate(inputs):
+                if tensor is not None and needs_grad(tensor):
+                    reads |= <int>op.reads[k]
+            node.save_results(results, reads >> RESULT)
     return results

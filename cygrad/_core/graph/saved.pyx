@@ -191,6 +191,8 @@ cdef SavedTensor saved_result(TensorImpl copy, unsigned long long version, int o
     """Make the handle of a result, given as a copy without history."""
     cdef SavedTensor saved = saved_operand(copy, version, None, output_nr)
     saved.is_output = True
+    if copy is not None:
+        copy.output_nr = output_nr
     return saved
 
 

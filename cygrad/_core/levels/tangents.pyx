@@ -3,6 +3,7 @@ cimport cython
 from cpython.object cimport PyObject
 
 from cygrad._core.graph.modes cimport grad_mode
+from cygrad._core.graph.node cimport RESULT
 from cygrad._core.graph.rules cimport record, rule_op, wanted
 from cygrad._core.graph.saved cimport SavedTensor
 from cygrad._core.graph.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, SHARES_TANGENTS, TensorImpl, VIEW, byte_offset,
@@ -197,12 +198,14 @@ cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except 
         return add_tangent((<Batch>tensor.special).inner, level, enter(tangent, (<Batch>tensor.special).level))
     tensor.special = make_dual(level, tangent, None, <Dual>tensor.special)
     tensor.flags |= DUAL
-    kept = None if tensor.node is None else tensor.node.result
+    kept = None if tensor.node is None else tensor.node.kept(RESULT + tensor.output_nr)
+    if isinstance(kept, SavedTensor) and (<SavedTensor>kept).tensor is not None:
+        kept = (<SavedTensor>kept).tensor
     if isinstance(kept, TensorImpl):
         saved = <TensorImpl>kept
         if place_of(saved) == place_of(tensor) and saved.storage is tensor.storage:
             inherit_special(saved, tensor)
-    elif isinstance(kept, SavedTensor) and tensor.output_nr == 0:
+    elif isinstance(kept, SavedTensor):
         packed = <SavedTensor>kept
         packed.tangents = [*(packed.tangents or ()), make_dual(level, tangent, None, None)]
     return 0

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cygrad import creation
-from cygrad._core.compute import views
+from cygrad._core.compute import copies, views
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad._core.memory.sizes import index_argument, normalized_dim
-from cygrad._core.operands.arrays import from_array, to_array
+from cygrad._core.memory.sizes import normalized_dim
 from cygrad.operators.arguments import checked_tensor, delivered
 from cygrad.operators.batches import matrices, shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
@@ -23,17 +20,7 @@ if TYPE_CHECKING:
 
 
 # ----- Triangles -----
-def _cut(operator: Any, cut: Callable[..., np.ndarray], input: Tensor, diagonal: int, out: Tensor | None) -> Tensor:
-    """Return matrices with zeros on one side of a diagonal."""
-    name = operator.__name__
-    if checked_tensor(name, input).ndim < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, it has {input.ndim}")
-    corner = sum(input.shape[-2:])      # further out nothing changes
-    diagonal = max(-corner, min(index_argument(diagonal, "diagonal"), corner))
-    return delivered(recorded(operator, (input,), from_array(cut(to_array(input), diagonal)), diagonal=diagonal), out)
-
-
-@operator(dinput=lambda g, diagonal: g.tril(diagonal), tangent=linear, batch=matrices, in_place=True)
+@operator(copies.tril, dinput=lambda g, diagonal: g.tril(diagonal), tangent=linear, batch=matrices, in_place=True)
 def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Copy of (a batch of) matrices with zeros above the diagonal; `diagonal` counts above the main one.
 
@@ -41,10 +28,9 @@ def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     >>> cygrad.tril(cygrad.ones(2, 2)).sum()
     tensor(3.)
     """
-    return _cut(tril, np.tril, input, diagonal, out)
 
 
-@operator(dinput=lambda g, diagonal: g.triu(diagonal), tangent=linear, batch=matrices, in_place=True)
+@operator(copies.triu, dinput=lambda g, diagonal: g.triu(diagonal), tangent=linear, batch=matrices, in_place=True)
 def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Copy of (a batch of) matrices with zeros below the diagonal; `diagonal` counts above the main one.
 
@@ -52,7 +38,6 @@ def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     >>> cygrad.triu(cygrad.ones(2, 2)).sum()
     tensor(3.)
     """
-    return _cut(triu, np.triu, input, diagonal, out)
 
 
 # ----- Diagonals -----

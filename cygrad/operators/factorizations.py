@@ -22,8 +22,9 @@ _cholesky = our_loop("cholesky")
 def _cholesky_gradient(g: Tensor, y: Tensor) -> Tensor:
     """Return L^-H sym(tril(L^H g), its diagonal halved) L^-1 (Murray 2016, Differentiation of the Cholesky decomposition, eq. 10)."""
     inner = (y.mT @ g).tril()
-    inner = inner - (0.5 * inner.diagonal(0, -2, -1)).diag_embed()
-    inner = 0.5 * (inner + inner.mH)
+    inner = 0.5 * (inner + inner.tril(-1).mH)
+    if inner.is_complex():      # the diagonal of the factor is real
+        inner = 0.5 * (inner + inner.mH)
     half = linalg_solve_triangular(y.mT, inner, upper=True)
     return linalg_solve_triangular(y.mT, half.mH, upper=True)
 

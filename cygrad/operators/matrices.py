@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad._core.compute.matrices import first_failure
+from cygrad._core.compute.matrices import first_failure, is_matrix
 from cygrad.operators import public_name
 from cygrad.operators.arguments import checked_operand, checked_tensor
 
@@ -23,6 +23,8 @@ LinAlgError.__module__ = "cygrad.linalg"
 
 def checked_matrix(name: str, value: Any, argument: str = "A", *, square: bool = False) -> Any:
     """Return a tensor of matrices in the last two dims, of a dtype that the operator takes; RuntimeError where it is none."""
+    if is_matrix(value, square):
+        return value
     ndim = checked_tensor(name, value, argument).ndim
     if ndim < 2:
         raise RuntimeError(f"{public_name(name)}: The input tensor {argument} must have at least 2 dimensions.")

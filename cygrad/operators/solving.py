@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from cygrad.tensor import Tensor
 
 
+def _check_sides(name: str, a: Tensor, b: Tensor, *, left: bool) -> None:
+    """Refuse the sides of an equation that do not agree."""
+    if a.shape[-1] != b.shape[-2 if left else -1]:
+        raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+                           f"({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})")
+    if a.dtype != b.dtype:
+        raise RuntimeError(f"{name}: Expected A and B to have the same dtype, but found A of type {a.dtype} and B of type {b.dtype} instead")
+
+
 # ----- By triangular matrices -----
 _triangular = {(upper, unit): our_loop(f"solve_{'unit_' if unit else ''}{'upper' if upper else 'lower'}")
                for upper in (False, True) for unit in (False, True)}
@@ -48,13 +57,12 @@ def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = T
     """
     a = checked_matrix("linalg_solve_triangular", A, square=True)
     b = checked_matrix("linalg_solve_triangular", B, "B")
-    if a.shape[-1] != b.shape[-2 if left else -1]:
-        raise RuntimeError(f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
-                           f"({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})")
-    if a.dtype != b.dtype:
-        raise RuntimeError(f"linalg.solve_triangular: Expected A and B to have the same dtype, but found A of type {a.dtype} and B of type "
-                           f"{b.dtype} instead")
     if not left:
+        _check_sides("linalg.solve_triangular", a, b, left=False)
         return delivered(_from_the_right(a, b, upper=upper, left=False, unitriangular=unitriangular), out)
-    result = _triangular[bool(upper), bool(unitriangular)](a, b)
+    try:
+        result = _triangular[bool(upper), bool(unitriangular)](a, b)
+    except RuntimeError:
+        _check_sides("linalg.solve_triangular", a, b, left=True)
+        raise
     return delivered(recorded(linalg_solve_triangular, (a, b), result, upper=bool(upper), unitriangular=bool(unitriangular)), out)

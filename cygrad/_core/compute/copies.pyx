@@ -1,7 +1,7 @@
 # cython: cdivision=True
 """Copies: whole tensors, in another layout or dtype, and several joined to one (see copies.pxd for the contract)."""
 from libc.stdint cimport intptr_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.history cimport attach
 from cygrad._core.graph.rules cimport RuleOp, any_wanted, record, rule_node_of_inputs, rule_op, wanted
@@ -187,3 +187,35 @@ def stack(tensors, dim=0, *, out=None):
     if any_wanted(parts):
         attach(result, rule_node_of_inputs(STACK, parts, result, (along,), 1), 0)
     return result if out is None else checked_out(out, result)
+
+
+# ----- Triangles -----
+cdef object triangle(str name, TensorImpl input, object diagonal, bint upper, object out):
+    """Copy matrices with zeros on one side of a diagonal, row by row."""
+    cdef TensorImpl result
+    cdef intptr_t above, rows, columns, row, kept, item = cg_itemsize[input.dtype_nr]
+    cdef char* place
+    if input.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, it has {input.ndim}")
+    rows, columns = input.sizes[input.ndim - 2], input.sizes[input.ndim - 1]
+    above = max(-rows - columns, min(integer(diagonal, "diagonal"), rows + columns))     # further out nothing changes
+    result = empty(input.dtype_nr, input.ndim, input.sizes)
+    copy_into(result, input)
+    place = address(result)
+    for row in range(result.count // columns if columns else 0):
+        kept = max(0, min(row % rows + above + (0 if upper else 1), columns))      # elements in front of where the diagonal cuts
+        memset(place if upper else place + kept * item, 0, (kept if upper else columns - kept) * item)
+        place += columns * item
+    if wanted(input, None):
+        record(rule_op(name), input, None, result, (above,))
+    return result if out is None else checked_out(out, result)
+
+
+def tril(TensorImpl input not None, diagonal=0, *, out=None):
+    """Copy matrices with zeros above a diagonal."""
+    return triangle("tril", input, diagonal, False, out)
+
+
+def triu(TensorImpl input not None, diagonal=0, *, out=None):
+    """Copy matrices with zeros below a diagonal."""
+    return triangle("triu", input, diagonal, True, out)

@@ -8,7 +8,8 @@ from libc.stdint cimport intptr_t
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty_strided, settled_address
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, tensor_of_array
-from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_itemsize, cg_loops_of
+from cygrad._kernels.drivers.elementwise cimport (CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_is_differentiable, cg_itemsize,
+                                                  cg_loops_of)
 from cygrad._kernels.matrices.loops cimport kernel, matrix_kernel, matrix_loop
 
 import re
@@ -94,6 +95,16 @@ def our_loop(str name not None):
         for j in range(made.arguments):
             made.types[k][j] = dtype_by_name["int32"].number if row.kinds[j] == b"i" else k
     return made
+
+
+def is_matrix(value, bint square=False):
+    """Say whether a value is a tensor of (square) matrices in the last two dims, of a dtype that LAPACK computes in."""
+    cdef TensorImpl tensor
+    if not isinstance(value, TensorImpl):
+        return False
+    tensor = value
+    return (tensor.ndim >= 2 and cg_loops_of[tensor.dtype_nr] == tensor.dtype_nr and cg_is_differentiable[tensor.dtype_nr] != 0
+            and (not square or tensor.sizes[tensor.ndim - 1] == tensor.sizes[tensor.ndim - 2]))
 
 
 def first_failure(TensorImpl results not None, int dims=0):

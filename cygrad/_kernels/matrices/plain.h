@@ -8,10 +8,12 @@
 #define CG_REAL_OF(x) (__real__(x))
 #define CG_CONJ(x) (~(x))
 #define CG_SIZE_OF(x) (fabs(__real__(x)) + fabs(__imag__(x))) /* what LAPACK compares pivots by */
+#define CG_QUOTIENT(x, y, inverse) ((x) * (inverse))          /* complex quotients take long */
 #else
 #define CG_REAL_OF(x) (x)
 #define CG_CONJ(x) (x)
 #define CG_SIZE_OF(x) fabs(x)
+#define CG_QUOTIENT(x, y, inverse) ((x) / (y))
 #endif
 #define CG_AT(a, ld, i, j) (a)[(i) + (j) * (ld)]
 
@@ -21,8 +23,8 @@ static intptr_t CG_NAME(largest)(const CG_T *x, intptr_t step, intptr_t n)
     intptr_t best = 0;
     double size = CG_SIZE_OF(x[0]);
     for (intptr_t i = 1; i < n; i++) {
-        double other = CG_SIZE_OF(x[i * step]);
-        if (other > size) best = i, size = other;
+        const double other = CG_SIZE_OF(x[i * step]);
+        best = other > size ? i : best, size = other > size ? other : size;    /* no branches: nobody can foresee them */
     }
     return best;
 }
@@ -67,8 +69,9 @@ static intptr_t CG_NAME(lu)(intptr_t m, intptr_t n, void *matrix, intptr_t ld, i
             if (!info) info = j + 1;
             continue;
         }
-        if (row != j) CG_NAME(exchange)(a + j, ld, a + row, ld, n);
-        for (intptr_t i = j + 1; i < m; i++) column[i] /= column[j];
+        CG_NAME(exchange)(a + j, ld, a + row, ld, n);
+        const CG_T pivot = column[j], inverse = 1 / pivot;
+        for (intptr_t i = j + 1; i < m; i++) column[i] = CG_QUOTIENT(column[i], pivot, inverse);
         for (intptr_t c = j + 1; c < n; c++) CG_NAME(subtract)(a + c * ld + j + 1, CG_AT(a, ld, j, c), column + j + 1, m - j - 1);
     }
     return info;
@@ -79,14 +82,15 @@ static void CG_NAME(triangular)(int upper, int unit, int conjugate, intptr_t n, 
                                 void *solved, intptr_t ld)
 {
     const CG_T *a = matrix;
-    CG_T *x = solved;
-    for (intptr_t c = 0; c < k; c++, x += ld)
-        for (intptr_t step = 0; step < n; step++) {
-            intptr_t j = upper ? n - 1 - step : step, first = upper ? 0 : j + 1, last = upper ? j : n;
-            if (!unit) x[j] /= conjugate ? CG_CONJ(a[j * (down + right)]) : a[j * (down + right)];
-            const CG_T *column = a + j * right, factor = x[j];
+    for (intptr_t step = 0; step < n; step++) {
+        const intptr_t j = upper ? n - 1 - step : step, first = upper ? 0 : j + 1, last = upper ? j : n;
+        const CG_T *column = a + j * right, inverse = unit ? 1 : 1 / (conjugate ? CG_CONJ(column[j * down]) : column[j * down]);
+        CG_T *x = solved;
+        for (intptr_t c = 0; c < k; c++, x += ld) {
+            const CG_T factor = x[j] *= inverse;
             for (intptr_t i = first; i < last; i++) x[i] -= factor * (conjugate ? CG_CONJ(column[i * down]) : column[i * down]);
         }
+    }
 }
 
 /* Exchange the rows of x that pivots name, in order or backwards. */
@@ -102,7 +106,7 @@ static void CG_NAME(permute)(int backwards, intptr_t n, intptr_t k, const int32_
 }
 
 /* Bunch and Kaufman 1977, as LAPACK's sytf2 and hetf2 of the lower triangle. */
-static intptr_t CG_NAME(ldl)(int hermitian, intptr_t n, void *matrix, intptr_t ld, int32_t *pivots)
+static __attribute__((cold)) intptr_t CG_NAME(ldl)(int hermitian, intptr_t n, void *matrix, intptr_t ld, int32_t *pivots)
 {
 #define CG_MIRROR(x) (hermitian ? CG_CONJ(x) : (x))
 #define CG_OWN(x) (hermitian ? (CG_T)CG_REAL_OF(x) : (x))
@@ -166,7 +170,7 @@ static intptr_t CG_NAME(ldl)(int hermitian, intptr_t n, void *matrix, intptr_t l
 }
 
 /* sytrs and hetrs of what `ldl` made. */
-static void CG_NAME(ldl_solve)(int hermitian, intptr_t n, intptr_t k, const void *matrix, intptr_t ld, const int32_t *pivots, void *solved,
+static __attribute__((cold)) void CG_NAME(ldl_solve)(int hermitian, intptr_t n, intptr_t k, const void *matrix, intptr_t ld, const int32_t *pivots, void *solved,
                                intptr_t ld_solved)
 {
     const CG_T *a = matrix;
@@ -281,4 +285,5 @@ static const cg_algorithms CG_NAME(algorithms) = {
 #undef CG_REAL_OF
 #undef CG_CONJ
 #undef CG_SIZE_OF
+#undef CG_QUOTIENT
 #undef CG_AT

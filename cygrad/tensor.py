@@ -398,7 +398,7 @@ def _prepare_rule(rule: RuleOp) -> None:
     """Load what declares the gradients of an operator, the methods that they name, and those that methods and functions they call name."""
     if not rule.declared:
         _load(modules_of(registry.RULES)[rule.name])
-    found = [function for function in (*rule.functions, rule.place) if function is not None]
+    found = [function for function in (*rule.functions, rule.shared, rule.place) if function is not None]
     seen: set[str] = set()
     while found:
         function = found.pop()

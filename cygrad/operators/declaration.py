@@ -37,12 +37,13 @@ def operator(
     node: str = "", flops: Callable[..., int] | None = None, function: bool = True, method: bool | Callable[..., Any] = True,
     property: bool = False, in_place: bool | Callable[[Any], Any] = False, aliases: Sequence[str] = (),
     special: bool = True, place: Callable[..., Any] | None = None, into: Callable[..., Any] | None = None, adjoints: bool = False,
-    **gradients: Callable[..., Any] | None,
+    shared: Callable[..., Any] | None = None, **gradients: Callable[..., Any] | None,
 ) -> Callable[[F], F]: ...
 def operator(
     compiled: Any = None, /, *, tangent: Any = None, batch: Any = None, parts: Any = None, each: Any = None, node: str = "",
     flops: Any = None, function: bool = True, method: Any = True, property: bool = False, in_place: Any = False,
-    aliases: Sequence[str] = (), special: bool = True, place: Any = None, into: Any = None, adjoints: bool = False, **gradients: Any,
+    aliases: Sequence[str] = (), special: bool = True, place: Any = None, into: Any = None, adjoints: bool = False,
+    shared: Any = None, **gradients: Any,
 ) -> Any:
     """Declare an operator, by the function that computes it.
 
@@ -50,6 +51,7 @@ def operator(
         documentation only.
     dinput=, dsrc=, ..., each=, node=: its gradients and the name of its node (see `declare_rule`), where it is recorded as one node.
     place=, into=: where, in the gradient of its input, its own gradient belongs.
+    shared: what the gradients of several inputs begin with, computed once for those that name it.
     adjoints: whether its gradients are written for complex numbers, so that what they read is not conjugated for them.
     tangent: the tangent of the result from (tangent_of, operator, result, *arguments); see `tangents`. An operator with
         gradients alone gets it from these, by transposition.
@@ -75,7 +77,7 @@ def operator(
         if gradients or each:
             kind = namespace.get(described.__annotations__.get("return"))       # a named tuple, of an operator of several results
             rule = declare_rule(name.strip("_"), each=each, node=node, place=place, into=into, adjoints=adjoints,
-                                results=getattr(kind, "_fields", ()), **gradients)
+                                results=getattr(kind, "_fields", ()), shared=shared, **gradients)
         forward = "transposed" if rule is not None and tangent is None else tangent
         declaration = Declaration(rule, forward, batch, parts, flops)
         declared = make_operator(name, described if compiled is None else compiled, declaration if special else None, described)

@@ -28,13 +28,13 @@ _triangular = {(upper, unit): our_loop(f"solve_{'unit_' if unit else ''}{'upper'
                for upper in (False, True) for unit in (False, True)}
 
 
-def _right_gradient(g: Tensor, A: Tensor, upper: bool, unitriangular: bool, B_shape: tuple[int, ...]) -> Tensor:
-    return linalg_solve_triangular(A.mT, g, upper=not upper, unitriangular=unitriangular).sum_to_size(B_shape)
+def _solved_by_the_adjoint(g: Tensor, A: Tensor, upper: bool, unitriangular: bool) -> Tensor:
+    return linalg_solve_triangular(A.mT, g, upper=not upper, unitriangular=unitriangular)
 
 
-def _matrix_gradient(g: Tensor, A: Tensor, y: Tensor, upper: bool, unitriangular: bool, A_shape: tuple[int, ...]) -> Tensor:
+def _matrix_gradient(shared: Tensor, y: Tensor, upper: bool, unitriangular: bool, A_shape: tuple[int, ...]) -> Tensor:
     """Return -A^-H g X^H where the triangle is (Giles 2008, An extended collection of matrix derivative results, 2.3.1)."""
-    product = -(linalg_solve_triangular(A.mT, g, upper=not upper, unitriangular=unitriangular) @ y.mT)
+    product = -(shared @ y.mT)
     triangle = product.triu(int(unitriangular)) if upper else product.tril(-int(unitriangular))
     return triangle.sum_to_size(A_shape)
 
@@ -43,7 +43,7 @@ def _from_the_right(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, uni
     return NotImplemented if left else linalg_solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular).mT
 
 
-@operator(dA=_matrix_gradient, dB=_right_gradient, batch=aligned_matrices, parts=_from_the_right)
+@operator(shared=_solved_by_the_adjoint, dA=_matrix_gradient, dB=lambda shared, B_shape: shared.sum_to_size(B_shape), batch=aligned_matrices, parts=_from_the_right)
 def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False,
                             out: Tensor | None = None) -> Tensor:
     """Solution X of A X = B (of X A = B without `left`) for triangular matrices in the last two dims of A; batches broadcast.

@@ -22,6 +22,8 @@ cdef class RuleOp:
     cdef bint each
     cdef readonly bint declared
     cdef bint takes_all                   # reads the gradients of several outputs
+    cdef readonly object shared         # computed once for all functions that name it; None: nothing
+    cdef tuple shared_plan
     cdef readonly object place          # the function of `place=` or `into=`, None: none
     cdef tuple place_plan               # where its arguments come from
     cdef int shape_param                # the parameter that is the shape of the input
@@ -32,7 +34,7 @@ cdef class RuleOp:
 
 cdef class RuleNode(Node):
     cdef void release(self)
-    cdef object call(self, object function, tuple plan, PyObject** grads, list unpacked, TensorImpl whole)
+    cdef object call(self, object function, tuple plan, PyObject** grads, list unpacked, TensorImpl whole, object shared=*)
     cdef bint arrived_complex(self, PyObject** grads) noexcept
     cdef tuple parameters(self)
     cdef int input_sizes(self, intptr_t* sizes) except -1

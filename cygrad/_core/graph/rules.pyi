@@ -14,6 +14,7 @@ class RuleOp:
     params: tuple[str, ...]
     functions: tuple[Callable[..., Any] | None, ...]
     place: Callable[..., Any] | None
+    shared: Callable[..., Any] | None
     declared: bool
 
 class RuleNode(Node): ...
@@ -24,7 +25,7 @@ def rule_op(name: str) -> RuleOp: ...
 def declare_rule(
     name: str, *, each: Callable[..., Any] | None = None, node: str = "", place: Callable[..., Any] | None = None,
     into: Callable[..., Any] | None = None, adjoints: bool = False, results: tuple[str, ...] = (),
-    **gradients: Callable[..., Any] | None
+    shared: Callable[..., Any] | None = None, **gradients: Callable[..., Any] | None
 ) -> RuleOp: ...
 def record_rule(op: RuleOp, inputs: tuple[Tensor | None, ...], result: Tensor, **params: Any) -> Tensor: ...
 def recorded(

@@ -30,6 +30,7 @@ cdef enum:
     GRADIENT = -1
     GRADIENTS = -2              # of all outputs, as a list
     WHOLE = -3                  # what the gradient is added to
+    SHARED = -4                 # what several gradients begin with
     FIRST_PARAM = RESULT + 4    # below are inputs and up to four results
 
 
@@ -61,14 +62,16 @@ cpdef RuleOp rule_op(str name):
     return op
 
 
-def declare_rule(str name not None, *, each=None, str node="", place=None, into=None, bint adjoints=False, tuple results=(), **gradients):
+def declare_rule(str name not None, *, each=None, str node="", place=None, into=None, bint adjoints=False, tuple results=(),
+                 shared=None, **gradients):
     """Say what the gradients of an operator are, one function per differentiable input, and return the rule.
 
     The functions are written as tensor algebra, so that they differentiate again. `dinput=`, `dsrc=`, ... give the gradient for the input
     of that name, None where an input is only read by others. A function names what it needs: `g` the incoming gradient (`gs`: those
     of all outputs, None where nothing arrived), inputs, `y` the result, `y1`, `y2`, `y3` the further ones, parameters. What it names is
     what the node saves. `each` serves an operator of any number of inputs: it returns the gradients of all of them. `node` is the name of
-    the node in torch, `results` are those of several results. With `adjoints` the functions are written for complex numbers.
+    the node in torch, `results` are those of several results. With `adjoints` the functions are written for complex numbers. `shared` is
+    computed once for all functions that name it: what the gradients of several inputs begin with.
 
     An operator that reads a part of one input may say where its gradient belongs, so that it need not be spread over zeros: `place`
     returns the part of `whole`, a tensor of the shape of the input, that it is added to (of several outputs, a tuple of parts);
@@ -80,8 +83,8 @@ def declare_rule(str name not None, *, each=None, str node="", place=None, into=
     functions = {"each": each} if each is not None else {word: functions[word] for word in op.inputs}
     op.place, op.adds = into if place is None else place, place is None
     names = [() if function is None else function.__code__.co_varnames[:function.__code__.co_argcount]
-             for function in (*functions.values(), op.place)]
-    given = {"g": GRADIENT, "gs": GRADIENTS, "whole": WHOLE} | {word: k for k, word in enumerate(op.inputs)}
+             for function in (*functions.values(), shared, op.place)]
+    given = {"g": GRADIENT, "gs": GRADIENTS, "whole": WHOLE, "shared": SHARED} | {word: k for k, word in enumerate(op.inputs)}
     given |= {word: RESULT + k for k, word in enumerate(("y", "y1", "y2", "y3"))}
     op.params = tuple(dict.fromkeys([word for words in names for word in words if word not in given]))
     if op.place is not None:
@@ -93,9 +96,11 @@ def declare_rule(str name not None, *, each=None, str node="", place=None, into=
     op.functions = tuple(functions.values())
     plans = [tuple([given[word] for word in words]) for words in names]
     op.place_plan = plans.pop()
+    op.shared, op.shared_plan = shared, plans.pop()
     op.plans = tuple(plans)
-    op.takes_all = any([GRADIENTS in plan for plan in op.plans])
-    op.reads = tuple([sum([1 << source for source in plan if 0 <= source < FIRST_PARAM]) for plan in op.plans])
+    op.takes_all = any([GRADIENTS in plan for plan in (op.shared_plan, *op.plans)])
+    whole_plans = [plan + op.shared_plan if SHARED in plan else plan for plan in op.plans]
+    op.reads = tuple([sum([1 << source for source in set(plan) if 0 <= source < FIRST_PARAM]) for plan in whole_plans])
     op.several = any([read >> RESULT > 1 for read in op.reads])
     op.adjoints, op.results = adjoints, results or tuple(["result", *[f"result{k}" for k in range(1, FIRST_PARAM - RESULT)]])
     op.declared = True
@@ -154,7 +159,7 @@ cdef class RuleNode(Node):
             self.params = tuple([None if holds_data(value) else value for value in self.params])
             self.flags |= NODE_RELEASED
 
-    cdef object call(self, object function, tuple plan, PyObject** grads, list unpacked, TensorImpl whole):
+    cdef object call(self, object function, tuple plan, PyObject** grads, list unpacked, TensorImpl whole, object shared=None):
         """Call a function of the rule with what it names.
 
         Rules are written for real numbers, but those with adjoints. Where the gradient is complex, what they multiply it by is the
@@ -175,6 +180,8 @@ cdef class RuleNode(Node):
                 argument = <object>grads[0]
             elif source == WHOLE:
                 argument = whole
+            elif source == SHARED:
+                argument = shared
             elif source == GRADIENTS:
                 argument = [<object>grads[k] if grads[k] is not NULL else None for k in range(self.outputs)]
             else:
@@ -229,10 +236,11 @@ cdef class RuleNode(Node):
         if self.flags & NODE_PACKED:
             unpacked = self.unpack_all()
         parts = self.call(op.functions[0], op.plans[0], grads, unpacked, None) if op.each else None
+        shared = None if op.shared is None else self.call(op.shared, op.shared_plan, grads, unpacked, None)
         for k in range(self.edges):
             if edge(self, k, &output_nr) is None:
                 continue
-            part = <TensorImpl?>(parts[k] if op.each else self.call(op.functions[k], op.plans[k], grads, unpacked, None))
+            part = <TensorImpl?>(parts[k] if op.each else self.call(op.functions[k], op.plans[k], grads, unpacked, None, shared))
             Py_INCREF(part)
             results[k] = <PyObject*>part
         return 0

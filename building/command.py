@@ -15,7 +15,7 @@ import numpy
 from setuptools.command.build_ext import build_ext
 
 from building.compiler import CALLS, LOOPS, SELDOM, SHORT, Compiler
-from building.translation import translation_of
+from building.translation import COMMON, common_translation, translation_of
 from building.units import Unit, build_units
 
 PACKAGE, GENERATED = Path("cygrad"), Path("cygrad/_kernels/generated")
@@ -60,8 +60,9 @@ class Build(build_ext):
             yield Unit(source, compiler.object_of(source, Path(self.build_temp, source).with_suffix(".o"), LOOPS))
 
     def modules(self, compiler: Compiler) -> Iterator[Unit]:
-        for source in MODULES:
-            translated = translation_of(source, Path(self.build_temp), self.debug)
+        folder = Path(self.build_temp)
+        for source in (COMMON, *MODULES):
+            translated = common_translation(folder) if source is COMMON else translation_of(source, folder, self.debug)
             optimization = OPTIMIZATION.get(source.parent.name, CALLS)
             yield Unit(source, compiler.object_of(translated.target, translated.target.with_suffix(".o"), optimization), translated)
 

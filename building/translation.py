@@ -1,6 +1,8 @@
 """Cython: a module's translation to C, in the folder of what is built."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 from Cython import __version__
@@ -18,20 +20,41 @@ DIRECTIVES = {"language_level": 3, "boundscheck": False, "wraparound": False, "e
 # What `--debug` changes: an index outside of a list or a tuple, and an attribute of None, are errors instead of a crash.
 DEBUG_DIRECTIVES = {"boundscheck": True, "nonecheck": True}
 
+# The module of what all modules would have a copy of each: Cython's functions and the like, a fifth of their code.
+COMMON = Path("cygrad/_kernels/system/cython_common.pyx")
+UNUSED = ("AutoPickle", "MemoryView")
+
+
+def name_of(module: Path) -> str:
+    return ".".join(module.with_suffix("").parts)
+
+
+def common_translation(folder: Path) -> MadeFile:
+    """Return the C file of what modules share; there is no source."""
+    def translate_to(partial: Path) -> list[Path]:
+        made = folder / "partial" / COMMON.with_suffix(".c")
+        made.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([sys.executable, "-m", "cython", "generate-shared", "--exclude", ",".join(UNUSED), "--module-name", name_of(COMMON),
+                        str(made)], check=True)
+        os.replace(made, partial)
+        return []
+
+    return MadeFile((folder / COMMON).with_suffix(".c"), [f"Cython {__version__}", *UNUSED], translate_to)
+
 
 def translation_of(module: Path, folder: Path, debug: bool) -> MadeFile:
     """Return the C file of a module; not safe to make in two threads at once."""
     directives = {**DIRECTIVES, **(DEBUG_DIRECTIVES if debug else {})}
-    name = ".".join(module.with_suffix("").parts)
+    options = {"compiler_directives": directives, "shared_utility_qualified_name": name_of(COMMON)}
 
     def translate_to(partial: Path) -> list[Path]:
         try:
-            (extension,) = cythonize([Extension(name, [str(module)])], compiler_directives=directives, build_dir=str(folder / "partial"),
-                                     depfile=True, force=True, quiet=True)
+            (extension,) = cythonize([Extension(name_of(module), [str(module)])], build_dir=str(folder / "partial"), depfile=True,
+                                     force=True, quiet=True, **options)
         except TranslationError:
             raise CompileError(f"Cython cannot translate {module}") from None
         (made,) = extension.sources
         os.replace(made, partial)
         return [*listed_dependencies(Path(f"{made}.dep")), module.with_suffix(".pxd")]
 
-    return MadeFile((folder / module).with_suffix(".c"), [f"Cython {__version__}", repr(directives)], translate_to)
+    return MadeFile((folder / module).with_suffix(".c"), [f"Cython {__version__}", repr(options)], translate_to)

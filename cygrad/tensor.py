@@ -240,8 +240,13 @@ class Tensor(TensorBase):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         """Keep NumPy's functions on the tape: those that are operators here; the others are refused, never computed blindly."""
-        from cygrad.numpy_functions import call
+        from cygrad.numpy_functions.ufuncs import call
         return call(ufunc, method, inputs, keywords)
+
+    def __array_function__(self, function: Any, types: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Keep NumPy's other functions on the tape as well; what is none here is refused, and never computed on an array unseen."""
+        from cygrad.numpy_functions.dispatch import call
+        return call(function, types, arguments, keywords)
 
     # ----- DLPack -----
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None,

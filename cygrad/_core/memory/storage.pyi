@@ -16,6 +16,7 @@ class DType:
     is_complex: bool
     is_integer: bool
     loops: DType
+    dtype: np.dtype[Any]
     def to_real(self) -> DType: ...
     def to_complex(self) -> DType: ...
 

@@ -50,6 +50,12 @@ cdef class DType:
             raise RuntimeError(f"Unknown Complex ScalarType for {row.title}; convert to a floating-point dtype first")
         return dtype_by_name[COMPLEX_OF[row.name]]
 
+    @property
+    def dtype(self):
+        """NumPy's dtype of these numbers: `np.dtype` asks for it, and whatever takes a dtype in NumPy and SciPy."""
+        import numpy
+        return numpy.dtype(self.name)
+
     def __repr__(self):
         return f"cygrad.{self.name}"
 

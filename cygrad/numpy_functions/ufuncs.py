@@ -8,6 +8,8 @@ import numpy as np
 
 from cygrad._core.compute.matmul import promoted_factors
 from cygrad._core.graph.tensor import TensorImpl, tensor_class
+from cygrad.numpy_functions.dispatch import ROWS
+from cygrad.numpy_functions.rows import delivered, refuse_out
 from cygrad.operators import find
 from cygrad.ops import ELEMENTWISE, REDUCTIONS
 
@@ -19,9 +21,7 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[s
     """Compute a ufunc of which an input or output is a tensor."""
     outputs = keywords.pop("out", ())
     if any(output is not None and not isinstance(output, TensorImpl) for output in outputs):
-        if any(isinstance(value, TensorImpl) and value.requires_grad for value in inputs):
-            raise RuntimeError(f"np.{ufunc.__name__} cannot write a tensor that requires grad into an array: its history would be lost. "
-                               "Use tensor.detach().")
+        refuse_out(ufunc, inputs)
         plain = tuple(value.numpy() if isinstance(value, TensorImpl) else value for value in inputs)
         return getattr(ufunc, method)(*plain, out=outputs, **keywords)
     keywords = {name: value for name, value in keywords.items() if not (name == "where" and value is True)}
@@ -30,6 +30,10 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[s
     name = _NAMES.get(ufunc.__name__, ufunc.__name__)      # those that are no rows are declared by NumPy's name
     if method == "__call__" and (ufunc.__name__ in _NAMES or find(name) is not None) and not keywords:
         return getattr(tensor_class(), name)(*inputs, **({"out": outputs[0]} if outputs else {}))
+    row = ROWS.get(ufunc) if method == "__call__" else None
+    if row is not None:
+        result = row(inputs, keywords)
+        return delivered(ufunc, result, outputs) if outputs else result
     if ufunc is np.divmod and method == "__call__" and not keywords and not outputs:
         return tensor_class().floor_divide(*inputs), tensor_class().remainder(*inputs)
     if method == "reduce" and ufunc.__name__ in _REDUCTIONS and set(keywords) <= {"axis", "keepdims", "dtype"}:

@@ -1,0 +1,49 @@
+"""What becomes of a NumPy function called with a tensor: it has a row, or is a question, or makes arrays; all others raise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad.numpy_functions import elements as elements
+from cygrad.numpy_functions import folds as folds
+from cygrad.numpy_functions import products as products
+from cygrad.numpy_functions import shapes as shapes
+from cygrad.numpy_functions.rows import ROWS, name_of
+
+# Their answers are no numbers that have a derivative: yes or no, a dtype, text. So they are asked of values alone.
+QUESTIONS = frozenset({
+    np.allclose, np.array_equal, np.array_equiv, np.iscomplexobj, np.isrealobj, np.shares_memory, np.may_share_memory,
+    np.result_type, np.can_cast, np.min_scalar_type, np.common_type, np.array_repr, np.array_str, np.array2string})
+# They make arrays, or files: as `np.asarray` does, of which NumPy asks nobody. SciPy calls the first three on what a function returned.
+CONVERSIONS = frozenset({np.atleast_1d, np.atleast_2d, np.atleast_3d, np.save, np.savez, np.savez_compressed, np.savetxt})
+
+
+def call(function: Any, types: Iterable[type], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Compute a function of which an argument is a tensor."""
+    if not all(issubclass(kind, TensorImpl | np.ndarray) for kind in types):
+        return NotImplemented
+    row = ROWS.get(function)
+    if row is not None:
+        return row(arguments, keywords)
+    if function in QUESTIONS:
+        return function(*arrays(arguments, values), **arrays(keywords, values))
+    if function in CONVERSIONS:
+        return function(*arrays(arguments, np.asarray), **arrays(keywords, np.asarray))
+    raise TypeError(f"{name_of(function)} is not supported on cygrad tensors: call it on tensor.detach().numpy(), or use a cygrad function")
+
+
+def values(tensor: Any) -> np.ndarray:
+    return tensor.detach().numpy()
+
+
+def arrays(tree: Any, convert: Callable[[Any], np.ndarray]) -> Any:
+    """Return arguments with arrays in the place of tensors."""
+    if isinstance(tree, TensorImpl):
+        return convert(tree)
+    if isinstance(tree, dict):
+        return {key: arrays(value, convert) for key, value in tree.items()}
+    return type(tree)([arrays(value, convert) for value in tree]) if type(tree) in (list, tuple) else tree

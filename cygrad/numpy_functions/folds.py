@@ -1,0 +1,174 @@
+"""Sums, extrema, statistics and running folds, with NumPy's dtypes: of small integers the widest, of integers' means double."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cygrad._core.graph.tensor import tensor_class
+from cygrad._core.memory.storage import DType, dtype_by_name
+from cygrad.numpy_functions.rows import is_integer, operand, row, wanted
+from cygrad.operators.masking import where as chosen
+from cygrad.ops import REDUCTIONS
+
+if TYPE_CHECKING:
+    from cygrad.tensor import Tensor
+
+Axis = int | tuple[int, ...] | None
+
+
+def widest(a: Tensor, dtype: Any) -> DType | None:
+    """Return the dtype that NumPy adds and multiplies in: of unsigned integers the widest of them, of other integers int64."""
+    return dtype_by_name["uint64"] if dtype is None and a.dtype.is_integer and not a.dtype.is_signed else wanted(dtype)
+
+
+def precise(a: Tensor, dtype: Any) -> Tensor:
+    """Return a tensor in the dtype that NumPy averages in."""
+    if dtype is None and not a.dtype.is_differentiable:
+        dtype = np.float64
+    return a if dtype is None else a.to(wanted(dtype))
+
+
+def folded(fold: Callable[..., Tensor], a: Tensor, axis: Axis, keepdims: bool, **options: Any) -> Tensor:
+    """Fold over axes: NumPy's empty tuple means none, where our operators take it for all."""
+    if axis == ():
+        return fold(a.unsqueeze(-1), -1, **options)
+    return fold(a, axis, keepdim=bool(keepdims), **options)
+
+
+# ----- Reductions of the table -----
+def _reduction(name: str) -> Callable[..., Tensor]:
+    """Return the row of a reduction that is a ufunc's: `initial` is one element more, `where` gives the start to the others."""
+    table_row = REDUCTIONS[name]
+    ufunc = getattr(np, table_row.ufunc or "")
+    start = ufunc.identity
+
+    def reduction(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+        a, initial = operand(a), None if initial is None else operand(initial)
+        if where is not True:
+            if initial is None and start is None:
+                raise ValueError(f"reduction operation {ufunc.__name__!r} does not have an identity, so to use a where mask one has to "
+                                 "specify 'initial'")
+            a = chosen(operand(where).bool(), a, initial.to(a.dtype) if start is None else start)
+        options = {"dtype": widest(a, dtype)} if table_row.result == "widest" else {}
+        result = folded(getattr(tensor_class(), name), a, axis, keepdims, **options)
+        if table_row.result == "truth":
+            result = result.bool()
+        return result if initial is None else ufunc(result, initial.to(result.dtype))
+
+    return reduction
+
+
+for _functions, _name in (((np.sum,), "sum"), ((np.prod,), "prod"), ((np.max, np.amax), "amax"), ((np.min, np.amin), "amin"),
+                          ((np.any,), "any"), ((np.all,), "all")):
+    row(*_functions)(_reduction(_name))
+
+
+@row(np.nansum)
+def nansum(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    a = operand(a)
+    return folded(type(a).nansum, a, axis, keepdims, dtype=widest(a, dtype))
+
+
+@row(np.count_nonzero)
+def count_nonzero(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+    return folded(tensor_class().sum, operand(a).bool(), axis, keepdims)
+
+
+@row(np.ptp)
+def peak_to_peak(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    return np.max(operand(a), axis, keepdims=keepdims) - np.min(operand(a), axis, keepdims=keepdims)
+
+
+# ----- Where an extremum is -----
+def _place(name: str) -> Callable[..., Tensor]:
+    def place(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+        a = operand(a)
+        a = a.byte() if a.dtype.kind == "b" else a
+        result = getattr(a, name)(axis)
+        if not keepdims:
+            return result
+        return result.reshape((1,) * a.ndim) if axis is None else result.unsqueeze(axis)
+
+    return place
+
+
+row(np.argmax)(_place("argmax"))
+row(np.argmin)(_place("argmin"))
+
+
+# ----- Statistics -----
+@row(np.mean)
+def mean(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    return folded(tensor_class().mean, precise(operand(a), dtype), axis, keepdims)
+
+
+@row(np.nanmean)
+def nanmean(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    return folded(tensor_class().nanmean, precise(operand(a), dtype), axis, keepdims)
+
+
+def _spread(name: str) -> Callable[..., Tensor]:
+    def spread(a: Any, axis: Axis = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, *, correction: float | None = None,
+               ) -> Tensor:
+        if correction is not None and ddof:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        a = operand(a)
+        given = wanted(dtype)
+        if given is not None and a.is_complex() and not given.is_complex:
+            raise TypeError(f"np.{name} of complex numbers is not supported with dtype={dtype}: leave it out, and convert the result")
+        return folded(getattr(tensor_class(), name), precise(a, dtype), axis, keepdims, correction=correction or ddof)
+
+    return spread
+
+
+row(np.var)(_spread("var"))
+row(np.std)(_spread("std"))
+
+
+@row(np.average)
+def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+    a = precise(operand(a), None)
+    weights = a.new_ones(a.shape, dtype=a.dtype) if weights is None else precise(operand(weights), None)
+    if weights.shape != a.shape:
+        if not is_integer(axis) or weights.shape != (a.shape[axis],):
+            raise TypeError("np.average: weights of another shape than a are of one axis, which axis names, and have its length")
+        weights = weights.reshape(-1, *[1] * (a.ndim - 1 - axis % a.ndim))
+    total = np.sum(weights.expand(a.shape), axis, keepdims=keepdims)
+    result = np.sum(a * weights, axis, keepdims=keepdims) / total
+    return (result, total) if returned else result
+
+
+# ----- Along an axis -----
+def _running(name: str) -> Callable[..., Tensor]:
+    def running(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+        a = operand(a)
+        dtype = widest(a, dtype)
+        return getattr(a.ravel(), name)(0, dtype=dtype) if axis is None else getattr(a, name)(axis, dtype=dtype)
+
+    return running
+
+
+row(np.cumsum)(_running("cumsum"))
+row(np.cumprod)(_running("cumprod"))
+
+
+@row(np.diff)
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+    a = operand(a)
+    shape = [1 if dim == axis % a.ndim else size for dim, size in enumerate(a.shape)] if a.ndim else []
+    ends = [None if end is None else operand(end) for end in (prepend, append)]
+    before, after = (end.expand(shape) if end is not None and not end.ndim else end for end in ends)
+    return a.diff(n, axis, before, after)
+
+
+@row(np.trapezoid)
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
+    y = operand(y).movedim(axis, -1)
+    pairs = y[..., 1:] + y[..., :-1]
+    if x is None:
+        return (dx * precise(pairs, None) / 2).sum(-1)
+    x = operand(x)
+    return (precise((x if x.ndim == 1 else x.movedim(axis, -1)).diff() * pairs, None) / 2).sum(-1)

@@ -1,0 +1,171 @@
+"""How a function of NumPy's becomes one of tensors: a row is a function with those of NumPy's parameters that it honours.
+
+    @row(np.ptp)
+    def peak_to_peak(a: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+
+NumPy's own signature says how arguments are passed, and which have their defaults; what is left is refused by its name. A row is given them
+by name. `out` is no parameter of it: every row takes it where NumPy's function does.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.storage import DType, resolve_dtype
+from cygrad._core.operands.arrays import from_array
+from cygrad._core.operands.operands import checked_out, common_dtype
+from cygrad.creation import empty
+from cygrad.operators.joining import stack
+
+if TYPE_CHECKING:
+    from cygrad.tensor import Tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
+Parameter = inspect.Parameter
+
+ROWS: dict[Any, Row] = {}           # by NumPy's function
+
+
+class Row:
+    """A function of NumPy's, and the one of tensors that stands for it."""
+
+    def __init__(self, numpy: Any, function: Callable[..., Any]) -> None:
+        self.numpy, self.function = numpy, function
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """NumPy's parameters; the row's own for what is written in C, of which NumPy tells them from 2.4 on."""
+        try:
+            return inspect.signature(self.numpy).parameters
+        except ValueError:
+            return self.honoured
+
+    @cached_property
+    def honoured(self) -> Mapping[str, Parameter]:
+        return inspect.signature(self.function).parameters
+
+    @cached_property
+    def positional(self) -> tuple[str, ...]:
+        """The names of arguments by their place: none where any number is taken."""
+        kinds = [parameter.kind for parameter in self.parameters.values()]
+        return () if Parameter.VAR_POSITIONAL in kinds else tuple(
+            name for name, kind in zip(self.parameters, kinds, strict=True) if kind not in (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD))
+
+    def __call__(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        names, out, given = self.positional, None, {}
+        by_place = dict(zip(names, arguments, strict=False))
+        if names and (len(arguments) > len(names) or not keywords.keys().isdisjoint(by_place)):
+            raise TypeError(f"{name_of(self.numpy)}() takes {len(names)} positional arguments, each once, but {len(arguments)} were given, "
+                            f"and {', '.join(keywords)}")
+        for name, value in (by_place | keywords).items():
+            parameter = self.parameters.get(name)
+            if parameter is not None and name == "out":
+                out = value
+            elif parameter is None or not is_default(value, parameter.default):
+                if name not in self.honoured:
+                    raise TypeError(f"{name_of(self.numpy)} is not supported on cygrad tensors with {name}: leave it out, or call it on "
+                                    "tensor.detach().numpy()")
+                given[name] = value
+        result = self.function(*(() if names else arguments), **given)
+        return result if out is None else delivered(self.numpy, result, out)
+
+
+def row(*functions: Any) -> Callable[[F], F]:
+    """Declare what stands for functions of NumPy's."""
+    def declare(function: F) -> F:
+        for each in functions:
+            ROWS[each] = Row(each, function)
+        return function
+
+    return declare
+
+
+def name_of(function: Any) -> str:
+    """Return how users write a function of NumPy's."""
+    module = getattr(function, "__module__", None) or "numpy"
+    return f"{module.replace('numpy', 'np', 1)}.{function.__name__}"
+
+
+def is_default(value: Any, default: Any) -> bool:
+    return value is default or (isinstance(value, bool | int | float | str) and type(value) is type(default) and value == default)
+
+
+# ----- Results -----
+def delivered(function: Any, result: Any, out: Any) -> Any:
+    """Return a result written into `out`, a tensor or an array."""
+    if isinstance(out, tuple) and len(out) == 1:
+        out, = out
+    if isinstance(out, TensorImpl):
+        return checked_out(out, result)
+    refuse_out(function, (result,))
+    np.copyto(out, result.numpy(), casting="same_kind")
+    return out
+
+
+def refuse_out(function: Any, values: Sequence[Any]) -> None:
+    """Refuse to write what has a history into an array."""
+    if any(isinstance(value, TensorImpl) and value.requires_grad for value in values):
+        raise RuntimeError(f"{name_of(function)} cannot write a tensor that requires grad into an array: its history would be lost. "
+                           "Use tensor.detach().")
+
+
+# ----- Operands -----
+def operand(value: Any) -> Any:
+    """Return what NumPy takes for an array as a tensor: arrays, numbers, and nested sequences, of tensors, too."""
+    if isinstance(value, TensorImpl):
+        return value
+    if isinstance(value, list | tuple) and holds_tensors(value):
+        return stack(promoted(*value))
+    return from_array(readable(np.asarray(value)))
+
+
+def readable(array: np.ndarray) -> np.ndarray:
+    """Return an array in a layout that tensors have: itself, or a copy."""
+    if array.flags.aligned and array.dtype.isnative and all(
+            stride >= 0 and stride % array.itemsize == 0 for stride in array.strides):
+        return array
+    return array.astype(array.dtype.newbyteorder("="), order="C")
+
+
+def holds_tensors(values: Sequence[Any]) -> bool:
+    return any(isinstance(value, TensorImpl) or (isinstance(value, list | tuple) and holds_tensors(value)) for value in values)
+
+
+def operands(values: Any) -> list[Tensor]:
+    """Return a sequence of arrays, which a tensor may be as well, as tensors."""
+    return [*values.unbind(0)] if isinstance(values, TensorImpl) else [operand(value) for value in values]
+
+
+def promoted(*values: Any) -> list[Tensor]:
+    """Return operands as tensors of their common dtype."""
+    tensors = operands(values)
+    if len({tensor.dtype for tensor in tensors}) < 2:
+        return tensors
+    first, *others = sorted(tensors, key=lambda tensor: not tensor.ndim)       # those without dims count below
+    probe: Any = empty((1,) if first.ndim else (), dtype=first.dtype)
+    for tensor in others:
+        probe = probe.to(common_dtype(probe, tensor))
+    return [tensor.to(probe.dtype) for tensor in tensors]
+
+
+def is_integer(value: Any) -> bool:
+    return isinstance(value, int | np.integer)
+
+
+def wanted(dtype: Any) -> DType | None:
+    """Return what `dtype=` means to NumPy, of which `float` is double."""
+    return dtype if dtype is None or isinstance(dtype, DType) else resolve_dtype(np.dtype(dtype))
+
+
+def cast(tensor: Any, dtype: Any, casting: str) -> Any:
+    """Return a tensor in the dtype that was asked for, by NumPy's rules of what may become what."""
+    dtype = wanted(dtype)
+    if dtype is not None and not np.can_cast(tensor.dtype.name, dtype.name, casting):  # type: ignore[arg-type]
+        raise TypeError(f"Cannot cast array data from {tensor.dtype} to {dtype} according to the rule {casting!r}")
+    return tensor if dtype is None else tensor.to(dtype)

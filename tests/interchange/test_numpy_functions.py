@@ -1,0 +1,332 @@
+"""NumPy's functions called on tensors, against NumPy on the arrays: values, dtypes, derivatives, arguments. None computes unseen."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing.overrides import get_overridable_numpy_array_functions
+
+import cygrad as cg
+from cygrad.func import grad, jvp, vmap
+from cygrad.numpy_functions.dispatch import CONVERSIONS, QUESTIONS, ROWS
+from cygrad.numpy_functions.rows import name_of
+from interchange.numpy_samples import SAMPLES
+
+CALLS = [pytest.param(sample, id=f"{name_of(function)} {number}") for function, samples in SAMPLES.items()
+         for number, sample in enumerate(samples)]
+ANSWERS = (np.shape, np.ndim, np.size)      # they have rows, since NumPy asks for attributes that mean something else here
+REFUSALS = (RuntimeError, NotImplementedError, TypeError, IndexError)
+
+
+def drawn(shapes, dtype=np.float64):
+    """Return arrays of numbers from -1 to 1, no two of which are alike."""
+    generator = np.random.default_rng(7)
+    found = []
+    for shape in shapes:
+        numbers = generator.permutation(np.linspace(-0.97, 1.03, int(np.prod(shape)) or 1))[:int(np.prod(shape))].reshape(shape)
+        numbers = np.asarray(numbers + 0.011 * len(found))
+        if np.dtype(dtype).kind == "c":
+            numbers = numbers + 1j * numbers[..., ::-1] if numbers.ndim else numbers + 0.5j
+        found.append(np.asarray(numbers * 4 if np.dtype(dtype).kind in "iu" else numbers > 0 if dtype == np.bool_ else numbers, dtype))
+    return found
+
+
+def listed(result):
+    return [*result] if isinstance(result, tuple | list) else [result]
+
+
+def same(result, expected, rtol=1e-12):
+    """Check a tensor, or several, against arrays."""
+    assert isinstance(expected, tuple | list) == isinstance(result, tuple | list)
+    assert len(listed(result)) == len(listed(expected))
+    for tensor, array in zip(listed(result), listed(expected), strict=True):
+        if isinstance(array, int):
+            assert type(tensor) is int
+            assert tensor == array
+            continue
+        assert isinstance(tensor, cg.Tensor)
+        assert (str(tensor.dtype)[7:], tuple(tensor.shape)) == (np.asarray(array).dtype.name, np.shape(array))
+        rtol = max(rtol, 8 * np.finfo(array.dtype).eps) if np.asarray(array).dtype.kind in "fc" else rtol
+        np.testing.assert_allclose(tensor.detach().numpy(), array, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.cases("sample", CALLS)
+def test_plain_tensors(sample):
+    arrays = drawn(sample.shapes)
+    same(sample.call(*map(cg.from_numpy, arrays)), sample.call(*arrays))
+
+
+@pytest.mark.cases("sample", CALLS)
+@pytest.mark.cases("place", [0, 1])
+def test_a_tensor_among_arrays(place, sample):
+    arrays = drawn(sample.shapes)
+    if len(arrays) < 2:
+        pytest.skip("one operand")
+    mixed = [cg.from_numpy(array) if number == place else array for number, array in enumerate(arrays)]
+    same(sample.call(*mixed), sample.call(*arrays))
+
+
+@pytest.fixture(scope="module")
+def doubles():
+    """Floats of double precision by default, which is NumPy's: what integers become in elementwise functions."""
+    before = cg.get_default_dtype()
+    cg.set_default_dtype(cg.float64)
+    yield
+    cg.set_default_dtype(before)
+
+
+@pytest.mark.cases("sample", CALLS)
+@pytest.mark.cases("dtype", [np.float32, np.int64, np.int8, np.uint8, np.bool_, np.complex128], ids=lambda dtype: dtype.__name__)
+@pytest.mark.usefixtures("doubles")
+def test_dtypes(dtype, sample):
+    """What is computed has NumPy's values, and its dtype; of what NumPy takes, some dtypes are refused."""
+    arrays = drawn(sample.shapes, dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            expected = sample.call(*arrays)
+        except TypeError:
+            pytest.skip("refused by NumPy")
+        try:
+            result = sample.call(*map(cg.tensor, arrays))
+        except REFUSALS:
+            pytest.skip("refused by cygrad")
+    if np.float16 in (getattr(array, "dtype", None) for array in listed(expected)):
+        pytest.skip("of small integers NumPy makes small floats")
+    same(result, expected, 1e-5 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.cases("sample", CALLS)
+def test_gradients(sample):
+    """Against differences of what NumPy computes."""
+    arrays = drawn(sample.shapes)
+    tensors = [cg.tensor(array, requires_grad=True) for array in arrays]
+    results = listed(sample.call(*tensors))
+    expected = [np.asarray(result) for result in listed(sample.call(*arrays))]
+    weights = [np.cos(np.arange(array.size)).reshape(array.shape) for array in expected]
+    smooth = [number for number, array in enumerate(expected) if array.dtype == np.float64]
+    recorded = [number for number in smooth if results[number].requires_grad]
+    gradients = [np.zeros(array.shape) for array in arrays]
+    if recorded:
+        total = sum((results[number] * cg.from_numpy(weights[number])).sum() for number in recorded)
+        found = cg.autograd.grad(total, tensors, materialize_grads=True)
+        gradients = [gradient.numpy() for gradient in found]
+
+    def value():
+        return sum(float((np.asarray(result) * weights[number]).sum()) for number, result in enumerate(listed(sample.call(*arrays)))
+                   if number in smooth)
+
+    for array, gradient in zip(arrays, gradients, strict=True):
+        for place in np.ndindex(array.shape):
+            before, step = array[place], 1e-6
+            array[place] = before + step
+            above = value()
+            array[place] = before - step
+            difference = (above - value()) / (2 * step)
+            array[place] = before
+            assert gradient[place] == pytest.approx(difference, rel=1e-6, abs=1e-7, nan_ok=True)
+
+
+# ----- Arguments -----
+def parameters(function):
+    """Return the parameters of a function of NumPy's by name, without those of any number."""
+    try:
+        found = inspect.signature(function).parameters
+    except ValueError:          # of functions in C, before NumPy 2.4
+        return {}
+    if isinstance(function, np.ufunc):
+        return {}               # which take each way of naming axes alone
+    return {name: each for name, each in found.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)}
+
+
+def test_each_row_has_a_sample():
+    assert {*ROWS} == {*SAMPLES}
+
+
+@pytest.mark.cases("function", [*ROWS], ids=name_of)
+def test_rows_have_the_parameters_and_defaults_of_numpy(function):
+    row, theirs = ROWS[function], parameters(function)
+    ours = inspect.signature(row.function).parameters
+    if not theirs:
+        pytest.skip("NumPy does not tell")
+    positional = [name for name, each in theirs.items() if each.kind is not each.KEYWORD_ONLY]
+    assert [name for name in positional if name in ours] == [name for name in ours if name in positional]
+    for name, parameter in ours.items():
+        if name in theirs and parameter.default is not parameter.empty and repr(theirs[name].default) != "<no value>":
+            assert parameter.default == theirs[name].default or (name, parameter.default) in (("shape", None), ("axis", -1)), name
+
+
+@pytest.mark.cases("function", [function for function in ROWS if SAMPLES[function][0].call is function], ids=name_of)
+def test_defaults_may_be_given(function):
+    defaults = {name: each.default for name, each in parameters(function).items()
+                if each.default is not each.empty and each.kind is not each.POSITIONAL_ONLY}
+    arrays = drawn(SAMPLES[function][0].shapes)
+    same(function(*map(cg.from_numpy, arrays), **defaults), function(*arrays))
+
+
+@pytest.mark.cases("function", [*ROWS], ids=name_of)
+def test_what_is_not_honoured_is_refused_by_name(function):
+    row = ROWS[function]
+    arguments = {name: each for name, each in parameters(function).items()}
+    refused = {*arguments} - {*inspect.signature(row.function).parameters} - {"out"}
+    needed = [cg.ones(2, 2)] * sum(each.default is each.empty for each in arguments.values())
+    for name in refused:
+        with pytest.raises(TypeError, match=rf"{name_of(function)} is not supported on cygrad tensors with {name}: .*\.numpy\(\)"):
+            row(tuple(needed) or (cg.ones(2, 2),), {name: object()})
+
+
+OUTS = {
+    np.clip: (lambda a, out: np.clip(a, -0.5, 0.5, out), [(2, 3)]),
+    np.compress: (lambda a, out: np.compress([False, True], a, out=out), [(2, 3)]),
+    np.concatenate: (lambda a, b, out: np.concatenate([a, b], out=out), [(2, 3), (2, 3)]),
+    np.dot: (lambda a, b, out: np.dot(a, b, out), [(2, 3), (3,)]),
+    np.einsum: (lambda a, out: np.einsum("ii->i", a, out=out), [(3, 3)]),
+    np.outer: (np.outer, [(2,), (3,)]),
+    np.stack: (lambda a, b, out: np.stack([a, b], out=out), [(2, 3), (2, 3)]),
+    np.take: (lambda a, out: np.take(a, [3, -1], out=out), [(2, 3)]),
+}
+
+
+@pytest.mark.cases("function", [function for function in ROWS if "out" in parameters(function)], ids=name_of)
+def test_out(function):
+    """A tensor, or an array, into which nothing goes that has a history."""
+    call, shapes = OUTS.get(function, (function, [(2, 3)]))
+    arrays = drawn(shapes)
+    plain, recorded = ([cg.tensor(array, requires_grad=requires_grad) for array in arrays] for requires_grad in (False, True))
+    expected = call(*arrays, out=None)
+    result, array = cg.zeros(np.shape(expected), dtype=call(*plain, out=None).dtype), np.zeros_like(expected)
+    assert call(*plain, out=result) is result
+    same(result, expected)
+    array = np.zeros_like(expected)
+    assert call(*plain, out=array) is array
+    np.testing.assert_allclose(array, expected, rtol=1e-12)
+    if call(*recorded, out=None).requires_grad:
+        for out in (result, array):
+            with pytest.raises(RuntimeError, match="history would be lost|automatic differentiation"):
+                call(*recorded, out=out)
+    with pytest.raises((RuntimeError, ValueError, TypeError)):
+        call(*plain, out=cg.zeros(7, 5, dtype=result.dtype))
+
+
+# ----- What has no row -----
+OTHERS = sorted(get_overridable_numpy_array_functions() - {*ROWS, *QUESTIONS, *CONVERSIONS}, key=name_of)
+
+
+@pytest.mark.cases("function", OTHERS, ids=name_of)
+@pytest.mark.cases("requires_grad", [False, True])
+def test_what_is_no_operator_says_so(function, requires_grad):
+    x = cg.ones(2, 2, requires_grad=requires_grad)
+    with pytest.raises(TypeError, match=rf"^{name_of(function)} is not supported on cygrad tensors: .*\.numpy\(\)"):
+        x.__array_function__(function, (cg.Tensor,), (x,), {})
+
+
+@pytest.mark.parametrize("call", [lambda x: np.percentile(x, 50), lambda x: np.pad(x, 1), lambda x: np.zeros(3, like=x), np.fft.fft,
+                                  lambda x: np.interp([0.5], x, x), lambda x: np.copyto(np.zeros(2), x)])
+def test_no_function_computes_on_arrays_unseen(call):
+    for x in (cg.ones(2), cg.ones(2, requires_grad=True)):
+        with pytest.raises(TypeError, match=r"not supported on cygrad tensors.*\.numpy\(\)"):
+            call(x)
+
+
+X, ARRAY = cg.tensor([1.0, 2.0], dtype=cg.float64), np.array([1.0, 2.0])
+ASKED = {
+    np.allclose: lambda x: np.allclose(x, ARRAY),
+    np.array_equal: lambda x: np.array_equal(ARRAY, x),
+    np.array_equiv: lambda x: np.array_equiv([x, ARRAY], x),
+    np.iscomplexobj: np.iscomplexobj,
+    np.isrealobj: np.isrealobj,
+    np.shares_memory: lambda x: np.shares_memory(x, x),
+    np.may_share_memory: lambda x: np.may_share_memory(x, x),
+    np.result_type: lambda x: np.result_type(x, np.float32),
+    np.can_cast: lambda x: np.can_cast(np.float32, np.float64),
+    np.min_scalar_type: lambda x: np.min_scalar_type(x),
+    np.common_type: lambda x: np.common_type(x, ARRAY),
+    np.array_repr: np.array_repr,
+    np.array_str: np.array_str,
+    np.array2string: lambda x: np.array2string(x, precision=2),
+}
+
+
+@pytest.mark.parametrize("function", sorted(QUESTIONS, key=name_of), ids=name_of)
+def test_questions_are_answered(function):
+    """Whether or not there is a gradient, of which an answer has none."""
+    for x in (X, X.clone().requires_grad_()):
+        answer = ASKED[function](x)
+        assert not isinstance(answer, cg.Tensor | np.ndarray)
+        assert answer == ASKED[function](ARRAY)
+
+
+@pytest.mark.parametrize("function", sorted(CONVERSIONS, key=name_of), ids=name_of)
+def test_conversions_make_arrays_of_what_requires_no_gradient(function, tmp_path):
+    """As np.asarray does. SciPy calls atleast_1d on what a function returned."""
+    def call(x):
+        writes = function.__name__.startswith("save")
+        return function(tmp_path / "file.npz", x) if writes else function(x)
+
+    assert not isinstance(call(X), cg.Tensor)
+    with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad"):
+        call(X.clone().requires_grad_())
+
+
+def test_lists_hold_tensors_that_stay_on_the_tape():
+    x = cg.tensor([1.0, 2.0], dtype=cg.float64, requires_grad=True)
+    y = np.concatenate([[x[0], x[1] * 3], x])
+    assert y.tolist() == [1, 6, 1, 2]
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 4]
+    with pytest.raises(RuntimeError, match="requires grad"):
+        np.concatenate([[x[0], x[1]], [1.0]])       # NumPy sees lists only, and asks nobody
+
+
+def test_arrays_in_any_layout():
+    x = cg.tensor([1.0, 2.0, 3.0], dtype=cg.float64)
+    unaligned = np.frombuffer(bytearray(25), np.float64, 3, 1)
+    for array in (np.arange(6.0)[::-2], np.arange(3.0).astype(">f8"), unaligned, np.broadcast_to(2.0, 3)):
+        same(np.concatenate([x, array]), np.concatenate([x.numpy(), array.astype(float)]))
+        same(np.dot(array, x), np.dot(array, x.numpy()))
+    for junk in (np.array(["a", "b", "c"]), np.array([1, 2, None]), np.ones(3, [("a", "f8")])):
+        with pytest.raises(TypeError, match="can't convert np.ndarray"):
+            np.concatenate([x, junk])
+
+
+class Other:
+    def __array_function__(self, function, types, arguments, keywords):
+        return "theirs"
+
+
+def test_other_packages_have_their_turn():
+    assert np.concatenate([X, Other()]) == "theirs"
+
+
+def test_derivatives_and_batches_of_functions_that_call_numpy():
+    def f(x):
+        return np.sum(np.where(x > 0, np.dot(x, x) * np.exp(x), np.mean(x)))
+
+    x = cg.tensor([0.5, -1.0, 2.0], dtype=cg.float64)
+    rows = cg.stack([x, x + 1])
+
+    def g(x):
+        return cg.where(x > 0, (x @ x) * x.exp(), x.mean()).sum()
+
+    for ours, theirs in ((grad(f)(x), grad(g)(x)), (jvp(f, (x,), (x,))[1], jvp(g, (x,), (x,))[1]), (vmap(f)(rows), vmap(g)(rows)),
+                         (vmap(grad(f))(rows), vmap(grad(g))(rows))):
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-13)
+
+
+@pytest.mark.parametrize("left", ["f2", "f4", "f8", "i1", "i8", "u1", "c8", "?"])
+@pytest.mark.cases("right", [cg.float16, cg.float32, cg.float64, cg.int64, cg.complex64], ids=str)
+def test_products_of_arrays_and_tensors_promote_alike(left, right):
+    array, tensor = np.ones((2, 2), left), cg.ones(2, 2, dtype=right)
+    expected = cg.promote_types(cg.tensor(array).dtype, right)
+    for product in (array @ tensor, tensor @ array, np.matmul(array, tensor), np.matmul(tensor, array), np.dot(array, tensor)):
+        assert isinstance(product, cg.Tensor)
+        assert product.dtype == expected
+        assert product.tolist() == [[2, 2], [2, 2]]
+
+
+@pytest.mark.parametrize("name", ["bool", "uint8", "int64", "float16", "float32", "float64", "complex64"])
+def test_a_dtype_is_one_to_numpy(name):
+    dtype = getattr(cg, name)
+    assert np.dtype(dtype) == np.zeros(2, dtype=dtype).dtype == np.asarray(cg.ones(2), dtype=dtype).dtype == np.dtype(name)
+    assert np.promote_types(dtype, np.complex64) == np.promote_types(name, np.complex64)

@@ -78,6 +78,7 @@ from cygrad.limits import promote_types as promote_types
 from cygrad.limits import result_type as result_type
 from cygrad.operators.arguments import ValuesAndIndices
 from cygrad.operators.reductions import MinimumAndMaximum
+from cygrad.operators.spectra import SVDWithV
 from cygrad.printing import set_printoptions as set_printoptions
 from cygrad.random import Generator as Generator
 from cygrad.random import bernoulli as bernoulli
@@ -507,6 +508,9 @@ def unique_consecutive(
     input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None, *,
     axis: _int | None = None,
 ) -> Any: ...
+def svd(
+    input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Sequence[Tensor] | None = None,
+) -> SVDWithV: ...
 def split(
     input: Tensor, split_size_or_sections: _int | Sequence[_int] | None = None, dim: _int = 0, *,
     split_size: _int | Sequence[_int] | None = None, axis: _int = 0,

@@ -4,15 +4,14 @@ Written by hand down to the line that says so; `python -m cygrad.operators` writ
 """
 
 from builtins import bool as _bool
-from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Sequence
 
 import numpy as np
 
 from cygrad.operators.matrices import LinAlgError as LinAlgError
+from cygrad.operators.spectra import SVD, Eigh
 from cygrad.tensor import Tensor
-from cygrad.typing import Dims, DTypeLike, Number
 
 # ----- From the tables, by `python -m cygrad.operators`: nothing below is written by hand -----
 def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor: ...
@@ -21,5 +20,11 @@ def matmul(input: Tensor | np.ndarray, other: Tensor | np.ndarray, *, out: Tenso
 def solve_triangular(
     A: Tensor, B: Tensor, *, upper: _bool, left: _bool = True, unitriangular: _bool = False, out: Tensor | None = None,
 ) -> Tensor: ...
+def eigh(A: Tensor, UPLO: str = 'L', *, out: Sequence[Tensor] | None = None) -> Eigh: ...
+def eigvalsh(A: Tensor, UPLO: str = 'L', *, out: Tensor | None = None) -> Tensor: ...
+def svd(
+    A: Tensor, full_matrices: _bool = True, *, driver: str | None = None, out: Sequence[Tensor] | None = None,
+) -> SVD: ...
+def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor: ...
 def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Tensor | None = None, axis: _int = -1) -> Tensor: ...
 def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Tensor | None = None, axis: _int = -1) -> Tensor: ...

@@ -95,6 +95,12 @@ def distinct_dims(dims: tuple[int, ...], ndim: int) -> tuple[int, ...]:
     return normalized
 
 
+def shown(results: Any, name: str) -> str:
+    """Return the text of the named tuple that an operator returns, as torch has it."""
+    fields = ",\n".join(f"{name}={value!r}" for name, value in zip(results._fields, results, strict=True))
+    return f"cygrad.return_types.{name}(\n{fields})"
+
+
 class ValuesAndIndices(NamedTuple):
     """What operators return that find elements along a dim."""
 
@@ -102,16 +108,16 @@ class ValuesAndIndices(NamedTuple):
     indices: Tensor
 
     def __repr__(self) -> str:
-        return f"cygrad.return_types.{type(self).__name__}(\nvalues={self.values!r},\nindices={self.indices!r})"
+        return shown(self, type(self).__name__)
 
 
-def delivered_pair(result_type: Any, values: Any, indices: Any, out: Any) -> Any:
-    """Return values and indices, written into the two tensors of `out` if that is given."""
+def delivered_together(result_type: Any, results: Any, out: Any) -> Any:
+    """Return several results as a named tuple, written into the tensors of `out` if that is given."""
     if out is not None:
-        if not isinstance(out, tuple | list) or len(out) != 2:
-            raise TypeError(f"argument 'out' must be tuple of two Tensors, not {type(out).__name__}")
-        values, indices = checked_out(out[0], values), checked_out(out[1], indices)
-    return result_type(values, indices)
+        if not isinstance(out, tuple | list) or len(out) != len(results):
+            raise TypeError(f"argument 'out' must be tuple of {len(results)} Tensors, not {type(out).__name__}")
+        results = map(checked_out, out, results)
+    return result_type(*results)
 
 
 def pair_type(name: str) -> Any:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.linalg import _umath_linalg
 
-from cygrad._core.compute.matrices import first_failure, is_matrix
+from cygrad._core.compute.matrices import MatrixLoop, first_failure, first_nonfinite, is_matrix
 from cygrad.operators import public_name
-from cygrad.operators.arguments import checked_operand, checked_tensor
+from cygrad.operators.arguments import checked_tensor
+from cygrad.ops.refusals import refusal
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
@@ -31,7 +33,31 @@ def checked_matrix(name: str, value: Any, argument: str = "A", *, square: bool =
     if square and value.shape[-1] != value.shape[-2]:
         raise RuntimeError(f"{public_name(name)}: {argument} must be batches of square matrices, but they are {value.shape[-2]} by "
                            f"{value.shape[-1]} matrices")
-    return checked_operand(name, value, argument)
+    raise refusal(name, value.dtype.name)
+
+
+def numpys_loop(signature: str, name: str, otherwise: Any) -> MatrixLoop:
+    """Return the inner loop of a function of numpy.linalg; where this NumPy has none of that name, the function itself."""
+    return MatrixLoop(signature, getattr(_umath_linalg, name, None), otherwise)
+
+
+def check_finite(name: str, matrices: Tensor, said: str, triangle: int = 0) -> None:
+    """Raise LinAlgError for the first matrix of a batch that is not finite: LAPACK need not end with it."""
+    element = first_nonfinite(matrices, triangle)
+    if element is not None:
+        raise failure(name, matrices.ndim - 2, element, said)
+
+
+def check_converged(name: str, values: Tensor, said: str) -> None:
+    """Raise LinAlgError for the first of several vectors that NumPy's loop has filled with NaN."""
+    element = first_failure(values, 1)
+    if element is not None:
+        raise failure(name, values.ndim - 1, element, said)
+
+
+def failure(name: str, batch: int, element: int, said: str) -> LinAlgError:
+    """Return the error for a matrix, which is named where there is a batch."""
+    return LinAlgError(f"{public_name(name)}: {f'(Batch element {element}): ' if batch else ''}{said}")
 
 
 def check_info(name: str, info: Tensor, said: str) -> None:
@@ -39,4 +65,4 @@ def check_info(name: str, info: Tensor, said: str) -> None:
     element = first_failure(info)
     if element is not None:
         number = info.reshape(-1)[element].item()
-        raise LinAlgError(f"{public_name(name)}: {f'(Batch element {element}): ' if info.ndim else ''}{said.format(info=number)}")
+        raise failure(name, info.ndim, element, said.format(info=number))

@@ -18,9 +18,10 @@ from cygrad.operators.arguments import (
     checked_operand,
     checked_tensor,
     delivered,
-    delivered_pair,
+    delivered_together,
     normalized_dims,
     pair_type,
+    shown,
 )
 from cygrad.operators.batches import named_arguments, shifted
 from cygrad.operators.declaration import operator, recorded
@@ -133,7 +134,7 @@ def _extremum(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: A
     d = normalized_dim(dim, input.ndim)
     kept = indices if keepdim or not input.ndim else indices.unsqueeze(d)
     recorded(operator, (input, kept), values, 2, dim=d)
-    return delivered_pair(pair, values, indices, out)
+    return delivered_together(pair, (values, indices), out)
 
 
 max_pair, min_pair = pair_type("max"), pair_type("min")
@@ -188,7 +189,7 @@ class MinimumAndMaximum(NamedTuple):
     max: Tensor
 
     def __repr__(self) -> str:
-        return f"cygrad.return_types.aminmax(\nmin={self.min!r},\nmax={self.max!r})"
+        return shown(self, "aminmax")
 
 
 @operator
@@ -203,7 +204,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     if dim is not None:
         dim = normalized_dim(dim, input.ndim)
-    return delivered_pair(MinimumAndMaximum, input.amin(dim, keepdim), input.amax(dim, keepdim), out)
+    return delivered_together(MinimumAndMaximum, (input.amin(dim, keepdim), input.amax(dim, keepdim)), out)
 
 
 # ----- Places of extrema -----

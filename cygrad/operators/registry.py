@@ -38,6 +38,8 @@ FUNCTIONS: dict[str, str] = {
         "adjoint movedim moveaxis broadcast_to broadcast_tensors broadcast_shapes",
     "cygrad.operators.sorting":
         "sort argsort msort topk kthvalue median nanmedian searchsorted bucketize isin unique unique_consecutive",
+    "cygrad.operators.spectra":
+        "svd",
     "cygrad.operators.splitting":
         "split split_with_sizes chunk unbind tensor_split hsplit vsplit dsplit unsafe_split unsafe_split_with_sizes unsafe_chunk",
     "cygrad.operators.statistics":
@@ -59,6 +61,8 @@ LINALG: dict[str, str] = {
         "linalg_matmul",
     "cygrad.operators.solving":
         "linalg_solve_triangular",
+    "cygrad.operators.spectra":
+        "linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals",
     "cygrad.operators.vectors":
         "linalg_cross linalg_vecdot",
 }
@@ -105,6 +109,8 @@ METHODS: dict[str, str] = {
         "sum_to_size",
     "cygrad.operators.sorting":
         "sort argsort msort topk kthvalue median nanmedian unique unique_consecutive",
+    "cygrad.operators.spectra":
+        "svd",
     "cygrad.operators.splitting":
         "split split_with_sizes chunk unbind tensor_split hsplit vsplit dsplit unsafe_split unsafe_split_with_sizes unsafe_chunk",
     "cygrad.operators.statistics":
@@ -164,6 +170,8 @@ RULES: dict[str, str] = {
         "linalg_solve_triangular",
     "cygrad.operators.sorting":
         "sort topk kthvalue median median_of_all nanmedian nanmedian_of_all",
+    "cygrad.operators.spectra":
+        "linalg_eigh linalg_svd",
     "cygrad.operators.splitting":
         "split split_with_sizes unbind",
     "cygrad.operators.statistics":

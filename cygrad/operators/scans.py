@@ -10,7 +10,7 @@ from cygrad._core.compute import reductions
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.limits import finfo
-from cygrad.operators.arguments import ValuesAndIndices, checked_operand, checked_tensor, delivered, delivered_pair, pair_type
+from cygrad.operators.arguments import ValuesAndIndices, checked_operand, checked_tensor, delivered, delivered_together, pair_type
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
 from cygrad.operators.joining import cat, stack
@@ -147,7 +147,7 @@ def _running_extremum(operator: Any, fold: np.ufunc, pair: type[ValuesAndIndices
     indices = np.maximum.accumulate(np.where(attained, np.arange(array.shape[d]).reshape(shape), 0), d)
     result, places = (from_array(part.reshape(tuple(input.shape))) for part in (values, indices))
     result = recorded(operator, (input, places), result, 2, dim=d)
-    return delivered_pair(pair, result, places, out)
+    return delivered_together(pair, (result, places), out)
 
 
 cummax_pair, cummin_pair = pair_type("cummax"), pair_type("cummin")

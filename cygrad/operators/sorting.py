@@ -15,7 +15,7 @@ from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.limits import promote_types
-from cygrad.operators.arguments import ValuesAndIndices, checked_operand, checked_tensor, delivered, delivered_pair, pair_type
+from cygrad.operators.arguments import ValuesAndIndices, checked_operand, checked_tensor, delivered, delivered_together, pair_type
 from cygrad.operators.batches import dynamic_shape, is_tensor, shifted
 from cygrad.operators.declaration import operator, recorded
 from cygrad.operators.tangents import constant, selecting
@@ -48,7 +48,7 @@ def _chosen(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: int
     if drop and input.ndim:
         result, places = (from_array(to_array(part).squeeze(dim).copy()) for part in (values, kept))
     result = recorded(operator, (input, kept), result, 2, dim=dim)
-    return delivered_pair(pair, result, places, out)
+    return delivered_together(pair, (result, places), out)
 
 
 def _to_their_places(g, input_shape, dim, indices):

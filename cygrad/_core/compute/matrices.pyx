@@ -8,8 +8,8 @@ from libc.stdint cimport intptr_t
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty_strided, settled_address
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, tensor_of_array
-from cygrad._kernels.drivers.elementwise cimport (CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_is_differentiable, cg_itemsize,
-                                                  cg_loops_of)
+from cygrad._kernels.drivers.elementwise cimport (CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_is_complex, cg_is_differentiable,
+                                                  cg_itemsize, cg_loops_of, cg_real)
 from cygrad._kernels.matrices.loops cimport kernel, matrix_kernel, matrix_loop
 
 import re
@@ -124,6 +124,60 @@ def first_failure(TensorImpl results not None, int dims=0):
         elif not (<int*>place)[k]:
             continue
         return k // each
+    return None
+
+
+ctypedef fused real_number:
+    float
+    double
+
+
+cdef bint is_finite(const real_number* place, const intptr_t* sizes, const intptr_t* strides, int parts, int triangle) noexcept nogil:
+    """Say whether a matrix has neither NaN nor infinities; `triangle`: -1 looks at the lower one, 1 at the upper one."""
+    cdef const real_number* column
+    cdef intptr_t first, last, i, j
+    cdef int k, bad = 0
+    for j in range(sizes[1]):
+        first, last = j if triangle < 0 else 0, min(j + 1, sizes[0]) if triangle > 0 else sizes[0]
+        column = place + j * strides[1] * parts
+        for k in range(parts):
+            for i in range(first, last):
+                bad |= column[i * strides[0] * parts + k] - column[i * strides[0] * parts + k] != 0
+        if bad:
+            return False
+    return True
+
+
+def first_nonfinite(TensorImpl matrices not None, int triangle=0):
+    """Return which matrix of a batch is the first with NaN or an infinity, which LAPACK may not end with; None: none has.
+
+    `triangle`: -1 looks at the lower one alone, 1 at the upper one.
+    """
+    cdef intptr_t index[MAX_DIMS]
+    cdef intptr_t count = 1, place = 0, number
+    cdef int batch = matrices.ndim - 2, d, parts = 1 + cg_is_complex[matrices.dtype_nr]
+    cdef intptr_t* sizes = &matrices.sizes[batch]
+    cdef intptr_t* strides = &matrices.strides[batch]
+    cdef char* data = address(matrices)
+    cdef bint found
+    for d in range(batch):
+        count, index[d] = count * matrices.sizes[d], 0
+    for number in range(count):
+        if cg_real[matrices.dtype_nr] == CG_FLOAT64:
+            found = not is_finite[double](<double*>data + place * parts, sizes, strides, parts, triangle)
+        else:
+            found = not is_finite[float](<float*>data + place * parts, sizes, strides, parts, triangle)
+        if found:
+            return number
+        d = batch - 1
+        while d >= 0:
+            index[d] += 1
+            place += matrices.strides[d]
+            if index[d] < matrices.sizes[d]:
+                break
+            place -= matrices.strides[d] * index[d]
+            index[d] = 0
+            d -= 1
     return None
 
 

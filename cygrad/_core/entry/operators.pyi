@@ -19,6 +19,7 @@ from cygrad._core.memory.storage import DType
 from cygrad.device import device
 from cygrad.operators.arguments import ValuesAndIndices
 from cygrad.operators.reductions import MinimumAndMaximum
+from cygrad.operators.spectra import SVDWithV
 from cygrad.random import Generator, Rng
 from cygrad.storages import TypedStorage, UntypedStorage
 from cygrad.tensor import Tensor
@@ -628,6 +629,7 @@ class TensorBase:
         self, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None, *,
         axis: _int | None = None,
     ) -> Any: ...
+    def svd(self, some: _bool = True, compute_uv: _bool = True, *, out: Sequence[Tensor] | None = None) -> SVDWithV: ...
     def split(
         self, split_size_or_sections: _int | Sequence[_int] | None = None, dim: _int = 0, *,
         split_size: _int | Sequence[_int] | None = None, axis: _int = 0,

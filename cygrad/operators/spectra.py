@@ -1,0 +1,251 @@
+"""Eigenvalues and singular values of matrices, and their vectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cygrad._core.graph.modes import is_grad_enabled
+from cygrad._core.levels.batches import batched_level
+from cygrad.operators.arguments import delivered, delivered_together, shown
+from cygrad.operators.batches import matrices
+from cygrad.operators.declaration import operator, recorded_together
+from cygrad.operators.matrices import check_converged, check_finite, checked_matrix, numpys_loop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cygrad.tensor import Tensor
+
+
+def _wants_gradient(x: Tensor) -> bool:
+    return x.requires_grad and is_grad_enabled()
+
+
+def _without_vectors(decomposition: Callable[..., Any], number: int) -> Callable[..., Any]:
+    """Return the parts of an operator that gives the values alone, whose derivatives need the vectors, too."""
+    def parts(A: Tensor, *arguments: Any, **keywords: Any) -> Any:
+        return NotImplemented if batched_level(A) is not None else decomposition(A, *arguments, **keywords)[number]
+
+    return parts
+
+
+def _check_phases(words: str, inner: Tensor) -> None:
+    """Refuse a loss that depends on the phases of complex vectors, which are given up to these; inside of vmap nobody can see."""
+    if batched_level(inner) is None and not (inner.diagonal(0, -2, -1).detach().imag.abs() <= 0.01).all():
+        raise RuntimeError(words)
+
+
+def _differences(values: Tensor) -> Tensor:
+    """Return the differences of values, of the later one and the earlier one of a pair, with ones on the diagonal."""
+    return values.unsqueeze(-2) - values.unsqueeze(-1) + values.new_ones(values.shape).diag_embed()
+
+
+# ----- Of Hermitian matrices -----
+_eigh = {triangle: numpys_loop("(m,m)->(m),(m,m)", f"eigh_{end}", lambda A, L=triangle: tuple(np.linalg.eigh(A, L)))
+         for triangle, end in (("L", "lo"), ("U", "up"))}
+_eigvalsh = {triangle: numpys_loop("(m,m)->(m)", f"eigvalsh_{end}", lambda A, L=triangle: np.linalg.eigvalsh(A, L))
+             for triangle, end in (("L", "lo"), ("U", "up"))}
+
+
+class Eigh(NamedTuple):
+    """What `linalg.eigh` returns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+    def __repr__(self) -> str:
+        return shown(self, "linalg_eigh")
+
+
+def _triangle(UPLO: str) -> str:
+    if UPLO not in ("L", "U", "l", "u"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    return UPLO.upper()
+
+
+def _not_converged(A: Tensor, less: int) -> str:
+    return ("The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues "
+            f"(error code: {max(A.shape[-1] - less, 1)}).")
+
+
+def _eigh_gradient(gs: list[Any], y: Tensor, y1: Tensor) -> Tensor:
+    """Return V (diag(gL) + skew(V^H gV) / E) V^H with E_ij = L_j - L_i, which is Hermitian (Giles 2008, 3.1; Boeddeker et al. 2017).
+
+    Where eigenvalues are equal their vectors have no derivative, and it is not finite.
+    """
+    gL, gV = gs
+    if gV is None:
+        return y1 * gL.unsqueeze(-2) @ y1.mH
+    inner = y1.mH @ gV
+    if inner.is_complex():
+        _check_phases("linalg_eigh_backward: The eigenvectors in the complex case are specified up to multiplication by e^{i phi}. The "
+                      "specified loss function depends on this quantity, so it is ill-defined.", inner)
+    middle = 0.5 * (inner - inner.mH) / _differences(y)
+    if gL is not None:
+        middle = middle + gL.diag_embed()
+    return y1 @ middle @ y1.mH
+
+
+@operator(dA=_eigh_gradient, adjoints=True, batch=matrices)
+def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Sequence[Tensor] | None = None) -> Eigh:
+    """Eigenvalues L, in ascending order, and eigenvectors V, in columns, of Hermitian matrices in the last two dims, A = V diag(L) V^H.
+
+    One triangle is read, "L" the lower one, "U" the upper one. The gradient is Hermitian; that of vectors of equal eigenvalues is not
+    finite, and what depends on the phase of complex ones is refused. LinAlgError where a matrix is not finite.
+
+    >>> import cygrad
+    >>> cygrad.linalg.eigh(cygrad.tensor([[2., 0.], [0., 1.]])).eigenvalues
+    tensor([1., 2.])
+    """
+    a, triangle = checked_matrix("linalg_eigh", A, square=True), _triangle(UPLO)
+    check_finite("linalg_eigh", a, _not_converged(a, 1), 1 if triangle == "U" else -1)
+    results = _eigh[triangle](a)
+    check_converged("linalg_eigh", results[0], _not_converged(a, 1))
+    return delivered_together(Eigh, recorded_together(linalg_eigh, (a,), results), out)
+
+
+@operator(batch=matrices, parts=_without_vectors(linalg_eigh, 0))
+def linalg_eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
+    """Eigenvalues of Hermitian matrices in the last two dims, in ascending order; one triangle is read, as by `linalg.eigh`.
+
+    >>> import cygrad
+    >>> cygrad.linalg.eigvalsh(cygrad.tensor([[2., 0.], [0., 1.]]))
+    tensor([1., 2.])
+    """
+    a, triangle = checked_matrix("linalg_eigh", A, square=True), _triangle(UPLO)
+    if _wants_gradient(a):
+        return delivered(linalg_eigh(a, triangle).eigenvalues, out)
+    check_finite("linalg_eigh", a, _not_converged(a, 2), 1 if triangle == "U" else -1)
+    values = _eigvalsh[triangle](a)
+    check_converged("linalg_eigh", values, _not_converged(a, 2))
+    return delivered(values, out)
+
+
+# ----- Singular values -----
+_svd = {full: numpys_loop(f"(m,n)->{'(m,m),(p),(n,n)' if full else '(m,p),(p),(p,n)'}", f"svd_{'f' if full else 's'}",
+                          lambda A, full=full: tuple(np.linalg.svd(A, full))) for full in (False, True)}
+_svdvals = numpys_loop("(m,n)->(p)", "svd", lambda A: np.linalg.svd(A, compute_uv=False))
+_NOT_FINITE = "The algorithm failed to converge because the input matrix contained non-finite values."
+_SVD_FAILED = "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values."
+
+
+class SVD(NamedTuple):
+    """What `linalg.svd` returns."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+    def __repr__(self) -> str:
+        return shown(self, "linalg_svd")
+
+
+class SVDWithV(NamedTuple):
+    """What `svd` returns."""
+
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+    def __repr__(self) -> str:
+        return shown(self, "svd")
+
+
+def _svd_gradient(gs: list[Any], y: Tensor, y1: Tensor, y2: Tensor) -> Tensor:
+    """Return U (diag(gS) + skew(U^H gU) / E S + S skew(V^H gV) / E) V^H, E_ij = S_j^2 - S_i^2, and what leaves the spaces of U and V.
+
+    Source: Giles 2008, 3.2; Townsend 2016, Differentiating the singular value decomposition; the phases of complex vectors, Wan and Zhang
+    2019. Where singular values are equal their vectors have no derivative, and it is not finite; the vectors that `full_matrices` adds
+    are given by the others up to a rotation, and have none.
+    """
+    gU, gS, gVh = gs
+    m, n, p = y.shape[-2], y2.shape[-1], y1.shape[-1]
+    U, S, Vh = y[..., :p], y1, y2[..., :p, :]
+    gU, gVh = None if gU is None else gU[..., :p], None if gVh is None else gVh[..., :p, :]
+    if gU is None and gVh is None:
+        return U * gS.unsqueeze(-2) @ Vh
+    left, right = None if gU is None else U.mH @ gU, None if gVh is None else Vh @ gVh.mH
+    row, column = S.unsqueeze(-2), S.unsqueeze(-1)
+    squares = (row - column) * (row + column) + S.new_ones(S.shape).diag_embed()
+    middle = (S.new_zeros(S.shape) if gS is None else gS).diag_embed()
+    if U.is_complex():
+        phases = right if left is None else left if right is None else left + right
+        _check_phases("svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The "
+                      "specified loss function depends on this phase term, making it ill-defined.", phases)
+        if left is not None:
+            middle = middle + ((left - left.mH).diagonal(0, -2, -1) / (2 * S)).diag_embed()
+    if left is not None:
+        middle = middle + (left - left.mH) / squares * row
+    if right is not None:
+        middle = middle + column * ((right - right.mH) / squares)
+    inside = U @ middle
+    if gU is not None and m > p:
+        outwards = gU / row
+        inside = inside + (outwards - U @ (U.mH @ outwards))
+    gradient = inside @ Vh
+    if gVh is not None and n > p:
+        outwards = gVh / column
+        gradient = gradient + U @ (outwards - outwards @ Vh.mH @ Vh)
+    return gradient
+
+
+def _check_driver(driver: str | None) -> None:
+    if driver is not None:
+        raise RuntimeError("linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+
+
+@operator(dA=_svd_gradient, adjoints=True, batch=matrices)
+def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Sequence[Tensor] | None = None) -> SVD:
+    """Singular values S, in descending order, of matrices in the last two dims, with U and Vh of A = U diag(S) Vh.
+
+    The columns of U and the rows of Vh are orthonormal; `full_matrices` makes both square. The gradient of vectors of equal singular
+    values is not finite, and what depends on the phase of complex ones is refused. LinAlgError where a matrix is not finite.
+
+    >>> import cygrad
+    >>> cygrad.linalg.svd(cygrad.tensor([[0., 2.], [1., 0.]])).S
+    tensor([2., 1.])
+    """
+    a = checked_matrix("linalg_svd", A)
+    _check_driver(driver)
+    check_finite("linalg_svd", a, _NOT_FINITE)
+    results = _svd[bool(full_matrices)](a)
+    check_converged("linalg_svd", results[1], _SVD_FAILED)
+    return delivered_together(SVD, recorded_together(linalg_svd, (a,), results), out)
+
+
+@operator(batch=matrices, parts=lambda A, **_: _without_vectors(linalg_svd, 1)(A, False))
+def linalg_svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
+    """Singular values of matrices in the last two dims, in descending order.
+
+    >>> import cygrad
+    >>> cygrad.linalg.svdvals(cygrad.tensor([[0., 2.], [1., 0.]]))
+    tensor([2., 1.])
+    """
+    a = checked_matrix("linalg_svd", A)
+    _check_driver(driver)
+    if _wants_gradient(a):
+        return delivered(linalg_svd(a, False).S, out)
+    check_finite("linalg_svd", a, _NOT_FINITE)
+    values = _svdvals(a)
+    check_converged("linalg_svd", values, _SVD_FAILED)
+    return delivered(values, out)
+
+
+@operator
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Sequence[Tensor] | None = None) -> SVDWithV:
+    """Singular values S of matrices in the last two dims, with U and V of A = U diag(S) V^H; those are zeros without `compute_uv`.
+
+    `some` gives as many columns of U and V as there are singular values.
+
+    >>> import cygrad
+    >>> cygrad.svd(cygrad.tensor([[0., 2.], [1., 0.]])).S
+    tensor([2., 1.])
+    """
+    if compute_uv:
+        U, S, Vh = linalg_svd(input, not some)
+        return delivered_together(SVDWithV, (U, S, Vh.mH), out)
+    S = linalg_svdvals(input)
+    *batch, m, n = input.shape
+    return delivered_together(SVDWithV, (input.new_zeros((*batch, m, m)), S, input.new_zeros((*batch, n, n))), out)

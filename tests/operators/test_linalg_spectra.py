@@ -1,0 +1,209 @@
+"""Eigenvalues and singular values: what they factor, in every dtype and layout, and what torch says where there is no answer."""
+
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+
+EPS = {"float32": 1e-5, "float64": 1e-12, "complex64": 1e-5, "complex128": 1e-12}
+SQUARE = [(1, 1), (2, 2), (5, 5), (2, 3, 4, 4), (0, 0), (0, 3, 3), (2, 0, 0), (40, 40)]
+SHAPES = [*SQUARE, (5, 3), (3, 5), (2, 3, 5, 2), (0, 3), (3, 0), (2, 0, 3), (60, 20)]
+LAYOUTS = {
+    "dense": lambda a: cg.tensor(a),
+    "transposed": lambda a: cg.tensor(np.ascontiguousarray(a.swapaxes(-1, -2))).mT,
+    "steps": lambda a: cg.tensor(np.repeat(np.repeat(a, 2, -1), 3, -2))[..., ::3, ::2],
+}
+
+
+def drawn(dtype, shape, seed=3):
+    array = np.random.default_rng(seed).standard_normal((2, *shape))
+    return (array[0] + 1j * array[1] if dtype.startswith("c") else array[0]).astype(dtype)
+
+
+def hermitian(dtype, shape):
+    array = drawn(dtype, shape)
+    return array + array.swapaxes(-1, -2).conj()
+
+
+def close(found, expected, dtype):
+    size = max(1.0, float(np.abs(expected).max(initial=0)))
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=0, atol=EPS[dtype] * size)
+
+
+@pytest.mark.cases("dtype", EPS)
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("shape", SQUARE)
+def test_hermitian_matrices(dtype, layout, shape):
+    array = hermitian(dtype, shape)
+    a = LAYOUTS[layout](array)
+    for triangle in ("L", "U"):
+        values, vectors = cg.linalg.eigh(a, triangle)
+        assert (values.dtype, vectors.dtype) == (a.dtype.to_real(), a.dtype)
+        close((vectors * values.unsqueeze(-2).to(a.dtype) @ vectors.mH).resolve_conj().numpy(), array, dtype)
+        close((vectors.mH @ vectors).numpy(), np.broadcast_to(np.eye(shape[-1]), shape), dtype)
+        close(cg.linalg.eigvalsh(a, triangle).numpy(), np.linalg.eigvalsh(array), dtype)
+        assert (values.diff() >= 0).all()
+
+
+@pytest.mark.cases("dtype", EPS)
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("shape", SHAPES)
+def test_singular_values(dtype, layout, shape):
+    array = drawn(dtype, shape)
+    a, p = LAYOUTS[layout](array), min(shape[-2:])
+    expected = np.linalg.svd(array, compute_uv=False) if array.size else np.zeros((*shape[:-2], p))
+    for full in (False, True):
+        U, S, Vh = cg.linalg.svd(a, full)
+        m, n = shape[-2:] if full else (p, p)
+        assert (tuple(U.shape), tuple(Vh.shape), S.dtype) == ((*shape[:-1], m), (*shape[:-2], n, shape[-1]), a.dtype.to_real())
+        close((U[..., :p] * S.unsqueeze(-2).to(a.dtype) @ Vh[..., :p, :]).numpy(), array, dtype)
+        close((U.mH @ U).numpy(), np.broadcast_to(np.eye(m), (*shape[:-2], m, m)), dtype)
+        close((Vh @ Vh.mH).numpy(), np.broadcast_to(np.eye(n), (*shape[:-2], n, n)), dtype)
+        close(S.numpy(), expected, dtype)
+    close(cg.linalg.svdvals(a).numpy(), expected, dtype)
+    U, S, V = a.svd()
+    close((U * S.unsqueeze(-2).to(a.dtype) @ V.mH).numpy(), array, dtype)
+    assert all(not part.any() for part in cg.svd(a, compute_uv=False)[::2])
+
+
+def test_a_matrix_of_a_batch_has_the_bits_that_it_has_alone():
+    for size in (3, 30):
+        a = cg.tensor(drawn("float64", (7, size, size)))
+        for together, alone in zip(cg.linalg.svd(a), cg.linalg.svd(a[5].clone()), strict=True):
+            assert cg.equal(together[5], alone)
+
+
+def test_ill_conditioned_matrices_by_their_backward_error():
+    u, _, v = np.linalg.svd(drawn("float64", (20, 20)))
+    a = cg.tensor(u * np.logspace(0, -12, 20) @ v)
+    U, S, Vh = cg.linalg.svd(a)
+    assert (U * S @ Vh - a).abs().max() < 1e-15 and (S[-1] - 1e-12).abs() < 1e-15
+    values, vectors = cg.linalg.eigh(a.mT @ a)
+    assert (vectors * values @ vectors.mT - a.mT @ a).abs().max() < 1e-15
+
+
+# ----- What is read -----
+@pytest.mark.parametrize("triangle", ["L", "U", "l", "u"])
+def test_one_triangle_is_read(triangle):
+    a = cg.tensor(hermitian("complex128", (4, 4)))
+    other = a.triu(1) if triangle in "Ll" else a.tril(-1)
+    broken = cg.where(other != 0, complex("nan"), a)
+    found, expected = cg.linalg.eigh(broken, triangle), cg.linalg.eigh(a, triangle)
+    assert all(map(cg.equal, found, expected))
+    assert cg.equal(cg.linalg.eigvalsh(broken, triangle), cg.linalg.eigvalsh(a, triangle))
+    assert all(map(cg.equal, cg.linalg.eigh(cg.tensor(a.numpy() + 1j * np.eye(4)), triangle), expected))     # of the diagonal the real part
+
+
+def test_the_gradient_of_a_triangle_is_hermitian():
+    a = cg.tensor(hermitian("complex128", (3, 3))).requires_grad_()
+    cg.linalg.eigh(a).eigenvalues[0].backward()
+    assert cg.allclose(a.grad, a.grad.mH)
+
+
+# ----- No answer -----
+EIGH = "linalg.eigh: {}The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues "
+SVD = "linalg.svd: {}The algorithm failed to converge because the input matrix contained non-finite values."
+NOT_FINITE = {"eigh": EIGH + "(error code: 2).", "eigvalsh": EIGH + "(error code: 1).", "svd": SVD, "svdvals": SVD}
+
+
+@pytest.mark.cases("dtype", EPS)
+@pytest.mark.cases("name", NOT_FINITE)
+@pytest.mark.cases("number", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_not_finite_ends_in_torchs_words(dtype, name, number):
+    function = getattr(cg.linalg, name)
+    a = cg.eye(3, dtype=getattr(cg, dtype)).repeat(2, 2, 1, 1)
+    a[1, 0, 2, 1] = number
+    for matrices, element in ((a[1, 0], ""), (a, "(Batch element 2): "), (a.movedim(0, 1), "(Batch element 1): ")):
+        with pytest.raises(cg.linalg.LinAlgError) as raised:
+            function(matrices)
+        assert str(raised.value) == NOT_FINITE[name].format(element)
+    if dtype.startswith("c"):
+        a[1, 0, 2, 1] = 1 + number * 1j
+        with pytest.raises(np.linalg.LinAlgError):
+            function(a)
+
+
+@pytest.mark.parametrize("size", [1e308, 1e-308, 5e-324])
+def test_huge_and_tiny_numbers_end(size):
+    a = cg.tensor(hermitian("float64", (9, 9)) / 10 * size)
+    assert cg.linalg.eigh(a).eigenvalues.isfinite().all() and cg.linalg.svdvals(a).isfinite().all()
+
+
+REFUSED = [
+    (lambda: cg.linalg.eigh(cg.ones(2, 3)), RuntimeError, "linalg.eigh: A must be batches of square matrices, but they are 2 by 3"),
+    (lambda: cg.linalg.svd(cg.ones(3)), RuntimeError, "linalg.svd: The input tensor A must have at least 2 dimensions."),
+    (lambda: cg.linalg.eigh(cg.eye(2), "X"), RuntimeError, "Expected UPLO argument to be 'L' or 'U', but got X"),
+    (lambda: cg.linalg.eigh(cg.eye(2).half()), NotImplementedError, "\"linalg_eigh_cpu\" not implemented for 'Half'"),
+    (lambda: cg.linalg.eigh(cg.eye(2).int()), NotImplementedError, "\"linalg_eigh_cpu\" not implemented for 'Int'"),
+    (lambda: cg.linalg.svdvals(cg.eye(2).int()), RuntimeError, "linalg.svd: Expected a floating point or complex tensor as input. Got Int"),
+    (lambda: cg.linalg.svd(cg.eye(2).bfloat16()), NotImplementedError, "\"linalg_svd_cpu\" not implemented for 'BFloat16'"),
+    (lambda: cg.linalg.svd(cg.eye(2), driver="gesvd"), RuntimeError, "`driver=` is only supported on CUDA inputs"),
+    (lambda: cg.linalg.eigh(cg.eye(2), out=cg.ones(2)), TypeError, "argument 'out' must be tuple of 2 Tensors, not Tensor"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
+def test_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+# ----- Vectors that are not determined -----
+def test_losses_that_depend_on_a_phase_are_refused():
+    a = cg.tensor(hermitian("complex128", (3, 3))).requires_grad_()
+    for call, words in ((lambda: cg.linalg.eigh(a)[1], "linalg_eigh_backward: The eigenvectors in the complex case are specified up to"),
+                        (lambda: cg.linalg.svd(a)[0], "svd_backward: The singular vectors in the complex case are specified up to"),
+                        (lambda: cg.linalg.svd(a)[2], "svd_backward: The singular vectors in the complex case are specified up to")):
+        with pytest.raises(RuntimeError, match=words):
+            call().sum().abs().backward()
+        call().abs().sum().backward()
+    U, _, Vh = cg.linalg.svd(a)
+    (U @ Vh).real.sum().backward()      # of both the phases cancel
+
+
+def test_vectors_of_equal_values_have_no_finite_derivative():
+    for decomposition, values in ((cg.linalg.eigh, 0), (cg.linalg.svd, 1)):
+        x = cg.eye(3).requires_grad_()
+        decomposition(x)[values].sum().backward()
+        assert cg.equal(x.grad, cg.eye(3))
+        x.grad = None
+        decomposition(x)[1 - values].sum().backward()
+        assert not x.grad.isfinite().any()
+
+
+# ----- Forms -----
+def test_results_are_written_and_shown_under_their_names():
+    a = cg.tensor([[2.0, 0.0], [0.0, 1.0]])
+    out = cg.zeros(2), cg.zeros(2, 2)
+    assert cg.linalg.eigh(a, out=out)[1] is out[1] and out[0].tolist() == [1, 2]
+    assert repr(cg.linalg.eigh(a)).startswith("cygrad.return_types.linalg_eigh(\neigenvalues=tensor([1., 2.]),\neigenvectors=tensor(")
+    assert repr(cg.svd(a)).startswith("cygrad.return_types.svd(\nU=tensor(") and "\nV=tensor(" in repr(cg.svd(a))
+    assert cg.equal(pickle.loads(pickle.dumps(cg.linalg.svd(a))).S, cg.linalg.svd(a).S)
+    node = cg.linalg.svd(a.requires_grad_()).S.grad_fn
+    assert node.name() == "LinalgSvdBackward0" and {"_saved_U", "_saved_S", "_saved_Vh"} <= set(dir(node))
+    assert cg.linalg.eigvalsh(a).grad_fn.name() == "LinalgEighBackward0"
+    assert cg.linalg.svd(a).U.stride() == cg.linalg.eigh(a)[1].stride() == (1, 2)
+
+
+def test_where_numpy_has_no_such_loop_its_functions_compute():
+    """In a process of its own: loops are looked up when the family is loaded."""
+    code = """
+        import cygrad as cg
+        from cygrad.operators import matrices
+        if {without}:
+            matrices._umath_linalg = None
+        A = cg.tensor([[2.0, 1j, 1.0], [-1j, 3.0, 0.5], [1.0, 0.5, 1.0]]).cdouble().expand(2, 3, 3)
+        for a in (A, A.real):
+            parts = [*cg.linalg.eigh(a), cg.linalg.eigvalsh(a, "U"), *cg.linalg.svd(a[:, :2]), *cg.linalg.svd(a[:, 1:], False),
+                     cg.linalg.svdvals(a), *cg.linalg.eigh(a[:, :0, :0])]
+            print([(part.dtype, part.shape, part.tolist()) for part in parts])
+    """
+    scripts = [textwrap.dedent(code).format(without=without) for without in (False, True)]
+    first, second = (subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=True).stdout for script in scripts)
+    assert first == second and first

@@ -171,9 +171,9 @@ def _svd_gradient(gs: list[Any], y: Tensor, y1: Tensor, y2: Tensor) -> Tensor:
     squares = (row - column) * (row + column) + S.new_ones(S.shape).diag_embed()
     middle = (S.new_zeros(S.shape) if gS is None else gS).diag_embed()
     if U.is_complex():
-        phases = right if left is None else left if right is None else left + right
         _check_phases("svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The "
-                      "specified loss function depends on this phase term, making it ill-defined.", phases)
+                      "specified loss function depends on this phase term, making it ill-defined.",
+                      sum(part for part in (left, right) if part is not None))
         if left is not None:
             middle = middle + ((left - left.mH).diagonal(0, -2, -1) / (2 * S)).diag_embed()
     if left is not None:

@@ -205,5 +205,5 @@ def test_where_numpy_has_no_such_loop_its_functions_compute():
             print([(part.dtype, part.shape, part.tolist()) for part in parts])
     """
     scripts = [textwrap.dedent(code).format(without=without) for without in (False, True)]
-    first, second = (subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=True).stdout for script in scripts)
+    first, second = (subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=60, check=True).stdout for script in scripts)
     assert first == second and first

@@ -152,8 +152,7 @@ SAMPLES = {
                sample(lambda a: np.where(a > 0), (2, 3)), sample(lambda a: np.where(a, a, [1.0, 2.0, 3.0]), (2, 3))],
     np.clip: [sample(lambda a: np.clip(a, -0.5, 0.5), (2, 3)), sample(lambda a, b: np.clip(a, b, 1.0), (2, 3), (3,)),
               sample(lambda a, b, c: np.clip(a, b, c), (2, 3), (3,), ()), sample(lambda a: np.clip(a, None, 0.25), (2, 3)),
-              sample(lambda a: np.clip(a, min=-0.25), (2, 3)), sample(lambda a, b: np.clip(a, min=-0.25, max=b), (2, 3), (2, 3)),
-              sample(lambda a: np.clip(a, a_min=0.5, a_max=-0.5), (2, 3)), sample(lambda a: np.clip(a, None, None), (2, 3)),
+              sample(lambda a: np.clip(a, a_min=0.5, a_max=-0.5), (2, 3)),
               sample(lambda a: np.clip([0.1, 2.0, -3.0], -1.0, a), (3,))],
     np.take: [sample(lambda a: np.take(a, [3, -1]), (2, 3)), sample(lambda a: np.take(a, PLACES, axis=1), (2, 3)),
               sample(lambda a: np.take(a, 1, axis=0), (2, 3))],
@@ -188,6 +187,80 @@ SAMPLES = {
     np.empty_like: [sample(lambda a: np.empty_like(a) * 0 == 0, (0, 3))],
     np.full_like: [sample(lambda a: np.full_like(a, 2.5), (2, 3)), sample(lambda a: np.full_like(a, [1, 2, 3], dtype=float), (2, 3))],
 }
+
+
+def definite(a):
+    return a @ np.swapaxes(np.conj(a), -1, -2) + 2 * np.eye(a.shape[-1])
+
+
+def regular(a):
+    return a + 3 * np.eye(a.shape[-1])
+
+
+def of_matrices(call, *shapes):
+    return [sample(call, *(shapes or ((3, 3),))), sample(call, *((2, *shape) for shape in shapes or ((3, 3),)))]
+
+
+# Of what is unique up to sign or phase, what is unique; in a row of its own, since not all of it may be there.
+OF_MATRICES = {
+    np.linalg.inv: [*of_matrices(lambda a: np.linalg.inv(regular(a))), sample(np.linalg.inv, (0, 0))],
+    np.linalg.det: [*of_matrices(np.linalg.det), sample(np.linalg.det, (2, 0, 0))],
+    np.linalg.slogdet: of_matrices(np.linalg.slogdet),
+    np.linalg.solve: [*of_matrices(lambda a, b: np.linalg.solve(regular(a), b), (3, 3), (3, 2)),
+                      sample(lambda a, b: np.linalg.solve(regular(a), b), (3, 3), (3,)),
+                      sample(lambda a, b: np.linalg.solve(regular(a), b), (2, 3, 3), (3,)),
+                      sample(lambda a, b: np.linalg.solve(regular(a), b), (3, 3, 3), (3, 3))],
+    np.linalg.tensorsolve: [sample(lambda a, b: np.linalg.tensorsolve(np.reshape(regular(a), (2, 2, 4)), b), (4, 4), (2, 2))],
+    np.linalg.tensorinv: [sample(lambda a: np.linalg.tensorinv(np.reshape(regular(a), (4, 2, 2)), ind=1), (4, 4))],
+    np.linalg.lstsq: [sample(np.linalg.lstsq, (4, 2), (4,)), sample(lambda a, b: np.linalg.lstsq(a, b, 1e-6), (4, 2), (4, 3)),
+                      sample(np.linalg.lstsq, (2, 3), (2, 2)), sample(lambda a, b: np.linalg.lstsq(a * 0 + a[:, :1], b), (4, 2), (4,))],
+    np.linalg.cholesky: [*of_matrices(lambda a: np.linalg.cholesky(definite(a))),
+                         sample(lambda a: np.linalg.cholesky(definite(a), upper=True), (3, 3))],
+    np.linalg.eigh: [*of_matrices(lambda a: np.linalg.eigh(definite(a))[0]),
+                     *of_matrices(lambda a: np.abs(np.linalg.eigh(definite(a), "U").eigenvectors))],
+    np.linalg.eigvalsh: [*of_matrices(lambda a: np.linalg.eigvalsh(definite(a))),
+                          sample(lambda a: np.linalg.eigvalsh(definite(a), UPLO="U"), (3, 3))],
+    np.linalg.eig: [sample(lambda a: np.sort(np.abs(np.linalg.eig(definite(a))[0])), (3, 3)),
+                    sample(lambda a: np.sum(np.linalg.eig(a)[0] ** 2, -1).real, (3, 3)),
+                    sample(lambda a: np.sort(np.linalg.eig(np.swapaxes(definite(a), 0, 1)).eigenvalues.real), (3, 3))],
+    np.linalg.eigvals: [sample(lambda a: np.sort(np.abs(np.linalg.eigvals(a))), (3, 3)),
+                        sample(lambda a: np.sort(np.linalg.eigvals(definite(a)).real), (3, 3))],
+    np.linalg.svd: [*of_matrices(lambda a: np.linalg.svd(a)[1], (2, 3)), *of_matrices(lambda a: np.linalg.svd(a, compute_uv=False), (3, 2)),
+                    sample(lambda a: np.abs(np.linalg.svd(a, full_matrices=False).Vh), (2, 3))],
+    np.linalg.svdvals: of_matrices(np.linalg.svdvals, (2, 3)),
+    np.linalg.qr: [*of_matrices(lambda a: np.abs(np.linalg.qr(a).R), (3, 2)), sample(lambda a: np.abs(np.linalg.qr(a, "r")), (3, 3)),
+                   sample(lambda a: np.abs(np.linalg.qr(a, mode="reduced")[0]), (3, 2))],
+    np.linalg.pinv: [*of_matrices(np.linalg.pinv, (3, 2)), sample(lambda a: np.linalg.pinv(a, 1e-3), (2, 3)),
+                     sample(lambda a: np.linalg.pinv(definite(a), rtol=None, hermitian=True), (3, 3))],
+    np.linalg.norm: [sample(lambda a, p=p: np.linalg.norm(a, p), (3, 2)) for p in (None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)] + [
+        sample(lambda a, p=p: np.linalg.norm(a, p), (4,)) for p in (None, 0, 1, 2, 3, -1, np.inf, -np.inf)] + [
+        sample(lambda a: np.linalg.norm(a), (2, 3, 2)), sample(lambda a: np.linalg.norm(a, axis=1, keepdims=True), (2, 3)),
+        sample(lambda a: np.linalg.norm(a, 1, (0, 2)), (2, 3, 2))],
+    np.linalg.matrix_norm: [*of_matrices(np.linalg.matrix_norm, (3, 2)), *of_matrices(lambda a: np.linalg.matrix_norm(a, ord=2), (3, 2)),
+                            sample(lambda a: np.linalg.matrix_norm(a, ord="nuc", keepdims=True), (3, 2))],
+    np.linalg.vector_norm: [sample(np.linalg.vector_norm, (3, 2)), sample(lambda a: np.linalg.vector_norm(a, axis=0, ord=1), (3, 2)),
+                            sample(lambda a: np.linalg.vector_norm(a, axis=(0, -1), keepdims=True, ord=3), (3, 2, 2))],
+    np.linalg.cond: [*of_matrices(lambda a: np.linalg.cond(regular(a))), sample(lambda a: np.linalg.cond(regular(a), 1), (3, 3)),
+                     sample(lambda a: np.linalg.cond(a, -2), (3, 2)), sample(lambda a: np.linalg.cond(regular(a), "fro"), (3, 3))],
+    np.linalg.matrix_rank: [*of_matrices(np.linalg.matrix_rank, (3, 2)), sample(lambda a: np.linalg.matrix_rank(a, 0.9), (3, 3)),
+                            sample(lambda a: np.linalg.matrix_rank(a, rtol=0.5), (3, 3)), sample(np.linalg.matrix_rank, (3,)),
+                            sample(lambda a: np.linalg.matrix_rank(definite(a), hermitian=True), (3, 3))],
+    np.linalg.matrix_power: [sample(lambda a, n=n: np.linalg.matrix_power(regular(a), n), (3, 3)) for n in (0, 1, 2, 5, -1, -2)],
+    np.linalg.multi_dot: [sample(lambda *arrays: np.linalg.multi_dot(arrays), (2, 3), (3, 2), (2, 4)),
+                          sample(lambda *arrays: np.linalg.multi_dot(arrays), (3,), (3, 2), (2,))],
+    np.linalg.cross: [sample(np.linalg.cross, (2, 3), (2, 3)), sample(lambda a, b: np.linalg.cross(a, b, axis=0), (3, 2), (3, 2))],
+    np.linalg.vecdot: [sample(np.linalg.vecdot, (2, 3), (3,)), sample(lambda a, b: np.linalg.vecdot(a, b, axis=0), (3, 2), (3, 2))],
+    np.linalg.outer: [sample(np.linalg.outer, (2,), (3,))],
+    np.linalg.matmul: [sample(np.linalg.matmul, (2, 3), (3, 2)), sample(np.linalg.matmul, (2, 2, 3), (3, 2))],
+    np.linalg.tensordot: [sample(np.linalg.tensordot, (2, 3, 2), (3, 2, 2)),
+                          sample(lambda a, b: np.linalg.tensordot(a, b, axes=1), (2, 3), (3, 2))],
+    np.linalg.diagonal: [*of_matrices(np.linalg.diagonal), sample(lambda a: np.linalg.diagonal(a, offset=1), (2, 3, 3))],
+    np.linalg.trace: [*of_matrices(np.linalg.trace), sample(lambda a: np.linalg.trace(a, offset=-1, dtype=np.float32), (2, 3, 3))],
+    np.linalg.matrix_transpose: of_matrices(np.linalg.matrix_transpose, (2, 3)),
+}
 if hasattr(np, "matvec"):       # from NumPy 2.2 on
     SAMPLES[np.matvec] = [sample(np.matvec, (2, 2, 3), (3,))]
     SAMPLES[np.vecmat] = [sample(np.vecmat, (3,), (2, 3, 2))]
+if hasattr(np, "unstack"):      # from NumPy 2.1 on
+    SAMPLES[np.clip] += [sample(lambda a: np.clip(a, min=-0.25), (2, 3)), sample(lambda a: np.clip(a, None, None), (2, 3)),
+                         sample(lambda a, b: np.clip(a, min=-0.25, max=b), (2, 3), (2, 3))]

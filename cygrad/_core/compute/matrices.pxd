@@ -10,6 +10,7 @@ from cygrad._kernels.matrices.loops cimport matrix_loop
 cdef enum:
     MAX_ARGUMENTS = 8       # of a loop, results included
     MAX_NAMES = 4           # of sizes in a signature
+    RELEASE_GIL = 1 << 16   # multiplications from which other threads may run meanwhile
 
 cdef struct Call:
     int arguments, batch                            # how many there are, and dims in front of those of the matrices
@@ -19,5 +20,25 @@ cdef struct Call:
     intptr_t strides[3 * MAX_ARGUMENTS]             # of the matrices: one for each argument in one call, then those of its own dims
     char* places[MAX_ARGUMENTS]                     # where the arguments are
 
-cdef int run(Call* call, matrix_loop loop, void* data, double work) except -1
+cdef void run_batch(Call* call, matrix_loop loop, void* data, double work) noexcept
+
+cdef inline void once(Call* call, char** places, matrix_loop loop, void* data, double work) noexcept:
+    """Run a loop once; it moves the places it is given."""
+    if work * <double>call.dims[0] >= RELEASE_GIL:
+        with nogil:
+            loop(places, call.dims, call.strides, data)
+    else:
+        loop(places, call.dims, call.strides, data)
+
+cdef inline void run(Call* call, matrix_loop loop, void* data, double work) noexcept:
+    """Run a loop over all matrices; `work` is the multiplications for one of them. Who calls LAPACK looks for an error afterwards."""
+    cdef int k
+    if call.batch:
+        run_batch(call, loop, data, work)
+        return
+    for k in range(call.arguments):
+        call.strides[k] = 0
+    call.dims[0] = 1
+    once(call, call.places, loop, data, work)
+
 cdef bint numpy_loop(object ufunc, int dtype, matrix_loop* loop, void** data, int* types) except -1

@@ -29,31 +29,22 @@ cdef extern from "numpy/ufuncobject.h":
         void** data
         char* types
 
-cdef enum:
-    RELEASE_GIL = 1 << 16   # multiplications from which other threads may run meanwhile
-
 
 # ----- Batches -----
-cdef int run(Call* call, matrix_loop loop, void* data, double work) except -1:
-    """Run a loop over all matrices of a batch; `work` is the multiplications for one of them."""
-    cdef char* advanced[MAX_ARGUMENTS]      # the loop moves the pointers it is given
+cdef void run_batch(Call* call, matrix_loop loop, void* data, double work) noexcept:
+    """Run a loop over all matrices of a batch."""
+    cdef char* places[MAX_ARGUMENTS]
     cdef intptr_t index[MAX_DIMS]
     cdef int outer = call.batch - 1, k, d
     for k in range(call.arguments):
-        call.strides[k] = call.steps[k][outer] if outer >= 0 else 0
-    call.dims[0] = call.shape[outer] if outer >= 0 else 1
+        call.strides[k] = call.steps[k][outer]
+    call.dims[0] = call.shape[outer]
     for d in range(outer):
         index[d] = 0
     while True:
         for k in range(call.arguments):
-            advanced[k] = call.places[k]
-        if work * <double>call.dims[0] >= RELEASE_GIL:
-            with nogil:
-                loop(advanced, call.dims, call.strides, data)
-        else:
-            loop(advanced, call.dims, call.strides, data)
-        if PyErr_Occurred() is not NULL:        # there was no memory for what LAPACK works in
-            return -1
+            places[k] = call.places[k]
+        once(call, places, loop, data, work)
         d = outer - 1
         while d >= 0:
             index[d] += 1
@@ -66,7 +57,12 @@ cdef int run(Call* call, matrix_loop loop, void* data, double work) except -1:
             index[d] = 0
             d -= 1
         if d < 0:
-            return 0
+            return
+
+
+cdef int check_memory() except -1:
+    """Raise what a loop of LAPACK has left: there was no memory for what it works in."""
+    return 0 if PyErr_Occurred() is NULL else -1
 
 
 # ----- NumPy's loops -----
@@ -249,6 +245,7 @@ cdef class MatrixLoop:
             if work * <double>count >= RELEASE_GIL:
                 _held = [tensor.storage for tensor in tensors]      # other threads may give a tensor other memory meanwhile
             run(&call, self.loops[dtype], self.data[dtype], work)
+            check_memory()
         return tuple(results) if len(results) > 1 else results[0]
 
     cdef double measure(self, Call* call, tuple tensors, int dtype) except -1:

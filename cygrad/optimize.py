@@ -29,7 +29,7 @@ Vector = NDArray[np.float64]
 class Objective:
     """A function of a tree of parameters as SciPy wants it: `objective(x)` is its value, a float, and its gradient, for a vector x.
 
-    Made by `value_and_grad`. `x0` is the start that was given, as a vector; `flatten` and `unflatten` go from trees to vectors and
+    A single parameter is a number as well as a vector of one. Made by `value_and_grad`. `x0` is the start that was given, as a vector; `flatten` and `unflatten` go from trees to vectors and
     back. The point of the last `hessp` is remembered with the graph of its gradient, so f must depend on its parameters alone.
     """
 
@@ -78,7 +78,7 @@ class Objective:
         gradient = grad(point.value, point.leaves, retain_graph=self._keep_graph, materialize_grads=True)
         if self._keep_graph:
             self._recorded = point
-        return point.value.item(), _joined(gradient)
+        return point.value.item(), _joined(gradient).reshape(np.shape(x))
 
     def hessp(self, x: Any, p: Any) -> Vector:
         """Return the product of the Hessian at a vector x with a vector p, by reverse mode over reverse mode.
@@ -93,16 +93,16 @@ class Objective:
         >>> objective.hessp([1., 2.], [1., 10.])
         array([  6., 120.])
         """
-        x, p = self._checked(x, "x"), self._checked(p, "p")
+        shape, x, p = np.shape(p), self._checked(x, "x"), self._checked(p, "p")
         point = self._gradient
         if point is None or not np.array_equal(point.x, x):
             self._gradient = None
             point = self._gradient = self._with_gradient(x)
         pairs = [(g, v) for g, v in zip(point.gradient, self._tensors(p), strict=True) if g.requires_grad]
         if not pairs:                           # the function is linear
-            return np.zeros_like(p)
+            return np.zeros(shape)
         gradients, weights = zip(*pairs, strict=True)
-        return _joined(grad(gradients, point.leaves, weights, retain_graph=True, materialize_grads=True))
+        return _joined(grad(gradients, point.leaves, weights, retain_graph=True, materialize_grads=True)).reshape(shape)
 
     def _with_gradient(self, x: Vector) -> _Point:
         self._keep_graph = True
@@ -130,7 +130,7 @@ class Objective:
 
     def _checked(self, vector: Any, name: str) -> Vector:
         """Return a copy: SciPy may change its vectors in place."""
-        array = np.array(vector)
+        array = np.array(vector, ndmin=1 if self._ends[-1] == 1 else 0)
         if array.shape != (self._ends[-1],):
             raise ValueError(f"{name} has shape {array.shape}, but there are {self._ends[-1]} parameters: it must be ({self._ends[-1]},)")
         if array.dtype.kind not in "fiu":

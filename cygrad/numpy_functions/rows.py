@@ -18,7 +18,7 @@ import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.storage import DType, resolve_dtype
-from cygrad._core.operands.arrays import from_array
+from cygrad._core.operands.arrays import from_array, readable
 from cygrad._core.operands.operands import checked_out, common_dtype
 from cygrad.creation import empty
 from cygrad.operators.joining import stack
@@ -123,14 +123,6 @@ def operand(value: Any) -> Any:
     if isinstance(value, list | tuple) and holds_tensors(value):
         return stack(promoted(*value))
     return from_array(readable(np.asarray(value)))
-
-
-def readable(array: np.ndarray) -> np.ndarray:
-    """Return an array in a layout that tensors have: itself, or a copy."""
-    if array.flags.aligned and array.dtype.isnative and all(
-            stride >= 0 and stride % array.itemsize == 0 for stride in array.strides):
-        return array
-    return array.astype(array.dtype.newbyteorder("="), order="C")
 
 
 def holds_tensors(values: Sequence[Any]) -> bool:

@@ -129,6 +129,21 @@ def test_gradients(sample):
             assert gradient[place] == pytest.approx(difference, rel=1e-6, abs=1e-7, nan_ok=True)
 
 
+@pytest.mark.cases("sample", CALLS)
+def test_batches(sample):
+    """Of what does not depend on values: two examples at once, and each by itself."""
+    arrays = drawn([(2, *shape) for shape in sample.shapes])
+    tensors = [cg.tensor(array) for array in arrays]
+    try:
+        results = listed(vmap(lambda *tensors: tuple(map(cg.as_tensor, listed(sample.call(*tensors)))))(*tensors))
+    except (RuntimeError, NotImplementedError, TypeError) as error:
+        assert "vmap" in str(error) or "batch" in str(error)
+        pytest.skip("depends on values")
+    examples = [listed(sample.call(*(tensor[number] for tensor in tensors))) for number in range(2)]
+    for result, *parts in zip(results, *examples, strict=True):
+        np.testing.assert_allclose(result.numpy(), np.stack([np.asarray(part) for part in parts]), rtol=1e-10, atol=1e-12)
+
+
 # ----- Arguments -----
 def parameters(function):
     """Return the parameters of a function of NumPy's by name, without those of any number."""
@@ -297,6 +312,10 @@ def test_arrays_in_any_layout():
     for array in (np.arange(6.0)[::-2], np.arange(3.0).astype(">f8"), unaligned, np.broadcast_to(2.0, 3)):
         same(np.concatenate([x, array]), np.concatenate([x.numpy(), array.astype(float)]))
         same(np.dot(array, x), np.dot(array, x.numpy()))
+        for operate in (np.multiply, np.matmul, np.subtract):
+            same(operate(array, x), np.asarray(operate(array.astype(float), x.numpy())))
+            same(operate(x, array), np.asarray(operate(x.numpy(), array.astype(float))))
+        same(x * array, x.numpy() * array.astype(float))
     for junk in (np.array(["a", "b", "c"]), np.array([1, 2, None]), np.ones(3, [("a", "f8")])):
         with pytest.raises(TypeError, match="can't convert np.ndarray"):
             np.concatenate([x, junk])

@@ -74,6 +74,30 @@ def test_rosenbrock():
     np.testing.assert_array_equal(hessp(rosenbrock, x)(x, p), objective.hessp(x, p))
 
 
+GIVEN = [[1.0, 2.0], np.array([1, 2]), np.array([1, 2], np.float32), np.arange(1.0, 5.0, 0.5)[:4:2], np.array([2.0, 1.0])[::-1],
+         np.frombuffer(np.array([1.0, 2.0]).tobytes()), cg.tensor([1.0, 2.0])]
+
+
+@pytest.mark.parametrize("x", GIVEN, ids=lambda x: type(x).__name__)
+def test_whatever_is_a_vector(x):
+    objective = value_and_grad(rosenbrock, (np.ones(2)))
+    value, gradient = objective(x)
+    assert value == 100
+    np.testing.assert_allclose(gradient, rosenbrock_gradient(np.array([1.0, 2.0])))
+    np.testing.assert_allclose(objective.hessp(x, x), rosenbrock_hessian(np.array([1.0, 2.0])) @ [1, 2])
+
+
+@pytest.mark.parametrize("x0", [1.0, np.float64(1), np.float32(1), np.array(1.0), cg.tensor(1.0), np.ones(1)], ids=repr)
+@pytest.mark.parametrize("x", [0.5, np.float64(0.5), np.array(0.5), np.array([0.5]), [0.5]], ids=repr)
+def test_a_number_is_a_vector_of_one(x0, x):
+    """As solvers of one unknown hand it out; what they get has the shape of what they gave."""
+    objective = value_and_grad(lambda x: (x**3).sum(), x0)
+    value, gradient = objective(x)
+    assert (type(value), value, gradient.shape, gradient.sum()) == (float, 0.125, np.shape(x), 0.75)
+    assert objective.hessp(x, x).shape == np.shape(x)
+    assert objective.hessp(x, x).sum() == 1.5
+
+
 def test_trees_of_parameters():
     objective = value_and_grad(quadratic, START)
     assert objective.x0.dtype == np.float64

@@ -191,10 +191,19 @@ def to_array(TensorImpl tensor not None):
     return values_of(tensor)
 
 
+def readable(numpy.ndarray array not None):
+    """Return an array that lies as a tensor can: itself, or a copy. Strides are neither negative nor parts of elements."""
+    cdef int d
+    cdef bint fits = numpy.PyArray_ISBEHAVED_RO(array)      # aligned, and of the machine's byte order
+    for d in range(array.ndim):
+        fits = fits and array.strides[d] >= 0 and array.strides[d] % max(numpy.PyArray_ITEMSIZE(array), 1) == 0
+    return array if fits else array.astype(array.dtype.newbyteorder("="), order="C")
+
+
 cdef object foreign_operand(object argument):
-    """Turn a NumPy array into a tensor over its memory and a NumPy scalar into a number; leave the rest to other packages."""
+    """Turn a NumPy array into a tensor over its elements and a NumPy scalar into a number; leave the rest to other packages."""
     if isinstance(argument, numpy.ndarray):
-        return tensor_of_array(argument)
+        return tensor_of_array(readable(argument))
     for kind, number in (numpy.bool_, bool), (numpy.integer, int), (numpy.floating, float), (numpy.complexfloating, complex):
         if isinstance(argument, kind):
             return number(argument)

@@ -204,6 +204,6 @@ def test_where_numpy_has_no_such_loop_its_functions_compute():
                      cg.linalg.svdvals(a), *cg.linalg.eigh(a[:, :0, :0])]
             print([(part.dtype, part.shape, part.tolist()) for part in parts])
     """
-    scripts = [textwrap.dedent(code).format(without=without) for without in (False, True)]
-    first, second = (subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=60, check=True).stdout for script in scripts)
+    first, second = (subprocess.run([sys.executable, "-c", textwrap.dedent(code).format(without=without)], stdout=subprocess.PIPE, timeout=60,
+                                    check=True).stdout for without in (False, True))
     assert first == second and first

@@ -23,6 +23,8 @@ FUNCTIONS: dict[str, str] = {
         "empty_like zeros_like ones_like full_like",
     "cygrad.operators.norms":
         "norm dist",
+    "cygrad.operators.orthogonal":
+        "qr geqrf orgqr ormqr",
     "cygrad.operators.products":
         "matmul mm bmm mv inner trace addmm baddbmm addmv addr addbmm kron tensordot einsum",
     "cygrad.operators.rearranging":
@@ -57,6 +59,8 @@ LINALG: dict[str, str] = {
         "linalg_diagonal",
     "cygrad.operators.factorizations":
         "linalg_cholesky",
+    "cygrad.operators.orthogonal":
+        "linalg_qr linalg_householder_product",
     "cygrad.operators.products":
         "linalg_matmul",
     "cygrad.operators.solving":
@@ -90,6 +94,8 @@ METHODS: dict[str, str] = {
         "new_empty new_zeros new_ones new_full",
     "cygrad.operators.norms":
         "norm dist",
+    "cygrad.operators.orthogonal":
+        "qr geqrf orgqr ormqr",
     "cygrad.operators.products":
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron",
     "cygrad.operators.random_fills":
@@ -154,6 +160,8 @@ RULES: dict[str, str] = {
         "masked_fill masked_select masked_scatter",
     "cygrad.operators.norms":
         "norm",
+    "cygrad.operators.orthogonal":
+        "linalg_qr linalg_householder_product ormqr",
     "cygrad.operators.products":
         "matmul addmm baddbmm",
     "cygrad.operators.rearranging":

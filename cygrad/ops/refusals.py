@@ -35,7 +35,7 @@ SENTENCES = (
     ("biu", RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
                          "{dtype}; convert it first, or give dtype="), "mean"),
     ("biu", RuntimeError("nanmean(): expected input to have floating point or complex dtype but got {dtype}; convert it first"), "nanmean"),
-    ("biu", RuntimeError("{public}: Expected a floating point or complex tensor as input. Got {dtype}"), "linalg_svd linalg_vecdot"),
+    ("biu", RuntimeError("{public}: Expected a floating point or complex tensor as input. Got {dtype}"), "linalg_qr linalg_svd linalg_vecdot"),
     ("c", NO_LOOP, "aminmax cummax cummin kthvalue max_all median min_all nanmedian searchsorted unique unique_consecutive"),
     ("bic", NO_LOOP, "log_softmax softmax"),
     ("bi", NO_LOOP, "logcumsumexp"),
@@ -51,7 +51,7 @@ LOOPS = {
     "clamp_min": "maximum_cpu", "erf": "erf_vml_cpu", "erfc": "erfc_vml_cpu", "floor": "floor_vml_cpu",
     "floor_divide": "div_floor_cpu",
     "gelu": "GeluKernelImpl", "gelu_tanh": "GeluKernelImpl", "log_softmax": "log_softmax_lastdim_kernel_impl",
-    "linalg_cross": "cross", "logcumsumexp": "logcumsumexp_out_cpu",
+    "linalg_cross": "cross", "linalg_qr": "geqrf_cpu", "logcumsumexp": "logcumsumexp_out_cpu",
     "logsigmoid": "log_sigmoid_cpu", "matmul": "addmm_impl_cpu_",
     "max_all": "max_all", "median": "median_out", "min_all": "min_all", "nanmedian": "median_out",
     "ndtr": "erf_vml_cpu", "round": "round_vml_cpu", "scatter_amax": "scatter_gather_tensor_cpu_reduce_amax",

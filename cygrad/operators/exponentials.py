@@ -38,7 +38,7 @@ def _logsumexp_gradient(g: Tensor, x: Tensor, y: Tensor, dim: Dims) -> Tensor:
 @tiled
 def _softmax(x: Tensor, dim: int) -> Tensor:
     exponential = (x - x.amax(dim, keepdim=True)).exp_()
-    return exponential.div_(exponential.sum(dim, keepdim=True))
+    return exponential.mul_(exponential.sum(dim, keepdim=True).reciprocal_())
 
 
 @tiled

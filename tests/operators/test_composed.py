@@ -21,7 +21,8 @@ CALLS = {
     "amax": lambda x, dim: x.amax(dim),
     "amin": lambda x, dim: x.amin(dim, keepdim=True),
 }
-# One tile; tiles along the first dim, and along two; dims behind the folded one; what one tile does not hold; several dims.
+# One tile; tiles along the first dim, and along two; dims behind the folded one; what one tile does not hold; several dims; whole vectors,
+# rows of one block, and just longer.
 SHAPES = samples.sizes((
     ((), 0),
     ((7,), 0),
@@ -36,13 +37,20 @@ SHAPES = samples.sizes((
     ((12, 40, 50), 2),
     ((12, 40, 50), (0, 2)),
     ((2, 0, 3), 2),
+    ((300, 64), 1),
+    ((5, 4, 96), 2),
+    ((3, 4_096), 1),
+    ((2, 4_097), 1),
+    ((1, 320), 1),
+    ((17, 8, 16), (1, 2)),
 ))
 
 
 def results_of(call, x, dim):
     result = call(x, dim)
     weight = cg.tensor(samples.draw(str(result.dtype).split(".")[-1], tuple(result.shape), 8))
-    return [array_of(result), array_of(grad(result, x, weight)[0])]
+    gradients = grad(result, x, weight, retain_graph=True) + grad(result.sum(), x)      # of a sum: one number everywhere
+    return [array_of(result), *map(array_of, gradients)]
 
 
 @pytest.mark.cases("dtype", FLOATS)

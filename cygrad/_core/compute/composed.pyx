@@ -81,8 +81,6 @@ cdef class Steps:
             tiles.shape[d] = shapes[0][d] = first.sizes[d]
             tiles.folded[d], shapes[1][d] = folded[d], 1 if folded[d] else first.sizes[d]
         tiles.itemsize = max(self.itemsize, cg_itemsize[cg_loops_of[first.dtype_nr]])
-        if not cut(&tiles):
-            return None
         for k in range(self.step_count):
             tiles.steps[k] = self.steps[k]
             if tiles.steps[k].dtype == FLOATING:
@@ -106,6 +104,8 @@ cdef class Steps:
                 cast(CG_FLOAT64, array.dtype)(<char*>&numbers[k], 0, <char*>&number, 0, 1)
                 array.data = <char*>&numbers[k]
                 memset(array.strides, 0, ndim * sizeof(intptr_t))
+        if not cut(&tiles):
+            return None
         needed = tiles.threads * tiles.slot_count * tiles.slot_bytes
         memory = empty(CG_BOOL, 1, &needed)
         address = settled_address(memory)

@@ -215,8 +215,6 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
         for k in range(count):
             advance(&places[k], &operands[k], n, k == output)
         start += n
-    if stream:
-        cg_stream_end()
 
 
 cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
@@ -235,6 +233,8 @@ cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, 
     stream = total * cg_itemsize[operands[count - 1].dtype] >= STREAM_BYTES * max(threads, 1)
     if threads <= 1:
         run_range(kernel, dtype, count, operands, ndim, merged, params, fresh, stream, 0, total)
+        if stream:
+            cg_stream_end()
         return
     chunk = (total + threads - 1) // threads
     chunk = (chunk + CHUNK - 1) // CHUNK * CHUNK
@@ -242,6 +242,8 @@ cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, 
     for c in prange(chunks, schedule="static", chunksize=1, num_threads=thread_limit()):
         note_threads(cg_team_size())
         run_range(kernel, dtype, count, operands, ndim, merged, params, fresh, stream, c * chunk, min(total, (c + 1) * chunk))
+        if stream:
+            cg_stream_end()
 
 
 cdef void run_part(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape, const void* params,

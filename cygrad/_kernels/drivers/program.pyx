@@ -8,13 +8,8 @@ from cygrad._kernels.drivers.elementwise cimport (MAX_OPERANDS, STREAM_BYTES, bl
                                                   cg_team_size, stream_copy, vector_bytes)
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
 
-cdef extern from *:
-    """
-    static inline void fetch(const char *place, intptr_t nbytes) {
-        for (intptr_t line = 0; line < nbytes; line += 64) __builtin_prefetch(place + line);
-    }
-    """
-    void fetch(const char* place, intptr_t nbytes) noexcept nogil
+cdef extern from "drivers/fetch.h" nogil:
+    void fetch(const char* place, intptr_t nbytes) noexcept
 
 cdef enum:
     AHEAD = 2048                # bytes from a block that is read to the one that is fetched: memory takes as long

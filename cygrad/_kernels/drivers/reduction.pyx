@@ -21,7 +21,6 @@ from cygrad._kernels.system.threads cimport COST_TRANSCENDENTAL, note_threads, t
 
 cdef enum:
     BLOCK_ROWS = 256    # rows of a block folded across
-    STRIP = 512         # neighbouring outputs that one task folds, at most
     TASK = 16384        # elements of a task of several outputs
     FEW = 8             # dense elements from which on a row is better folded by itself
     NARROW = 32         # neighbouring outputs up to which they are a group, in short folds
@@ -423,6 +422,12 @@ cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, int
     else:
         (<const Row*>reduction).fill[dtype](<char*>&acc, 1)
     (<const Row*>reduction).finish[dtype](<char*>&acc, output, 1, <double>n)
+
+
+cdef void run_rows(const cg_reduction* reduction, int dtype, const char* x, intptr_t n, intptr_t count, char* output) noexcept nogil:
+    cdef char acc[STRIP * CG_LARGEST]
+    (<const Row*>reduction).rows[dtype](x, n * cg_itemsize[dtype], n, count, acc)
+    (<const Row*>reduction).finish[dtype](acc, output, count, <double>n)
 
 
 cdef void lines(const Operand* x, int ndim, const intptr_t* shape, int dim, Dims* dims) noexcept nogil:

@@ -4,7 +4,7 @@ Knows nothing of tensors. Arrays are row-major, or one number. Each step compute
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_loop
 from cygrad._kernels.drivers.reduction cimport cg_reduction
 
 cdef enum:
@@ -14,6 +14,10 @@ cdef enum:
 cdef struct Slot:
     Operand array       # of the whole, stride 0 where it is repeated; data NULL: a thread has memory for a tile of it
     bint reduced        # of size 1 in the folded dims
+    # Of tiles that are rows:
+    intptr_t apart      # bytes from a row to the next
+    bint repeated       # one number everywhere: a thread has copies of it
+    bint fetched        # ahead of the steps that read it
 
 cdef struct Step:
     const cg_kernel* kernel         # of a map, else NULL
@@ -22,6 +26,11 @@ cdef struct Step:
     int masks                       # inputs that are read as bool (bits)
     int inputs
     int slots[MAX_OPERANDS]         # of the inputs, then of the output
+    # Of tiles that are rows:
+    cg_loop loop
+    intptr_t strides[MAX_OPERANDS]
+    intptr_t elements               # of the output, a row
+    bint each                       # whether each row has a scalar, and a call, of its own
 
 cdef struct Tiles:
     int ndim, cost, slot_count, step_count
@@ -31,6 +40,8 @@ cdef struct Tiles:
     Slot slots[MAX_SLOTS]
     Step steps[MAX_STEPS]
     # The cut, which `cut` decides.
+    intptr_t row                    # elements of a row, where tiles are some rows; else 0
+    intptr_t rows
     int dim                         # that tiles are cut along; -1: there is one tile
     intptr_t size                   # of a tile in that dim
     intptr_t along                  # tiles along that dim

@@ -1,15 +1,25 @@
 # cython: cdivision=True, initializedcheck=False
 """Maps and folds, tile by tile (see tiles.pxd for the contract)."""
 from cython.parallel cimport prange
+from libc.string cimport memcpy
 
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, STREAM_BYTES, cg_itemsize, cg_loops_of, cg_team_size
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, STREAM_BYTES, cg_itemsize, cg_loops_of, cg_stream_end, cg_team_size
 from cygrad._kernels.drivers.elementwise cimport run_part as run_map
+from cygrad._kernels.drivers.packing cimport LONG_ROW
+from cygrad._kernels.drivers.reduction cimport BLOCK, STRIP
 from cygrad._kernels.drivers.reduction cimport run as run_fold
+from cygrad._kernels.drivers.reduction cimport run_rows as fold_rows
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
+
+cdef extern from "drivers/fetch.h" nogil:
+    void fetch(const char* place, intptr_t nbytes) noexcept
 
 cdef enum:
     TILE = 8192         # elements: a handful of slots fit the second-level cache
     LARGEST_TILE = 65536
+    NEAR = 1 << 15      # bytes that some rows and the next ones take in all slots: the first-level cache holds them
+    FAR = 1 << 18       # bytes of an array from which on it is fetched ahead
+    AHEAD = 4096        # bytes from what is read to what is fetched: more would leave the first-level cache again
     VECTOR = 64
 
 
@@ -18,6 +28,8 @@ cdef bint cut(Tiles* tiles) noexcept nogil:
     cdef int d, first = 0
     while first < tiles.ndim and not tiles.folded[first]:
         first += 1
+    if cut_rows(tiles, first):
+        return True
     tiles.dim, tiles.size, tiles.along, tiles.count = -1, 1, 1, 1
     for d in range(tiles.ndim - 1, -1, -1):
         total *= tiles.shape[d]
@@ -29,12 +41,141 @@ cdef bint cut(Tiles* tiles) noexcept nogil:
             tiles.dim, tiles.size = d, max(1, TILE // elements)
             tiles.along = tiles.count = (tiles.shape[d] + tiles.size - 1) // tiles.size
             elements *= tiles.size
-    tiles.slot_bytes = (elements * tiles.itemsize + 2 * VECTOR) // VECTOR * VECTOR
-    tiles.threads = threads_for(total, tiles.cost) if tiles.count > 1 else 1
-    tiles.streamed = STREAM_BYTES * max(tiles.threads, 1) // max(total, 1)
+    provide(tiles, elements, total)
     return elements <= LARGEST_TILE
 
 
+cdef void provide(Tiles* tiles, intptr_t elements, intptr_t total) noexcept nogil:
+    """Decide about threads, and the memory of each for a tile of some elements."""
+    tiles.slot_bytes = (elements * tiles.itemsize + 2 * VECTOR) // VECTOR * VECTOR
+    tiles.threads = threads_for(total, tiles.cost) if tiles.count > 1 else 1
+    tiles.streamed = STREAM_BYTES * max(tiles.threads, 1) // max(total, 1)
+
+
+# ----- Rows -----
+cdef bint cut_rows(Tiles* tiles, int first) noexcept nogil:
+    """Cut into rows, where the folded dims, from `first` on, are one dense row and each step is a loop of rows: a driver for each step of
+    a tile would take longer than few rows do, and many leave the first-level cache."""
+    cdef Slot* slot
+    cdef intptr_t row = 1, rows = 1, touched = 0
+    cdef int d, k
+    tiles.row = 0
+    for d in range(tiles.ndim):
+        if d < first:
+            rows *= tiles.shape[d]
+        elif tiles.folded[d] or tiles.shape[d] == 1:
+            row *= tiles.shape[d]
+        else:
+            return False
+    if not LONG_ROW <= row <= BLOCK:
+        return False
+    for k in range(tiles.slot_count):
+        slot = &tiles.slots[k]
+        slot.apart = cg_itemsize[slot.array.dtype] * (1 if slot.reduced else row)
+        slot.repeated = slot.array.data is not NULL and is_number(tiles, slot)
+        slot.fetched = slot.array.data is not NULL and not slot.reduced and not slot.repeated and rows * slot.apart >= FAR
+    for k in range(tiles.step_count):
+        slot = &tiles.slots[tiles.steps[k].slots[tiles.steps[k].inputs]]
+        slot.fetched = slot.repeated = False
+    for k in range(tiles.slot_count):
+        touched += tiles.slots[k].apart * (2 if tiles.slots[k].fetched else 1)
+    tiles.size = max(1, min(rows, STRIP, NEAR // touched))
+    tiles.count = (rows + tiles.size - 1) // tiles.size
+    provide(tiles, tiles.size * row, rows * row)
+    for k in range(tiles.step_count):
+        if not make_loop(tiles, &tiles.steps[k], row):
+            return False
+    tiles.row, tiles.rows = row, rows
+    return True
+
+
+cdef bint is_number(const Tiles* tiles, const Slot* slot) noexcept nogil:
+    cdef int d
+    for d in range(tiles.ndim):
+        if slot.array.strides[d] and tiles.shape[d] > 1:
+            return False
+    return True
+
+
+cdef bint make_loop(const Tiles* tiles, Step* step, intptr_t row) noexcept nogil:
+    """Choose the loop of a step that reads and writes its operands where they are; False if there is none. Vector mathematics takes no
+    scalars, and runs over the end of what is a thread's own only."""
+    cdef const Slot* output = &tiles.slots[step.slots[step.inputs]]
+    cdef const Slot* slot
+    cdef int j, scalars = 0, itemsize = cg_itemsize[step.dtype]
+    cdef bint own = output.array.data is NULL, whole = row * itemsize % VECTOR == 0 and not output.reduced
+    step.each, step.elements = False, 1 if output.reduced else row
+    for j in range(step.inputs):
+        slot = &tiles.slots[step.slots[j]]
+        if slot.array.dtype != (CG_BOOL if step.masks >> j & 1 else step.dtype):
+            return False
+        step.strides[j] = cg_itemsize[slot.array.dtype]
+        if (slot.reduced or slot.repeated) and not output.reduced:
+            step.strides[j] = 0
+            step.each = step.each or not slot.repeated
+            scalars += 1
+        own = own and (slot.array.data is NULL or slot.repeated)
+    if step.kernel is NULL:
+        return not slot.reduced and not slot.repeated and output.array.dtype == step.reduction.out_dtype[step.dtype]
+    if cg_loops_of[output.array.dtype] != output.array.dtype:
+        return False
+    step.loop = step.kernel.loops[step.dtype]
+    if (output.array.data is not NULL and itemsize > tiles.streamed and step.kernel.streams[step.dtype] is not NULL and whole
+            and <size_t>output.array.data % VECTOR == 0):
+        step.loop = step.kernel.streams[step.dtype]
+    if step.kernel.blocked[step.dtype]:
+        return scalars == 0 and (own or whole)
+    return scalars == 0 or scalars == 1 and step.inputs == 2
+
+
+cdef void repeat_numbers(const Tiles* tiles, char* memory) noexcept nogil:
+    """Give each row of a thread's memory what is one number everywhere."""
+    cdef const Slot* slot
+    cdef intptr_t i
+    cdef int k, itemsize
+    for k in range(tiles.slot_count if tiles.row else 0):
+        slot = &tiles.slots[k]
+        if slot.repeated:
+            itemsize = cg_itemsize[slot.array.dtype]
+            for i in range(tiles.size):
+                memcpy(memory + k * tiles.slot_bytes + i * itemsize, slot.array.data, itemsize)
+
+
+cdef void run_rows(const Tiles* tiles, intptr_t tile, char* memory) noexcept nogil:
+    """Run all steps on some rows. Between them a part of the next rows is fetched: a loop does not see misses beyond its end."""
+    cdef intptr_t count = min(tiles.size, tiles.rows - tile * tiles.size), part, _row
+    cdef char* places[MAX_SLOTS]
+    cdef char* pointers[MAX_OPERANDS]
+    cdef const Slot* slot
+    cdef const Step* step
+    cdef int j, k
+    for k in range(tiles.slot_count):
+        slot = &tiles.slots[k]
+        places[k] = memory + k * tiles.slot_bytes
+        if slot.array.data is not NULL and not slot.repeated:
+            places[k] = slot.array.data + tile * tiles.size * slot.apart
+    for k in range(tiles.step_count):
+        step = &tiles.steps[k]
+        for j in range(tiles.slot_count):
+            if tiles.slots[j].fetched:
+                part = count * tiles.slots[j].apart // tiles.step_count
+                fetch(places[j] + AHEAD + k * part, part)
+        if step.kernel is NULL:
+            fold_rows(step.reduction, step.dtype, places[step.slots[0]], tiles.row, count, places[step.slots[1]])
+            continue
+        for j in range(step.inputs + 1):
+            pointers[j] = places[step.slots[j]]
+        if not step.each:
+            step.loop(pointers, step.strides, count * step.elements, NULL)
+            continue
+        for _row in range(count):
+            step.loop(pointers, step.strides, step.elements, NULL)
+            for j in range(step.inputs + 1):
+                if not tiles.slots[step.slots[j]].repeated:
+                    pointers[j] += tiles.slots[step.slots[j]].apart
+
+
+# ----- Tiles -----
 cdef bint run_tile(const Tiles* tiles, intptr_t tile, char* memory) noexcept nogil:
     cdef intptr_t shapes[2][MAX_DIMS]   # of the tile, and of what is reduced there
     cdef intptr_t index[MAX_DIMS]       # where the tile begins
@@ -42,6 +183,9 @@ cdef bint run_tile(const Tiles* tiles, intptr_t tile, char* memory) noexcept nog
     cdef intptr_t rest = tile // tiles.along
     cdef const Step* step
     cdef int d, j, k
+    if tiles.row:
+        run_rows(tiles, tile, memory)
+        return True
     for d in range(tiles.ndim - 1, -1, -1):
         shapes[0][d], index[d] = tiles.shape[d], 0
         if d == tiles.dim:
@@ -86,14 +230,18 @@ cdef bint run_tiles(const Tiles* tiles, char* memory) noexcept nogil:
     cdef intptr_t chunk, tile, c, bytes = tiles.slot_count * tiles.slot_bytes
     cdef int threads = tiles.threads, failed = 0
     if threads <= 1:
+        repeat_numbers(tiles, memory)
         for tile in range(tiles.count):
             if not run_tile(tiles, tile, memory):
                 return False
+        cg_stream_end()
         return True
     chunk = (tiles.count + threads - 1) // threads
     for c in prange(threads, schedule="static", chunksize=1, num_threads=thread_limit()):
         note_threads(cg_team_size())
+        repeat_numbers(tiles, memory + c * bytes)
         for tile in range(c * chunk, min(tiles.count, (c + 1) * chunk)):
             if not run_tile(tiles, tile, memory + c * bytes):
                 failed += 1
+        cg_stream_end()
     return failed == 0

@@ -15,6 +15,9 @@ WHEEL_LIMIT_KIB := 3072
 demo: $(VENV)/cygrad $(VENV)/demo.txt
 	$(RUN) examples/digits.py
 	$(RUN) examples/logistic.py
+	$(RUN) examples/kalman.py
+	$(RUN) examples/gaussian_process.py
+	$(RUN) examples/heat.py
 
 test: lint check
 

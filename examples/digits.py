@@ -6,20 +6,16 @@ The same training is then run with gradients written by hand in NumPy, as a chec
     python examples/digits.py [--output build/digits.png]
 """
 
-import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")  # the picture goes to a file; no display is needed
-
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
+from pictures import output_argument, write
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from tqdm import tqdm
@@ -147,7 +143,6 @@ def draw(losses: Array, losses_by_hand: Array, images: Array, labels: Array, ans
     axes.plot(epoch, losses.mean(axis=1), color="tab:blue", lw=2, label="epoch mean, gradients by cygrad")
     axes.plot(epoch, losses_by_hand.mean(axis=1), "o", color="black", ms=4, mfc="none", label="epoch mean, by hand")
     axes.set(title="Training loss", xlabel="epoch", ylabel="cross-entropy (nats)", yscale="log", xlim=(0, EPOCHS))
-    axes.grid(alpha=0.3)
     axes.legend(loc="upper right")
 
     # Above: of each digit, the image that was hardest to read right. Below: the mistakes, the most confident first.
@@ -168,15 +163,12 @@ def draw(losses: Array, losses_by_hand: Array, images: Array, labels: Array, ans
                 axes.set_title(
                     f"read {read[image]}{truth}\n{100 * confidence[image]:.0f} % certain", color=colour, fontsize=9
                 )
-    output.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(output, dpi=120)
+    write(figure, output)
 
 
 def main() -> None:
     """Train twice by tape and once by hand, compare, and write the picture."""
-    parser = argparse.ArgumentParser(description="Fit a small network to handwritten digits.")
-    parser.add_argument("--output", type=Path, default=Path("build/digits.png"), help="picture to write (%(default)s)")
-    output = parser.parse_args().output
+    output = output_argument("Fit a small network to handwritten digits.", "build/digits.png")
 
     digits = load_digits()
     images, test_images, labels, test_labels = train_test_split(

@@ -7,20 +7,16 @@ of `negative_log_posterior`. The answer is compared with that of scikit-learn's 
     python examples/logistic.py [--output build/logistic.svg]
 """
 
-import argparse
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")  # the picture goes to a file; no display is needed
-
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
+from pictures import output_argument, write
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -89,7 +85,6 @@ def probabilities(images: Array, parameters: Parameters) -> Array:
 
 def draw(runs: dict[str, Run], least: float, output: Path) -> None:
     """Write the picture: how far the value is from the least one, after each step and after each derivative."""
-    plt.rcParams.update({"svg.hashsalt": "logistic", "svg.fonttype": "none"})  # the same file for the same numbers, and small
     figure, (by_step, by_work) = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
     for method, run in runs.items():
         gap = np.maximum(np.array(run.values) - least, np.finfo(float).eps * least)
@@ -100,18 +95,14 @@ def draw(runs: dict[str, Run], least: float, output: Path) -> None:
     by_work.set(xlabel="gradients and Hessian products")
     for axes in (by_step, by_work):
         axes.set_xlim(0, None)
-        axes.grid(alpha=0.3)
     by_step.legend()
     figure.suptitle("Logistic regression of handwritten digits, 650 parameters")
-    output.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(output, dpi=90, metadata={"Date": None} if output.suffix == ".svg" else None)
+    write(figure, output)
 
 
 def main() -> None:
     """Fit by each method, compare with scikit-learn, and write the picture."""
-    parser = argparse.ArgumentParser(description="Fit a logistic regression with scipy.optimize.")
-    parser.add_argument("--output", type=Path, default=Path("build/logistic.svg"), help="picture to write (%(default)s)")
-    output = parser.parse_args().output
+    output = output_argument("Fit a logistic regression with scipy.optimize.", "build/logistic.svg")
 
     digits = load_digits()
     images, test_images, labels, test_labels = train_test_split(

@@ -69,15 +69,16 @@ def matrices(level, operator, x, *arguments, **keywords):
 
 
 def aligned_matrices(level, operator, *arguments, **keywords):
-    """Apply an operator to the last two dims of all its tensors; the dims in front of them broadcast."""
+    """Apply an operator to the last two dims of all its tensors, of `pivots` to the last; the dims in front of them broadcast."""
     bound = named_arguments(operator, arguments, keywords)
-    ndim = max(x.ndim for x in bound.arguments.values() if is_tensor(x))
+    own = {name: 1 if name == "pivots" else 2 for name in bound.arguments}
+    outer = max(x.ndim - own[name] for name, x in bound.arguments.items() if is_tensor(x))
 
-    def aligned(x):
+    def aligned(x, own):
         examples = level.enter(x)
-        return examples[(slice(None),) + (None,) * (ndim + 1 - examples.ndim)] if level.varies(x) else x
+        return examples[(slice(None),) + (None,) * (outer + own + 1 - examples.ndim)] if level.varies(x) else x
 
-    bound.arguments.update({name: over_tensors(aligned, value) for name, value in bound.arguments.items()})
+    bound.arguments.update({name: aligned(x, own[name]) for name, x in bound.arguments.items() if is_tensor(x)})
     return left(level, operator(*bound.args, **bound.kwargs))
 
 

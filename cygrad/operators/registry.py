@@ -7,10 +7,14 @@ FUNCTIONS: dict[str, str] = {
         "conj resolve_conj resolve_neg is_conj is_neg view_as_real view_as_complex real imag complex polar",
     "cygrad.operators.copies":
         "clone",
+    "cygrad.operators.determinants":
+        "det slogdet logdet",
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
+    "cygrad.operators.factorizations":
+        "cholesky lu lu_unpack lu_solve",
     "cygrad.operators.indexing":
         "select narrow",
     "cygrad.operators.joining":
@@ -38,6 +42,8 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.shapes":
         "reshape flatten unflatten ravel squeeze unsqueeze atleast_1d atleast_2d atleast_3d permute transpose swapdims swapaxes t "
         "adjoint movedim moveaxis broadcast_to broadcast_tensors broadcast_shapes",
+    "cygrad.operators.solving":
+        "triangular_solve inverse cholesky_solve cholesky_inverse",
     "cygrad.operators.sorting":
         "sort argsort msort topk kthvalue median nanmedian searchsorted bucketize isin unique unique_consecutive",
     "cygrad.operators.spectra":
@@ -55,16 +61,19 @@ FUNCTIONS: dict[str, str] = {
 }
 
 LINALG: dict[str, str] = {
+    "cygrad.operators.determinants":
+        "linalg_det linalg_slogdet",
     "cygrad.operators.diagonals":
         "linalg_diagonal",
     "cygrad.operators.factorizations":
-        "linalg_cholesky",
+        "linalg_cholesky linalg_cholesky_ex linalg_lu_factor_ex linalg_lu_factor linalg_lu linalg_lu_solve linalg_ldl_factor_ex "
+        "linalg_ldl_factor linalg_ldl_solve",
     "cygrad.operators.orthogonal":
         "linalg_qr linalg_householder_product",
     "cygrad.operators.products":
         "linalg_matmul",
     "cygrad.operators.solving":
-        "linalg_solve_triangular",
+        "linalg_solve_triangular linalg_solve_ex linalg_solve linalg_tensorsolve linalg_inv_ex linalg_inv linalg_tensorinv",
     "cygrad.operators.spectra":
         "linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals",
     "cygrad.operators.vectors":
@@ -78,10 +87,14 @@ METHODS: dict[str, str] = {
         "conj resolve_conj resolve_neg is_conj is_neg view_as_real view_as_complex",
     "cygrad.operators.copies":
         "clone contiguous _convert detach copy_ fill_ zero_ type_as resize_ resize_as_ set_",
+    "cygrad.operators.determinants":
+        "det slogdet logdet",
     "cygrad.operators.diagonals":
         "tril tril_ triu triu_ diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
+    "cygrad.operators.factorizations":
+        "cholesky lu lu_unpack lu_solve",
     "cygrad.operators.indexing":
         "select narrow _with_zeros_at _scatter_key",
     "cygrad.operators.lookup":
@@ -113,6 +126,8 @@ METHODS: dict[str, str] = {
         "view _as_dtype reshape view_as reshape_as flatten unflatten ravel squeeze squeeze_ unsqueeze unsqueeze_ permute "
         "transpose transpose_ swapdims swapdims_ swapaxes swapaxes_ t t_ adjoint movedim moveaxis expand expand_as broadcast_to "
         "sum_to_size",
+    "cygrad.operators.solving":
+        "triangular_solve inverse cholesky_solve cholesky_inverse",
     "cygrad.operators.sorting":
         "sort argsort msort topk kthvalue median nanmedian unique unique_consecutive",
     "cygrad.operators.spectra":
@@ -144,12 +159,14 @@ RULES: dict[str, str] = {
         "view_as_real view_as_complex",
     "cygrad.operators.copies":
         "clone convert alias enter copy fill zero",
+    "cygrad.operators.determinants":
+        "linalg_det linalg_slogdet",
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
     "cygrad.operators.factorizations":
-        "linalg_cholesky",
+        "linalg_cholesky linalg_cholesky_ex lu_factored linalg_lu_solve ldl_factored linalg_ldl_solve",
     "cygrad.operators.indexing":
         "slice index select scatter_key",
     "cygrad.operators.joining":
@@ -175,7 +192,7 @@ RULES: dict[str, str] = {
     "cygrad.operators.shapes":
         "view squeeze unsqueeze permute transpose t expand",
     "cygrad.operators.solving":
-        "linalg_solve_triangular",
+        "linalg_solve_triangular solved_by_factors inverted cholesky_solve cholesky_inverse",
     "cygrad.operators.sorting":
         "sort topk kthvalue median median_of_all nanmedian nanmedian_of_all",
     "cygrad.operators.spectra":

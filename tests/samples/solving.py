@@ -3,6 +3,7 @@
 import itertools
 
 import cygrad as cg
+from samples.factorizations import definite
 from samples.sample import sample
 
 
@@ -15,5 +16,27 @@ SAMPLES = {
     "linalg_solve_triangular": [
         *(sample(solved(*flags), (2, 2), (2, 2)) for flags in itertools.product((False, True), repeat=3)),
         sample(solved(True, True, False), (2, 1, 3, 3), (2, 3, 1)),
+    ],
+    "triangular_solve": [sample(lambda a, b: b.triangular_solve(a.triu() + 3 * cg.eye(2), transpose=True).solution, (2, 2), (2, 1))],
+    "linalg_solve": [
+        sample(cg.linalg.solve, (2, 3, 3), (2, 3, 2)),
+        sample(cg.linalg.solve, (2, 1, 2, 2), (3, 2, 1)),
+        sample(cg.linalg.solve, (2, 2), (2,)),
+        sample(cg.linalg.solve, (3, 2, 2), (3, 2)),
+        sample(lambda a, b: cg.linalg.solve(a, b, left=False), (2, 2), (1, 2)),
+    ],
+    "linalg_solve_ex": [sample(lambda a, b: cg.linalg.solve_ex(a, b).result, (2, 2), (2, 1))],
+    "linalg_tensorsolve": [sample(lambda a, b: cg.linalg.tensorsolve(a.reshape(2, 2, 4), b), (4, 4), (2, 2))],
+    "linalg_inv": [sample(cg.linalg.inv, (2, 3, 3)), sample(cg.linalg.inv, (2, 2))],
+    "linalg_inv_ex": [sample(lambda x: cg.linalg.inv_ex(x).inverse, (2, 2))],
+    "linalg_tensorinv": [sample(lambda x: cg.linalg.tensorinv(x.reshape(2, 2, 4)), (4, 4))],
+    "cholesky_solve": [
+        *(sample(lambda b, a, upper=upper: b.cholesky_solve(cg.linalg.cholesky(definite(a), upper=upper), upper), (2, 2), (2, 2))
+          for upper in (False, True)),
+        sample(lambda b, a: b.cholesky_solve(cg.linalg.cholesky(definite(a))), (3, 2, 1), (2, 1, 2, 2)),
+    ],
+    "cholesky_inverse": [
+        sample(lambda a, upper=upper: cg.linalg.cholesky(definite(a), upper=upper).cholesky_inverse(upper), (2, 2, 2))
+        for upper in (False, True)
     ],
 }

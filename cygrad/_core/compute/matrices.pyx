@@ -89,7 +89,7 @@ def our_loop(str name not None):
     for k in range(CG_DTYPES):
         made.loops[k] = row.loops[k]
         for j in range(made.arguments):
-            made.types[k][j] = dtype_by_name["int32"].number if row.kinds[j] == b"i" else k
+            made.types[k][j] = dtype_by_name["int32"].number if row.kinds[j] == b"i" else cg_real[k] if row.kinds[j] == b"r" else k
     return made
 
 

@@ -19,6 +19,8 @@ typedef struct {
     intptr_t (*lu)(intptr_t m, intptr_t n, void *a, intptr_t ld, int32_t *pivots);
     void (*triangular)(int upper, int unit, int conjugate, intptr_t n, intptr_t k, const void *a, intptr_t down, intptr_t right, void *x, intptr_t ld);
     void (*permute)(int backwards, intptr_t n, intptr_t k, const int32_t *pivots, void *x, intptr_t ld);
+    void (*determinant)(intptr_t n, const char *a, intptr_t step, const int32_t *pivots, void *result, void *logarithm);
+    void (*identity)(intptr_t n, void *a, intptr_t ld);
     intptr_t (*ldl)(int hermitian, intptr_t n, void *a, intptr_t ld, int32_t *pivots);
     void (*ldl_solve)(int hermitian, intptr_t n, intptr_t k, const void *a, intptr_t ld, const int32_t *pivots, void *x, intptr_t ld_x);
     void (*qr)(intptr_t m, intptr_t n, void *a, intptr_t ld, void *tau);
@@ -286,10 +288,26 @@ static void cg_triangular(const cg_field *f, int upper, int unit, char **p, cons
     cg_release(&space);
 }
 
+/* Both factors as triangles; those of the adjoint are in the same place. */
+static cg_triangle cg_factors_of(const cg_field *f, intptr_t n, intptr_t k, int adjoint, const char *p, intptr_t batch, intptr_t down, intptr_t right)
+{
+    return adjoint ? cg_triangle_of(f, n, k, 1, p, batch, right, down) : cg_triangle_of(f, n, k, 0, p, batch, down, right);
+}
+
+static void cg_solve_by_factors(const cg_field *f, const cg_triangle *factors, int adjoint, intptr_t k, char *p, const int32_t *pivots, char *x,
+                                intptr_t ld)
+{
+    const char *a = cg_read(&factors->matrix, p);
+    if (!adjoint) f->plain->permute(0, factors->matrix.n, k, pivots, x, ld);
+    cg_solve(f, factors, 0, !adjoint, k, a, x, ld);     /* L, or the adjoint of U */
+    cg_solve(f, factors, 1, adjoint, k, a, x, ld);
+    if (adjoint) f->plain->permute(1, factors->matrix.n, k, pivots, x, ld);
+}
+
 static void cg_lu_solve(const cg_field *f, int adjoint, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t n = dims[1], k = dims[2];
-    cg_triangle factors = adjoint ? cg_triangle_of(f, n, k, 1, p[0], s[0], s[5], s[4]) : cg_triangle_of(f, n, k, 0, p[0], s[0], s[4], s[5]);
+    cg_triangle factors = cg_factors_of(f, n, k, adjoint, p[0], s[0], s[4], s[5]);
     cg_matrix x = cg_matrix_of(f, n, k, p[3], s[3], s[9], s[10]);
     cg_workspace space;
     if (!cg_reserve(&space, cg_room_of(&factors.matrix) + cg_room_of(&x) + CG_ROOM(n * sizeof(int32_t)))) return;
@@ -301,13 +319,42 @@ static void cg_lu_solve(const cg_field *f, int adjoint, char **p, const intptr_t
             cg_fill_with_nan(f, n, k, p[3], s[9], s[10]);
             continue;
         }
-        const char *a = cg_read(&factors.matrix, p[0]);
-        char *solved = cg_begin(&x, p[3], p[2], s[7], s[8]);
-        if (!adjoint) f->plain->permute(0, n, k, pivots, solved, x.ld);
-        cg_solve(f, &factors, 0, !adjoint, k, a, solved, x.ld);     /* L, or the adjoint of U */
-        cg_solve(f, &factors, 1, adjoint, k, a, solved, x.ld);
-        if (adjoint) f->plain->permute(1, n, k, pivots, solved, x.ld);
+        cg_solve_by_factors(f, &factors, adjoint, k, p[0], pivots, cg_begin(&x, p[3], p[2], s[7], s[8]), x.ld);
         cg_finish(&x, p[3]);
+    }
+    cg_release(&space);
+}
+
+/* The inverse, or with `adjoint` its adjoint. */
+static void cg_lu_inverse(const cg_field *f, int adjoint, char **p, const intptr_t *dims, const intptr_t *s)
+{
+    const intptr_t n = dims[1];
+    cg_triangle factors = cg_factors_of(f, n, n, adjoint, p[0], s[0], s[3], s[4]);
+    cg_matrix x = cg_matrix_of(f, n, n, p[2], s[2], s[6], s[7]);
+    cg_workspace space;
+    if (!cg_reserve(&space, cg_room_of(&factors.matrix) + cg_room_of(&x) + CG_ROOM(n * sizeof(int32_t)))) return;
+    cg_give_room(&factors.matrix, &space);
+    cg_give_room(&x, &space);
+    int32_t *const pivots = cg_take(&space, n * sizeof(int32_t));
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 3)) {
+        char *solved = x.copy ? x.copy : p[2];
+        f->plain->identity(n, solved, x.ld);
+        if (cg_read_pivots(n, pivots, p[1], s[5], 0)) cg_solve_by_factors(f, &factors, adjoint, n, p[0], pivots, solved, x.ld);
+        else cg_fill_with_nan(f, n, n, solved, f->size, x.ld * f->size);
+        cg_finish(&x, p[2]);
+    }
+    cg_release(&space);
+}
+
+static void cg_determinant(const cg_field *f, int logarithm, char **p, const intptr_t *dims, const intptr_t *s)
+{
+    const intptr_t n = dims[1], arguments = 3 + logarithm;
+    cg_workspace space;
+    if (!cg_reserve(&space, CG_ROOM(n * sizeof(int32_t)))) return;
+    int32_t *const pivots = cg_take(&space, n * sizeof(int32_t));
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, (int)arguments)) {
+        cg_copy_vector(sizeof(int32_t), n, pivots, sizeof(int32_t), p[1], s[arguments + 2]);
+        f->plain->determinant(n, p[0], s[arguments] + s[arguments + 1], pivots, p[2], logarithm ? p[3] : NULL);
     }
     cg_release(&space);
 }
@@ -446,6 +493,10 @@ static void cg_apply(const cg_field *f, int adjoint, char **p, const intptr_t *d
     X(lu_factor, "(m,n)->(m,n),(p),()", "xxii", cg_lu_factor(f, p, dims, strides))                 \
     X(lu_solve, "(n,n),(n),(n,k)->(n,k)", "xixx", cg_lu_solve(f, 0, p, dims, strides))             \
     X(lu_solve_adjoint, "(n,n),(n),(n,k)->(n,k)", "xixx", cg_lu_solve(f, 1, p, dims, strides))     \
+    X(lu_inverse, "(n,n),(n)->(n,n)", "xix", cg_lu_inverse(f, 0, p, dims, strides))                \
+    X(lu_inverse_adjoint, "(n,n),(n)->(n,n)", "xix", cg_lu_inverse(f, 1, p, dims, strides))        \
+    X(determinant, "(n,n),(n)->()", "xix", cg_determinant(f, 0, p, dims, strides))                 \
+    X(log_determinant, "(n,n),(n)->(),()", "xixr", cg_determinant(f, 1, p, dims, strides))         \
     X(solve_lower, "(n,n),(n,k)->(n,k)", "xxx", cg_triangular(f, 0, 0, p, dims, strides))          \
     X(solve_upper, "(n,n),(n,k)->(n,k)", "xxx", cg_triangular(f, 1, 0, p, dims, strides))          \
     X(solve_unit_lower, "(n,n),(n,k)->(n,k)", "xxx", cg_triangular(f, 0, 1, p, dims, strides))     \

@@ -13,7 +13,7 @@ cdef extern from "matrices/kernel.h" nogil:
     ctypedef struct matrix_kernel "cg_matrix_kernel":
         const char* name
         const char* signature
-        const char* kinds                   # of numbers of each argument: x those of the first, i int32
+        const char* kinds                   # of numbers of each argument: x those of the first, r real, i int32
         matrix_loop loops[CG_DTYPES]        # NULL: none for that dtype
 
 cdef const matrix_kernel* kernel(str name) except NULL

@@ -8,12 +8,14 @@
 #define CG_REAL_OF(x) (__real__(x))
 #define CG_CONJ(x) (~(x))
 #define CG_SIZE_OF(x) (fabs(__real__(x)) + fabs(__imag__(x))) /* what LAPACK compares pivots by */
+#define CG_ABSOLUTE(x) ((CG_REAL)hypot(__real__(x), __imag__(x)))
 #define CG_QUOTIENT(x, y, inverse) ((x) * (inverse))          /* complex quotients take long */
 #else
 #define CG_REAL_OF(x) (x)
 #define CG_CONJ(x) (x)
 #define CG_SIZE_OF(x) fabs(x)
-#define CG_QUOTIENT(x, y, inverse) ((x) / (y))
+#define CG_ABSOLUTE(x) ((CG_REAL)fabs(x))
+#define CG_QUOTIENT(x, y, inverse) ((void)(inverse), (x) / (y))
 #endif
 #define CG_AT(a, ld, i, j) (a)[(i) + (j) * (ld)]
 
@@ -103,6 +105,33 @@ static void CG_NAME(permute)(int backwards, intptr_t n, intptr_t k, const int32_
             CG_T held = x[i];
             x[i] = x[row], x[row] = held;
         }
+}
+
+/* The product of the pivots of `lu`, with the sign of their exchanges; or its phase and the logarithm of its size. */
+static void CG_NAME(determinant)(intptr_t n, const char *matrix, intptr_t step, const int32_t *pivots, void *result, void *logarithm)
+{
+    CG_T product = 1;
+    double sum = 0;
+    for (intptr_t i = 0; i < n; i++, matrix += step) {
+        CG_T factor;
+        memcpy(&factor, matrix, sizeof factor);
+        if (pivots[i] != i + 1) product = -product;
+        if (logarithm) {
+            const CG_REAL size = CG_ABSOLUTE(factor);
+            sum += log(size);
+            factor = size == 0 ? 0 : factor / size;
+        }
+        product *= factor;
+    }
+    if (logarithm) *(CG_REAL *)logarithm = (CG_REAL)sum;
+    *(CG_T *)result = product;
+}
+
+static void CG_NAME(identity)(intptr_t n, void *matrix, intptr_t ld)
+{
+    CG_T *a = matrix;
+    for (intptr_t j = 0; j < n; j++)
+        for (intptr_t i = 0; i < n; i++) CG_AT(a, ld, i, j) = i == j;
 }
 
 /* Bunch and Kaufman 1977, as LAPACK's sytf2 and hetf2 of the lower triangle. */
@@ -275,7 +304,7 @@ static void CG_NAME(apply)(int adjoint, intptr_t m, intptr_t n, intptr_t k, cons
 }
 
 static const cg_algorithms CG_NAME(algorithms) = {
-    CG_NAME(cholesky), CG_NAME(lu), CG_NAME(triangular), CG_NAME(permute), CG_NAME(ldl), CG_NAME(ldl_solve), CG_NAME(qr), CG_NAME(product), CG_NAME(apply)};
+    CG_NAME(cholesky), CG_NAME(lu), CG_NAME(triangular), CG_NAME(permute), CG_NAME(determinant), CG_NAME(identity), CG_NAME(ldl), CG_NAME(ldl_solve), CG_NAME(qr), CG_NAME(product), CG_NAME(apply)};
 
 #undef CG_T
 #undef CG_REAL
@@ -285,5 +314,6 @@ static const cg_algorithms CG_NAME(algorithms) = {
 #undef CG_REAL_OF
 #undef CG_CONJ
 #undef CG_SIZE_OF
+#undef CG_ABSOLUTE
 #undef CG_QUOTIENT
 #undef CG_AT

@@ -104,7 +104,7 @@ def logdet(input: Tensor) -> Tensor:
     >>> cygrad.logdet(cygrad.eye(2))
     tensor(0.)
     """
-    sign, logarithm = linalg_slogdet(checked_matrix("logdet", input, square=True))
+    sign, logarithm = linalg_slogdet(checked_matrix("logdet", input, "input", square=True))
     if sign.is_complex():
         return sign.log() + logarithm
     return logarithm.where(sign != -1, math.nan)

@@ -98,7 +98,7 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
     >>> cygrad.triangular_solve(cygrad.ones(1, 1), cygrad.full((1, 1), 2.)).solution
     tensor([[0.5000]])
     """
-    a, b = checked_matrix("triangular_solve", A, square=True), checked_matrix("triangular_solve", input, "b")
+    a, b = checked_matrix("triangular_solve", A, square=True), checked_matrix("triangular_solve", input, "input")
     solution = linalg_solve_triangular(a.mT if transpose else a, b, upper=bool(upper) != bool(transpose), unitriangular=unitriangular)
     return delivered_together(TriangularSolution, (solution, a.clone()), out)
 

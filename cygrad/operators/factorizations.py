@@ -83,7 +83,7 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
     return delivered_together(CholeskyResult, _factored(linalg_cholesky_ex, A, bool(upper), check_errors), out)
 
 
-@operator
+@operator(dinput=_cholesky_gradient, adjoints=True, batch=matrices)
 def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Cholesky's factor, as `linalg.cholesky` gives it.
 
@@ -91,7 +91,7 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
     >>> cygrad.cholesky(cygrad.full((1, 1), 4.))
     tensor([[2.]])
     """
-    return linalg_cholesky(input, upper=upper, out=out)
+    return delivered(_factored(cholesky, checked_tensor("cholesky", input), bool(upper), True)[0], out)
 
 
 # ----- LU -----

@@ -310,7 +310,7 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor
     for tensor, argument in (checked_tensor("cholesky_solve", input), "b"), (checked_tensor("cholesky_solve", L, "L", 2), "u"):
         if tensor.ndim < 2:
             raise RuntimeError(f"{argument} should have at least 2 dimensions, but has {tensor.ndim} dimensions instead")
-    b, factor = checked_matrix("cholesky_solve", input), checked_matrix("cholesky_solve", L, square=True)
+    b, factor = checked_matrix("cholesky_solve", input, "input"), checked_matrix("cholesky_solve", L, "L", square=True)
     if factor.shape[-1] != b.shape[-2]:
         raise RuntimeError(f"Incompatible matrix sizes for cholesky_solve: each A matrix is {factor.shape[-2]} by {factor.shape[-1]} but "
                            f"each b matrix is {b.shape[-2]} by {b.shape[-1]}")
@@ -330,7 +330,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
     >>> cygrad.cholesky_inverse(cygrad.full((1, 1), 2.))
     tensor([[0.2500]])
     """
-    factor = checked_matrix("cholesky_inverse", L, square=True)
+    factor = checked_matrix("cholesky_inverse", L, "L", square=True)
     zeros = np.diagonal(to_array(factor), axis1=-2, axis2=-1) == 0
     if zeros.any():
         first = np.where(zeros.any(-1), zeros.argmax(-1) + 1, 0)

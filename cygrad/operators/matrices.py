@@ -23,16 +23,21 @@ class LinAlgError(RuntimeError, np.linalg.LinAlgError):
 LinAlgError.__module__ = "cygrad.linalg"
 
 
-def checked_matrix(name: str, value: Any, argument: str = "A", *, square: bool = False) -> Any:
-    """Return a tensor of matrices in the last two dims, of a dtype that the operator takes; RuntimeError where it is none."""
-    if is_matrix(value, square):
-        return value
+def check_dims(name: str, value: Any, argument: str = "A", *, square: bool = False) -> None:
+    """Refuse what is no tensor of (square) matrices in the last two dims."""
     ndim = checked_tensor(name, value, argument).ndim
     if ndim < 2:
         raise RuntimeError(f"{public_name(name)}: The input tensor {argument} must have at least 2 dimensions.")
     if square and value.shape[-1] != value.shape[-2]:
         raise RuntimeError(f"{public_name(name)}: {argument} must be batches of square matrices, but they are {value.shape[-2]} by "
                            f"{value.shape[-1]} matrices")
+
+
+def checked_matrix(name: str, value: Any, argument: str = "A", *, square: bool = False) -> Any:
+    """Return a tensor of matrices in the last two dims, of a dtype that LAPACK computes in; RuntimeError where it is none."""
+    if is_matrix(value, square):
+        return value
+    check_dims(name, value, argument, square=square)
     raise refusal(name, value.dtype.name)
 
 

@@ -23,6 +23,8 @@ FUNCTIONS: dict[str, str] = {
         "gather index_select take_along_dim take nonzero argwhere",
     "cygrad.operators.masking":
         "where masked_fill masked_select masked_scatter",
+    "cygrad.operators.matrix_functions":
+        "matrix_exp matrix_power chain_matmul vander",
     "cygrad.operators.new_tensors":
         "empty_like zeros_like ones_like full_like",
     "cygrad.operators.norms":
@@ -68,6 +70,8 @@ LINALG: dict[str, str] = {
     "cygrad.operators.factorizations":
         "linalg_cholesky linalg_cholesky_ex linalg_lu_factor_ex linalg_lu_factor linalg_lu linalg_lu_solve linalg_ldl_factor_ex "
         "linalg_ldl_factor linalg_ldl_solve",
+    "cygrad.operators.matrix_functions":
+        "linalg_matrix_exp linalg_matrix_power linalg_multi_dot linalg_vander",
     "cygrad.operators.orthogonal":
         "linalg_qr linalg_householder_product",
     "cygrad.operators.products":
@@ -101,6 +105,8 @@ METHODS: dict[str, str] = {
         "gather index_select take_along_dim take nonzero argwhere",
     "cygrad.operators.masking":
         "where masked_fill masked_fill_ masked_select masked_scatter masked_scatter_",
+    "cygrad.operators.matrix_functions":
+        "matrix_exp matrix_power",
     "cygrad.operators.memory":
         "untyped_storage storage",
     "cygrad.operators.new_tensors":
@@ -175,6 +181,8 @@ RULES: dict[str, str] = {
         "gather index_select take",
     "cygrad.operators.masking":
         "masked_fill masked_select masked_scatter",
+    "cygrad.operators.matrix_functions":
+        "linalg_matrix_exp",
     "cygrad.operators.norms":
         "norm",
     "cygrad.operators.orthogonal":

@@ -37,7 +37,7 @@ SENTENCES = (
     ("biu", RuntimeError("nanmean(): expected input to have floating point or complex dtype but got {dtype}; convert it first"), "nanmean"),
     ("biu", RuntimeError("{public}: Expected a floating point or complex tensor as input. Got {dtype}"),
      "linalg_cholesky linalg_cholesky_ex linalg_det linalg_inv linalg_inv_ex linalg_ldl_factor linalg_ldl_solve "
-     "linalg_lu_solve linalg_qr linalg_slogdet linalg_solve linalg_solve_ex linalg_svd linalg_vecdot logdet"),
+     "linalg_lu_solve linalg_matrix_exp linalg_qr linalg_slogdet linalg_solve linalg_solve_ex linalg_svd linalg_vecdot logdet"),
     ("c", NO_LOOP, "aminmax cummax cummin kthvalue max_all median min_all nanmedian searchsorted unique unique_consecutive"),
     ("bic", NO_LOOP, "log_softmax softmax"),
     ("bi", NO_LOOP, "logcumsumexp"),

@@ -68,10 +68,17 @@ def own_array(data: Any) -> np.ndarray | None:
 
 
 def _own_dtype(array: np.ndarray) -> DType:
-    if array.dtype.name not in dtype_by_name:
+    dtype = _same_dtype(array.dtype)
+    if dtype is None:
         raise TypeError(f"can't convert np.ndarray of type {array.dtype}. The only supported types are: "
                         f"{', '.join(sorted({dtype.name for dtype in dtype_by_name.values()}))}")
-    return dtype_by_name[array.dtype.name]
+    return dtype
+
+
+@functools.lru_cache
+def _same_dtype(dtype: np.dtype) -> DType | None:
+    """Return our dtype of the same name, or None; remembered, since NumPy puts the name together at each look."""
+    return dtype_by_name.get(dtype.name)
 
 
 def _inferred(array: np.ndarray, found: set[Any]) -> DType:

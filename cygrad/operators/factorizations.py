@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from cygrad import creation
 from cygrad._core.compute.matrices import our_loop
-from cygrad._core.operands.arrays import from_array, to_array
+from cygrad._core.operands.arrays import to_array
 from cygrad.operators import joining
 from cygrad.operators.arguments import checked_tensor, delivered, delivered_together, shown
-from cygrad.operators.batches import aligned_matrices, matrices, same
+from cygrad.operators.batches import aligned_matrices, matrices
 from cygrad.operators.declaration import operator, recorded, recorded_together
 from cygrad.operators.matrices import check_info, checked_matrix
 from cygrad.operators.solving import check_sides, linalg_solve_triangular
+from cygrad.operators.tangents import first_linear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,28 +95,19 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
 
 # ----- LU -----
 _lu = our_loop("lu_factor")
+_exchange = {False: our_loop("exchange_rows"), True: our_loop("exchange_rows_back")}
 _lu_solve = {False: our_loop("lu_solve"), True: our_loop("lu_solve_adjoint")}
 
 
-@operator(batch=same, function=False, method=False)
-def row_order(pivots: Tensor, rows: int) -> Tensor:
-    """Return which row of A is at each place after the exchanges of an LU factorisation, with the batch dims of the pivots."""
-    exchanges = to_array(pivots).astype(np.int64) - 1
-    if exchanges.size and not 0 <= exchanges.min() <= exchanges.max() < rows:
+@operator(dA=lambda g, pivots, backwards: rows_exchanged(g, pivots, not backwards), tangent=first_linear, batch=aligned_matrices,
+          function=False, method=False)
+def rows_exchanged(A: Tensor, pivots: Tensor, backwards: bool = False) -> Any:
+    """Return matrices after the exchanges of rows of an LU factorisation, or, `backwards`, before them."""
+    rows = to_array(pivots)
+    if rows.size and not 1 <= rows.min() <= rows.max() <= A.shape[-2]:
         raise RuntimeError("pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of "
                            "lu_factor?")
-    order = np.arange(rows) + np.zeros((*exchanges.shape[:-1], 1), np.int64)
-    for place in range(exchanges.shape[-1]):
-        other = exchanges[..., place, None]
-        held = np.take_along_axis(order, other, -1)
-        np.put_along_axis(order, other, order[..., place, None], -1)
-        order[..., place, None] = held
-    return from_array(order)
-
-
-def _taken(tensor: Tensor, order: Tensor) -> Tensor:
-    """Return the rows of matrices in an order."""
-    return tensor.gather(-2, order.unsqueeze(-1).expand(tensor.shape))
+    return recorded(rows_exchanged, (A,), _exchange[backwards](A, pivots), pivots=pivots, backwards=backwards)
 
 
 def _by_adjoint_upper(LU: Tensor, tensor: Tensor) -> Tensor:
@@ -154,7 +144,7 @@ def _lu_gradient(g: Tensor, y: Tensor, y1: Tensor) -> Tensor:
     result = _by_adjoint_lower(square, result)
     if m > k:
         result = joining.cat((result, _by_adjoint_upper(square, g[..., k:, :])), -2)
-    return _taken(result, row_order(y1, m).argsort(-1))
+    return rows_exchanged(result, y1, True)
 
 
 class LUResult(NamedTuple):
@@ -257,7 +247,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     k = min(m, n)
     P = L = U = packed.new_empty((0,))
     if unpack_pivots:
-        P = (row_order(pivots, m).unsqueeze(-2) == creation.arange(m).unsqueeze(-1)).to(packed.dtype)
+        P = rows_exchanged(creation.eye(m, dtype=packed.dtype), pivots, True)
     if unpack_data:
         L = packed[..., :, :k].tril(-1) + creation.eye(m, k, dtype=packed.dtype)
         U = packed[..., :k, :].triu()
@@ -280,7 +270,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = N
 def _factors_gradient(shared: Tensor, y: Tensor, LU: Tensor, pivots: Tensor, adjoint: bool, LU_shape: tuple[int, ...]) -> Tensor:
     """Return the parts of -A^-H g X^H, or its adjoint, that belong to L and U of A = P L U, as of the gradient of a product."""
     first, second = (y, shared) if adjoint else (shared, y)
-    first = _taken(first, row_order(pivots, LU.shape[-1]).expand(first.shape[:-1]))
+    first = rows_exchanged(first, pivots)
     of_lower, of_upper = first @ (LU.triu() @ second).mH, _times_adjoint_lower(LU, first) @ second.mH
     return -(of_lower.tril(-1) + of_upper.triu()).sum_to_size(LU_shape)
 

@@ -187,13 +187,13 @@ static void cg_write_pivots(intptr_t n, char *y, intptr_t stride, const void *pi
 }
 
 /* Read pivots, which anybody may have made up. Return whether each names a row, and, where they may, negative ones come in pairs. */
-static int cg_read_pivots(intptr_t n, int32_t *pivots, const char *x, intptr_t stride, int pairs)
+static int cg_read_pivots(intptr_t n, intptr_t rows, int32_t *pivots, const char *x, intptr_t stride, int pairs)
 {
     cg_copy_vector(sizeof(int32_t), n, pivots, sizeof(int32_t), x, stride);
     for (intptr_t i = 0; i < n; i++) {
         const int64_t row = pivots[i];
-        if (row == 0 || row > n || -row > n || (row < 0 && !pairs)) return 0;
-        if (row < 0 && (++i == n || pivots[i] >= 0 || pivots[i] < -n)) return 0;
+        if (row == 0 || row > rows || -row > rows || (row < 0 && !pairs)) return 0;
+        if (row < 0 && (++i == n || pivots[i] >= 0 || pivots[i] < -rows)) return 0;
     }
     return 1;
 }
@@ -315,7 +315,7 @@ static void cg_lu_solve(const cg_field *f, int adjoint, char **p, const intptr_t
     cg_give_room(&x, &space);
     int32_t *const pivots = cg_take(&space, n * sizeof(int32_t));
     for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 4)) {
-        if (!cg_read_pivots(n, pivots, p[1], s[6], 0)) {
+        if (!cg_read_pivots(n, n, pivots, p[1], s[6], 0)) {
             cg_fill_with_nan(f, n, k, p[3], s[9], s[10]);
             continue;
         }
@@ -339,8 +339,25 @@ static void cg_lu_inverse(const cg_field *f, int adjoint, char **p, const intptr
     for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 3)) {
         char *solved = x.copy ? x.copy : p[2];
         f->plain->identity(n, solved, x.ld);
-        if (cg_read_pivots(n, pivots, p[1], s[5], 0)) cg_solve_by_factors(f, &factors, adjoint, n, p[0], pivots, solved, x.ld);
+        if (cg_read_pivots(n, n, pivots, p[1], s[5], 0)) cg_solve_by_factors(f, &factors, adjoint, n, p[0], pivots, solved, x.ld);
         else cg_fill_with_nan(f, n, n, solved, f->size, x.ld * f->size);
+        cg_finish(&x, p[2]);
+    }
+    cg_release(&space);
+}
+
+static void cg_exchange_rows(const cg_field *f, int backwards, char **p, const intptr_t *dims, const intptr_t *s)
+{
+    const intptr_t m = dims[1], n = dims[2], count = dims[3];
+    cg_matrix x = cg_matrix_of(f, m, n, p[2], s[2], s[6], s[7]);
+    cg_workspace space;
+    if (!cg_reserve(&space, cg_room_of(&x) + CG_ROOM(count * sizeof(int32_t)))) return;
+    cg_give_room(&x, &space);
+    int32_t *const pivots = cg_take(&space, count * sizeof(int32_t));
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 3)) {
+        char *columns = cg_begin(&x, p[2], p[0], s[3], s[4]);
+        if (cg_read_pivots(count, m, pivots, p[1], s[5], 0)) f->plain->permute(backwards, count, n, pivots, columns, x.ld);
+        else cg_fill_with_nan(f, m, n, columns, f->size, x.ld * f->size);
         cg_finish(&x, p[2]);
     }
     cg_release(&space);
@@ -394,7 +411,7 @@ static void cg_ldl_solve(const cg_field *f, int hermitian, char **p, const intpt
     int32_t *const pivots = cg_take(&space, n * sizeof(int32_t));
     int64_t *const wide = cg_take(&space, n * sizeof(int64_t));
     for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 4)) {
-        if (!cg_read_pivots(n, pivots, p[1], s[6], 1)) {
+        if (!cg_read_pivots(n, n, pivots, p[1], s[6], 1)) {
             cg_fill_with_nan(f, n, k, p[3], s[9], s[10]);
             continue;
         }
@@ -495,6 +512,8 @@ static void cg_apply(const cg_field *f, int adjoint, char **p, const intptr_t *d
     X(lu_solve_adjoint, "(n,n),(n),(n,k)->(n,k)", "xixx", cg_lu_solve(f, 1, p, dims, strides))     \
     X(lu_inverse, "(n,n),(n)->(n,n)", "xix", cg_lu_inverse(f, 0, p, dims, strides))                \
     X(lu_inverse_adjoint, "(n,n),(n)->(n,n)", "xix", cg_lu_inverse(f, 1, p, dims, strides))        \
+    X(exchange_rows, "(m,n),(p)->(m,n)", "xix", cg_exchange_rows(f, 0, p, dims, strides))          \
+    X(exchange_rows_back, "(m,n),(p)->(m,n)", "xix", cg_exchange_rows(f, 1, p, dims, strides))     \
     X(determinant, "(n,n),(n)->()", "xix", cg_determinant(f, 0, p, dims, strides))                 \
     X(log_determinant, "(n,n),(n)->(),()", "xixr", cg_determinant(f, 1, p, dims, strides))         \
     X(solve_lower, "(n,n),(n,k)->(n,k)", "xxx", cg_triangular(f, 0, 0, p, dims, strides))          \

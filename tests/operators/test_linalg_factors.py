@@ -1,0 +1,239 @@
+"""Systems, inverses and determinants by factors: in every dtype and layout, by every LAPACK and none, ill-conditioned, singular, not finite."""
+
+import math
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from cygrad._core.compute.matrices import MatrixLoop
+from cygrad._kernels.matrices.loops import use_lapack
+from cygrad.operators import determinants, factorizations, solving
+
+EPS = {"float32": 2e-4, "float64": 1e-11, "complex64": 2e-4, "complex128": 1e-11}
+SQUARE = [(1, 1), (2, 2), (2, 3, 4, 4), (0, 0), (0, 3, 3), (2, 0, 0), (40, 40)]
+SHAPES = [*SQUARE, (5, 3), (3, 5), (2, 3, 5, 2), (0, 3), (3, 0), (70, 30)]
+LAYOUTS = {
+    "dense": lambda a: cg.tensor(a),
+    "transposed": lambda a: cg.tensor(np.ascontiguousarray(a.swapaxes(-1, -2))).mT,
+    "steps": lambda a: cg.tensor(np.repeat(np.repeat(a, 2, -1), 3, -2))[..., ::3, ::2],
+    "reversed": lambda a: cg.from_numpy(np.ascontiguousarray(a[..., ::-1, ::-1])).flip((-1, -2)),
+}
+
+
+@pytest.fixture(params=["numpy", "scipy", "none"])
+def lapack(request):
+    if not use_lapack(request.param) and request.param != "none":
+        use_lapack("numpy")
+        pytest.skip(f"no LAPACK by {request.param}")
+    yield
+    use_lapack("numpy")
+
+
+def drawn(dtype, shape, seed=3):
+    array = np.random.default_rng(seed).standard_normal((2, *shape))
+    array = array[0] + 1j * array[1] if dtype.startswith("c") else array[0]
+    return (array + 2 * math.sqrt(shape[-1]) * np.eye(*shape[-2:])).astype(dtype)
+
+
+def close(found, expected, dtype):
+    expected = np.asarray(expected)
+    assert tuple(found.shape) == expected.shape
+    np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=EPS[dtype] * max(1.0, float(np.abs(expected).max(initial=0))))
+
+
+@pytest.mark.cases("dtype", EPS)
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("shape", SQUARE)
+def test_square_matrices(dtype, layout, shape, lapack):
+    array = drawn(dtype, shape)
+    a, ones = LAYOUTS[layout](array), np.broadcast_to(np.eye(shape[-1]), shape)
+    definite = array @ array.conj().swapaxes(-1, -2)
+    b = drawn(dtype, (*shape[:-1], 3), 4)
+    close(a @ cg.linalg.inv(a), ones, dtype)
+    close(a @ cg.linalg.solve(a, LAYOUTS[layout](b)), b, dtype)
+    close(cg.linalg.solve(a, cg.tensor(b.swapaxes(-1, -2)), left=False) @ a, b.swapaxes(-1, -2), dtype)
+    if shape[-1] < 40:      # beyond the range of float32
+        close(cg.linalg.det(a) / np.linalg.det(array), np.ones(shape[:-2]), dtype)
+    for found, expected in zip(cg.linalg.slogdet(a), np.linalg.slogdet(array), strict=True):
+        close(found, expected, dtype)
+    for upper in (False, True):
+        L = cg.linalg.cholesky(LAYOUTS[layout](np.triu(definite) if upper else np.tril(definite)), upper=upper)
+        close(L.mH @ L if upper else L @ L.mH, definite, dtype)
+        assert cg.equal(L, L.triu() if upper else L.tril())
+        close(cg.tensor(definite) @ cg.cholesky_solve(cg.tensor(b), L, upper), b, dtype)
+        close(cg.tensor(definite) @ cg.cholesky_inverse(L, upper), ones, dtype)
+    for adjoint in (False, True):
+        matrix = a.mH if adjoint else a
+        close(matrix @ cg.linalg.lu_solve(*cg.linalg.lu_factor(a), cg.tensor(b), adjoint=adjoint), b, dtype)
+    for hermitian in (False, True):
+        matrix = a + (a.mH if hermitian else a.mT) - 3 * cg.eye(shape[-1], dtype=a.dtype)
+        close(matrix @ cg.linalg.ldl_solve(*cg.linalg.ldl_factor(matrix.tril(), hermitian=hermitian), cg.tensor(b), hermitian=hermitian),
+              b, dtype)
+
+
+@pytest.mark.cases("dtype", EPS)
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("shape", SHAPES)
+def test_lu_of_any_shape(dtype, layout, shape, lapack):
+    array, k = drawn(dtype, shape), min(shape[-2:])
+    a = LAYOUTS[layout](array)
+    P, L, U = cg.linalg.lu(a)
+    close(P @ L @ U, array, dtype)
+    assert cg.equal(L, L.tril()) and cg.equal(U, U.triu()) and (L.diagonal(0, -2, -1) == 1).all()
+    assert (tuple(L.shape[-2:]), tuple(U.shape[-2:])) == ((shape[-2], k), (k, shape[-1]))
+    assert (L.abs() <= 1 + EPS[dtype] if not a.is_complex() else L.abs() <= math.sqrt(2) + EPS[dtype]).all()
+
+
+@pytest.mark.cases("n", [2, 12, 60])
+def test_an_element_of_a_batch_has_the_bits_that_it_has_alone(n):
+    batch = cg.tensor(drawn("float64", (3, n, n)))
+    for function in (cg.linalg.inv, cg.linalg.det, lambda a: cg.linalg.cholesky(a @ a.mT), lambda a: cg.linalg.lu_factor(a).LU):
+        assert cg.equal(function(batch)[1], function(batch[1].clone()))
+
+
+def hilbert(n):
+    places = np.arange(n)
+    return 1 / (places[:, None] + places + 1.0)
+
+
+@pytest.mark.cases("n", [9, 30])
+def test_ill_conditioned_systems_have_a_small_backward_error(n, lapack):
+    """|A x - b| is within some eps of |A| |x|, at a condition of 1e12 and more."""
+    left, _ = np.linalg.qr(drawn("float64", (n, n)))
+    for matrix in (hilbert(9), left @ np.diag(np.logspace(0, -12, n)) @ left.T):
+        a, b = cg.tensor(matrix), cg.ones(matrix.shape[0], dtype=cg.float64)
+        for x in (cg.linalg.solve(a, b), cg.linalg.lu_solve(*cg.linalg.lu_factor(a), b.unsqueeze(-1))[:, 0],
+                  cg.linalg.ldl_solve(*cg.linalg.ldl_factor(a), b.unsqueeze(-1))[:, 0]):
+            assert (a @ x - b).abs().max() <= 100 * 2.2e-16 * np.linalg.norm(matrix, 2) * x.norm()
+
+
+# ----- What has no answer -----
+SINGULAR = {
+    "solve": lambda a: cg.linalg.solve(a, cg.ones(a.shape[-1], 1).double()),
+    "inv": cg.linalg.inv,
+    "lu_factor": cg.linalg.lu_factor,
+    "ldl_factor": lambda a: cg.linalg.ldl_factor(a * 0),
+    "cholesky": cg.linalg.cholesky,
+    "cholesky_ex": lambda a: cg.linalg.cholesky_ex(a, check_errors=True),
+    "inv_ex": lambda a: cg.linalg.inv_ex(a, check_errors=True),
+}
+
+
+@pytest.mark.cases("function", SINGULAR)
+@pytest.mark.cases("n", [3, 50])
+def test_a_singular_matrix_is_named(function, n):
+    good = cg.eye(n, dtype=cg.float64)
+    bad = cg.eye(n, dtype=cg.float64)
+    bad[1, 1] = 0
+    for matrix, words in ((bad, r"linalg\.\w+: (?!\()"), (cg.stack([bad, good]), r"\(Batch element 0\)")):
+        with pytest.raises(cg.linalg.LinAlgError, match=words):
+            SINGULAR[function](matrix)
+    with pytest.raises(RuntimeError):
+        cg.vmap(SINGULAR[function])(cg.stack([good, bad]))
+
+
+def test_info_says_where():
+    bad = cg.tensor([[1.0, 0, 0], [0, 0, 0], [0, 0, 1]])
+    assert cg.linalg.inv_ex(bad).info == 2 and cg.linalg.solve_ex(bad, cg.ones(3)).info == 2 and cg.linalg.lu_factor_ex(bad).info == 2
+    assert cg.linalg.cholesky_ex(cg.stack([bad, cg.eye(3), -bad])).info.tolist() == [2, 0, 1]
+    with pytest.raises(cg.linalg.LinAlgError, match="diagonal element 2 is zero"):
+        cg.cholesky_inverse(bad)
+
+
+@pytest.mark.cases("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.cases("n", [3, 60])
+@pytest.mark.cases("dtype", ["float32", "complex128"])
+def test_what_is_not_finite_neither_hangs_nor_crashes(value, n, dtype, lapack):
+    for places in ([(0, 0)], [(n - 1, 0)], [(n - 1, n - 1)], [(i, j) for i in range(n) for j in range(n)]):
+        array = drawn(dtype, (n, n))
+        array = array @ array.conj().T
+        for i, j in places:
+            array[i, j] = value
+        a = cg.tensor(array)
+        b = cg.ones(n, 2, dtype=a.dtype)
+        if math.isnan(value):
+            assert cg.linalg.cholesky_ex(a).info > 0
+            assert cg.linalg.det(a).isnan()
+        assert not cg.linalg.inv_ex(a).inverse.isfinite().all() or not math.isnan(value)
+        cg.linalg.cholesky_ex(a), cg.linalg.lu_factor_ex(a), cg.linalg.solve_ex(a, b), cg.linalg.slogdet(a)
+        for hermitian in (False, True):
+            factors = cg.linalg.ldl_factor_ex(a, hermitian=hermitian)
+            cg.linalg.ldl_solve(factors.LD, factors.pivots, b, hermitian=hermitian)
+
+
+@pytest.mark.cases("pivots", [[0, 2, 3], [1, 2, 4], [1, 2, -(2**31)], [2**31 - 1, 1, 1], [1, 2, -2], [-1, 1, -1]])
+def test_pivots_that_somebody_made_up_do_no_harm(pivots):
+    given, a = cg.tensor(pivots, dtype=cg.int32), cg.eye(3)
+    for call in (lambda: cg.linalg.lu_solve(a, given, a), lambda: cg.lu_unpack(a, given)):
+        with pytest.raises(RuntimeError, match="[Pp]ivots"):
+            call()
+    for hermitian in (False, True):
+        assert cg.linalg.ldl_solve(a, given, a, hermitian=hermitian).isnan().all()
+        many = cg.cat([cg.arange(1, 38).int(), given + 37 * given.sign() if given.abs().max() < 5 else given])
+        assert cg.linalg.ldl_solve(cg.eye(40), many, cg.eye(40), hermitian=hermitian).isnan().all()
+
+
+# ----- Gradients -----
+SINGULAR_MATRICES = [[[1.0, 2], [2, 4]], [[1.0, 2, 3], [4, 5, 6], [7, 8, 9]], [[1.0, 0], [0, 0]], [[0.0, 0], [0, 0]],
+                     [[1.0, 1, 1], [1, 1, 1], [1, 1, 1]]]
+
+
+@pytest.mark.cases("matrix", SINGULAR_MATRICES)
+def test_the_gradient_of_a_determinant_is_right_at_singular_matrices(matrix):
+    a = cg.tensor(matrix, dtype=cg.float64, requires_grad=True)
+    n = a.shape[0]
+    array = a.detach().numpy()
+    cofactors = [[(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(array, i, 0), j, 1)) for j in range(n)] for i in range(n)]
+    (gradient,) = cg.autograd.grad(cg.linalg.det(a), a)
+    np.testing.assert_allclose(gradient.numpy(), cofactors, atol=1e-12)
+
+
+def test_no_derivative_factorises_again(monkeypatch):
+    calls = []
+
+    class Counted:
+        def __init__(self, loop: MatrixLoop) -> None:
+            self.loop = loop
+
+        def __call__(self, *tensors):
+            calls.append(tensors)
+            return self.loop(*tensors)
+
+    for module, name in ((solving, "_lu_factor"), (determinants, "_lu_factor"), (factorizations, "_lu"), (factorizations, "_cholesky")):
+        monkeypatch.setattr(module, name, Counted(getattr(module, name)))
+    a = cg.tensor(drawn("float64", (2, 3, 3)))
+    definite = a @ a.mT
+    for function in (lambda x: cg.linalg.solve(x, a), cg.linalg.inv, cg.linalg.det, lambda x: cg.linalg.slogdet(x).logabsdet,
+                     cg.linalg.cholesky, lambda x: cg.linalg.lu_factor(x).LU):
+        calls.clear()
+        x = definite.clone().requires_grad_()
+        (first,) = cg.autograd.grad(function(x).sum(), x, create_graph=True)
+        (second,) = cg.autograd.grad((first * first).sum(), x, create_graph=True)
+        cg.autograd.grad(second.sum(), x)
+        assert len(calls) == 1
+
+
+# ----- Names -----
+def test_results_have_names_and_are_written_into_out():
+    a = cg.tensor(drawn("float64", (3, 3)))
+    for function, fields in ((cg.linalg.lu_factor_ex, "LU pivots info"), (cg.linalg.lu, "P L U"), (cg.linalg.inv_ex, "inverse info"),
+                             (cg.linalg.slogdet, "sign logabsdet"), (cg.linalg.cholesky_ex, "L info"), (cg.linalg.ldl_factor, "LD pivots")):
+        results = function(a)
+        assert list(results._fields) == fields.split()
+        out = tuple(result.new_empty(result.shape) for result in results)
+        for found, target, result in zip(function(a, out=out), out, results, strict=True):
+            assert found is target and cg.equal(found, result)
+        assert repr(results).startswith(f"cygrad.return_types.{function.__name__}(\n{results._fields[0]}=tensor")
+        with pytest.raises(TypeError, match="'out' must be tuple"):
+            function(a, out=a)
+
+
+def test_b_may_be_vectors():
+    a = cg.tensor(drawn("float64", (2, 3, 3)))
+    assert cg.linalg.solve(a, cg.ones(3).double()).shape == (2, 3)
+    assert cg.linalg.solve(a, cg.ones(2, 3).double()).shape == (2, 3)
+    assert cg.linalg.solve(a, cg.ones(3, 3).double()).shape == (2, 3, 3)
+    assert cg.linalg.solve(a[:, None], cg.ones(4, 3, 5).double()).shape == (2, 4, 3, 5)
+    with pytest.raises(RuntimeError, match=r"Incompatible shapes of A and B for the equation AX = B \(3x3 and 2x1\)"):
+        cg.linalg.solve(a, cg.ones(2).double())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import normalized_dim
 from cygrad.numpy_functions.rows import operand, promoted, row, wanted
 from cygrad.operators import comparison, masking, new_tensors, sorting
 from cygrad.operators.arguments import integers
@@ -52,7 +53,7 @@ def take(a: Any, indices: Any, axis: int | None = None) -> Tensor:
     a, places = operand(a), operand(indices)
     if places.dtype.kind not in "iu":
         raise TypeError(f"np.take: indices must be integers, not {places.dtype}")
-    return a.take(places) if axis is None else a[(slice(None),) * (axis % max(a.ndim, 1)) + (places,)]
+    return a.take(places) if axis is None else a[(slice(None),) * normalized_dim(axis, a.ndim) + (places,)]
 
 
 @row(np.take_along_axis)
@@ -62,11 +63,20 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
 
 @row(np.compress)
 def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
+    condition = operand(condition)
+    if condition.ndim != 1:
+        raise ValueError("condition must be a 1-d array")
+    return take(a, condition.nonzero(as_tuple=True)[0], axis)
+
+
+@row(np.nonzero)
+def nonzero(a: Any) -> tuple[Tensor, ...]:
     a = operand(a)
-    return take(a, operand(condition).nonzero(as_tuple=True)[0], axis)
+    if not a.ndim:
+        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead.")
+    return a.nonzero(as_tuple=True)
 
 
-row(np.nonzero)(lambda a: operand(a).nonzero(as_tuple=True))
 row(np.flatnonzero)(lambda a: operand(a).ravel().nonzero(as_tuple=True)[0])
 row(np.argwhere)(lambda a: operand(a).nonzero())
 
@@ -99,6 +109,13 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     return comparison.isclose(a, b, rtol, atol, equal_nan)
 
 
+@row(np.isin)
+def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    return sorting.isin(*promoted(element, test_elements), assume_unique=bool(assume_unique), invert=bool(invert))
+
+
+row(np.isposinf)(lambda x: operand(x).isposinf())
+row(np.isneginf)(lambda x: operand(x).isneginf())
 row(np.isreal)(lambda x: operand(x).isreal())
 row(np.iscomplex)(lambda x: ~operand(x).isreal())
 

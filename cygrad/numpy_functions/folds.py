@@ -47,6 +47,8 @@ def _reduction(name: str) -> Callable[..., Tensor]:
 
     def reduction(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
         a, initial = operand(a), None if initial is None else operand(initial)
+        if initial is not None and initial.ndim:
+            raise ValueError(f"np.{name}: initial is one number, not a tensor of shape {tuple(initial.shape)}")
         if where is not True:
             if initial is None and start is None:
                 raise ValueError(f"reduction operation {ufunc.__name__!r} does not have an identity, so to use a where mask one has to "

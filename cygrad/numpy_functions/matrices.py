@@ -11,6 +11,7 @@ import numpy as np
 from cygrad.numpy_functions import products
 from cygrad.numpy_functions.folds import precise
 from cygrad.numpy_functions.rows import F, operand, operands, promoted, row
+from cygrad.operators import vectors
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
@@ -155,9 +156,9 @@ by("cross", np.linalg.cross)(lambda x1, x2, axis=-1: products.cross(x1, x2, axis
 by("vecdot", np.linalg.vecdot)(products.vecdot)
 by("matmul", np.linalg.matmul)(lambda x1, x2: linalg.matmul(*promoted(x1, x2)))
 by("diagonal", np.linalg.diagonal)(lambda x, offset=0: linalg.diagonal(operand(x), offset=offset))
-row(np.linalg.outer)(lambda x1, x2: products.outer(x1, x2))
+row(np.linalg.outer)(lambda x1, x2: vectors.outer(*promoted(x1, x2)))
 row(np.linalg.tensordot)(lambda x1, x2, axes=2: products.tensordot(x1, x2, axes))
-row(np.linalg.matrix_transpose)(lambda x: operand(x).mT)
+row(np.linalg.matrix_transpose)(lambda x: operand(x).swapaxes(-1, -2))
 
 
 @row(np.linalg.trace)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -19,8 +19,8 @@ import numpy as np
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.storage import DType, resolve_dtype
 from cygrad._core.operands.arrays import from_array, readable
-from cygrad._core.operands.operands import checked_out, common_dtype
-from cygrad.creation import empty
+from cygrad._core.operands.operands import checked_out
+from cygrad.limits import promote_types
 from cygrad.operators.joining import stack
 
 if TYPE_CHECKING:
@@ -135,15 +135,13 @@ def operands(values: Any) -> list[Tensor]:
 
 
 def promoted(*values: Any) -> list[Tensor]:
-    """Return operands as tensors of their common dtype."""
+    """Return operands as tensors of their common dtype, in which those without dims have a say, as NumPy has it."""
     tensors = operands(values)
-    if len({tensor.dtype for tensor in tensors}) < 2:
+    dtypes = {tensor.dtype for tensor in tensors}
+    if len(dtypes) < 2:
         return tensors
-    first, *others = sorted(tensors, key=lambda tensor: not tensor.ndim)       # those without dims count below
-    probe: Any = empty((1,) if first.ndim else (), dtype=first.dtype)
-    for tensor in others:
-        probe = probe.to(common_dtype(probe, tensor))
-    return [tensor.to(probe.dtype) for tensor in tensors]
+    common = reduce(promote_types, dtypes)
+    return [tensor.to(common) for tensor in tensors]
 
 
 def is_integer(value: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,7 +80,7 @@ def transpose(a: Any, axes: Any = None) -> Tensor:
     return a.permute(range(a.ndim)[::-1] if axes is None else axes)
 
 
-row(np.matrix_transpose)(lambda x: operand(x).mT)
+row(np.matrix_transpose)(lambda x: operand(x).swapaxes(-1, -2))
 row(np.swapaxes)(lambda a, axis1, axis2: operand(a).swapaxes(axis1, axis2))
 row(np.moveaxis)(lambda a, source, destination: operand(a).movedim(source, destination))
 row(np.broadcast_to)(lambda array, shape: operand(array).broadcast_to(integers(shape)))
@@ -225,13 +225,9 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     return array_split(ary, indices_or_sections, axis)
 
 
-def _splitting(axis_of: Callable[[int], int]) -> Callable[..., list[Tensor]]:
-    return lambda ary, indices_or_sections: split(ary, indices_or_sections, axis_of(operand(ary).ndim))
-
-
-row(np.hsplit)(_splitting(lambda ndim: min(ndim - 1, 1)))
-row(np.vsplit)(_splitting(lambda ndim: 0))
-row(np.dsplit)(_splitting(lambda ndim: 2))
+row(np.hsplit)(lambda ary, indices_or_sections: [*operand(ary).hsplit(indices_or_sections)])
+row(np.vsplit)(lambda ary, indices_or_sections: [*operand(ary).vsplit(indices_or_sections)])
+row(np.dsplit)(lambda ary, indices_or_sections: [*operand(ary).dsplit(indices_or_sections)])
 
 
 @row(np.meshgrid)

@@ -296,6 +296,14 @@ def test_conversions_make_arrays_of_what_requires_no_gradient(function, tmp_path
         call(X.clone().requires_grad_())
 
 
+def test_nothing_wraps_around_where_elements_are_compared():
+    small, number = cg.tensor([2, 254], dtype=cg.uint8), np.array(-2)
+    assert np.isin(number, small).item() is False
+    assert np.isclose(small, number).tolist() == [False, False]
+    assert np.searchsorted(small, number).item() == 0
+    assert np.dot(small, number).tolist() == [-4, -508]
+
+
 def test_lists_hold_tensors_that_stay_on_the_tape():
     x = cg.tensor([1.0, 2.0], dtype=cg.float64, requires_grad=True)
     y = np.concatenate([[x[0], x[1] * 3], x])

@@ -117,8 +117,8 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r"):
         raise TypeError(f"np.linalg.qr is not supported on cygrad tensors with mode={mode!r}: choose 'reduced', 'complete' or 'r', or call "
                         "it on tensor.detach().numpy()")
-    factors = OrthogonalFactors(*linalg.qr(matrix(a), mode))
-    return factors.R if mode == "r" else factors
+    factors = OrthogonalFactors(*linalg.qr(matrix(a), "complete" if mode == "complete" else "reduced"))
+    return factors.R if mode == "r" else factors        # whose gradient needs Q
 
 
 @by("pinv", np.linalg.pinv)

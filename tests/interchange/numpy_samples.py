@@ -197,7 +197,7 @@ def definite(a):
 
 
 def regular(a):
-    return a + 3 * np.eye(a.shape[-1])
+    return a + 9 * np.eye(a.shape[-1])
 
 
 def of_matrices(call, *shapes):

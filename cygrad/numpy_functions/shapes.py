@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad._core.graph.tensor import TensorImpl
 from cygrad.numpy_functions.rows import cast, is_integer, operand, operands, row
 from cygrad.operators import joining, shapes
 from cygrad.operators.arguments import distinct_dims, integers
@@ -84,6 +85,16 @@ row(np.matrix_transpose)(lambda x: operand(x).swapaxes(-1, -2))
 row(np.swapaxes)(lambda a, axis1, axis2: operand(a).swapaxes(axis1, axis2))
 row(np.moveaxis)(lambda a, source, destination: operand(a).movedim(source, destination))
 row(np.broadcast_to)(lambda array, shape: operand(array).broadcast_to(integers(shape)))
+
+
+@row(np.broadcast_arrays)
+def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
+    """Broadcast what holds no numbers as well, which stays an array: Matplotlib has words and None beside the numbers of its plots."""
+    sizes = np.broadcast_shapes(*(np.shape(arg) for arg in args))
+    return tuple(operand(arg).broadcast_to(sizes) if isinstance(arg, TensorImpl) or np.asarray(arg).dtype.kind in "biufc"
+                 else np.broadcast_to(arg, sizes) for arg in args)
+
+
 row(np.copy)(lambda a: operand(a).clone())
 
 

@@ -106,6 +106,7 @@ SAMPLES = {
     np.swapaxes: [sample(lambda a: np.swapaxes(a, 0, -1), (2, 3, 2))],
     np.moveaxis: [sample(lambda a: np.moveaxis(a, 0, -1), (2, 3, 2)), sample(lambda a: np.moveaxis(a, [0, 1], [-1, 0]), (2, 3, 2))],
     np.broadcast_to: [sample(lambda a: np.broadcast_to(a, (2, 2, 3)), (2, 3)), sample(lambda a: np.broadcast_to(a, 3), ())],
+    np.broadcast_arrays: [sample(np.broadcast_arrays, (2, 3), (3,)), sample(lambda a: np.broadcast_arrays(a, [[1.0], [2.0]]), (3,))],
     np.copy: [sample(np.copy, (2, 3))],
     np.flip: [sample(lambda a, axis=axis: np.flip(a, axis), (2, 3)) for axis in (None, 0, (0, 1))],
     np.fliplr: [sample(np.fliplr, (2, 3))],

@@ -1,4 +1,4 @@
-"""Systems, inverses and determinants by factors: in every dtype and layout, by every LAPACK and none, ill-conditioned, singular, not finite."""
+"""Systems, inverses and determinants by factors: in every dtype and layout, by every LAPACK and none, and where there is no answer."""
 
 import math
 

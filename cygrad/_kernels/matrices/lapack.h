@@ -15,15 +15,17 @@ static const char *const cg_routine_names[2][CG_ROUTINES] = {
 typedef const int64_t *cg_count;    /* Fortran's integers; lengths of letters come last */
 typedef void cg_potrf(const char *triangle, cg_count n, void *a, cg_count ld, int64_t *info, size_t);
 typedef void cg_getrf(cg_count m, cg_count n, void *a, cg_count ld, void *pivots, int64_t *info);
-typedef void cg_trsm(const char *side, const char *triangle, const char *transposed, const char *diagonal, cg_count n, cg_count k, const void *one,
-                     const void *a, cg_count ld, void *b, cg_count ld_b, size_t, size_t, size_t, size_t);
-typedef void cg_sytrf(const char *triangle, cg_count n, void *a, cg_count ld, void *pivots, void *work, cg_count work_size, int64_t *info, size_t);
+typedef void cg_trsm(const char *side, const char *triangle, const char *transposed, const char *diagonal, cg_count n, cg_count k,
+                     const void *one, const void *a, cg_count ld, void *b, cg_count ld_b, size_t, size_t, size_t, size_t);
+typedef void cg_sytrf(const char *triangle, cg_count n, void *a, cg_count ld, void *pivots, void *work, cg_count work_size, int64_t *info,
+                      size_t);
 typedef void cg_sytrs(const char *triangle, cg_count n, cg_count k, const void *a, cg_count ld, const void *pivots, void *b, cg_count ld_b,
                       int64_t *info, size_t);
 typedef void cg_geqrf(cg_count m, cg_count n, void *a, cg_count ld, void *tau, void *work, cg_count work_size, int64_t *info);
-typedef void cg_orgqr(cg_count m, cg_count n, cg_count k, void *a, cg_count ld, const void *tau, void *work, cg_count work_size, int64_t *info);
-typedef void cg_ormqr(const char *side, const char *transposed, cg_count m, cg_count n, cg_count k, const void *a, cg_count ld, const void *tau,
-                      void *c, cg_count ld_c, void *work, cg_count work_size, int64_t *info, size_t, size_t);
+typedef void cg_orgqr(cg_count m, cg_count n, cg_count k, void *a, cg_count ld, const void *tau, void *work, cg_count work_size,
+                      int64_t *info);
+typedef void cg_ormqr(const char *side, const char *transposed, cg_count m, cg_count n, cg_count k, const void *a, cg_count ld,
+                      const void *tau, void *c, cg_count ld_c, void *work, cg_count work_size, int64_t *info, size_t, size_t);
 
 typedef struct {
     void *routines[4][CG_ROUTINES]; /* of s, d, c and z; NULL: not found */

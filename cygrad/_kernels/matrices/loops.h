@@ -1,9 +1,10 @@
 /* Loops over batches of matrices, with the interface of those of NumPy's generalized ufuncs: dims are the count of matrices, then the core
- * dims as the signature first names them; strides, in bytes, those from matrix to matrix, then those of the core dims. Outputs overlap no input.
+ * dims as the signature first names them; strides, in bytes, those from matrix to matrix, then those of the core dims. No output overlaps
+ * an input.
  *
  * Matrices are gathered into dense columns, in place where the output has such, and scattered again. Small ones take the plain way. Which
- * one it is depends on sizes only, so that a matrix of a batch has the bits that it has alone. Where memory is lacking, they raise MemoryError,
- * as NumPy's do: callers look for an error afterwards.
+ * one it is depends on sizes only, so that a matrix of a batch has the bits that it has alone. Where memory is lacking they raise
+ * MemoryError, as NumPy's do: callers look for an error afterwards.
  */
 #ifndef CG_MATRIX_LOOPS_H
 #define CG_MATRIX_LOOPS_H
@@ -17,7 +18,8 @@
 typedef struct {
     intptr_t (*cholesky)(intptr_t n, void *a, intptr_t ld);
     intptr_t (*lu)(intptr_t m, intptr_t n, void *a, intptr_t ld, int32_t *pivots);
-    void (*triangular)(int upper, int unit, int conjugate, intptr_t n, intptr_t k, const void *a, intptr_t down, intptr_t right, void *x, intptr_t ld);
+    void (*triangular)(int upper, int unit, int conjugate, intptr_t n, intptr_t k, const void *a, intptr_t down, intptr_t right, void *x,
+                       intptr_t ld);
     void (*permute)(int backwards, intptr_t n, intptr_t k, const int32_t *pivots, void *x, intptr_t ld);
     void (*determinant)(intptr_t n, const char *a, intptr_t step, const int32_t *pivots, void *result, void *logarithm);
     void (*identity)(intptr_t n, void *a, intptr_t ld);
@@ -28,6 +30,7 @@ typedef struct {
     void (*apply)(int adjoint, intptr_t m, intptr_t n, intptr_t k, const void *v, intptr_t ld, const void *tau, void *c, intptr_t ld_c);
 } cg_algorithms;
 
+#define CG_SELDOM __attribute__((cold)) /* compiled to be small */
 #define CG_T float
 #define CG_REAL float
 #define CG_NAME(name) name##_float32
@@ -105,7 +108,8 @@ typedef struct { double parts[2]; } cg_pair;
             for (intptr_t j = from; j < n && j < from + 8; j++) memcpy(y + i * y_down + j * y_right, x + i * down + j * right, sizeof(T));
 
 /* Copy a matrix, some columns at a time: one of both may lie dense along rows, the other along columns. */
-static void cg_copy_matrix(int size, intptr_t m, intptr_t n, char *y, intptr_t y_down, intptr_t y_right, const char *x, intptr_t down, intptr_t right)
+static void cg_copy_matrix(int size, intptr_t m, intptr_t n, char *y, intptr_t y_down, intptr_t y_right, const char *x, intptr_t down,
+                           intptr_t right)
 {
     if (size == 4) CG_COPY_MATRIX(float)
     else if (size == 8) CG_COPY_MATRIX(double)
@@ -260,15 +264,16 @@ static cg_triangle cg_triangle_of(const cg_field *f, intptr_t n, intptr_t k, int
 {
     const cg_matrix columns = cg_matrix_of(f, n, n, p, batch, down, right), rows = cg_matrix_of(f, n, n, p, batch, right, down);
     const int turned = conjugate || (!columns.ld && rows.ld);
-    return (cg_triangle){turned ? rows : columns, turned, conjugate, n > CG_LARGE_SOLVED ? cg_routine(f->type, CG_TRSM, n > k ? n : k) : NULL};
+    return (cg_triangle){turned ? rows : columns, turned, conjugate,
+                         n > CG_LARGE_SOLVED ? cg_routine(f->type, CG_TRSM, n > k ? n : k) : NULL};
 }
 
 static void cg_solve(const cg_field *f, const cg_triangle *t, int upper, int unit, intptr_t k, const char *a, void *x, intptr_t ld_x)
 {
     const int64_t n = t->matrix.n, columns = k, ld = t->matrix.ld, ld_solved = ld_x;
     if (t->trsm)
-        t->trsm("L", upper != t->rows ? "U" : "L", !t->rows ? "N" : t->conjugate ? "C" : "T", unit ? "U" : "N", &n, &columns, f->one, a, &ld, x,
-                &ld_solved, 1, 1, 1, 1);
+        t->trsm("L", upper != t->rows ? "U" : "L", !t->rows ? "N" : t->conjugate ? "C" : "T", unit ? "U" : "N", &n, &columns, f->one, a,
+                &ld, x, &ld_solved, 1, 1, 1, 1);
     else f->plain->triangular(upper, unit, t->conjugate, n, k, a, t->rows ? ld : 1, t->rows ? 1 : ld, x, ld_x);
 }
 
@@ -289,13 +294,14 @@ static void cg_triangular(const cg_field *f, int upper, int unit, char **p, cons
 }
 
 /* Both factors as triangles; those of the adjoint are in the same place. */
-static cg_triangle cg_factors_of(const cg_field *f, intptr_t n, intptr_t k, int adjoint, const char *p, intptr_t batch, intptr_t down, intptr_t right)
+static cg_triangle cg_factors_of(const cg_field *f, intptr_t n, intptr_t k, int adjoint, const char *p, intptr_t batch, intptr_t down,
+                                 intptr_t right)
 {
     return adjoint ? cg_triangle_of(f, n, k, 1, p, batch, right, down) : cg_triangle_of(f, n, k, 0, p, batch, down, right);
 }
 
-static void cg_solve_by_factors(const cg_field *f, const cg_triangle *factors, int adjoint, intptr_t k, char *p, const int32_t *pivots, char *x,
-                                intptr_t ld)
+static void cg_solve_by_factors(const cg_field *f, const cg_triangle *factors, int adjoint, intptr_t k, char *p, const int32_t *pivots,
+                                char *x, intptr_t ld)
 {
     const char *a = cg_read(&factors->matrix, p);
     if (!adjoint) f->plain->permute(0, factors->matrix.n, k, pivots, x, ld);
@@ -484,7 +490,8 @@ static void cg_apply(const cg_field *f, int adjoint, char **p, const intptr_t *d
         char *c = cg_begin(&product, p[3], p[2], s[7], s[8]);
         int64_t rows = m, columns = n, count = k, ld = reflectors.ld, ld_c = product.ld, room = work_size, info = 0;
         cg_copy_vector(f->size, k, tau, f->size, p[1], s[6]);
-        if (ormqr) ormqr("L", !adjoint ? "N" : f->size > f->alignment ? "C" : "T", &rows, &columns, &count, v, &ld, tau, c, &ld_c, work, &room, &info, 1, 1);
+        const char *const operation = !adjoint ? "N" : f->size > f->alignment ? "C" : "T";
+        if (ormqr) ormqr("L", operation, &rows, &columns, &count, v, &ld, tau, c, &ld_c, work, &room, &info, 1, 1);
         else f->plain->apply(adjoint, m, n, k, v, ld, tau, c, ld_c);
         cg_finish(&product, p[3]);
     }
@@ -499,7 +506,9 @@ static void cg_apply(const cg_field *f, int adjoint, char **p, const intptr_t *d
         (void)unused;                                                                                        \
         call;                                                                                                \
     }
-#define CG_LOOPS(name, call) CG_LOOP(name, float32, call) CG_LOOP(name, float64, call) CG_LOOP(name, complex64, call) CG_LOOP(name, complex128, call)
+#define CG_LOOPS(name, call)                                    \
+    CG_LOOP(name, float32, call) CG_LOOP(name, float64, call)   \
+    CG_LOOP(name, complex64, call) CG_LOOP(name, complex128, call)
 #define CG_TABLE(name)                                                                                                \
     {[CG_FLOAT32] = name##_loop_float32, [CG_FLOAT64] = name##_loop_float64, [CG_COMPLEX64] = name##_loop_complex64, \
      [CG_COMPLEX128] = name##_loop_complex128}

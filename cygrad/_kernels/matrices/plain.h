@@ -80,8 +80,8 @@ static intptr_t CG_NAME(lu)(intptr_t m, intptr_t n, void *matrix, intptr_t ld, i
 }
 
 /* Solve with a triangle whose element (i, j) lies at i * down + j * right, or its conjugate. */
-static void CG_NAME(triangular)(int upper, int unit, int conjugate, intptr_t n, intptr_t k, const void *matrix, intptr_t down, intptr_t right,
-                                void *solved, intptr_t ld)
+static void CG_NAME(triangular)(int upper, int unit, int conjugate, intptr_t n, intptr_t k, const void *matrix, intptr_t down,
+                                intptr_t right, void *solved, intptr_t ld)
 {
     const CG_T *a = matrix;
     for (intptr_t step = 0; step < n; step++) {
@@ -135,7 +135,7 @@ static void CG_NAME(identity)(intptr_t n, void *matrix, intptr_t ld)
 }
 
 /* Bunch and Kaufman 1977, as LAPACK's sytf2 and hetf2 of the lower triangle. */
-static __attribute__((cold)) intptr_t CG_NAME(ldl)(int hermitian, intptr_t n, void *matrix, intptr_t ld, int32_t *pivots)
+static CG_SELDOM intptr_t CG_NAME(ldl)(int hermitian, intptr_t n, void *matrix, intptr_t ld, int32_t *pivots)
 {
 #define CG_MIRROR(x) (hermitian ? CG_CONJ(x) : (x))
 #define CG_OWN(x) (hermitian ? (CG_T)CG_REAL_OF(x) : (x))
@@ -199,8 +199,8 @@ static __attribute__((cold)) intptr_t CG_NAME(ldl)(int hermitian, intptr_t n, vo
 }
 
 /* sytrs and hetrs of what `ldl` made. */
-static __attribute__((cold)) void CG_NAME(ldl_solve)(int hermitian, intptr_t n, intptr_t k, const void *matrix, intptr_t ld, const int32_t *pivots, void *solved,
-                               intptr_t ld_solved)
+static CG_SELDOM void CG_NAME(ldl_solve)(int hermitian, intptr_t n, intptr_t k, const void *matrix, intptr_t ld, const int32_t *pivots,
+                                         void *solved, intptr_t ld_solved)
 {
     const CG_T *a = matrix;
     CG_T *x = solved;
@@ -304,7 +304,8 @@ static void CG_NAME(apply)(int adjoint, intptr_t m, intptr_t n, intptr_t k, cons
 }
 
 static const cg_algorithms CG_NAME(algorithms) = {
-    CG_NAME(cholesky), CG_NAME(lu), CG_NAME(triangular), CG_NAME(permute), CG_NAME(determinant), CG_NAME(identity), CG_NAME(ldl), CG_NAME(ldl_solve), CG_NAME(qr), CG_NAME(product), CG_NAME(apply)};
+    CG_NAME(cholesky), CG_NAME(lu), CG_NAME(triangular), CG_NAME(permute), CG_NAME(determinant), CG_NAME(identity), CG_NAME(ldl),
+    CG_NAME(ldl_solve), CG_NAME(qr), CG_NAME(product), CG_NAME(apply)};
 
 #undef CG_T
 #undef CG_REAL

@@ -9,7 +9,7 @@ import numpy as np
 
 from cygrad._core.graph.tensor import tensor_class
 from cygrad._core.memory.storage import DType, dtype_by_name
-from cygrad.numpy_functions.rows import is_integer, operand, row, wanted
+from cygrad.numpy_functions.rows import ROWS, is_integer, operand, row, wanted
 from cygrad.operators.masking import where as chosen
 from cygrad.ops import REDUCTIONS
 
@@ -39,10 +39,8 @@ def folded(fold: Callable[..., Tensor], a: Tensor, axis: Axis, keepdims: bool, *
 
 
 # ----- Reductions of the table -----
-def _reduction(name: str) -> Callable[..., Tensor]:
+def _reduction(name: str, result_kind: str, ufunc: np.ufunc) -> Callable[..., Tensor]:
     """Return the row of a reduction that is a ufunc's: `initial` is one element more, `where` gives the start to the others."""
-    table_row = REDUCTIONS[name]
-    ufunc = getattr(np, table_row.ufunc or "")
     start = ufunc.identity
 
     def reduction(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
@@ -54,24 +52,26 @@ def _reduction(name: str) -> Callable[..., Tensor]:
                 raise ValueError(f"reduction operation {ufunc.__name__!r} does not have an identity, so to use a where mask one has to "
                                  "specify 'initial'")
             a = chosen(operand(where).bool(), a, initial.to(a.dtype) if start is None else start)
-        options = {"dtype": widest(a, dtype)} if table_row.result == "widest" else {}
+        options = {"dtype": widest(a, dtype)} if result_kind == "widest" else {}
         result = folded(getattr(tensor_class(), name), a, axis, keepdims, **options)
-        if table_row.result == "truth":
+        if result_kind == "truth":
             result = result.bool()
         return result if initial is None else ufunc(result, initial.to(result.dtype))
 
     return reduction
 
 
-for _functions, _name in (((np.sum,), "sum"), ((np.prod,), "prod"), ((np.max, np.amax), "amax"), ((np.min, np.amin), "amin"),
-                          ((np.any,), "any"), ((np.all,), "all")):
-    row(*_functions)(_reduction(_name))
+for _row in REDUCTIONS.values():
+    if _row.numpy and _row.ufunc:
+        row(getattr(np, _row.numpy))(_reduction(_row.name, _row.result, getattr(np, _row.ufunc)))
+row(np.max)(ROWS[np.amax].function)
+row(np.min)(ROWS[np.amin].function)
 
 
 @row(np.nansum)
 def nansum(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     a = operand(a)
-    return folded(type(a).nansum, a, axis, keepdims, dtype=widest(a, dtype))
+    return folded(tensor_class().nansum, a, axis, keepdims, dtype=widest(a, dtype))
 
 
 @row(np.count_nonzero)

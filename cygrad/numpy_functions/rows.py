@@ -104,6 +104,8 @@ def delivered(function: Any, result: Any, out: Any) -> Any:
     if isinstance(out, TensorImpl):
         return checked_out(out, result)
     refuse_out(function, (result,))
+    if not isinstance(out, np.ndarray) or out.shape != tuple(result.shape):
+        raise ValueError(f"{name_of(function)}: out= must be a tensor or an array of shape {tuple(result.shape)}")
     np.copyto(out, result.numpy(), casting="same_kind")
     return out
 

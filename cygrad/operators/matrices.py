@@ -8,6 +8,7 @@ import numpy as np
 from numpy.linalg import _umath_linalg
 
 from cygrad._core.compute.matrices import MatrixLoop, first_failure, first_nonfinite, is_matrix
+from cygrad._core.graph.tensor import TensorImpl
 from cygrad.operators import public_name
 from cygrad.operators.arguments import checked_tensor
 from cygrad.ops.refusals import refusal
@@ -71,3 +72,20 @@ def check_info(name: str, info: Tensor, said: str) -> None:
     if element is not None:
         number = info.reshape(-1)[element].item()
         raise failure(name, info.ndim, element, said.format(info=number))
+
+
+def tolerance(name: str, matrices: Tensor, values: Tensor, atol: Any, rtol: Any) -> Tensor:
+    """Return the bound, with a dim for the values, up to which singular values count as 0: max(atol, rtol * the largest one).
+
+    Without `rtol` that is the larger size times the dtype's precision, where `atol` is not larger than 0.
+    """
+    for word, given in (("atol", atol), ("rtol", rtol)):
+        if isinstance(given, TensorImpl) and given.dtype.is_complex:
+            raise RuntimeError(f"{public_name(name)}: {word} tensor of complex type is not supported.")
+    absolute, relative = (values.new_tensor(given) if not isinstance(given, TensorImpl) else given.detach().to(values.dtype)
+                          for given in (0.0 if atol is None else atol, 0.0 if rtol is None else rtol))
+    if rtol is None:
+        default = float(np.finfo(values.dtype.name).eps) * max(matrices.shape[-2:])
+        relative = (absolute > 0).logical_not().to(values.dtype) * default
+    largest = values.amax(-1) if values.shape[-1] else values.sum(-1)
+    return absolute.maximum(relative * largest).unsqueeze(-1)

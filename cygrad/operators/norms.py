@@ -1,15 +1,19 @@
-"""Norms: of the elements as vectors, and of differences."""
+"""Norms of the elements as vectors, and of differences."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
+from cygrad._core.memory.storage import resolve_dtype
+from cygrad.operators import public_name
 from cygrad.operators.arguments import checked_tensor, delivered, normalized_dims
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
 from cygrad.operators.tiled import tiled
+from cygrad.ops.dtypes import DTYPES, NUMBER, common
 from cygrad.ops.gradients import keep_dims, shared_among
+from cygrad.ops.refusals import refusal
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
@@ -30,60 +34,73 @@ def _euclidean_gradient(g: Tensor, x: Tensor, y: Tensor, dim: tuple[int, ...]) -
     return g * (x / y.masked_fill(y == 0, 1))
 
 
-def _norm_gradient(g: Tensor, input: Tensor, y: Tensor, dim: tuple[int, ...], p: float) -> Tensor:
-    """Return the gradient of a norm in terms of input / y, which neither overflows nor vanishes; 0 where the norm is 0."""
-    g, y = keep_dims(g, input.shape, dim), keep_dims(y, input.shape, dim)
-    if p == 0:
-        return g.new_zeros(input.shape)
-    if p == 1:
-        return input.sign() * g
-    if abs(p) == float("inf"):
-        return input.sign() * shared_among(g, input.abs(), y, dim)
-    if p == 2:
-        return _euclidean_gradient(g, input, y, dim)
-    ratio = input / y.masked_fill(y == 0, 1)
+def _norm_gradient(g: Tensor, x: Tensor, y: Tensor, dim: tuple[int, ...], ord: float) -> Tensor:
+    """Return the gradient of a norm in terms of x / y, which neither overflows nor vanishes; 0 where the norm is 0."""
+    g, y = keep_dims(g, x.shape, dim), keep_dims(y, x.shape, dim)
+    if ord == 0:
+        return g.new_zeros(x.shape)
+    if ord == 1:
+        return x.sign() * g
+    if abs(ord) == float("inf"):
+        return x.sign() * shared_among(g, x.abs(), y, dim)
+    if ord == 2:
+        return _euclidean_gradient(g, x, y, dim)
+    ratio = x / y.masked_fill(y == 0, 1)
     zero = ratio == 0
-    return g * ratio.sign() * ratio.abs().masked_fill(zero, 1).pow(p - 1).masked_fill(zero, 0)
+    return g * ratio.sign() * ratio.abs().masked_fill(zero, 1).pow(ord - 1).masked_fill(zero, 0)
 
 
-def _norm_of_sizes(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim: bool = False, out: Tensor | None = None,
-                   dtype: DTypeLike | None = None) -> Any:
+def in_dtype(name: str, x: Tensor, dtype: DTypeLike | None) -> Tensor:
+    """Return a tensor in the dtype that a norm is computed in: one of its kind, and not narrower; RuntimeError where it is another."""
+    if not x.dtype.is_differentiable:
+        raise refusal(name, x.dtype.name)
+    if dtype is None:
+        return x
+    chosen = resolve_dtype(dtype)
+    before, after = (DTYPES[NUMBER[each.name]] for each in (x.dtype, chosen))
+    if not chosen.is_differentiable:
+        raise RuntimeError(f"{public_name(name)}: dtype should be floating point or complex, but got {after.title}")
+    if chosen.is_complex != x.dtype.is_complex:
+        kind = "complex" if x.dtype.is_complex else "real"
+        raise RuntimeError(f"{public_name(name)}: dtype should be {kind} for {kind} inputs, but got {after.title}")
+    if common(before, after) is not after:
+        raise RuntimeError(f"{public_name(name)}: the dtype of the input ({before.title}) should be convertible without narrowing to the "
+                           f"specified dtype ({after.title})")
+    return x.to(chosen)
+
+
+def _norm_of_sizes(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike | None = None,
+                   out: Tensor | None = None) -> Any:
     """Return the norm of complex numbers, which is that of their absolute values."""
-    x = input if dtype is None else input.to(dtype)
-    return norm(x.abs(), p, dim, keepdim, out) if x.is_complex() else NotImplemented
+    x = in_dtype("linalg_vector_norm", x, dtype)
+    return linalg_vector_norm(x.abs(), ord, dim, keepdim, out=out) if x.is_complex() else NotImplemented
 
 
-@operator(dinput=_norm_gradient, node="LinalgVectorNormBackward0", batch=shifted("dim"), parts=_norm_of_sizes)
-def norm(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim: bool = False, out: Tensor | None = None,
-         dtype: DTypeLike | None = None) -> Tensor:
-    """Norm of the elements as a vector, over all dims or those in `dim`: (sum of |x|^p)^(1/p), "fro" being 2.
+@operator(dx=_norm_gradient, node="LinalgVectorNormBackward0", batch=shifted("dim"), parts=_norm_of_sizes)
+def linalg_vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike | None = None,
+                       out: Tensor | None = None) -> Tensor:
+    """Norm of the elements as a vector, over all dims or those in `dim`: (sum of |x|^ord)^(1/ord).
 
-    `p` may be 0 (the count of elements that are not 0), inf or -inf. Large and small elements are scaled first, so that no power
+    `ord` may be 0 (the count of elements that are not 0), inf or -inf. Large and small elements are scaled first, so that no power
     overflows. The gradient is 0 where the norm is 0.
 
     >>> import cygrad
-    >>> cygrad.norm(cygrad.tensor([3., 4.]))
+    >>> cygrad.linalg.vector_norm(cygrad.tensor([3., 4.]))
     tensor(5.)
     """
-    x = checked_tensor("norm", input) if dtype is None else input.to(dtype)
-    if p == "nuc":
-        raise NotImplementedError("norm(): p='nuc' is the sum of singular values, which this version does not compute; use "
-                                  "numpy.linalg.norm")
-    if isinstance(p, str) and p != "fro":
-        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    if isinstance(ord, str) or not hasattr(type(ord), "__float__"):
+        raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
+    x = in_dtype("linalg_vector_norm", checked_tensor("linalg_vector_norm", x, "x"), dtype)
     if x.is_complex():
-        return _norm_of_sizes(x, p, dim, keepdim, out)
-    if not x.is_floating_point():
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype}; convert it first")
-    order = 2.0 if p is None or p == "fro" else float(p)
-    dims = normalized_dims(dim, x.ndim)
+        return _norm_of_sizes(x, ord, dim, keepdim, out=out)
+    order, dims = float(ord), normalized_dims(dim, x.ndim)
     if x.numel() == 0 and (order < 0 or order == math.inf):
         empty = "on an empty tensor" if dim is None else f"on the dimension {dims[0]}, which is empty,"
         if dim is None or any(x.shape[d] == 0 for d in dims):
             raise RuntimeError(f"linalg.vector_norm cannot compute the {order} norm {empty} because the operation does not have an "
                                "identity")
     result = unrecorded(lambda: _norm(x.detach(), order, dims, keepdim))
-    return delivered(recorded(norm, (x,), result, dim=dims, p=order), out)
+    return delivered(recorded(linalg_vector_norm, (x,), result, dim=dims, ord=order), out)
 
 
 def _norm(x: Tensor, p: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
@@ -114,4 +131,4 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     >>> cygrad.dist(cygrad.tensor([3., 4.]), cygrad.zeros(2))
     tensor(5.)
     """
-    return norm(checked_tensor("dist", input) - other, p)
+    return linalg_vector_norm(checked_tensor("dist", input) - other, p)

@@ -19,16 +19,20 @@ FUNCTIONS: dict[str, str] = {
         "select narrow",
     "cygrad.operators.joining":
         "cat concat concatenate stack hstack vstack row_stack dstack column_stack meshgrid block_diag",
+    "cygrad.operators.least_squares":
+        "pinverse",
     "cygrad.operators.lookup":
         "gather index_select take_along_dim take nonzero argwhere",
     "cygrad.operators.masking":
         "where masked_fill masked_select masked_scatter",
     "cygrad.operators.matrix_functions":
         "matrix_exp matrix_power chain_matmul vander",
+    "cygrad.operators.matrix_norms":
+        "norm nuclear_norm",
     "cygrad.operators.new_tensors":
         "empty_like zeros_like ones_like full_like",
     "cygrad.operators.norms":
-        "norm dist",
+        "dist",
     "cygrad.operators.orthogonal":
         "qr geqrf orgqr ormqr",
     "cygrad.operators.products":
@@ -70,8 +74,14 @@ LINALG: dict[str, str] = {
     "cygrad.operators.factorizations":
         "linalg_cholesky linalg_cholesky_ex linalg_lu_factor_ex linalg_lu_factor linalg_lu linalg_lu_solve linalg_ldl_factor_ex "
         "linalg_ldl_factor linalg_ldl_solve",
+    "cygrad.operators.least_squares":
+        "linalg_pinv linalg_lstsq",
     "cygrad.operators.matrix_functions":
         "linalg_matrix_exp linalg_matrix_power linalg_multi_dot linalg_vander",
+    "cygrad.operators.matrix_norms":
+        "linalg_matrix_norm linalg_norm linalg_cond linalg_matrix_rank",
+    "cygrad.operators.norms":
+        "linalg_vector_norm",
     "cygrad.operators.orthogonal":
         "linalg_qr linalg_householder_product",
     "cygrad.operators.products":
@@ -79,7 +89,7 @@ LINALG: dict[str, str] = {
     "cygrad.operators.solving":
         "linalg_solve_triangular linalg_solve_ex linalg_solve linalg_tensorsolve linalg_inv_ex linalg_inv linalg_tensorinv",
     "cygrad.operators.spectra":
-        "linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals",
+        "linalg_eigh linalg_eigvalsh linalg_eig linalg_eigvals linalg_svd linalg_svdvals",
     "cygrad.operators.vectors":
         "linalg_cross linalg_vecdot",
 }
@@ -101,18 +111,22 @@ METHODS: dict[str, str] = {
         "cholesky lu lu_unpack lu_solve",
     "cygrad.operators.indexing":
         "select narrow _with_zeros_at _scatter_key",
+    "cygrad.operators.least_squares":
+        "pinverse _lstsq",
     "cygrad.operators.lookup":
         "gather index_select take_along_dim take nonzero argwhere",
     "cygrad.operators.masking":
         "where masked_fill masked_fill_ masked_select masked_scatter masked_scatter_",
     "cygrad.operators.matrix_functions":
         "matrix_exp matrix_power",
+    "cygrad.operators.matrix_norms":
+        "norm",
     "cygrad.operators.memory":
         "untyped_storage storage",
     "cygrad.operators.new_tensors":
         "new_empty new_zeros new_ones new_full",
     "cygrad.operators.norms":
-        "norm dist",
+        "dist",
     "cygrad.operators.orthogonal":
         "qr geqrf orgqr ormqr",
     "cygrad.operators.products":
@@ -177,6 +191,8 @@ RULES: dict[str, str] = {
         "slice index select scatter_key",
     "cygrad.operators.joining":
         "cat stack",
+    "cygrad.operators.least_squares":
+        "linalg_pinv lstsq",
     "cygrad.operators.lookup":
         "gather index_select take",
     "cygrad.operators.masking":
@@ -184,7 +200,7 @@ RULES: dict[str, str] = {
     "cygrad.operators.matrix_functions":
         "linalg_matrix_exp",
     "cygrad.operators.norms":
-        "norm",
+        "linalg_vector_norm",
     "cygrad.operators.orthogonal":
         "linalg_qr linalg_householder_product ormqr",
     "cygrad.operators.products":
@@ -204,7 +220,7 @@ RULES: dict[str, str] = {
     "cygrad.operators.sorting":
         "sort topk kthvalue median median_of_all nanmedian nanmedian_of_all",
     "cygrad.operators.spectra":
-        "linalg_eigh linalg_svd",
+        "linalg_eigh linalg_eig linalg_svd",
     "cygrad.operators.splitting":
         "split split_with_sizes unbind",
     "cygrad.operators.statistics":

@@ -12,6 +12,7 @@ from cygrad.operators.arguments import delivered, delivered_together, shown
 from cygrad.operators.batches import matrices
 from cygrad.operators.declaration import operator, recorded_together
 from cygrad.operators.matrices import check_converged, check_finite, checked_matrix, numpys_loop
+from cygrad.operators.solving import linalg_solve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -120,6 +121,84 @@ def linalg_eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) ->
     check_finite("linalg_eigh", a, _not_converged(a, 2), 1 if triangle == "U" else -1)
     values = _eigvalsh[triangle](a)
     check_converged("linalg_eigh", values, _not_converged(a, 2))
+    return delivered(values, out)
+
+
+# ----- Of any matrices -----
+_eig = numpys_loop("(m,m)->(m),(m,m)", "eig", lambda A: tuple(part.astype(np.result_type(A, 1j)) for part in np.linalg.eig(A)))
+_eigvals = numpys_loop("(m,m)->(m)", "eigvals", lambda A: np.linalg.eigvals(A).astype(np.result_type(A, 1j)))
+
+
+class Eig(NamedTuple):
+    """What `linalg.eig` returns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+    def __repr__(self) -> str:
+        return shown(self, "linalg_eig")
+
+
+def _eig_gradient(gs: list[Any], y: Tensor, y1: Tensor, A_dtype: Any) -> Tensor:
+    """Return V^-H (diag(gL) + (V^H gV - V^H V diag(Re(V^H gV))) / conj(E)) V^H with E_ij = L_j - L_i (Boeddeker et al. 2017, eq. 4.77).
+
+    The vectors have norm 1, which the middle term keeps; of real matrices it is the real part.
+    """
+    gL, gV = gs
+    adjoint = y1.mH
+    if gV is None:
+        right = gL.unsqueeze(-1) * adjoint
+    else:
+        inner = adjoint @ gV
+        _check_phases("linalg_eig_backward: The eigenvectors in the complex case are specified up to multiplication by e^{i phi}. The "
+                      "specified loss function depends on this quantity, so it is ill-defined.", inner)
+        along = inner.diagonal(0, -2, -1).real
+        middle = (inner - adjoint @ (y1 * along.unsqueeze(-2))) / _differences(y).conj()
+        middle = middle - middle.diagonal(0, -2, -1).diag_embed()
+        right = (middle if gL is None else middle + gL.diag_embed()) @ adjoint
+    gradient = linalg_solve(adjoint, right)
+    return gradient if A_dtype.is_complex else gradient.real
+
+
+def _check_eig(a: Tensor) -> None:
+    check_finite("linalg_eig", a, "input tensor should not contain infs or NaNs.")
+
+
+_EIG_FAILED = "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues."
+
+
+@operator(dA=_eig_gradient, adjoints=True, batch=matrices)
+def linalg_eig(A: Tensor, *, out: Sequence[Tensor] | None = None) -> Eig:
+    """Eigenvalues L and eigenvectors V, in columns of norm 1, of square matrices in the last two dims, A = V diag(L) V^-1; both complex.
+
+    The gradient of vectors of equal eigenvalues is not finite, and what depends on their phase is refused. LinAlgError where a matrix is
+    not finite.
+
+    >>> import cygrad
+    >>> cygrad.linalg.eig(cygrad.tensor([[0., 1.], [-1., 0.]])).eigenvalues
+    tensor([0.+1.j, 0.-1.j])
+    """
+    a = checked_matrix("linalg_eig", A, square=True)
+    _check_eig(a)
+    results = _eig(a)
+    check_converged("linalg_eig", results[0].real, _EIG_FAILED)
+    return delivered_together(Eig, recorded_together(linalg_eig, (a,), results), out)
+
+
+@operator(batch=matrices, parts=_without_vectors(linalg_eig, 0))
+def linalg_eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Eigenvalues of square matrices in the last two dims, complex and in no order.
+
+    >>> import cygrad
+    >>> cygrad.linalg.eigvals(cygrad.tensor([[0., 1.], [-1., 0.]]))
+    tensor([0.+1.j, 0.-1.j])
+    """
+    a = checked_matrix("linalg_eig", A, square=True)
+    if _wants_gradient(a):
+        return delivered(linalg_eig(a).eigenvalues, out)
+    _check_eig(a)
+    values = _eigvals(a)
+    check_converged("linalg_eig", values.real, _EIG_FAILED)
     return delivered(values, out)
 
 

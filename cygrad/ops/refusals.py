@@ -37,7 +37,10 @@ SENTENCES = (
     ("biu", RuntimeError("nanmean(): expected input to have floating point or complex dtype but got {dtype}; convert it first"), "nanmean"),
     ("biu", RuntimeError("{public}: Expected a floating point or complex tensor as input. Got {dtype}"),
      "linalg_cholesky linalg_cholesky_ex linalg_det linalg_inv linalg_inv_ex linalg_ldl_factor linalg_ldl_solve "
-     "linalg_lu_solve linalg_matrix_exp linalg_qr linalg_slogdet linalg_solve linalg_solve_ex linalg_svd linalg_vecdot logdet"),
+     "linalg_lu_solve linalg_matrix_exp linalg_matrix_norm linalg_qr linalg_slogdet linalg_solve linalg_solve_ex linalg_svd "
+     "linalg_vecdot linalg_vector_norm logdet"),
+    ("biu", RuntimeError("Unknown Complex ScalarType for {dtype}"), "linalg_eig"),
+    ("biuf", RuntimeError("This function doesn't handle types other than float and double"), "linalg_lstsq linalg_matrix_rank"),
     ("c", NO_LOOP, "aminmax cummax cummin kthvalue max_all median min_all nanmedian searchsorted unique unique_consecutive"),
     ("bic", NO_LOOP, "log_softmax softmax"),
     ("bi", NO_LOOP, "logcumsumexp"),
@@ -53,7 +56,7 @@ LOOPS = {
     "clamp_min": "maximum_cpu", "erf": "erf_vml_cpu", "erfc": "erfc_vml_cpu", "floor": "floor_vml_cpu",
     "floor_divide": "div_floor_cpu",
     "gelu": "GeluKernelImpl", "gelu_tanh": "GeluKernelImpl", "log_softmax": "log_softmax_lastdim_kernel_impl",
-    "linalg_cross": "cross", "linalg_qr": "geqrf_cpu",
+    "linalg_cross": "cross", "linalg_eig": "linalg_eig_out_cpu", "linalg_qr": "geqrf_cpu",
     **dict.fromkeys("linalg_solve linalg_solve_ex linalg_det linalg_lu linalg_lu_factor linalg_lu_factor_ex lu".split(), "lu_cpu"),
     **dict.fromkeys(("linalg_cholesky", "linalg_cholesky_ex"), "cholesky_cpu"), "cholesky_inverse": "cholesky_inverse_out_cpu",
     "linalg_solve_triangular": "triangular_solve_cpu", "linalg_lu_solve": "linalg.lu_solve_cpu",

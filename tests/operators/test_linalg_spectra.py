@@ -204,6 +204,6 @@ def test_where_numpy_has_no_such_loop_its_functions_compute():
                      cg.linalg.svdvals(a), *cg.linalg.eigh(a[:, :0, :0])]
             print([(part.dtype, part.shape, part.tolist()) for part in parts])
     """
-    first, second = (subprocess.run([sys.executable, "-c", textwrap.dedent(code).format(without=without)], stdout=subprocess.PIPE, timeout=60,
-                                    check=True).stdout for without in (False, True))
+    commands = [[sys.executable, "-c", textwrap.dedent(code).format(without=without)] for without in (False, True)]
+    first, second = (subprocess.run(command, stdout=subprocess.PIPE, timeout=60, check=True).stdout for command in commands)
     assert first == second and first

@@ -5,7 +5,7 @@ from samples.sample import sample
 
 SAMPLES = {
     "linalg_qr": [
-        sample(lambda x: (lambda Q, R: cg.cat([Q @ Q.mT, Q * R.diagonal(0, -2, -1)], -1))(*cg.linalg.qr(x)), (3, 2)),
+        sample(lambda x: (lambda Q, R: cg.cat([Q @ Q.mH, Q * R.diagonal(0, -2, -1)], -1))(*cg.linalg.qr(x)), (3, 2)),
         sample(lambda x: (lambda Q, R: Q @ (R * R.diagonal(0, -2, -1).unsqueeze(-1)))(*cg.linalg.qr(x)), (2, 2, 3)),
         sample(lambda x: (lambda Q, R: R.mT * R.diagonal(0, -2, -1))(*cg.linalg.qr(x, "complete")), (3, 3)),
         sample(lambda x: cg.matmul(*cg.linalg.qr(x)), (3, 3), numpy=lambda a: a, kinds="f"),

@@ -8,18 +8,18 @@ from samples.sample import sample
 
 def hermitian(x):
     """Return a matrix whose triangles agree, so that it has the gradient that numbers show."""
-    return x + x.mT
+    return x + x.mH
 
 
 def projections(vectors):
     """Return the projection onto each vector of a batch of columns: it knows no signs."""
-    return vectors.mT.unsqueeze(-1) * vectors.mT.unsqueeze(-2)
+    return vectors.mT.unsqueeze(-1) * vectors.mH.unsqueeze(-2)
 
 
 def absolute(U, S, Vh):
     """Return (A A^H)^(1/2) and (A^H A)^(-1/2) side by side, of both bases without what full ones add."""
-    U, V = (vectors[..., :S.shape[-1]] for vectors in (U, Vh.mT))
-    return cg.cat([U * S.unsqueeze(-2) @ U.mT, (V / S.unsqueeze(-2) @ V.mT)[..., :U.shape[-2], :]], -1)
+    U, V = (vectors[..., :S.shape[-1]] for vectors in (U, Vh.mH))
+    return cg.cat([U * S.unsqueeze(-2) @ U.mH, (V / S.unsqueeze(-2) @ V.mH)[..., :U.shape[-2], :]], -1)
 
 
 SAMPLES = {
@@ -34,10 +34,16 @@ SAMPLES = {
         sample(lambda x: cg.linalg.eigvalsh(hermitian(x)), (3, 3), numpy=lambda a: np.linalg.eigvalsh(a + a.mT), kinds="f"),
         sample(lambda x: cg.linalg.eigvalsh(hermitian(x), UPLO="U"), (2, 2, 2)),
     ],
+    "linalg_eig": [
+        sample(lambda x: cg.linalg.eig(x).eigenvalues.abs().sum(-1), (3, 3)),
+        sample(lambda x: (lambda L, V: V * V.conj() * L)(*cg.linalg.eig(x)).sum(-1), (2, 2, 2)),
+        sample(lambda x: cg.linalg.eig(x).eigenvalues.sum(-1), (0, 0)),
+    ],
+    "linalg_eigvals": [sample(lambda x: cg.linalg.eigvals(x).abs().square().sum(-1), (3, 3))],
     "linalg_svd": [
         sample(lambda x: cg.linalg.svd(x).S, (2, 3), numpy=lambda a: np.linalg.svd(a)[1], kinds="f"),
         sample(lambda x: projections(cg.linalg.svd(x, full_matrices=False).U), (3, 2)),
-        sample(lambda x: projections(cg.linalg.svd(x, full_matrices=False).Vh.mT), (2, 3)),
+        sample(lambda x: projections(cg.linalg.svd(x, full_matrices=False).Vh.mH), (2, 3)),
         sample(lambda x: absolute(*cg.linalg.svd(x)), (2, 2, 3)),
         sample(lambda x: cg.linalg.svd(x).S, (3, 0)),
     ],

@@ -225,6 +225,7 @@ cdef class RuleNode(Node):
         cdef RuleOp op = <RuleOp>self.op
         cdef TensorImpl part
         cdef list unpacked = None
+        cdef object shared = None
         cdef int k, output_nr
         if self.flags & NODE_RELEASED:
             raise released_error()
@@ -236,10 +237,11 @@ cdef class RuleNode(Node):
         if self.flags & NODE_PACKED:
             unpacked = self.unpack_all()
         parts = self.call(op.functions[0], op.plans[0], grads, unpacked, None) if op.each else None
-        shared = None if op.shared is None else self.call(op.shared, op.shared_plan, grads, unpacked, None)
         for k in range(self.edges):
             if edge(self, k, &output_nr) is None:
                 continue
+            if op.shared is not None and shared is None and SHARED in <tuple>op.plans[k]:
+                shared = self.call(op.shared, op.shared_plan, grads, unpacked, None)
             part = <TensorImpl?>(parts[k] if op.each else self.call(op.functions[k], op.plans[k], grads, unpacked, None, shared))
             Py_INCREF(part)
             results[k] = <PyObject*>part

@@ -145,7 +145,7 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: st
     empty. The gradient is that of matrices which keep their rank.
 
     >>> import cygrad
-    >>> cygrad.linalg.lstsq(cygrad.tensor([[1.], [1.]]), cygrad.tensor([[1.], [3.]])).solution
+    >>> cygrad.linalg.lstsq(cygrad.tensor([[2.], [0.]]), cygrad.tensor([[4.], [3.]])).solution
     tensor([[2.]])
     """
     name = "linalg.lstsq"
@@ -169,11 +169,11 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: st
     elif rcond is None:
         rcond = float(np.finfo(a.dtype.to_real().name).eps) * max(a.shape[-2:])
     X, _, rank, S = _lstsq(a, b, float(rcond))
-    none = a.new_empty(0)
+    none = a.new_empty(0, dtype=a.dtype.to_real())
     residuals = none
     # Inside of vmap nobody sees ranks: they count as full.
     if chosen != "gelsy" and a.shape[-2] > a.shape[-1] and (batched_level(rank) is not None or (rank == a.shape[-1]).all()):
         residuals = (a @ X - b).abs().square().sum(-2)
         residuals = residuals.squeeze(-1) if is_vector else residuals
     return LeastSquares(X.squeeze(-1) if is_vector else X, residuals, rank.new_empty(0) if chosen == "gels" else rank,
-                        S if chosen in ("gelsd", "gelss") else none.real)
+                        S if chosen in ("gelsd", "gelss") else none)

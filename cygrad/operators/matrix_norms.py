@@ -144,8 +144,9 @@ def linalg_cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None =
     if order not in _ORDERS:
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     inverse, info = linalg_inv_ex(A)
-    inverse_norm = linalg_matrix_norm(inverse, order).masked_fill(info != 0, math.inf)
-    return delivered(linalg_matrix_norm(A, order) * inverse_norm, out)
+    singular = info != 0
+    product = linalg_matrix_norm(A, order) * linalg_matrix_norm(inverse.masked_fill(singular.unsqueeze(-1).unsqueeze(-1), 0), order)
+    return delivered(product.masked_fill(singular, math.inf), out)
 
 
 @operator

@@ -72,6 +72,21 @@ def test_singular_values(dtype, layout, shape):
     assert all(not part.any() for part in cg.svd(a, compute_uv=False)[::2])
 
 
+@pytest.mark.cases("dtype", EPS)
+@pytest.mark.cases("layout", LAYOUTS)
+@pytest.mark.cases("shape", SQUARE)
+def test_any_square_matrices(dtype, layout, shape):
+    array = drawn(dtype, shape)
+    a = LAYOUTS[layout](array)
+    values, vectors = cg.linalg.eig(a)
+    assert values.dtype == vectors.dtype == a.dtype.to_complex()
+    close((a.to(values.dtype) @ vectors).numpy(), (vectors * values.unsqueeze(-2)).numpy(), dtype)
+    close(cg.linalg.vector_norm(vectors, dim=-2).numpy(), np.ones((*shape[:-2], shape[-1])), dtype)
+    alone = cg.linalg.eigvals(a)
+    close(alone.sum(-1).numpy(), np.trace(array, axis1=-2, axis2=-1).astype(alone.numpy().dtype), dtype)
+    close(alone.abs().sort(-1).values.numpy(), values.abs().sort(-1).values.numpy(), dtype)
+
+
 def test_a_matrix_of_a_batch_has_the_bits_that_it_has_alone():
     for size in (3, 30):
         a = cg.tensor(drawn("float64", (7, size, size)))
@@ -109,7 +124,8 @@ def test_the_gradient_of_a_triangle_is_hermitian():
 # ----- No answer -----
 EIGH = "linalg.eigh: {}The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues "
 SVD = "linalg.svd: {}The algorithm failed to converge because the input matrix contained non-finite values."
-NOT_FINITE = {"eigh": EIGH + "(error code: 2).", "eigvalsh": EIGH + "(error code: 1).", "svd": SVD, "svdvals": SVD}
+EIG = "linalg.eig: {}input tensor should not contain infs or NaNs."
+NOT_FINITE = {"eig": EIG, "eigvals": EIG, "eigh": EIGH + "(error code: 2).", "eigvalsh": EIGH + "(error code: 1).", "svd": SVD, "svdvals": SVD}
 
 
 @pytest.mark.cases("dtype", EPS)
@@ -157,7 +173,9 @@ def test_refused(call, error, message):
 # ----- Vectors that are not determined -----
 def test_losses_that_depend_on_a_phase_are_refused():
     a = cg.tensor(hermitian("complex128", (3, 3))).requires_grad_()
-    for call, words in ((lambda: cg.linalg.eigh(a)[1], "linalg_eigh_backward: The eigenvectors in the complex case are specified up to"),
+    b = cg.tensor(drawn("complex128", (3, 3))).requires_grad_()
+    for call, words in ((lambda: cg.linalg.eig(b)[1], "linalg_eig_backward: The eigenvectors in the complex case are specified up to"),
+                        (lambda: cg.linalg.eigh(a)[1], "linalg_eigh_backward: The eigenvectors in the complex case are specified up to"),
                         (lambda: cg.linalg.svd(a)[0], "svd_backward: The singular vectors in the complex case are specified up to"),
                         (lambda: cg.linalg.svd(a)[2], "svd_backward: The singular vectors in the complex case are specified up to")):
         with pytest.raises(RuntimeError, match=words):

@@ -3,6 +3,7 @@
 import copy
 import functools
 import pickle
+import re
 import subprocess
 import sys
 
@@ -233,7 +234,12 @@ def test_all_other_operators(dtype, name, sample):
         wanted = as_tuple(sample.call(*y))
     except (NotImplementedError, RuntimeError, TypeError):
         return      # is not for floats
-    for one, other in zip(as_tuple(sample.call(*x)), wanted, strict=True):
+    try:
+        results = as_tuple(sample.call(*x))
+    except (NotImplementedError, RuntimeError) as error:
+        assert re.search("not implemented for|doesn't handle types other than float", str(error))      # linear algebra, as torch
+        return
+    for one, other in zip(results, wanted, strict=True):
         if not isinstance(one, cg.Tensor):
             assert type(one) is type(other)
             continue

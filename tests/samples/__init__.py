@@ -116,7 +116,7 @@ def same_bits(a, b):
     """Say whether arrays are equal to the bit, except that a NaN is a NaN."""
     if (a.dtype, a.shape) != (b.dtype, b.shape):
         return False
-    a, b = np.ravel(a), np.ravel(b)
+    a, b = (np.ravel(x).view(x.real.dtype) for x in (a, b))
     return bool(((a.view(f"u{a.itemsize}") == b.view(f"u{b.itemsize}")) | (a != a) & (b != b)).all())
 
 

@@ -20,14 +20,13 @@ def test_norms_ranks_and_inverses(dtype, layout, shape):
     a = LAYOUTS[layout](array)
     for order in ORDERS:
         close(cg.linalg.matrix_norm(a, order).numpy(), np.linalg.norm(array, order, (-2, -1)), dtype)
-        close(cg.linalg.norm(a.movedim(-2, 0), order, (0, -1), True).numpy(), np.linalg.norm(array, order, (-2, -1))[None, ..., None], dtype)
+        apart = cg.linalg.norm(a.movedim(-2, 0), order, (0, -1), True)
+        close(apart.numpy(), np.linalg.norm(array, order, (-2, -1))[None, ..., None], dtype)
     close(cg.linalg.vector_norm(a, 3).numpy(), np.linalg.norm(np.ravel(array), 3), dtype)
     assert cg.linalg.matrix_rank(a).tolist() == np.linalg.matrix_rank(array).tolist()
     close(cg.linalg.pinv(a, rtol=1e-4).numpy(), np.linalg.pinv(array, rcond=1e-4), dtype)
-    np.testing.assert_allclose(cg.linalg.cond(a).numpy(), np.linalg.cond(array), rtol=1e-2 if EPS[dtype] > 1e-9 else 1e-8)
-    if shape[-1] == shape[-2]:
-        for order in ("fro", 1, math.inf):
-            np.testing.assert_allclose(cg.linalg.cond(a, order).numpy(), np.linalg.cond(array, order), rtol=1e-2 if EPS[dtype] > 1e-9 else 1e-8)
+    for order in (None, "fro", 1, math.inf) if shape[-1] == shape[-2] else (None,):
+        np.testing.assert_allclose(cg.linalg.cond(a, order).numpy(), np.linalg.cond(array, order), rtol=1e3 * EPS[dtype])
 
 
 @pytest.mark.cases("dtype", EPS)
@@ -116,11 +115,11 @@ def test_other_dtypes():
 
 X = cg.ones(3, 2)
 REFUSED = [
-    (lambda: cg.linalg.vector_norm(X, "fro"), TypeError, r"linalg_vector_norm\(\): argument 'ord' \(position 2\) must be Number, not str"),
-    (lambda: cg.linalg.vector_norm(X.int()), RuntimeError, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got"),
+    (lambda: cg.linalg.vector_norm(X, "fro"), TypeError, r"linalg_vector_norm\(\): argument 'ord' \(position 2\) must be Number"),
+    (lambda: cg.linalg.vector_norm(X.int()), RuntimeError, "linalg.vector_norm: Expected a floating point or complex tensor as"),
     (lambda: cg.linalg.vector_norm(X, dtype=cg.int32), RuntimeError, "dtype should be floating point or complex, but got Int"),
     (lambda: cg.linalg.vector_norm(X + 0j, dtype=cg.float32), RuntimeError, "dtype should be complex for complex inputs, but got Float"),
-    (lambda: cg.linalg.matrix_norm(X.double(), dtype=cg.float32), RuntimeError, r"the dtype of the input \(Double\) should be convertible "),
+    (lambda: cg.linalg.matrix_norm(X.double(), dtype=cg.float32), RuntimeError, r"the dtype of the input \(Double\) should be"),
     (lambda: cg.linalg.matrix_norm(X, 3), RuntimeError, "linalg.matrix_norm: Order 3 not supported."),
     (lambda: cg.linalg.matrix_norm(X[0]), RuntimeError, "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."),
     (lambda: cg.linalg.matrix_norm(X, dim=(0,)), RuntimeError, "linalg.matrix_norm: dim must be a 2-tuple. Got 0"),

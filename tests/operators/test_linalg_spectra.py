@@ -112,7 +112,8 @@ def test_one_triangle_is_read(triangle):
     found, expected = cg.linalg.eigh(broken, triangle), cg.linalg.eigh(a, triangle)
     assert all(map(cg.equal, found, expected))
     assert cg.equal(cg.linalg.eigvalsh(broken, triangle), cg.linalg.eigvalsh(a, triangle))
-    assert all(map(cg.equal, cg.linalg.eigh(cg.tensor(a.numpy() + 1j * np.eye(4)), triangle), expected))     # of the diagonal the real part
+    turned = cg.tensor(a.numpy() + 1j * np.eye(4))      # of the diagonal the real part is read
+    assert all(map(cg.equal, cg.linalg.eigh(turned, triangle), expected))
 
 
 def test_the_gradient_of_a_triangle_is_hermitian():
@@ -125,7 +126,8 @@ def test_the_gradient_of_a_triangle_is_hermitian():
 EIGH = "linalg.eigh: {}The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues "
 SVD = "linalg.svd: {}The algorithm failed to converge because the input matrix contained non-finite values."
 EIG = "linalg.eig: {}input tensor should not contain infs or NaNs."
-NOT_FINITE = {"eig": EIG, "eigvals": EIG, "eigh": EIGH + "(error code: 2).", "eigvalsh": EIGH + "(error code: 1).", "svd": SVD, "svdvals": SVD}
+NOT_FINITE = {"eig": EIG, "eigvals": EIG, "eigh": EIGH + "(error code: 2).", "eigvalsh": EIGH + "(error code: 1).", "svd": SVD,
+              "svdvals": SVD}
 
 
 @pytest.mark.cases("dtype", EPS)

@@ -244,6 +244,9 @@ def reduction_kernels():
             read = {key: read_fold(text, folded) for key, text in
                     {"START": row.start, "STEP": row.step, "COMBINE": row.combine or row.step, "FINISH": row.y}.items()}
             if row.block_step and acc != dtype.name and dtype.is_differentiable:
+                narrow = [f"CG_NARROW_ROWS({rows_symbol(row, stored)}, {stored.name})" for stored in DTYPES.DTYPES
+                          if stored.is_opaque and stored.loops == dtype.name]
+                read |= {"NARROW": " ".join(narrow)} if narrow else {}
                 read |= {"BLOCK_START": read_fold(row.start, dtype), "BLOCK_STEP": read_fold(row.block_step, dtype)}
             defines = {"NAME": symbol(f"{row.name}_{dtype.name}", unit), "X": dtype.c_type, "T": c_type(acc), "Y": c_type(out),
                        "CG_COUNT": c_type(folded.real or acc),
@@ -254,6 +257,11 @@ def reduction_kernels():
                            '#include "reduction_template.h"']
             dtypes[dtype] = acc, out
         yield row, dtypes, code
+
+
+def rows_symbol(row, dtype) -> str:
+    """Return the C name of what folds whole blocks of numbers that are stored only."""
+    return symbol(f"rows_{row.name}_{dtype.name}", "floats")
 
 
 def dtype_row(name):
@@ -375,8 +383,13 @@ def reduction_texts() -> dict[str, str]:
         for part in ("fill", "rows", "columns", "across", "combine", "finish", "scan", "find"):
             names = {dtype: symbol(f"{part}_{row.name}_{dtype.name}", unit_kind(dtype, row.rare)) for dtype in dtypes
                      if part != "find" or not dtype.real}
+            entries = dict(names)
+            for dtype in DTYPES.DTYPES:
+                if part == "rows" and row.block_step and dtype.is_opaque:
+                    names[dtype] = rows_symbol(row, dtype)
+                    entries[dtype] = f"CG_NARROW_LOOP({names[dtype]})"
             texts["floats"].append(f"extern cg_fold_{part} {', '.join(names.values())};")
-            columns.append(table({DTYPES.NUMBER[dtype.name]: name for dtype, name in names.items()}))
+            columns.append(table({DTYPES.NUMBER[dtype.name]: entry for dtype, entry in entries.items()}))
         for dtype in DTYPES.DTYPES:     # what is stored only is folded by others' loops
             if dtype.loops and dtype.kind in row.kinds:
                 acc, out = dtypes[dtype_row(dtype.loops)]

@@ -35,7 +35,7 @@ typedef struct {
 } cg_kernel;
 
 typedef void cg_fold_fill(char *acc, intptr_t n);                        /* start n accumulators */
-/* dense rows of n elements, each into one accumulator */
+/* dense rows of n elements, each into one accumulator; of numbers that are stored only: of a block each */
 typedef void cg_fold_rows(const char *x, intptr_t stride, intptr_t n, intptr_t count, char *acc);
 /* short folds of elements at any offsets, each into one accumulator of those that are `step` apart */
 typedef void cg_fold_columns(const char *x, intptr_t stride, const intptr_t *offsets, intptr_t n, intptr_t count, char *acc, intptr_t step);

@@ -77,20 +77,48 @@ CG_INLINE T CG_FN(few)(const X *v, intptr_t n) {
 /* Many lanes, of a whole number of elements each. */
 #ifdef BLOCK_STEP
 #define CG_MANY 2
-CG_INLINE T CG_FN(many)(const X *v, intptr_t n, const int lanes, const int ahead) {
-    X a[2 * CG_LANES];
+CG_INLINE T CG_FN(tree)(const X *a, const int lanes) {
     T b[2 * CG_LANES];
-    for (int k = 0; k < lanes; k++) a[k] = BLOCK_START;
-    for (intptr_t start = 0; start < n; start += lanes) {
-        if (ahead) CG_FETCH(v + start, lanes * (int)sizeof(X));
-        _Pragma("omp simd") for (int k = 0; k < lanes; k++) a[k] = CG_FN(own)(a[k], v[start + k]);
-    }
     _Pragma("omp simd") for (int k = 0; k < lanes; k++) b[k] = CG_ELEMENT(a[k]);
     if (lanes > 64) CG_HALVE(b, 64)
     if (lanes > 32) CG_HALVE(b, 32)
     CG_HALVE(b, 16) CG_HALVE(b, 8) CG_HALVE(b, 4) CG_HALVE(b, 2) CG_HALVE(b, 1)
     return b[0];
 }
+
+CG_INLINE T CG_FN(many)(const X *v, intptr_t n, const int lanes, const int ahead) {
+    X a[2 * CG_LANES];
+    for (int k = 0; k < lanes; k++) a[k] = BLOCK_START;
+    for (intptr_t start = 0; start < n; start += lanes) {
+        if (ahead) CG_FETCH(v + start, lanes * (int)sizeof(X));
+        _Pragma("omp simd") for (int k = 0; k < lanes; k++) a[k] = CG_FN(own)(a[k], v[start + k]);
+    }
+    return CG_FN(tree)(a, lanes);
+}
+
+/* Whole blocks of numbers of 16 bits, converted in registers: half of the lanes after the other, as many as there are registers for. */
+#if defined(CG_NARROW_LOOPS) && defined(NARROW)
+#define CG_NARROW_ROWS(name, format)                                                                          \
+    void name(const char *p, intptr_t stride, intptr_t n, intptr_t count, char *q) {                          \
+        for (intptr_t i = 0; i < count; i++) {                                                                \
+            const cg_##format *const v = (const cg_##format *)(p + i * stride);                               \
+            X a[2 * CG_LANES];                                                                                \
+            for (int half = 0; half < 2 * CG_LANES; half += CG_LANES) {                                       \
+                X own[CG_LANES], x[CG_LANES];                                                                 \
+                for (int k = 0; k < CG_LANES; k++) own[k] = BLOCK_START;                                      \
+                for (intptr_t start = half; start < n; start += 2 * CG_LANES) {                               \
+                    CG_FETCH(v + start, CG_LANES * (int)sizeof(*v));                                          \
+                    for (int k = 0; k < CG_LANES; k += CG_NARROW_LANES) widen_##format(x + k, v + start + k); \
+                    _Pragma("omp simd") for (int k = 0; k < CG_LANES; k++) own[k] = CG_FN(own)(own[k], x[k]); \
+                }                                                                                             \
+                memcpy(a + half, own, sizeof(own));                                                           \
+            }                                                                                                 \
+            ((T *)q)[i] = CG_FN(tree)(a, 2 * CG_LANES);                                                       \
+        }                                                                                                     \
+    }
+NARROW
+#undef CG_NARROW_ROWS
+#endif
 #else
 #define CG_MANY 1
 CG_INLINE T CG_FN(many)(const X *v, intptr_t n, const int lanes, const int ahead) {
@@ -196,6 +224,7 @@ intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const char *q) 
 #undef FINISH
 #undef BLOCK_START
 #undef BLOCK_STEP
+#undef NARROW
 #undef CG_COUNT
 #undef CG_RESULT
 #undef ORDERED

@@ -17,8 +17,9 @@ class Reduction(SimpleNamespace):
     or uint8 of uint8, which had that part before there was bool. ``empty`` False: an empty fold is an error.
     ``rare`` are kinds whose loops are compiled for the lowest instruction set only.
     ``wide`` accumulates in the widest type of the kind; with ``block_step`` the lanes of a whole block of 4096 elements are folded in the
-    elements' own type before that. ``nan`` decides what came out as NaN: (x, y, dim, keepdim) -> y. ``scan`` names the cumulative operator
-    made of the same step; ``numpy`` NumPy's function, and ``ufunc`` the ufunc whose `reduce` it is.
+    elements' own type before that, and numbers of 16 bits are converted in registers. ``nan`` decides what came out as NaN:
+    (x, y, dim, keepdim) -> y. ``scan`` names the cumulative operator made of the same step; ``numpy`` NumPy's function, and ``ufunc`` the
+    ufunc whose `reduce` it is.
 
     ``gradient`` gives that of the input from what it names: `g`, `input`, its `shape`, the result `y`, the dims `dim`, the `count` of
     elements folded. ``tangent``: "linear" where the reduction is; or what an element adds to the tangent of the result, from

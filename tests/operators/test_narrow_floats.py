@@ -216,6 +216,21 @@ def test_folds(dtype, shape, dim, row):
                           call(part.float(), dim, keepdim=True), cg.float32 if row.result == "widest" else x.dtype)
 
 
+@pytest.mark.cases("row", [row for row in REDUCTIONS.values() if row.block_step], ids=lambda row: row.name)
+@pytest.mark.cases("shape", [(2, 4095), (2, 4096), (12300,)])
+@pytest.mark.cases("dtype", NARROW)
+def test_long_folds_add_in_the_order_of_float32(dtype, shape, row):
+    """Of terms of all sizes that nearly cancel, so that the order shows."""
+    random = np.random.default_rng(5)
+    half = random.standard_normal((*shape[:-1], shape[-1] // 2)) * 2.0 ** random.integers(-10, 9, (*shape[:-1], shape[-1] // 2))
+    half = cg.tensor(half).to(getattr(cg, dtype))
+    x = cg.cat([half, -half.flip(-1), cg.zeros(*shape[:-1], shape[-1] % 2, dtype=half.dtype)], -1)
+    call = getattr(cg, row.name)
+    expected = call(x.float(), -1)
+    assert not expected.equal(call(x.double(), -1).float())
+    check_rounded(call(x, -1), expected, x.dtype)
+
+
 # ----- All other operators -----
 CALLS = [(name, sample) for name, calls in (samples.SAMPLES | samples.PLAIN).items() for sample in calls]
 # Whose samples are of bytes, of float64, of what has no complex numbers of 32 bits, or of nothing that is given.

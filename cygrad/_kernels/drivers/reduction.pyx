@@ -171,8 +171,8 @@ cdef void fold_rows(const Plan* plan, const char* data, intptr_t stride, intptr_
     cdef char memory[BLOCK * CG_WIDENED + VECTOR]
     cdef char* scratch = memory + (-<size_t>memory) % VECTOR
     cdef intptr_t length = n * plan.loop_size, part, i
-    if plan.widen is NULL:
-        plan.row.rows[plan.dtype](data, stride, n, count, acc)
+    if plan.widen is NULL or n == BLOCK and plan.row.rows[plan.source.dtype] is not NULL:
+        plan.row.rows[plan.source.dtype](data, stride, n, count, acc)
         return
     while count > 0:
         part = min(count, BLOCK // n) if n else count

@@ -15,12 +15,15 @@
 #include "kernel.h"
 #include "lapack.h"
 
+typedef void cg_triangle_solver(int unit, int conjugate, intptr_t n, intptr_t k, const void *a, intptr_t down, intptr_t right, void *x,
+                                intptr_t ld);
 typedef struct {
     intptr_t (*cholesky)(intptr_t n, void *a, intptr_t ld);
     intptr_t (*lu)(intptr_t m, intptr_t n, void *a, intptr_t ld, int32_t *pivots);
-    void (*triangular)(int upper, int unit, int conjugate, intptr_t n, intptr_t k, const void *a, intptr_t down, intptr_t right, void *x,
-                       intptr_t ld);
+    cg_triangle_solver *lower, *upper;
     void (*permute)(int backwards, intptr_t n, intptr_t k, const int32_t *pivots, void *x, intptr_t ld);
+    void (*by_factors)(int adjoint, intptr_t n, intptr_t k, const void *a, intptr_t down, intptr_t right, const int32_t *pivots, void *x,
+                       intptr_t ld);
     void (*determinant)(intptr_t n, const char *a, intptr_t step, const int32_t *pivots, void *result, void *logarithm);
     void (*identity)(intptr_t n, void *a, intptr_t ld);
     intptr_t (*ldl)(int hermitian, intptr_t n, void *a, intptr_t ld, int32_t *pivots);
@@ -31,6 +34,7 @@ typedef struct {
 } cg_algorithms;
 
 #define CG_SELDOM __attribute__((cold)) /* compiled to be small */
+#define CG_CALLED __attribute__((noinline)) /* long, and called from several places */
 #define CG_T float
 #define CG_REAL float
 #define CG_NAME(name) name##_float32
@@ -193,7 +197,7 @@ static void cg_write_pivots(intptr_t n, char *y, intptr_t stride, const void *pi
 /* Read pivots, which anybody may have made up. Return whether each names a row, and, where they may, negative ones come in pairs. */
 static int cg_read_pivots(intptr_t n, intptr_t rows, int32_t *pivots, const char *x, intptr_t stride, int pairs)
 {
-    cg_copy_vector(sizeof(int32_t), n, pivots, sizeof(int32_t), x, stride);
+    for (intptr_t i = 0; i < n; i++) memcpy(pivots + i, x + i * stride, sizeof(int32_t));
     for (intptr_t i = 0; i < n; i++) {
         const int64_t row = pivots[i];
         if (row == 0 || row > rows || -row > rows || (row < 0 && !pairs)) return 0;
@@ -274,7 +278,7 @@ static void cg_solve(const cg_field *f, const cg_triangle *t, int upper, int uni
     if (t->trsm)
         t->trsm("L", upper != t->rows ? "U" : "L", !t->rows ? "N" : t->conjugate ? "C" : "T", unit ? "U" : "N", &n, &columns, f->one, a,
                 &ld, x, &ld_solved, 1, 1, 1, 1);
-    else f->plain->triangular(upper, unit, t->conjugate, n, k, a, t->rows ? ld : 1, t->rows ? 1 : ld, x, ld_x);
+    else (upper ? f->plain->upper : f->plain->lower)(unit, t->conjugate, n, k, a, t->rows ? ld : 1, t->rows ? 1 : ld, x, ld_x);
 }
 
 static void cg_triangular(const cg_field *f, int upper, int unit, char **p, const intptr_t *dims, const intptr_t *s)
@@ -304,10 +308,15 @@ static void cg_solve_by_factors(const cg_field *f, const cg_triangle *factors, i
                                 char *x, intptr_t ld)
 {
     const char *a = cg_read(&factors->matrix, p);
-    if (!adjoint) f->plain->permute(0, factors->matrix.n, k, pivots, x, ld);
+    const intptr_t n = factors->matrix.n, step = factors->matrix.ld;
+    if (!factors->trsm) {
+        f->plain->by_factors(adjoint, n, k, a, factors->rows ? step : 1, factors->rows ? 1 : step, pivots, x, ld);
+        return;
+    }
+    if (!adjoint) f->plain->permute(0, n, k, pivots, x, ld);
     cg_solve(f, factors, 0, !adjoint, k, a, x, ld);     /* L, or the adjoint of U */
     cg_solve(f, factors, 1, adjoint, k, a, x, ld);
-    if (adjoint) f->plain->permute(1, factors->matrix.n, k, pivots, x, ld);
+    if (adjoint) f->plain->permute(1, n, k, pivots, x, ld);
 }
 
 static void cg_lu_solve(const cg_field *f, int adjoint, char **p, const intptr_t *dims, const intptr_t *s)
@@ -352,7 +361,7 @@ static void cg_lu_inverse(const cg_field *f, int adjoint, char **p, const intptr
     cg_release(&space);
 }
 
-static void cg_exchange_rows(const cg_field *f, int backwards, char **p, const intptr_t *dims, const intptr_t *s)
+static CG_SELDOM void cg_exchange_rows(const cg_field *f, int backwards, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t m = dims[1], n = dims[2], count = dims[3];
     cg_matrix x = cg_matrix_of(f, m, n, p[2], s[2], s[6], s[7]);
@@ -382,7 +391,7 @@ static void cg_determinant(const cg_field *f, int logarithm, char **p, const int
     cg_release(&space);
 }
 
-static void cg_ldl_factor(const cg_field *f, int hermitian, char **p, const intptr_t *dims, const intptr_t *s)
+static CG_SELDOM void cg_ldl_factor(const cg_field *f, int hermitian, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t n = dims[1];
     cg_sytrf *const sytrf = n > CG_LARGE ? cg_routine(f->type, hermitian ? CG_HETRF : CG_SYTRF, n * CG_WIDTH) : NULL;
@@ -405,7 +414,7 @@ static void cg_ldl_factor(const cg_field *f, int hermitian, char **p, const intp
     cg_release(&space);
 }
 
-static void cg_ldl_solve(const cg_field *f, int hermitian, char **p, const intptr_t *dims, const intptr_t *s)
+static CG_SELDOM void cg_ldl_solve(const cg_field *f, int hermitian, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t n = dims[1], k = dims[2];
     cg_sytrs *const sytrs = n > CG_LARGE_SOLVED ? cg_routine(f->type, hermitian ? CG_HETRS : CG_SYTRS, n > k ? n : k) : NULL;
@@ -453,7 +462,7 @@ static void cg_qr(const cg_field *f, char **p, const intptr_t *dims, const intpt
     cg_release(&space);
 }
 
-static void cg_product(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
+static CG_SELDOM void cg_product(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t m = dims[1], n = dims[2], k = dims[3];
     cg_orgqr *const orgqr = k > CG_LARGE ? cg_routine(f->type, CG_ORGQR, m > n * CG_WIDTH ? m : n * CG_WIDTH) : NULL;
@@ -474,7 +483,7 @@ static void cg_product(const cg_field *f, char **p, const intptr_t *dims, const 
     cg_release(&space);
 }
 
-static void cg_apply(const cg_field *f, int adjoint, char **p, const intptr_t *dims, const intptr_t *s)
+static CG_SELDOM void cg_apply(const cg_field *f, int adjoint, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t m = dims[1], k = dims[2], n = dims[3];
     cg_ormqr *const ormqr = k > CG_LARGE ? cg_routine(f->type, CG_ORMQR, m > n * CG_WIDTH ? m : n * CG_WIDTH) : NULL;

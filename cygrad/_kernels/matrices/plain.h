@@ -80,19 +80,33 @@ static intptr_t CG_NAME(lu)(intptr_t m, intptr_t n, void *matrix, intptr_t ld, i
 }
 
 /* Solve with a triangle whose element (i, j) lies at i * down + j * right, or its conjugate. */
-static void CG_NAME(triangular)(int upper, int unit, int conjugate, intptr_t n, intptr_t k, const void *matrix, intptr_t down,
-                                intptr_t right, void *solved, intptr_t ld)
+static inline __attribute__((always_inline)) void CG_NAME(triangle)(int upper, int unit, int conjugate, intptr_t n, intptr_t k,
+                                                                    const void *matrix, intptr_t down, intptr_t right, void *solved,
+                                                                    intptr_t ld)
 {
     const CG_T *a = matrix;
     for (intptr_t step = 0; step < n; step++) {
-        const intptr_t j = upper ? n - 1 - step : step, first = upper ? 0 : j + 1, last = upper ? j : n;
-        const CG_T *column = a + j * right, inverse = unit ? 1 : 1 / (conjugate ? CG_CONJ(column[j * down]) : column[j * down]);
+        const intptr_t i = upper ? n - 1 - step : step, first = upper ? i + 1 : 0, last = upper ? n : i;
+        const CG_T *row = a + i * down, inverse = unit ? 1 : 1 / (conjugate ? CG_CONJ(row[i * right]) : row[i * right]);
         CG_T *x = solved;
         for (intptr_t c = 0; c < k; c++, x += ld) {
-            const CG_T factor = x[j] *= inverse;
-            for (intptr_t i = first; i < last; i++) x[i] -= factor * (conjugate ? CG_CONJ(column[i * down]) : column[i * down]);
+            CG_T sum = x[i];
+            for (intptr_t j = first; j < last; j++) sum -= x[j] * (conjugate ? CG_CONJ(row[j * right]) : row[j * right]);
+            x[i] = sum * inverse;
         }
     }
+}
+
+static CG_CALLED void CG_NAME(lower)(int unit, int conjugate, intptr_t n, intptr_t k, const void *matrix, intptr_t down, intptr_t right,
+                                     void *solved, intptr_t ld)
+{
+    CG_NAME(triangle)(0, unit, conjugate, n, k, matrix, down, right, solved, ld);
+}
+
+static CG_CALLED void CG_NAME(upper)(int unit, int conjugate, intptr_t n, intptr_t k, const void *matrix, intptr_t down, intptr_t right,
+                                     void *solved, intptr_t ld)
+{
+    CG_NAME(triangle)(1, unit, conjugate, n, k, matrix, down, right, solved, ld);
 }
 
 /* Exchange the rows of x that pivots name, in order or backwards. */
@@ -105,6 +119,16 @@ static void CG_NAME(permute)(int backwards, intptr_t n, intptr_t k, const int32_
             CG_T held = x[i];
             x[i] = x[row], x[row] = held;
         }
+}
+
+/* Solve with what `lu` made, or with its adjoint, whose strides are given then. */
+static void CG_NAME(by_factors)(int adjoint, intptr_t n, intptr_t k, const void *matrix, intptr_t down, intptr_t right,
+                                const int32_t *pivots, void *solved, intptr_t ld)
+{
+    if (!adjoint) CG_NAME(permute)(0, n, k, pivots, solved, ld);
+    CG_NAME(lower)(!adjoint, adjoint, n, k, matrix, down, right, solved, ld);
+    CG_NAME(upper)(adjoint, adjoint, n, k, matrix, down, right, solved, ld);
+    if (adjoint) CG_NAME(permute)(1, n, k, pivots, solved, ld);
 }
 
 /* The product of the pivots of `lu`, with the sign of their exchanges; or its phase and the logarithm of its size. */
@@ -278,7 +302,7 @@ static void CG_NAME(qr)(intptr_t m, intptr_t n, void *matrix, intptr_t ld, void 
     }
 }
 
-static void CG_NAME(product)(intptr_t m, intptr_t n, intptr_t k, void *matrix, intptr_t ld, const void *factors)
+static CG_SELDOM void CG_NAME(product)(intptr_t m, intptr_t n, intptr_t k, void *matrix, intptr_t ld, const void *factors)
 {
     CG_T *a = matrix;
     const CG_T *tau = factors;
@@ -293,8 +317,8 @@ static void CG_NAME(product)(intptr_t m, intptr_t n, intptr_t k, void *matrix, i
     }
 }
 
-static void CG_NAME(apply)(int adjoint, intptr_t m, intptr_t n, intptr_t k, const void *reflectors, intptr_t ld, const void *factors,
-                           void *matrix, intptr_t ld_matrix)
+static CG_SELDOM void CG_NAME(apply)(int adjoint, intptr_t m, intptr_t n, intptr_t k, const void *reflectors, intptr_t ld,
+                                     const void *factors, void *matrix, intptr_t ld_matrix)
 {
     const CG_T *v = reflectors, *tau = factors;
     for (intptr_t step = 0; step < k; step++) {
@@ -304,8 +328,8 @@ static void CG_NAME(apply)(int adjoint, intptr_t m, intptr_t n, intptr_t k, cons
 }
 
 static const cg_algorithms CG_NAME(algorithms) = {
-    CG_NAME(cholesky), CG_NAME(lu), CG_NAME(triangular), CG_NAME(permute), CG_NAME(determinant), CG_NAME(identity), CG_NAME(ldl),
-    CG_NAME(ldl_solve), CG_NAME(qr), CG_NAME(product), CG_NAME(apply)};
+    CG_NAME(cholesky), CG_NAME(lu), CG_NAME(lower), CG_NAME(upper), CG_NAME(permute), CG_NAME(by_factors), CG_NAME(determinant),
+    CG_NAME(identity), CG_NAME(ldl), CG_NAME(ldl_solve), CG_NAME(qr), CG_NAME(product), CG_NAME(apply)};
 
 #undef CG_T
 #undef CG_REAL

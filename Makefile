@@ -18,6 +18,7 @@ demo: $(VENV)/cygrad $(VENV)/demo.txt
 	$(RUN) examples/kalman.py
 	$(RUN) examples/gaussian_process.py
 	$(RUN) examples/heat.py
+	$(RUN) examples/bundle_adjustment.py
 
 test: lint check
 

@@ -29,8 +29,9 @@ Vector = NDArray[np.float64]
 class Objective:
     """A function of a tree of parameters as SciPy wants it: `objective(x)` is its value, a float, and its gradient, for a vector x.
 
-    A single parameter is a number as well as a vector of one. Made by `value_and_grad`. `x0` is the start that was given, as a vector; `flatten` and `unflatten` go from trees to vectors and
-    back. The point of the last `hessp` is remembered with the graph of its gradient, so f must depend on its parameters alone.
+    A single parameter is a number as well as a vector of one. Made by `value_and_grad`. `x0` is the start that was given, as a vector;
+    `flatten` and `unflatten` go from trees to vectors and back. The point of the last `hessp` is remembered with the graph of its gradient,
+    so f must depend on its parameters alone.
     """
 
     def __init__(self, f: Callable[[Any], Tensor], x0: Any) -> None:

@@ -49,6 +49,7 @@ def test_least_squares(dtype, layout, shape, driver):
         close(found.residuals.numpy(), (np.abs(array @ expected - sides)**2).sum(-2), dtype)
     vectors = cg.linalg.lstsq(a, cg.tensor(sides[..., 0]), driver=driver)
     assert cg.allclose(vectors.solution, found.solution[..., 0], rtol=1e-3)
+    assert cg.allclose(vectors.residuals, found.residuals[..., :1], rtol=1e-3)
 
 
 def test_matrices_without_full_rank():

@@ -5,8 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from cygrad import creation
 from cygrad._core.compute.matrices import first_failure, our_loop
+from cygrad._core.graph.modes import is_grad_enabled
+from cygrad._core.levels.batches import special_tensors
+from cygrad._core.operands.arrays import to_array
 from cygrad.operators.arguments import delivered, delivered_together, shown
 from cygrad.operators.batches import matrices
 from cygrad.operators.declaration import operator, recorded, recorded_together
@@ -37,12 +42,19 @@ def _cofactors(A: Tensor) -> Tensor:
     return _times_matrix(linalg_det(U @ Vh), (U * others.unsqueeze(-2)) @ Vh)
 
 
+def _is_nearly_singular(LU: Tensor) -> bool:
+    """Say whether a pivot is nothing beside another."""
+    pivots = np.abs(np.diagonal(to_array(LU), axis1=-2, axis2=-1))
+    return bool(pivots.size) and bool((pivots.min(-1) <= 100 * np.finfo(pivots.dtype).eps * pivots.max(-1)).any())
+
+
 def _determinant_gradient(g: Tensor, A: Tensor, y: Tensor, LU: Tensor, pivots: Tensor, singular: bool) -> Tensor:
     """Return g times the conjugate cofactors: det(A)^* A^-H (Giles 2008, An extended collection of matrix derivative results, 2.2.4).
 
-    Where a pivot is 0 they are taken from the singular values.
+    Where a pivot is 0 they are taken from the singular values. If somebody may differentiate them, they are where one is nearly 0, too: the
+    products of inverses that would come then cancel each other.
     """
-    if singular:
+    if singular or (is_grad_enabled() or special_tensors()) and _is_nearly_singular(LU):
         return _times_matrix(g, _cofactors(A))
     return _times_matrix(g * y.conj(), inverted(A, LU, pivots)[0].mH)
 

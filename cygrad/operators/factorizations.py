@@ -99,8 +99,11 @@ _exchange = {False: our_loop("exchange_rows"), True: our_loop("exchange_rows_bac
 _lu_solve = {False: our_loop("lu_solve"), True: our_loop("lu_solve_adjoint")}
 
 
-@operator(dA=lambda g, pivots, backwards: rows_exchanged(g, pivots, not backwards), tangent=first_linear, batch=aligned_matrices,
-          function=False, method=False)
+def _exchanged_back(g: Tensor, pivots: Tensor, backwards: bool) -> Any:
+    return rows_exchanged(g, pivots, not backwards)
+
+
+@operator(dA=_exchanged_back, tangent=first_linear, batch=aligned_matrices, function=False, method=False)
 def rows_exchanged(A: Tensor, pivots: Tensor, backwards: bool = False) -> Any:
     """Return matrices after the exchanges of rows of an LU factorisation, or, `backwards`, before them."""
     rows = to_array(pivots)
@@ -230,7 +233,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Ten
     return tuple(delivered_together(LUResult, results, out) if get_infos else delivered_together(LUFactors, results[:2], out))
 
 
-@operator
+@operator(method=False)
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *,
               out: Sequence[Tensor] | None = None) -> LUParts:
     """Permutation P, lower L and upper U of packed LU factors, A = P L U; what is not asked for is empty.

@@ -108,7 +108,7 @@ METHODS: dict[str, str] = {
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
     "cygrad.operators.factorizations":
-        "cholesky lu lu_unpack lu_solve",
+        "cholesky lu lu_solve",
     "cygrad.operators.indexing":
         "select narrow _with_zeros_at _scatter_key",
     "cygrad.operators.least_squares":

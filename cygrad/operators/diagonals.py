@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cygrad import creation
 from cygrad._core.compute import copies, views
+from cygrad._core.compute.creation import empty_tensor, fill_value
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad.operators.arguments import checked_tensor, delivered
@@ -73,20 +73,15 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
             [0., 2.]])
     """
     checked_tensor("diag_embed", input)
-    first, second = (normalized_dim(dim, input.ndim + 1) for dim in (dim1, dim2))
+    first, second = normalized_dim(dim1, input.ndim + 1), normalized_dim(dim2, input.ndim + 1)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    length = input.shape[-1] + abs(offset)
-    sizes = list(input.shape[:-1])
-    for place in sorted((first, second)):
-        sizes.insert(place, length)
-
-    def compute() -> Tensor:
-        result = creation.zeros(sizes, dtype=input.dtype)
-        result.diagonal(offset, first, second).copy_(input.detach())
-        return result
-
-    return recorded(diag_embed, (input,), unrecorded(compute), offset=offset, dim1=first, dim2=second)
+    *sizes, length = input.shape
+    for place in (first, second) if first < second else (second, first):
+        sizes.insert(place, length + abs(offset))
+    result = fill_value(empty_tensor(sizes, input.dtype), 0)
+    result.diagonal(offset, first, second).copy_(input.detach())
+    return recorded(diag_embed, (input,), result, offset=offset, dim1=first, dim2=second)
 
 
 @operator

@@ -47,9 +47,9 @@ def numpys_loop(signature: str, name: str, otherwise: Any) -> MatrixLoop:
     return MatrixLoop(signature, getattr(_umath_linalg, name, None), otherwise)
 
 
-def check_finite(name: str, matrices: Tensor, said: str, triangle: int = 0) -> None:
+def check_finite(name: str, matrices: Tensor, said: str) -> None:
     """Raise LinAlgError for the first matrix of a batch that is not finite: LAPACK need not end with it."""
-    element = first_nonfinite(matrices, triangle)
+    element = first_nonfinite(matrices)
     if element is not None:
         raise failure(name, matrices.ndim - 2, element, said)
 

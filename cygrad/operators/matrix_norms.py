@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cygrad.operators.arguments import checked_tensor, delivered, normalized_dims
 from cygrad.operators.declaration import operator
 from cygrad.operators.matrices import checked_matrix, tolerance
-from cygrad.operators.norms import in_dtype, linalg_vector_norm
+from cygrad.operators.norms import in_dtype, linalg_vector_norm, vector_norm
 from cygrad.operators.solving import linalg_inv_ex
 from cygrad.operators.spectra import linalg_eigvalsh, linalg_svdvals
 
@@ -103,7 +103,11 @@ def norm(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim
     >>> cygrad.norm(cygrad.tensor([3., 4.]))
     tensor(5.)
     """
-    return _norm_parts(checked_tensor("norm", input), p, dim, keepdim, out, dtype)
+    checked_tensor("norm", input)
+    order: Any = 2.0 if p is None or p == "fro" else p
+    if isinstance(order, str):
+        return _norm_parts(input, order, dim, keepdim, out, dtype)
+    return vector_norm(input, order, dim, keepdim, dtype, out)
 
 
 @operator(method=False)

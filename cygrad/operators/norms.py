@@ -90,9 +90,15 @@ def linalg_vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: boo
     """
     if isinstance(ord, str) or not hasattr(type(ord), "__float__"):
         raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
-    x = in_dtype("linalg_vector_norm", checked_tensor("linalg_vector_norm", x, "x"), dtype)
-    if x.is_complex():
-        return _norm_of_sizes(x, ord, dim, keepdim, out=out)
+    return vector_norm(checked_tensor("linalg_vector_norm", x, "x"), ord, dim, keepdim, dtype, out)
+
+
+def vector_norm(x: Tensor, ord: float, dim: Dims, keepdim: bool, dtype: DTypeLike | None, out: Tensor | None) -> Tensor:
+    """Return what `linalg.vector_norm` does of a tensor that is not special."""
+    if dtype is not None or not x.is_floating_point():
+        x = in_dtype("linalg_vector_norm", x, dtype)
+        if x.is_complex():
+            return linalg_vector_norm(x.abs(), ord, dim, keepdim, out=out)
     order, dims = float(ord), normalized_dims(dim, x.ndim)
     if x.numel() == 0 and (order < 0 or order == math.inf):
         empty = "on an empty tensor" if dim is None else f"on the dimension {dims[0]}, which is empty,"

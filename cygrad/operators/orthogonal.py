@@ -44,7 +44,7 @@ class OlderQR(NamedTuple):
 
 
 def _qr_gradient(gs: list[Any], y: Tensor, y1: Tensor, mode: str) -> Tensor:
-    """Return (gQ + Q sym(triu(gR R^H - Q^H gQ))) R^-H, where sym(X) is X + X^H with its diagonal halved.
+    """Return (gQ + Q sym(gR R^H - Q^H gQ)) R^-H, where sym(X) has the upper triangle of X, its adjoint below, and a real diagonal.
 
     Of wide matrices the first columns, a square [X | Y] = Q [U | V], have that with gQ + Y gV^H, and Y has Q gV. Where R is singular it is
     not finite. Source: Roberts and Roberts 2020, QR and LQ decomposition matrix backpropagation algorithms for square, wide, and deep
@@ -63,10 +63,13 @@ def _qr_gradient(gs: list[Any], y: Tensor, y1: Tensor, mode: str) -> Tensor:
         gV = y1.new_zeros((*y1.shape[:-1], n - m)) if gR is None else gR[..., m:]
         last, turned = y @ gV, y @ y1[..., m:] @ gV.mH
         gR, gQ = None if gR is None else gR[..., :m], turned if gQ is None else gQ + turned
-    parts = [*([gR @ R.mH] if gR is not None else []), *([-(y.mH @ gQ)] if gQ is not None else [])]
-    upper = (parts[0] if len(parts) == 1 else parts[0] + parts[1]).triu()
-    symmetric = upper + upper.mH
-    product = y @ (symmetric - 0.5 * symmetric.diagonal(0, -2, -1).diag_embed())
+    inner: Any = 0 if gR is None else gR @ R.mH
+    if gQ is not None:
+        inner = inner - y.mH @ gQ
+    symmetric = inner.triu() + inner.triu(1).mH
+    if symmetric.is_complex():
+        symmetric = symmetric - (symmetric.diagonal(0, -2, -1).imag * 1j).diag_embed()
+    product = y @ symmetric
     gradient = linalg_solve_triangular(R.mH, product if gQ is None else gQ + product, upper=False, left=False)
     return gradient if last is None else cat([gradient, last], -1)
 
@@ -92,10 +95,10 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Sequence[Tensor] | None 
     if mode == "r":
         Q = a.new_empty(0)
     elif rows <= n:
-        Q = _product(factors[..., :rows], tau)
+        Q = _product(factors if rows == n else factors[..., :rows], tau)
     else:
         Q = _product(cat([factors, factors.new_zeros((*a.shape[:-1], rows - n))], -1), tau)
-    R = factors[..., :rows, :].mT.tril().mT         # column-major, as Q is
+    R = (factors if rows == m else factors[..., :rows, :]).mT.tril().mT        # column-major, as Q is
     return delivered_together(QR, recorded_together(linalg_qr, (a,), (Q, R), mode=mode), out)
 
 

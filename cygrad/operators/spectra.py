@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cygrad._core.compute.matrices import first_failure, first_nonfinite
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.levels.batches import batched_level
 from cygrad.operators.arguments import delivered, delivered_together, shown
 from cygrad.operators.batches import matrices
 from cygrad.operators.declaration import operator, recorded_together
-from cygrad.operators.matrices import check_converged, check_finite, checked_matrix, numpys_loop
+from cygrad.operators.matrices import check_converged, check_finite, checked_matrix, failure, numpys_loop
 from cygrad.operators.solving import linalg_solve
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ def _check_phases(words: str, inner: Tensor) -> None:
 
 def _differences(values: Tensor) -> Tensor:
     """Return the differences of values, of the later one and the earlier one of a pair, with ones on the diagonal."""
-    return values.unsqueeze(-2) - values.unsqueeze(-1) + values.new_ones(values.shape).diag_embed()
+    differences = values.unsqueeze(-2) - values.unsqueeze(-1)
+    differences.diagonal(0, -2, -1).fill_(1)
+    return differences
 
 
 # ----- Of Hermitian matrices -----
@@ -60,15 +63,19 @@ class Eigh(NamedTuple):
         return shown(self, "linalg_eigh")
 
 
-def _triangle(UPLO: str) -> str:
-    if UPLO not in ("L", "U", "l", "u"):
+def _of_triangle(loops: dict[str, Any], A: Tensor, UPLO: str, less: int) -> Any:
+    """Return what a loop gives of one triangle; LinAlgError where that is not finite, with LAPACK's number, the size less something."""
+    triangle = UPLO.upper() if isinstance(UPLO, str) else UPLO
+    if triangle not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    return UPLO.upper()
-
-
-def _not_converged(A: Tensor, less: int) -> str:
-    return ("The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues "
-            f"(error code: {max(A.shape[-1] - less, 1)}).")
+    element, results = first_nonfinite(A, 1 if triangle == "U" else -1), None
+    if element is None:
+        results = loops[triangle](A)
+        element = first_failure(results if less > 1 else results[0], 1)
+    if element is not None:
+        raise failure("linalg_eigh", A.ndim - 2, element, "The algorithm failed to converge because the input matrix is ill-conditioned or "
+                      f"has too many repeated eigenvalues (error code: {max(A.shape[-1] - less, 1)}).")
+    return results
 
 
 def _eigh_gradient(gs: list[Any], y: Tensor, y1: Tensor) -> Tensor:
@@ -100,10 +107,8 @@ def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Sequence[Tensor] | None = No
     >>> cygrad.linalg.eigh(cygrad.tensor([[2., 0.], [0., 1.]])).eigenvalues
     tensor([1., 2.])
     """
-    a, triangle = checked_matrix("linalg_eigh", A, square=True), _triangle(UPLO)
-    check_finite("linalg_eigh", a, _not_converged(a, 1), 1 if triangle == "U" else -1)
-    results = _eigh[triangle](a)
-    check_converged("linalg_eigh", results[0], _not_converged(a, 1))
+    a = checked_matrix("linalg_eigh", A, square=True)
+    results = _of_triangle(_eigh, a, UPLO, 1)
     return delivered_together(Eigh, recorded_together(linalg_eigh, (a,), results), out)
 
 
@@ -115,13 +120,8 @@ def linalg_eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) ->
     >>> cygrad.linalg.eigvalsh(cygrad.tensor([[2., 0.], [0., 1.]]))
     tensor([1., 2.])
     """
-    a, triangle = checked_matrix("linalg_eigh", A, square=True), _triangle(UPLO)
-    if _wants_gradient(a):
-        return delivered(linalg_eigh(a, triangle).eigenvalues, out)
-    check_finite("linalg_eigh", a, _not_converged(a, 2), 1 if triangle == "U" else -1)
-    values = _eigvalsh[triangle](a)
-    check_converged("linalg_eigh", values, _not_converged(a, 2))
-    return delivered(values, out)
+    a = checked_matrix("linalg_eigh", A, square=True)
+    return delivered(linalg_eigh(a, UPLO).eigenvalues if _wants_gradient(a) else _of_triangle(_eigvalsh, a, UPLO, 2), out)
 
 
 # ----- Of any matrices -----
@@ -241,14 +241,18 @@ def _svd_gradient(gs: list[Any], y: Tensor, y1: Tensor, y2: Tensor) -> Tensor:
     """
     gU, gS, gVh = gs
     m, n, p = y.shape[-2], y2.shape[-1], y1.shape[-1]
-    U, S, Vh = y[..., :p], y1, y2[..., :p, :]
-    gU, gVh = None if gU is None else gU[..., :p], None if gVh is None else gVh[..., :p, :]
+    U, S, Vh = y, y1, y2
+    if U.shape[-1] > p:
+        U, gU = U[..., :p], None if gU is None else gU[..., :p]
+    if Vh.shape[-2] > p:
+        Vh, gVh = Vh[..., :p, :], None if gVh is None else gVh[..., :p, :]
     if gU is None and gVh is None:
         return U * gS.unsqueeze(-2) @ Vh
     left, right = None if gU is None else U.mH @ gU, None if gVh is None else Vh @ gVh.mH
     row, column = S.unsqueeze(-2), S.unsqueeze(-1)
-    squares = (row - column) * (row + column) + S.new_ones(S.shape).diag_embed()
-    middle = (S.new_zeros(S.shape) if gS is None else gS).diag_embed()
+    squares = _differences(S) * (row + column)
+    squares.diagonal(0, -2, -1).fill_(1)
+    middle: Any = 0 if gS is None else gS.diag_embed()
     if U.is_complex():
         _check_phases("svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The "
                       "specified loss function depends on this phase term, making it ill-defined.",

@@ -14,7 +14,7 @@ SAMPLES = {
     "linalg_matrix_power": [
         sample(lambda x: cg.linalg.matrix_power(x, 5), (2, 2, 2), numpy=lambda x: np.linalg.matrix_power(x, 5), kinds="f"),
         sample(lambda x: x.matrix_power(1), (2, 2)),
-        sample(lambda x: cg.matrix_power(x + 3 * cg.eye(2), -3), (2, 2)),
+        sample(lambda x: cg.matrix_power(x + 3 * cg.eye(2, dtype=x.dtype), -3), (2, 2)),
     ],
     "linalg_multi_dot": [
         sample(lambda a, b, c: cg.linalg.multi_dot([a, b, c]), (2, 3), (3, 1), (1, 2), numpy=lambda *all: np.linalg.multi_dot(all),

@@ -7,14 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CG_POTRF, CG_GETRF, CG_TRSM, CG_SYTRF, CG_HETRF, CG_SYTRS, CG_HETRS, CG_GEQRF, CG_ORGQR, CG_ORMQR, CG_ROUTINES };
+enum { CG_POTRF, CG_GETRF, CG_GETRI, CG_TRSM, CG_SYTRF, CG_HETRF, CG_SYTRS, CG_HETRS, CG_GEQRF, CG_ORGQR, CG_ORMQR, CG_ROUTINES };
 static const char *const cg_routine_names[2][CG_ROUTINES] = {
-    {"potrf", "getrf", "trsm", "sytrf", "sytrf", "sytrs", "sytrs", "geqrf", "orgqr", "ormqr"},
-    {"potrf", "getrf", "trsm", "sytrf", "hetrf", "sytrs", "hetrs", "geqrf", "ungqr", "unmqr"}};
+    {"potrf", "getrf", "getri", "trsm", "sytrf", "sytrf", "sytrs", "sytrs", "geqrf", "orgqr", "ormqr"},
+    {"potrf", "getrf", "getri", "trsm", "sytrf", "hetrf", "sytrs", "hetrs", "geqrf", "ungqr", "unmqr"}};
 
 typedef const int64_t *cg_count;    /* Fortran's integers; lengths of letters come last */
 typedef void cg_potrf(const char *triangle, cg_count n, void *a, cg_count ld, int64_t *info, size_t);
 typedef void cg_getrf(cg_count m, cg_count n, void *a, cg_count ld, void *pivots, int64_t *info);
+typedef void cg_getri(cg_count n, void *a, cg_count ld, const void *pivots, void *work, cg_count work_size, int64_t *info);
 typedef void cg_trsm(const char *side, const char *triangle, const char *transposed, const char *diagonal, cg_count n, cg_count k,
                      const void *one, const void *a, cg_count ld, void *b, cg_count ld_b, size_t, size_t, size_t, size_t);
 typedef void cg_sytrf(const char *triangle, cg_count n, void *a, cg_count ld, void *pivots, void *work, cg_count work_size, int64_t *info,

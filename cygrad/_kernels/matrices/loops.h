@@ -206,6 +206,13 @@ static int cg_read_pivots(intptr_t n, intptr_t rows, int32_t *pivots, const char
     return 1;
 }
 
+/* Return pivots in LAPACK's width. */
+static const void *cg_lapack_pivots(intptr_t n, const int32_t *pivots, int64_t *wide)
+{
+    for (intptr_t i = 0; i < n; i++) wide[i] = pivots[i];
+    return cg_lapack.wide ? (const void *)wide : (const void *)pivots;
+}
+
 /* ----- Loops ----- */
 static int cg_real_is_nan(const cg_field *f, const char *p)
 {
@@ -340,22 +347,31 @@ static void cg_lu_solve(const cg_field *f, int adjoint, char **p, const intptr_t
     cg_release(&space);
 }
 
-/* The inverse, or with `adjoint` its adjoint. */
-static void cg_lu_inverse(const cg_field *f, int adjoint, char **p, const intptr_t *dims, const intptr_t *s)
+static void cg_lu_inverse(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t n = dims[1];
-    cg_triangle factors = cg_factors_of(f, n, n, adjoint, p[0], s[0], s[3], s[4]);
+    cg_getri *const getri = n > CG_LARGE ? cg_routine(f->type, CG_GETRI, n * CG_WIDTH) : NULL;
+    cg_triangle factors = cg_factors_of(f, n, n, 0, p[0], s[0], s[3], s[4]);
     cg_matrix x = cg_matrix_of(f, n, n, p[2], s[2], s[6], s[7]);
+    const size_t work_size = getri ? n * CG_WIDTH : 0;
     cg_workspace space;
-    if (!cg_reserve(&space, cg_room_of(&factors.matrix) + cg_room_of(&x) + CG_ROOM(n * sizeof(int32_t)))) return;
+    if (!cg_reserve(&space, cg_room_of(&factors.matrix) + cg_room_of(&x) + CG_ROOM(n * sizeof(int32_t)) + CG_ROOM(n * sizeof(int64_t))
+                    + work_size * f->size)) return;
     cg_give_room(&factors.matrix, &space);
     cg_give_room(&x, &space);
     int32_t *const pivots = cg_take(&space, n * sizeof(int32_t));
+    int64_t *const wide = cg_take(&space, n * sizeof(int64_t));
+    void *const work = cg_take(&space, work_size * f->size);
     for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 3)) {
-        char *solved = x.copy ? x.copy : p[2];
-        f->plain->identity(n, solved, x.ld);
-        if (cg_read_pivots(n, n, pivots, p[1], s[5], 0)) cg_solve_by_factors(f, &factors, adjoint, n, p[0], pivots, solved, x.ld);
-        else cg_fill_with_nan(f, n, n, solved, f->size, x.ld * f->size);
+        char *const solved = x.copy ? x.copy : p[2];
+        if (cg_read_pivots(n, n, pivots, p[1], s[5], 0)) {
+            int64_t size = n, ld = x.ld, count = work_size, info = 1;
+            if (getri) cg_begin(&x, p[2], p[0], s[3], s[4]), getri(&size, solved, &ld, cg_lapack_pivots(n, pivots, wide), work, &count, &info);
+            if ((int32_t)info) {    /* getri leaves off where a pivot is 0 */
+                f->plain->identity(n, solved, x.ld);
+                cg_solve_by_factors(f, &factors, 0, n, p[0], pivots, solved, x.ld);
+            }
+        } else cg_fill_with_nan(f, n, n, solved, f->size, x.ld * f->size);
         cg_finish(&x, p[2]);
     }
     cg_release(&space);
@@ -433,8 +449,7 @@ static CG_SELDOM void cg_ldl_solve(const cg_field *f, int hermitian, char **p, c
         const char *a = cg_read(&factors, p[0]);
         char *solved = cg_begin(&x, p[3], p[2], s[7], s[8]);
         int64_t size = n, columns = k, ld = factors.ld, ld_x = x.ld, info = 0;
-        for (intptr_t i = 0; i < n; i++) wide[i] = pivots[i];
-        if (sytrs) sytrs("L", &size, &columns, a, &ld, cg_lapack.wide ? (void *)wide : (void *)pivots, solved, &ld_x, &info, 1);
+        if (sytrs) sytrs("L", &size, &columns, a, &ld, cg_lapack_pivots(n, pivots, wide), solved, &ld_x, &info, 1);
         else f->plain->ldl_solve(hermitian, n, k, a, ld, pivots, solved, x.ld);
         cg_finish(&x, p[3]);
     }
@@ -528,8 +543,7 @@ static CG_SELDOM void cg_apply(const cg_field *f, int adjoint, char **p, const i
     X(lu_factor, "(m,n)->(m,n),(p),()", "xxii", cg_lu_factor(f, p, dims, strides))                 \
     X(lu_solve, "(n,n),(n),(n,k)->(n,k)", "xixx", cg_lu_solve(f, 0, p, dims, strides))             \
     X(lu_solve_adjoint, "(n,n),(n),(n,k)->(n,k)", "xixx", cg_lu_solve(f, 1, p, dims, strides))     \
-    X(lu_inverse, "(n,n),(n)->(n,n)", "xix", cg_lu_inverse(f, 0, p, dims, strides))                \
-    X(lu_inverse_adjoint, "(n,n),(n)->(n,n)", "xix", cg_lu_inverse(f, 1, p, dims, strides))        \
+    X(lu_inverse, "(n,n),(n)->(n,n)", "xix", cg_lu_inverse(f, p, dims, strides))                   \
     X(exchange_rows, "(m,n),(p)->(m,n)", "xix", cg_exchange_rows(f, 0, p, dims, strides))          \
     X(exchange_rows_back, "(m,n),(p)->(m,n)", "xix", cg_exchange_rows(f, 1, p, dims, strides))     \
     X(determinant, "(n,n),(n)->()", "xix", cg_determinant(f, 0, p, dims, strides))                 \

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+import cygrad.linalg as linalg
 from cygrad.numpy_functions import products
 from cygrad.numpy_functions.folds import precise
-from cygrad.numpy_functions.rows import F, operand, operands, promoted, row
+from cygrad.numpy_functions.rows import operand, operands, promoted, row
 from cygrad.operators import vectors
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
-
-linalg: Any = import_module("cygrad.linalg")
-DECLARED = frozenset(dir(linalg))
-
-
-def by(names: str, *functions: Any) -> Callable[[F], F]:
-    """Declare what stands for functions of NumPy's, if there are the operators that it is made of."""
-    return row(*functions) if DECLARED.issuperset(names.split()) else lambda function: function
 
 
 def matrix(value: Any) -> Tensor:
@@ -31,19 +22,26 @@ def matrix(value: Any) -> Tensor:
 
 
 # ----- Solved -----
-by("inv", np.linalg.inv)(lambda a: linalg.inv(matrix(a)))
-by("det", np.linalg.det)(lambda a: linalg.det(matrix(a)))
-by("tensorsolve", np.linalg.tensorsolve)(lambda a, b, axes=None: linalg.tensorsolve(*promoted(matrix(a), matrix(b)), axes))
-by("tensorinv", np.linalg.tensorinv)(lambda a, ind=2: linalg.tensorinv(matrix(a), ind))
+row(np.linalg.inv)(lambda a: linalg.inv(matrix(a)))
+row(np.linalg.det)(lambda a: linalg.det(matrix(a)))
+row(np.linalg.tensorinv)(lambda a, ind=2: linalg.tensorinv(matrix(a), ind))
 
 
-@by("solve", np.linalg.solve)
+@row(np.linalg.solve)
 def solve(a: Any, b: Any) -> Tensor:
     """Only one dim makes a vector of b; torch takes a batch of vectors as well, where the sizes are those of one."""
     a, b = promoted(matrix(a), matrix(b))
+    if not b.ndim:
+        raise ValueError("np.linalg.solve: b has no dims, but is a vector or matrices")
     if b.ndim == 1:
         return linalg.solve(a, b.unsqueeze(-1)).squeeze(-1)
     return linalg.solve(a, b.reshape((1,) * (a.ndim - b.ndim) + tuple(b.shape)))
+
+
+@row(np.linalg.tensorsolve)
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
+    a, b = promoted(matrix(a), matrix(b))
+    return linalg.tensorsolve(a, b, axes)
 
 
 class LogarithmOfDeterminant(NamedTuple):
@@ -51,19 +49,19 @@ class LogarithmOfDeterminant(NamedTuple):
     logabsdet: Tensor
 
 
-by("slogdet", np.linalg.slogdet)(lambda a: LogarithmOfDeterminant(*linalg.slogdet(matrix(a))))
+row(np.linalg.slogdet)(lambda a: LogarithmOfDeterminant(*linalg.slogdet(matrix(a))))
 
 
-@by("lstsq svdvals", np.linalg.lstsq)
+@row(np.linalg.lstsq)
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Tensor, Tensor, int, Tensor]:
-    """With the sums of squared residuals where NumPy gives them: of more equations than unknowns, of full rank."""
+    """What LAPACK's driver `gelsd` returns, which is NumPy's; a negative tolerance is the precision of the numbers."""
     a, b = promoted(matrix(a), matrix(b))
-    (rows, columns), singular = a.shape, linalg.svdvals(a)
-    tolerance = np.finfo(a.dtype).eps * max(rows, columns) if rcond is None else rcond
-    rank = int((singular.detach() > tolerance * singular.detach().max()).sum()) if singular.numel() else 0
-    x = linalg.lstsq(a, b.reshape(rows, -1), tolerance).solution.reshape((columns, *b.shape[1:]))
-    residual = (b - a @ x).abs().square().sum(0).reshape(-1)
-    return x, residual if rank == columns < rows else residual[:0], rank, singular
+    if a.ndim != 2 or b.ndim not in (1, 2):
+        raise linalg.LinAlgError(f"np.linalg.lstsq: a is one matrix, and b one or a vector, but they have {a.ndim} and {b.ndim} dims")
+    if rcond is not None and rcond < 0:
+        rcond = float(np.finfo(a.dtype.dtype).eps)
+    x, residuals, rank, _ = linalg.lstsq(a, b, rcond, driver="gelsd")
+    return x, residuals, int(rank), linalg.svdvals(a)       # which have a gradient, unlike those of torch's lstsq
 
 
 # ----- Factors -----
@@ -83,10 +81,10 @@ class OrthogonalFactors(NamedTuple):
     R: Tensor
 
 
-by("cholesky", np.linalg.cholesky)(lambda a, upper=False: linalg.cholesky(matrix(a), upper=bool(upper)))
-by("eigh", np.linalg.eigh)(lambda a, UPLO="L": EigenvaluesAndVectors(*linalg.eigh(matrix(a), UPLO)))
-by("eigvalsh", np.linalg.eigvalsh)(lambda a, UPLO="L": linalg.eigvalsh(matrix(a), UPLO))
-by("svdvals", np.linalg.svdvals)(lambda x: linalg.svdvals(matrix(x)))
+row(np.linalg.cholesky)(lambda a, upper=False: linalg.cholesky(matrix(a), upper=bool(upper)))
+row(np.linalg.eigh)(lambda a, UPLO="L": EigenvaluesAndVectors(*linalg.eigh(matrix(a), UPLO)))
+row(np.linalg.eigvalsh)(lambda a, UPLO="L": linalg.eigvalsh(matrix(a), UPLO))
+row(np.linalg.svdvals)(lambda x: linalg.svdvals(matrix(x)))
 
 
 def as_real(a: Tensor, *spectrum: Tensor) -> tuple[Tensor, ...]:
@@ -94,25 +92,25 @@ def as_real(a: Tensor, *spectrum: Tensor) -> tuple[Tensor, ...]:
     return tuple(part.real for part in spectrum) if not a.is_complex() and bool((spectrum[0].detach().imag == 0).all()) else spectrum
 
 
-@by("eig", np.linalg.eig)
+@row(np.linalg.eig)
 def eig(a: Any) -> EigenvaluesAndVectors:
     a = matrix(a)
     return EigenvaluesAndVectors(*as_real(a, *linalg.eig(a)))
 
 
-@by("eigvals", np.linalg.eigvals)
+@row(np.linalg.eigvals)
 def eigvals(a: Any) -> Tensor:
     a = matrix(a)
     return as_real(a, linalg.eigvals(a))[0]
 
 
-@by("svd svdvals", np.linalg.svd)
+@row(np.linalg.svd)
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     a = matrix(a)
     return SingularValues(*linalg.svd(a, bool(full_matrices))) if compute_uv else linalg.svdvals(a)
 
 
-@by("qr", np.linalg.qr)
+@row(np.linalg.qr)
 def qr(a: Any, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r"):
         raise TypeError(f"np.linalg.qr is not supported on cygrad tensors with mode={mode!r}: choose 'reduced', 'complete' or 'r', or call "
@@ -121,23 +119,34 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     return factors.R if mode == "r" else factors        # whose gradient needs Q
 
 
-@by("pinv", np.linalg.pinv)
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = 1e-15) -> Tensor:
-    a = matrix(a)
-    return linalg.pinv(a, rtol=rtol if rcond is None else rcond, hermitian=bool(hermitian))
+@row(np.linalg.pinv)
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Tensor:
+    """With a tolerance that is left out of 1e-15, and one of None of what the precision gives."""
+    if rcond is not None and rtol is not np._NoValue:
+        raise ValueError("`rtol` and `rcond` can't be both set.")
+    tolerance = rcond if rcond is not None else 1e-15 if rtol is np._NoValue else rtol
+    return linalg.pinv(matrix(a), rtol=tolerance, hermitian=bool(hermitian))
 
 
 # ----- Norms -----
-by("norm", np.linalg.norm)(lambda x, ord=None, axis=None, keepdims=False: linalg.norm(matrix(x), ord, axis, bool(keepdims)))
-by("matrix_norm", np.linalg.matrix_norm)(
+row(np.linalg.norm)(lambda x, ord=None, axis=None, keepdims=False: linalg.norm(matrix(x), ord, axis, bool(keepdims)))
+row(np.linalg.matrix_norm)(
     lambda x, keepdims=False, ord="fro": linalg.matrix_norm(matrix(x), ord, keepdim=bool(keepdims)))
-by("vector_norm", np.linalg.vector_norm)(
+row(np.linalg.vector_norm)(
     lambda x, axis=None, keepdims=False, ord=2: linalg.vector_norm(matrix(x), ord, axis, bool(keepdims)))
-by("cond", np.linalg.cond)(lambda x, p=None: linalg.cond(matrix(x), p))
 
 
-@by("matrix_rank", np.linalg.matrix_rank)
+@row(np.linalg.cond)
+def cond(x: Any, p: Any = None) -> Tensor:
+    x = matrix(x)
+    result = linalg.cond(x, p)
+    return result.masked_fill(result.isnan() & ~x.isnan().any(dim=(-2, -1)), np.inf)        # 0 / 0, of a matrix of zeros
+
+
+@row(np.linalg.matrix_rank)
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
+    if tol is not None and rtol is not None:
+        raise ValueError("`tol` and `rtol` can't be both set.")
     A = matrix(A)
     if A.ndim < 2:
         return (A != 0).any().long()
@@ -146,16 +155,16 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
 
 
 # ----- Products -----
-@by("matrix_power", np.linalg.matrix_power)
+@row(np.linalg.matrix_power)
 def matrix_power(a: Any, n: int) -> Tensor:
     return linalg.matrix_power(operand(a) if n >= 0 else matrix(a), n)
 
 
-by("multi_dot", np.linalg.multi_dot)(lambda arrays: linalg.multi_dot(promoted(*operands(arrays))))
-by("cross", np.linalg.cross)(lambda x1, x2, axis=-1: products.cross(x1, x2, axis=axis))
-by("vecdot", np.linalg.vecdot)(products.vecdot)
-by("matmul", np.linalg.matmul)(lambda x1, x2: linalg.matmul(*promoted(x1, x2)))
-by("diagonal", np.linalg.diagonal)(lambda x, offset=0: linalg.diagonal(operand(x), offset=offset))
+row(np.linalg.multi_dot)(lambda arrays: linalg.multi_dot(promoted(*operands(arrays))))
+row(np.linalg.cross)(lambda x1, x2, axis=-1: products.cross(x1, x2, axis=axis))
+row(np.linalg.vecdot)(products.vecdot)
+row(np.linalg.matmul)(lambda x1, x2: linalg.matmul(*promoted(x1, x2)))
+row(np.linalg.diagonal)(lambda x, offset=0: linalg.diagonal(operand(x), offset=offset))
 row(np.linalg.outer)(lambda x1, x2: vectors.outer(*promoted(x1, x2)))
 row(np.linalg.tensordot)(lambda x1, x2, axes=2: products.tensordot(x1, x2, axes))
 row(np.linalg.matrix_transpose)(lambda x: operand(x).swapaxes(-1, -2))

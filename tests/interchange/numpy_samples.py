@@ -205,7 +205,7 @@ def of_matrices(call, *shapes):
     return [sample(call, *(shapes or ((3, 3),))), sample(call, *((2, *shape) for shape in shapes or ((3, 3),)))]
 
 
-# Of what is unique up to sign or phase, what is unique; in a row of its own, since not all of it may be there.
+# Of what is unique up to sign or phase, what is unique.
 OF_MATRICES = {
     np.linalg.inv: [*of_matrices(lambda a: np.linalg.inv(regular(a))), sample(np.linalg.inv, (0, 0))],
     np.linalg.det: [*of_matrices(np.linalg.det), sample(np.linalg.det, (2, 0, 0))],
@@ -217,7 +217,8 @@ OF_MATRICES = {
     np.linalg.tensorsolve: [sample(lambda a, b: np.linalg.tensorsolve(np.reshape(regular(a), (2, 2, 4)), b), (4, 4), (2, 2))],
     np.linalg.tensorinv: [sample(lambda a: np.linalg.tensorinv(np.reshape(regular(a), (4, 2, 2)), ind=1), (4, 4))],
     np.linalg.lstsq: [sample(np.linalg.lstsq, (4, 2), (4,)), sample(lambda a, b: np.linalg.lstsq(a, b, 1e-6), (4, 2), (4, 3)),
-                      sample(np.linalg.lstsq, (2, 3), (2, 2)), sample(lambda a, b: np.linalg.lstsq(a * 0 + a[:, :1], b), (4, 2), (4,))],
+                      sample(lambda a, b: np.linalg.lstsq(a, b, rcond=-1), (2, 3), (2, 2)),
+                      sample(lambda a, b: np.linalg.lstsq(a * 0 + a[:, :1], b), (4, 2), (4,))],
     np.linalg.cholesky: [*of_matrices(lambda a: np.linalg.cholesky(definite(a))),
                          sample(lambda a: np.linalg.cholesky(definite(a), upper=True), (3, 3))],
     np.linalg.eigh: [*of_matrices(lambda a: np.linalg.eigh(definite(a))[0]),
@@ -244,7 +245,8 @@ OF_MATRICES = {
                             sample(lambda a: np.linalg.matrix_norm(a, ord="nuc", keepdims=True), (3, 2))],
     np.linalg.vector_norm: [sample(np.linalg.vector_norm, (3, 2)), sample(lambda a: np.linalg.vector_norm(a, axis=0, ord=1), (3, 2)),
                             sample(lambda a: np.linalg.vector_norm(a, axis=(0, -1), keepdims=True, ord=3), (3, 2, 2))],
-    np.linalg.cond: [*of_matrices(lambda a: np.linalg.cond(regular(a))), sample(lambda a: np.linalg.cond(regular(a), 1), (3, 3)),
+    np.linalg.cond: [sample(lambda a: np.linalg.cond(a * 0), (2, 2)), *of_matrices(lambda a: np.linalg.cond(regular(a))),
+                     sample(lambda a: np.linalg.cond(regular(a), 1), (3, 3)),
                      sample(lambda a: np.linalg.cond(a, -2), (3, 2)), sample(lambda a: np.linalg.cond(regular(a), "fro"), (3, 3))],
     np.linalg.matrix_rank: [*of_matrices(np.linalg.matrix_rank, (3, 2)), sample(lambda a: np.linalg.matrix_rank(a, 0.9), (3, 3)),
                             sample(lambda a: np.linalg.matrix_rank(a, rtol=0.5), (3, 3)), sample(np.linalg.matrix_rank, (3,)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.linalg import _umath_linalg
 
 from cygrad._core.compute.matrices import MatrixLoop, first_failure, first_nonfinite, is_matrix
 from cygrad._core.graph.tensor import TensorImpl
@@ -44,7 +43,7 @@ def checked_matrix(name: str, value: Any, argument: str = "A", *, square: bool =
 
 def numpys_loop(signature: str, name: str, otherwise: Any) -> MatrixLoop:
     """Return the inner loop of a function of numpy.linalg; where this NumPy has none of that name, the function itself."""
-    return MatrixLoop(signature, getattr(_umath_linalg, name, None), otherwise)
+    return MatrixLoop(signature, getattr(getattr(np.linalg, "_umath_linalg", None), name, None), otherwise)
 
 
 def check_finite(name: str, matrices: Tensor, said: str) -> None:

@@ -215,9 +215,9 @@ def test_where_numpy_has_no_such_loop_its_functions_compute():
     """In a process of its own: loops are looked up when the family is loaded."""
     code = """
         import cygrad as cg
-        from cygrad.operators import matrices
+        import numpy
         if {without}:
-            matrices._umath_linalg = None
+            del numpy.linalg._umath_linalg
         A = cg.tensor([[2.0, 1j, 1.0], [-1j, 3.0, 0.5], [1.0, 0.5, 1.0]]).cdouble().expand(2, 3, 3)
         for a in (A, A.real):
             parts = [*cg.linalg.eigh(a), cg.linalg.eigvalsh(a, "U"), *cg.linalg.svd(a[:, :2]), *cg.linalg.svd(a[:, 1:], False),

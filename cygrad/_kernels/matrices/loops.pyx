@@ -47,7 +47,8 @@ cdef const matrix_kernel* kernel(str name) except NULL:
 
 cdef bint find_in_numpy() except -1:
     """Look the routines up in the libraries that NumPy's linalg was linked with; return whether they are there."""
-    cdef void* opened = dlopen(numpy.linalg._umath_linalg.__file__.encode(), RTLD_LAZY | RTLD_NOLOAD)
+    place = getattr(getattr(numpy.linalg, "_umath_linalg", None), "__file__", "")
+    cdef void* opened = dlopen(place.encode(), RTLD_LAZY | RTLD_NOLOAD) if place else NULL
     if opened is NULL:
         return False
     for spelling, wide in SPELLINGS:

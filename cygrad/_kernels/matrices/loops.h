@@ -366,7 +366,10 @@ static void cg_lu_inverse(const cg_field *f, char **p, const intptr_t *dims, con
         char *const solved = x.copy ? x.copy : p[2];
         if (cg_read_pivots(n, n, pivots, p[1], s[5], 0)) {
             int64_t size = n, ld = x.ld, count = work_size, info = 1;
-            if (getri) cg_begin(&x, p[2], p[0], s[3], s[4]), getri(&size, solved, &ld, cg_lapack_pivots(n, pivots, wide), work, &count, &info);
+            if (getri) {
+                cg_begin(&x, p[2], p[0], s[3], s[4]);
+                getri(&size, solved, &ld, cg_lapack_pivots(n, pivots, wide), work, &count, &info);
+            }
             if ((int32_t)info) {    /* getri leaves off where a pivot is 0 */
                 f->plain->identity(n, solved, x.ld);
                 cg_solve_by_factors(f, &factors, 0, n, p[0], pivots, solved, x.ld);

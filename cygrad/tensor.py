@@ -414,7 +414,8 @@ def _prepare_rule(rule: RuleOp) -> None:
             for name in {*code.co_names} - seen:
                 seen.add(name)
                 is_late = isinstance(vars(Tensor).get(name), _LateMethod)
-                called = inspect.unwrap(getattr(Tensor, name) if is_late else function.__globals__.get(name))
+                named: Any = getattr(Tensor, name) if is_late else function.__globals__.get(name)
+                called = inspect.unwrap(named)
                 if isinstance(called, FunctionType):
                     found.append(called)
 

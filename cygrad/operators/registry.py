@@ -23,6 +23,8 @@ FUNCTIONS: dict[str, str] = {
         "pinverse",
     "cygrad.operators.lookup":
         "gather index_select take_along_dim take nonzero argwhere",
+    "cygrad.operators.low_rank":
+        "svd_lowrank pca_lowrank",
     "cygrad.operators.masking":
         "where masked_fill masked_select masked_scatter",
     "cygrad.operators.matrix_functions":

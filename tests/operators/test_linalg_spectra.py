@@ -103,6 +103,21 @@ def test_ill_conditioned_matrices_by_their_backward_error():
     assert (vectors * values @ vectors.mT - a.mT @ a).abs().max() < 1e-15
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", [(9, 6), (2, 6, 9)])
+def test_random_vectors_find_all_of_a_low_rank(dtype, shape):
+    a = cg.tensor(drawn(dtype, (*shape[:-1], 2)) @ drawn(dtype, (*shape[:-2], 2, shape[-1])))
+    for U, S, V in (cg.svd_lowrank(a, q=4), cg.svd_lowrank(a + 1, q=3, niter=0, M=cg.ones(shape, dtype=a.dtype)),
+                    cg.pca_lowrank(a, 3, center=False)):
+        close((U * S.unsqueeze(-2) @ V.mH).numpy(), a.numpy(), dtype)
+    U, S, V = cg.pca_lowrank(a)
+    close((U * S.unsqueeze(-2) @ V.mH).numpy(), (a - a.mean(-2, keepdim=True)).numpy(), dtype)
+    x = cg.tensor(drawn(dtype, (4, 2))).requires_grad_()
+    assert cg.autograd.gradcheck(lambda x: cg.svd_lowrank(x, q=2)[1], x)
+    with pytest.raises(ValueError, match=r"q\(=7\) must be non-negative integer and not greater than min\(m, n\)=6"):
+        cg.pca_lowrank(a, 7)
+
+
 # ----- What is read -----
 @pytest.mark.parametrize("triangle", ["L", "U", "l", "u"])
 def test_one_triangle_is_read(triangle):

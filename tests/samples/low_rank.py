@@ -6,7 +6,6 @@ import cygrad as cg
 from samples.sample import sample
 
 
-
 def values(array):
     return np.linalg.svd(array, compute_uv=False)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cygrad import creation
 from cygrad._core.compute.matrices import our_loop
+from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.operands.arrays import to_array
 from cygrad.operators import joining
 from cygrad.operators.arguments import checked_tensor, delivered, delivered_together, shown
@@ -354,17 +355,15 @@ class LDLFactors(NamedTuple):
         return shown(self, "linalg_ldl_factor")
 
 
-def _no_gradient(g: Tensor) -> Tensor:
-    raise NotImplementedError("the derivative for 'linalg_ldl_factor_ex' is not implemented.")
-
-
-@operator(dA=_no_gradient, batch=matrices, function=False, method=False)
+@operator(batch=matrices, function=False, method=False)
 def ldl_factored(A: Tensor, hermitian: bool = False, checks: str = "") -> LDLResult:
     """Return packed LDL factors, pivots and info; `checks`: the name of the operator in whose words a singular matrix is refused."""
+    if A.requires_grad and is_grad_enabled():
+        raise NotImplementedError("the derivative for 'linalg_ldl_factor_ex' is not implemented: detach() the matrices")
     results = _ldl[bool(hermitian)](A)
     if checks:
         check_info(checks, results[2], "D[{info},{info}] is zero: the factorization is complete, but solving by it would divide by zero.")
-    return LDLResult(*recorded_together(ldl_factored, (A,), results))
+    return LDLResult(*results)
 
 
 @operator

@@ -188,7 +188,7 @@ RULES: dict[str, str] = {
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
     "cygrad.operators.factorizations":
-        "linalg_cholesky linalg_cholesky_ex cholesky rows_exchanged lu_factored linalg_lu_solve ldl_factored linalg_ldl_solve",
+        "linalg_cholesky linalg_cholesky_ex cholesky rows_exchanged lu_factored linalg_lu_solve linalg_ldl_solve",
     "cygrad.operators.indexing":
         "slice index select scatter_key",
     "cygrad.operators.joining":

@@ -3,6 +3,7 @@
 import itertools
 
 import cygrad as cg
+from cygrad.operators.factorizations import rows_exchanged
 from samples.sample import sample
 
 
@@ -29,6 +30,10 @@ SAMPLES = {
     "linalg_lu_factor": [sample(lambda x: cg.linalg.lu_factor(x).LU, shape) for shape in ((2, 3, 3), (2, 3), (3, 2))],
     "linalg_lu_factor_ex": [sample(lambda x: cg.linalg.lu_factor_ex(x).LU, (2, 2))],
     "lu": [sample(lambda x: x.lu()[0], (2, 2))],
+    "lu_factored": [sample(lambda x: cg.linalg.lu_factor(x).LU, (2, 2))],
+    "rows_exchanged": [
+        sample(lambda x, y: rows_exchanged(x, cg.linalg.lu_factor(y.detach()).pivots, True) * y.sum(), (2, 3, 2), (2, 3, 3)),
+    ],
     "linalg_lu": [sample(lambda x: cg.linalg.lu(x)[1:], shape) for shape in ((3, 3), (2, 3), (3, 2))],
     "lu_unpack": [sample(lambda x: cg.lu_unpack(*cg.linalg.lu_factor(x))[1:], (2, 3, 3))],
     "linalg_lu_solve": [

@@ -27,6 +27,8 @@ SAMPLES = {
     ],
     "linalg_solve_ex": [sample(lambda a, b: cg.linalg.solve_ex(a, b).result, (2, 2), (2, 1))],
     "linalg_tensorsolve": [sample(lambda a, b: cg.linalg.tensorsolve(a.reshape(2, 2, 4), b), (4, 4), (2, 2))],
+    "solved_by_factors": [sample(lambda a, b: cg.linalg.solve(a.mH, b), (2, 3, 3), (3, 2))],
+    "inverted": [sample(lambda x: cg.linalg.inv(x), (1, 2, 2))],
     "linalg_inv": [sample(lambda x: cg.linalg.inv(x), (2, 3, 3)), sample(lambda x: cg.linalg.inv(x), (2, 2))],
     "linalg_inv_ex": [sample(lambda x: cg.linalg.inv_ex(x).inverse, (2, 2))],
     "linalg_tensorinv": [sample(lambda x: cg.linalg.tensorinv(x.reshape(2, 2, 4)), (4, 4))],

@@ -315,7 +315,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
         raise RuntimeError("Pivots given to lu_solve must all be smaller or equal to LU.size(-2). Did you properly pass the result of "
                            "lu_factor?")
     result = _lu_solve[bool(adjoint)](a, pivots, b)
-    return delivered(recorded(linalg_lu_solve, (a, b), result, pivots=pivots, adjoint=bool(adjoint)), out)
+    return delivered(recorded(linalg_lu_solve, (a, b), result, pivots=pivots.clone(), adjoint=bool(adjoint)), out)
 
 
 @operator
@@ -418,4 +418,4 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
         raise RuntimeError("torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
                            f"{list(pivots.shape)} instead")
     result = _ldl_solve[bool(hermitian)](a, pivots, b)
-    return delivered(recorded(linalg_ldl_solve, (b, a), result, pivots=pivots, hermitian=bool(hermitian)), out)
+    return delivered(recorded(linalg_ldl_solve, (b, a), result, pivots=pivots.clone(), hermitian=bool(hermitian)), out)

@@ -227,6 +227,18 @@ def test_no_derivative_factorises_again(monkeypatch):
         assert len(calls) == 1
 
 
+def test_pivots_that_change_before_the_backward_change_nothing():
+    a, b = cg.tensor(drawn("float64", (3, 3)))[[2, 0, 1]], cg.ones(3, 1, dtype=cg.float64)
+    for factor, solve in ((cg.linalg.lu_factor, cg.linalg.lu_solve), (lambda x: cg.linalg.ldl_factor(x + x.mT), cg.linalg.ldl_solve)):
+        factors, pivots = factor(a)
+        expected, found = [], b.clone().requires_grad_()
+        for change in (False, True):
+            result = solve(factors, pivots, found)
+            pivots.fill_(1) if change else None
+            expected.append(cg.autograd.grad(result.sum(), found)[0])
+        assert cg.equal(*expected)
+
+
 # ----- Names -----
 def test_results_have_names_and_are_written_into_out():
     a = cg.tensor(drawn("float64", (3, 3)))

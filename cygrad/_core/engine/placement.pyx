@@ -2,7 +2,7 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport intptr_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from cygrad._core.compute.parts cimport zero_outside
 from cygrad._core.compute.mapping cimport SMALL_COUNT
@@ -19,6 +19,7 @@ from cygrad._core.levels.level cimport Level
 from cygrad._core.levels.observers cimport special_tensors
 from cygrad._core.operands.operands cimport copy_into, copy_of, is_dense, same_shape, shape_is
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
+from cygrad._kernels.drivers.packing cimport zero_dense
 
 cdef enum:
     LONGEST = 16            # parts of parts that are taken at once
@@ -136,9 +137,9 @@ cdef int add_run(TensorImpl whole, intptr_t start, TensorImpl g, bint fresh) exc
     pointers[1] = address(g)
     pointers[0] = pointers[2] = settled_address(whole) + start * itemsize
     if fresh:
-        memset(settled_address(whole), 0, start * itemsize)
+        zero_dense(settled_address(whole), start, itemsize)
         memcpy(pointers[0], pointers[1], g.count * itemsize)
-        memset(pointers[0] + g.count * itemsize, 0, (whole.count - start - g.count) * itemsize)
+        zero_dense(pointers[0] + g.count * itemsize, whole.count - start - g.count, itemsize)
         return 0
     strides[0] = strides[1] = itemsize
     add.kernel.loops[g.dtype_nr](pointers, strides, g.count, NULL)

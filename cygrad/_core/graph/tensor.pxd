@@ -7,12 +7,12 @@ Plain tensors are not tracked by the garbage collector unless they may be part o
 """
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
-from libc.string cimport memset
 
 from cygrad._core.graph.node cimport Node
 from cygrad._core.memory.storage cimport Storage, settle
 from cygrad._core.memory.writes cimport note_write
 from cygrad._kernels.drivers.elementwise cimport cg_itemsize
+from cygrad._kernels.drivers.packing cimport zero_dense
 
 cdef enum:
     REQUIRES_GRAD = 1       # a leaf that gathers its gradient, or a result with history
@@ -72,7 +72,7 @@ cdef inline char* settled_address(TensorImpl tensor) noexcept:
 
 cdef inline void zero(TensorImpl tensor) noexcept:
     """Set the elements of a dense tensor that was just made, or settled, to zero."""
-    memset(tensor.unsettled, 0, tensor.count * cg_itemsize[tensor.dtype_nr])
+    zero_dense(tensor.unsettled, tensor.count, cg_itemsize[tensor.dtype_nr])
 
 cdef inline size_t place_of(TensorImpl tensor) noexcept:
     """Return the number of the first byte: to compare, not to look there."""

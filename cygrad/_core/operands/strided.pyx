@@ -1,7 +1,6 @@
 # cython: cdivision=True
 """Views by strides (see strided.pxd for the contract)."""
 from libc.stdint cimport intptr_t
-from libc.string cimport memset
 
 from cygrad._core.graph.history cimport geometry_of
 from cygrad._core.graph.rules cimport record, record_view, rule_op, wanted
@@ -13,6 +12,7 @@ from cygrad._core.memory.storage cimport DType
 from cygrad._core.operands.arrays cimport array_of, values_of
 from cygrad._core.operands.operands cimport copy_into, copy_of, is_dense
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_loops_of
+from cygrad._kernels.drivers.packing cimport zero_dense
 
 import numpy
 
@@ -72,7 +72,7 @@ cdef TensorImpl laid_out(TensorImpl x, tuple geometry):
     parse_sizes(geometry[1], strides)
     result = empty_strided(x.dtype_nr, ndim, sizes, strides)
     if not is_dense(result):
-        memset(settled_address(result), 0, span(ndim, sizes, strides) * cg_itemsize[x.dtype_nr])
+        zero_dense(settled_address(result), span(ndim, sizes, strides), cg_itemsize[x.dtype_nr])
     copy_into(result, x)
     return result
 

@@ -49,5 +49,9 @@ cdef bint is_dense(const cg_cursor* place, int itemsize) noexcept nogil
 cdef void gather(const Operand* operand, cg_cursor* place, intptr_t n, char* block) noexcept nogil
 cdef void scatter(const Operand* operand, cg_cursor* place, intptr_t n, char* block) noexcept nogil
 cdef void pack(const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t n, char* target) noexcept nogil
+# The bytes of n elements in a row, by the threads that elementwise loops would give them to: who writes a page first has it near.
+cdef void zero_dense(char* data, intptr_t n, int itemsize) noexcept nogil
 # Between arrays of one shape, converting; they must be disjoint or the same.
 cdef void copy(Operand* target, Operand* source, int ndim, const intptr_t* shape) noexcept nogil
+# Elements of each thread, from the first thread on: all that goes through memory element by element is dealt out like this.
+cdef intptr_t chunk_of(intptr_t total, int threads) noexcept nogil

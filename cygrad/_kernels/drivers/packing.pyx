@@ -1,7 +1,7 @@
 # cython: cdivision=True, initializedcheck=False
 """Packing (see packing.pxd for the contract)."""
 from cython.parallel cimport prange
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from cygrad._kernels.system.isa cimport cg_isa_vector_bytes, choose_isa
 from cygrad._kernels.system.threads cimport COST_ARITHMETIC, COST_TRANSCENDENTAL, note_threads, thread_limit, threads_for
@@ -222,6 +222,22 @@ cdef void copy_range(const Operand* target, const Operand* source, int ndim, con
             start += n
 
 
+cdef intptr_t chunk_of(intptr_t total, int threads) noexcept nogil:
+    return ((total + threads - 1) // threads + CHUNK - 1) // CHUNK * CHUNK
+
+
+cdef void zero_dense(char* data, intptr_t n, int itemsize) noexcept nogil:
+    cdef int threads = threads_for(n * itemsize // 8, COST_ARITHMETIC)
+    cdef intptr_t chunk, c
+    if threads <= 1:
+        memset(data, 0, n * itemsize)
+        return
+    chunk = chunk_of(n, threads)
+    for c in prange((n + chunk - 1) // chunk, schedule="static", chunksize=1, num_threads=thread_limit()):
+        note_threads(cg_team_size())
+        memset(data + c * chunk * itemsize, 0, min(chunk, n - c * chunk) * itemsize)
+
+
 cdef void copy(Operand* target, Operand* source, int ndim, const intptr_t* shape) noexcept nogil:
     cdef Operand operands[2]
     cdef intptr_t merged[MAX_DIMS]
@@ -245,8 +261,7 @@ cdef void copy(Operand* target, Operand* source, int ndim, const intptr_t* shape
     if threads <= 1:
         copy_range(&operands[1], &operands[0], ndim, merged, stream, 0, total)
         return
-    chunk = (total + threads - 1) // threads
-    chunk = (chunk + CHUNK - 1) // CHUNK * CHUNK
+    chunk = chunk_of(total, threads)
     chunks = (total + chunk - 1) // chunk
     for c in prange(chunks, schedule="static", chunksize=1, num_threads=thread_limit()):
         note_threads(cg_team_size())

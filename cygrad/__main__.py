@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
 
 import cygrad
-from cygrad.config import show_config
+from cygrad.config import describe, show_config
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -13,9 +14,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m cygrad", description="Look at this installation of cygrad.")
     parser.add_argument("--version", action="version", version=f"cygrad {cygrad.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    commands.add_parser("info", help="show compiler, instruction set, threads, BLAS, memory and denormal mode")
-    parser.parse_args(arguments)
-    print(show_config())
+    info = commands.add_parser("info", help="show compiler, instruction set, threads, BLAS, memory and denormal mode, and why")
+    info.add_argument("--json", action="store_true", help="as JSON, for programs")
+    given = parser.parse_args(arguments)
+    print(json.dumps(describe(), indent=2) if given.json else show_config())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""What this build and this process compute with: `show_config()`, also `python -m cygrad info`; and how much freed memory is kept.
+"""What this build and this process compute with: `describe()`, `show_config()`, `python -m cygrad info`; how much freed memory is kept.
 
-`show_config` looks and reports; nothing is changed, not even a foreign library's denormal mode. Safe from every thread; threads
+They look and report; nothing is changed, not even a foreign library's denormal mode. Safe from every thread; threads
 and denormals are those of the calling one. Not needed by anything else, so the package loads it on first use only.
 """
 from __future__ import annotations
@@ -9,16 +9,21 @@ import ctypes
 import itertools
 import os
 import platform
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy
 
 import cygrad
-from cygrad._kernels.drivers.elementwise import available_isas, isa
+from cygrad._kernels.drivers.elementwise import available_isas, isa_report
+from cygrad._kernels.matrices.loops import lapack_report
+from cygrad._kernels.system import machine
 from cygrad._kernels.system.allocator import allocator_report
 from cygrad._kernels.system.allocator import empty_cache as empty_cache
 from cygrad._kernels.system.allocator import get_cache_limit as get_cache_limit
 from cygrad._kernels.system.allocator import set_cache_limit as set_cache_limit
+from cygrad._kernels.system.journal import tell
 from cygrad._kernels.system.threads import compiler, denormal_mode, thread_report
 
 # Bytes of the vectors that a level, or a kernel set of OpenBLAS, computes with, and the set to ask for by level.
@@ -50,12 +55,13 @@ def _openblas_library() -> tuple[ctypes.CDLL, str, str] | None:
     return None
 
 
-def _blas() -> str:
-    """Describe NumPy's BLAS, with a hint where its kernels use less of the processor than they could."""
+def _blas(threads: int) -> dict[str, Any]:
+    """Look at NumPy's BLAS; `hint` says where its kernels use less of the processor than they could, or its threads more."""
     found = _openblas_library()
     if found is None:
         build = numpy.show_config(mode="dicts") or {}
-        return f"{build.get('Build Dependencies', {}).get('blas', {}).get('name', 'unknown')}, as NumPy was built with"
+        name = build.get("Build Dependencies", {}).get("blas", {}).get("name", "unknown")
+        return {"name": name, "version": None, "kernels": None, "threads": None, "library": None, "hint": None}
     library, prefix, suffix = found
 
     def text(name: str) -> str:
@@ -63,42 +69,88 @@ def _blas() -> str:
         function.restype = ctypes.c_char_p
         return function().decode()
 
-    kernels = text("corename")
-    version = " ".join(text("config").split()[:2])
-    count = library[f"{prefix}openblas_get_num_threads{suffix}"]()
-    described = f"{version}, {kernels} kernels, threads of its own: {count}"
+    kernels, (name, version) = text("corename"), text("config").split()[:2]
+    count, hints = library[f"{prefix}openblas_get_num_threads{suffix}"](), []
     available = max((_LEVEL_BYTES.get(level, 0) for level in available_isas()), default=0)
     if _KERNEL_BYTES.get(kernels, available) < available:
-        described += (f"; these use {_KERNEL_BYTES[kernels]}-byte vectors where this processor has {available}: "
-                      f"OPENBLAS_CORETYPE={_KERNELS_FOR[available]} may be faster")
-    return described
+        hints.append(f"these use {_KERNEL_BYTES[kernels]}-byte vectors where this processor has {available}: "
+                     f"OPENBLAS_CORETYPE={_KERNELS_FOR[available]} may be faster")
+    if (machine.launcher_report()["processes"] or 1) > 1 and count > threads:
+        hints.append(f"processes on this node share its CPUs: OPENBLAS_NUM_THREADS={threads} may be faster")
+    return {"name": name, "version": version, "kernels": kernels, "threads": count, "library": library._name,
+            "hint": "; ".join(hints) or None}
 
 
-def _instruction_set() -> str:
-    wish = os.environ.get("CYGRAD_ISA", "").strip()
-    return f"{isa()} of {', '.join(available_isas())}" + (f" (CYGRAD_ISA={wish})" if wish else "")
-
-
-def _threads() -> str:
-    report = thread_report()
-    return f"{report['threads']} ({report['reason']})"
-
-
-def _openmp() -> str:
-    report = thread_report()
-    return f"{report['openmp_version']}, {report['openmp_runtime']}" if report["openmp"] else "not in this build"
-
-
-def _memory() -> str:
-    report = allocator_report()
+def _huge_pages() -> str | None:
+    """Say when the system gives huge pages, in its own word."""
     try:
         modes = Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text(encoding="utf-8")
-        huge_pages = modes.partition("[")[2].partition("]")[0]
     except OSError:
-        huge_pages = "unknown"
-    return (f"{_size(report['live_bytes'])} in {report['live_blocks']} blocks, "
-            f"{_size(report['cached_bytes'])} of at most {_size(report['cache_limit'])} ({report['cache_limit_reason']}) cached "
-            f"({report['hits']} hits, {report['misses']} misses), huge pages: {huge_pages}")
+        return None
+    return modes.partition("[")[2].partition("]")[0] or None
+
+
+def describe() -> dict[str, Any]:
+    """Return what this build and process compute with, as values that JSON has: strings, numbers, bools, lists and dicts of them, None.
+
+    Keys stay what they are from version to version; new ones may come. None stands for what is not there, or cannot be found out.
+
+    >>> import cygrad
+    >>> sorted(cygrad.config.describe()["threads"])[:3]
+    ['OMP_NUM_THREADS', 'OMP_THREAD_LIMIT', 'affinity']
+    """
+    tell()
+    threads = thread_report()
+    openmp = {key.removeprefix("openmp_"): threads.pop(key) for key in ("openmp_version", "openmp_runtime")}
+    return {
+        "version": cygrad.__version__,
+        "python": {"version": platform.python_version(), "implementation": platform.python_implementation(), "executable": sys.executable},
+        "numpy": numpy.__version__,
+        "platform": platform.platform(),
+        "compiler": compiler(),
+        "instruction_set": isa_report(),
+        "openmp": openmp if threads.pop("openmp") else None,
+        "threads": threads,
+        "node_cpus": machine.node_cpus(),
+        "launcher": machine.launcher_report(),
+        "blas": _blas(threads["threads"]),
+        "lapack": lapack_report(),
+        "memory": {**allocator_report(), "granted": machine.granted_bytes(), "cgroup_limit": machine.memory_limit(),
+                   "huge_pages": _huge_pages()},
+        "denormals": denormal_mode(),
+        "files": {"package": os.path.dirname(cygrad.__file__), "library": machine.__file__},
+    }
+
+
+# ----- In words -----
+def _instruction_set(found: dict[str, Any]) -> str:
+    wish = found["requested"]
+    return f"{found['chosen']} of {', '.join(found['available'])}" + (f" (CYGRAD_ISA={wish})" if wish else "")
+
+
+def _openmp(found: dict[str, Any] | None) -> str:
+    return f"{found['version']}, {found['runtime']}" if found else "not in this build"
+
+
+def _launcher(found: dict[str, Any]) -> str:
+    said = [f"{found[what]} {words} ({found[f'{what}_variable']})" for what, words in (
+        ("processes", "processes on this node"), ("cpus", "CPUs for each process")) if found[what]]
+    ignored = [f"{variable}={text} is no count, and ignored" for variable, text in found["ignored"].items()]
+    return ", ".join([found["launcher"] or "none", *said, *ignored])
+
+
+def _blas_in_words(found: dict[str, Any]) -> str:
+    if found["library"] is None:
+        return f"{found['name']}, as NumPy was built with"
+    described = f"{found['name']} {found['version']}, {found['kernels']} kernels, threads of its own: {found['threads']}"
+    return described + (f"; {found['hint']}" if found["hint"] else "")
+
+
+def _memory(found: dict[str, Any]) -> str:
+    return (f"{_size(found['live_bytes'])} in {found['live_blocks']} blocks, "
+            f"{_size(found['cached_bytes'])} of at most {_size(found['cache_limit'])} ({found['cache_limit_reason']}) cached "
+            f"({found['hits']} hits, {found['misses']} misses), {_size(found['granted'])} granted, "
+            f"huge pages: {found['huge_pages'] or 'unknown'}")
 
 
 def _size(nbytes: int) -> str:
@@ -109,15 +161,14 @@ def _size(nbytes: int) -> str:
     return f"{nbytes} B"
 
 
-def _denormals() -> str:
-    mode = denormal_mode()
+def _denormals(mode: dict[str, bool]) -> str:
     changed = [what for what, key in (("results are flushed to zero", "flush_results"),
                                       ("operands are read as zero", "zero_operands")) if mode[key]]
     return f"{' and '.join(changed)}: a library in this process has set that for this thread" if changed else "kept"
 
 
 def show_config() -> str:
-    """Return a description of this build and process: compiler, instruction set, threads, BLAS, memory, denormals.
+    """Return `describe()` in words: compiler, instruction set, threads, launcher, BLAS, LAPACK, memory, denormals.
 
     Each line says what is in use and, where there was a choice, why.
 
@@ -125,14 +176,18 @@ def show_config() -> str:
     >>> print(cygrad.show_config())  # doctest: +ELLIPSIS
     cygrad ...
     """
+    found = describe()
     lines = {
-        "Python": f"{platform.python_version()}, NumPy {numpy.__version__}, {platform.platform()}",
-        "compiler": compiler(),
-        "instruction set": _instruction_set(),
-        "threads": _threads(),
-        "OpenMP": _openmp(),
-        "BLAS": _blas(),
-        "memory": _memory(),
-        "denormals": _denormals(),
+        "Python": f"{found['python']['version']}, NumPy {found['numpy']}, {found['platform']}",
+        "compiler": found["compiler"],
+        "instruction set": _instruction_set(found["instruction_set"]),
+        "threads": f"{found['threads']['threads']} ({found['threads']['reason']})",
+        "launcher": _launcher(found["launcher"]),
+        "OpenMP": _openmp(found["openmp"]),
+        "BLAS": _blas_in_words(found["blas"]),
+        "LAPACK": found["lapack"]["reason"],
+        "memory": _memory(found["memory"]),
+        "denormals": _denormals(found["denormals"]),
+        "package": found["files"]["library"],
     }
-    return "\n".join([f"cygrad {cygrad.__version__}", *(f"  {name + ':':<17}{text}" for name, text in lines.items())])
+    return "\n".join([f"cygrad {found['version']}", *(f"  {name + ':':<17}{text}" for name, text in lines.items())])

@@ -3,6 +3,7 @@
 Files of the system are written under a folder of the test, variables of launchers into its environment.
 """
 
+import os
 import subprocess
 import sys
 
@@ -17,7 +18,7 @@ MIB, GIB = 1024**2, 1024**3
 
 @pytest.fixture(autouse=True)
 def this_machine_afterwards(monkeypatch):
-    for name in machine.LOCAL_SIZES:
+    for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     config.empty_cache()
     yield
@@ -121,39 +122,99 @@ def test_no_cgroups_at_all(tmp_path):
 
 
 # ----- Processes on the node -----
-LAUNCHERS = {
-    "OMPI_COMM_WORLD_LOCAL_SIZE": "64", "MPI_LOCALNRANKS": "2", "MV2_COMM_WORLD_LOCAL_SIZE": "3", "PMI_LOCAL_SIZE": "4",
-    "PALS_LOCAL_SIZE": "5", "JSM_NAMESPACE_LOCAL_SIZE": "6", "LOCAL_WORLD_SIZE": "8", "SLURM_STEP_TASKS_PER_NODE": "16(x2),32,8(x3)",
-    "SLURM_NTASKS_PER_NODE": "12",
-}
+# What a launcher's variable may hold, the node (Slurm's number), and what that says.
+COUNTS = [("64", "", 64), ("1", "", 1), (" 2 ", "", 2)]
+LISTS = [("2(x3),1", "0", 2), ("2(x3),1", "2", 2), ("2(x3),1", "3", 1), ("2(x3),1", "4", 2), ("1,16(x2)", "", 16), ("1,16(x2)", "x", 16),
+         ("7", "0", 7), ("3(x1000000000),5", "1000000000", 5)]
+NONSENSE = ["0", "-3", "many", "4,", "(x2)", "2(x0)", "2(y3)", "2 (x3)", "2(x3", "1.5", "0x4", "²", "9" * 30, "9" * 5000]
+READ = [(launcher, variable, what, *case) for launcher, variable, what, read in machine.LAUNCHERS
+        for case in (LISTS if "TASKS_PER_NODE" in variable and "NTASKS" not in variable else COUNTS)]
+VARIABLES = [variable for _, variable, *_ in machine.LAUNCHERS]
 
 
-@pytest.mark.parametrize("name", machine.LOCAL_SIZES)
-def test_the_share_of_a_process_that_a_launcher_started(monkeypatch, tmp_path, name):
-    write(tmp_path, {"/proc/meminfo": f"MemTotal: {256 * MIB} kB\n"})
-    machine.measure(str(tmp_path))
-    monkeypatch.setenv(name, LAUNCHERS[name])
-    count = max(int(part.partition("(")[0]) for part in LAUNCHERS[name].split(","))
-    config.set_cache_limit(None)
-    assert machine.local_processes() == (count, name)
-    assert config.get_cache_limit() == min(256 * GIB // 8 // count, 2 * GIB)
-    report = allocator.allocator_report()["cache_limit_reason"]
-    assert report == (f"an eighth of the memory for {count} processes, {name}" if count > 16 else "the default")
+@pytest.mark.parametrize(("launcher", "variable", "what", "text", "node", "expected"), READ)
+def test_what_launchers_say(monkeypatch, launcher, variable, what, text, node, expected):
+    monkeypatch.setenv(variable, text)
+    monkeypatch.setenv("SLURM_NODEID", node)
+    report = machine.launcher_report()
+    assert (report["launcher"], report[what], report[f"{what}_variable"], report["ignored"]) == (launcher, expected, variable, {})
+    other = {"processes": "cpus", "cpus": "processes"}[what]
+    assert (report[other], report[f"{other}_variable"]) == (None, None)
 
 
-@pytest.mark.parametrize("wrong", ["", "0", "-3", "many", "4,", "(x2)", "1"])
-@pytest.mark.parametrize("name", machine.LOCAL_SIZES)
-def test_nonsense_of_a_launcher_counts_as_one_process(monkeypatch, name, wrong):
-    monkeypatch.setenv(name, wrong)
+@pytest.mark.parametrize("wrong", NONSENSE)
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_nonsense_of_a_launcher_is_ignored_and_named(monkeypatch, variable, wrong):
+    monkeypatch.setenv(variable, wrong)
+    report = machine.launcher_report()
+    assert report.pop("ignored") == {variable: wrong}
+    assert set(report.values()) == {None}
     assert machine.local_processes() == (1, None)
+    assert machine.process_share() is None
 
 
-def test_the_largest_number_counts(monkeypatch):
+def test_what_runs_within_another_counts_and_nonsense_does_not_hide_it(monkeypatch):
     monkeypatch.setenv("SLURM_NTASKS_PER_NODE", "4")
+    assert machine.local_processes() == (4, "SLURM_NTASKS_PER_NODE")
     monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2")
+    assert machine.local_processes() == (2, "OMPI_COMM_WORLD_LOCAL_SIZE")
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "two")
     assert machine.local_processes() == (4, "SLURM_NTASKS_PER_NODE")
 
 
+def test_the_share_of_the_cache_limit(monkeypatch, tmp_path):
+    write(tmp_path, {"/proc/meminfo": f"MemTotal: {256 * MIB} kB\n"})
+    machine.measure(str(tmp_path))
+    for count in (2, 64):
+        monkeypatch.setenv("SLURM_STEP_TASKS_PER_NODE", f"{count}(x2)")
+        config.set_cache_limit(None)
+        assert config.get_cache_limit() == min(256 * GIB // 8 // count, 2 * GIB)
+        report = allocator.allocator_report()["cache_limit_reason"]
+        assert report == (f"an eighth of the memory for {count} processes, SLURM_STEP_TASKS_PER_NODE" if count > 16 else "the default")
+
+
+# ----- CPUs of the node -----
+def cpus_of(root, cpuset, quota="max", version=2):
+    """Lay out the files of a cgroup with CPUs of its own, inside one with more."""
+    if version == 2:
+        write(root, {"/proc/self/cgroup": "0::/slurm/step\n", "/proc/self/mountinfo": V2_MOUNT,
+                     "/sys/fs/cgroup/cpuset.cpus.effective": "0-63\n", "/sys/fs/cgroup/slurm/step/cpu.max": f"{quota} 100000\n",
+                     "/sys/fs/cgroup/slurm/step/cpuset.cpus.effective": f"{cpuset}\n"})
+    else:
+        write(root, {"/proc/self/cgroup": "3:cpuset:/job\n", "/sys/fs/cgroup/cpuset/cpuset.cpus": "0-63\n",
+                     "/proc/self/mountinfo": "32 31 0:29 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n",
+                     "/sys/fs/cgroup/cpuset/job/cpuset.cpus": f"{cpuset}\n"})
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(("cpuset", "count"), [("0-7", 8), ("0", 1), ("0-3,8-11,15", 9), ("", 64)])
+def test_cpus_of_the_cgroup(tmp_path, version, cpuset, count):
+    """A group that names none has those of the group around it."""
+    cpus_of(tmp_path, cpuset, version=version)
+    assert machine.node_cpus(str(tmp_path)) == count
+
+
+def test_cpus_of_the_machine_and_of_a_quota(tmp_path):
+    assert machine.node_cpus(str(tmp_path)) == os.cpu_count()
+    cpus_of(tmp_path, "0-7", quota="350000")
+    assert machine.node_cpus(str(tmp_path)) == 4
+
+
+@pytest.mark.parametrize(("variables", "share"), [
+    ({"OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, 4), ({"OMPI_COMM_WORLD_LOCAL_SIZE": "3"}, 2), ({"OMPI_COMM_WORLD_LOCAL_SIZE": "100"}, 1),
+    ({"OMPI_COMM_WORLD_LOCAL_SIZE": "1"}, None), ({"SLURM_CPUS_PER_TASK": "3"}, 3), ({}, None),
+    ({"SLURM_CPUS_PER_TASK": "3", "SLURM_STEP_TASKS_PER_NODE": "4"}, 2), ({"SLURM_CPUS_PER_TASK": "1", "PMI_LOCAL_SIZE": "2"}, 1),
+])
+def test_the_cpus_of_a_process(monkeypatch, tmp_path, variables, share):
+    cpus_of(tmp_path, "0-7")
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
+    found = machine.process_share(str(tmp_path))
+    assert (found and found[0]) == share
+    assert found is None or any(name in found[1] for name in variables)
+
+
+# ----- The limit of the cache -----
 def test_the_limit_follows_the_cgroup(tmp_path):
     limit_memory(tmp_path, total=64 * GIB, available=60 * GIB, granted=4 * GIB, used=0)
     config.set_cache_limit(None)

@@ -13,7 +13,7 @@ import textwrap
 import pytest
 
 import cygrad
-from cygrad._kernels.system import threads
+from cygrad._kernels.system import machine, threads
 from cygrad._testing import threads_used
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not threads.thread_report()["openmp"], reason="built without OpenMP")]
@@ -42,8 +42,9 @@ def in_new_thread(function):
 
 
 def run(script, prelude=PRELUDE, affinity=None, timeout=60, **variables):
-    """Run a script in a process without OpenMP's variables but those given, and return what it prints, as words."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_"))}
+    """Run a script in a process without variables of OpenMP and launchers but those given, and return what it prints, as words."""
+    unwanted = {variable for _, variable, *_ in machine.LAUNCHERS}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_")) and name not in unwanted}
     setting = f"import os; os.sched_setaffinity(0, {affinity})\n" if affinity else ""
     done = subprocess.run(
         [sys.executable, "-c", setting + prelude + textwrap.dedent(script)],
@@ -106,6 +107,45 @@ def test_quota_yields_to_the_environment_and_to_a_request():
     script = "threads.cpu_quota = lambda: 1.0\n" + LIMIT_AND_TEAM
     assert run(script, OMP_NUM_THREADS="3") == ["3", "3"]
     assert run("cygrad.set_num_threads(4)\n" + script) == ["4", "4"]
+
+
+# ----- Local ranks -----
+@pytest.mark.parametrize("row", machine.LAUNCHERS, ids=lambda row: row[1])
+def test_local_ranks_divide_the_processors(row):
+    """By each row of the table of launchers: as many processes as CPUs, or CPUs of one process, are one thread."""
+    _, variable, what, _ = row
+    assert run(LIMIT_AND_TEAM, **{variable: str(machine.node_cpus()) if what == "processes" else "1"}) == ["1", "1"]
+
+
+def test_local_ranks_yield_to_the_environment_and_to_a_request_and_nonsense_to_nobody():
+    node = str(machine.node_cpus())
+    assert run(LIMIT_AND_TEAM, OMPI_COMM_WORLD_LOCAL_SIZE=node, OMP_NUM_THREADS="3") == ["3", "3"]
+    assert run("cygrad.set_num_threads(4)\n" + LIMIT_AND_TEAM, OMPI_COMM_WORLD_LOCAL_SIZE=node) == ["4", "4"]
+    assert run(LIMIT_AND_TEAM, OMPI_COMM_WORLD_LOCAL_SIZE="many") == run(LIMIT_AND_TEAM)
+
+
+# How many CPUs OpenMP found in the mask, and processes share how many of the node (None: a quota of so many): the threads and whose word.
+@pytest.mark.parametrize(("mask", "node", "processes", "quota", "expected"), [
+    (8, 8, 2, None, "4 launcher"), (8, 8, 3, None, "2 launcher"), (8, 8, 9, None, "1 launcher"), (8, 8, 1, None, "8 affinity"),
+    (2, 8, 4, None, "2 affinity"),      # bound to CPUs of its own
+    (4, 8, 4, None, "2 launcher"),      # bound to a socket, which it shares
+    (1, 8, 16, None, "1 affinity"),
+    (8, 8, 2, 4.0, "2 launcher"), (8, 8, 1, 4.0, "4 cgroup"), (8, 8, 2, 1.5, "1 launcher"),
+])
+def test_a_mask_decides_where_all_processes_can_have_such(mask, node, processes, quota, expected):
+    """OpenMP's own count is raised from 1, so that the machine does not matter."""
+    script = f"""
+        from cygrad._kernels.system import machine
+        from threadpoolctl import threadpool_limits
+        threads.cpu_quota = machine.cpu_quota = lambda *root: {quota}
+        machine._cgroup_directories, os.cpu_count = lambda *where: (), lambda: {node}
+        with threadpool_limits({mask}, user_api="openmp"):
+            print(cygrad.get_num_threads(), threads.thread_report()["source"])
+    """
+    pytest.importorskip("threadpoolctl")
+    if not hasattr(os, "sched_setaffinity"):
+        pytest.skip("no affinity masks here")
+    assert run(script, affinity={min(os.sched_getaffinity(0))}, OMPI_COMM_WORLD_LOCAL_SIZE=str(processes)) == expected.split()
 
 
 @pytest.mark.parametrize("requested", [None, 2, 7])
@@ -320,3 +360,39 @@ def test_pool_of_forked_processes():
             print(*pool.map(work, range(4)))
     """
     assert run(script) == ["3"] * 4
+
+
+# ----- First touch -----
+MADE = ["cygrad.zeros(n)", "cygrad.zeros(n, dtype=cygrad.complex64)", "cygrad.ones(n)", "cygrad.full((n,), 3.)", "cygrad.zeros_like(x)",
+        "x.clone()", "x + 1", "cygrad.empty(n).zero_()", "cygrad.empty(n).fill_(2)", "x.double()", "gradient(lambda leaf: leaf[3] * 2)",
+        "gradient(lambda leaf: leaf.sum())", "gradient(lambda leaf: leaf[[5, 7]].sum())"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux who touched a page first")
+def test_new_memory_is_touched_first_by_the_threads_that_will_use_it():
+    """Each of four threads faults in a quarter of the pages; the thread that asks cannot have more than its own."""
+    script = """
+        import resource
+        cygrad.config.set_cache_limit(0)
+        n = 1 << 24
+        x = cygrad.ones(n)
+
+        def faults(who):
+            return resource.getrusage(who).ru_minflt
+
+        def gradient(function):
+            leaf = x.detach().requires_grad_()
+            function(leaf).backward()
+            return leaf.grad
+
+        for made in MADE:
+            eval(made)      # Python's own pages, and the threads
+            own, all_threads = faults(resource.RUSAGE_THREAD), faults(resource.RUSAGE_SELF)
+            result = eval(made)
+            result.data_ptr()
+            own, all_threads = faults(resource.RUSAGE_THREAD) - own, faults(resource.RUSAGE_SELF) - all_threads
+            assert all_threads >= result.nbytes >> 21, (made, all_threads)
+            assert own < 0.5 * all_threads, (made, own, all_threads)
+        print("done")
+    """
+    assert run(f"MADE = {MADE}\n" + textwrap.dedent(script), OMP_NUM_THREADS="4") == ["done"]

@@ -1,5 +1,6 @@
 """`python -m cygrad info` says what runs and, where there was a choice, why."""
 
+import json
 import os
 import platform
 import re
@@ -9,11 +10,13 @@ import sys
 import pytest
 
 import cygrad
+from cygrad import config
 from cygrad._kernels.drivers.elementwise import available_isas
+from cygrad._kernels.system import machine
 from cygrad._kernels.system.threads import thread_report
 
 LEVELS = available_isas()
-LINES = ["Python", "compiler", "instruction set", "threads", "OpenMP", "BLAS", "memory", "denormals"]
+LINES = ["Python", "compiler", "instruction set", "threads", "launcher", "OpenMP", "BLAS", "LAPACK", "memory", "denormals", "package"]
 openmp = pytest.mark.skipif(not thread_report()["openmp"], reason="built without OpenMP")
 
 
@@ -24,14 +27,18 @@ def parsed(text):
     return {name: value.strip() for name, _, value in (line.strip().partition(":") for line in lines)}
 
 
-def info(*command, affinity=None, **variables):
-    """Describe a process with these variables, and with none of those that would say something else."""
+def printed(*command, affinity=None, **variables):
+    """Return what a process with these variables prints, and with none of those that would say something else."""
     command = [sys.executable, *(command or ("-m", "cygrad", "info"))]
-    unwanted = ("OMP_", "GOMP_", "OPENBLAS_", "CYGRAD_ISA")
+    unwanted = ("OMP_", "GOMP_", "OPENBLAS_", "CYGRAD_ISA", *(variable for _, variable, *_ in machine.LAUNCHERS))
     environment = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
     done = subprocess.run(command, env=environment | variables, timeout=60, capture_output=True, text=True, check=True,
                           preexec_fn=affinity and (lambda: os.sched_setaffinity(0, affinity)))
-    return parsed(done.stdout)
+    return done.stdout
+
+
+def info(*command, **settings):
+    return parsed(printed(*command, **settings))
 
 
 def test_every_line_is_there():
@@ -87,3 +94,73 @@ def test_denormals_that_a_library_turned_off(bits, said):
     """
     assert info()["denormals"] == "kept"
     assert info("-c", script)["denormals"] == f"{said}: a library in this process has set that for this thread"
+
+
+# ----- JSON -----
+SOME = {"str": str, "int": int, "bool": bool, "number": (int, float), "str?": (str, type(None)), "int?": (int, type(None)),
+        "number?": (int, float, type(None))}
+SCHEMA = {
+    "version": "str", "numpy": "str", "platform": "str", "compiler": "str", "node_cpus": "int",
+    "python": {"version": "str", "implementation": "str", "executable": "str"},
+    "instruction_set": {"chosen": "str", "available": ["str"], "requested": "str?", "reason": "str"},
+    "openmp": {"version": "int", "runtime": "str?"},
+    "threads": {"threads": "int", "source": "str", "reason": "str", "requested": "int?", "affinity": "int", "cgroup_quota": "number?",
+                "share": "int?", "OMP_NUM_THREADS": "str?", "OMP_THREAD_LIMIT": "str?"},
+    "launcher": {"launcher": "str?", "processes": "int?", "processes_variable": "str?", "cpus": "int?", "cpus_variable": "str?",
+                 "ignored": {}},
+    "blas": {"name": "str", "version": "str?", "kernels": "str?", "threads": "int?", "library": "str?", "hint": "str?"},
+    "lapack": {"looked_up": "bool", "library": "str?", "integer_bits": "int?", "reason": "str"},
+    "memory": {"live_bytes": "int", "live_blocks": "int", "cached_bytes": "int", "cache_limit": "int", "cache_limit_reason": "str",
+               "hits": "int", "misses": "int", "granted": "int", "cgroup_limit": "int?", "huge_pages": "str?"},
+    "denormals": {"flush_results": "bool", "zero_operands": "bool"},
+    "files": {"package": "str", "library": "str"},
+}
+
+
+def check(schema, value, path="info"):
+    if isinstance(schema, dict):
+        assert isinstance(value, dict) and set(schema) == set(value), path
+        for key in schema:
+            check(schema[key], value[key], f"{path}.{key}")
+    elif isinstance(schema, list):
+        assert isinstance(value, list) and value, path
+        for element in value:
+            check(schema[0], element, path)
+    else:
+        assert isinstance(value, SOME[schema]) and (schema == "bool" or not isinstance(value, bool)), (path, value)
+
+
+def test_json_has_these_keys_and_types():
+    found = json.loads(printed("-m", "cygrad", "info", "--json"))
+    check(SCHEMA if found["openmp"] else SCHEMA | {"openmp": "str?"}, found)
+    assert found["version"] == cygrad.__version__
+    assert found["instruction_set"]["available"] == LEVELS
+    assert os.path.samefile(found["files"]["package"], os.path.dirname(cygrad.__file__))
+    assert os.path.dirname(found["files"]["library"]) == found["files"]["package"]
+
+
+@openmp
+def test_json_of_a_process_of_a_launcher():
+    variables = {"OMPI_COMM_WORLD_LOCAL_SIZE": "1000", "SLURM_CPUS_PER_TASK": "two", "CYGRAD_ISA": LEVELS[0]}
+    found = json.loads(printed("-m", "cygrad", "info", "--json", **variables))
+    assert (found["threads"]["threads"], found["threads"]["source"], found["threads"]["share"]) in [(1, "launcher", 1), (1, "affinity", 1)]
+    assert found["launcher"] == {"launcher": "Open MPI", "processes": 1000, "processes_variable": "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                 "cpus": None, "cpus_variable": None, "ignored": {"SLURM_CPUS_PER_TASK": "two"}}
+    assert found["instruction_set"]["requested"] == LEVELS[0]
+    assert found["blas"]["threads"] in (None, 1) or "OPENBLAS_NUM_THREADS=1 may be faster" in found["blas"]["hint"]
+
+
+def test_the_text_is_made_from_the_same_data(monkeypatch):
+    assert json.loads(json.dumps(config.describe())) == config.describe()
+    found = config.describe()
+    found["threads"] |= {"threads": 77, "reason": "of this test"}
+    found["launcher"] |= {"launcher": "Slurm", "processes": 5, "processes_variable": "A", "ignored": {"B": "c"}}
+    monkeypatch.setattr(config, "describe", lambda: found)
+    lines = parsed(config.show_config())
+    assert lines["threads"] == "77 (of this test)"
+    assert lines["launcher"] == "Slurm, 5 processes on this node (A), B=c is no count, and ignored"
+
+
+def test_lapack_is_named_once_it_is_found():
+    script = "import cygrad; x = cygrad.eye(300).inverse(); print(cygrad.show_config())"
+    assert info("-c", script)["LAPACK"] != info()["LAPACK"] == "looked for when the first large matrix comes"

@@ -3,10 +3,14 @@
 from cython.parallel cimport prange
 from libc.string cimport memcpy
 
-from cygrad._kernels.drivers.packing cimport (BLOCK, CHUNK, LONG_ROW, cg_advance, cg_cursor, cost_of_layout, gather, lay, merge, scatter,
+from cygrad._kernels.drivers.packing cimport (BLOCK, LONG_ROW, cg_advance, cg_cursor, chunk_of, cost_of_layout, gather, lay, merge, scatter,
                                               seek)
 from cygrad._kernels.system.isa cimport cg_isa_name, choose_isa, supported_isas
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
+
+import os
+
+from cygrad._kernels.system.journal import note
 
 cdef enum:
     PADDING = 64        # bytes that a blocked loop may run over the end
@@ -19,6 +23,13 @@ cdef extern from "drivers/tables.h" nogil:
 
 cdef int level = choose_isa()
 cdef int _vector_bytes = vector_bytes()
+
+
+def isa_report():
+    """Return the instruction set whose loops run, those that could, and why it is this one."""
+    wish = os.environ.get("CYGRAD_ISA", "").strip()
+    return {"chosen": isa(), "available": available_isas(), "requested": wish or None,
+            "reason": f"CYGRAD_ISA={wish}" if wish else "the highest that build and processor have"}
 
 
 def isa():
@@ -236,8 +247,7 @@ cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, 
         if stream:
             cg_stream_end()
         return
-    chunk = (total + threads - 1) // threads
-    chunk = (chunk + CHUNK - 1) // CHUNK * CHUNK
+    chunk = chunk_of(total, threads)
     chunks = (total + chunk - 1) // chunk
     for c in prange(chunks, schedule="static", chunksize=1, num_threads=thread_limit()):
         note_threads(cg_team_size())
@@ -256,3 +266,6 @@ cdef void run_part(const cg_kernel* kernel, int dtype, int count, Operand* opera
     if total:
         ndim = merge(count, operands, ndim, shape, merged)
         run_range(kernel, dtype, count, operands, ndim, merged, params, fresh, stream, 0, total)
+
+
+note("instruction set", f"{isa()}, {isa_report()['reason']}")

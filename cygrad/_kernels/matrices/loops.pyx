@@ -4,9 +4,13 @@ It is looked for when the first matrix comes that is large enough. Without it, t
 """
 from libc.string cimport strcmp
 
+from cygrad._kernels.system.journal cimport note_soon
+
 import importlib
 
 import numpy
+
+from cygrad._kernels.system.journal import note
 
 cdef extern from "<dlfcn.h>" nogil:
     void* dlopen(const char* path, int mode)
@@ -80,22 +84,39 @@ cdef bint find_in_scipy() except -1:
     return True
 
 
+cdef str found_in = None
+
+
+cdef int note_lapack(void* nothing) noexcept:
+    note("LAPACK", lapack_report()["reason"])
+    return 0
+
+
 cdef void find_lapack() noexcept with gil:
+    global found_in
     library.looked_up = True
-    if not find_in_numpy():
-        find_in_scipy()
+    found_in = "NumPy" if find_in_numpy() else "SciPy" if find_in_scipy() else None
+    note_soon(note_lapack)
 
 
 look_up = find_lapack
 
 
+def lapack_report():
+    """Return whether LAPACK was looked for yet, which library's was found and the bits of its integers; and that in words."""
+    bits = (64 if library.wide else 32) if found_in else None
+    return {"looked_up": bool(library.looked_up), "library": found_in, "integer_bits": bits, "reason": (
+        f"{found_in}'s, integers of {bits} bits" if found_in else
+        "none is there: plain loops take all sizes" if library.looked_up else "looked for when the first large matrix comes")}
+
+
 def use_lapack(str where):
     """Look for LAPACK in "numpy" or "scipy" only, or in "none", until it is said otherwise; return whether it is there. For tests."""
+    global found_in
     cdef int number, k
     for number in range(4):
         for k in range(CG_ROUTINES):
             library.routines[number][k] = NULL
     library.looked_up = True
-    if where == "numpy":
-        return find_in_numpy()
-    return where == "scipy" and find_in_scipy()
+    found_in = "NumPy" if where == "numpy" and find_in_numpy() else "SciPy" if where == "scipy" and find_in_scipy() else None
+    return found_in is not None

@@ -16,6 +16,7 @@ import sys
 
 from cygrad._kernels.system.machine cimport attainable_memory, granted_memory, runs_short
 
+from cygrad._kernels.system.journal import note
 from cygrad._kernels.system.machine import local_processes
 
 cdef extern from *:
@@ -324,6 +325,7 @@ def set_cache_limit(nbytes: int | None) -> None:
         limit = min(wanted, sys.maxsize)
         limit_reason = "set_cache_limit"
     shrink_cache(limit)
+    note("cache of freed memory", f"at most {limit} bytes, {limit_reason}")
 
 
 def empty_cache() -> None:

@@ -4,11 +4,15 @@
 Files are read by Python code at import and when somebody asks. `runs_short` is asked while memory is allocated, where no Python code may
 run: it reads in C the few numbers that were found to matter. Needs the GIL.
 """
+from libc.limits cimport INT_MAX
 from libc.stdio cimport FILE, fclose, fgets, fopen
 from libc.stdlib cimport strtoull
 from libc.string cimport strlen, strncmp
 
+import itertools
 import os
+import re
+from math import ceil
 
 cdef extern from *:
     """
@@ -29,10 +33,6 @@ cdef extern from *:
     size_t cg_physical_memory() noexcept
     size_t cg_swap_space() noexcept
 
-# How many processes a launcher has started on this node: Open MPI, MPICH and Intel MPI, MVAPICH, PMI, PALS, jsrun, torchrun, and Slurm,
-# whose counts of several nodes read "16(x2),8".
-LOCAL_SIZES = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE", "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE",
-               "JSM_NAMESPACE_LOCAL_SIZE", "LOCAL_WORLD_SIZE", "SLURM_STEP_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE")
 RESERVE = 16            # memory is short where less than one part in so many is free
 
 cdef size_t memory = 0
@@ -137,6 +137,11 @@ cdef size_t granted_memory() noexcept:
     return memory
 
 
+def granted_bytes() -> int:
+    """Return the bytes of memory of the machine, or of the tightest cgroup."""
+    return memory
+
+
 cdef size_t attainable_memory() noexcept:
     return memory + swap
 
@@ -159,9 +164,83 @@ cdef bint runs_short(size_t nbytes) noexcept:
 
 
 # ----- Processes -----
+def _count(text: str) -> int:
+    """Read a number of processes or CPUs; ValueError for what is none."""
+    if not (text.isdecimal() and 0 < (number := int(text)) <= INT_MAX):
+        raise ValueError(text)
+    return number
+
+
+def _count_here(text: str) -> int:
+    """Read the count of this node from Slurm's of all nodes, "2(x3),1"; the largest where nobody says which node this is."""
+    runs = [re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part) for part in text.split(",")]
+    if not all(runs):
+        raise ValueError(text)
+    counts = [_count(run[1]) for run in runs]
+    ends = itertools.accumulate(_count(run[2] or "1") for run in runs)
+    node = os.environ.get("SLURM_NODEID", "")
+    return next((n for n, end in zip(counts, ends) if node.isdecimal() and int(node) < end), max(counts))
+
+
+# Who may have started this process, the variable by which it tells what of this node that has, and how that is read. The first that can be
+# read counts: what runs within another comes before it. What Slurm says of a job, and not of a step, comes last.
+LAUNCHERS = (
+    ("torchrun", "LOCAL_WORLD_SIZE", "processes", _count),
+    ("Open MPI", "OMPI_COMM_WORLD_LOCAL_SIZE", "processes", _count),
+    ("MPICH or Intel MPI", "MPI_LOCALNRANKS", "processes", _count),
+    ("MVAPICH", "MV2_COMM_WORLD_LOCAL_SIZE", "processes", _count),
+    ("PMI", "PMI_LOCAL_SIZE", "processes", _count),
+    ("PALS", "PALS_LOCAL_SIZE", "processes", _count),
+    ("jsrun", "JSM_NAMESPACE_LOCAL_SIZE", "processes", _count),
+    ("Slurm", "SLURM_STEP_TASKS_PER_NODE", "processes", _count_here),
+    ("Slurm", "SLURM_NTASKS_PER_NODE", "processes", _count),
+    ("Slurm", "SLURM_TASKS_PER_NODE", "processes", _count_here),
+    ("Slurm", "SLURM_CPUS_PER_TASK", "cpus", _count),
+)
+
+
+def launcher_report() -> dict:
+    """Return how many processes a launcher has started on this node and the CPUs of each, with the variables that say so; None: no one.
+
+    `ignored` has the variables that hold something else.
+    """
+    report = {"launcher": None, "processes": None, "processes_variable": None, "cpus": None, "cpus_variable": None, "ignored": {}}
+    for launcher, variable, what, read in LAUNCHERS:
+        text = os.environ.get(variable, "").strip()
+        try:
+            number = read(text) if text else None
+        except ValueError:
+            report["ignored"][variable] = text
+            continue
+        if number is not None and report[what] is None:
+            report[what], report[f"{what}_variable"] = number, variable
+            report["launcher"] = report["launcher"] or launcher
+    return report
+
+
 def local_processes() -> tuple[int, str | None]:
     """Return how many processes a launcher has started on this node, this one included, and which variable says so."""
-    found = [(max(map(int, counts)), name) for name in LOCAL_SIZES
-             if all(map(str.isdecimal, counts := [part.partition("(")[0] for part in os.environ.get(name, "").split(",")]))]
-    count, name = max(found, default=(1, None))
-    return (count, name) if count > 1 else (1, None)
+    report = launcher_report()
+    return (report["processes"], report["processes_variable"]) if (report["processes"] or 1) > 1 else (1, None)
+
+
+def node_cpus(root: str = "") -> int:
+    """CPUs that the processes on this node share: those of the cgroup, where it has some of its own, else all; at most its quota."""
+    lists = (word for directory in _cgroup_directories("cpuset", root) for file in ("cpus.effective", "effective_cpus", "cpus")
+             for word in _words(f"{directory}/cpuset.{file}"))
+    ranges = re.findall(r"(\d+)(?:-(\d+))?", next(lists, ""))
+    count = sum(int(last or first) - int(first) + 1 for first, last in ranges) or os.cpu_count() or 1
+    quota = cpu_quota(root)
+    return count if quota is None else max(1, min(count, ceil(quota)))
+
+
+def process_share(root: str = "") -> tuple[int, str] | None:
+    """CPUs for each of the processes that a launcher has started on this node, and why so many; None if nobody says."""
+    report, shares = launcher_report(), []
+    if (report["processes"] or 1) > 1:
+        cpus = node_cpus(root)
+        shares.append((max(1, cpus // report["processes"]), f"{cpus} CPUs for {report['processes']} processes of {report['launcher']}, "
+                                                            f"{report['processes_variable']}"))
+    if report["cpus"]:
+        shares.append((report["cpus"], f"{report['cpus_variable']}={report['cpus']}"))
+    return min(shares, default=None)

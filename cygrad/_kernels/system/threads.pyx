@@ -3,7 +3,8 @@
 
 Importing reads the environment and changes nothing: no thread is started, no handler registered, no setting made
 before the first parallel region. The limit follows, in this order: `set_num_threads`, `OMP_NUM_THREADS`, the
-affinity mask, the CPU quota of the cgroup; a lower limit that `threadpoolctl` gave the calling thread always wins.
+affinity mask, the CPU quota of the cgroup, the share of a process among those that a launcher has started on the node;
+a lower limit that `threadpoolctl` gave the calling thread always wins.
 Safe from every thread: the shared state is a few ints, each read and written whole.
 """
 from libc.limits cimport INT_MAX
@@ -13,7 +14,10 @@ from libc.stdint cimport intptr_t
 import operator
 import os
 
-from cygrad._kernels.system.machine import cpu_quota
+from cygrad._kernels.system.journal cimport note_soon
+
+from cygrad._kernels.system.journal import note
+from cygrad._kernels.system.machine import cpu_quota, launcher_report, process_share
 
 # A count that the system refuses to start makes libgomp end the process, so absurd ones are turned down.
 cdef enum:
@@ -108,10 +112,13 @@ cdef extern from *:
 
 
 cdef enum Reason:
-    AFFINITY, QUOTA, ENVIRONMENT, REQUEST, LOWERED, TEAM_LIMIT, AFTER_FORK, SERIAL_BUILD
+    AFFINITY, QUOTA, SHARE, ENVIRONMENT, REQUEST, LOWERED, TEAM_LIMIT, AFTER_FORK, SERIAL_BUILD
 
 cdef int requested = 0                              # of set_num_threads, for the whole process; 0: never called
 cdef int quota = 0                                  # CPUs the cgroup grants; 0: not read yet; INT_MAX: no quota
+cdef int share = INT_MAX                            # CPUs of this process among those of its launcher; read with the quota
+cdef str why_share = ""
+cdef bint noted = False                             # what the first large operation found
 cdef int initial_icv = omp_get_max_threads()        # what threads that nobody touched start with
 
 # Elements a region must have to repay its start (10 us with cores shared) several times over, by cost class.
@@ -151,10 +158,13 @@ cdef int decide(Reason* reason) noexcept nogil:
         reason[0] = ENVIRONMENT if counted_by_environment else AFFINITY
     if requested == 0 and not counted_by_environment:
         if quota == 0:
-            read_quota()
+            read_grants()
         if quota < limit:
             limit = quota
             reason[0] = QUOTA
+        if share < limit:
+            limit = share
+            reason[0] = SHARE
     if omp_get_thread_limit() < limit:
         limit = omp_get_thread_limit()
         reason[0] = TEAM_LIMIT
@@ -162,8 +172,11 @@ cdef int decide(Reason* reason) noexcept nogil:
 
 
 cdef int thread_limit() noexcept nogil:
+    global noted
     cdef Reason reason
     cdef int threads = decide(&reason)
+    if not noted:
+        noted = note_soon(note_choice)
     if threads > 1:
         cg_prepare_parallel()
     return threads
@@ -178,10 +191,36 @@ cdef void note_threads(int n) noexcept nogil:
         cg_note(n)
 
 
-cdef void read_quota() noexcept with gil:
-    global quota
+cdef void read_grants() noexcept with gil:
+    global quota, share, why_share
     granted = cpu_quota()
+    share, why_share = process_share() or (INT_MAX, "")
     quota = INT_MAX if granted is None else max(1, <int>ceil(min(granted, 1e6)))
+
+
+cdef tuple explained(Reason reason, int threads):
+    """Return a reason as a word and as a sentence."""
+    return {
+        AFFINITY: ("affinity", f"CPUs in the affinity mask at the start: {threads}"),
+        QUOTA: ("cgroup", f"CPUs granted by the cgroup: {threads}"),
+        SHARE: ("launcher", f"the share of this process: {why_share}"),
+        ENVIRONMENT: ("environment", f"OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS')}"),
+        REQUEST: ("request", f"set_num_threads({requested})"),
+        LOWERED: ("lowered", "lowered for the calling thread, as threadpoolctl does"),
+        TEAM_LIMIT: ("thread limit", f"OMP_THREAD_LIMIT={omp_get_thread_limit()}"),
+        AFTER_FORK: ("fork", "forked where OpenMP's threads could not be paused"),
+        SERIAL_BUILD: ("build", "built without OpenMP"),
+    }[reason]
+
+
+cdef int note_choice(void* nothing) noexcept:
+    cdef Reason reason
+    cdef int threads = decide(&reason)
+    note("threads", f"{threads}, {explained(reason, threads)[1]}")
+    note("OpenMP", os.fsdecode(cg_openmp_path()) or "not in this build")
+    for variable, text in launcher_report()["ignored"].items():
+        note(variable, f"{text!r} is no count, and ignored")
+    return 0
 
 
 def get_num_threads() -> int:
@@ -216,28 +255,22 @@ def set_num_threads(n: int) -> None:
         raise RuntimeError(f"set_num_threads expects a positive integer, at most {LARGEST_REQUEST}, but got {count}")
     requested = count
     cg_set_icv(count)
+    note("threads", f"{count}, {explained(REQUEST, count)[1]}")
 
 
 def thread_report() -> dict:
     """Return the number of threads of the calling thread's next region, why it is so, and what was considered."""
     cdef Reason reason
     cdef int threads = decide(&reason)
-    granted = cpu_quota()
+    source, sentence = explained(reason, threads)
     return {
         "threads": threads,
-        "reason": {
-            AFFINITY: f"CPUs in the affinity mask at the start: {threads}",
-            QUOTA: f"CPUs granted by the cgroup: {granted}",
-            ENVIRONMENT: f"OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS')}",
-            REQUEST: f"set_num_threads({requested})",
-            LOWERED: "lowered for the calling thread, as threadpoolctl does",
-            TEAM_LIMIT: f"OMP_THREAD_LIMIT={omp_get_thread_limit()}",
-            AFTER_FORK: "forked where OpenMP's threads could not be paused",
-            SERIAL_BUILD: "built without OpenMP",
-        }[reason],
+        "source": source,
+        "reason": sentence,
         "requested": requested or None,
         "affinity": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "cgroup_quota": granted,
+        "cgroup_quota": cpu_quota(),
+        "share": None if share == INT_MAX else share,
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS"),
         "OMP_THREAD_LIMIT": os.environ.get("OMP_THREAD_LIMIT"),
         "openmp": bool(cg_openmp),

@@ -1,0 +1,38 @@
+"""What was chosen and why, for whoever listens: the standard library's logger `cygrad`, at DEBUG.
+
+Who decides leaves a note. Notes are told at once where `logging` is loaded and its level asks for them, else they wait, the last of each
+subject: so importing cygrad does not load `logging`, and programs may set it up after their imports. Needs the GIL.
+"""
+import sys
+
+cdef extern from "Python.h":
+    int Py_AddPendingCall(int (*function)(void*) noexcept, void* argument) noexcept nogil
+
+cdef dict waiting = {}      # subject: what is to be told
+cdef dict told = {}         # subject: what was told last
+
+
+def note(subject: str, text: str) -> None:
+    """Note what was chosen, and tell it if somebody listens."""
+    if told.get(subject) != text:
+        waiting[subject] = text
+    tell()
+
+
+def tell() -> None:
+    """Tell what waits, if somebody listens."""
+    logging = sys.modules.get("logging")
+    if not waiting or not hasattr(logging, "NullHandler"):      # or half imported
+        return
+    logger = logging.getLogger("cygrad")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
+    if logger.isEnabledFor(logging.DEBUG):
+        while waiting:      # handlers may leave notes, and so may other threads while they run
+            subject = next(iter(waiting))
+            told[subject] = text = waiting.pop(subject)
+            logger.debug("%s: %s", subject, text)
+
+
+cdef bint note_soon(int (*function)(void*) noexcept) noexcept nogil:
+    return Py_AddPendingCall(function, NULL) == 0

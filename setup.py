@@ -3,14 +3,20 @@
 import sys
 from pathlib import Path
 
-from setuptools import Extension, __version__, setup
+from setuptools import Extension, setup
 
-if int(__version__.partition(".")[0]) < 77:     # what 3.11 brings, which does not know how the licence is named
-    sys.exit(f"cygrad is built with setuptools 77 or newer, and here is {__version__}: pip install --upgrade setuptools")
+ROOT = Path(__file__).parent
+PROJECT = ROOT / "pyproject.toml"
+sys.path.insert(0, str(ROOT))
 
-sys.path.insert(0, str(Path(__file__).parent))
+from building.readme import with_absolute_links  # noqa: E402
+from building.requirements import unmet_requirements  # noqa: E402
+
+if sentence := unmet_requirements(PROJECT):
+    sys.exit(sentence)
 
 from building.command import MODULES, Build  # noqa: E402
 
 # All modules are linked into one library; `cygrad/_imports.py` finds them in it.
-setup(ext_modules=[Extension("cygrad._native", list(map(str, MODULES)))], cmdclass={"build_ext": Build})
+setup(ext_modules=[Extension("cygrad._native", list(map(str, MODULES)))], cmdclass={"build_ext": Build},
+      long_description=with_absolute_links(ROOT / "README.md", PROJECT), long_description_content_type="text/markdown")

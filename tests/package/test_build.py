@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from email import message_from_string
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
@@ -73,6 +74,18 @@ def test_what_is_missing_is_said_in_one_sentence(checkout, tmp_path, case):
     assert re.fullmatch(f"error: {sentence}", output.strip().splitlines()[-1])
 
 
+def test_packages_that_the_build_needs_are_named_where_they_are_missing(checkout, tmp_path):
+    """As after `pip install --no-build-isolation`."""
+    folder = shutil.copytree(checkout, tmp_path / "copy")
+    project = folder / "pyproject.toml"
+    needs = 'requires = ["setuptools>=77", "Cython>=99.1", "no-such-package>=1"]'
+    project.write_text(re.sub("(?m)^requires = .*", needs, project.read_text()))
+    status, output = setup(folder, "build_ext")
+    assert status == 1
+    assert re.fullmatch(r"cygrad is built with setuptools>=77, Cython>=99.1, no-such-package>=1, and here Cython is [\d.]+ and "
+                        r"no-such-package is missing: pip install --upgrade 'Cython>=99.1' 'no-such-package>=1'\n", output)
+
+
 @pytest.mark.parametrize("debug", [False, True])
 def test_compiler_and_flags_are_respected(checkout, tmp_path, debug):
     """A compiler that only writes its arguments down."""
@@ -104,6 +117,18 @@ def test_the_source_archive_is_complete_and_holds_nothing_generated(checkout, tm
     wanted = {str(path.relative_to(ROOT)) for path in wanted if "generated" not in path.parts}
     assert wanted | {"cygrad/py.typed", "setup.py", "pyproject.toml", "README.md"} <= packed
     assert not {name for name in packed if name.endswith((".c", ".so", ".o", ".pyc")) or "/generated" in name}
+
+
+def test_links_of_the_description_lead_to_files_of_the_repository(checkout):
+    """A package index shows README.md without the files beside it."""
+    status, output = setup(checkout, "egg_info", CC="/no/compiler/needed")
+    assert status == 0, output
+    information = message_from_string((checkout / "cygrad.egg-info" / "PKG-INFO").read_text())
+    places = dict(line.split(", ") for line in information.get_all("Project-URL"))
+    links = re.findall(r"\]\(([^)]*)\)", information.get_payload())
+    files = [link.removeprefix(f"{places['Repository']}/blob/HEAD/") for link in (*links, places["Documentation"], places["Changelog"])]
+    assert len(files) > 10
+    assert [file for file in files if not (ROOT / file).is_file()] == []
 
 
 def test_the_installed_package_needs_nothing_but_numpy():

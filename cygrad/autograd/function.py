@@ -149,6 +149,11 @@ def _check_saved(rule: str, tensors: tuple[Any, ...]) -> None:
             raise TypeError(f"{rule}, but argument {number} is of type {type(tensor).__name__}; keep other objects as attributes of ctx")
 
 
+def _of_any_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Have checkers of types take a user's own, with the arguments that it has and their names."""
+    return method
+
+
 class Function:
     """Base of user-defined differentiable operators: subclass it with static methods `forward` and `backward`.
 
@@ -189,6 +194,7 @@ class Function:
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
+    @_of_any_arguments
     def backward(ctx: FunctionCtx, *grad_outputs: Any) -> Any:
         """Return the gradient for each argument of `forward`; to be overridden (or `vjp`)."""
         raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it "
@@ -197,6 +203,7 @@ class Function:
     vjp = backward
 
     @staticmethod
+    @_of_any_arguments
     def jvp(ctx: FunctionCtx, *grad_inputs: Any) -> Any:
         """Return the tangent of each output, from one for each argument (None for those that are no tensors); to be overridden.
 
@@ -207,6 +214,7 @@ class Function:
     generate_vmap_rule = False
 
     @staticmethod
+    @_of_any_arguments
     def vmap(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> Any:
         """Return (output, out_dims) for all examples at once; to be overridden, or set `generate_vmap_rule` True.
 

@@ -248,7 +248,7 @@ def _for_all_examples(base: type[Function], function: type[Function]) -> type[Fu
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
             def call(level: Any, values: Any) -> Any:
-                return function.jvp(_Context(ctx.inner, values[0]), *values[1])  # type: ignore[arg-type]
+                return function.jvp(_Context(ctx.inner, values[0]), *values[1])
 
             return _seen(ctx.many, call, (ctx.saved_tensors, tangents[2:]))
 

@@ -21,6 +21,7 @@ PACKAGE = Path(cygrad.__file__).parent
 stubs = importlib.import_module("cygrad.operators.stubs")
 catalogue = importlib.import_module("cygrad.operators.catalogue")
 pages = importlib.import_module("cygrad.operators.pages")
+needs_pyright = pytest.mark.skipif(importlib.util.find_spec("pyright") is None, reason="pyright is not installed")
 needs_mypy = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 
 
@@ -170,7 +171,7 @@ def test_signatures_of_rows_have_the_names_of_their_operators(name):
     assert tuple(declared) == ops[name].arguments
 
 
-# ----- mypy -----
+# ----- mypy and pyright -----
 @pytest.fixture(scope="module")
 def mypy(tmp_path_factory):
     """Return what runs mypy as strictly as it can be on a file, and returns its report."""
@@ -191,6 +192,23 @@ def mypy(tmp_path_factory):
 def test_mypy_accepts_training_code(mypy):
     report = mypy(typing_sample.__file__)
     assert report.startswith("Success"), report
+
+
+@pytest.fixture
+def pyright():
+    """Return what runs pyright on a file, and returns its report."""
+    def run(path):
+        command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, str(path)]
+        return subprocess.run(command, cwd=PACKAGE.parent, capture_output=True, text=True).stdout
+
+    return run
+
+
+@pytest.mark.slow
+@needs_pyright
+def test_pyright_accepts_training_code(pyright):
+    report = pyright(typing_sample.__file__)
+    assert "0 errors, 0 warnings" in report, report
 
 
 WRONG = """\
@@ -229,6 +247,17 @@ def test_mypy_rejects_wrong_code(mypy, tmp_path):
     expected = {number: line.partition("# ")[2] for number, line in enumerate(WRONG.splitlines(), 1) if "# " in line}
     assert reported.keys() == expected.keys(), report
     assert {number: code for number, code in reported.items() if code not in expected[number].split(", ")} == {}
+
+
+@pytest.mark.slow
+@needs_pyright
+def test_pyright_rejects_wrong_code(pyright, tmp_path):
+    """The same lines."""
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(WRONG)
+    report = pyright(wrong)
+    reported = {int(number) for number in re.findall(r"wrong\.py:(\d+):\d+ - error: ", report)}
+    assert reported == {number for number, line in enumerate(WRONG.splitlines(), 1) if "# " in line}, report
 
 
 def test_the_sample_runs():

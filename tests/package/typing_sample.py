@@ -22,6 +22,11 @@ class Cube(Function):
         (x,) = ctx.saved_tensors
         return grad_output * 3 * x.square()
 
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor) -> Tensor:
+        x: Tensor = ctx.saved_tensors[0]
+        return 3 * x**2 * tangent
+
 
 class Network:
     def __init__(self, sizes: list[int], generator: cygrad.Generator | None = None) -> None:

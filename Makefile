@@ -9,7 +9,7 @@ SOURCES := setup.py pyproject.toml $(wildcard building/*.py) \
     $(shell find cygrad -name generated -prune -o \( -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' \) -print)
 WHEEL_LIMIT_KIB := 3072
 
-.PHONY: demo test quick lint check debug sanitize sanitize-threads bench wheel clean
+.PHONY: demo test quick lint check debug sanitize sanitize-threads bench wheel recipes clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/cygrad $(VENV)/demo.txt
@@ -79,6 +79,15 @@ wheel: $(VENV)/wheel.txt
 	cp -r tests pyproject.toml build/wheel
 	cd build/wheel && PATH="$$PWD/venv/bin" && ! type cc gcc clang 2> /dev/null && \
 	    python -m pip install --only-binary :all: "$$(echo ../../dist/*.whl)[test]" && python -m pytest
+
+# The workflows, the citation, and of the recipes those whose linter is a Python package (recipes/README.md has the others).
+recipes: $(VENV)/recipes.txt
+	$(TOOLS) actionlint
+	$(TOOLS) cffconvert --validate
+	$(TOOLS) validate-pyproject pyproject.toml
+	$(TOOLS) cibuildwheel --print-build-identifiers --platform linux
+	$(TOOLS) hadolint recipes/docker/Dockerfile
+	$(RUN) -c 'from rattler_build import Stage0Recipe, VariantConfig; print(Stage0Recipe.from_file("recipes/conda/recipe.yaml").render(VariantConfig()))'
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info cygrad/_kernels/generated cygrad/*.so

@@ -1,0 +1,14 @@
+#%Module1.0
+# Environment Modules. Install with `pip install --prefix=<root>/<version> cygrad`, and put this file at <modules>/cygrad/<version>.
+set version 0.2.0
+set root    /opt/cygrad/$version
+set python  3.13
+
+proc ModulesHelp { } {
+    puts stderr "Tensors with torch's API and reverse-mode gradients on the CPU; `python -m cygrad info` tells what it computes with."
+    puts stderr "Threads: OMP_NUM_THREADS, else what the job may use."
+}
+
+module-whatis "cygrad $version: torch's tensors and gradients on the CPU, needing NumPy only (https://github.com/cygrad/cygrad)"
+prereq        python
+prepend-path  PYTHONPATH $root/lib/python$python/site-packages

@@ -35,7 +35,7 @@ from cygrad.operators.elementwise import functions as _functions
 from cygrad.ops.dtypes import why_unsupported as _why_unsupported
 
 Tensor = _tensor.Tensor
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 inf, nan, pi, e, newaxis = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045, None
 
 globals().update(_functions)

@@ -6,6 +6,7 @@ import platform
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from cygrad._kernels.system.threads import thread_report
 
 LEVELS = available_isas()
 LINES = ["Python", "compiler", "instruction set", "threads", "launcher", "OpenMP", "BLAS", "LAPACK", "memory", "denormals", "package"]
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "clusters.md"
 openmp = pytest.mark.skipif(not thread_report()["openmp"], reason="built without OpenMP")
 
 
@@ -148,6 +150,16 @@ def test_json_of_a_process_of_a_launcher():
                                  "cpus": None, "cpus_variable": None, "ignored": {"SLURM_CPUS_PER_TASK": "two"}}
     assert found["instruction_set"]["requested"] == LEVELS[0]
     assert found["blas"]["threads"] in (None, 1) or "OPENBLAS_NUM_THREADS=1 may be faster" in found["blas"]["hint"]
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="looks at the documentation, and runs beside none")
+def test_the_page_names_every_key_and_every_variable_of_launchers_in_order():
+    text = PAGE.read_text()
+    assert [key for key in SCHEMA if f"`{key}`" not in text and f'"{key}"' not in text] == []
+    rows = [line.split("|") for line in text.partition("## Launchers")[2].splitlines() if re.match(r"\|[^|]+\| `[A-Z]", line)]
+    assert [name for row in rows for name in re.findall(r"`(\w+)`", row[2])] == [variable for _, variable, *_ in machine.LAUNCHERS]
+    example = json.loads(re.search(r'"threads": (\{.*?\})', text, re.DOTALL)[1])
+    check(SCHEMA["threads"], example)
 
 
 def test_the_text_is_made_from_the_same_data(monkeypatch):

@@ -226,6 +226,9 @@ cdef int note_choice(void* nothing) noexcept:
 def get_num_threads() -> int:
     """Return the number of threads the next parallel region of the calling thread may use.
 
+    `set_num_threads` decides, else `OMP_NUM_THREADS`, else the smallest of the affinity mask, the cgroup's CPU quota, and the share of a
+    process among those that a launcher (MPI, Slurm, torchrun) has started on the node. `show_config()` says which it was.
+
     >>> import cygrad
     >>> cygrad.get_num_threads() >= 1
     True

@@ -133,7 +133,7 @@ def _openmp(found: dict[str, Any] | None) -> str:
 
 
 def _launcher(found: dict[str, Any]) -> str:
-    said = [f"{found[what]} {words} ({found[f'{what}_variable']})" for what, words in (
+    said = [f"{words}: {found[what]} ({found[f'{what}_variable']})" for what, words in (
         ("processes", "processes on this node"), ("cpus", "CPUs for each process")) if found[what]]
     ignored = [f"{variable}={text} is no count, and ignored" for variable, text in found["ignored"].items()]
     return ", ".join([found["launcher"] or "none", *said, *ignored])

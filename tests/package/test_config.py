@@ -170,7 +170,7 @@ def test_the_text_is_made_from_the_same_data(monkeypatch):
     monkeypatch.setattr(config, "describe", lambda: found)
     lines = parsed(config.show_config())
     assert lines["threads"] == "77 (of this test)"
-    assert lines["launcher"] == "Slurm, 5 processes on this node (A), B=c is no count, and ignored"
+    assert lines["launcher"] == "Slurm, processes on this node: 5 (A), B=c is no count, and ignored"
 
 
 def test_lapack_is_named_once_it_is_found():

@@ -108,6 +108,25 @@ def test_ill_conditioned_systems_have_a_small_backward_error(n, lapack):
             assert (a @ x - b).abs().max() <= 100 * 2.2e-16 * np.linalg.norm(matrix, 2) * x.norm()
 
 
+@pytest.mark.cases("dtype", EPS)
+@pytest.mark.cases("n", [1, 3, 12])
+def test_pivots_may_be_too_small_to_have_an_inverse(dtype, n):
+    """Below the smallest normal number: as LAPACK does, by quotients, and by reflections of columns that are scaled."""
+    least = float(np.finfo(dtype).tiny) / 64
+    a, ones = cg.tensor((drawn(dtype, (n, n)) * least).astype(dtype)), np.ones((n, 1), dtype)
+    b = a @ cg.tensor(ones)
+    for X in (cg.linalg.solve(a, b), cg.linalg.solve(a.mT, b.mT, left=False).mT, cg.linalg.lu_solve(*cg.linalg.lu_factor(a), b)):
+        np.testing.assert_allclose(X.numpy(), ones, rtol=1e-3)
+    for upper in (False, True):
+        triangle = a.triu() if upper else a.tril()
+        X = cg.linalg.solve_triangular(triangle, triangle @ cg.tensor(ones), upper=upper)
+        np.testing.assert_allclose(X.numpy(), ones, rtol=1e-3)
+    assert cg.linalg.det(a).isfinite() and cg.linalg.slogdet(a).logabsdet.isfinite()
+    Q, R = cg.linalg.qr(a)
+    close(Q.mH @ Q, np.eye(n), dtype)
+    assert (Q @ R - a).abs().max() <= 1e-3 * a.abs().max()
+
+
 # ----- What has no answer -----
 SINGULAR = {
     "solve": lambda a: cg.linalg.solve(a, cg.ones(a.shape[-1], 1).double()),

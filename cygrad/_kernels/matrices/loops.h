@@ -9,6 +9,7 @@
 #ifndef CG_MATRIX_LOOPS_H
 #define CG_MATRIX_LOOPS_H
 #include <Python.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #define CG_CONJ(x) (~(x))
 #define CG_SIZE_OF(x) (fabs(__real__(x)) + fabs(__imag__(x))) /* what LAPACK compares pivots by */
 #define CG_ABSOLUTE(x) ((CG_REAL)hypot(__real__(x), __imag__(x)))
-#define CG_QUOTIENT(x, y, inverse) ((x) * (inverse))          /* complex quotients take long */
+#define CG_QUOTIENT CG_SCALED /* complex quotients take long */
 #else
 #define CG_REAL_OF(x) (x)
 #define CG_CONJ(x) (x)
@@ -17,6 +17,7 @@
 #define CG_ABSOLUTE(x) ((CG_REAL)fabs(x))
 #define CG_QUOTIENT(x, y, inverse) ((void)(inverse), (x) / (y))
 #endif
+#define CG_SCALED(x, y, inverse) ((inverse) - (inverse) == 0 ? (x) * (inverse) : (x) / (y)) /* y may be too small to have an inverse */
 #define CG_AT(a, ld, i, j) (a)[(i) + (j) * (ld)]
 
 /* Half of a rounding error decides nothing here, so sizes of floats are compared as doubles. */
@@ -87,12 +88,12 @@ static inline __attribute__((always_inline)) void CG_NAME(triangle)(int upper, i
     const CG_T *a = matrix;
     for (intptr_t step = 0; step < n; step++) {
         const intptr_t i = upper ? n - 1 - step : step, first = upper ? i + 1 : 0, last = upper ? n : i;
-        const CG_T *row = a + i * down, inverse = unit ? 1 : 1 / (conjugate ? CG_CONJ(row[i * right]) : row[i * right]);
+        const CG_T *row = a + i * down, pivot = unit ? 1 : conjugate ? CG_CONJ(row[i * right]) : row[i * right], inverse = 1 / pivot;
         CG_T *x = solved;
         for (intptr_t c = 0; c < k; c++, x += ld) {
             CG_T sum = x[i];
             for (intptr_t j = first; j < last; j++) sum -= x[j] * (conjugate ? CG_CONJ(row[j * right]) : row[j * right]);
-            x[i] = sum * inverse;
+            x[i] = CG_SCALED(sum, pivot, inverse);
         }
     }
 }
@@ -285,19 +286,24 @@ static CG_REAL CG_NAME(norm)(intptr_t n, const CG_T *x)
 
 static void CG_NAME(qr)(intptr_t m, intptr_t n, void *matrix, intptr_t ld, void *factors)
 {
+    const CG_REAL least = sizeof(CG_REAL) == sizeof(float) ? FLT_MIN / FLT_EPSILON : (CG_REAL)(DBL_MIN / DBL_EPSILON);
     CG_T *tau = factors;
     for (intptr_t j = 0; j < m && j < n; j++) {
-        CG_T *column = (CG_T *)matrix + j * ld + j;
-        const CG_T first = column[0];
+        CG_T *column = (CG_T *)matrix + j * ld + j, first = column[0];
         intptr_t same = 1;
         while (same < m - j && column[same] == 0) same++;
         tau[j] = 0;
         if (same == m - j && first == CG_REAL_OF(first)) continue;
-        CG_REAL norm = CG_NAME(norm)(m - j, column);
+        CG_REAL norm = CG_NAME(norm)(m - j, column), scale = 1;
+        if (norm < least) { /* its digits get lost */
+            scale = least;
+            for (intptr_t i = 0; i < m - j; i++) column[i] /= scale;
+            first = column[0], norm = CG_NAME(norm)(m - j, column);
+        }
         if (CG_REAL_OF(first) > 0) norm = -norm;
         tau[j] = (norm - first) / norm;
         for (intptr_t i = 1; i < m - j; i++) column[i] /= first - norm;
-        column[0] = norm;
+        column[0] = norm * scale;
         CG_NAME(reflect)(m - j, column, CG_CONJ(tau[j]), n - j - 1, column + ld, ld);
     }
 }
@@ -341,4 +347,5 @@ static const cg_algorithms CG_NAME(algorithms) = {
 #undef CG_SIZE_OF
 #undef CG_ABSOLUTE
 #undef CG_QUOTIENT
+#undef CG_SCALED
 #undef CG_AT

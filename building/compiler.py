@@ -5,6 +5,7 @@ What the compiler can do is asked of the compiler, so nothing is decided by the 
 """
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -38,6 +39,8 @@ DEBUG_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", "-UNDEBUG"]
 
 # Clang warns of NaN checks, of conditions that are meant to have no branches, and of loops that it has no vectors for.
 CLANG_FLAGS = ["-Wno-tautological-compare", "-Wno-bitwise-instead-of-logical", "-Wno-pass-failed", "-Wno-unknown-warning-option"]
+
+OLDER_GLIBC = Path("cygrad/_kernels/system/older_glibc.h")
 
 PROBES = {
     "python": "#include <Python.h>\n",
@@ -99,7 +102,12 @@ class Compiler:
     def link_flags(self) -> list[str]:
         openmp = [self.openmp_flag] if self.openmp_flag == "-fopenmp" else []
         vectors = ["-Wl,--as-needed", "-lmvec"] if self.levelled and "__GLIBC__" in self.macros else []  # before libm, which it needs
-        return [*openmp, *vectors, "-lm"]
+        return [*openmp, *vectors, "-lm", *(f"-Wl,--wrap={name}" for name in self.wrapped)]
+
+    @cached_property
+    def wrapped(self) -> list[str]:
+        """The functions that are bound to an older version than the newest, of which the header knows whether it is of use here."""
+        return re.findall(r"\b__wrap_(\w+)[^;{}]*\{", self.probe("-E", "-D_GNU_SOURCE", str(OLDER_GLIBC.resolve())).stdout)
 
     def object_of(self, source: Path, target: Path, optimization: list[str]) -> MadeFile:
         """Return the object file of a source."""

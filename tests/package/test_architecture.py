@@ -2,7 +2,9 @@
 
 import ast
 import json
+import platform
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -149,6 +151,17 @@ def test_loops_call_vector_mathematics_only(level):
 
     called = names("-u", ours) - names("--defined-only", objects)
     assert {name for name in called if not name.startswith("_ZGV")} <= {"memset", "memcpy", "memmove", "_GLOBAL_OFFSET_TABLE_"}
+
+
+@in_checkout
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc" or shutil.which("nm") is None, reason="needs glibc, and a tool that lists symbols")
+def test_the_library_asks_for_no_newer_glibc_than_its_wheels_promise():
+    """manylinux_2_28; what has newer versions is bound to an older one, by `system/older_glibc.h`."""
+    (library,) = PACKAGE.glob("_native*.so")
+    listing = subprocess.run(["nm", "-D", "--undefined-only", library], capture_output=True, text=True, check=True).stdout
+    versions = re.findall(r"(\w+)@GLIBC_2\.(\d+)", listing)
+    assert len(versions) > 10
+    assert {name for name, minor in versions if int(minor) > 28} == set()
 
 
 @in_checkout

@@ -29,6 +29,7 @@ cdef extern from *:
     #define _GNU_SOURCE
     #endif
     #include "system/isa.h"
+    #include "system/older_glibc.h"
 
     #ifdef _OPENMP
     #include <dlfcn.h>

@@ -87,7 +87,8 @@ recipes: $(VENV)/recipes.txt
 	$(TOOLS) validate-pyproject pyproject.toml
 	$(TOOLS) cibuildwheel --print-build-identifiers --platform linux
 	$(TOOLS) hadolint recipes/docker/Dockerfile
-	$(RUN) -c 'from rattler_build import Stage0Recipe, VariantConfig; print(Stage0Recipe.from_file("recipes/conda/recipe.yaml").render(VariantConfig()))'
+	$(RUN) -c 'from rattler_build import Stage0Recipe, VariantConfig; variants = VariantConfig.from_file("recipes/conda/variants.yaml"); \
+	    print(Stage0Recipe.from_file("recipes/conda/recipe.yaml").render(variants))'
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info cygrad/_kernels/generated cygrad/*.so

@@ -1,6 +1,7 @@
 """Dense linear algebra with gradients: single small matrices, batches of them, large ones, and two programs made of them.
 
-Single matrices and programs by one thread. What a large matrix takes is BLAS's: here that of NumPy against torch's.
+Small matrices and the filter by one thread, the others by all. What a large matrix takes is BLAS's: here that of NumPy against torch's.
+Both by one thread: with `OPENBLAS_NUM_THREADS=1` and on one processor.
 """
 
 import math

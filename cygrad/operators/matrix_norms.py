@@ -52,7 +52,7 @@ def linalg_matrix_norm(A: Tensor, ord: float | str = "fro", dim: Dims = (-2, -1)
         inner, along = (row, column) if abs(order) == 1 else (column, row)
         parts = linalg_vector_norm(a, 1, inner)
         along -= along > inner
-    chosen = "sum" if order == "nuc" or not parts.shape[along] else "amax" if order > 0 else "amin"
+    chosen = "sum" if order == "nuc" else "amin" if order < 0 else "amax" if parts.shape[along] else "sum"      # nothing is at least 0
     result = getattr(parts, chosen)(along)
     if keepdim:
         for place in sorted(dims):

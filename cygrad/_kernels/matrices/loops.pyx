@@ -94,8 +94,8 @@ cdef int note_lapack(void* nothing) noexcept:
 
 cdef void find_lapack() noexcept with gil:
     global found_in
-    library.looked_up = True
     found_in = "NumPy" if find_in_numpy() else "SciPy" if find_in_scipy() else None
+    library.looked_up = True        # last: other threads ask without the GIL
     note_soon(note_lapack)
 
 

@@ -100,7 +100,7 @@ def upright(points: Array) -> Array:
 def draw(true: tuple[Array, ...], stages: dict[str, tuple[Array, ...]], errors: Array, joined: Array, output: Path) -> None:
     """Write the picture: house and cameras at the start and at the end, and the error after each step."""
     figure = plt.figure(figsize=(11, 3.7), layout="constrained")
-    parts = figure.subfigures(1, 3, width_ratios=(1, 1, 0.8), wspace=0.05)
+    parts: Any = figure.subfigures(1, 3, width_ratios=(1, 1, 0.8), wspace=0.05)
     for part, (title, (turns, places, points)) in zip(parts, stages.items(), strict=False):
         axes = part.add_subplot(projection="3d")
         ahead = Rotation.from_rotvec(turns).as_matrix()[:, 2]

@@ -45,7 +45,8 @@ class Survey(NamedTuple):
 
 def terrain() -> tuple[Array, Array, Array]:
     """Return how far east and north the points of a map lie, in km, and their heights in m, (north, east)."""
-    with get_sample_data("jacksboro_fault_dem.npz") as data:
+    archive: Any = get_sample_data("jacksboro_fault_dem.npz")
+    with archive as data:
         heights, latitude = data["elevation"][::-1][PART].astype(float), np.radians(float(data["ymax"]))
         north, east = (np.arange(count) * float(data["dy"]) * KM_PER_DEGREE for count in heights.shape)
     return east * np.cos(latitude), north, heights

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,11 @@ from cygrad._core.operands.operands import checked_out
 from cygrad.ops.refusals import SAID, refusal, refused_factor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cygrad.tensor import Tensor
+
+T = TypeVar("T")
 
 
 def checked_tensor(name: str, value: Any, argument: str = "input", position: int = 1) -> Any:
@@ -99,6 +103,15 @@ def shown(results: Any, name: str) -> str:
     """Return the text of the named tuple that an operator returns, as torch has it."""
     fields = ",\n".join(f"{name}={value!r}" for name, value in zip(results._fields, results, strict=True))
     return f"cygrad.return_types.{name}(\n{fields})"
+
+
+def shown_as(name: str) -> Callable[[type[T]], type[T]]:
+    """Give a type of named tuples the text that torch has for what an operator of that name returns."""
+    def named(kind: type[T]) -> type[T]:
+        kind.__repr__ = lambda results: shown(results, name)  # type: ignore[method-assign]
+        return kind
+
+    return named
 
 
 class ValuesAndIndices(NamedTuple):

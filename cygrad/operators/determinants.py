@@ -12,7 +12,7 @@ from cygrad._core.compute.matrices import first_failure, our_loop
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.levels.batches import special_tensors
 from cygrad._core.operands.arrays import to_array
-from cygrad.operators.arguments import delivered, delivered_together, shown
+from cygrad.operators.arguments import delivered, delivered_together, shown_as
 from cygrad.operators.batches import matrices
 from cygrad.operators.declaration import operator, recorded, recorded_together
 from cygrad.operators.matrices import checked_matrix
@@ -75,14 +75,12 @@ def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     return delivered(recorded(linalg_det, (a,), result, LU=LU, pivots=pivots, singular=first_failure(info) is not None), out)
 
 
+@shown_as("linalg_slogdet")
 class SignAndLogarithm(NamedTuple):
     """What `linalg.slogdet` returns."""
 
     sign: Tensor
     logabsdet: Tensor
-
-    def __repr__(self) -> str:
-        return shown(self, "linalg_slogdet")
 
 
 def _logarithm_gradient(gs: Any, A: Tensor, y: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:

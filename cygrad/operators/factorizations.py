@@ -9,7 +9,7 @@ from cygrad._core.compute.matrices import our_loop
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.operands.arrays import to_array
 from cygrad.operators import joining
-from cygrad.operators.arguments import checked_tensor, delivered, delivered_together, shown
+from cygrad.operators.arguments import checked_tensor, delivered, delivered_together, shown_as
 from cygrad.operators.batches import aligned_matrices, matrices
 from cygrad.operators.declaration import operator, recorded, recorded_together
 from cygrad.operators.matrices import check_info, checked_matrix
@@ -61,14 +61,12 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None
     return delivered(_factored(linalg_cholesky, A, bool(upper), True)[0], out)
 
 
+@shown_as("linalg_cholesky_ex")
 class CholeskyResult(NamedTuple):
     """What `linalg.cholesky_ex` returns."""
 
     L: Tensor
     info: Tensor
-
-    def __repr__(self) -> str:
-        return shown(self, "linalg_cholesky_ex")
 
 
 @operator(dA=_cholesky_gradient, adjoints=True, batch=matrices)
@@ -151,6 +149,7 @@ def _lu_gradient(g: Tensor, y: Tensor, y1: Tensor) -> Tensor:
     return rows_exchanged(result, y1, True)
 
 
+@shown_as("linalg_lu_factor_ex")
 class LUResult(NamedTuple):
     """What `linalg.lu_factor_ex` returns."""
 
@@ -158,29 +157,22 @@ class LUResult(NamedTuple):
     pivots: Tensor
     info: Tensor
 
-    def __repr__(self) -> str:
-        return shown(self, "linalg_lu_factor_ex")
 
-
+@shown_as("linalg_lu_factor")
 class LUFactors(NamedTuple):
     """What `linalg.lu_factor` returns."""
 
     LU: Tensor
     pivots: Tensor
 
-    def __repr__(self) -> str:
-        return shown(self, "linalg_lu_factor")
 
-
+@shown_as("linalg_lu")
 class LUParts(NamedTuple):
     """What `linalg.lu` returns."""
 
     P: Tensor
     L: Tensor
     U: Tensor
-
-    def __repr__(self) -> str:
-        return shown(self, "linalg_lu")
 
 
 @operator(dA=_lu_gradient, adjoints=True, batch=matrices, node="LinalgLuFactorExBackward0", function=False, method=False)
@@ -334,6 +326,7 @@ _ldl = {False: our_loop("ldl_factor"), True: our_loop("ldl_factor_hermitian")}
 _ldl_solve = {False: our_loop("ldl_solve"), True: our_loop("ldl_solve_hermitian")}
 
 
+@shown_as("linalg_ldl_factor_ex")
 class LDLResult(NamedTuple):
     """What `linalg.ldl_factor_ex` returns."""
 
@@ -341,18 +334,13 @@ class LDLResult(NamedTuple):
     pivots: Tensor
     info: Tensor
 
-    def __repr__(self) -> str:
-        return shown(self, "linalg_ldl_factor_ex")
 
-
+@shown_as("linalg_ldl_factor")
 class LDLFactors(NamedTuple):
     """What `linalg.ldl_factor` returns."""
 
     LD: Tensor
     pivots: Tensor
-
-    def __repr__(self) -> str:
-        return shown(self, "linalg_ldl_factor")
 
 
 @operator(batch=matrices, function=False, method=False)

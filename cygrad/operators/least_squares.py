@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cygrad._core.levels.batches import batched_level
-from cygrad.operators.arguments import checked_tensor, delivered, shown
+from cygrad.operators.arguments import checked_tensor, delivered, shown_as
 from cygrad.operators.batches import left, matrices
 from cygrad.operators.declaration import operator, recorded, recorded_together, unrecorded
 from cygrad.operators.matrices import checked_matrix, tolerance
@@ -82,6 +82,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 
 # ----- Least squares -----
+@shown_as("linalg_lstsq")
 class LeastSquares(NamedTuple):
     """What `linalg.lstsq` returns."""
 
@@ -89,9 +90,6 @@ class LeastSquares(NamedTuple):
     residuals: Tensor
     rank: Tensor
     singular_values: Tensor
-
-    def __repr__(self) -> str:
-        return shown(self, "linalg_lstsq")
 
 
 def _lstsq_shared(gs: list[Any], y1: Tensor) -> Any:

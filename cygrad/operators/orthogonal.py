@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cygrad._core.compute.matrices import our_loop
 from cygrad._core.graph.modes import is_grad_enabled
-from cygrad.operators.arguments import checked_tensor, delivered, delivered_together, shown
+from cygrad.operators.arguments import checked_tensor, delivered, delivered_together, shown_as
 from cygrad.operators.batches import matrices, same
 from cygrad.operators.declaration import operator, recorded, recorded_together
 from cygrad.operators.joining import cat
@@ -23,24 +23,20 @@ _apply = {False: our_loop("ormqr"), True: our_loop("ormqr_adjoint")}
 
 
 # ----- QR -----
+@shown_as("linalg_qr")
 class QR(NamedTuple):
     """What `linalg.qr` returns."""
 
     Q: Tensor
     R: Tensor
 
-    def __repr__(self) -> str:
-        return shown(self, "linalg_qr")
 
-
+@shown_as("qr")
 class OlderQR(NamedTuple):
     """What `qr` returns."""
 
     Q: Tensor
     R: Tensor
-
-    def __repr__(self) -> str:
-        return shown(self, "qr")
 
 
 def _qr_gradient(gs: list[Any], y: Tensor, y1: Tensor, mode: str) -> Tensor:
@@ -115,14 +111,12 @@ def qr(input: Tensor, some: bool = True, *, out: Sequence[Tensor] | None = None)
 
 
 # ----- Householder's reflections -----
+@shown_as("geqrf")
 class Geqrf(NamedTuple):
     """What `geqrf` returns."""
 
     a: Tensor
     tau: Tensor
-
-    def __repr__(self) -> str:
-        return shown(self, "geqrf")
 
 
 @operator(batch=matrices)

@@ -21,7 +21,7 @@ from cygrad.operators.arguments import (
     delivered_together,
     normalized_dims,
     pair_type,
-    shown,
+    shown_as,
 )
 from cygrad.operators.batches import named_arguments, shifted
 from cygrad.operators.declaration import operator, recorded
@@ -182,14 +182,12 @@ def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *
     return _extremum(min, min_pair, input, dim, keepdim, other, out)
 
 
+@shown_as("aminmax")
 class MinimumAndMaximum(NamedTuple):
     """What `aminmax` returns."""
 
     min: Tensor
     max: Tensor
-
-    def __repr__(self) -> str:
-        return shown(self, "aminmax")
 
 
 @operator

@@ -11,7 +11,7 @@ from cygrad import creation
 from cygrad._core.compute.matrices import our_loop
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.operators import public_name
-from cygrad.operators.arguments import checked_tensor, delivered, delivered_together, shown
+from cygrad.operators.arguments import checked_tensor, delivered, delivered_together, shown_as
 from cygrad.operators.batches import aligned_matrices, matrices
 from cygrad.operators.declaration import operator, recorded
 from cygrad.operators.matrices import check_info, checked_matrix
@@ -79,14 +79,12 @@ def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = T
     return delivered(recorded(linalg_solve_triangular, (a, b), result, upper=bool(upper), unitriangular=bool(unitriangular)), out)
 
 
+@shown_as("triangular_solve")
 class TriangularSolution(NamedTuple):
     """What `triangular_solve` returns."""
 
     solution: Tensor
     cloned_coefficient: Tensor
-
-    def __repr__(self) -> str:
-        return shown(self, "triangular_solve")
 
 
 @operator
@@ -167,14 +165,12 @@ def inverted(A: Tensor, LU: Any = None, pivots: Any = None, checks: str = "") ->
 
 
 # ----- Solutions -----
+@shown_as("linalg_solve_ex")
 class SolveResult(NamedTuple):
     """What `linalg.solve_ex` returns."""
 
     result: Tensor
     info: Tensor
-
-    def __repr__(self) -> str:
-        return shown(self, "linalg_solve_ex")
 
 
 def _solved(name: str, A: Tensor, B: Tensor, left: bool, checks: bool) -> tuple[Tensor, Tensor]:
@@ -233,14 +229,12 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None, 
 
 
 # ----- Inverses -----
+@shown_as("linalg_inv_ex")
 class InverseResult(NamedTuple):
     """What `linalg.inv_ex` returns."""
 
     inverse: Tensor
     info: Tensor
-
-    def __repr__(self) -> str:
-        return shown(self, "linalg_inv_ex")
 
 
 @operator

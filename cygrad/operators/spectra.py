@@ -9,7 +9,7 @@ import numpy as np
 from cygrad._core.compute.matrices import first_failure, first_nonfinite
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.levels.batches import batched_level
-from cygrad.operators.arguments import delivered, delivered_together, shown
+from cygrad.operators.arguments import delivered, delivered_together, shown_as
 from cygrad.operators.batches import matrices
 from cygrad.operators.declaration import operator, recorded_together
 from cygrad.operators.matrices import check_converged, check_finite, checked_matrix, failure, numpys_loop
@@ -53,14 +53,12 @@ _eigvalsh = {triangle: numpys_loop("(m,m)->(m)", f"eigvalsh_{end}", lambda A, L=
              for triangle, end in (("L", "lo"), ("U", "up"))}
 
 
+@shown_as("linalg_eigh")
 class Eigh(NamedTuple):
     """What `linalg.eigh` returns."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
-
-    def __repr__(self) -> str:
-        return shown(self, "linalg_eigh")
 
 
 def _of_triangle(loops: dict[str, Any], A: Tensor, UPLO: str, less: int) -> Any:
@@ -129,14 +127,12 @@ _eig = numpys_loop("(m,m)->(m),(m,m)", "eig", lambda A: tuple(part.astype(np.res
 _eigvals = numpys_loop("(m,m)->(m)", "eigvals", lambda A: np.linalg.eigvals(A).astype(np.result_type(A, 1j)))
 
 
+@shown_as("linalg_eig")
 class Eig(NamedTuple):
     """What `linalg.eig` returns."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
-
-    def __repr__(self) -> str:
-        return shown(self, "linalg_eig")
 
 
 def _eig_gradient(gs: list[Any], y: Tensor, y1: Tensor, A_dtype: Any) -> Tensor:
@@ -210,6 +206,7 @@ _NOT_FINITE = "The algorithm failed to converge because the input matrix contain
 _SVD_FAILED = "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values."
 
 
+@shown_as("linalg_svd")
 class SVD(NamedTuple):
     """What `linalg.svd` returns."""
 
@@ -217,19 +214,14 @@ class SVD(NamedTuple):
     S: Tensor
     Vh: Tensor
 
-    def __repr__(self) -> str:
-        return shown(self, "linalg_svd")
 
-
+@shown_as("svd")
 class SVDWithV(NamedTuple):
     """What `svd` returns."""
 
     U: Tensor
     S: Tensor
     V: Tensor
-
-    def __repr__(self) -> str:
-        return shown(self, "svd")
 
 
 def _svd_gradient(gs: list[Any], y: Tensor, y1: Tensor, y2: Tensor) -> Tensor:

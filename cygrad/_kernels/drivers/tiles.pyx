@@ -180,12 +180,13 @@ cdef bint run_tile(const Tiles* tiles, intptr_t tile, char* memory) noexcept nog
     cdef intptr_t shapes[2][MAX_DIMS]   # of the tile, and of what is reduced there
     cdef intptr_t index[MAX_DIMS]       # where the tile begins
     cdef Operand operands[MAX_OPERANDS]
-    cdef intptr_t rest = tile // tiles.along
+    cdef intptr_t rest
     cdef const Step* step
     cdef int d, j, k
     if tiles.row:
         run_rows(tiles, tile, memory)
         return True
+    rest = tile // tiles.along
     for d in range(tiles.ndim - 1, -1, -1):
         shapes[0][d], index[d] = tiles.shape[d], 0
         if d == tiles.dim:

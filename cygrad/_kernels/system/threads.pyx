@@ -99,6 +99,9 @@ cdef extern from *:
     static int cg_region_threads;
     static int cg_noted(void) { return __atomic_load_n(&cg_region_threads, __ATOMIC_RELAXED); }
     static void cg_note(int n) { __atomic_store_n(&cg_region_threads, n, __ATOMIC_RELAXED); }
+    static int cg_choice_noted;         /* what the first large operation found */
+    static int cg_is_choice_noted(void) { return __atomic_load_n(&cg_choice_noted, __ATOMIC_RELAXED); }
+    static void cg_set_choice_noted(int noted) { __atomic_store_n(&cg_choice_noted, noted, __ATOMIC_RELAXED); }
     """
     int cg_openmp, cg_own_icv, cg_serial_after_fork
     int omp_get_max_threads() noexcept nogil
@@ -108,6 +111,8 @@ cdef extern from *:
     void cg_set_icv(int n) noexcept
     void cg_note(int n) noexcept nogil
     int cg_noted() noexcept nogil
+    int cg_is_choice_noted() noexcept nogil
+    void cg_set_choice_noted(int noted) noexcept nogil
     int cg_denormal_mode() noexcept
     const char* CG_COMPILER
 
@@ -119,7 +124,6 @@ cdef int requested = 0                              # of set_num_threads, for th
 cdef int quota = 0                                  # CPUs the cgroup grants; 0: not read yet; INT_MAX: no quota
 cdef int share = INT_MAX                            # CPUs of this process among those of its launcher; read with the quota
 cdef str why_share = ""
-cdef bint noted = False                             # what the first large operation found
 cdef int initial_icv = omp_get_max_threads()        # what threads that nobody touched start with
 
 # Elements a region must have to repay its start (10 us with cores shared) several times over, by cost class.
@@ -173,11 +177,10 @@ cdef int decide(Reason* reason) noexcept nogil:
 
 
 cdef int thread_limit() noexcept nogil:
-    global noted
     cdef Reason reason
     cdef int threads = decide(&reason)
-    if not noted:
-        noted = note_soon(note_choice)
+    if not cg_is_choice_noted():
+        cg_set_choice_noted(note_soon(note_choice))
     if threads > 1:
         cg_prepare_parallel()
     return threads

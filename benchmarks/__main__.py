@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from benchmarks.timing import COLUMNS, DOUBT, Row, markdown, print_cells, select, selected
+from cygrad.config import describe
 
 NAMES = ("overhead", "bandwidth", "vecmath", "dtypes", "composite", "shapes", "programs", "linalg", "profiler", "functional",
          "scaling", "threads")
@@ -23,14 +24,7 @@ def environment() -> str:
             parts.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             parts.append(f"{package} (no installed version)")
-    return ", ".join([*parts, processor()])
-
-
-def processor() -> str:
-    """Return the processor's model where Linux tells it, else the architecture."""
-    information = Path("/proc/cpuinfo")
-    lines = information.read_text().splitlines() if information.exists() else []
-    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
+    return ", ".join([*parts, describe()["processor"]])
 
 
 def main() -> None:

@@ -81,6 +81,15 @@ def _blas(threads: int) -> dict[str, Any]:
             "hint": "; ".join(hints) or None}
 
 
+def _processor() -> str:
+    """Return the processor's model where Linux tells it, else the architecture."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
 def _huge_pages() -> str | None:
     """Say when the system gives huge pages, in its own word."""
     try:
@@ -107,6 +116,7 @@ def describe() -> dict[str, Any]:
         "python": {"version": platform.python_version(), "implementation": platform.python_implementation(), "executable": sys.executable},
         "numpy": numpy.__version__,
         "platform": platform.platform(),
+        "processor": _processor(),
         "compiler": compiler(),
         "instruction_set": isa_report(),
         "openmp": openmp if threads.pop("openmp") else None,
@@ -179,6 +189,7 @@ def show_config() -> str:
     found = describe()
     lines = {
         "Python": f"{found['python']['version']}, NumPy {found['numpy']}, {found['platform']}",
+        "processor": found["processor"],
         "compiler": found["compiler"],
         "instruction set": _instruction_set(found["instruction_set"]),
         "threads": f"{found['threads']['threads']} ({found['threads']['reason']})",

@@ -17,7 +17,7 @@ from cygrad._kernels.system import machine
 from cygrad._kernels.system.threads import thread_report
 
 LEVELS = available_isas()
-LINES = ["Python", "compiler", "instruction set", "threads", "launcher", "OpenMP", "BLAS", "LAPACK", "memory", "denormals", "package"]
+LINES = ["Python", "processor", "compiler", "instruction set", "threads", "launcher", "OpenMP", "BLAS", "LAPACK", "memory", "denormals", "package"]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "clusters.md"
 openmp = pytest.mark.skipif(not thread_report()["openmp"], reason="built without OpenMP")
 
@@ -102,7 +102,7 @@ def test_denormals_that_a_library_turned_off(bits, said):
 SOME = {"str": str, "int": int, "bool": bool, "number": (int, float), "str?": (str, type(None)), "int?": (int, type(None)),
         "number?": (int, float, type(None))}
 SCHEMA = {
-    "version": "str", "numpy": "str", "platform": "str", "compiler": "str", "node_cpus": "int",
+    "version": "str", "numpy": "str", "platform": "str", "processor": "str", "compiler": "str", "node_cpus": "int",
     "python": {"version": "str", "implementation": "str", "executable": "str"},
     "instruction_set": {"chosen": "str", "available": ["str"], "requested": "str?", "reason": "str"},
     "openmp": {"version": "int", "runtime": "str?"},

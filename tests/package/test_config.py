@@ -17,7 +17,8 @@ from cygrad._kernels.system import machine
 from cygrad._kernels.system.threads import thread_report
 
 LEVELS = available_isas()
-LINES = ["Python", "processor", "compiler", "instruction set", "threads", "launcher", "OpenMP", "BLAS", "LAPACK", "memory", "denormals", "package"]
+LINES = ["Python", "processor", "compiler", "instruction set", "threads", "launcher", "OpenMP", "BLAS", "LAPACK", "memory", "denormals",
+         "package"]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "clusters.md"
 openmp = pytest.mark.skipif(not thread_report()["openmp"], reason="built without OpenMP")
 

@@ -24,7 +24,8 @@ in_checkout = pytest.mark.skipif(not PACKAGE.is_dir(), reason="looks at the sour
 
 # From the top, where users enter; modules in none of them are namespaces, between autograd and the core.
 LAYERS = (
-    ("cygrad", "cygrad.__main__", "cygrad.config"),
+    ("cygrad.__main__", "cygrad.bench"),
+    ("cygrad", "cygrad.config"),
     ("cygrad.utils",),
     ("cygrad.checkpoint", "cygrad.optimize"),
     ("cygrad.func",),
@@ -47,7 +48,7 @@ def module_name(path):
 
 def layer(module):
     for number, prefixes in enumerate(LAYERS):
-        if module in prefixes or (number and any(module.startswith(f"{prefix}.") for prefix in prefixes)):
+        if module in prefixes or any(module.startswith(f"{prefix}.") for prefix in prefixes if prefix != "cygrad"):
             return number
     return LAYERS.index(())
 

@@ -62,6 +62,10 @@ def out_tensor(out: Any) -> Any:
 
 def finished(result: Any, requires_grad: bool) -> Any:
     """Return a new tensor as the leaf that was asked for."""
+    if requires_grad is False:
+        return result
+    if requires_grad is not None and not isinstance(requires_grad, bool | np.bool_):
+        raise TypeError(f"argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
     if requires_grad and not result.dtype.is_differentiable:
         raise RuntimeError(f"Only Tensors of floating point and complex dtype can require gradients, got {result.dtype}; give a "
                            "floating-point dtype=, or floating-point data")

@@ -36,7 +36,7 @@ INTEGER = Kind(lambda value: hasattr(type(value), "__index__"), "int")
 KINDS = {
     "int": INTEGER,
     "SupportsIndex": INTEGER,
-    "bool": Kind(lambda value: isinstance(value, bool | int | np.bool_), "bool"),
+    "bool": Kind(lambda value: isinstance(value, bool | np.bool_), "bool"),
     "float": Kind(lambda value: _is_number(value) or hasattr(type(value), "__float__"), "float"),
     "str": Kind(lambda value: isinstance(value, str), "str"),
     "None": Kind(lambda value: value is None, "None"),

@@ -166,4 +166,5 @@ def _in_place(operator: Any, method: Callable[..., Any], how: str, declaration: 
     name = operator.__name__
     method.__name__ = method.__qualname__ = name + "_"
     method.__module__, method.__doc__ = operator.__module__, f"Do as `{name}` does, in place{how}."
+    method.__wrapped__ = operator.__wrapped__  # type: ignore[attr-defined]  # whose parameters it has
     return make_operator(name + "_", method, declaration)

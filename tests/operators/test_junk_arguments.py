@@ -118,3 +118,25 @@ def test_errors_of_the_user_come_out_as_they_are():
     for call in (lambda x: x.narrow(Refusing(), 0, 1), lambda x: x.sum(Refusing()), lambda x: x[Refusing()]):
         with pytest.raises(AttributeError, match="mine"):
             call(cg.ones(2, 3))
+
+
+def flags():
+    """Return (operator, place or None, name) of each parameter that is True or False."""
+    found = []
+    for operator in {operator for _, operator in public.operators()}:
+        for place, parameter in enumerate(inspect.signature(operator).parameters.values()):
+            if parameter.annotation in ("bool", "bool | None"):
+                found.append((operator, None if parameter.kind is parameter.KEYWORD_ONLY else place, parameter.name))
+    return sorted(found, key=lambda flag: (flag[0].__name__, flag[2]))
+
+
+@pytest.mark.cases(("operator", "place", "name"), flags)
+def test_flags_are_true_or_false(operator, place, name):
+    """Not what Python reads so: `sum(0, 1)` means dims, "no" is true, and a tensor of flags is none."""
+    for junk in (*(value for value in JUNK.values() if value is not None), 0, 1, 0.5, cg.tensor(True)):
+        words = rf"^{operator.__name__}\(\): argument '{name}'( \(position \d+\))? must be bool, not {type(junk).__name__}$"
+        with pytest.raises(TypeError, match=words):
+            operator(**{name: junk})
+        if place is not None:
+            with pytest.raises(TypeError, match=words):
+                operator(*[False] * place, junk)

@@ -14,6 +14,8 @@ typedef struct {
     PyObject *described;            /* the function that has the signature and the documentation */
     PyObject *name;
     PyObject *declaration;          /* what it does with tangents and batches */
+    PyObject *flags;                /* the names of its parameters that are True or False, interned */
+    unsigned long long flag_places; /* a bit for each of them that can be given by position */
     PyObject *weak_references;
 } cg_operator;
 
@@ -24,6 +26,7 @@ static Py_ssize_t (*cg_begin_event)(PyObject *name, PyObject **arguments, Py_ssi
 static int (*cg_end_event)(Py_ssize_t event);
 static PyObject *(*cg_explain)(PyObject *name, PyObject *error, PyObject *arguments, PyObject *keywords);
 static PyObject *(*cg_renamed)(PyObject *described, Py_ssize_t positional, PyObject *names);
+static int (*cg_check_flag)(PyObject *op, Py_ssize_t position, PyObject *name, PyObject *value);
 static PyObject *cg_other_names; /* of parameters, that stand for our own: a tuple of interned strings */
 
 /* The arguments of a call as a tuple and a dict; 0 if that worked, and both are the caller's to release in any case. */
@@ -84,8 +87,28 @@ static PyObject *cg_operator_ended(Py_ssize_t event, PyObject *result) {
     return result;
 }
 
+static inline int cg_is_name(PyObject *name, PyObject *other) {
+    return name == other || (!PyUnicode_CHECK_INTERNED(name) && PyUnicode_Compare(name, other) == 0);
+}
+
+/* 0 where all flags are True or False; -1, with an error, where one is something that Python would only read so. */
+static inline int cg_check_flags(cg_operator *op, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
+    unsigned long long places = count < 64 ? op->flag_places & ((1ULL << count) - 1) : op->flag_places;
+    for (; places; places &= places - 1) {
+        int k = __builtin_ctzll(places);
+        if (!PyBool_Check(arguments[k]) && cg_check_flag((PyObject *)op, k, NULL, arguments[k]) < 0) return -1;
+    }
+    for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++) {
+        PyObject *value = arguments[count + k], *name = PyTuple_GET_ITEM(names, k);
+        for (Py_ssize_t flag = 0; !PyBool_Check(value) && flag < PyTuple_GET_SIZE(op->flags); flag++)
+            if (cg_is_name(name, PyTuple_GET_ITEM(op->flags, flag)) && cg_check_flag((PyObject *)op, -1, name, value) < 0) return -1;
+    }
+    return 0;
+}
+
 static PyObject *cg_operator_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names) {
     cg_operator *op = (cg_operator *)self;
+    if (__builtin_expect(cg_check_flags(op, arguments, PyVectorcall_NARGS(flags), names), 0) < 0) return NULL;
     if (__builtin_expect(*cg_special_active, 0)) {
         Py_ssize_t count = PyVectorcall_NARGS(flags), event = cg_begin_event(op->name, (PyObject **)arguments, count);
         int special = event < 0 ? -1 : cg_any_special((PyObject **)arguments, count + (names ? PyTuple_GET_SIZE(names) : 0));
@@ -99,10 +122,8 @@ static PyObject *cg_operator_call(PyObject *self, PyObject *const *arguments, si
 
 /* Whether a name of a keyword may stand for another. */
 static inline int cg_is_other_name(PyObject *name) {
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(cg_other_names); k++) {
-        PyObject *other = PyTuple_GET_ITEM(cg_other_names, k);
-        if (name == other || (!PyUnicode_CHECK_INTERNED(name) && PyUnicode_Compare(name, other) == 0)) return 1;
-    }
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(cg_other_names); k++)
+        if (cg_is_name(name, PyTuple_GET_ITEM(cg_other_names, k))) return 1;
     return 0;
 }
 
@@ -150,6 +171,7 @@ static void cg_operator_dealloc(PyObject *self) {
     Py_XDECREF(op->described);
     Py_XDECREF(op->name);
     Py_XDECREF(op->declaration);
+    Py_XDECREF(op->flags);
     Py_TYPE(self)->tp_free(self);
 }
 
@@ -192,7 +214,8 @@ static inline int cg_prepare_operators(const int *special_active, int (*any_spec
                                        PyObject *(*call_special)(PyObject *, PyObject *, PyObject *),
                                        Py_ssize_t (*begin_event)(PyObject *, PyObject **, Py_ssize_t), int (*end_event)(Py_ssize_t),
                                        PyObject *(*explain)(PyObject *, PyObject *, PyObject *, PyObject *),
-                                       PyObject *(*renamed)(PyObject *, Py_ssize_t, PyObject *), PyObject *other_names) {
+                                       PyObject *(*renamed)(PyObject *, Py_ssize_t, PyObject *),
+                                       int (*check_flag)(PyObject *, Py_ssize_t, PyObject *, PyObject *), PyObject *other_names) {
     cg_special_active = special_active;
     cg_any_special = any_special;
     cg_call_special = call_special;
@@ -200,11 +223,13 @@ static inline int cg_prepare_operators(const int *special_active, int (*any_spec
     cg_end_event = end_event;
     cg_explain = explain;
     cg_renamed = renamed;
+    cg_check_flag = check_flag;
     cg_other_names = Py_NewRef(other_names);
     return PyType_Ready(&cg_operator_type);
 }
 
-static inline PyObject *cg_new_operator(PyObject *function, PyObject *described, PyObject *name, PyObject *declaration) {
+static inline PyObject *cg_new_operator(PyObject *function, PyObject *described, PyObject *name, PyObject *declaration,
+                                        PyObject *flags, unsigned long long flag_places) {
     cg_operator *op = PyObject_New(cg_operator, &cg_operator_type);
     if (!op) return NULL;
     op->vectorcall = cg_operator_vectorcall;
@@ -217,6 +242,9 @@ static inline PyObject *cg_new_operator(PyObject *function, PyObject *described,
     op->name = name;
     Py_INCREF(declaration);
     op->declaration = declaration;
+    Py_INCREF(flags);
+    op->flags = flags;
+    op->flag_places = flag_places;
     return (PyObject *)op;
 }
 

@@ -167,7 +167,9 @@ def explained(name: str, error: BaseException, arguments: tuple[Any, ...], keywo
         problem = problem or found
     spoken = _argument(text)
     own_word = text.startswith(f"{name}()") and spoken not in parameters       # torch's name of a parameter that is called otherwise here
-    if problem is None or "argument" in text and (spoken is None or own_word or spoken == _argument(str(problem))):
+    speaker = re.match(r"(\w+)\(\)", text)
+    within = speaker is not None and speaker[1] != name
+    if problem is None or "argument" in text and not within and (spoken is None or own_word or spoken == _argument(str(problem))):
         return None
     return problem
 

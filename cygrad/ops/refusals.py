@@ -41,6 +41,7 @@ SENTENCES = (
      "linalg_vecdot linalg_vector_norm logdet"),
     ("biu", RuntimeError("Unknown Complex ScalarType for {dtype}"), "linalg_eig"),
     ("biuf", RuntimeError("This function doesn't handle types other than float and double"), "linalg_lstsq linalg_matrix_rank"),
+    ("f", RuntimeError("{public}: Low precision dtypes not supported. Got {dtype}"), "linalg_inv linalg_inv_ex linalg_slogdet logdet"),
     ("c", NO_LOOP, "aminmax cummax cummin kthvalue max_all median min_all nanmedian searchsorted unique unique_consecutive"),
     ("bic", NO_LOOP, "log_softmax softmax"),
     ("bi", NO_LOOP, "logcumsumexp"),

@@ -104,3 +104,11 @@ def test_vandermonde_matrices_of_few_columns():
     assert cg.vander(cg.tensor([], dtype=cg.float32)).shape == (0, 0)
     assert cg.linalg.vander(cg.tensor([1, 2], dtype=cg.int8)).dtype == cg.int64
     np.testing.assert_array_equal(cg.vander(x, 3, True).numpy(), np.vander(x.numpy(), 3, True))
+
+
+@pytest.mark.parametrize("function", [cg.linalg.inv, cg.linalg.cholesky, cg.linalg.lu_factor, cg.cholesky_inverse,
+                                      lambda a: cg.linalg.solve(a, cg.ones(2)), lambda a: cg.linalg.eigh(a / a.sum())])
+def test_a_failure_inside_of_vmap_names_the_example(function):
+    matrices = cg.stack([cg.eye(2), cg.eye(2), cg.zeros(2, 2)])
+    with pytest.raises(cg.linalg.LinAlgError, match="Batch element 2"):
+        cg.func.vmap(function)(matrices)

@@ -262,7 +262,7 @@ cdef object call_special(object op, object arguments, object keywords):
             if result is NotImplemented and level is not None and transform.batch is not None:
                 return transform.batch(level, op, *arguments, **keywords)
         except (IndexError, RuntimeError, TypeError, ValueError) as error:
-            if not str(error).startswith("vmap: "):
+            if not str(error).startswith("vmap: ") and not isinstance(error, np.linalg.LinAlgError):     # which names the example
                 explain(op, arguments, keywords, level)
             raise
         if result is not NotImplemented:

@@ -1,9 +1,16 @@
-"""What the build needs, and the sentence where it is not there: pip brings it, but not with `--no-build-isolation`."""
+"""What the build needs, and the sentence where it is not there: pip brings packages, but not with `--no-build-isolation`.
+
+Imports nothing but the standard library, which may be all that is there.
+"""
 
 import re
+import sys
+import sysconfig
 import tomllib
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 
 def numbers(text: str) -> list[int]:
@@ -20,11 +27,25 @@ def complaint(requirement: str) -> str | None:
     return f"{name} is {found}" if numbers(found) < numbers(oldest) else None
 
 
-def unmet_requirements(pyproject: Path) -> str | None:
+def unmet_requirements() -> str | None:
     """Return a sentence that names what is missing or too old, and how to get it; None where nothing is."""
-    requirements = tomllib.loads(pyproject.read_text())["build-system"]["requires"]
+    requirements = tomllib.loads(PROJECT.read_text())["build-system"]["requires"]
     complaints = {requirement: wrong for requirement in requirements if (wrong := complaint(requirement))}
     if not complaints:
         return None
     wanted = " ".join(f"'{requirement}'" for requirement in complaints)
     return f"cygrad is built with {', '.join(requirements)}, and here {' and '.join(complaints.values())}: pip install --upgrade {wanted}"
+
+
+def unsuitable_python() -> str | None:
+    """Return a sentence where Python itself is another than cygrad is for."""
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return None
+    return "cygrad has no build for free-threaded Python, since the GIL is its lock: " \
+        f"use the ordinary Python {'.'.join(map(str, sys.version_info[:2]))}"
+
+
+def exit_unless_met() -> None:
+    """End the process with the sentence where the build cannot be."""
+    if sentence := unsuitable_python() or unmet_requirements():
+        sys.exit(sentence)

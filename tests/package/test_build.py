@@ -74,16 +74,37 @@ def test_what_is_missing_is_said_in_one_sentence(checkout, tmp_path, case):
     assert re.fullmatch(f"error: {sentence}", output.strip().splitlines()[-1])
 
 
-def test_packages_that_the_build_needs_are_named_where_they_are_missing(checkout, tmp_path):
-    """As after `pip install --no-build-isolation`."""
+def backend(folder, *options):
+    """Ask what pip asks for, as pip does with `--no-build-isolation`."""
+    script = f"import sys; sys.path.insert(0, {str(folder)!r}); import building.backend as backend; backend.get_requires_for_build_wheel()"
+    result = subprocess.run([sys.executable, *options, "-c", script], cwd=folder, capture_output=True, text=True, timeout=60)
+    return result.returncode, result.stderr
+
+
+@pytest.mark.parametrize("ask", [lambda folder: setup(folder, "build_ext"), backend], ids=["setup.py", "backend"])
+def test_packages_that_the_build_needs_are_named_where_they_are_missing(checkout, tmp_path, ask):
     folder = shutil.copytree(checkout, tmp_path / "copy")
     project = folder / "pyproject.toml"
     needs = 'requires = ["setuptools>=77", "Cython>=99.1", "no-such-package>=1"]'
     project.write_text(re.sub("(?m)^requires = .*", needs, project.read_text()))
-    status, output = setup(folder, "build_ext")
+    status, output = ask(folder)
     assert status == 1
     assert re.fullmatch(r"cygrad is built with setuptools>=77, Cython>=99.1, no-such-package>=1, and here Cython is [\d.]+ and "
                         r"no-such-package is missing: pip install --upgrade 'Cython>=99.1' 'no-such-package>=1'\n", output)
+
+
+def test_packages_are_named_where_there_is_none_at_all(checkout):
+    """Not even setuptools, which pip asks first where a project says nothing else."""
+    status, output = backend(checkout, "-S", "-E")
+    assert status == 1
+    assert re.fullmatch(r"cygrad is built with .*, and here setuptools is missing and Cython is missing and numpy is missing: .*\n", output)
+
+
+def test_a_python_without_the_lock_is_refused(checkout, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sysconfig\nsysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1\n")
+    status, output = setup(checkout, "build_ext", PYTHONPATH=str(tmp_path))
+    assert status == 1
+    assert re.fullmatch(r"cygrad has no build for free-threaded Python, .*: use the ordinary Python 3\.\d+\n", output)
 
 
 @pytest.mark.parametrize("debug", [False, True])

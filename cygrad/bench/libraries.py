@@ -1,0 +1,90 @@
+"""How each library is entered: which are there, arrays in and out, derivatives, threads. One that is not compared with is not imported."""
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+import cygrad
+
+Run = Callable[[], Sequence[Any]]
+
+# The names by which peers are imported, and what pip installs them by.
+PEERS = {"numpy": "numpy", "torch": "torch", "jax": "jax", "autograd": "autograd", "numexpr": "numexpr", "casadi": "casadi"}
+LIKE_TORCH = ("cygrad", "torch")
+ONE_THREAD = ("jax", "casadi", "autograd")      # they have no number of threads that can be changed: compared where one computes
+
+
+def split(names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the versions of the peers of that name which are installed, and what would install the others."""
+    found, missing = {}, {}
+    for name in names:
+        if name not in PEERS:
+            raise ValueError(f"unknown library {name!r}: choose from {', '.join(PEERS)}")
+        if importlib.util.find_spec(name):
+            found[name] = version(PEERS[name])
+        else:
+            missing[name] = f"pip install {PEERS[name]}"
+    return found, missing
+
+
+def entered(name: str) -> Any:
+    """Return the module of a library, ready for doubles and for one thread where that can only be said before it is imported."""
+    if name == "jax":
+        os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+        os.environ.setdefault("NPROC", "1")
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")
+        jax = importlib.import_module("jax")
+        jax.config.update("jax_enable_x64", True)
+        return jax
+    return cygrad if name == "cygrad" else importlib.import_module(name)
+
+
+def set_threads(names: Iterable[str], threads: int) -> str | None:
+    """Let libraries compute with so many threads; return what is to be said of NumPy's BLAS where its own cannot be set."""
+    for name in names:
+        if name in (*LIKE_TORCH, "numexpr"):
+            entered(name).set_num_threads(threads)
+    try:
+        import threadpoolctl
+    except ModuleNotFoundError:
+        return "NumPy's BLAS has threads of its own: threadpoolctl is not installed"
+    threadpoolctl.threadpool_limits(threads, user_api="blas")
+    return None
+
+
+def tensor(library: Any, array: np.ndarray, requires_grad: bool = False) -> Any:
+    """Return a tensor of cygrad or torch with the values of an array; torch reads none of NumPy's bfloat16."""
+    if library is not cygrad and array.dtype.name == "bfloat16":
+        return library.tensor(array.astype(np.float32)).to(library.bfloat16).requires_grad_(requires_grad)
+    return library.tensor(array, requires_grad=requires_grad)
+
+
+def array(result: Any) -> np.ndarray:
+    """Return a result of any library as an array."""
+    if hasattr(result, "detach"):
+        result = result.detach()
+        if type(result).__module__ == "torch" and str(result.dtype) == "torch.bfloat16":
+            result = result.float()
+    return np.asarray(result)
+
+
+def differentiated(library: Any, function: Callable[..., Any], *arrays: np.ndarray, seed: np.ndarray | None = None) -> Run:
+    """Return what computes a function of leaves, and the gradient of each; a function that is no scalar gets `seed`."""
+    leaves = [library.tensor(array, requires_grad=True) for array in arrays]
+    weight = None if seed is None else library.tensor(seed)
+
+    def run() -> Sequence[Any]:
+        value = function(*leaves)
+        value.backward(weight)
+        results = [value.detach(), *(leaf.grad for leaf in leaves)]
+        for leaf in leaves:
+            leaf.grad = None
+        return results
+
+    return run

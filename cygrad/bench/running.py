@@ -1,0 +1,253 @@
+"""The plan of a run, the run, and its record.
+
+A full run measures float32 and float64 at all sizes, other dtypes at two, further numbers of threads at large sizes. A quick one takes
+the first operator of each family for dtypes and threads.
+"""
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import cygrad
+from cygrad.bench import ceilings, tasks, workloads
+from cygrad.bench.agreement import Disagreement, agree
+from cygrad.bench.libraries import LIKE_TORCH, ONE_THREAD, PEERS, set_threads, split
+from cygrad.bench.operators import OPERATORS, Operator
+from cygrad.bench.record import FORMAT, Ceiling, Record, Row
+from cygrad.bench.timing import LONG_ROUND_SECONDS, ROUND_SECONDS, Rounds, interleave, noise, spread
+from cygrad.bench.work import FORWARD, OF_BLAS, OPERATOR, OVERHEAD, Work
+from cygrad.config import describe
+from cygrad.ops.dtypes import DTYPES
+
+SECONDS = {True: 35.0, False: 900.0}        # of the rounds of a run, quick or not: what is made and checked beside them comes on top
+ROW_SECONDS = (0.02, 1.0)                   # the least and the most that a row gets of them
+PATIENCE = 10                               # times as long a row may take until its first rounds are done
+ALWAYS = ("float32", "float64")
+SIZES = tuple(10**k for k in range(1, 8))
+FEW = (1000, 1_000_000)                     # sizes of other dtypes
+LARGE = 100_000                             # elements from which on further numbers of threads are measured
+
+
+class Event(NamedTuple):
+    """How far a run is: pieces of work done, what was the last, its row, and the seconds that are left if known."""
+
+    done: int
+    total: int
+    work: str
+    row: Row | None
+    seconds_left: float | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be measured; what is left empty is chosen. A dtype that is named is measured at all sizes."""
+
+    quick: bool = False
+    only: str = ""
+    threads: tuple[int, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        known = [row.name for row in DTYPES]
+        for dtype in self.dtypes:
+            if dtype not in known:
+                raise ValueError(f"unknown dtype {dtype!r}: choose from {', '.join(known)}")
+        for count in self.threads:
+            if count < 1:
+                raise ValueError(f"threads are at least 1, not {count}")
+        split(self.libraries)
+        if not self.works():
+            raise ValueError(f"no work has {self.only!r} in its name and is computed in {', '.join(self.dtypes) or 'any dtype'}")
+
+    def counts(self) -> tuple[int, ...]:
+        """Return the numbers of threads, rising."""
+        return tuple(sorted(set(self.threads))) or tuple(sorted({1, cygrad.get_num_threads()}))
+
+    def works(self) -> list[tuple[Work, int]]:
+        """Return what is measured, each with its number of threads: in the order of the tables."""
+        first = self.counts()[0]
+        found = []
+        for row in OPERATORS:
+            if self.only in row.name or self.only in row.family:
+                for dtype in row.dtypes():
+                    if not self.dtypes or dtype in self.dtypes:
+                        found += [(tasks.work(row, dtype, size, direction), threads) for threads in self.counts()
+                                  for size, direction in self.grid(row, dtype, threads == first)]
+        found += [(work, threads) for work in workloads.works(self.quick) if self.only in work.name or self.only in work.family
+                  if not self.dtypes or work.dtype in self.dtypes for threads in self.counts()]
+        return found
+
+    def grid(self, row: Operator, dtype: str, first: bool) -> Iterator[tuple[int, str]]:
+        """Yield the sizes and directions of a row, for the first number of threads or a further one."""
+        directions = row.directions(dtype)
+        central = dtype in (self.dtypes or ALWAYS)
+        if self.quick:
+            size, leads = max(row.largest // 10, OVERHEAD), row is leader(row.family)
+            if first and dtype == "float64" and not row.note:
+                yield from ((OVERHEAD, direction) for direction in directions)
+            if size > OVERHEAD and (central if first else central and leads):
+                yield from ((size, direction) for direction in directions[:1 if dtype != "float64" else 2])
+            elif first and leads and size > OVERHEAD:
+                yield min(size, FEW[0]), FORWARD
+            return
+        if first and central and not row.note:
+            yield from ((OVERHEAD, direction) for direction in directions)
+        for size in SIZES if central else FEW if first else ():
+            if size <= row.largest and (first or size >= LARGE):
+                yield from ((size, direction) for direction in directions)
+
+
+def leader(family: str) -> Operator:
+    """Return the row that stands for a family."""
+    return next(row for row in OPERATORS if row.family == family)
+
+
+@dataclass
+class Benchmark:
+    """A run: iterate over it, and ask for its record, whenever it ends."""
+
+    plan: Plan
+    timer: Callable[..., Rounds] = interleave
+    measure_ceilings: Callable[..., Ceiling] = ceilings.measured
+    rows: list[Row] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    complete: bool = False
+
+    def __post_init__(self) -> None:
+        self.info: Any = describe()     # before anything is allocated
+        self.works = self.plan.works()
+        self.found, self.missing = split(self.plan.libraries or PEERS)
+        self.found |= split(["numpy"])[0]
+        self.ceilings: dict[int, Ceiling] = {}
+        self.dtypes = list(dict.fromkeys(work.dtype for work, _ in self.works))
+        self.seconds = self.plan.seconds or SECONDS[self.plan.quick]
+        self.started, self.start = datetime.now(UTC), time.perf_counter()
+
+    def __iter__(self) -> Iterator[Event]:
+        """Measure, and tell how far it is: before the ceilings, then after each piece of work."""
+        threads_before = cygrad.get_num_threads()
+        total, blas, spent = len(self.works), None, 0.0
+        try:
+            for threads in self.plan.counts():
+                yield Event(0, total, f"ceilings of {threads} thread{'s' * (threads > 1)}", None, None)
+                self.ceilings[threads] = self.ceiling(threads)
+            gc.collect()
+            gc.freeze()         # what libraries made while they were imported is not walked in each row
+            begin = time.perf_counter()
+            for done, (work, threads) in enumerate(self.works):
+                blas = set_threads(self.present(work, threads), threads)
+                share = (self.seconds - spent) / (total - done)
+                before = time.perf_counter()
+                row = self.row(work, threads, min(max(share, ROW_SECONDS[0]), ROW_SECONDS[1]), blas)
+                spent += time.perf_counter() - before
+                self.rows.append(row)
+                elapsed = time.perf_counter() - begin
+                yield Event(done + 1, total, work.title, row, elapsed / (done + 1) * (total - done - 1))
+            self.judge()
+            self.complete = True
+        finally:
+            gc.unfreeze()
+            cygrad.set_num_threads(threads_before)
+
+    # ----- A row -----
+    def present(self, work: Work, threads: int) -> list[str]:
+        """Return the libraries that may take part."""
+        operator_peers = ("numpy", "torch") if self.plan.quick and work.kind == OPERATOR else tuple(PEERS)
+        return ["cygrad", *(name for name in self.found if name in operator_peers and (threads == 1 or name not in ONE_THREAD))]
+
+    def row(self, work: Work, threads: int, seconds: float, blas: str | None) -> Row:
+        """Check work in all libraries, and time it."""
+        row: Row = {"work": work.name, "family": work.family, "kind": work.kind, "dtype": work.dtype, "size": work.size,
+                    "shape": work.shape, "direction": work.direction, "threads": threads, "bytes": 0, "flops": 0,
+                    "times": {}, "ratios": {}, "share": {}, "noise": [], "note": blas if work.family in OF_BLAS else None, "error": None}
+        try:
+            prepared = work.prepare(self.present(work, threads))
+            row["bytes"], row["flops"] = prepared.bytes, prepared.flops
+            able = checked(work, prepared.tasks)
+            candidates = {name: (prepared.tasks[name].statement, prepared.tasks[name].names) for name in able}
+            rounds = self.timer(candidates, seconds=seconds, threads=threads, round_seconds=self.round_seconds(threads),
+                                limit=max(PATIENCE * seconds, 1.0))
+        except Disagreement as error:
+            return self.failed(row, str(error))
+        if unfinished := [name for name in able if not rounds.times.get(name)]:
+            return self.failed(row, f"{title(row)}: no round of {' and '.join(unfinished)} was finished")
+        row["times"] = {name: {**spread(times), "rounds": len(times)} for name, times in rounds.times.items()}
+        row["ratios"] = {name: spread(rounds.ratios("cygrad", name)) for name in able if name != "cygrad"}
+        row["noise"] = noise(rounds)
+        row["share"] = self.share(row)
+        return row
+
+    def failed(self, row: Row, error: str) -> Row:
+        """Return a row that is an error of the benchmark."""
+        row["error"] = error
+        self.errors.append(error)
+        return row
+
+    def round_seconds(self, threads: int) -> float:
+        """Return the length of a round."""
+        return ROUND_SECONDS if threads == 1 else LONG_ROUND_SECONDS / (4 if self.plan.quick else 1)
+
+    # ----- Ceilings -----
+    def ceiling(self, threads: int) -> Ceiling:
+        """Measure the ceilings of a number of threads."""
+        return self.measure_ceilings(threads, self.dtypes, [name for name in self.found if name in LIKE_TORCH],
+                                     executions=3 if self.plan.quick else ceilings.EXECUTIONS)
+
+    def share(self, row: Row) -> dict[str, float]:
+        """Return the part of each ceiling that a row reaches."""
+        return ceilings.shares(self.ceilings[row["threads"]], row["bytes"], row["flops"] if row["family"] in OF_BLAS else 0, row["dtype"],
+                               row["times"]["cygrad"]["median"])
+
+    def judge(self) -> None:
+        """Compare all rows with the ceilings. Where one stands above, these are measured again: what still does is an error."""
+        for threads in {row["threads"] for row in self.rows if above(row)}:
+            self.ceilings[threads] = ceilings.higher(self.ceilings[threads], self.ceiling(threads))
+            for row in self.rows:
+                if row["threads"] == threads and row["times"]:
+                    row["share"] = self.share(row)
+        for row in filter(above, self.rows):
+            what, share = max(row["share"].items(), key=lambda item: item[1])
+            self.failed(row, f"{title(row)}: {share:.0%} of the ceiling of {what}: what it moves or does is counted wrongly, "
+                             "or the ceiling is measured wrongly")
+
+    def record(self) -> Record:
+        """Return what was measured so far."""
+        return {
+            "format": FORMAT, "version": cygrad.__version__, "started": self.started.isoformat(timespec="seconds"),
+            "seconds": time.perf_counter() - self.start, "complete": self.complete, "info": self.info,
+            "libraries": self.found, "missing": self.missing,
+            "settings": {"quick": self.plan.quick, "only": self.plan.only, "threads": list(self.plan.counts()),
+                         "dtypes": self.dtypes, "libraries": list(self.found), "seconds": self.seconds},
+            "ceilings": {str(threads): ceiling for threads, ceiling in self.ceilings.items()}, "rows": self.rows, "errors": self.errors,
+        }
+
+
+def checked(work: Work, made: dict[str, Any]) -> list[str]:
+    """Return the libraries that do the work and agree; a peer that has no such operator, or not in this dtype, is left out."""
+    results, able = {}, []
+    for name, task in made.items():
+        try:
+            results[name] = task.results()
+        except (NotImplementedError, RuntimeError, TypeError, ValueError):
+            if name in ("cygrad", "numpy"):
+                raise
+            continue
+        able.append(name)
+    agree(work.title, results, work.dtype)
+    return able
+
+
+def above(row: Row) -> bool:
+    """Say whether a row stands above a ceiling by more than measuring errs."""
+    return max(row["share"].values(), default=0.0) > 1 + ceilings.TOLERANCE
+
+
+def title(row: Row) -> str:
+    """Return what a row is called in sentences."""
+    return f"{row['work']}, {row['size']:.0e} {row['dtype']}, {row['direction']}, {row['threads']} thread{'s' * (row['threads'] > 1)}"

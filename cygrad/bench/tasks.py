@@ -1,0 +1,166 @@
+"""From a row of the table of operators to work: its data, and the statement that each library executes."""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import cygrad
+from cygrad.bench.libraries import LIKE_TORCH, array, entered, tensor
+from cygrad.bench.operators import MATRICES, NUMBERS, Operator, Shape, words
+from cygrad.bench.work import FORWARD, OPERATOR, OVERHEAD, Prepared, Task, Work
+
+LATE = 10_000   # elements from which on recorded results may wait, so that what is timed asks for them
+NUMEXPR = ("int32", "int64", "float32", "float64", "complex128")       # what it computes in
+
+
+def work(row: Operator, dtype: str, size: int, direction: str) -> Work:
+    """Return the work of a row in a dtype, of a size, in a direction."""
+    shapes = row.shapes(size)
+    return Work(row.name, "overhead" if size == OVERHEAD else row.family, OPERATOR, dtype, size,
+                ", ".join(" x ".join(map(str, shape)) for shape in shapes.values()), direction,
+                partial(prepare, row, dtype, size, direction))
+
+
+def prepare(row: Operator, dtype: str, size: int, direction: str, libraries: Sequence[str]) -> Prepared:
+    """Make the data of a row, and the tasks of those of the libraries that compute it."""
+    operands = data(row, dtype, size)
+    ours = [name for name in operands if name in (*NUMBERS, *MATRICES)] if direction != FORWARD else []
+    with cygrad.no_grad():
+        y = eval(row.text, named(row.text, [cygrad]) | {name: cygrad.tensor(value) for name, value in operands.items()}).numpy()
+    g = numbers(np.random.default_rng(1), y.shape, y.dtype, -1, 1)
+    tasks: dict[str, Task] = {}
+    for library in libraries:
+        if library in LIKE_TORCH:
+            tasks[library] = like_torch(row, library, operands, ours, g)
+        elif library == "numpy":
+            tasks[library] = in_numpy(row, dtype, direction, operands, ours, y, g)
+        elif library == "jax" and library in row.peers and np.dtype(g.dtype).kind in "fc" and dtype not in ("float16", "bfloat16"):
+            tasks[library] = in_jax(row, operands, ours, g)
+        elif library == "numexpr" and library in row.peers and not ours and dtype in NUMEXPR:
+            tasks[library] = in_numexpr(row, operands, y)
+    moved = sum(value.nbytes for value in operands.values()) + (y.nbytes if y.base is None or y.size else 0)
+    if ours:
+        moved += g.nbytes + sum(operands[name].nbytes for name in ours)
+    shapes = {name: value.shape for name, value in operands.items()}
+    done = row.flops(shapes) if row.flops else max(math.prod(shape) for shape in (*shapes.values(), y.shape))
+    return Prepared(tasks, moved, round(done * (row.factor if ours else 1) * (4 if g.dtype.kind == "c" else 1)))
+
+
+# ----- Data -----
+def numbers(random: np.random.Generator, shape: Shape, dtype: np.dtype[Any], low: float, high: float) -> np.ndarray:
+    """Return numbers between two bounds, integers from 1 on."""
+    if dtype.kind == "b":
+        return random.integers(2, size=shape).astype(dtype)
+    if dtype.kind in "iu":
+        return random.integers(1, 10, size=shape).astype(dtype)
+    values = random.uniform(low, high, shape)
+    return (values + 1j * random.uniform(low, high, shape) if dtype.kind == "c" else values).astype(dtype)
+
+
+def positive_definite(random: np.random.Generator, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return matrices that are symmetric and positive definite, with eigenvalues that differ."""
+    n = shape[-1]
+    half = numbers(random, shape, dtype, -1, 1)
+    return (half @ half.conj().swapaxes(-1, -2) / n + np.eye(n) * np.linspace(1, 2, n)).astype(dtype)
+
+
+def data(row: Operator, dtype: str, size: int) -> dict[str, np.ndarray]:
+    """Return the operands of a row."""
+    random = np.random.default_rng(size)
+    element = cygrad.empty(0, dtype=getattr(cygrad, dtype)).numpy().dtype      # that of bfloat16 is of `ml_dtypes`
+    made: dict[str, np.ndarray] = {}
+    for name, shape in row.shapes(size).items():
+        if name == "i":
+            made[name] = random.permutation(math.prod(shape)).reshape(shape)
+        elif name == "mask":
+            made[name] = random.random(shape) < 0.5
+        elif name in MATRICES:
+            made[name] = positive_definite(random, shape, element)
+        else:
+            made[name] = numbers(random, shape, element, row.low, row.high)
+    return made
+
+
+def named(text: str, modules: Iterable[Any]) -> dict[str, Any]:
+    """Return what the words of a text are in the first of the modules that has them."""
+    return {word: getattr(module, word) for module in reversed(list(modules)) for word in words(text) if hasattr(module, word)}
+
+
+# ----- Libraries -----
+def like_torch(row: Operator, library: str, operands: dict[str, np.ndarray], ours: Sequence[str], g: np.ndarray) -> Task:
+    """Return the task of cygrad or torch: the row's text as it stands, and a backward."""
+    module = entered(library)
+    names = named(row.text, [module])
+    names |= {name: tensor(module, value, requires_grad=name in ours) for name, value in operands.items()}
+    if not ours:
+        return Task(row.text, names, lambda: [array(eval(row.text, names))])
+    names["g"] = tensor(module, g)
+    compute = f"y = {row.text}\ny.backward(g)\n" + "y.data_ptr()\n" * (g.size >= LATE)
+    forget = "".join(f"{name}.grad = " for name in ours) + "None"
+
+    def results() -> list[np.ndarray]:
+        space = dict(names)
+        exec(compute, space)
+        found = [space["y"], *(names[name].grad for name in ours)]
+        exec(forget, names)
+        return [array(result) for result in found]
+
+    return Task(compute + forget, names, results)
+
+
+def in_numpy(row: Operator, dtype: str, direction: str, operands: dict[str, np.ndarray], ours: Sequence[str], y: np.ndarray,
+             g: np.ndarray) -> Task:
+    """Return the task of NumPy: the row's statements, with their memory."""
+    statement = row.statements(dtype, direction)
+    names = named(f"{row.before} {statement}", [np]) | operands | {"y": np.empty_like(y), "g": g}
+    names |= {f"d{name}": np.empty_like(operands[name]) for name in ours}
+    exec(row.before, names)
+
+    def results() -> list[np.ndarray]:
+        space = dict(names)
+        exec(statement, space)
+        return [space[name] for name in ("y", *(f"d{name}" for name in ours))]
+
+    return Task(statement, names, results)
+
+
+def in_jax(row: Operator, operands: dict[str, np.ndarray], ours: Sequence[str], g: np.ndarray) -> Task:
+    """Return the task of JAX, compiled before anything is timed."""
+    jax = entered("jax")
+    text = row.peers["jax"]
+    space = named(text, [jax.numpy, jax.nn, jax.scipy.special])
+    values = {name: jax.numpy.asarray(value) for name, value in operands.items()}
+
+    def function(parts: dict[str, Any], constants: dict[str, Any]) -> Any:
+        return eval(text, space | constants | parts)
+
+    def both(parts: dict[str, Any], constants: dict[str, Any], seed: Any) -> Any:
+        y, pull = jax.vjp(partial(function, constants=constants), parts)
+        return y, pull(seed)[0]
+
+    parts = {name: values[name] for name in ours}
+    constants = {name: value for name, value in values.items() if name not in ours}
+    if not ours:
+        names = {"f": jax.jit(function), "parts": parts, "constants": constants}
+        return Task("f(parts, constants).block_until_ready()", names, lambda: [names["f"](parts, constants)])
+    names = {"f": jax.jit(both), "parts": parts, "constants": constants, "g": jax.numpy.asarray(g.conj()), "wait": jax.block_until_ready}
+
+    def results() -> list[Any]:
+        y, gradients = names["f"](parts, constants, names["g"])
+        return [y, *(np.conj(gradients[name]) for name in ours)]        # JAX's gradients are the conjugates of torch's
+
+    return Task("wait(f(parts, constants, g))", names, results)
+
+
+def in_numexpr(row: Operator, operands: dict[str, np.ndarray], y: np.ndarray) -> Task:
+    """Return the task of numexpr, which has no derivatives."""
+    names = {"evaluate": entered("numexpr").evaluate, "text": row.peers["numexpr"], "operands": operands, "y": np.empty_like(y)}
+
+    def results() -> list[Any]:
+        return [names["evaluate"](names["text"], operands, out=names["y"])]
+
+    return Task("evaluate(text, operands, out=y)", names, results)

@@ -1,0 +1,49 @@
+"""What a piece of work is: what is computed, of which size and dtype, and how each library computes it.
+
+Bytes are those that have to move: each operand and seed read once, each result and gradient written once. Operations are those of the
+textbook. So both are lower bounds, and no time can stand above a ceiling of the machine.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+FORWARD, BOTH = "forward", "forward + backward"
+OPERATOR, WORKLOAD = "operator", "workload"
+OVERHEAD = 4    # elements of an operator whose kernel is next to nothing
+OF_BLAS = ("matmul", "linalg")      # families that BLAS computes: a ceiling of operations is theirs, and its threads are its own
+
+
+class Task(NamedTuple):
+    """The work in one library: a statement that is timed, in these names, and what returns its results as arrays."""
+
+    statement: str
+    names: dict[str, Any]
+    results: Callable[[], Sequence[Any]]
+
+
+class Prepared(NamedTuple):
+    """Work whose data is there: tasks by library, and what they move and do."""
+
+    tasks: dict[str, Task]
+    bytes: int
+    flops: int
+
+
+@dataclass(frozen=True)
+class Work:
+    """A row of the record before it is measured; `prepare` makes its data, and the tasks of those of the named libraries that have one."""
+
+    name: str
+    family: str
+    kind: str
+    dtype: str
+    size: int
+    shape: str
+    direction: str
+    prepare: Callable[[Sequence[str]], Prepared] = field(compare=False)
+    @property
+    def title(self) -> str:
+        """What it is called in sentences."""
+        return f"{self.name}, {self.family}, {self.size:.0e} {self.dtype}, {self.direction}"

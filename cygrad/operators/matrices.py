@@ -13,6 +13,8 @@ from cygrad.operators.arguments import checked_tensor
 from cygrad.ops.refusals import refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cygrad.tensor import Tensor
 
 
@@ -44,6 +46,18 @@ def checked_matrix(name: str, value: Any, argument: str = "A", *, square: bool =
 def numpys_loop(signature: str, name: str, otherwise: Any) -> MatrixLoop:
     """Return the inner loop of a function of numpy.linalg; where this NumPy has none of that name, the function itself."""
     return MatrixLoop(signature, getattr(getattr(np.linalg, "_umath_linalg", None), name, None), otherwise)
+
+
+def by_size(small: Callable[[Tensor], Any], large: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
+    """Return what computes the spectra of small matrices by one function, of others by another.
+
+    Small are those for which our loops are quicker than LAPACK, and decide as it does: up to 24 x 24, and not much longer than wide.
+    """
+    def computed(A: Tensor) -> Any:
+        *_, m, n = A.shape
+        return (small if max(m, n) <= 24 and max(m, n) < min(m, n) * 11 // 6 else large)(A)
+
+    return computed
 
 
 def check_finite(name: str, matrices: Tensor, said: str) -> None:

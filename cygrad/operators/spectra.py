@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cygrad._core.compute.matrices import first_failure, first_nonfinite
+from cygrad._core.compute.matrices import first_failure, first_nonfinite, our_loop
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.levels.batches import batched_level
 from cygrad.operators.arguments import delivered, delivered_together, shown_as
 from cygrad.operators.batches import matrices
 from cygrad.operators.declaration import operator, recorded_together
-from cygrad.operators.matrices import check_converged, check_finite, checked_matrix, failure, numpys_loop
+from cygrad.operators.matrices import by_size, check_converged, check_finite, checked_matrix, failure, numpys_loop
 from cygrad.operators.solving import linalg_solve
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ def _without_vectors(decomposition: Callable[..., Any], number: int) -> Callable
     return parts
 
 
+def _one_of(loop: Callable[[Tensor], Any], number: int) -> Callable[[Tensor], Any]:
+    return lambda A: loop(A)[number]
+
+
 def _check_phases(words: str, inner: Tensor) -> None:
     """Refuse a loss that depends on the phases of complex vectors, which are given up to these; inside of vmap nobody can see."""
     if batched_level(inner) is None and not (inner.diagonal(0, -2, -1).detach().imag.abs() <= 0.01).all():
@@ -47,10 +51,12 @@ def _differences(values: Tensor) -> Tensor:
 
 
 # ----- Of Hermitian matrices -----
-_eigh = {triangle: numpys_loop("(m,m)->(m),(m,m)", f"eigh_{end}", lambda A, L=triangle: tuple(np.linalg.eigh(A, L)))
-         for triangle, end in (("L", "lo"), ("U", "up"))}
-_eigvalsh = {triangle: numpys_loop("(m,m)->(m)", f"eigvalsh_{end}", lambda A, L=triangle: np.linalg.eigvalsh(A, L))
-             for triangle, end in (("L", "lo"), ("U", "up"))}
+_small_eigh = {"L": our_loop("eigh_lower"), "U": our_loop("eigh_upper")}
+_eigh = {triangle: by_size(loop, numpys_loop("(m,m)->(m),(m,m)", f"eigh_{end}", lambda A, L=triangle: tuple(np.linalg.eigh(A, L))))
+         for (triangle, loop), end in zip(_small_eigh.items(), ("lo", "up"), strict=True)}
+_eigvalsh = {triangle: by_size(_one_of(loop, 0),
+                               numpys_loop("(m,m)->(m)", f"eigvalsh_{end}", lambda A, L=triangle: np.linalg.eigvalsh(A, L)))
+             for (triangle, loop), end in zip(_small_eigh.items(), ("lo", "up"), strict=True)}
 
 
 @shown_as("linalg_eigh")
@@ -199,9 +205,10 @@ def linalg_eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 # ----- Singular values -----
-_svd = {full: numpys_loop(f"(m,n)->{'(m,m),(p),(n,n)' if full else '(m,p),(p),(p,n)'}", f"svd_{'f' if full else 's'}",
-                          lambda A, full=full: tuple(np.linalg.svd(A, full))) for full in (False, True)}
-_svdvals = numpys_loop("(m,n)->(p)", "svd", lambda A: np.linalg.svd(A, compute_uv=False))
+_small_svd = {False: our_loop("svd"), True: our_loop("svd_full")}
+_svd = {full: by_size(loop, numpys_loop(loop.signature, f"svd_{'f' if full else 's'}", lambda A, full=full: tuple(np.linalg.svd(A, full))))
+        for full, loop in _small_svd.items()}
+_svdvals = by_size(_one_of(_small_svd[False], 1), numpys_loop("(m,n)->(p)", "svd", lambda A: np.linalg.svd(A, compute_uv=False)))
 _NOT_FINITE = "The algorithm failed to converge because the input matrix contained non-finite values."
 _SVD_FAILED = "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values."
 

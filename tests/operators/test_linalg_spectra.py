@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import cygrad as cg
+from cygrad._core.compute.matrices import our_loop
 
 EPS = {"float32": 1e-5, "float64": 1e-12, "complex64": 1e-5, "complex128": 1e-12}
 SQUARE = [(1, 1), (2, 2), (5, 5), (2, 3, 4, 4), (0, 0), (0, 3, 3), (2, 0, 0), (40, 40)]
-SHAPES = [*SQUARE, (5, 3), (3, 5), (2, 3, 5, 2), (0, 3), (3, 0), (2, 0, 3), (60, 20)]
+SHAPES = [*SQUARE, (4, 3), (7, 12), (5, 3), (3, 5), (2, 3, 5, 2), (0, 3), (3, 0), (2, 0, 3), (60, 20)]
 LAYOUTS = {
     "dense": lambda a: cg.tensor(a),
     "transposed": lambda a: cg.tensor(np.ascontiguousarray(a.swapaxes(-1, -2))).mT,
@@ -92,6 +93,67 @@ def test_a_matrix_of_a_batch_has_the_bits_that_it_has_alone():
         a = cg.tensor(drawn("float64", (7, size, size)))
         for together, alone in zip(cg.linalg.svd(a), cg.linalg.svd(a[5].clone()), strict=True):
             assert cg.equal(together[5], alone)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("size", [2, 3, 4, 9])
+def test_vectors_of_small_matrices_have_the_signs_that_lapack_gives_them(dtype, size):
+    a = hermitian(dtype, (40, size, size))
+    for triangle in ("L", "U"):
+        for found, expected in zip(cg.linalg.eigh(cg.tensor(a), triangle), np.linalg.eigh(a, triangle), strict=True):
+            close(found.numpy(), expected, dtype)
+    for shape in ((size, size), (size + size // 2, size), (size, size + size // 2)):
+        b = drawn(dtype, (40, *shape))
+        for full in (False, True):
+            for found, expected in zip(cg.linalg.svd(cg.tensor(b), full), np.linalg.svd(b, full), strict=True):
+                close(found.numpy(), expected, dtype)
+
+
+def unusual_matrices(n):
+    """Yield matrices at the ends of the range, with equal values, with zeros."""
+    array, steps = drawn("float64", (n, n)), np.arange(n)
+    yield np.zeros((n, n))
+    yield np.ones((n, n))
+    yield -np.eye(n) * steps
+    yield np.eye(n)[::-1]
+    yield np.eye(n, k=1)
+    yield np.linalg.qr(array)[0]
+    yield np.outer(array[0], array[0])
+    for size in (1e-320, 1e-300, 1e-160, 1e160, 1e307):
+        yield array / 10 * size
+    for grades in (10.0 ** (-280 / n * steps), 10.0 ** (-280 / n * steps[::-1]), np.where(steps < n // 2, 1, 1e-200)):
+        yield array * grades
+        yield array * grades[:, None]
+        yield (array + array.T) * np.minimum(grades, grades[:, None])
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 9, 24])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_unusual_matrices_by_their_backward_error(dtype, size):
+    eps = np.finfo(dtype).eps
+    for array in unusual_matrices(size):
+        with np.errstate(over="ignore"):
+            a = array.astype(dtype)
+        if not np.isfinite(a).all():
+            continue
+        scale, least = float(np.abs(a).max()) or 1.0, float(np.finfo(dtype).smallest_subnormal)
+        bound = 30 * size * eps + 4 * size * least / scale
+        symmetric = np.tril(a) + np.tril(a, -1).T
+        values, vectors = (part.numpy().astype("float64") for part in cg.linalg.eigh(cg.tensor(a)))
+        U, S, Vh = (part.numpy().astype("float64") for part in cg.linalg.svd(cg.tensor(a)))
+        for left, weights, right, whole in ((vectors, values, vectors.T, symmetric), (U, S, Vh, a)):
+            assert np.abs(left * (weights / scale) @ right - whole / scale).max() < bound
+            assert np.abs(left.T @ left - np.eye(size)).max() < 30 * size * eps > np.abs(right @ right.T - np.eye(size)).max()
+        assert (np.diff(values) >= 0).all() and (np.diff(S) <= 0).all() and (S >= 0).all()
+
+
+def test_loops_of_spectra_end_with_what_is_not_finite():
+    for n in (2, 3, 9, 24):
+        for number in (np.nan, np.inf, np.finfo("float64").max):
+            a = drawn("float64", (30, n, n))
+            a[np.arange(30), np.arange(30) % n, np.arange(30) // n % n] = number
+            for name in ("eigh_lower", "eigh_upper", "svd", "svd_full"):
+                our_loop(name)(cg.tensor(a))
 
 
 def test_ill_conditioned_matrices_by_their_backward_error():

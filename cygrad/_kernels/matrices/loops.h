@@ -32,7 +32,15 @@ typedef struct {
     void (*qr)(intptr_t m, intptr_t n, void *a, intptr_t ld, void *tau);
     void (*product)(intptr_t m, intptr_t n, intptr_t k, void *a, intptr_t ld, const void *tau);
     void (*apply)(int adjoint, intptr_t m, intptr_t n, intptr_t k, const void *v, intptr_t ld, const void *tau, void *c, intptr_t ld_c);
+    int (*scale)(int lower, intptr_t m, intptr_t n, void *a, intptr_t ld);
+    void (*tridiagonal)(intptr_t n, void *a, intptr_t ld, void *tau, void *d, void *e);
+    void (*bidiagonal)(intptr_t m, intptr_t n, void *a, intptr_t ld, void *tau, void *rows, void *tau_rows, void *d, void *e);
+    void (*enlarge)(intptr_t m, intptr_t columns, void *a, intptr_t ld, intptr_t n, const void *corner, intptr_t down);
 } cg_algorithms;
+typedef struct {
+    int (*eigenvalues)(intptr_t n, void *d, void *e, void *z);
+    int (*singular_values)(int lower, intptr_t n, void *d, void *e, void *left, void *right, void *room);
+} cg_iterations;
 
 #define CG_SELDOM __attribute__((cold)) /* compiled to be small */
 #define CG_CALLED __attribute__((noinline)) /* long, and called from several places */
@@ -64,14 +72,18 @@ typedef struct {
 typedef struct {
     int type, size, alignment;
     const cg_algorithms *plain;
+    const cg_iterations *iterations;
     const void *one;
 } cg_field;
 static const float cg_one_float[2] = {1, 0};
 static const double cg_one_double[2] = {1, 0};
-static const cg_field cg_field_float32 = {0, sizeof(float), _Alignof(float), &algorithms_float32, cg_one_float};
-static const cg_field cg_field_float64 = {1, sizeof(double), _Alignof(double), &algorithms_float64, cg_one_double};
-static const cg_field cg_field_complex64 = {2, 2 * sizeof(float), _Alignof(float), &algorithms_complex64, cg_one_float};
-static const cg_field cg_field_complex128 = {3, 2 * sizeof(double), _Alignof(double), &algorithms_complex128, cg_one_double};
+#define CG_FIELD(number, name, parts, real, suffix)                                                            \
+    static const cg_field cg_field_##name = {number, parts * sizeof(real), _Alignof(real), &algorithms_##name, \
+                                             &iterations_##suffix, cg_one_##real};
+CG_FIELD(0, float32, 1, float, float32)
+CG_FIELD(1, float64, 1, double, float64)
+CG_FIELD(2, complex64, 2, float, float32)
+CG_FIELD(3, complex128, 2, double, float64)
 
 /* Sizes above which LAPACK is quicker. */
 enum { CG_LARGE = 24, CG_LARGE_SOLVED = 24 };
@@ -526,6 +538,8 @@ static CG_SELDOM void cg_apply(const cg_field *f, int adjoint, char **p, const i
     cg_release(&space);
 }
 
+#include "spectra.h"
+
 /* ----- Tables ----- */
 #define CG_LOOP(name, dtype, call)                                                                           \
     static void name##_loop_##dtype(char **p, const intptr_t *dims, const intptr_t *strides, void *unused)   \
@@ -563,7 +577,11 @@ static CG_SELDOM void cg_apply(const cg_field *f, int adjoint, char **p, const i
     X(geqrf, "(m,n)->(m,n),(p)", "xxx", cg_qr(f, p, dims, strides))                                \
     X(householder_product, "(m,n),(k)->(m,n)", "xxx", cg_product(f, p, dims, strides))             \
     X(ormqr, "(m,k),(k),(m,n)->(m,n)", "xxxx", cg_apply(f, 0, p, dims, strides))                   \
-    X(ormqr_adjoint, "(m,k),(k),(m,n)->(m,n)", "xxxx", cg_apply(f, 1, p, dims, strides))
+    X(ormqr_adjoint, "(m,k),(k),(m,n)->(m,n)", "xxxx", cg_apply(f, 1, p, dims, strides))           \
+    X(eigh_lower, "(m,m)->(m),(m,m)", "xrx", cg_eigh(f, 0, p, dims, strides))                      \
+    X(eigh_upper, "(m,m)->(m),(m,m)", "xrx", cg_eigh(f, 1, p, dims, strides))                      \
+    X(svd, "(m,n)->(m,p),(p),(p,n)", "xxrx", cg_svd(f, 0, p, dims, strides))                       \
+    X(svd_full, "(m,n)->(m,m),(p),(n,n)", "xxrx", cg_svd(f, 1, p, dims, strides))
 
 #define CG_LOOPS_OF(name, signature, kinds, call) CG_LOOPS(name, call)
 #define CG_ROW_OF(name, signature, kinds, call) {#name, signature, kinds, CG_TABLE(name)},

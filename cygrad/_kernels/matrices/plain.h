@@ -284,27 +284,35 @@ static CG_REAL CG_NAME(norm)(intptr_t n, const CG_T *x)
     return (CG_REAL)(scale * sqrt(sum));
 }
 
-static void CG_NAME(qr)(intptr_t m, intptr_t n, void *matrix, intptr_t ld, void *factors)
+/* Make of x the reflector, as `reflect` takes it, that makes (norm, 0, ...) of it, and put the norm, which is real, into x[0]. Return its
+ * factor: LAPACK's tau, that of the adjoint.
+ */
+static CG_CALLED CG_T CG_NAME(reflector)(intptr_t n, CG_T *x)
 {
     const CG_REAL least = sizeof(CG_REAL) == sizeof(float) ? FLT_MIN / FLT_EPSILON : (CG_REAL)(DBL_MIN / DBL_EPSILON);
+    CG_T first = x[0];
+    intptr_t same = 1;
+    while (same < n && x[same] == 0) same++;
+    if (same >= n && first == CG_REAL_OF(first)) return 0;
+    CG_REAL norm = CG_NAME(norm)(n, x), scale = 1;
+    if (norm < least) { /* its digits get lost */
+        scale = least;
+        for (intptr_t i = 0; i < n; i++) x[i] /= scale;
+        first = x[0], norm = CG_NAME(norm)(n, x);
+    }
+    if (CG_REAL_OF(first) > 0) norm = -norm;
+    for (intptr_t i = 1; i < n; i++) x[i] /= first - norm;
+    x[0] = norm * scale;
+    return (norm - first) / norm;
+}
+
+static void CG_NAME(qr)(intptr_t m, intptr_t n, void *matrix, intptr_t ld, void *factors)
+{
     CG_T *tau = factors;
     for (intptr_t j = 0; j < m && j < n; j++) {
-        CG_T *column = (CG_T *)matrix + j * ld + j, first = column[0];
-        intptr_t same = 1;
-        while (same < m - j && column[same] == 0) same++;
-        tau[j] = 0;
-        if (same == m - j && first == CG_REAL_OF(first)) continue;
-        CG_REAL norm = CG_NAME(norm)(m - j, column), scale = 1;
-        if (norm < least) { /* its digits get lost */
-            scale = least;
-            for (intptr_t i = 0; i < m - j; i++) column[i] /= scale;
-            first = column[0], norm = CG_NAME(norm)(m - j, column);
-        }
-        if (CG_REAL_OF(first) > 0) norm = -norm;
-        tau[j] = (norm - first) / norm;
-        for (intptr_t i = 1; i < m - j; i++) column[i] /= first - norm;
-        column[0] = norm * scale;
-        CG_NAME(reflect)(m - j, column, CG_CONJ(tau[j]), n - j - 1, column + ld, ld);
+        CG_T *column = (CG_T *)matrix + j * ld + j;
+        tau[j] = CG_NAME(reflector)(m - j, column);
+        if (tau[j] != 0) CG_NAME(reflect)(m - j, column, CG_CONJ(tau[j]), n - j - 1, column + ld, ld);
     }
 }
 
@@ -333,9 +341,101 @@ static CG_SELDOM void CG_NAME(apply)(int adjoint, intptr_t m, intptr_t n, intptr
     }
 }
 
+/* Divide a matrix, or its lower triangle, by a power of 2 where squares of its numbers might leave the range; return its exponent. */
+static int CG_NAME(scale)(int lower, intptr_t m, intptr_t n, void *matrix, intptr_t ld)
+{
+    const int most = sizeof(CG_REAL) == sizeof(float) ? FLT_MAX_EXP : DBL_MAX_EXP;
+    const intptr_t parts = sizeof(CG_T) / sizeof(CG_REAL);
+    CG_REAL largest = 0;
+    for (intptr_t j = 0; j < n; j++)
+        for (intptr_t i = (lower ? j : 0) * parts; i < m * parts; i++) {
+            const CG_REAL size = (CG_REAL)fabs(((CG_REAL *)matrix)[j * ld * parts + i]);
+            largest = size > largest ? size : largest;
+        }
+    int exponent;
+    frexp(largest, &exponent);
+    if (abs(exponent) < most / 4) return 0;
+    exponent = exponent > 0 ? exponent : exponent > 2 - most ? exponent : 2 - most;
+    for (intptr_t j = 0; j < n; j++)
+        for (intptr_t i = (lower ? j : 0) * parts; i < m * parts; i++)
+            ((CG_REAL *)matrix)[j * ld * parts + i] *= (CG_REAL)ldexp(1, -exponent);
+    return exponent;
+}
+
+/* Make a Hermitian matrix T = Q^H A Q tridiagonal, as LAPACK's sytd2 of the lower triangle: d and e are its diagonals, and Q the product of
+ * the reflectors below the diagonal.
+ */
+static void CG_NAME(tridiagonal)(intptr_t n, void *matrix, intptr_t ld, void *factors, void *diagonal, void *beside)
+{
+    CG_REAL *d = diagonal, *e = beside;
+    for (intptr_t k = 0; k < n; k++) {
+        CG_T *a = (CG_T *)matrix + k * ld + k, *v = a + 1, *tau = (CG_T *)factors + k, *x = tau;   /* x: before what comes later is there */
+        d[k] = CG_REAL_OF(*a);
+        const intptr_t below = n - k - 1;
+        if (!below) return;
+        const CG_T factor = CG_NAME(reflector)(below, v);
+        e[k] = CG_REAL_OF(*v), a += ld + 1, *v = 1;
+        if (factor != 0) {
+            CG_T along = 0;
+            for (intptr_t i = 0; i < below; i++) x[i] = 0;
+            for (intptr_t j = 0; j < below; j++) {
+                const CG_T *column = a + j * ld;
+                CG_T sum = CG_REAL_OF(column[j]) * v[j];
+                for (intptr_t i = j + 1; i < below; i++) x[i] += column[i] * v[j], sum += CG_CONJ(column[i]) * v[i];
+                x[j] += sum;
+            }
+            for (intptr_t i = 0; i < below; i++) x[i] *= factor, along += CG_CONJ(x[i]) * v[i];
+            along *= factor / 2;
+            for (intptr_t i = 0; i < below; i++) x[i] -= along * v[i];
+            for (intptr_t j = 0; j < below; j++)
+                for (intptr_t i = j; i < below; i++) a[i + j * ld] -= v[i] * CG_CONJ(x[j]) + x[i] * CG_CONJ(v[j]);
+        }
+        *tau = factor;
+    }
+}
+
+/* Make a matrix B = Q^H A P bidiagonal, as LAPACK's gebd2 of no more columns than rows: d and e are its diagonals, Q the product of the
+ * reflectors in the matrix, and the conjugate of P that of those in `rows`, dense columns, below the diagonal.
+ */
+static void CG_NAME(bidiagonal)(intptr_t m, intptr_t n, void *matrix, intptr_t ld, void *factors, void *rows, void *row_factors,
+                                void *diagonal, void *beside)
+{
+    CG_REAL *d = diagonal, *e = beside;
+    for (intptr_t k = 0; k < n; k++) {
+        CG_T *a = (CG_T *)matrix + k * ld + k, *v = (CG_T *)rows + k * n + k + 1, *tau = (CG_T *)row_factors + k;
+        const intptr_t right = n - k - 1;
+        const CG_T factor = ((CG_T *)factors)[k] = CG_NAME(reflector)(m - k, a);
+        d[k] = CG_REAL_OF(*a);
+        CG_NAME(reflect)(m - k, a, CG_CONJ(factor), right, a + ld, ld);
+        if (!right) return;
+        for (intptr_t j = 0; j < right; j++) v[j] = a[(j + 1) * ld];
+        *tau = CG_NAME(reflector)(right, v);
+        e[k] = CG_REAL_OF(*v), *v = 1;
+        for (intptr_t i = 1; i < m - k; i++) {
+            CG_T sum = 0;
+            for (intptr_t j = 0; j < right; j++) sum += a[i + (j + 1) * ld] * CG_CONJ(v[j]);
+            sum *= CG_CONJ(*tau);
+            for (intptr_t j = 0; j < right; j++) a[i + (j + 1) * ld] -= sum * v[j];
+        }
+    }
+}
+
+/* Begin with a real matrix of n x n, whose strides are given, in the corner of an identity. */
+static void CG_NAME(enlarge)(intptr_t m, intptr_t columns, void *matrix, intptr_t ld, intptr_t n, const void *corner, intptr_t down)
+{
+    const CG_REAL *x = corner;
+    for (intptr_t j = 0; j < columns; j++)
+        for (intptr_t i = 0; i < m; i++) CG_AT((CG_T *)matrix, ld, i, j) = (CG_REAL)(i < n && j < n ? x[i * down + j * n] : i == j);
+}
+
 static const cg_algorithms CG_NAME(algorithms) = {
     CG_NAME(cholesky), CG_NAME(lu), CG_NAME(lower), CG_NAME(upper), CG_NAME(permute), CG_NAME(by_factors), CG_NAME(determinant),
-    CG_NAME(identity), CG_NAME(ldl), CG_NAME(ldl_solve), CG_NAME(qr), CG_NAME(product), CG_NAME(apply)};
+    CG_NAME(identity), CG_NAME(ldl), CG_NAME(ldl_solve), CG_NAME(qr), CG_NAME(product), CG_NAME(apply),
+    CG_NAME(scale), CG_NAME(tridiagonal), CG_NAME(bidiagonal), CG_NAME(enlarge)};
+
+#if !CG_HAS_IMAGINARY
+#include "iterations.h"
+#endif
 
 #undef CG_T
 #undef CG_REAL

@@ -1,0 +1,76 @@
+/* Loops for eigenvalues and singular values with their vectors: reductions (plain.h), iterations (iterations.h), vectors of both. */
+#ifndef CG_MATRIX_SPECTRA_H
+#define CG_MATRIX_SPECTRA_H
+
+/* Write numbers, times a power of 2, or NaN where they were not found. */
+static void cg_write_values(const cg_field *f, intptr_t n, char *y, intptr_t stride, const void *values, int exponent, int found)
+{
+    const double scale = found ? ldexp(1, exponent) : NAN;
+    for (intptr_t i = 0; i < n; i++, y += stride)
+        if (f->alignment == sizeof(float)) *(float *)y = (float)(((const float *)values)[i] * scale);
+        else *(double *)y = ((const double *)values)[i] * scale;
+}
+
+/* Reverse the order of real numbers. */
+static void cg_reverse(const cg_field *f, intptr_t n, char *x)
+{
+    for (intptr_t i = 0; i < n / 2; i++) {
+        double held;
+        memcpy(&held, x + i * f->alignment, f->alignment);
+        memcpy(x + i * f->alignment, x + (n - 1 - i) * f->alignment, f->alignment);
+        memcpy(x + (n - 1 - i) * f->alignment, &held, f->alignment);
+    }
+}
+
+/* The upper triangle is the lower one of the matrix with its rows and columns in reverse. */
+static void cg_eigh(const cg_field *f, int upper, char **p, const intptr_t *dims, const intptr_t *s)
+{
+    const intptr_t n = dims[1], item = f->size, real = f->alignment, sign = upper ? -1 : 1, last = upper ? n - 1 : 0;
+    cg_workspace space;
+    if (!cg_reserve(&space, 2 * CG_ROOM(n * n * item) + CG_ROOM(n * item) + CG_ROOM(n * n * real) + 2 * CG_ROOM(n * real))) return;
+    char *const a = cg_take(&space, n * n * item), *const v = cg_take(&space, n * n * item), *const tau = cg_take(&space, n * item);
+    char *const z = cg_take(&space, n * n * real), *const d = cg_take(&space, n * real), *const e = cg_take(&space, n * real);
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 3)) {
+        cg_copy_matrix(f->size, n, n, a, item, n * item, p[0] + last * (s[3] + s[4]), sign * s[3], sign * s[4]);
+        const int exponent = f->plain->scale(1, n, n, a, n);
+        f->plain->tridiagonal(n, a, n, tau, d, e);
+        if (upper) cg_reverse(f, n, d), cg_reverse(f, n - 1, e);
+        const int found = f->iterations->eigenvalues(n, d, e, z);
+        f->plain->enlarge(n, n, v, n, n, z + last * real, sign);
+        f->plain->apply(0, n - 1, n, n - 1, a + item, n, tau, v + item, n);
+        cg_copy_matrix(f->size, n, n, p[2] + last * s[6], sign * s[6], s[7], v, item, n * item);
+        cg_write_values(f, n, p[1], s[5], d, exponent, found);
+    }
+    cg_release(&space);
+}
+
+/* A wide matrix is decomposed as the transposed of a tall one: as LAPACK does, which makes it lower bidiagonal. */
+static void cg_svd(const cg_field *f, int full, char **p, const intptr_t *dims, const intptr_t *s)
+{
+    const int wide = dims[1] < dims[2];
+    const intptr_t m = wide ? dims[2] : dims[1], n = dims[3], columns = full ? m : n, item = f->size, real = f->alignment;
+    const intptr_t *const of_u = s + (wide ? 9 : 6), *const of_v = s + (wide ? 6 : 9);
+    cg_workspace space;
+    if (!cg_reserve(&space, CG_ROOM(m * n * item) + CG_ROOM(m * columns * item) + 2 * CG_ROOM(n * n * item) + 2 * CG_ROOM(n * item)
+                    + 2 * CG_ROOM(n * n * real) + 2 * CG_ROOM(n * real) + CG_ROOM(n * sizeof(rotation_float64)))) return;
+    char *const a = cg_take(&space, m * n * item), *const u = cg_take(&space, m * columns * item), *const tau = cg_take(&space, n * item);
+    char *const rows = cg_take(&space, n * n * item), *const v = cg_take(&space, n * n * item), *const tau_rows = cg_take(&space, n * item);
+    char *const left = cg_take(&space, n * n * real), *const right = cg_take(&space, n * n * real);
+    char *const d = cg_take(&space, n * real), *const e = cg_take(&space, n * real);
+    void *const room = cg_take(&space, n * sizeof(rotation_float64));
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 4)) {
+        cg_copy_matrix(f->size, m, n, a, item, m * item, p[0], s[4 + wide], s[5 - wide]);
+        const int exponent = f->plain->scale(0, m, n, a, m);
+        f->plain->bidiagonal(m, n, a, m, tau, rows, tau_rows, d, e);
+        const int found = f->iterations->singular_values(wide, n, d, e, left, right, room);
+        f->plain->enlarge(m, columns, u, m, n, wide ? right : left, 1);
+        f->plain->apply(0, m, columns, n, a, m, tau, u, m);
+        f->plain->enlarge(n, n, v, n, n, wide ? left : right, 1);
+        f->plain->apply(0, n - 1, n, n - 1, rows + item, n, tau_rows, v + item, n);
+        cg_copy_matrix(f->size, m, columns, p[wide ? 3 : 1], of_u[wide], of_u[1 - wide], u, item, m * item);
+        cg_copy_matrix(f->size, n, n, p[wide ? 1 : 3], of_v[1 - wide], of_v[wide], v, item, n * item);
+        cg_write_values(f, n, p[2], s[8], d, exponent, found);
+    }
+    cg_release(&space);
+}
+#endif

@@ -1,24 +1,30 @@
-"""The command line: `python -m cygrad info` describes the build and the process, `--version` names the version."""
+"""The command line: `python -m cygrad info` describes build and process, `bench` measures, `--version` names the version."""
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 
 import cygrad
+from cygrad.bench import command as bench
 from cygrad.config import describe, show_config
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line, and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m cygrad", description="Look at this installation of cygrad.")
     parser.add_argument("--version", action="version", version=f"cygrad {cygrad.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     info = commands.add_parser("info", help="show compiler, instruction set, threads, BLAS, memory and denormal mode, and why")
     info.add_argument("--json", action="store_true", help="as JSON, for programs")
+    bench.add_arguments(commands.add_parser("bench", help="measure operators and programs against NumPy, and other libraries"))
     given = parser.parse_args(arguments)
+    if given.command == "bench":
+        return bench.run(given)
     print(json.dumps(describe(), indent=2) if given.json else show_config())
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

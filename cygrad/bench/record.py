@@ -73,6 +73,31 @@ class Row(TypedDict):
     error: str | None
 
 
+class Python(TypedDict):
+    version: str
+
+
+class InstructionSet(TypedDict):
+    chosen: str
+
+
+class Blas(TypedDict):
+    name: str
+    version: str | None
+    kernels: str | None
+
+
+class Info(TypedDict):
+    """What `cygrad.config.describe()` said: some of it is shown, all of it compared."""
+
+    processor: str
+    node_cpus: int
+    platform: str
+    python: Python
+    instruction_set: InstructionSet
+    blas: Blas
+
+
 class Selection(TypedDict):
     """What a run was asked for, and the seconds it could take."""
 
@@ -92,7 +117,7 @@ class Record(TypedDict):
     started: str
     seconds: float
     complete: bool
-    info: dict[str, Any]
+    info: Info
     libraries: dict[str, str]
     missing: dict[str, str]
     settings: Selection

@@ -1,0 +1,165 @@
+"""`python -m cygrad bench`: what was asked for, what is run or read for it, which files are written, and the exit status."""
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cygrad.bench import record as records
+from cygrad.bench.layout import ERROR
+from cygrad.bench.record import Record
+from cygrad.bench.terminal import INSTALL, Plain, Rich, display, installed, what_to_install
+
+if TYPE_CHECKING:
+    from cygrad.bench.running import Benchmark
+
+DESCRIPTION = """Measure operators and whole programs against NumPy and, where they are installed, torch, JAX, autograd, numexpr and CasADi.
+Ctrl-C ends with what was measured so far. Exit status: 0; 1 if the benchmark itself went wrong in a row; 2 for a bad argument; 130 after
+Ctrl-C."""
+
+WRONG, INTERRUPTED = 1, 130
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.description = DESCRIPTION
+    measured = parser.add_argument_group("what is measured")
+    measured.add_argument("--quick", action="store_true", help="in less than a minute: few sizes, short rounds")
+    measured.add_argument("--only", default="", metavar="TEXT", help="the rows whose work or family contains this text")
+    measured.add_argument("--threads", type=_counts, default=(), metavar="1,2,4", help="numbers of threads (1, and all of this process)")
+    measured.add_argument("--dtypes", type=_names, default=(), metavar="A,B", help="dtypes (with --quick float32 and float64, else all)")
+    shown = parser.add_argument_group("what is shown and written")
+    source = shown.add_mutually_exclusive_group()
+    source.add_argument("--from", type=Path, metavar="FILE", help="show a record of --json, and measure nothing")
+    source.add_argument("--compare", type=Path, nargs=2, metavar=("A.json", "B.json"), help="compare two records row by row: B by A")
+    shown.add_argument("--json", type=Path, metavar="FILE", help="write the record")
+    shown.add_argument("--plot", type=Path, metavar="FILE", help="write pictures: roofline, ratios by size, scaling (.svg, .pdf, .png)")
+    shown.add_argument("--page", type=Path, metavar="FILE", help="write a page of documentation in Markdown, with its pictures beside it")
+    parser.set_defaults(parser=parser)
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    counts = tuple(int(word) if word.strip().isdecimal() else 0 for word in text.split(","))
+    if min(counts) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: give counts of at least 1, as in 1,2,4")
+    return tuple(sorted(set(counts)))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",")))
+
+
+def run(given: argparse.Namespace) -> int:
+    """Do what was asked for, and return the exit status; what is wrong with it ends the program before anything is measured."""
+    try:
+        work = _prepared(given)
+    except ValueError as error:
+        given.parser.error(str(error))
+    except OSError as error:
+        given.parser.error(f"{error.filename}: {error.strerror}")
+    try:
+        return work()
+    except BrokenPipeError:     # whoever read has seen enough; the end of the process flushes what is left
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+
+
+def _prepared(given: argparse.Namespace) -> Callable[[], int]:
+    """Return what does the work, once all that can be wrong with what was asked for has been looked at."""
+    for source, banned in (("compare", ("json", "plot", "page", "quick", "threads", "dtypes")), ("from", ("json", "quick"))):
+        for option in banned:
+            if getattr(given, source) and getattr(given, option):
+                raise ValueError(f"--{source} shows what is measured already, and takes no --{option}")
+    if given.compare:
+        before, after = map(records.read, given.compare)
+        return lambda: _compare(before, after, given.only)
+    _check_outputs(given)
+    if source := getattr(given, "from"):
+        chosen = _selected(records.read(source), given)
+        return lambda: _show(chosen, given, display())
+    from cygrad.bench.running import Benchmark, Plan
+
+    benchmark = Benchmark(Plan(quick=given.quick, only=given.only, threads=given.threads, dtypes=given.dtypes))
+    return lambda: _measure(benchmark, given)
+
+
+# ----- Before anything is measured -----
+def _check_outputs(given: argparse.Namespace) -> None:
+    """Raise now what writing would raise after minutes."""
+    if given.plot and not installed("matplotlib"):
+        raise ValueError(f"--plot needs Matplotlib: {INSTALL}")
+    if given.plot:
+        from cygrad.bench.figures import formats
+
+        if given.plot.suffix.removeprefix(".") not in formats():
+            raise ValueError(f"--plot {given.plot}: Matplotlib writes files that end in {', '.join(f'.{name}' for name in formats())}")
+    for file in filter(None, (given.json, given.plot, given.page)):
+        is_new = not file.exists()
+        with file.open("ab"):
+            pass
+        if is_new:
+            file.unlink()
+
+
+def _selected(record: Record, given: argparse.Namespace) -> Record:
+    """Return a record with the rows that are asked for."""
+    rows = [row for row in record["rows"] if given.only in f"{row['work']}, {row['family']}"
+            and (not given.threads or row["threads"] in given.threads) and (not given.dtypes or row["dtype"] in given.dtypes)]
+    if not rows:
+        raise ValueError(f"{getattr(given, 'from')} has no such rows")
+    return {**record, "rows": rows}
+
+
+# ----- The three uses -----
+def _measure(benchmark: Benchmark, given: argparse.Namespace) -> int:
+    screen, interrupted = display(), False
+    try:
+        with screen.progress() as progress:
+            for event in benchmark:
+                progress.show(event)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        record = benchmark.record()
+        if given.json:
+            records.write(record, given.json)
+    status = _show(record, given, screen)
+    return INTERRUPTED if interrupted else status
+
+
+def _show(record: Record, given: argparse.Namespace, screen: Plain | Rich) -> int:
+    """Show a record, and write its pictures and its page."""
+    from cygrad.bench import tables
+
+    screen.text(tables.head(record))
+    for table in tables.tables(record):
+        screen.table(table)
+    screen.text(tables.notes(record))
+    if given.plot:
+        from cygrad.bench.figures import plot
+
+        plot(record, given.plot)
+    if given.page:
+        from cygrad.bench.page import write
+
+        write(record, given.page)
+    hint = what_to_install()
+    screen.text(filter(None, (*(f"Written: {file}" for file in (given.json, given.plot, given.page) if file), hint)))
+    if record["errors"]:
+        screen.text(record["errors"], f"ERRORS OF THE BENCHMARK: {tables.counted(len(record['errors']), 'row')} not to be believed", ERROR)
+    return WRONG if record["errors"] else 0
+
+
+def _compare(before: Record, after: Record, only: str) -> int:
+    from cygrad.bench.comparison import Comparison
+
+    comparison, screen = Comparison(before, after, only), display()
+    screen.text(comparison.head())
+    for table in comparison.tables():
+        screen.table(table)
+    screen.text(comparison.notes())
+    return 0

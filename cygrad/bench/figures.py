@@ -1,0 +1,312 @@
+"""The pictures of a record: where operators stand below this machine's ceilings, ratios to NumPy by size, scaling over threads.
+
+Matplotlib draws them, into a file and without a display. Colours are Okabe and Ito's, told apart by the colour-blind; what they tell,
+markers or places tell, too.
+"""
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cygrad.bench.record import Record, Row
+from cygrad.bench.tables import CONTROL, counted, quantity
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+MARKERS = "osD^vPX*"
+STYLE = {"svg.hashsalt": "cygrad", "svg.fonttype": "none", "font.size": 9, "axes.titlesize": 10, "legend.fontsize": 8, "axes.grid": True,
+         "grid.alpha": 0.3, "axes.axisbelow": True, "axes.spines.top": False, "axes.spines.right": False}
+WIDTH = 8.5     # inches, of a page
+ROOFS = (":", "-.", "--", "-")      # of ever more threads
+PANELS = 3      # side by side
+FORWARD = "forward"
+DTYPES_SHOWN = ("float64", "float32")
+
+
+def formats() -> list[str]:
+    """Return the suffixes of the files that can be written."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    return sorted(FigureCanvasBase.get_supported_filetypes())
+
+
+def plot(record: Record, file: Path) -> list[str]:
+    """Write the pictures that a record has data for, one below the other, into one file; return their names."""
+    names = drawable(record)
+    if names:
+        draw(record, names, file)
+    return names
+
+
+def drawable(record: Record) -> list[str]:
+    """Return the names of the pictures that a record has data for."""
+    return [name for name, picture in PICTURES.items() if picture.height(record)]
+
+
+def draw(record: Record, names: Sequence[str], file: Path) -> None:
+    """Write named pictures into a file."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(STYLE):
+        heights = [PICTURES[name].height(record) for name in names]
+        figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
+        places = figure.subfigures(len(names), 1, height_ratios=heights, squeeze=False)[:, 0]
+        FigureCanvasAgg(figure)
+        finish = [PICTURES[name].draw(record, place) for place, name in zip(places, names, strict=True)]
+        figure.canvas.draw()        # lays the pictures out
+        for place_names in filter(None, finish):
+            place_names()
+        figure.savefig(file, dpi=110, metadata={"Date": None} if file.suffix == ".svg" else None)
+
+
+# ----- What pictures have in common -----
+class Picture(NamedTuple):
+    """A picture: the inches that it needs for a record, 0 where that has no data for it, and what draws it.
+
+    What is drawn may be finished when the layout is known: by the function that is returned.
+    """
+
+    height: Callable[[Record], float]
+    draw: Callable[[Record, Any], Callable[[], None] | None]
+
+
+def good(record: Record) -> list[Row]:
+    """Return the rows that may be believed."""
+    return [row for row in record["rows"] if row["times"] and not row["error"]]
+
+
+def at_largest(rows: Iterable[Row]) -> list[Row]:
+    """Return, of rows that differ by their size alone, the largest."""
+    best: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        name = row["family"], row["work"], row["dtype"], row["direction"], row["threads"]
+        best[name] = max(best.get(name, row), row, key=lambda each: each["size"])
+    return list(best.values())
+
+
+Looks = dict[str, dict[str, str]]
+
+
+def look(names: Iterable[str]) -> Looks:
+    """Return a colour and a marker for each name."""
+    return {name: {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]} for number, name in enumerate(names)}
+
+
+def titled(figure: Any, record: Record, title: str) -> None:
+    """Give a picture its title, and name the machine."""
+    figure.suptitle(f"{title}\n{record['info']['processor']}, {counted(record['info']['node_cpus'], 'CPU')}, cygrad {record['version']}",
+                    fontsize=10)
+
+
+# ----- Roofline -----
+def bounded(record: Record) -> list[Row]:
+    """Return what stands below a ceiling, at the largest size."""
+    return at_largest(row for row in good(record) if row["share"])
+
+
+def roofs(record: Record) -> list[Row]:
+    """Return the rows of the roofline: those of one dtype, forward."""
+    rows = [row for row in bounded(record) if row["flops"] and row["bytes"] and row["direction"] == FORWARD]
+    dtypes = [row["dtype"] for row in rows]
+    return [row for row in rows if row["dtype"] == max(DTYPES_SHOWN, key=dtypes.count)]
+
+
+def draw_roofline(record: Record, figure: Any) -> Callable[[], None]:
+    """Draw operations a second over operations a byte, below the ceilings."""
+    rows = roofs(record)
+    dtype = rows[0]["dtype"]
+    titled(figure, record, f"Roofline: operators on large {dtype} arrays, forward, below this machine's ceilings")
+    axes = figure.subplots()
+    counts = [int(threads) for threads in record["ceilings"]]
+    at = {id(row): (row["flops"] / row["bytes"], row["flops"] / row["times"]["cygrad"]["median"]) for row in rows}
+    left, right = min(x for x, _ in at.values()) / 2, max(x for x, _ in at.values()) * 3
+    for threads, style in zip(counts, ROOFS[-len(counts):], strict=False):
+        _roof(axes, record, threads, dtype, (left, right), style)
+    looks = look(dict.fromkeys(row["family"] for row in rows))
+    for row in rows:
+        is_last = row["threads"] == counts[-1]
+        axes.plot(*at[id(row)], linestyle="", markersize=6, markerfacecolor=None if is_last else "white", **looks[row["family"]])
+    axes.set(xscale="log", yscale="log", xlim=(left, right), xlabel="operations a byte that has to move",
+             ylabel=f"{dtype} operations in a second")
+    _legend(axes, looks, counts)
+    named = [(row["work"], at[id(row)]) for row in rows if row["threads"] == counts[-1]]
+    return lambda: _names(axes, named, [*at.values()])
+
+
+def _roof(axes: Any, record: Record, threads: int, dtype: str, span: tuple[float, float], style: str) -> None:
+    ceiling = record["ceilings"][str(threads)]
+    rate, peak = ceiling["bandwidth"]["bytes_per_second"], ceiling["flops"].get(dtype, math.inf)
+    corner = min(max(peak / rate, span[0]), span[1])
+    said = f"{counted(threads, 'thread')}: {quantity(rate, 'B/s')}" + (f", {quantity(peak, 'flop/s')}" if peak < math.inf else "")
+    axes.plot([span[0], corner, span[1]], [min(x * rate, peak) for x in (span[0], corner, span[1])], color="black", linewidth=1.2,
+              linestyle=style, zorder=1, label=said)
+
+
+def _legend(axes: Any, looks: Looks, counts: Sequence[int]) -> None:
+    """Show below a picture what lines, colours and markers stand for."""
+    from matplotlib.lines import Line2D
+
+    handles = axes.get_legend_handles_labels()[0]
+    handles += [Line2D([], [], linestyle="", label=name, **each) for name, each in looks.items()]
+    if len(counts) > 1:
+        handles += [Line2D([], [], linestyle="", marker="o", color="black", label=counted(counts[-1], "thread")),
+                    Line2D([], [], linestyle="", marker="o", color="black", markerfacecolor="white", label="fewer")]
+    lines = math.ceil(len(handles) / 6)
+    axes.figure.legend(handles=handles, loc="outside lower center", ncols=math.ceil(len(handles) / lines), frameon=False)
+
+
+def _names(axes: Any, names: Sequence[tuple[str, tuple[float, float]]], points: Sequence[tuple[float, float]]) -> None:
+    """Write names beside their points, wherever there is room; what has none stands in the next picture."""
+    renderer = axes.figure.canvas.get_renderer()
+    taken = [axes.transData.transform(point) for point in points]
+    boxes = [text.get_window_extent(renderer) for text in axes.texts]
+    for name, point in names:
+        for offset, alignment in (((6, -3), "left"), ((-6, -3), "right"), ((0, 6), "center"), ((0, -12), "center")):
+            text = axes.annotate(name, point, offset, textcoords="offset points", ha=alignment, fontsize=7, in_layout=False,
+                                 bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5})
+            box = text.get_window_extent(renderer)
+            if not (any(box.overlaps(other) for other in boxes) or any(box.contains(*place) for place in taken)
+                    or not axes.bbox.contains(box.x0, box.y0) or not axes.bbox.contains(box.x1, box.y1)):
+                boxes.append(box)
+                break
+            text.remove()
+
+
+# ----- Shares -----
+def draw_shares(record: Record, figure: Any) -> None:
+    """Draw what part of its ceiling each operator reaches: memory for what moves bytes, products for what multiplies."""
+    from matplotlib.ticker import PercentFormatter
+
+    rows = shared(record)
+    titled(figure, record, "Share of the ceiling, at the largest size that was measured")
+    works = list(dict.fromkeys((row["family"], row["work"]) for row in rows))
+    directions, counts = list(dict.fromkeys(row["direction"] for row in rows)), sorted({row["threads"] for row in rows})
+    panels = figure.subplots(1, len(directions), sharey=True, squeeze=False)[0]
+    looks = look(DTYPES_SHOWN)
+    for axes, direction in zip(panels, directions, strict=True):
+        for row in rows:
+            if row["direction"] == direction:
+                place = works.index((row["family"], row["work"]))
+                axes.plot(max(row["share"].values()), place, linestyle="", markersize=5,
+                          markerfacecolor=None if row["threads"] == counts[-1] else "white", **looks[row["dtype"]])
+        axes.set(title=direction, xlabel="of the ceiling", ylim=(len(works) - 0.5, -0.5))
+        axes.set_xlim(0, max(1.05, 1.03 * max(max(row["share"].values()) for row in rows)))
+        axes.axvline(1, color="black", linewidth=1)
+        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        starts = [number for number, (family, _) in enumerate(works) if not number or works[number - 1][0] != family]
+        for start in starts[1:]:
+            axes.axhline(start - 0.5, color="black", linewidth=0.6)
+    panels[0].set_yticks(range(len(works)), [work for _, work in works], fontsize=7.5)
+    _legend(panels[0], {dtype: looks[dtype] for dtype in looks if any(row["dtype"] == dtype for row in rows)}, counts)
+
+
+def shared(record: Record) -> list[Row]:
+    """Return what stands below a ceiling, at the largest size, in the dtypes that are drawn."""
+    return [row for row in bounded(record) if row["dtype"] in DTYPES_SHOWN]
+
+
+# ----- Panels of families -----
+Points = dict[float, list[float]]
+
+
+def draw_panels(figure: Any, families: dict[str, dict[str, Points]], names: tuple[str, str], references: dict[str, Points]) -> None:
+    """Draw a panel for each family, with all points and the line of their geometric means, and what they are compared with."""
+    from matplotlib.ticker import FuncFormatter
+
+    columns = min(PANELS, len(families))
+    panels = list(figure.subplots(math.ceil(len(families) / columns), columns, sharex=True, sharey=True, squeeze=False).flat)
+    looks = look(dict.fromkeys(name for family in families.values() for name in family))
+    for axes, (family, groups) in zip(panels, families.items(), strict=False):
+        for (name, points), style in zip(references.items(), ("-", "--", ":"), strict=False):
+            axes.plot(*_means(points), color="black", linewidth=1, linestyle=style, label=name, zorder=1)
+        for name, points in groups.items():
+            every = [(x, y) for x, values in points.items() for y in values]
+            axes.plot(*zip(*every, strict=True), linestyle="", markersize=2.5, alpha=0.5, zorder=2, **looks[name])
+            axes.plot(*_means(points), linewidth=1.8, markersize=5.5, zorder=3, label=name, **looks[name])
+        axes.set(title=family, xscale="log", yscale="log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else ""))
+    for axes in panels[len(families):]:
+        axes.set_visible(False)
+    for axes in panels[:len(families)][-columns:]:      # the lowest of each column
+        axes.tick_params(labelbottom=True)
+        axes.set_xlabel(names[0])
+    figure.supylabel(names[1], fontsize=9)
+    handles = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles), frameon=False)
+
+
+def _means(points: Points) -> tuple[list[float], list[float]]:
+    return sorted(points), [statistics.geometric_mean(points[x]) for x in sorted(points)]
+
+
+def panels_height(families: dict[str, dict[str, Points]]) -> float:
+    """Return the inches of so many panels."""
+    return 1.3 + 1.9 * math.ceil(len(families) / PANELS) if families else 0.0
+
+
+def ratios_by_size(record: Record) -> dict[str, dict[str, Points]]:
+    """Return cygrad's time by NumPy's, by family, direction and size, with the fewest threads."""
+    found: dict[str, dict[str, Points]] = {}
+    rows = [row for row in good(record) if CONTROL in row["ratios"] and row["kind"] == "operator"]
+    fewest = min((row["threads"] for row in rows), default=1)
+    for row in rows:
+        if row["threads"] == fewest:
+            points = found.setdefault(row["family"], {}).setdefault(row["direction"], {})
+            points.setdefault(row["size"], []).append(row["ratios"][CONTROL]["median"])
+    return found
+
+
+def draw_ratios(record: Record, figure: Any) -> None:
+    """Draw cygrad's time by NumPy's over the size."""
+    families = ratios_by_size(record)
+    fewest = counted(min(row["threads"] for row in good(record)), "thread")
+    titled(figure, record, f"Ratio to NumPy by size, {fewest}: below 1 cygrad takes less")
+    sizes = [size for family in families.values() for points in family.values() for size in points]
+    references: dict[str, Points] = {"as long as NumPy": {min(sizes): [1.0], max(sizes): [1.0]}}
+    draw_panels(figure, families, ("elements", "cygrad's time / NumPy's time"), references)
+
+
+def speeds_by_threads(record: Record) -> dict[str, dict[str, Points]]:
+    """Return how many times as fast further threads are than the fewest, by family and direction, at the largest size of each row."""
+    times: dict[tuple[str, str, str, str, int], dict[int, float]] = {}
+    for row in good(record):
+        place = row["family"], row["work"], row["dtype"], row["direction"], row["size"]
+        times.setdefault(place, {})[row["threads"]] = row["times"]["cygrad"]["median"]
+    largest = {place[:-1]: place for place in sorted(times, key=lambda place: place[-1]) if len(times[place]) > 1}
+    found: dict[str, dict[str, Points]] = {}
+    for place in largest.values():
+        points = found.setdefault(place[0], {}).setdefault(place[3], {})
+        fewest = min(times[place])
+        for threads, seconds in times[place].items():
+            points.setdefault(threads, []).append(times[place][fewest] / seconds)
+    return found
+
+
+def draw_scaling(record: Record, figure: Any) -> None:
+    """Draw how many times as fast more threads are, beside what the ceilings gain."""
+    from matplotlib.ticker import NullLocator
+
+    titled(figure, record, "Scaling over threads, at the largest size that was measured")
+    counts = sorted(map(int, record["ceilings"]))
+    ceilings = [record["ceilings"][str(count)] for count in counts]
+    rates = [ceiling["bandwidth"]["bytes_per_second"] for ceiling in ceilings]
+    references: dict[str, Points] = {"as many times as threads": {count: [count / counts[0]] for count in counts},
+                                     "this machine's memory": {count: [rate / rates[0]] for count, rate in zip(counts, rates, strict=True)}}
+    draw_panels(figure, speeds_by_threads(record), ("threads", "times as fast"), references)
+    for axes in figure.axes:
+        axes.set_xticks(counts, [str(count) for count in counts])
+        axes.xaxis.set_minor_locator(NullLocator())
+
+
+PICTURES = {
+    "roofline": Picture(lambda record: 5.0 if roofs(record) else 0.0, draw_roofline),
+    "shares": Picture(lambda record: 1.6 + 0.17 * len({(row["family"], row["work"]) for row in shared(record)}) if shared(record) else 0.0,
+                      draw_shares),
+    "ratios": Picture(lambda record: panels_height(ratios_by_size(record)), draw_ratios),
+    "scaling": Picture(lambda record: panels_height(speeds_by_threads(record)), draw_scaling),
+}

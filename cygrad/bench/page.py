@@ -1,0 +1,70 @@
+"""A page of documentation that is made from a record: the machine, its ceilings, the pictures, the ratios to NumPy by size."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from cygrad.bench.layout import Cell, Column, Line, Table, markdown
+from cygrad.bench.record import Record, Row
+from cygrad.bench.tables import CONTROL, ceilings_table, condition, elements, families, head, notes, peers, ratio_cell, summary_table
+from cygrad.bench.terminal import installed
+
+CAPTIONS = {
+    "roofline": ("Below the ceilings", "Operators on large arrays, and the most that this machine did in the same run."),
+    "shares": ("Share of the ceiling", "What moves bytes is measured by memory, what multiplies matrices by products of matrices."),
+    "ratios": ("Ratio to NumPy by size", "Small marks are rows, large ones the geometric means of a family. Overhead: 4 elements."),
+    "scaling": ("Scaling over threads", "Small marks are rows, large ones the geometric means of a family."),
+}
+MADE = """Made by `python -m cygrad bench --page FILE`, from a run on one machine; `python -m cygrad bench` measures on yours, and
+`--compare A.json B.json` compares two. NumPy's side of a row is the best that one can write: results in memory that is there already,
+nothing computed twice, gradients by hand."""
+
+
+def write(record: Record, file: Path) -> list[Path]:
+    """Write the page, and its pictures beside it where Matplotlib is installed; return the pictures."""
+    pictures = _pictures(record, file) if installed("matplotlib") else {}
+    file.write_text("\n".join(_lines(record, {name: picture.name for name, picture in pictures.items()})) + "\n", encoding="utf-8")
+    return list(pictures.values())
+
+
+def _pictures(record: Record, file: Path) -> dict[str, Path]:
+    from cygrad.bench.figures import draw, drawable
+
+    found = {name: file.with_name(f"{file.stem}_{name}.svg") for name in drawable(record)}
+    for name, picture in found.items():
+        draw(record, [name], picture)
+    return found
+
+
+def _lines(record: Record, pictures: dict[str, str]) -> Iterator[str]:
+    yield from ("# Benchmark", "", MADE, "", *(f"- {line}" for line in head(record)), "")
+    if record["errors"]:
+        yield from ("**Errors of the benchmark**, rows that are not to be believed:", "", *(f"- {error}" for error in record["errors"]), "")
+    if peers(record):
+        table = summary_table(record)
+        yield from ("## In short", "", f"{table.title}.", "", markdown(table), *(f"- {note}" for note in notes(record)), "")
+    if record["ceilings"]:
+        table = ceilings_table(record)
+        yield from (f"## {table.title}", "", markdown(table))
+    for name, picture in pictures.items():
+        title, sentence = CAPTIONS[name]
+        yield from (f"## {title}", "", sentence, "", f"![{title}]({picture})", "")
+    yield from ("## All rows, by size", "", "cygrad's time by NumPy's.", "")
+    for family, rows in families(record).items():
+        if any(CONTROL in row["ratios"] for row in rows):
+            yield from (f"### {family.capitalize()}", "", markdown(ratios_table(family, rows)))
+
+
+def ratios_table(family: str, rows: list[Row]) -> Table:
+    """Return the ratios to NumPy of a family, a column for each size."""
+    sizes = sorted({row["size"] for row in rows})
+    lines: dict[str, dict[str, dict[int, Cell]]] = {}
+    for row in rows:
+        mark = " ERROR" if row["error"] else " ?" if row["noise"] else ""
+        text, meaning = ratio_cell(row["ratios"].get(CONTROL))
+        lines.setdefault(condition(row), {}).setdefault(row["work"], {})[row["size"]] = Cell(text + mark, meaning)
+    groups: dict[str, list[Line]] = {
+        heading: [(Cell(f"`{work}`"), *(cells.get(size, Cell("")) for size in sizes)) for work, cells in works.items()]
+        for heading, works in lines.items()
+    }
+    return Table(family, (Column("work", left=True, key=True), *(Column(elements(size)) for size in sizes)), groups)

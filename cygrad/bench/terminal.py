@@ -1,0 +1,184 @@
+"""Where tables and the progress go: a terminal with rich; otherwise, and into files and pipes, plain text without any escape code."""
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+import textwrap
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from cygrad.bench.layout import ERROR, FASTER, GAP, SLOWER, Line, Table, plain
+
+if TYPE_CHECKING:
+    from cygrad.bench.running import Event
+
+EXTRAS = {"rich": "colours and a progress bar", "matplotlib": "--plot and the pictures of --page"}
+INSTALL = 'pip install "cygrad[bench]"'
+PIPE_WIDTH = 120                    # of sentences; tables are as wide as they are
+STYLES = {FASTER: "green", SLOWER: "magenta", ERROR: "bold reverse red"}     # to be read on light and on dark, and by the colour-blind
+
+
+class Progress(ABC):
+    """What shows how far a run is, between rows and by no thread of its own: that would run beside what is timed."""
+
+    @abstractmethod
+    def show(self, event: Event) -> None:
+        """Show how far a run is."""
+
+
+def installed(name: str) -> bool:
+    """Say whether a package of the extra is there."""
+    return importlib.util.find_spec(name) is not None
+
+
+def what_to_install() -> str:
+    """Return a line that names what of the extra is missing; an empty one if nothing is."""
+    missing = [f"{name} ({what})" for name, what in EXTRAS.items() if not installed(name)]
+    return f"Not installed: {', '.join(missing)}; {INSTALL}" if missing else ""
+
+
+class Plain:
+    """Text for any file; on a terminal that is all it has, a line says how far a run is."""
+
+    def __init__(self) -> None:
+        self.width = shutil.get_terminal_size((0, 0)).columns       # 0 where nothing has a width
+
+    def table(self, table: Table) -> None:
+        """Write a table."""
+        self._write(f"{plain(table, self.width or sys.maxsize)}")
+
+    def text(self, lines: Iterable[str], title: str = "", meaning: str = "") -> None:
+        """Write sentences, a line or more each."""
+        if not (lines := [*lines]):
+            return
+        if title:
+            self._write(f"{title}\n{'=' * len(title)}")
+        wrapper = textwrap.TextWrapper(self.width or PIPE_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        for line in lines:
+            self._write(wrapper.fill(line))
+        self._write("")
+
+    def _write(self, text: str) -> None:
+        encoding = sys.stdout.encoding or "ascii"
+        if not encoding.lower().startswith("utf"):
+            text = text.replace("±", "+-").encode(encoding, "replace").decode(encoding)
+        print(text, flush=True)
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress]:
+        """Show the progress of a run on a terminal, and leave nothing of it."""
+        line = _Line(self.width if sys.stdout.isatty() else 0)
+        try:
+            yield line
+        finally:
+            line.clear()
+
+
+class _Line(Progress):
+    def __init__(self, width: int) -> None:
+        self.width = width - 1      # a full line would wrap
+
+    def show(self, event: Event) -> None:
+        self._put(f"{_percent(event)}  {_left(event)}  {event.work}")
+
+    def clear(self) -> None:
+        self._put("")
+        self._put("\r")
+
+    def _put(self, text: str) -> None:
+        if self.width > 0:
+            print("\r" + text[:self.width].ljust(self.width) if text != "\r" else text, end="", flush=True)
+
+
+def _percent(event: Event) -> str:
+    return f"{event.done / max(event.total, 1):4.0%}"
+
+
+def _left(event: Event) -> str:
+    if event.seconds_left is None:
+        return "-:-- left"
+    minutes, seconds = divmod(round(event.seconds_left), 60)
+    return f"{minutes}:{seconds:02d} left"
+
+
+class Rich:
+    """A terminal, by rich."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self.console = Console(highlight=False, markup=False)
+
+    def table(self, table: Table) -> None:
+        """Show a table."""
+        from rich import box
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        for part in table.parts(self.console.width - 1, GAP):
+            widths = part.widths()
+
+            def shown(lines: Sequence[Line], with_header: bool, part: Table = part, widths: Sequence[int] = widths) -> RichTable:
+                made = RichTable(box=box.SIMPLE_HEAD, show_edge=False, show_header=with_header, padding=(0, 1, 0, 0))
+                for column, width in zip(part.columns, widths, strict=True):
+                    made.add_column(column.title, justify="left" if column.left else "right", width=width, no_wrap=True)
+                for line in lines:
+                    made.add_row(*(Text(cell.text, style=STYLES.get(cell.meaning, "")) for cell in line))
+                return made
+
+            self.console.print(Text(part.title, style="bold"))
+            self.console.print(shown([], with_header=True))
+            for heading, group in part.groups.items():
+                if heading:
+                    self.console.print(Text(f"{heading}:", style="italic"))
+                self.console.print(shown(group, with_header=False))
+            self.console.print()
+
+    def text(self, lines: Iterable[str], title: str = "", meaning: str = "") -> None:
+        """Show sentences."""
+        from rich.text import Text
+
+        if not (lines := [*lines]):
+            return
+        style = STYLES.get(meaning, "")
+        if title:
+            self.console.print(Text(title, style=style or "bold"))
+        for line in lines:
+            self.console.print(Text(line))
+        self.console.print()
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress]:
+        """Show a bar with the time left while a run goes on, and leave nothing of it."""
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bars
+        from rich.table import Column
+
+        bars = Bars(BarColumn(bar_width=20), TextColumn("{task.fields[percent]}"), TextColumn("{task.fields[left]}"),
+                    TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
+                    console=self.console, transient=True, auto_refresh=False)
+        with bars:
+            yield _Bar(bars)
+
+
+class _Bar(Progress):
+    SECONDS = 0.1       # from one picture to the next at least
+
+    def __init__(self, bars: Any) -> None:
+        self.bars, self.shown = bars, 0.0
+        self.task = bars.add_task("", percent="", left="")
+
+    def show(self, event: Event) -> None:
+        if time.monotonic() > self.shown + self.SECONDS:
+            self.bars.update(self.task, completed=event.done, total=event.total, description=event.work, percent=_percent(event),
+                             left=_left(event), refresh=True)
+            self.shown = time.monotonic()
+
+
+def display() -> Plain | Rich:
+    """Return where output goes."""
+    return Rich() if sys.stdout.isatty() and installed("rich") else Plain()

@@ -9,11 +9,12 @@ import pytest
 import cygrad
 
 ROOT = Path(__file__).resolve().parents[2]
+SPACK = "recipes/spack/spack_repo/cygrad/packages/py_cygrad/package.py"
 RECIPES = {
     path: pattern for path, pattern in (
         ("CITATION.cff", r"^version: (.*)$"),
         ("recipes/conda/recipe.yaml", r'^  version: "(.*)"$'),
-        ("recipes/spack/package.py", r'^    version\("([\d.]+)"'),
+        (SPACK, r'^    version\("([\d.]+)"'),
         ("recipes/easybuild/cygrad-0.2.0-gfbf-2025b.eb", r"^version = '(.*)'$"),
         ("recipes/apptainer/cygrad.def", r"^    version (.*)$"),
         ("recipes/module/cygrad.lua", r'^local version = "(.*)"$'),
@@ -40,7 +41,7 @@ def test_the_changelog_begins_with_the_version_and_says_whether_it_is_out():
     assert headings[0] == release.removesuffix(".0") + (" (not released yet)" if development else "")
 
 
-@pytest.mark.parametrize("path", ["CITATION.cff", "SECURITY.md", "recipes/conda/recipe.yaml", "recipes/spack/package.py",
+@pytest.mark.parametrize("path", ["CITATION.cff", "SECURITY.md", "recipes/conda/recipe.yaml", SPACK,
                                   "recipes/easybuild/cygrad-0.2.0-gfbf-2025b.eb", "recipes/module/cygrad.lua", "recipes/module/cygrad.tcl"])
 def test_there_is_one_repository(path):
     repository = project()["project"]["urls"]["Repository"]
@@ -56,7 +57,7 @@ def needs():
 
 def test_recipes_ask_for_what_the_build_asks_for():
     conda = (ROOT / "recipes" / "conda" / "recipe.yaml").read_text().lower()
-    spack = (ROOT / "recipes" / "spack" / "package.py").read_text()
+    spack = (ROOT / SPACK).read_text()
     for name, oldest in needs().items():
         assert re.search(rf"- {name} >={re.escape(oldest)}\b", conda) or f"{name}_min: \"{oldest}" in conda, name
         spelled = name if name == "python" else f"py-{name}"

@@ -67,7 +67,7 @@ sanitize-threads: $(VENV)/build.txt $(VENV)/test.txt
 	    $(RUN) -m pytest -s -p no:cacheprovider tests/autograd/test_backward_threads.py tests/core/test_deferred.py tests/tensor/test_random.py
 
 bench: $(VENV)/cygrad $(VENV)/bench.txt
-	$(RUN) -m benchmarks
+	$(RUN) -m cygrad bench
 
 # The wheel is built from the sdist, as others would, and tested where there are neither sources nor a compiler.
 wheel: $(VENV)/wheel.txt

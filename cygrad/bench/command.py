@@ -109,7 +109,7 @@ def _selected(record: Record, given: argparse.Namespace) -> Record:
     """Return a record with the rows that are asked for."""
     rows = [row for row in record["rows"] if given.only in f"{row['work']}, {row['family']}"
             and (not given.threads or row["threads"] in given.threads) and (not given.dtypes or row["dtype"] in given.dtypes)]
-    if not rows:
+    if record["rows"] and not rows:
         raise ValueError(f"{getattr(given, 'from')} has no such rows")
     return {**record, "rows": rows}
 

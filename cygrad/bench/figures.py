@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cygrad.bench.record import Record, Row
-from cygrad.bench.tables import CONTROL, counted, quantity
+from cygrad.bench.tables import CONTROL, counted, memory, quantity
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 MARKERS = "osD^vPX*"
@@ -20,6 +20,7 @@ STYLE = {"svg.hashsalt": "cygrad", "svg.fonttype": "none", "font.size": 9, "axes
          "grid.alpha": 0.3, "axes.axisbelow": True, "axes.spines.top": False, "axes.spines.right": False}
 WIDTH = 8.5     # inches, of a page
 ROOFS = (":", "-.", "--", "-")      # of ever more threads
+MARK = 8        # pixels of a mark
 PANELS = 3      # side by side
 FORWARD = "forward"
 DTYPES_SHOWN = ("float64", "float32")
@@ -133,44 +134,53 @@ def draw_roofline(record: Record, figure: Any) -> Callable[[], None]:
     axes.set(xscale="log", yscale="log", xlim=(left, right), xlabel="operations a byte that has to move",
              ylabel=f"{dtype} operations in a second")
     _legend(axes, looks, counts)
-    named = [(row["work"], at[id(row)]) for row in rows if row["threads"] == counts[-1]]
+    named = {row["work"]: at[id(row)] for row in sorted(rows, key=lambda row: row["threads"])}
     return lambda: _names(axes, named, [*at.values()])
 
 
 def _roof(axes: Any, record: Record, threads: int, dtype: str, span: tuple[float, float], style: str) -> None:
+    """Draw the ceilings of a number of threads: memory's, and, in grey, that of the smallest working set, which a cache may hold."""
     ceiling = record["ceilings"][str(threads)]
-    rate, peak = ceiling["bandwidth"]["bytes_per_second"], ceiling["flops"].get(dtype, math.inf)
-    corner = min(max(peak / rate, span[0]), span[1])
-    said = f"{counted(threads, 'thread')}: {quantity(rate, 'B/s')}" + (f", {quantity(peak, 'flop/s')}" if peak < math.inf else "")
-    axes.plot([span[0], corner, span[1]], [min(x * rate, peak) for x in (span[0], corner, span[1])], color="black", linewidth=1.2,
-              linestyle=style, zorder=1, label=said)
+    bandwidth, peak = ceiling["bandwidth"], ceiling["flops"].get(dtype, math.inf)
+    said = f"{counted(threads, 'thread')}: {quantity(bandwidth['bytes_per_second'], 'B/s')}"
+    for level, colour in ((bandwidth, "black"), *((level, "#999999") for level in bandwidth["levels"][:1])):
+        rate = level["bytes_per_second"]
+        at = (span[0], min(max(peak / rate, span[0]), span[1]), span[1])
+        if level is not bandwidth:
+            said += f" ({memory(level['working_set'])}: {quantity(rate, 'B/s')})"
+        axes.plot(at, [min(x * rate, peak) for x in at], color=colour, linewidth=1.2, linestyle=style, zorder=1)
+    if peak < math.inf:
+        said += f", {quantity(peak, 'flop/s')}"
+    axes.plot([], [], color="black", linewidth=1.2, linestyle=style, label=said)
 
 
 def _legend(axes: Any, looks: Looks, counts: Sequence[int]) -> None:
     """Show below a picture what lines, colours and markers stand for."""
     from matplotlib.lines import Line2D
 
-    handles = axes.get_legend_handles_labels()[0]
-    handles += [Line2D([], [], linestyle="", label=name, **each) for name, each in looks.items()]
+    lines = axes.get_legend_handles_labels()[0]
+    handles = [Line2D([], [], linestyle="", label=name, **each) for name, each in looks.items()]
     if len(counts) > 1:
+        fewer = f"{', '.join(map(str, counts[:-1]))} thread" + "s" * (counts[-2] > 1)
         handles += [Line2D([], [], linestyle="", marker="o", color="black", label=counted(counts[-1], "thread")),
-                    Line2D([], [], linestyle="", marker="o", color="black", markerfacecolor="white", label="fewer")]
-    lines = math.ceil(len(handles) / 6)
-    axes.figure.legend(handles=handles, loc="outside lower center", ncols=math.ceil(len(handles) / lines), frameon=False)
+                    Line2D([], [], linestyle="", marker="o", color="black", markerfacecolor="white", label=fewer)]
+    axes.figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 8), frameon=False)
+    if lines:
+        axes.legend(handles=lines, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=min(len(lines), 2), frameon=False)
 
 
-def _names(axes: Any, names: Sequence[tuple[str, tuple[float, float]]], points: Sequence[tuple[float, float]]) -> None:
+def _names(axes: Any, names: dict[str, tuple[float, float]], points: Sequence[tuple[float, float]]) -> None:
     """Write names beside their points, wherever there is room; what has none stands in the next picture."""
+    from matplotlib.transforms import Bbox
+
     renderer = axes.figure.canvas.get_renderer()
-    taken = [axes.transData.transform(point) for point in points]
-    boxes = [text.get_window_extent(renderer) for text in axes.texts]
-    for name, point in names:
-        for offset, alignment in (((6, -3), "left"), ((-6, -3), "right"), ((0, 6), "center"), ((0, -12), "center")):
+    boxes = [Bbox.from_bounds(x - MARK / 2, y - MARK / 2, MARK, MARK) for x, y in map(axes.transData.transform, points)]
+    for name, point in names.items():
+        for offset, alignment in (((7, -3), "left"), ((-7, -3), "right"), ((0, 7), "center"), ((0, -13), "center")):
             text = axes.annotate(name, point, offset, textcoords="offset points", ha=alignment, fontsize=7, in_layout=False,
                                  bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5})
             box = text.get_window_extent(renderer)
-            if not (any(box.overlaps(other) for other in boxes) or any(box.contains(*place) for place in taken)
-                    or not axes.bbox.contains(box.x0, box.y0) or not axes.bbox.contains(box.x1, box.y1)):
+            if axes.bbox.contains(box.x0, box.y0) and axes.bbox.contains(box.x1, box.y1) and not box.count_overlaps(boxes):
                 boxes.append(box)
                 break
             text.remove()
@@ -215,21 +225,24 @@ Points = dict[float, list[float]]
 
 def draw_panels(figure: Any, families: dict[str, dict[str, Points]], names: tuple[str, str], references: dict[str, Points]) -> None:
     """Draw a panel for each family, with all points and the line of their geometric means, and what they are compared with."""
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     columns = min(PANELS, len(families))
     panels = list(figure.subplots(math.ceil(len(families) / columns), columns, sharex=True, sharey=True, squeeze=False).flat)
-    looks = look(dict.fromkeys(name for family in families.values() for name in family))
+    looks = look(sorted({name for family in families.values() for name in family}))
     for axes, (family, groups) in zip(panels, families.items(), strict=False):
         for (name, points), style in zip(references.items(), ("-", "--", ":"), strict=False):
             axes.plot(*_means(points), color="black", linewidth=1, linestyle=style, label=name, zorder=1)
-        for name, points in groups.items():
+        for name, points in sorted(groups.items()):
             every = [(x, y) for x, values in points.items() for y in values]
             axes.plot(*zip(*every, strict=True), linestyle="", markersize=2.5, alpha=0.5, zorder=2, **looks[name])
             axes.plot(*_means(points), linewidth=1.8, markersize=5.5, zorder=3, label=name, **looks[name])
         axes.set(title=family, xscale="log", yscale="log")
+        low, high = axes.get_ylim()
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 30 * low else (1,)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else ""))
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_minor_locator(NullLocator())
     for axes in panels[len(families):]:
         axes.set_visible(False)
     for axes in panels[:len(families)][-columns:]:      # the lowest of each column
@@ -289,8 +302,6 @@ def speeds_by_threads(record: Record) -> dict[str, dict[str, Points]]:
 
 def draw_scaling(record: Record, figure: Any) -> None:
     """Draw how many times as fast more threads are, beside what the ceilings gain."""
-    from matplotlib.ticker import NullLocator
-
     titled(figure, record, "Scaling over threads, at the largest size that was measured")
     counts = sorted(map(int, record["ceilings"]))
     ceilings = [record["ceilings"][str(count)] for count in counts]
@@ -300,7 +311,6 @@ def draw_scaling(record: Record, figure: Any) -> None:
     draw_panels(figure, speeds_by_threads(record), ("threads", "times as fast"), references)
     for axes in figure.axes:
         axes.set_xticks(counts, [str(count) for count in counts])
-        axes.xaxis.set_minor_locator(NullLocator())
 
 
 PICTURES = {

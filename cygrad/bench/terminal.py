@@ -16,7 +16,7 @@ from cygrad.bench.layout import ERROR, FASTER, GAP, SLOWER, Line, Table, plain
 if TYPE_CHECKING:
     from cygrad.bench.running import Event
 
-EXTRAS = {"rich": "colours and a progress bar", "matplotlib": "--plot and the pictures of --page"}
+EXTRAS = {"rich": "colours and a progress bar", "matplotlib": "pictures"}
 INSTALL = 'pip install "cygrad[bench]"'
 PIPE_WIDTH = 120                    # of sentences; tables are as wide as they are
 STYLES = {FASTER: "green", SLOWER: "magenta", ERROR: "bold reverse red"}     # to be read on light and on dark, and by the colour-blind
@@ -37,8 +37,8 @@ def installed(name: str) -> bool:
 
 def what_to_install() -> str:
     """Return a line that names what of the extra is missing; an empty one if nothing is."""
-    missing = [f"{name} ({what})" for name, what in EXTRAS.items() if not installed(name)]
-    return f"Not installed: {', '.join(missing)}; {INSTALL}" if missing else ""
+    missing = {name: what for name, what in EXTRAS.items() if not installed(name)}
+    return f"For {' and '.join(missing.values())}: {INSTALL} ({', '.join(missing)})" if missing else ""
 
 
 class Plain:

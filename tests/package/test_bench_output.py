@@ -1,0 +1,323 @@
+"""What `python -m cygrad bench` shows and writes, of records that nobody measured."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bench_record
+from cygrad.__main__ import main
+from cygrad.bench import comparison, layout, record, tables, terminal
+from cygrad.bench.page import write as write_page
+
+LIBRARIES = tuple(bench_record.LIBRARIES)
+RECORDS = {
+    "ordinary": bench_record.record(),
+    "all libraries": bench_record.record(libraries=LIBRARIES, threads=(1, 2, 4)),
+    "errors": bench_record.with_error(),
+    "one row": bench_record.record(threads=(1,), works=bench_record.WORKS[:1], directions=("forward",)),
+    "no peer": bench_record.record(libraries=()),
+    "nothing": bench_record.record() | {"rows": [], "ceilings": {}, "complete": False},
+}
+
+
+@pytest.fixture(autouse=True)
+def plain_width(monkeypatch):
+    """As in a pipe of no width, unless a test says another."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    def save(made, name="record.json"):
+        record.write(made, tmp_path / name)
+        return str(tmp_path / name)
+
+    return save
+
+
+def hide(monkeypatch, *packages):
+    for package in packages:
+        monkeypatch.setitem(sys.modules, package, None)
+
+
+# ----- Files -----
+@pytest.mark.parametrize("name", RECORDS)
+def test_records_are_read_as_they_were_written(name, saved):
+    file = Path(saved(RECORDS[name]))
+    assert record.read(file) == json.loads(file.read_text()) == RECORDS[name]
+
+
+def spoiled(**fields):
+    return json.dumps(bench_record.record() | fields)
+
+
+def spoiled_row(**fields):
+    made = bench_record.record()
+    made["rows"][1] |= fields
+    return json.dumps(made)
+
+
+@pytest.mark.parametrize("text, said", [
+    ("", "no record of a benchmark"), ("\xff", "no record of a benchmark"), ("[1]", "no record of a benchmark"),
+    ("{}", "no record of a benchmark"), (spoiled(format=99), "has format 99, this version of cygrad reads 1"),
+    (spoiled(rows=3), "record.rows is 3"), (spoiled(seconds=True), "record.seconds is True"), (spoiled(rows=[{}]), "record.rows.0 lacks"),
+    (spoiled(seconds=float("nan")), "record.seconds is nan"), (spoiled_row(error=3), "record.rows.1.error is 3"),
+    (spoiled_row(times={"cygrad": {"median": "1", "low": 1, "high": 1, "rounds": 1}}), "record.rows.1.times.cygrad.median is '1'"),
+    (spoiled_row(noise="?"), "record.rows.1.noise is '?'"),
+])
+def test_files_that_are_no_record_are_refused(text, said, tmp_path, capsys):
+    file = tmp_path / "record.json"
+    file.write_text(text, encoding="latin-1")
+    with pytest.raises(record.RecordError, match=re.escape(said)):
+        record.read(file)
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", "--from", str(file)])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+# ----- Tables -----
+def shown(made, width, monkeypatch, capsys, saved):
+    if width:
+        monkeypatch.setenv("COLUMNS", str(width))
+    status = main(["bench", "--from", saved(made)])
+    return status, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, None])
+@pytest.mark.parametrize("name", RECORDS)
+def test_plain_text_keeps_within_the_width(name, width, monkeypatch, capsys, saved):
+    made = RECORDS[name]
+    status, text = shown(made, width, monkeypatch, capsys, saved)
+    assert max(map(len, text.splitlines())) <= (width or 10_000)
+    assert "\x1b" not in text and "\r" not in text
+    assert [row["work"] for row in made["rows"] if row["work"] not in text] == []
+    assert status == (1 if made["errors"] else 0)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", RECORDS)
+def test_rich_keeps_within_the_width_and_cuts_nothing(name, width, monkeypatch, capsys):
+    pytest.importorskip("rich")
+    monkeypatch.setenv("COLUMNS", str(width))
+    screen = terminal.Rich()
+    for table in tables.tables(RECORDS[name]):
+        screen.table(table)
+        text = capsys.readouterr().out
+        assert max(map(len, text.splitlines())) <= width
+        assert "…" not in text
+        for line in table.lines():
+            assert all(cell.text in text for cell in line)
+
+
+def test_parts_of_a_wide_table_begin_with_its_keys_and_have_each_column_once():
+    made = RECORDS["all libraries"]
+    (family,) = {"elementwise"} & tables.families(made).keys()
+    table = tables.family_table(family, tables.families(made)[family], tables.peers(made))
+    parts = list(table.parts(80, layout.GAP))
+    keys = [column for column in table.columns if column.key]
+    assert len(parts) > 1
+    assert all(list(part.columns[:len(keys)]) == keys for part in parts)
+    assert [column for part in parts for column in part.columns[len(keys):]] == [column for column in table.columns if not column.key]
+    assert [part.title for part in parts] == ["Elementwise"] + ["Elementwise, continued"] * (len(parts) - 1)
+
+
+def test_errors_of_the_benchmark_stand_out_without_colours(monkeypatch, capsys, saved):
+    made = RECORDS["errors"]
+    status, text = shown(made, 80, monkeypatch, capsys, saved)
+    assert status == 1
+    assert "ERRORS OF THE BENCHMARK: 2 rows not to be believed" in text
+    assert len(re.findall(r"^.*1e5  ERROR .* 142% bytes.*$|^.*  ERROR  +not measured.*$", text, re.MULTILINE)) == 2
+    assert all(" ".join(error.split()) in " ".join(text.split()) for error in made["errors"])
+
+
+def test_what_is_noisy_or_was_interrupted_says_so(monkeypatch, capsys, saved):
+    _, text = shown(bench_record.record(complete=False), None, monkeypatch, capsys, saved)
+    assert len(re.findall(r"^x \+ y +4  \?", text, re.MULTILINE)) == 1
+    assert f"1 of {len(RECORDS['ordinary']['rows'])} rows" in text and "Interrupted" in text
+
+
+def test_rows_are_chosen_from_a_saved_record(capsys, saved):
+    file = saved(RECORDS["ordinary"])
+    main(["bench", "--from", file, "--only", "exp", "--threads", "2", "--dtypes", "float32"])
+    text = capsys.readouterr().out
+    assert "exp(x)" in text and "x + y" not in text and "float32, forward, 2 threads" in text and "float64, forward" not in text
+    with pytest.raises(SystemExit):
+        main(["bench", "--from", file, "--only", "nothing of the kind"])
+    assert "no such rows" in capsys.readouterr().err
+
+
+def test_one_line_names_what_to_install(monkeypatch, capsys, saved):
+    hide(monkeypatch, "rich", "matplotlib")
+    _, text = shown(RECORDS["one row"], None, monkeypatch, capsys, saved)
+    assert 'For colours and a progress bar and pictures: pip install "cygrad[bench]" (rich, matplotlib)' in text.splitlines()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert isinstance(terminal.display(), terminal.Plain)
+
+
+@pytest.mark.parametrize("value, text", [
+    (1.2e-9, "1.20 ns"), (9.996e-7, "1.00 us"), (1.5e-3, "1.50 ms"), (0.5, "500 ms"), (100, "100 s"), (0, "0 ns"),
+])
+def test_seconds_have_three_digits(value, text):
+    assert tables.quantity(value, "s") == text
+
+
+# ----- Two records -----
+def changed(position, **fields):
+    """Return a record in which one row differs."""
+    made = bench_record.record()
+    made["rows"][position] |= fields
+    return made
+
+
+def meanings(after):
+    return [each.meaning for each in comparison.Comparison(bench_record.record(), after).changes]
+
+
+@pytest.mark.parametrize("fields, meaning", [
+    ({}, ""),
+    ({"ratios": {"numpy": bench_record.spread(0.5)}}, "slower"),        # it was 0.25
+    ({"ratios": {"numpy": bench_record.spread(0.1)}}, "faster"),
+    ({"ratios": {"numpy": bench_record.spread(0.5, part=0.6)}}, ""),    # quartiles that overlap
+    ({"ratios": {"numpy": bench_record.spread(0.26, part=0.001)}}, ""),     # less than the least that counts
+    ({"ratios": {"numpy": bench_record.spread(0.5)}, "noise": ["disturbed"]}, ""),
+    ({"ratios": {}, "times": {"cygrad": {**bench_record.spread(1.0), "rounds": 9}}}, "slower"),     # judged by its time
+])
+def test_a_row_has_changed_if_it_did_so_beyond_noise(fields, meaning):
+    found = meanings(changed(0, **fields))
+    assert found[0] == meaning
+    assert not any(found[1:])
+
+
+def test_a_slower_node_is_no_change_of_rows():
+    after = bench_record.record()
+    for row in after["rows"]:
+        row["times"] = {name: {**time, "median": 3 * time["median"]} for name, time in row["times"].items()}
+    assert not any(meanings(after))
+
+
+def test_the_comparison_says_what_differs(capsys, saved):
+    before, after = bench_record.record(), changed(0, ratios={"numpy": bench_record.spread(5.0)})
+    after["info"] = after["info"] | {"blas": {"name": "OpenBLAS", "version": "0.3.31", "kernels": "Haswell"}}
+    del before["rows"][-1], after["rows"][5]
+    assert main(["bench", "--compare", saved(before), saved(after, "after.json")]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"^blas\.kernels +SkylakeX +Haswell$", text, re.MULTILINE)
+    assert "platform" not in text
+    assert "Only in A: 1 row: x.sum()" in text and "Only in B: 1 row: pairwise potential" in text
+    assert f"{len(after['rows']) - 1} rows in both: 0 faster, 1 slower, 1 not judged" in text
+    assert text.count("SLOWER") == 2 and comparison.RULE.split(":")[0] in text
+
+
+# ----- Pages and pictures -----
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_page_is_made_of_any_record(name, monkeypatch, tmp_path, saved):
+    hide(monkeypatch, "matplotlib")
+    main(["bench", "--from", saved(RECORDS[name]), "--page", str(tmp_path / "page.md")])
+    text = (tmp_path / "page.md").read_text()
+    assert "Some Processor 9000" in text and "![" not in text
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        assert len({line.count(" | ") for line in block.splitlines()}) == 1
+
+
+SMALL = bench_record.record(threads=(1, 2), works=bench_record.WORKS[2:7:2], directions=("forward",))
+
+
+@pytest.mark.parametrize("made, count", [
+    (SMALL, 4), (RECORDS["one row"], 1), (SMALL | {"rows": SMALL["rows"][:1]}, 1), (RECORDS["nothing"], 0),
+], ids=["ordinary", "one thread", "one size", "nothing"])
+def test_pictures_are_drawn_of_what_there_is(made, count, tmp_path):
+    pytest.importorskip("matplotlib")
+    from cygrad.bench.figures import drawable, plot
+
+    assert len(plot(made, tmp_path / "bench.svg")) == len(drawable(made)) == count
+    assert (tmp_path / "bench.svg").exists() == bool(count)
+    assert not count or (tmp_path / "bench.svg").read_text().count("Some Processor 9000") == count
+
+
+def test_a_page_has_its_pictures_beside_it(tmp_path):
+    pytest.importorskip("matplotlib")
+    pictures = write_page(RECORDS["one row"], tmp_path / "page.md")
+    assert re.findall(r"\]\((\S+)\)", (tmp_path / "page.md").read_text()) == [picture.name for picture in pictures] == ["page_ratios.svg"]
+    assert all(picture.exists() for picture in pictures)
+
+
+# ----- What is asked for -----
+class Run:
+    """In place of a run: tells one row, then raises what it was given."""
+
+    error = None
+
+    def __init__(self, plan):
+        self.plan, self.made = plan, bench_record.record()
+
+    def __iter__(self):
+        from cygrad.bench.running import Event
+
+        yield Event(1, 2, "x + y", self.made["rows"][0], 1.5)
+        if self.error:
+            raise self.error
+
+    def record(self):
+        return self.made | {"complete": self.error is None}
+
+
+@pytest.fixture
+def run(monkeypatch):
+    monkeypatch.setattr("cygrad.bench.running.Benchmark", Run)
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["--threads", "0"], "'0': give counts of at least 1"), (["--threads", "1,x"], "'1,x': give counts"), (["--threads", "-1"], "counts"),
+    (["--dtypes", "float31"], "unknown dtype 'float31'"), (["--only", "no such row"], "no such row"),
+    (["--json", "{folder}/none/a.json"], "none/a.json: No such file or directory"), (["--json", "{folder}"], "Is a directory"),
+    (["--page", "{folder}/none/a.md"], "none/a.md: No such file"), (["--from", "{folder}/none.json"], "none.json: No such file"),
+    (["--compare", "{folder}/none.json", "{folder}/none.json"], "none.json: No such file"), (["--compare", "a.json"], "expected 2"),
+    (["--compare", "a", "b", "--json", "c"], "takes no --json"), (["--from", "a", "--quick"], "takes no --quick"),
+    (["--from", "a", "--compare", "a", "b"], "not allowed with"), (["--plot", "{folder}/a.xyz"], "--plot"),
+])
+def test_bad_arguments_are_refused_before_anything_is_measured(arguments, said, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("cygrad.bench.running.Benchmark.__iter__", lambda self: pytest.fail("measures"))
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", *(argument.format(folder=tmp_path) for argument in arguments)])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_is_shown_and_written(run, tmp_path, capsys):
+    assert main(["bench", "--quick", "--json", str(tmp_path / "a.json")]) == 0
+    assert record.read(tmp_path / "a.json")["complete"]
+    assert "Ratios in short" in (text := capsys.readouterr().out)
+    assert "\r" not in text and "left" not in text
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ZeroDivisionError()])
+def test_what_was_measured_before_an_interruption_is_written(error, run, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(Run, "error", error)
+    arguments = ["bench", "--json", str(tmp_path / "a.json")]
+    if isinstance(error, KeyboardInterrupt):
+        assert main(arguments) == 130
+        assert "Interrupted" in capsys.readouterr().out
+    else:
+        with pytest.raises(ZeroDivisionError):
+            main(arguments)
+    assert not record.read(tmp_path / "a.json")["complete"]
+
+
+def test_a_terminal_is_told_how_far_the_run_is(run, monkeypatch, capsys):
+    hide(monkeypatch, "rich")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    main(["bench"])
+    line = capsys.readouterr().out.split("\r")[1]
+    assert line.startswith(" 50%  0:02 left  x + y") and len(line) == 79
+
+
+def test_importing_the_package_imports_no_benchmark():
+    code = "import sys, cygrad, cygrad.__main__; print([name for name in sys.modules if name.startswith(('rich', 'matplotlib', 'torch'))])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -11,7 +11,7 @@ from cygrad._kernels.matrices.loops import use_lapack
 from cygrad.operators import determinants, factorizations, solving
 
 EPS = {"float32": 2e-4, "float64": 1e-11, "complex64": 2e-4, "complex128": 1e-11}
-SQUARE = [(1, 1), (2, 2), (2, 3, 4, 4), (0, 0), (0, 3, 3), (2, 0, 0), (40, 40)]
+SQUARE = [(1, 1), (2, 2), (3, 3), (2, 3, 4, 4), (5, 5), (0, 0), (0, 3, 3), (2, 0, 0), (40, 40)]
 SHAPES = [*SQUARE, (5, 3), (3, 5), (2, 3, 5, 2), (0, 3), (3, 0), (70, 30)]
 LAYOUTS = {
     "dense": lambda a: cg.tensor(a),

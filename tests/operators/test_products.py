@@ -40,9 +40,9 @@ PRODUCTS = [
     ("addbmm", lambda x, a, b: cg.addbmm(x, a, b), lambda x, a, b: x + (a @ b).sum(0), (2, 2), (4, 2, 3), (4, 3, 2)),
 ]  # fmt: skip
 
-# Of (batches of) matrices that have a loop of their own: at most 128 multiplications.
-MATRICES = [((4, 4), (4, 4)), ((3, 5), (5, 6)), ((1, 9), (9, 14)), ((2, 0), (0, 3)), ((5, 1), (1, 5)), ((3, 2, 4), (4, 5)),
-            ((6, 4), (2, 1, 4, 5))]
+# Of (batches of) matrices that have a loop of their own: at most 128 multiplications, 32 by one column.
+MATRICES = [((4, 4), (4, 4)), ((2, 3, 3), (3, 3)), ((5, 3, 3), (5, 3, 1)), ((3, 7), (7, 2)), ((5, 6), (6, 1)),
+            ((3, 5), (5, 6)), ((1, 9), (9, 14)), ((2, 0), (0, 3)), ((5, 1), (1, 5)), ((3, 2, 4), (4, 5)), ((6, 4), (2, 1, 4, 5))]
 
 EINSUMS = [
     ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 4)), ("ij,kj->ik", (2, 3), (4, 3)), ("ij->ji", (2, 3)), ("ba", (2, 3)),

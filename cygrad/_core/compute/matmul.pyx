@@ -25,7 +25,8 @@ cdef extern from "drivers/small_products.h" nogil:
     const matrix_loop cg_small_products[]       # by dtype; NULL: none
 
 cdef enum:
-    SMALL = 128             # multiplications up to which BLAS is slower than a loop, where there is more than one column
+    SMALL = 128             # multiplications up to which BLAS is slower than a loop
+    SMALL_COLUMN = 32       # where there is one column
 
 
 cdef matrix_loop[CG_DTYPES] loops, small_loops
@@ -110,7 +111,7 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
     call.strides[5], call.strides[6] = b.strides[b.ndim - 2] * size, b.strides[b.ndim - 1] * size
     call.strides[7], call.strides[8] = out.strides[ndim - 2] * size, out.strides[ndim - 1] * size
     _held = a.storage, b.storage     # other threads may give an operand other memory while the GIL is released
-    run(&call, small_loops[a.dtype_nr] if m > 1 and n * m * inner <= SMALL else loops[a.dtype_nr], loop_data[a.dtype_nr],
+    run(&call, small_loops[a.dtype_nr] if n * m * inner <= (SMALL if m > 1 else SMALL_COLUMN) else loops[a.dtype_nr], loop_data[a.dtype_nr],
         <double>n * m * inner)
     return out
 

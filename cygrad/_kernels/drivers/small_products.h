@@ -25,8 +25,7 @@
         for (intptr_t batch = 0; batch < dims[0]; batch++, p[0] += s[0], p[1] += s[1], p[2] += s[2])                           \
             for (intptr_t i = 0; i < n; i++) {                                                                                 \
                 intptr_t j = 0;                                                                                                \
-                CG_COLUMNS(T, 4)                                                                                               \
-                CG_COLUMNS(T, 1)                                                                                               \
+                CG_COLUMNS(T, 4) CG_COLUMNS(T, 3) CG_COLUMNS(T, 2) CG_COLUMNS(T, 1)                                            \
             }                                                                                                                  \
     }                                                                                                                          \
     static void small_products_##T(char **p, const intptr_t *dims, const intptr_t *s, void *unused) {                          \

@@ -122,10 +122,52 @@ static void CG_NAME(permute)(int backwards, intptr_t n, intptr_t k, const int32_
         }
 }
 
+#if !CG_HAS_IMAGINARY
+/* The same as `by_factors`, with the same bits, for an n that the compiler knows: columns stay in registers. */
+static inline __attribute__((always_inline)) void CG_NAME(few_rows)(int adjoint, intptr_t n, intptr_t k, const CG_T *a, intptr_t down,
+                                                                    intptr_t right, const int32_t *pivots, CG_T *x, intptr_t ld)
+{
+    enum { MOST = 4 };
+    intptr_t rows[MOST] = {0, 1, 2, 3};
+    CG_T t[MOST][MOST], pivot[2][MOST], inverse[2][MOST], y[MOST];
+#pragma GCC unroll 4
+    for (intptr_t i = 0; i < n; i++) {
+        const intptr_t row = pivots[i] - 1, held = rows[i];
+        rows[i] = rows[row], rows[row] = held;
+#pragma GCC unroll 4
+        for (intptr_t j = 0; j < n; j++) t[i][j] = a[i * down + j * right];
+        pivot[adjoint][i] = 1, pivot[!adjoint][i] = t[i][i];
+        inverse[0][i] = 1 / pivot[0][i], inverse[1][i] = 1 / pivot[1][i];
+    }
+    for (intptr_t c = 0; c < k; c++, x += ld) {
+#pragma GCC unroll 4
+        for (intptr_t i = 0; i < n; i++) {
+            y[i] = x[adjoint ? i : rows[i]];
+#pragma GCC unroll 4
+            for (intptr_t j = 0; j < i; j++) y[i] -= y[j] * t[i][j];
+            y[i] = CG_SCALED(y[i], pivot[0][i], inverse[0][i]);
+        }
+#pragma GCC unroll 4
+        for (intptr_t i = n - 1; i >= 0; i--) {
+#pragma GCC unroll 4
+            for (intptr_t j = i + 1; j < n; j++) y[i] -= y[j] * t[i][j];
+            y[i] = CG_SCALED(y[i], pivot[1][i], inverse[1][i]);
+        }
+#pragma GCC unroll 4
+        for (intptr_t i = 0; i < n; i++) x[adjoint ? rows[i] : i] = y[i];
+    }
+}
+#endif
+
 /* Solve with what `lu` made, or with its adjoint, whose strides are given then. */
 static void CG_NAME(by_factors)(int adjoint, intptr_t n, intptr_t k, const void *matrix, intptr_t down, intptr_t right,
                                 const int32_t *pivots, void *solved, intptr_t ld)
 {
+#if !CG_HAS_IMAGINARY
+#define CG_FEW(rows) case rows: CG_NAME(few_rows)(adjoint, rows, k, matrix, down, right, pivots, solved, ld); return;
+    switch (n) { CG_FEW(2) CG_FEW(3) CG_FEW(4) }
+#undef CG_FEW
+#endif
     if (!adjoint) CG_NAME(permute)(0, n, k, pivots, solved, ld);
     CG_NAME(lower)(!adjoint, adjoint, n, k, matrix, down, right, solved, ld);
     CG_NAME(upper)(adjoint, adjoint, n, k, matrix, down, right, solved, ld);

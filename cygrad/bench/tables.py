@@ -189,8 +189,9 @@ def notes(record: Record) -> Iterator[str]:
         yield RATIOS
     if any(row["share"] for row in rows):
         yield CEILINGS
-        yield from dict.fromkeys(f"{level['by']}: {level['write_allocate']}." for ceiling in record["ceilings"].values()
-                                 for level in (ceiling["bandwidth"], *ceiling["bandwidth"]["levels"]))
+        levels = [level for ceiling in record["ceilings"].values() for level in (ceiling["bandwidth"], *ceiling["bandwidth"]["levels"])]
+        stores = dict.fromkeys(f"{level['by']} ({level['write_allocate']})" for level in levels)
+        yield f"Write-allocate, of the kernels that set these ceilings: {'; '.join(stores)}."
     if noisy := sum(bool(row["noise"]) for row in rows):
         yield f"{DOUBT} {noisy} of {counted(len(rows), 'row')}."
     yield from dict.fromkeys(row["note"] for row in rows if row["note"])

@@ -470,9 +470,10 @@ def level_text(level: str, unit: str, lowest: str) -> str:
     target, vector_bytes = LEVELS.get(level, ("", 16))
     pragma = f'#pragma GCC target("arch={target}")\n' if target else ""
     block = "CG_VECTOR_BYTES" if unit.startswith("floats") else "CG_COMPLEX_BLOCK"
+    frame = "" if unit == "matrices" else '#include "loops.h"\n'
     return (f'{pragma}#define CG_TABLE(name) name##_{level}\n'
             f'#define CG_OTHERS_TABLE(name) name##_{LEVEL_OF_OTHERS.get(level, level)}\n#define CG_RARE_TABLE(name) name##_{lowest}\n'
-            f'#define CG_VECTOR_BYTES {vector_bytes}\n#define CG_BLOCK_BYTES {block}\n#include "loops.h"\n#include "{unit}_loops.h"\n')
+            f'#define CG_VECTOR_BYTES {vector_bytes}\n#define CG_BLOCK_BYTES {block}\n{frame}#include "{unit}_loops.h"\n')
 
 
 def levels_of(unit: str, levels: list[str]) -> list[str]:
@@ -494,7 +495,7 @@ def generate(levels) -> list[str]:
     write(OUTPUT / "dtypes.h", dtypes_text())
     write(OUTPUT / "erf_table.h", erf_text())
     units = {f"{kind}_{unit}": elementwise_text(kind, unit) for kind in UNITS for unit in range(UNITS[kind])}
-    units |= reduction_texts() | cast_texts() | {"shared": shared_text()}
+    units |= reduction_texts() | cast_texts() | {"shared": shared_text(), "matrices": '#include "matrices/blocked_levels.h"\n'}
     sources = []
     for unit, text in units.items():
         write(OUTPUT / f"{unit}_loops.h", text)

@@ -109,9 +109,11 @@ def test_ill_conditioned_systems_have_a_small_backward_error(n, lapack):
 
 
 @pytest.mark.cases("dtype", EPS)
-@pytest.mark.cases("n", [1, 3, 12])
+@pytest.mark.cases("n", [1, 3, 12, 40])
 def test_pivots_may_be_too_small_to_have_an_inverse(dtype, n):
     """Below the smallest normal number: as LAPACK does, by quotients, and by reflections of columns that are scaled."""
+    if n == 40 and dtype.startswith("c"):
+        pytest.skip("BLAS inverts pivots")
     least = float(np.finfo(dtype).tiny) / 64
     a, ones = cg.tensor((drawn(dtype, (n, n)) * least).astype(dtype)), np.ones((n, 1), dtype)
     b = a @ cg.tensor(ones)

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "blocked.h"
 #include "kernel.h"
 #include "lapack.h"
 
@@ -85,8 +86,8 @@ CG_FIELD(1, float64, 1, double, float64)
 CG_FIELD(2, complex64, 2, float, float32)
 CG_FIELD(3, complex128, 2, double, float64)
 
-/* Sizes above which LAPACK is quicker. */
-enum { CG_LARGE = 24, CG_LARGE_SOLVED = 24 };
+/* Sizes above which blocked algorithms, or LAPACK, are quicker. */
+enum { CG_LARGE = 24 };
 enum { CG_WIDTH = 64 }; /* of LAPACK's blocks, at most */
 
 /* ----- Memory ----- */
@@ -118,6 +119,28 @@ static void *cg_take(cg_workspace *space, size_t bytes)
     return taken;
 }
 
+/* ----- Blocked algorithms ----- */
+static const cg_blocked *const cg_blocked_levels[] = CG_BLOCKED_LEVELS;
+static const cg_blocked *cg_blocked_algorithms;     /* of the level that runs; loops.pyx sets both */
+static cg_share *cg_share_panels;
+
+static const cg_blocked *cg_blocked_of(const cg_field *f) { return f->size == f->alignment ? cg_blocked_algorithms + f->type : NULL; }
+
+/* Bytes for a matrix of at most so many rows and columns, aligned. */
+static size_t cg_room_of_blocks(const cg_field *f, const cg_blocked *blocked, intptr_t n)
+{
+    const intptr_t least = n < CG_DEPTH ? (n + 48) * (n + 48) : CG_PACKED;
+    return blocked ? CG_ROOM((least < CG_PACKED ? least : CG_PACKED) * f->size + CG_VECTOR_ALIGNMENT) : 0;
+}
+
+/* The last of what is taken: nothing says how much that is. */
+static cg_room cg_take_blocks(const cg_blocked *blocked, cg_workspace *space)
+{
+    const size_t misplaced = (uintptr_t)space->next % CG_VECTOR_ALIGNMENT;
+    return (cg_room){blocked ? space->next + (CG_VECTOR_ALIGNMENT - misplaced) % CG_VECTOR_ALIGNMENT : NULL, cg_share_panels};
+}
+
+/* ----- Columns ----- */
 typedef struct { double parts[2]; } cg_pair;
 #define CG_COPY_MATRIX(T)                                                                                                      \
     for (intptr_t from = 0; from < n; from += 8)                                                                               \
@@ -235,11 +258,13 @@ static int cg_real_is_nan(const cg_field *f, const char *p)
 static void cg_cholesky(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t n = dims[1];
-    cg_potrf *const potrf = n > CG_LARGE ? cg_routine(f->type, CG_POTRF, n) : NULL;
+    const cg_blocked *const blocked = n > CG_LARGE ? cg_blocked_of(f) : NULL;
+    cg_potrf *const potrf = n > CG_LARGE && !blocked ? cg_routine(f->type, CG_POTRF, n) : NULL;
     cg_matrix factor = cg_matrix_of(f, n, n, p[1], s[1], s[5], s[6]);
     cg_workspace space;
-    if (!cg_reserve(&space, cg_room_of(&factor))) return;
+    if (!cg_reserve(&space, cg_room_of(&factor) + cg_room_of_blocks(f, blocked, n))) return;
     cg_give_room(&factor, &space);
+    const cg_room room = cg_take_blocks(blocked, &space);
     for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 3)) {
         char *l = cg_begin(&factor, p[1], p[0], s[3], s[4]);
         int64_t size = n, ld = factor.ld, info = 0;
@@ -247,7 +272,7 @@ static void cg_cholesky(const cg_field *f, char **p, const intptr_t *dims, const
             potrf("L", &size, l, &ld, &info, 1);
             for (intptr_t j = 0; j < n && (int32_t)info == 0; j++)      /* not every LAPACK finds NaN */
                 if (cg_real_is_nan(f, l + (j + j * ld) * f->size)) info = j + 1;
-        } else info = f->plain->cholesky(n, l, ld);
+        } else info = blocked ? blocked->cholesky(n, l, ld, &room) : f->plain->cholesky(n, l, ld);
         cg_clear_above(&factor, l);
         cg_finish(&factor, p[1]);
         *(int32_t *)p[2] = (int32_t)info;
@@ -258,17 +283,19 @@ static void cg_cholesky(const cg_field *f, char **p, const intptr_t *dims, const
 static void cg_lu_factor(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t m = dims[1], n = dims[2], least = dims[3];
-    cg_getrf *const getrf = least > CG_LARGE ? cg_routine(f->type, CG_GETRF, m > n ? m : n) : NULL;
+    const cg_blocked *const blocked = least > CG_LARGE ? cg_blocked_of(f) : NULL;
+    cg_getrf *const getrf = least > CG_LARGE && !blocked ? cg_routine(f->type, CG_GETRF, m > n ? m : n) : NULL;
     cg_matrix factors = cg_matrix_of(f, m, n, p[1], s[1], s[6], s[7]);
     cg_workspace space;
-    if (!cg_reserve(&space, cg_room_of(&factors) + CG_ROOM(least * sizeof(int64_t)))) return;
+    if (!cg_reserve(&space, cg_room_of(&factors) + CG_ROOM(least * sizeof(int64_t)) + cg_room_of_blocks(f, blocked, m > n ? m : n))) return;
     cg_give_room(&factors, &space);
     void *const pivots = cg_take(&space, least * sizeof(int64_t));
+    const cg_room room = cg_take_blocks(blocked, &space);
     for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 4)) {
         char *lu = cg_begin(&factors, p[1], p[0], s[4], s[5]);
         int64_t rows = m, columns = n, ld = factors.ld, info = 0;
         if (getrf) getrf(&rows, &columns, lu, &ld, pivots, &info);
-        else info = f->plain->lu(m, n, lu, ld, pivots);
+        else info = blocked ? blocked->lu(m, n, lu, ld, pivots, &room) : f->plain->lu(m, n, lu, ld, pivots);
         cg_finish(&factors, p[1]);
         cg_write_pivots(least, p[2], s[8], pivots, getrf && cg_lapack.wide);
         *(int32_t *)p[3] = (int32_t)info;
@@ -276,122 +303,7 @@ static void cg_lu_factor(const cg_field *f, char **p, const intptr_t *dims, cons
     cg_release(&space);
 }
 
-/* A triangle as BLAS takes one: in columns, or in rows, which are the columns of the transposed. Conjugates are had of rows only. */
-typedef struct {
-    cg_matrix matrix;
-    int rows, conjugate;
-    cg_trsm *trsm;
-} cg_triangle;
-
-static cg_triangle cg_triangle_of(const cg_field *f, intptr_t n, intptr_t k, int conjugate, const char *p, intptr_t batch, intptr_t down,
-                                  intptr_t right)
-{
-    const cg_matrix columns = cg_matrix_of(f, n, n, p, batch, down, right), rows = cg_matrix_of(f, n, n, p, batch, right, down);
-    const int turned = conjugate || (!columns.ld && rows.ld);
-    return (cg_triangle){turned ? rows : columns, turned, conjugate,
-                         n > CG_LARGE_SOLVED ? cg_routine(f->type, CG_TRSM, n > k ? n : k) : NULL};
-}
-
-static void cg_solve(const cg_field *f, const cg_triangle *t, int upper, int unit, intptr_t k, const char *a, void *x, intptr_t ld_x)
-{
-    const int64_t n = t->matrix.n, columns = k, ld = t->matrix.ld, ld_solved = ld_x;
-    if (t->trsm)
-        t->trsm("L", upper != t->rows ? "U" : "L", !t->rows ? "N" : t->conjugate ? "C" : "T", unit ? "U" : "N", &n, &columns, f->one, a,
-                &ld, x, &ld_solved, 1, 1, 1, 1);
-    else (upper ? f->plain->upper : f->plain->lower)(unit, t->conjugate, n, k, a, t->rows ? ld : 1, t->rows ? 1 : ld, x, ld_x);
-}
-
-static void cg_triangular(const cg_field *f, int upper, int unit, char **p, const intptr_t *dims, const intptr_t *s)
-{
-    const intptr_t n = dims[1], k = dims[2];
-    cg_triangle a = cg_triangle_of(f, n, k, 0, p[0], s[0], s[3], s[4]);
-    cg_matrix x = cg_matrix_of(f, n, k, p[2], s[2], s[7], s[8]);
-    cg_workspace space;
-    if (!cg_reserve(&space, cg_room_of(&a.matrix) + cg_room_of(&x))) return;
-    cg_give_room(&a.matrix, &space);
-    cg_give_room(&x, &space);
-    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 3)) {
-        cg_solve(f, &a, upper, unit, k, cg_read(&a.matrix, p[0]), cg_begin(&x, p[2], p[1], s[5], s[6]), x.ld);
-        cg_finish(&x, p[2]);
-    }
-    cg_release(&space);
-}
-
-/* Both factors as triangles; those of the adjoint are in the same place. */
-static cg_triangle cg_factors_of(const cg_field *f, intptr_t n, intptr_t k, int adjoint, const char *p, intptr_t batch, intptr_t down,
-                                 intptr_t right)
-{
-    return adjoint ? cg_triangle_of(f, n, k, 1, p, batch, right, down) : cg_triangle_of(f, n, k, 0, p, batch, down, right);
-}
-
-static void cg_solve_by_factors(const cg_field *f, const cg_triangle *factors, int adjoint, intptr_t k, char *p, const int32_t *pivots,
-                                char *x, intptr_t ld)
-{
-    const char *a = cg_read(&factors->matrix, p);
-    const intptr_t n = factors->matrix.n, step = factors->matrix.ld;
-    if (!factors->trsm) {
-        f->plain->by_factors(adjoint, n, k, a, factors->rows ? step : 1, factors->rows ? 1 : step, pivots, x, ld);
-        return;
-    }
-    if (!adjoint) f->plain->permute(0, n, k, pivots, x, ld);
-    cg_solve(f, factors, 0, !adjoint, k, a, x, ld);     /* L, or the adjoint of U */
-    cg_solve(f, factors, 1, adjoint, k, a, x, ld);
-    if (adjoint) f->plain->permute(1, n, k, pivots, x, ld);
-}
-
-static void cg_lu_solve(const cg_field *f, int adjoint, char **p, const intptr_t *dims, const intptr_t *s)
-{
-    const intptr_t n = dims[1], k = dims[2];
-    cg_triangle factors = cg_factors_of(f, n, k, adjoint, p[0], s[0], s[4], s[5]);
-    cg_matrix x = cg_matrix_of(f, n, k, p[3], s[3], s[9], s[10]);
-    cg_workspace space;
-    if (!cg_reserve(&space, cg_room_of(&factors.matrix) + cg_room_of(&x) + CG_ROOM(n * sizeof(int32_t)))) return;
-    cg_give_room(&factors.matrix, &space);
-    cg_give_room(&x, &space);
-    int32_t *const pivots = cg_take(&space, n * sizeof(int32_t));
-    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 4)) {
-        if (!cg_read_pivots(n, n, pivots, p[1], s[6], 0)) {
-            cg_fill_with_nan(f, n, k, p[3], s[9], s[10]);
-            continue;
-        }
-        cg_solve_by_factors(f, &factors, adjoint, k, p[0], pivots, cg_begin(&x, p[3], p[2], s[7], s[8]), x.ld);
-        cg_finish(&x, p[3]);
-    }
-    cg_release(&space);
-}
-
-static void cg_lu_inverse(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
-{
-    const intptr_t n = dims[1];
-    cg_getri *const getri = n > CG_LARGE ? cg_routine(f->type, CG_GETRI, n * CG_WIDTH) : NULL;
-    cg_triangle factors = cg_factors_of(f, n, n, 0, p[0], s[0], s[3], s[4]);
-    cg_matrix x = cg_matrix_of(f, n, n, p[2], s[2], s[6], s[7]);
-    const size_t work_size = getri ? n * CG_WIDTH : 0;
-    cg_workspace space;
-    if (!cg_reserve(&space, cg_room_of(&factors.matrix) + cg_room_of(&x) + CG_ROOM(n * sizeof(int32_t)) + CG_ROOM(n * sizeof(int64_t))
-                    + work_size * f->size)) return;
-    cg_give_room(&factors.matrix, &space);
-    cg_give_room(&x, &space);
-    int32_t *const pivots = cg_take(&space, n * sizeof(int32_t));
-    int64_t *const wide = cg_take(&space, n * sizeof(int64_t));
-    void *const work = cg_take(&space, work_size * f->size);
-    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 3)) {
-        char *const solved = x.copy ? x.copy : p[2];
-        if (cg_read_pivots(n, n, pivots, p[1], s[5], 0)) {
-            int64_t size = n, ld = x.ld, count = work_size, info = 1;
-            if (getri) {
-                cg_begin(&x, p[2], p[0], s[3], s[4]);
-                getri(&size, solved, &ld, cg_lapack_pivots(n, pivots, wide), work, &count, &info);
-            }
-            if ((int32_t)info) {    /* getri leaves off where a pivot is 0 */
-                f->plain->identity(n, solved, x.ld);
-                cg_solve_by_factors(f, &factors, 0, n, p[0], pivots, solved, x.ld);
-            }
-        } else cg_fill_with_nan(f, n, n, solved, f->size, x.ld * f->size);
-        cg_finish(&x, p[2]);
-    }
-    cg_release(&space);
-}
+#include "solving.h"
 
 static CG_SELDOM void cg_exchange_rows(const cg_field *f, int backwards, char **p, const intptr_t *dims, const intptr_t *s)
 {
@@ -449,7 +361,7 @@ static CG_SELDOM void cg_ldl_factor(const cg_field *f, int hermitian, char **p, 
 static CG_SELDOM void cg_ldl_solve(const cg_field *f, int hermitian, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t n = dims[1], k = dims[2];
-    cg_sytrs *const sytrs = n > CG_LARGE_SOLVED ? cg_routine(f->type, hermitian ? CG_HETRS : CG_SYTRS, n > k ? n : k) : NULL;
+    cg_sytrs *const sytrs = n > CG_LARGE ? cg_routine(f->type, hermitian ? CG_HETRS : CG_SYTRS, n > k ? n : k) : NULL;
     cg_matrix factors = cg_matrix_of(f, n, n, p[0], s[0], s[4], s[5]), x = cg_matrix_of(f, n, k, p[3], s[3], s[9], s[10]);
     cg_workspace space;
     if (!cg_reserve(&space, cg_room_of(&factors) + cg_room_of(&x) + CG_ROOM(n * sizeof(int32_t)) + CG_ROOM(n * sizeof(int64_t)))) return;

@@ -1,10 +1,15 @@
 """Loops over batches of matrices by their names, and where they find LAPACK: in the library that NumPy computes by, else through SciPy.
 
-It is looked for when the first matrix comes that is large enough. Without it, the plain loops take all sizes, more slowly.
+It is looked for when the first matrix comes that is large enough, but real ones need it for some functions only (blocked.h). Without it,
+the plain loops take all sizes, more slowly.
 """
+from cython.parallel cimport prange
 from libc.string cimport strcmp
 
+from cygrad._kernels.drivers.elementwise cimport cg_team_size
+from cygrad._kernels.system.isa cimport choose_isa
 from cygrad._kernels.system.journal cimport note_soon
+from cygrad._kernels.system.threads cimport COST_ARITHMETIC, note_threads, thread_limit, threads_for
 
 import importlib
 
@@ -30,6 +35,13 @@ cdef extern from "matrices/loops.h" nogil:
     void (*look_up "cg_look_up_lapack")() noexcept nogil
     const char* const routine_names "cg_routine_names"[2][CG_ROUTINES]
     const matrix_kernel kernels "cg_matrix_kernels"[]
+    ctypedef void part_function "cg_part"(const void* job, intptr_t first, intptr_t last) noexcept nogil
+    ctypedef void share_function "cg_share"(part_function* part, const void* job, intptr_t panels, double work) noexcept nogil
+    ctypedef struct Blocked "cg_blocked":
+        pass
+    const Blocked* const* levels "cg_blocked_levels"
+    const Blocked* blocked_algorithms "cg_blocked_algorithms"
+    share_function* share_panels "cg_share_panels"
 
 cdef extern from "Python.h":
     void* PyCapsule_GetPointer(object capsule, const char* name) except NULL
@@ -37,6 +49,24 @@ cdef extern from "Python.h":
 
 # How builds name `dgetrf`, and whether their integers have 64 bits.
 SPELLINGS = (("scipy_{}_64_", True), ("{}_64_", True), ("{}64_", True), ("scipy_{}_", False), ("{}_", False))
+
+
+cdef enum:
+    MULTIPLICATIONS = 4     # of a product of blocks, that take as long as an element of arithmetic
+
+
+cdef void shared_out(part_function* part, const void* job, intptr_t panels, double work) noexcept nogil:
+    cdef intptr_t threads = min(panels, threads_for(<intptr_t>(work / MULTIPLICATIONS), COST_ARITHMETIC)), c
+    if threads <= 1:
+        part(job, 0, panels)
+        return
+    for c in prange(threads, schedule="static", chunksize=1, num_threads=thread_limit()):
+        note_threads(cg_team_size())
+        part(job, panels * c // threads, panels * (c + 1) // threads)
+
+
+share_panels = shared_out
+blocked_algorithms = levels[choose_isa()]
 
 
 cdef const matrix_kernel* kernel(str name) except NULL:

@@ -1,0 +1,40 @@
+/* Algorithms for large matrices of real numbers, compiled for each instruction-set level (blocked_template.h).
+ *
+ * Matrices are dense columns, `ld` numbers apart. Pivots and `info` count from 1. The bits depend neither on the number of threads nor on
+ * where a matrix lies.
+ */
+#ifndef CG_BLOCKED_H
+#define CG_BLOCKED_H
+#include <stddef.h>
+#include <stdint.h>
+
+/* What is packed at once, in numbers: a block of at most CG_BLOCK rows and CG_DEPTH columns, or a triangle of CG_DEPTH rows. */
+enum { CG_BLOCK = 192, CG_DEPTH = 256, CG_PACKED = CG_BLOCK * CG_DEPTH, CG_VECTOR_ALIGNMENT = 64 };
+
+/* A part of a job: the panels of columns from the first one up to the last. */
+typedef void cg_part(const void *job, intptr_t first, intptr_t last);
+typedef void cg_share(cg_part *part, const void *job, intptr_t panels, double work);
+typedef struct {
+    void *memory;       /* CG_PACKED numbers, or as many as a matrix with 48 rows and columns more has, aligned to CG_VECTOR_ALIGNMENT */
+    cg_share *share;    /* has all panels worked on, by several threads where so many multiplications are worth it */
+} cg_room;
+
+typedef struct {
+    intptr_t (*cholesky)(intptr_t n, void *a, intptr_t ld, const cg_room *room);
+    intptr_t (*lu)(intptr_t m, intptr_t n, void *a, intptr_t ld, int32_t *pivots, const cg_room *room);
+    /* With a triangle whose element (i, j) lies at i * down + j * right. */
+    void (*solve)(int upper, int unit, intptr_t n, intptr_t k, const void *a, intptr_t down, intptr_t right, void *x, intptr_t ld,
+                  const cg_room *room);
+    void (*inverse)(intptr_t n, const void *lu, intptr_t down, intptr_t right, const int32_t *pivots, void *x, intptr_t ld,
+                    const cg_room *room);
+    void (*permute)(int backwards, intptr_t n, intptr_t k, const int32_t *pivots, void *x, intptr_t ld);
+} cg_blocked;
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+extern const cg_blocked cg_blocked_v2[2], cg_blocked_v3[2], cg_blocked_v4[2];   /* of float and double */
+#define CG_BLOCKED_LEVELS {cg_blocked_v2, cg_blocked_v3, cg_blocked_v4}
+#else
+extern const cg_blocked cg_blocked_baseline[2];
+#define CG_BLOCKED_LEVELS {cg_blocked_baseline}
+#endif
+#endif

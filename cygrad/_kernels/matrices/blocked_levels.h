@@ -1,0 +1,35 @@
+/* The algorithms of blocked.h for one level: each type of number once. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+#include "blocked.h"
+
+/* Products are added without being rounded, where there is such an instruction. */
+#ifdef __clang__
+#pragma clang fp contract(fast)
+#else
+#pragma GCC optimize("fp-contract=fast")
+#endif
+
+/* Columns of a tile, whose sums fill the registers, and numbers from one of its packed columns to the next. */
+#if CG_VECTOR_BYTES == 64 || defined(__aarch64__)
+#define CG_COLUMNS 8
+#else
+#define CG_COLUMNS 4
+#endif
+enum { CG_NARROW = 8, CG_HEIGHT = CG_DEPTH + 64 };
+
+#define CG_T float
+#define CG_BITS int32_t
+#define CG_LEAST FLT_MIN
+#define CG_SQRT __builtin_sqrtf
+#define CG_NAME(name) name##_float32
+#include "blocked_template.h"
+#define CG_T double
+#define CG_BITS int64_t
+#define CG_LEAST DBL_MIN
+#define CG_SQRT __builtin_sqrt
+#define CG_NAME(name) name##_float64
+#include "blocked_template.h"
+
+const cg_blocked CG_TABLE(cg_blocked)[2] = {algorithms_float32, algorithms_float64};

@@ -1,0 +1,113 @@
+"""Large real matrices, which are factored and solved by blocks: sizes around those of blocks, hostile triangles, threads."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import cygrad as cg
+
+SIZES = [25, 48, 70, 257, 300]
+EPS = {"float32": np.finfo("float32").eps, "float64": np.finfo("float64").eps}
+
+
+def drawn(dtype, *shape):
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(dtype)
+
+
+def residual(triangle, x, b):
+    """Return the largest |T x - b| of a row, in its |T| |x| + |b|."""
+    triangle, x, b = (each.astype(np.longdouble) for each in (triangle, x, b))
+    return float((np.abs(triangle @ x - b) / (np.abs(triangle) @ np.abs(x) + np.abs(b))).max())
+
+
+@pytest.mark.cases("dtype", EPS)
+@pytest.mark.cases("n", SIZES)
+def test_factors_and_inverses(dtype, n):
+    a, eps = drawn(dtype, n, n), EPS[dtype]
+    for array in (a, a[:, : n - 20], a[: n - 20]):
+        P, L, U = cg.linalg.lu(cg.tensor(array))
+        assert np.abs((P @ L @ U).numpy() - array).max() <= n * eps * float((L.abs() @ U.abs()).max())
+        assert L.abs().max() <= 1
+    inverse = cg.linalg.inv(cg.tensor(a)).numpy()
+    assert np.abs(a @ inverse - np.eye(n)).max() <= n * eps * (np.abs(a) @ np.abs(inverse)).max()
+    definite = a @ a.T + n * np.eye(n, dtype=dtype)
+    factor = cg.linalg.cholesky(cg.tensor(np.tril(definite))).numpy()
+    assert np.abs(factor @ factor.T - definite).max() <= n * eps * definite.max()
+    definite[n - 5, n - 5] = -1
+    assert cg.linalg.cholesky_ex(cg.tensor(definite)).info == n - 4
+    a[:, 20] = 0
+    assert cg.linalg.lu_factor_ex(cg.tensor(a)).info == 21
+
+
+def test_pivots_are_those_of_lapack():
+    for n in (30, 100, 300):
+        array = drawn("float64", n, n)
+        np.testing.assert_array_equal(cg.linalg.lu_factor(cg.tensor(array)).pivots.numpy() - 1, scipy.linalg.lu_factor(array)[1])
+
+
+def triangles(n):
+    """Yield lower triangles that are ill-conditioned, each in its own way."""
+    sine, ones = np.sin(1.2) ** np.arange(n), np.tril(np.ones((n, n)), -1)
+    left, right = (np.linalg.qr(drawn("float64", n, n + k))[0] for k in (0, 1))
+    yield np.tril(drawn("float64", n, n))                                               # 2^n
+    yield (np.diag(sine) @ (np.eye(n) - np.cos(1.2) * ones.T)).T                        # Kahan's
+    yield np.linalg.qr(left @ np.diag(np.logspace(0, -12, n)) @ right.T)[1].T
+    yield np.tril(drawn("float64", n, n)) * np.logspace(30, -30, n)
+
+
+@pytest.mark.cases("dtype", EPS)
+@pytest.mark.cases("n", SIZES)
+def test_solutions_with_any_triangle_have_small_residuals_in_each_row(dtype, n):
+    b = drawn(dtype, n, 11)
+    for triangle in triangles(n):
+        lower = triangle.astype(dtype)
+        for upper, array in ((False, lower), (True, lower.T), (True, lower[::-1, ::-1])):
+            for a in (cg.tensor(array), cg.tensor(array.T.copy()).mT):
+                x = cg.linalg.solve_triangular(a, cg.tensor(b), upper=upper).numpy()
+                if np.isfinite(x).all():
+                    assert residual(array, x, b) <= 16 * EPS[dtype]
+    unit = np.tril(drawn(dtype, n, n), -1) / n
+    x = cg.linalg.solve_triangular(cg.tensor(unit), cg.tensor(b), upper=False, unitriangular=True).numpy()
+    assert residual(unit + np.eye(n, dtype=dtype), x, b) <= 16 * EPS[dtype]
+
+
+@pytest.mark.cases("dtype", EPS)
+def test_pivots_without_an_inverse_are_divided_by(dtype):
+    least = float(np.finfo(dtype).tiny) / 16
+    for size in (least, float(np.finfo(dtype).max) / 2):
+        b = np.full((40, 3), size, dtype)
+        x = cg.linalg.solve_triangular(cg.tensor(np.eye(40, dtype=dtype) * size), cg.tensor(b), upper=False)
+        assert (x == 1).all()
+
+
+def test_what_is_solved_before_a_pivot_of_0_stays_finite():
+    array = np.tril(drawn("float64", 60, 60)) + 9 * np.eye(60)
+    array[37, 37] = 0
+    x = cg.linalg.solve_triangular(cg.tensor(array), cg.ones(60, 3, dtype=cg.float64), upper=False)
+    assert x[:37].isfinite().all() and x[37].isinf().all() and not x[38:].isfinite().any()
+
+
+@pytest.mark.cases("function", ["solve", "inv", "cholesky", "lu_factor", "triangle"])
+def test_bits_depend_on_neither_threads_nor_columns_nor_places(function):
+    n, threads = 300, cg.get_num_threads()
+    array = drawn("float64", n, n) + 40 * np.eye(n)
+    compute = {
+        "solve": lambda a, b: cg.linalg.solve(a, b),
+        "inv": lambda a, b: cg.linalg.inv(a),
+        "cholesky": lambda a, b: cg.linalg.cholesky(a @ a.mT),
+        "lu_factor": lambda a, b: cg.linalg.lu_factor(a).LU,
+        "triangle": lambda a, b: cg.linalg.solve_triangular(a, b, upper=True),
+    }[function]
+    a, b = cg.tensor(array), cg.tensor(drawn("float64", n, n + 1))
+    cg.set_num_threads(1)
+    try:
+        expected = compute(a, b)
+        cg.set_num_threads(3)
+        assert cg.equal(compute(a, b), expected)
+    finally:
+        cg.set_num_threads(threads)
+    moved = cg.zeros(n * n + 1, dtype=cg.float64)[1:].view(n, n).copy_(a)
+    if function in ("solve", "triangle"):
+        assert cg.equal(compute(moved, b[:, 3:5]), expected[:, 3:5])
+    elif function != "cholesky":
+        assert cg.equal(compute(moved, b), expected)

@@ -24,13 +24,12 @@ if TYPE_CHECKING:
 
 def check_sides(name: str, a: Tensor, b: Tensor, *, left: bool, first: str = "A") -> None:
     """Refuse the sides of an equation that do not agree."""
-    name = public_name(name)
-    if a.shape[-1] != b.shape[-2 if left else -1]:
-        raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+    if a.size(-1) != b.size(-2 if left else -1):
+        raise RuntimeError(f"{public_name(name)}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
                            f"({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})")
     if a.dtype != b.dtype:
-        raise RuntimeError(f"{name}: Expected {first} and B to have the same dtype, but found {first} of type {a.dtype} and B of type "
-                           f"{b.dtype} instead")
+        raise RuntimeError(f"{public_name(name)}: Expected {first} and B to have the same dtype, but found {first} of type {a.dtype} and B "
+                           f"of type {b.dtype} instead")
 
 
 # ----- By triangular matrices -----

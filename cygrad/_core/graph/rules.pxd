@@ -13,6 +13,7 @@ cdef class RuleOp:
     cdef readonly str node_name
     cdef readonly tuple inputs          # names
     cdef readonly tuple params
+    cdef tuple param_sources            # of each: twice an input, and 0 for its shape, 1 for its dtype; -1: it is always given
     cdef readonly tuple functions                # of the inputs in order; one, for all, where `each`
     cdef tuple plans                    # where the arguments of each function come from
     cdef tuple reads                    # bit k: input k, bit RESULT: the result, and behind it the further ones

@@ -1,5 +1,6 @@
 """Structural operators in the graph (see rules.pxd for the contract)."""
 cimport cython
+from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
@@ -11,7 +12,7 @@ from cygrad._core.graph.node cimport NODE_PACKED, NODE_PLACES, NODE_RELEASED, RE
 from cygrad._core.graph.saved cimport is_followed, released_error, saved_name
 from cygrad._core.graph.tensor cimport TENSOR_TRACKED, VIEW, TensorImpl, needs_grad, stand_alone
 from cygrad._core.graph.tracking cimport track_reachable
-from cygrad._core.memory.sizes cimport parse_sizes
+from cygrad._core.memory.sizes cimport parse_sizes, sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.memory.upward cimport upward
 from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable, cg_is_opaque, cg_loops_of
@@ -90,6 +91,8 @@ def declare_rule(str name not None, *, each=None, str node="", place=None, into=
     if op.place is not None:
         (op.shape_param,) = [k for k, word in enumerate(op.params) if word in ("shape", f"{op.inputs[0]}_shape")]
         op.node_flags = NODE_PLACES
+    of_inputs = {f"{word}_{what}": 2 * k + number for k, word in enumerate(op.inputs) for number, what in enumerate(("shape", "dtype"))}
+    op.param_sources = tuple([of_inputs.get(word, -1) for word in op.params])
     given |= {word: FIRST_PARAM + k for k, word in enumerate(op.params)}
     op.node_name = node or "".join([word.capitalize() for word in name.split("_")]) + "Backward0"
     op.each = each is not None
@@ -355,19 +358,27 @@ cdef int own(tuple inputs, TensorImpl result) except -1:
 
 cdef tuple params_of(RuleOp op, tuple inputs, dict given):
     """Return the parameters of a rule in its order; `<input>_shape` and `<input>_dtype` are the input's where they are not given."""
-    cdef list found = []
-    cdef str name, word, attribute
+    cdef tuple found = PyTuple_New(len(op.params))
+    cdef TensorImpl tensor
+    cdef PyObject* known
+    cdef object value
+    cdef Py_ssize_t k
+    cdef int source
     if not op.prepared:
         prepare(op)
-    for name in op.params:
-        if name in given:
-            found.append(given[name])
+    for k in range(len(op.params)):
+        known = PyDict_GetItemWithError(given, op.params[k])
+        source = op.param_sources[k]
+        if known is not NULL:
+            value = <object>known
+        elif source < 0:
+            raise KeyError(op.params[k])
         else:
-            word, _, attribute = name.rpartition("_")
-            tensor = inputs[op.inputs.index(word)]
-            value = None if tensor is None else getattr(tensor, attribute)
-            found.append(tuple(value) if isinstance(value, tuple) else value)
-    return tuple(found)
+            tensor = inputs[source >> 1]
+            value = None if tensor is None else dtypes[tensor.dtype_nr] if source & 1 else sizes_tuple(tensor.ndim, tensor.sizes)
+        Py_INCREF(value)
+        PyTuple_SET_ITEM(found, k, value)
+    return found
 
 
 cdef TensorImpl with_node(RuleOp op, tuple inputs, TensorImpl result, int outputs, dict params):

@@ -107,11 +107,11 @@ def _check_outputs(given: argparse.Namespace) -> None:
 
 def _selected(record: Record, given: argparse.Namespace) -> Record:
     """Return a record with the rows that are asked for."""
-    rows = [row for row in record["rows"] if given.only in f"{row['work']}, {row['family']}"
+    rows = [row for row in record["rows"] if records.has(row, given.only)
             and (not given.threads or row["threads"] in given.threads) and (not given.dtypes or row["dtype"] in given.dtypes)]
     if record["rows"] and not rows:
         raise ValueError(f"{getattr(given, 'from')} has no such rows")
-    return {**record, "rows": rows}
+    return {**record, "rows": rows, "errors": [row["error"] for row in rows if row["error"]]}
 
 
 # ----- The three uses -----
@@ -123,35 +123,38 @@ def _measure(benchmark: Benchmark, given: argparse.Namespace) -> int:
                 progress.show(event)
     except KeyboardInterrupt:
         interrupted = True
-    finally:
+    finally:                    # first of all, so that it is there whatever comes
         record = benchmark.record()
-        if given.json:
-            records.write(record, given.json)
+        written = not given.json or _write(records.write, record, given.json)
     status = _show(record, given, screen)
-    return INTERRUPTED if interrupted else status
+    return INTERRUPTED if interrupted else status if written else WRONG
 
 
 def _show(record: Record, given: argparse.Namespace, screen: Plain | Rich) -> int:
     """Show a record, and write its pictures and its page."""
-    from cygrad.bench import tables
+    from cygrad.bench import figures, page, tables
 
     screen.text(tables.head(record))
     for table in tables.tables(record):
         screen.table(table)
     screen.text(tables.notes(record))
-    if given.plot:
-        from cygrad.bench.figures import plot
-
-        plot(record, given.plot)
-    if given.page:
-        from cygrad.bench.page import write
-
-        write(record, given.page)
-    hint = what_to_install()
-    screen.text(filter(None, (*(f"Written: {file}" for file in (given.json, given.plot, given.page) if file), hint)))
+    written = [_write(function, record, file) for function, file in ((figures.plot, given.plot), (page.write, given.page)) if file]
+    screen.text(filter(None, [what_to_install()]))
     if record["errors"]:
         screen.text(record["errors"], f"ERRORS OF THE BENCHMARK: {tables.counted(len(record['errors']), 'row')} not to be believed", ERROR)
-    return WRONG if record["errors"] else 0
+    return WRONG if record["errors"] or not all(written) else 0
+
+
+def _write(function: Callable[[Record, Path], object], record: Record, file: Path) -> bool:
+    """Write a record into a file, in some form; say what is wrong if that fails, and that it did."""
+    try:
+        function(record, file)
+        fault = "" if file.exists() else "there is nothing to draw"
+    except OSError as error:    # a disk that is full by now
+        fault = error.strerror or str(error)
+    if fault:
+        print(f"{file} is not written: {fault}", file=sys.stderr)
+    return not fault
 
 
 def _compare(before: Record, after: Record, only: str) -> int:

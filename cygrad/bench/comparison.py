@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cygrad.bench.layout import FASTER, SLOWER, Cell, Column, Line, Table
-from cygrad.bench.record import Key, Record, Row, Spread, key
+from cygrad.bench.record import Key, Record, Row, Spread, has, key
 from cygrad.bench.tables import CONTROL, KEYS, condition, counted, elements, machine, part, quantity, with_spread
 
 LEAST = 0.05        # two runs of the same differ by less
@@ -70,9 +70,7 @@ class Comparison:
 
     def __init__(self, before: Record, after: Record, only: str = "") -> None:
         self.before, self.after = before, after
-        rows: list[dict[Key, Row]] = [
-            {key(row): row for row in record["rows"] if only in f"{row['work']}, {row['family']}"} for record in (before, after)
-        ]
+        rows: list[dict[Key, Row]] = [{key(row): row for row in record["rows"] if has(row, only)} for record in (before, after)]
         both = [change(row, rows[1][name]) for name, row in rows[0].items() if name in rows[1]]
         self.changes = [found for found in both if found]
         self.only_before = [row for name, row in rows[0].items() if name not in rows[1]]

@@ -142,6 +142,11 @@ def key(row: Row) -> Key:
     return Key(row["family"], row["work"], row["dtype"], row["direction"], row["threads"], row["size"])
 
 
+def has(row: Row, text: str) -> bool:
+    """Say whether the work or the family of a row contains a text."""
+    return text in row["work"] or text in row["family"]
+
+
 class RecordError(ValueError):
     """A file is no record that this version reads."""
 

@@ -129,7 +129,7 @@ def summary_table(record: Record) -> Table:
             return Cell("")
         mean = statistics.geometric_mean(ratios)
         meaning = FASTER if mean < 1 else SLOWER if mean > 1 else ""
-        return Cell(f"{part(mean)} ({part(min(ratios))} to {part(max(ratios))})", meaning)
+        return Cell(part(mean) if len(ratios) == 1 else f"{part(mean)} ({part(min(ratios))} to {part(max(ratios))})", meaning)
 
     groups: dict[str, list[Line]] = {}
     for family, rows in families(record).items():

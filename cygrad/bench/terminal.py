@@ -49,7 +49,7 @@ class Plain:
 
     def table(self, table: Table) -> None:
         """Write a table."""
-        self._write(f"{plain(table, self.width or sys.maxsize)}")
+        self._write(plain(table, self.width or sys.maxsize))
 
     def text(self, lines: Iterable[str], title: str = "", meaning: str = "") -> None:
         """Write sentences, a line or more each."""
@@ -87,11 +87,10 @@ class _Line(Progress):
 
     def clear(self) -> None:
         self._put("")
-        self._put("\r")
 
     def _put(self, text: str) -> None:
         if self.width > 0:
-            print("\r" + text[:self.width].ljust(self.width) if text != "\r" else text, end="", flush=True)
+            print(f"\r{text[:self.width].ljust(self.width)}\r", end="", flush=True)
 
 
 def _percent(event: Event) -> str:

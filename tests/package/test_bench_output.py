@@ -309,6 +309,17 @@ def test_what_was_measured_before_an_interruption_is_written(error, run, monkeyp
     assert not record.read(tmp_path / "a.json")["complete"]
 
 
+def test_a_full_disk_does_not_hide_what_was_measured(run, monkeypatch, tmp_path, capsys):
+    def fail(made, file):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("cygrad.bench.record.write", fail)
+    assert main(["bench", "--json", str(tmp_path / "a.json")]) == 1
+    text = capsys.readouterr()
+    assert "Ratios in short" in text.out
+    assert text.err == f"{tmp_path / 'a.json'} is not written: No space left on device\n"
+
+
 def test_a_terminal_is_told_how_far_the_run_is(run, monkeypatch, capsys):
     hide(monkeypatch, "rich")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)

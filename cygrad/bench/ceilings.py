@@ -8,6 +8,7 @@ such work is judged by its time alone.
 """
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,9 +23,10 @@ from cygrad.bench.record import Bandwidth, Ceiling, Level
 
 MIB = 1 << 20
 WORKING_SETS = (16 * MIB, 64 * MIB, 256 * MIB)
-SIDE = 1024             # of the matrices that are multiplied
-TOLERANCE = 0.05        # of a time, which a ceiling is measured with
-EXECUTIONS = 5
+SIDES = (256, 512, 1024)        # of the matrices that are multiplied
+TOLERANCE = 0.05                # of a time, which a ceiling is measured with
+SECONDS, EXECUTIONS = 0.2, 3    # of a kernel: as long, and as often at least
+QUICK_SECONDS = 0.02
 OF_BLAS = ("float32", "float64", "complex64", "complex128")
 
 NOTHING = "nothing is written"
@@ -32,14 +34,16 @@ AVOIDED = "avoided by streaming stores"
 PAID = "each store reads its line first, which is not counted"
 
 
-def quickest(run: Callable[[], Any], executions: int) -> float:
-    """Return the least time of an execution, the first not counted."""
+def quickest(run: Callable[[], Any], seconds: float) -> float:
+    """Return the least time of executions in so many seconds, the first not counted: what else runs can only take away."""
     run()
-    times = []
-    for _ in range(executions):
-        before = time.perf_counter()
+    times: list[float] = []
+    start = before = time.perf_counter()
+    while len(times) < EXECUTIONS or before - start < seconds:
         run()
-        times.append(time.perf_counter() - before)
+        after = time.perf_counter()
+        times.append(after - before)
+        before = after
     return min(times)
 
 
@@ -70,36 +74,36 @@ def kernels(nbytes: int, threads: int) -> Iterable[tuple[str, str, int, Callable
     pool.shutdown()
 
 
-def level(nbytes: int, threads: int, executions: int) -> Level:
+def level(nbytes: int, threads: int, seconds: float) -> Level:
     """Return the best of the kernels over a working set."""
-    found = [(moved / quickest(run, executions), by, stores) for by, stores, moved, run in kernels(nbytes, threads)]
+    found = [(moved / quickest(run, seconds), by, stores) for by, stores, moved, run in kernels(nbytes, threads)]
     rate, by, stores = max(found)
     return {"working_set": nbytes, "bytes_per_second": rate, "by": by, "write_allocate": stores}
 
 
-def products(dtypes: Sequence[str], libraries: Iterable[str], executions: int) -> tuple[dict[str, float], dict[str, str]]:
+def products(dtypes: Sequence[str], libraries: Iterable[str], quick: bool) -> tuple[dict[str, float], dict[str, str]]:
     """Return the operations a second of the best library's product of matrices, by dtype, and what multiplied."""
     rates: dict[str, float] = {}
     by: dict[str, str] = {}
-    for dtype in dtypes:
-        array = np.ones((SIDE, SIDE), dtype)
-        operations = 2 * SIDE**3 * (4 if array.dtype.kind == "c" else 1)
+    for dtype, side in itertools.product(dtypes, SIDES[:-1] if quick else SIDES):
+        array = np.ones((side, side), dtype)
+        operations = 2 * side**3 * (4 if array.dtype.kind == "c" else 1)
         candidates: dict[str, Callable[[], Any]] = {"NumPy": partial(np.matmul, array, array, np.empty_like(array))}
         if "torch" in libraries:
             square = entered("torch").from_numpy(array)
             candidates["torch"] = partial(square.matmul, square)
         for name, run in candidates.items():
-            rate = operations / quickest(run, executions)
+            rate = operations / quickest(run, QUICK_SECONDS if quick else SECONDS)
             if rate > rates.get(dtype, 0):
-                rates[dtype], by[dtype] = rate, f"{name}'s product of {SIDE} x {SIDE}"
+                rates[dtype], by[dtype] = rate, f"{name}'s product of {side} x {side}"
     return rates, by
 
 
-def measured(threads: int, dtypes: Sequence[str], libraries: Iterable[str], executions: int = EXECUTIONS) -> Ceiling:
-    """Measure the ceilings of a number of threads, of products in those of the dtypes that BLAS has."""
+def measured(threads: int, dtypes: Sequence[str], libraries: Iterable[str], quick: bool) -> Ceiling:
+    """Measure the ceilings of a number of threads, of products in those of the dtypes that BLAS has; a quick run has no largest sizes."""
     set_threads(["cygrad", *libraries], threads)
-    levels = [level(nbytes, threads, executions) for nbytes in WORKING_SETS]
-    flops, flops_by = products([dtype for dtype in dtypes if dtype in OF_BLAS], libraries, executions)
+    levels = [level(nbytes, threads, QUICK_SECONDS if quick else SECONDS) for nbytes in (WORKING_SETS[:-1] if quick else WORKING_SETS)]
+    flops, flops_by = products([dtype for dtype in dtypes if dtype in OF_BLAS], libraries, quick)
     memory: Bandwidth = {**levels[-1], "levels": levels[:-1]}
     return {"bandwidth": memory, "flops": flops, "flops_by": flops_by}
 

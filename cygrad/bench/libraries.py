@@ -45,17 +45,28 @@ def entered(name: str) -> Any:
     return cygrad if name == "cygrad" else importlib.import_module(name)
 
 
-def set_threads(names: Iterable[str], threads: int) -> str | None:
-    """Let libraries compute with so many threads; return what is to be said of NumPy's BLAS where its own cannot be set."""
+def set_threads(names: Iterable[str], threads: int) -> None:
+    """Let libraries compute with so many threads, and the BLAS of each."""
     for name in names:
         if name in (*LIKE_TORCH, "numexpr"):
             entered(name).set_num_threads(threads)
+    if blas_note() is None:
+        importlib.import_module("threadpoolctl").threadpool_limits(threads, user_api="blas")
+
+
+def blas_note() -> str | None:
+    """Return what is to be said of work of NumPy's BLAS, where nothing can set its threads."""
+    if importlib.util.find_spec("threadpoolctl"):
+        return None
+    return "NumPy's BLAS has threads of its own: threadpoolctl is not installed"
+
+
+def numpy_dtype(name: str) -> np.dtype[Any] | None:
+    """Return NumPy's dtype of that name, None where it has none: that of bfloat16 is of `ml_dtypes`."""
     try:
-        import threadpoolctl
-    except ModuleNotFoundError:
-        return "NumPy's BLAS has threads of its own: threadpoolctl is not installed"
-    threadpoolctl.threadpool_limits(threads, user_api="blas")
-    return None
+        return cygrad.empty(0, dtype=getattr(cygrad, name)).numpy().dtype
+    except TypeError:
+        return None
 
 
 def tensor(library: Any, array: np.ndarray, requires_grad: bool = False) -> Any:

@@ -192,10 +192,11 @@ def reduction(text: str, numpy: str, backward: str = "", shapes: Shapes | None =
     operator(text, "reductions", numpy, backward, shapes or rows_of(ROW), **{"peers": {"jax": text}} | fields)
 
 
-reduction("x.sum()", "sum(x, dtype=y.dtype, out=y)", "copyto(dx, g)", flat("x"), kinds="bihfc")
+reduction("x.sum()", "sum(x, dtype=y.dtype, out=y)", "copyto(dx, g)", flat("x"), kinds="bifc")
+reduction("x.sum()", "copyto(y, sum(x, dtype=float32))", "copyto(dx, g)", flat("x"), kinds="h")
 reduction("x.sum(0)", "sum(x, axis=0, dtype=y.dtype, out=y)", "copyto(dx, g)", kinds="bifc")
-reduction("x.sum(1)", "sum(x, axis=1, dtype=y.dtype, out=y)", "copyto(dx, g[:, None])", kinds="bihfc")
-reduction("x.mean(1)", "mean(x, axis=1, out=y)", "divide(g[:, None], x.shape[1], out=dx)", kinds="hfc")
+reduction("x.sum(1)", "sum(x, axis=1, dtype=y.dtype, out=y)", "copyto(dx, g[:, None])", kinds="bifc")
+reduction("x.mean(1)", "mean(x, axis=1, out=y)", "divide(g[:, None], x.shape[1], out=dx)", kinds="fc")
 reduction("x.var(1)", "mean(x, axis=1, keepdims=True, out=m); subtract(x, m, out=t); einsum('ij,ij->i', t, t, out=y); "
           "divide(y, x.shape[1] - 1, out=y)", "multiply(t, (g * (2 / (x.shape[1] - 1)))[:, None], out=dx)",
           before="m = empty((len(x), 1), x.dtype); t = empty_like(x)", kinds="f", peers={"jax": "x.var(1, ddof=1)"})
@@ -211,8 +212,7 @@ reduction("x.softmax(1)", "amax(x, axis=1, keepdims=True, out=m); subtract(x, m,
 reduction("x.logsumexp(1)", "amax(x, axis=1, keepdims=True, out=m); subtract(x, m, out=t); exp(t, out=t); sum(t, axis=1, out=u); "
           "log(u, out=y); add(y, m[:, 0], out=y)", "divide(g, u, out=u); multiply(t, u[:, None], out=dx)",
           before="m = empty((len(x), 1), x.dtype); t = empty_like(x); u = empty_like(y)", kinds="f", peers={"jax": "logsumexp(x, 1)"})
-reduction("x.sort()[0]", "copyto(y, x); y.sort()", shapes=flat("x"), kinds="if", peers={"jax": "sort(x)"}, largest=1_000_000,
-          together="t = argsort(x); take(x, t, out=y, mode='clip'); dx[t] = g")
+reduction("x.sort()[0]", "copyto(y, x); y.sort()", shapes=flat("x"), kinds="if", peers={"jax": "sort(x)"}, largest=1_000_000)
 
 
 def product(text: str, shapes: Shapes, numpy: str, backward: str, **fields: Any) -> None:
@@ -249,9 +249,9 @@ def indexing(text: str, numpy: str, backward: str, shapes: Shapes | None = None,
     operator(text, "indexing", numpy, backward, shapes, **{"peers": {"jax": text}, "kinds": "biuhfc"} | fields)
 
 
-indexing("x[1:-1]", "y = x[1:-1]", "dx[0] = dx[-1] = 0; dx[1:-1] = g", largest=OVERHEAD)
 indexing("x[1:] - x[:-1]", "subtract(x[1:], x[:-1], out=y)", "dx[-1] = 0; negative(g, out=dx[:-1]); add(dx[1:], g, out=dx[1:])",
          kinds="ihfc")
+indexing("x[1:-1]", "y = x[1:-1]", "dx[0] = dx[-1] = 0; dx[1:-1] = g", largest=OVERHEAD)
 indexing("x[i]", "take(x, i, out=y, mode='clip')", "dx.fill(0); add.at(dx, i, g)")
 indexing("x[mask]", "y = x[mask]", "dx.fill(0); dx[mask] = g", peers={})
 indexing("x.index_add(0, i, v)", "copyto(y, x); add.at(y, i, v)", "copyto(dx, g); take(g, i, out=dv, mode='clip')", kinds="ihfc",

@@ -1,32 +1,35 @@
 """The plan of a run, the run, and its record.
 
-A full run measures float32 and float64 at all sizes, other dtypes at two, further numbers of threads at large sizes. A quick one takes
-the first operator of each family for dtypes and threads.
+A full run measures float32 and float64 at all sizes, other dtypes at two, further numbers of threads at large sizes. In a quick one the
+first operator of each family stands for it, where it comes to other dtypes and further threads.
 """
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, NamedTuple
 
 import cygrad
 from cygrad.bench import ceilings, tasks, workloads
 from cygrad.bench.agreement import Disagreement, agree
-from cygrad.bench.libraries import LIKE_TORCH, ONE_THREAD, PEERS, set_threads, split
+from cygrad.bench.libraries import LIKE_TORCH, ONE_THREAD, PEERS, blas_note, numpy_dtype, set_threads, split
 from cygrad.bench.operators import OPERATORS, Operator
 from cygrad.bench.record import FORMAT, Ceiling, Record, Row
+from cygrad.bench.tables import elements
 from cygrad.bench.timing import LONG_ROUND_SECONDS, ROUND_SECONDS, Rounds, interleave, noise, spread
-from cygrad.bench.work import FORWARD, OF_BLAS, OPERATOR, OVERHEAD, Work
+from cygrad.bench.work import OF_BLAS, OPERATOR, OVERHEAD, Task, Work
 from cygrad.config import describe
 from cygrad.ops.dtypes import DTYPES
 
-SECONDS = {True: 35.0, False: 900.0}        # of the rounds of a run, quick or not: what is made and checked beside them comes on top
-ROW_SECONDS = (0.02, 1.0)                   # the least and the most that a row gets of them
-PATIENCE = 10                               # times as long a row may take until its first rounds are done
-ALWAYS = ("float32", "float64")
+SECONDS = {True: 45.0, False: 1200.0}       # of a run, quick or not; a quick one ends there, whatever is left
+ROW_SECONDS = (0.01, 1.0)                   # the least and the most that the rounds of a row get of them
+PATIENCE = 1.0                              # seconds until the first rounds of a row must be done
+CENTRAL = ("float32", "float64")
 SIZES = tuple(10**k for k in range(1, 8))
 FEW = (1000, 1_000_000)                     # sizes of other dtypes
 LARGE = 100_000                             # elements from which on further numbers of threads are measured
@@ -70,42 +73,54 @@ class Plan:
         return tuple(sorted(set(self.threads))) or tuple(sorted({1, cygrad.get_num_threads()}))
 
     def works(self) -> list[tuple[Work, int]]:
-        """Return what is measured, each with its number of threads: in the order of the tables."""
-        first = self.counts()[0]
+        """Return what is measured, and with how many threads: the first number of them first, dtypes that are not central last."""
         found = []
-        for row in OPERATORS:
-            if self.only in row.name or self.only in row.family:
-                for dtype in row.dtypes():
-                    if not self.dtypes or dtype in self.dtypes:
-                        found += [(tasks.work(row, dtype, size, direction), threads) for threads in self.counts()
-                                  for size, direction in self.grid(row, dtype, threads == first)]
-        found += [(work, threads) for work in workloads.works(self.quick) if self.only in work.name or self.only in work.family
-                  if not self.dtypes or work.dtype in self.dtypes for threads in self.counts()]
-        return found
+        for threads in self.counts():
+            first = threads == self.counts()[0]
+            for row in OPERATORS:
+                if self.only in row.name or self.only in row.family:
+                    found += [(tasks.work(row, dtype, size, direction), threads) for dtype in row.dtypes() if self.wants(dtype)
+                              for size, direction in self.grid(row, dtype, first)]
+            if first or not self.quick:
+                found += [(work, threads) for work in workloads.works(self.quick) if self.wants(work.dtype)
+                          if self.only in work.name or self.only in work.family]
+        return sorted(found, key=lambda pair: pair[0].dtype not in self.central())
+
+    def central(self) -> tuple[str, ...]:
+        """Return the dtypes that are measured at all sizes."""
+        return self.dtypes or CENTRAL
+
+    def wants(self, dtype: str) -> bool:
+        """Say whether a dtype is measured: one that NumPy lacks has nothing to be compared with."""
+        return (not self.dtypes or dtype in self.dtypes) and has_twin(dtype)
 
     def grid(self, row: Operator, dtype: str, first: bool) -> Iterator[tuple[int, str]]:
         """Yield the sizes and directions of a row, for the first number of threads or a further one."""
-        directions = row.directions(dtype)
-        central = dtype in (self.dtypes or ALWAYS)
-        if self.quick:
-            size, leads = max(row.largest // 10, OVERHEAD), row is leader(row.family)
-            if first and dtype == "float64" and not row.note:
-                yield from ((OVERHEAD, direction) for direction in directions)
-            if size > OVERHEAD and (central if first else central and leads):
-                yield from ((size, direction) for direction in directions[:1 if dtype != "float64" else 2])
-            elif first and leads and size > OVERHEAD:
-                yield min(size, FEW[0]), FORWARD
-            return
-        if first and central and not row.note:
+        directions, central = row.directions(dtype), dtype in self.central()
+        main, leads = dtype == self.central()[-1], row is leader(row.family)
+        if first and not row.note and (main if self.quick else central):
             yield from ((OVERHEAD, direction) for direction in directions)
+        if self.quick:
+            if row.largest > OVERHEAD and (first or main) and (main or leads) and (first or leads):
+                yield row.largest // 100, directions[-1]
+                if main:
+                    yield row.largest // 10, directions[0]
+            return
         for size in SIZES if central else FEW if first else ():
             if size <= row.largest and (first or size >= LARGE):
                 yield from ((size, direction) for direction in directions)
 
 
+@cache
 def leader(family: str) -> Operator:
     """Return the row that stands for a family."""
     return next(row for row in OPERATORS if row.family == family)
+
+
+@cache
+def has_twin(dtype: str) -> bool:
+    """Say whether NumPy has a dtype."""
+    return numpy_dtype(dtype) is not None
 
 
 @dataclass
@@ -124,6 +139,8 @@ class Benchmark:
         self.works = self.plan.works()
         self.found, self.missing = split(self.plan.libraries or PEERS)
         self.found |= split(["numpy"])[0]
+        if not has_twin("bfloat16"):
+            self.missing["ml_dtypes"] = "pip install ml_dtypes"
         self.ceilings: dict[int, Ceiling] = {}
         self.dtypes = list(dict.fromkeys(work.dtype for work, _ in self.works))
         self.seconds = self.plan.seconds or SECONDS[self.plan.quick]
@@ -131,29 +148,30 @@ class Benchmark:
 
     def __iter__(self) -> Iterator[Event]:
         """Measure, and tell how far it is: before the ceilings, then after each piece of work."""
-        threads_before = cygrad.get_num_threads()
-        total, blas, spent = len(self.works), None, 0.0
+        threads_before, total, current = cygrad.get_num_threads(), len(self.works), 0
+        self.start = time.perf_counter()
+        end = self.start + self.seconds
         try:
             for threads in self.plan.counts():
                 yield Event(0, total, f"ceilings of {threads} thread{'s' * (threads > 1)}", None, None)
                 self.ceilings[threads] = self.ceiling(threads)
-            gc.collect()
-            gc.freeze()         # what libraries made while they were imported is not walked in each row
-            begin = time.perf_counter()
             for done, (work, threads) in enumerate(self.works):
-                blas = set_threads(self.present(work, threads), threads)
-                share = (self.seconds - spent) / (total - done)
-                before = time.perf_counter()
-                row = self.row(work, threads, min(max(share, ROW_SECONDS[0]), ROW_SECONDS[1]), blas)
-                spent += time.perf_counter() - before
+                if threads != current:
+                    set_threads(["cygrad", *self.found], threads)
+                    current = threads
+                now = time.perf_counter()
+                if self.plan.quick and now > end and done:
+                    break
+                row = self.row(work, threads, (end - now) / (total - done))
                 self.rows.append(row)
-                elapsed = time.perf_counter() - begin
-                yield Event(done + 1, total, work.title, row, elapsed / (done + 1) * (total - done - 1))
+                after = time.perf_counter()
+                yield Event(done + 1, total, work.title, row, max(end - after, (total - done - 1) * (after - now) / 2))
+            else:
+                self.complete = True
             self.judge()
-            self.complete = True
         finally:
             gc.unfreeze()
-            cygrad.set_num_threads(threads_before)
+            set_threads(["cygrad"], threads_before)
 
     # ----- A row -----
     def present(self, work: Work, threads: int) -> list[str]:
@@ -161,20 +179,27 @@ class Benchmark:
         operator_peers = ("numpy", "torch") if self.plan.quick and work.kind == OPERATOR else tuple(PEERS)
         return ["cygrad", *(name for name in self.found if name in operator_peers and (threads == 1 or name not in ONE_THREAD))]
 
-    def row(self, work: Work, threads: int, seconds: float, blas: str | None) -> Row:
-        """Check work in all libraries, and time it."""
+    def row(self, work: Work, threads: int, seconds: float) -> Row:
+        """Check work in all libraries, and time it; so many seconds are for both."""
         row: Row = {"work": work.name, "family": work.family, "kind": work.kind, "dtype": work.dtype, "size": work.size,
                     "shape": work.shape, "direction": work.direction, "threads": threads, "bytes": 0, "flops": 0,
-                    "times": {}, "ratios": {}, "share": {}, "noise": [], "note": blas if work.family in OF_BLAS else None, "error": None}
+                    "times": {}, "ratios": {}, "share": {}, "noise": [], "note": blas_note() if work.family in OF_BLAS else None,
+                    "error": None}
+        begin, modules = time.perf_counter(), len(sys.modules)
         try:
             prepared = work.prepare(self.present(work, threads))
             row["bytes"], row["flops"] = prepared.bytes, prepared.flops
             able = checked(work, prepared.tasks)
+            if len(sys.modules) > modules:
+                gc.collect()
+                gc.freeze()     # what libraries made while they were imported is not walked in each row
+            seconds = min(max(begin + seconds - time.perf_counter(), ROW_SECONDS[0]), ROW_SECONDS[1])
             candidates = {name: (prepared.tasks[name].statement, prepared.tasks[name].names) for name in able}
-            rounds = self.timer(candidates, seconds=seconds, threads=threads, round_seconds=self.round_seconds(threads),
-                                limit=max(PATIENCE * seconds, 1.0))
+            rounds = self.timer(candidates, seconds=seconds, threads=threads, round_seconds=self.round_seconds(threads), limit=PATIENCE)
         except Disagreement as error:
             return self.failed(row, str(error))
+        except Exception as error:      # of whatever a library raises: it ends a row, and not the run
+            return self.failed(row, f"{title(row)}: {type(error).__name__}: {error}")
         if unfinished := [name for name in able if not rounds.times.get(name)]:
             return self.failed(row, f"{title(row)}: no round of {' and '.join(unfinished)} was finished")
         row["times"] = {name: {**spread(times), "rounds": len(times)} for name, times in rounds.times.items()}
@@ -197,7 +222,7 @@ class Benchmark:
     def ceiling(self, threads: int) -> Ceiling:
         """Measure the ceilings of a number of threads."""
         return self.measure_ceilings(threads, self.dtypes, [name for name in self.found if name in LIKE_TORCH],
-                                     executions=3 if self.plan.quick else ceilings.EXECUTIONS)
+                                     self.plan.quick)
 
     def share(self, row: Row) -> dict[str, float]:
         """Return the part of each ceiling that a row reaches."""
@@ -228,7 +253,7 @@ class Benchmark:
         }
 
 
-def checked(work: Work, made: dict[str, Any]) -> list[str]:
+def checked(work: Work, made: dict[str, Task]) -> list[str]:
     """Return the libraries that do the work and agree; a peer that has no such operator, or not in this dtype, is left out."""
     results, able = {}, []
     for name, task in made.items():
@@ -250,4 +275,4 @@ def above(row: Row) -> bool:
 
 def title(row: Row) -> str:
     """Return what a row is called in sentences."""
-    return f"{row['work']}, {row['size']:.0e} {row['dtype']}, {row['direction']}, {row['threads']} thread{'s' * (row['threads'] > 1)}"
+    return f"{row['work']}, {elements(row['size'])} {row['dtype']}, {row['direction']}, {row['threads']} thread{'s' * (row['threads'] > 1)}"

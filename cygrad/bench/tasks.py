@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import cygrad
-from cygrad.bench.libraries import LIKE_TORCH, array, entered, tensor
+from cygrad.bench.libraries import LIKE_TORCH, array, entered, numpy_dtype, tensor
 from cygrad.bench.operators import MATRICES, NUMBERS, Operator, Shape, words
 from cygrad.bench.work import FORWARD, OPERATOR, OVERHEAD, Prepared, Task, Work
 
@@ -42,7 +42,7 @@ def prepare(row: Operator, dtype: str, size: int, direction: str, libraries: Seq
             tasks[library] = in_jax(row, operands, ours, g)
         elif library == "numexpr" and library in row.peers and not ours and dtype in NUMEXPR:
             tasks[library] = in_numexpr(row, operands, y)
-    moved = sum(value.nbytes for value in operands.values()) + (y.nbytes if y.base is None or y.size else 0)
+    moved = sum(value.nbytes for value in operands.values()) + y.nbytes
     if ours:
         moved += g.nbytes + sum(operands[name].nbytes for name in ours)
     shapes = {name: value.shape for name, value in operands.items()}
@@ -62,16 +62,18 @@ def numbers(random: np.random.Generator, shape: Shape, dtype: np.dtype[Any], low
 
 
 def positive_definite(random: np.random.Generator, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return matrices that are symmetric and positive definite, with eigenvalues that differ."""
+    """Return symmetric, positive definite matrices; gradients divide by the distances of eigenvalues, so these lie far from each other."""
     n = shape[-1]
     half = numbers(random, shape, dtype, -1, 1)
-    return (half @ half.conj().swapaxes(-1, -2) / n + np.eye(n) * np.linspace(1, 2, n)).astype(dtype)
+    return (half @ half.conj().swapaxes(-1, -2) / n + np.eye(n) * np.arange(1, n + 1)).astype(dtype)
 
 
 def data(row: Operator, dtype: str, size: int) -> dict[str, np.ndarray]:
     """Return the operands of a row."""
     random = np.random.default_rng(size)
-    element = cygrad.empty(0, dtype=getattr(cygrad, dtype)).numpy().dtype      # that of bfloat16 is of `ml_dtypes`
+    element = numpy_dtype(dtype)
+    if element is None:
+        raise TypeError(f"NumPy has no {dtype}")
     made: dict[str, np.ndarray] = {}
     for name, shape in row.shapes(size).items():
         if name == "i":

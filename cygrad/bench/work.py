@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from cygrad.bench.tables import elements
+
 FORWARD, BOTH = "forward", "forward + backward"
 OPERATOR, WORKLOAD = "operator", "workload"
 OVERHEAD = 4    # elements of an operator whose kernel is next to nothing
@@ -46,4 +48,4 @@ class Work:
     @property
     def title(self) -> str:
         """What it is called in sentences."""
-        return f"{self.name}, {self.family}, {self.size:.0e} {self.dtype}, {self.direction}"
+        return f"{self.name}, {elements(self.size)} {self.dtype}, {self.direction}"

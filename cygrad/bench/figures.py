@@ -98,9 +98,11 @@ def look(names: Iterable[str]) -> Looks:
 
 
 def titled(figure: Any, record: Record, title: str) -> None:
-    """Give a picture its title, and name the machine."""
-    figure.suptitle(f"{title}\n{record['info']['processor']}, {counted(record['info']['node_cpus'], 'CPU')}, cygrad {record['version']}",
-                    fontsize=10)
+    """Give a picture its title, and name the machine, and how much of what was measured there is noisy."""
+    machine = f"{record['info']['processor']}, {counted(record['info']['node_cpus'], 'CPU')}, cygrad {record['version']}"
+    noisy = sum(bool(row["noise"]) for row in record["rows"])
+    doubt = f"; {noisy} of {counted(len(record['rows']), 'row')} noisy" if noisy else ""
+    figure.suptitle(f"{title}\n{machine}{doubt}", fontsize=10)
 
 
 # ----- Roofline -----

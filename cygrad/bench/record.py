@@ -110,7 +110,7 @@ class Selection(TypedDict):
 
 
 class Record(TypedDict):
-    """A run; ceilings by the number of threads, as text; `complete` unless it was interrupted."""
+    """A run; ceilings by the number of threads, as text; `complete` unless rows were left out."""
 
     format: int
     version: str

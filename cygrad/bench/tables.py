@@ -199,5 +199,5 @@ def notes(record: Record) -> Iterator[str]:
         absent = ", ".join(f"{name} ({how})" for name, how in record["missing"].items())
         yield f"Not compared with, as they are not installed: {absent}."
     if not record["complete"]:
-        yield "Interrupted: these are the rows that were finished."
+        yield "Not complete: Ctrl-C, or the end of its time, came before all rows were measured."
     yield f"{counted(len(rows), 'row')} in {record['seconds']:.0f} s."

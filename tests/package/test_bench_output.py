@@ -138,7 +138,7 @@ def test_errors_of_the_benchmark_stand_out_without_colours(monkeypatch, capsys, 
 def test_what_is_noisy_or_was_interrupted_says_so(monkeypatch, capsys, saved):
     _, text = shown(bench_record.record(complete=False), None, monkeypatch, capsys, saved)
     assert len(re.findall(r"^x \+ y +4  \?", text, re.MULTILINE)) == 1
-    assert f"1 of {len(RECORDS['ordinary']['rows'])} rows" in text and "Interrupted" in text
+    assert f"1 of {len(RECORDS['ordinary']['rows'])} rows" in text and "Not complete" in text
 
 
 def test_rows_are_chosen_from_a_saved_record(capsys, saved):
@@ -302,7 +302,7 @@ def test_what_was_measured_before_an_interruption_is_written(error, run, monkeyp
     arguments = ["bench", "--json", str(tmp_path / "a.json")]
     if isinstance(error, KeyboardInterrupt):
         assert main(arguments) == 130
-        assert "Interrupted" in capsys.readouterr().out
+        assert "Not complete" in capsys.readouterr().out
     else:
         with pytest.raises(ZeroDivisionError):
             main(arguments)

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 
 import cygrad
-from benchmarks.timing import Namespace, Row, compare, peers
+from benchmarks.timing import Row, compare, peers
+from cygrad.bench.timing import Namespace
 
 SIZE = 10_000_000
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 import cygrad
-from benchmarks.timing import Namespace, Row, compare, peers
+from benchmarks.timing import Row, compare, peers
+from cygrad.bench.timing import Namespace
 
 SIZE = 1_000_000
 

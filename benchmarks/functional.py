@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 import cygrad
-from benchmarks.timing import Namespace, Row, compare, peers
+from benchmarks.timing import Row, compare, peers
+from cygrad.bench.timing import Namespace
 
 EQUATIONS, SIZE = 200, 100_000
 

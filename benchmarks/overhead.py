@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 import cygrad
-from benchmarks.timing import Namespace, Row, compare, interleave, peers
+from benchmarks.timing import Row, compare, peers
+from cygrad.bench.timing import Namespace, interleave
 
 VALUES = (0.5, 1.5, 0.25, 0.75)
 

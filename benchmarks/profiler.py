@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import cygrad
-from benchmarks.timing import Namespace, Row, interleave
+from benchmarks.timing import Row
 from cygrad.autograd.profiler import profile, record_function
+from cygrad.bench.timing import Namespace, interleave
 
 RUN = 1000
 LIMIT = 1e-6

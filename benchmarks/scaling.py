@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cygrad
-from benchmarks.agreement import Run, differentiated
 from benchmarks.timing import Row, selected
 from cygrad.autograd import forward_ad
 from cygrad.autograd.functional import hvp, jacobian
 from cygrad.autograd.profiler import profile
+from cygrad.bench.libraries import Run, differentiated
 from cygrad.func import vmap
 
 LIMIT = 1.5

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 import cygrad
-from benchmarks.agreement import Program, Run, differentiated, measured
-from benchmarks.timing import Namespace, Row, compare, interleave, peers, selected
+from benchmarks.agreement import Program, measured
+from benchmarks.timing import Row, compare, peers, selected
+from cygrad.bench.libraries import Run, differentiated
+from cygrad.bench.timing import Namespace, interleave
 
 LARGE = 4_000_000
 

@@ -1,31 +1,16 @@
-"""The interleaved timer, and the one row and printer that every benchmark uses.
+"""The one row and printer that every benchmark uses, over the interleaved timer of `cygrad.bench`.
 
-All candidates run in one process, in short rounds of shuffled order, with the garbage collector on. A ratio is the
-median of the ratios of each round, because a clock that halves for some milliseconds then meets both sides alike. torch
-against itself gave 1 within 0.5 % for small operators, 3 % for large ones, 6 % for means. The empty loop (some 5 ns a
-turn) is part of every time.
 Nothing here is asserted: times belong in a table, not in a test. Not thread-safe.
 """
 
-import gc
 import importlib
-import os
-import random
 import statistics
-import time
-import timeit
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-Namespace = dict[str, Any]
-
-ROUND_SECONDS = 1e-3
-LONG_ROUND_SECONDS = 20e-3  # as the first execution after a pause, or after another library has filled the caches, is slow
-PAUSE_SECONDS = 5e-3  # OpenMP's threads spin for some milliseconds after a parallel region, in the way of the next one
-MINIMUM_ROUNDS, MAXIMUM_ROUNDS = 7, 500
-PROCESSORS = os.cpu_count() or 1
+from cygrad.bench.tables import quantity
+from cygrad.bench.timing import LONG_ROUND_SECONDS, Namespace, interleave
 
 _selected = ""
 
@@ -47,12 +32,12 @@ class Row:
         """Return the texts of the columns `COLUMNS`."""
         peer = f"{self.peer} {quantity(self.theirs, 's')}" if self.peer else ""
         if self.ratio is None:
-            ratio, limit = "", quantity(self.limit, self.unit)
+            ratio, limit = "", figure(self.limit, self.unit)
         else:
             ratio, limit = f"{self.ratio:.3f}", f"{self.limit:g} x"
         measure = self.ours if self.ratio is None else self.ratio
         ok = ("yes" if measure <= self.limit else "NO") + "?" * self.doubtful
-        return self.work, quantity(self.ours, self.unit), peer, ratio, f"<= {limit}", ok
+        return self.work, figure(self.ours, self.unit), peer, ratio, f"<= {limit}", ok
 
 
 COLUMNS = ("work", "cygrad", "peer", "ratio", "must reach", "ok?")
@@ -60,25 +45,9 @@ WIDTHS = (66, 9, 14, 7, 11, 4)
 DOUBT = "'?': other processes needed the processors meanwhile; run again on an idle machine."
 
 
-@dataclass(frozen=True)
-class Rounds:
-    """The seconds of one execution of each candidate, round by round."""
-
-    times: dict[str, list[float]]
-    doubtful: bool
-
-    def median(self, formula: Callable[..., float], *names: str) -> float:
-        """Return the median over the rounds of a formula of the named candidates' times."""
-        return statistics.median(map(formula, *(self.times[name] for name in names)))
-
-
-def quantity(value: float, unit: str) -> str:
-    """Return a value with three digits; seconds get a prefix."""
-    if unit == "s":
-        for factor, prefix in ((1e-9, "n"), (1e-6, "u"), (1e-3, "m")):
-            if abs(value) < 999.5 * factor:
-                return f"{value / factor:.3g} {prefix}s"
-    return f"{value:.3g} {unit}".rstrip()
+def figure(value: float, unit: str) -> str:
+    """Return a value with its unit if it has one; without, no prefix stands for a power of ten."""
+    return quantity(value, unit) if unit else f"{value:.3g}"
 
 
 def print_cells(cells: Sequence[str]) -> None:
@@ -114,52 +83,6 @@ def peers(*names: str) -> dict[str, Any]:
                 raise  # it is there, and broken
             print(f"{name} is not installed: the rows that compare with it are skipped")
     return found
-
-
-def others_seconds() -> float:
-    """Return the processor time that other processes have used since the start (0 where the system does not tell)."""
-    statistics_file = Path("/proc/stat")
-    if not statistics_file.exists():
-        return 0.0
-    user, nice, system, _, _, interrupts, soft_interrupts = statistics_file.read_text().split()[1:8]
-    busy = sum(map(int, (user, nice, system, interrupts, soft_interrupts)))
-    return busy / os.sysconf("SC_CLK_TCK") - time.process_time()
-
-
-def interleave(
-    candidates: Mapping[str, tuple[str, Namespace]], seconds: float = 1.5, threads: int = 1, round_seconds: float = ROUND_SECONDS
-) -> Rounds:
-    """Time candidates, each a statement and its names, in rounds until `seconds` are over.
-
-    In a round each candidate is executed as often as fits `round_seconds`. With several threads each one first waits
-    until the threads of the others have stopped spinning, and is executed once untimed.
-    """
-    timers = {name: timeit.Timer(text, "import gc; gc.enable()", globals=ns) for name, (text, ns) in candidates.items()}
-    target = round_seconds if threads == 1 else LONG_ROUND_SECONDS
-    counts = {}
-    for name, timer in timers.items():
-        timer.timeit(1)         # loads what loads at first use
-        count = 1
-        while (elapsed := timer.timeit(count)) < target / 2:
-            count *= 2
-        counts[name] = max(1, round(count * target / elapsed))
-    gc.collect()
-
-    shuffle = random.Random(0).shuffle  # a fixed order could keep step with a periodic disturbance
-    order = list(timers)
-    times: dict[str, list[float]] = {name: [] for name in timers}
-    start, others = time.perf_counter(), others_seconds()
-    for done in range(MAXIMUM_ROUNDS):
-        if done >= MINIMUM_ROUNDS and time.perf_counter() - start > seconds:
-            break
-        shuffle(order)
-        for name in order:
-            if threads > 1:
-                time.sleep(PAUSE_SECONDS)
-                timers[name].timeit(1)
-            times[name].append(timers[name].timeit(counts[name]) / counts[name])
-    busy = (others_seconds() - others) / (time.perf_counter() - start)
-    return Rounds(times, doubtful=threads + busy > PROCESSORS + 0.1)
 
 
 def compare(

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 
 import cygrad
-from benchmarks.timing import Namespace, Row, compare, peers
+from benchmarks.timing import Row, compare, peers
+from cygrad.bench.timing import Namespace
 
 SIZE = 1_000_000
 RANGES = {"tanh": (-5, 5), "exp": (-20, 20), "log": (1e-3, 1e3), "sin": (-20, 20), "erf": (-3, 3)}

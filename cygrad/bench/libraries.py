@@ -5,7 +5,7 @@ import importlib
 import importlib.util
 import os
 from collections.abc import Callable, Iterable, Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,9 @@ def split(names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
     for name in names:
         if name not in PEERS:
             raise ValueError(f"unknown library {name!r}: choose from {', '.join(PEERS)}")
-        if importlib.util.find_spec(name):
+        try:        # a folder of that name could be imported, too
             found[name] = version(PEERS[name])
-        else:
+        except PackageNotFoundError:
             missing[name] = f"pip install {PEERS[name]}"
     return found, missing
 

@@ -142,9 +142,9 @@ def elementwise(text: str, numpy: str, backward: str = "", **fields: Any) -> Non
 LIKE_Y = "t = empty_like(y)"
 MASK = "m = empty(x.shape, bool)"
 
-elementwise("a + b", "add(a, b, out=y)", "copyto(da, g); copyto(db, g)", kinds="bihfc")
 elementwise("a * b", "multiply(a, b, out=y)", "multiply(g, b, out=da); multiply(g, a, out=db)", kinds="biuhfc",
             complex="conjugate(b, out=da); multiply(da, g, out=da); conjugate(a, out=db); multiply(db, g, out=db)")
+elementwise("a + b", "add(a, b, out=y)", "copyto(da, g); copyto(db, g)", kinds="bihfc")
 elementwise("a / b", "divide(a, b, out=y)", "divide(g, b, out=da); multiply(da, y, out=db); negative(db, out=db)", kinds="hfc", low=0.3,
             complex="conjugate(b, out=da); divide(g, da, out=da); conjugate(y, out=db); multiply(db, da, out=db); negative(db, out=db)")
 elementwise("a // b", "floor_divide(a, b, out=y)", kinds="i", peers={"jax": "a // b"})

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from cygrad.bench.record import Record, Row
 from cygrad.bench.tables import CONTROL, counted, memory, quantity
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "osD^vPX*"
 STYLE = {"svg.hashsalt": "cygrad", "svg.fonttype": "none", "font.size": 9, "axes.titlesize": 10, "legend.fontsize": 8, "axes.grid": True,
          "grid.alpha": 0.3, "axes.axisbelow": True, "axes.spines.top": False, "axes.spines.right": False}
 WIDTH = 8.5     # inches, of a page
-ROOFS = (":", "-.", "--", "-")      # of ever more threads
+ROOFS = ("-", "--", "-.", ":")      # of ever fewer threads
 MARK = 8        # pixels of a mark
 PANELS = 3      # side by side
 FORWARD = "forward"
@@ -127,8 +127,8 @@ def draw_roofline(record: Record, figure: Any) -> Callable[[], None]:
     counts = [int(threads) for threads in record["ceilings"]]
     at = {id(row): (row["flops"] / row["bytes"], row["flops"] / row["times"]["cygrad"]["median"]) for row in rows}
     left, right = min(x for x, _ in at.values()) / 2, max(x for x, _ in at.values()) * 3
-    for threads, style in zip(counts, ROOFS[-len(counts):], strict=False):
-        _roof(axes, record, threads, dtype, (left, right), style)
+    for number, threads in enumerate(reversed(counts)):
+        _roof(axes, record, threads, dtype, (left, right), ROOFS[min(number, len(ROOFS) - 1)])
     looks = look(dict.fromkeys(row["family"] for row in rows))
     for row in rows:
         is_last = row["threads"] == counts[-1]

@@ -8,7 +8,9 @@ an elementwise row says in which units its loops are, so that a changed row, or 
 import ast
 import decimal
 import importlib.util
+import itertools
 import re
+import struct
 import sys
 import zlib
 from collections.abc import Iterator
@@ -370,6 +372,7 @@ def shared_text() -> str:
         '#include "packing.h"',
         *(f"const cg_move CG_TABLE(cg_{form}s)[CG_DTYPES] = {{{', '.join(f'{form}_uint{8 * d.itemsize}_t' for d in DTYPES.DTYPES)}}};"
           for form in ("gather", "scatter")),
+        '#include "mathematics/vectorcalls.h"',
         "CG_STREAM_COPY(stream_copy)", "const cg_copy CG_TABLE(cg_stream_copy) = stream_copy;"]) + "\n"
 
 
@@ -466,6 +469,30 @@ def erf_by_slope(x):
     return total
 
 
+def log_text() -> str:
+    """Return the table that `log_of_two_parts` starts from, of numbers c across an octave: 1 / c of few digits, log(c) in two parts.
+
+    One of them is 1, and the first interval begins so that 1 lies within that one's.
+    """
+    digits, start = 7, 0x3fe6955500000000
+    rows = 1 << digits
+    ends = [struct.unpack("d", struct.pack("Q", start + (k << (52 - digits))))[0] for k in range(rows + 1)]
+    inverses, heads, tails = [], [], []
+    with decimal.localcontext(prec=40):
+        for low, high in itertools.pairwise(ends):
+            parts = rows if high < 1 else 2 * rows
+            inverse = 1.0 if low < 1 < high else round(2 * parts / (low + high)) / parts
+            logarithm = -decimal.Decimal(inverse).ln()
+            head = float(round(logarithm * 2**43)) / 2**43
+            inverses.append(inverse)
+            heads.append(head)
+            tails.append(float(logarithm - decimal.Decimal(head)))
+    return "\n".join([
+        HEADER, f"#define CG_LOG_START {start:#x}", f"#define CG_LOG_DIGITS {digits}", f"#define CG_LOG_ROWS {rows}",
+        *(f"static const double {name}[CG_LOG_ROWS] = {{" + ", ".join(x.hex() for x in numbers) + "};"
+          for name, numbers in (("cg_log_inverse", inverses), ("cg_log", heads), ("cg_log_low", tails)))]) + "\n"
+
+
 def level_text(level: str, unit: str, lowest: str) -> str:
     target, vector_bytes = LEVELS.get(level, ("", 16))
     pragma = f'#pragma GCC target("arch={target}")\n' if target else ""
@@ -494,6 +521,7 @@ def generate(levels) -> list[str]:
     levels = list(levels)
     write(OUTPUT / "dtypes.h", dtypes_text())
     write(OUTPUT / "erf_table.h", erf_text())
+    write(OUTPUT / "log_table.h", log_text())
     units = {f"{kind}_{unit}": elementwise_text(kind, unit) for kind in UNITS for unit in range(UNITS[kind])}
     units |= reduction_texts() | cast_texts() | {"shared": shared_text(), "matrices": '#include "matrices/blocked_levels.h"\n'}
     sources = []

@@ -59,7 +59,7 @@ typedef struct {
     signed char acc_dtype[CG_DTYPES], out_dtype[CG_DTYPES];
 } cg_reduction;
 
-/* What was written past the caches is in order for other threads only after this. */
+/* What was written past the caches is in order for other threads only after this; on Arm the end of a region suffices. */
 #ifdef __x86_64__
 #include <xmmintrin.h>
 static inline void cg_stream_end(void) { _mm_sfence(); }

@@ -39,7 +39,7 @@
 #define CG_FETCH_BLOCK(place) __builtin_prefetch((const char *)(place) + 2048)
 
 /* A vector of an output that no cache holds is written past the caches: memory is not read first to be written whole. The
-   driver ends the streams of a thread (cg_stream_end). */
+   driver ends the streams of a thread (cg_stream_end). Arm's processors see by themselves that lines are written whole. */
 #define CG_VECTOR(T) T CG_ALIGNED vector[CG_VL(T)]
 #define CG_STREAM_VECTOR(place, block) \
     for (int part = 0; part < CG_BLOCK_BYTES; part += CG_VECTOR_BYTES) cg_stream((char *)(place) + part, (const char *)(block) + part)
@@ -99,7 +99,7 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
     }
 
 /* Loops that convert numbers of 16 bits in registers, in whole vectors, are worth their bytes where conversions are instructions. */
-#if defined(CG_HAVE_F16C) && !defined(__SANITIZE_ADDRESS__)
+#if defined(CG_HAVE_HALF) && !defined(__SANITIZE_ADDRESS__)
 #define CG_NARROW_LOOPS
 #define CG_NARROW_LOOP(name) name
 #else

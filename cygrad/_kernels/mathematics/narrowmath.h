@@ -1,20 +1,41 @@
 /* Numbers of 16 bits, which are stored only: as floats, and back, rounded to the nearest, ties to even. NaN keeps its sign and the
  * bits there is room for, and is quiet. No branches and no `_Float16`, whose conversions are calls before F16C: the same bits on
- * every level.
+ * every level and every architecture.
  */
 #ifndef CG_NARROWMATH_H
 #define CG_NARROWMATH_H
 
+/* The instructions for float16, of a vector and of a number; of an architecture, or of a level of it. */
 #if defined(__F16C__) && !defined(__clang__)
-#define CG_HAVE_F16C
+#define CG_HAVE_HALF
 typedef short cg_eight_shorts __attribute__((vector_size(16)));
 typedef float cg_four_floats __attribute__((vector_size(16)));
+typedef short cg_half_vector __attribute__((vector_size(CG_VECTOR_BYTES / 2)));
+typedef float cg_wide_vector __attribute__((vector_size(CG_VECTOR_BYTES)));
+#if CG_VECTOR_BYTES == 64
+#define CG_WIDEN(narrow) __builtin_ia32_vcvtph2ps512_mask(narrow, (cg_wide_vector){0}, (short)-1, 4)
+#define CG_NARROW(wide) __builtin_ia32_vcvtps2ph512_mask(wide, 0, (cg_half_vector){0}, (short)-1)
+#else
+#define CG_WIDEN(narrow) __builtin_ia32_vcvtph2ps256(narrow)
+#define CG_NARROW(wide) __builtin_ia32_vcvtps2ph256(wide, 0)
+#endif
+#define CG_WIDENED(x) __builtin_ia32_vcvtph2ps((cg_eight_shorts){(short)x})[0]
+#define CG_NARROWED(x) (uint16_t)__builtin_ia32_vcvtps2ph((cg_four_floats){x}, 0)[0]
+#elif defined(__aarch64__) && defined(__ARM_FP16_FORMAT_IEEE)
+#include <arm_neon.h>
+#define CG_HAVE_HALF
+typedef float16x4_t cg_half_vector;
+typedef float32x4_t cg_wide_vector;
+#define CG_WIDEN(narrow) vcvt_f32_f16(narrow)
+#define CG_NARROW(wide) vcvt_f16_f32(wide)
+#define CG_WIDENED(x) ((union { uint16_t bits; __fp16 number; }){x}.number)
+#define CG_NARROWED(x) ((union { __fp16 number; uint16_t bits; }){(__fp16)x}.bits)
 #endif
 
 CG_INLINE float widened_float16(cg_float16 x)
 {
-#ifdef CG_HAVE_F16C
-    return __builtin_ia32_vcvtph2ps((cg_eight_shorts){(short)x.bits})[0];
+#ifdef CG_HAVE_HALF
+    return CG_WIDENED(x.bits);
 #endif
     const uint32_t shifted = (uint32_t)(x.bits & 0x7fff) << 13, sign = (uint32_t)(x.bits & 0x8000) << 16;
     const uint32_t finite = bits_float32(real_float32(shifted) * 0x1p112f); /* of subnormal numbers, too */
@@ -24,8 +45,8 @@ CG_INLINE float widened_float16(cg_float16 x)
 
 CG_INLINE cg_float16 narrowed_float16(float x)
 {
-#ifdef CG_HAVE_F16C
-    return (cg_float16){(uint16_t)__builtin_ia32_vcvtps2ph((cg_four_floats){x}, 0)[0]};
+#ifdef CG_HAVE_HALF
+    return (cg_float16){CG_NARROWED(x)};
 #endif
     const uint32_t bits = bits_float32(x), size = bits & 0x7fffffff;
     const uint32_t normal = (size - (112 << 23) + 0xfff + ((size >> 13) & 1)) >> 13;
@@ -65,16 +86,7 @@ CG_NEIGHBOURS(bfloat16, 7)
     CG_INLINE void narrow_##format(cg_##format *to, const float *from) {                                                 \
         _Pragma("omp simd") for (int k = 0; k < CG_NARROW_LANES; k++) to[k] = narrowed_##format(from[k]);                \
     }
-#ifdef CG_HAVE_F16C
-typedef short cg_half_vector __attribute__((vector_size(CG_VECTOR_BYTES / 2)));
-typedef float cg_wide_vector __attribute__((vector_size(CG_VECTOR_BYTES)));
-#if CG_VECTOR_BYTES == 64
-#define CG_WIDEN(narrow) __builtin_ia32_vcvtph2ps512_mask(narrow, (cg_wide_vector){0}, (short)-1, 4)
-#define CG_NARROW(wide) __builtin_ia32_vcvtps2ph512_mask(wide, 0, (cg_half_vector){0}, (short)-1)
-#else
-#define CG_WIDEN(narrow) __builtin_ia32_vcvtph2ps256(narrow)
-#define CG_NARROW(wide) __builtin_ia32_vcvtps2ph256(wide, 0)
-#endif
+#ifdef CG_HAVE_HALF
 CG_INLINE void widen_float16(float *to, const cg_float16 *from)
 {
     for (int k = 0; k < 2; k++) {

@@ -65,17 +65,41 @@ CG_INLINE double tan_quotient(double n, double d, uint64_t k_bits)
     return real_float64(bits_float64(n) ^ swap ^ sign) / real_float64(bits_float64(d) ^ swap);
 }
 
-/* Below 2^24: pi/2 in four parts, three of them with exact products, rounding errors kept; then a rational minimax. */
-CG_INLINE double tan_near_float64(double x)
+/* An angle as k pi/2 + r, |r| <= pi/4. */
+typedef struct {
+    double r;
+    uint64_t k_bits; /* k in the low bits */
+} quarter_turns;
+
+/* Below 2^24: pi/2 in four parts, three of them with exact products, rounding errors kept. */
+CG_INLINE quarter_turns quarter_turns_float64(double x)
 {
     const double shifter = 0x1.8p52;
     double shifted = x * 0x1.45f306dc9c883p-1 + shifter, k = shifted - shifter;
     double k2 = k * 0x1.10b4611p-30, k3 = k * 0x1.4c4c662p-59, k4 = k * 0x1.1701b839a252p-88;
     double a = x - k * 0x1.921fb54p+0, b = a - k2, c = b - k3, r = c - (k4 - (((a - b) - k2) + ((b - c) - k3)));
+    quarter_turns turns = {r, bits_float64(shifted)};
+    return turns;
+}
+
+/* Below 2^20: a float32, in double arithmetic. */
+CG_INLINE quarter_turns quarter_turns_float32(float x)
+{
+    const double shifter = 0x1.8p52;
+    double shifted = x * 0x1.45f306dc9c883p-1 + shifter, k = shifted - shifter;
+    quarter_turns turns = {(x - k * 0x1.921fb544p+0) - k * 0x1.0b4611a626331p-34, bits_float64(shifted)};
+    return turns;
+}
+
+/* Below 2^24: a rational minimax. */
+CG_INLINE double tan_near_float64(double x)
+{
+    const quarter_turns turns = quarter_turns_float64(x);
+    double r = turns.r;
     double z = r * r, w = z * z;
     double n = r + (r * z) * CG_POLY3(z, w, -0x1.06b97843f49cfp-3, 0x1.6fc6e3f88b647p-9, -0x1.f6375cc086dbdp-18);
     double d = 1 + z * CG_POLY3(z, w, -0x1.d8b211774fa0ap-2, 0x1.7e7b5bc82cb11p-6, -0x1.b52574e21ada6p-13);
-    return tan_quotient(n, d, bits_float64(shifted));
+    return tan_quotient(n, d, turns.k_bits);
 }
 
 /* ---- float32: the same, relative error below 2^-27 ---- */
@@ -112,12 +136,11 @@ CG_INLINE float erfcx_slope_float32(float t, float scale)
 /* Below 2^20: in double arithmetic. */
 CG_INLINE float tan_near_float32(float x)
 {
-    const double shifter = 0x1.8p52;
-    double shifted = x * 0x1.45f306dc9c883p-1 + shifter, k = shifted - shifter;
-    double r = (x - k * 0x1.921fb544p+0) - k * 0x1.0b4611a626331p-34, z = r * r, w = z * z;
+    const quarter_turns turns = quarter_turns_float32(x);
+    double r = turns.r, z = r * r, w = z * z;
     double n = r * CG_POLY3(z, w, 0x1.00000000182bfp+0, -0x1.c822f3f53916bp-4, 0x1.19d87f42a19cfp-10);
     double d = CG_POLY3(z, w, 1, -0x1.c75e12361acb9p-2, 0x1.05b54b20df60bp-6);
-    return (float)tan_quotient(n, d, bits_float64(shifted));
+    return (float)tan_quotient(n, d, turns.k_bits);
 }
 
 #endif

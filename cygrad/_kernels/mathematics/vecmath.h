@@ -1,6 +1,6 @@
 /* Vector mathematics: branch-free functions F_float64 and F_float32 that GCC vectorises inside `omp simd` loops.
  *
- * No fast-math, no call but libmvec's sin, cos and pow: the same bits at every position. Products are fused
+ * No fast-math, no call but of sin, cos and pow for vectors: the same bits at every position. Products are fused
  * with sums where there is FMA, so between levels with and without it bits differ by a few ulp, exact functions'
  * excepted. All arguments: inf, NaN, -0, denormals in and out. "1.3, 1.4 ulp" are the largest errors measured on any
  * level, float64 and float32. Rounding must be to nearest. Pure functions, so thread-safe.
@@ -13,19 +13,35 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Whose sin, cos and pow vectors call, by prototypes with `simd`: those of glibc's libmvec on x86-64, elsewhere those of vectorcalls.h.
+ * Clang calls scalars.
+ */
+#ifndef CG_HAVE_LIBMVEC
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
 #define CG_HAVE_LIBMVEC 1
-#define CG_LIBMVEC __attribute__((simd("notinbranch"), const)) /* the vector variants, without -ffast-math */
 #else
 #define CG_HAVE_LIBMVEC 0
-#define CG_LIBMVEC
 #endif
-extern double sin(double) CG_LIBMVEC;
-extern double cos(double) CG_LIBMVEC;
-extern double pow(double, double) CG_LIBMVEC;
-extern float sinf(float) CG_LIBMVEC;
-extern float cosf(float) CG_LIBMVEC;
-extern float powf(float, float) CG_LIBMVEC;
+#endif
+#if !CG_HAVE_LIBMVEC && (defined(__x86_64__) || defined(__aarch64__)) && defined(__GNUC__) && !defined(__clang__)
+#define CG_HAVE_VECTOR_CALLS
+#define CG_LABEL_(prefix, name) #prefix #name
+#define CG_LABEL(prefix, name) CG_LABEL_(prefix, name)
+#define CG_CALLED_AS(name) __asm__(CG_LABEL(__USER_LABEL_PREFIX__, name)) /* a builtin function still: others have no vectors in branches */
+#else
+#define CG_CALLED_AS(name)
+#endif
+#if CG_HAVE_LIBMVEC || defined(CG_HAVE_VECTOR_CALLS)
+#define CG_VECTOR_CALL __attribute__((simd("notinbranch"), const)) /* the vector variants, without -ffast-math */
+#else
+#define CG_VECTOR_CALL
+#endif
+extern double sin(double) CG_CALLED_AS(cg_sin) CG_VECTOR_CALL;
+extern double cos(double) CG_CALLED_AS(cg_cos) CG_VECTOR_CALL;
+extern double pow(double, double) CG_CALLED_AS(cg_pow) CG_VECTOR_CALL;
+extern float sinf(float) CG_CALLED_AS(cg_sinf) CG_VECTOR_CALL;
+extern float cosf(float) CG_CALLED_AS(cg_cosf) CG_VECTOR_CALL;
+extern float powf(float, float) CG_CALLED_AS(cg_powf) CG_VECTOR_CALL;
 
 #define CG_INLINE static inline __attribute__((always_inline))
 
@@ -36,7 +52,8 @@ extern float powf(float, float) CG_LIBMVEC;
 #define CG_VECTOR_FUNCTION CG_INLINE
 
 /* a b + c, rounded once where the instruction set can. */
-#ifdef __FMA__
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define CG_FUSED
 #define CG_MULTIPLY_ADD(a, b, c) _Generic((a), double: fma, float: fmaf)(a, b, c)
 #else
 #define CG_MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
@@ -169,7 +186,7 @@ CG_INLINE CG_NAME(exp_parts) CG_NAME(exp_split)(CG_REAL x)
     return CG_NAME(exp_split_at)(x, CG_MULTIPLY_ADD(x, CG_C(0x1.71547652b82fep+0), CG_SHIFTER));
 }
 
-#ifdef __FMA__
+#ifdef CG_FUSED
 /* exp(r) - 1; of larger r, no less than r. */
 CG_INLINE CG_REAL CG_NAME(expm1_of_r)(CG_REAL r)
 {
@@ -225,7 +242,7 @@ CG_INLINE CG_REAL CG_NAME(decaying)(CG_REAL r, CG_BITS k_bits)
 /* a b + c, of the product before its rounding, for c near -a b. */
 CG_INLINE CG_REAL CG_NAME(product_plus)(CG_REAL a, CG_REAL b, CG_REAL c)
 {
-#ifdef __FMA__
+#ifdef CG_FUSED
     return CG_MULTIPLY_ADD(a, b, c);
 #else
     CG_REAL head = CG_NAME(real)(CG_NAME(bits)(a) & CG_HALF_DIGITS_MASK), tail = a - head;
@@ -239,7 +256,7 @@ CG_INLINE CG_NAME(exp_parts) CG_NAME(exp_split_square)(CG_REAL power, CG_REAL x)
 {
     CG_REAL product = -power * x, shifted = CG_MULTIPLY_ADD(product * CG_C(0x1.71547652b82fep+0), x, CG_SHIFTER);
     CG_REAL k = shifted - CG_SHIFTER, head = k * -CG_LN2_HI;
-#ifdef __FMA__
+#ifdef CG_FUSED
     CG_REAL r = CG_MULTIPLY_ADD(k, -CG_LN2_LO, CG_MULTIPLY_ADD(product, x, head));
 #else /* the heads cancel exactly, and the sum of all is rounded once */
     CG_REAL x_head = CG_NAME(real)(CG_NAME(bits)(x) & CG_HALF_DIGITS_MASK), x_tail = x - x_head;
@@ -346,7 +363,7 @@ CG_INLINE CG_REAL CG_NAME(normal_tail)(CG_REAL m, CG_REAL power, CG_REAL center,
     CG_REAL start = scale * CG_ERFCX_START, slope = CG_NAME(erfcx_slope)(t, scale), y = CG_MULTIPLY_ADD(t, slope, start);
     CG_NAME(exp_parts) p = CG_NAME(exp_split_square)(power, m);
     CG_REAL z = p.r * p.r, rest = CG_MULTIPLY_ADD(z, CG_NAME(exp_tail)(p.r, z), p.r);
-#ifndef __FMA__ /* more is rounded there: what y and the sum were rounded by is taken off; 1 / P is near 1.06 + 0.66 t */
+#ifndef CG_FUSED /* more is rounded there: what y and the sum were rounded by is taken off; 1 / P is near 1.06 + 0.66 t */
     rest += ((start - y) + t * slope) * (CG_C(1.06) / scale + CG_C(0.66) / scale * t);
     rest -= (m - (sum - center)) * (CG_C(0.5) * inverse) * (1 - t);
 #endif
@@ -392,7 +409,7 @@ CG_INLINE CG_NAME(log_parts) CG_NAME(log_split)(CG_REAL x, CG_BITS lift)
 CG_INLINE CG_REAL CG_NAME(lifted)(CG_REAL x)
 {
     const int denormal = x < CG_NAME(power_of_two)(1 - CG_BIAS);
-#ifdef __FMA__
+#ifdef CG_FUSED
     return CG_MULTIPLY_ADD(CG_NAME(zero_if)(!denormal, x), CG_NAME(power_of_two)(CG_DIGITS) - 1, x);
 #else
     return denormal ? x * CG_NAME(power_of_two)(CG_DIGITS) : x;

@@ -1,7 +1,7 @@
 /* Instruction-set levels: which exist in this build, which this processor has, and how wide their vectors are.
  *
  * Levels are numbered from 0 upwards, each one containing those below it. x86-64 under GCC has the three levels of
- * the psABI, because only there are the loops compiled per level; everything else has the single level "baseline".
+ * the psABI, because only there are the loops compiled per level; everything else has one level, by the name of the architecture.
  * All functions are pure and safe from any thread. Nothing here changes the processor's state.
  */
 #ifndef CYGRAD_ISA_H
@@ -30,8 +30,15 @@ static inline int cg_isa_supported(int level) {
 
 #else
 #define CG_ISA_LEVELS 1
+#if defined(__aarch64__)
+#define CG_ISA_NAME "aarch64"
+#elif defined(__x86_64__)
+#define CG_ISA_NAME "x86-64"
+#else
+#define CG_ISA_NAME "baseline"
+#endif
 
-static inline const char *cg_isa_name(int level) { return level == 0 ? "baseline" : ""; }
+static inline const char *cg_isa_name(int level) { return level == 0 ? CG_ISA_NAME : ""; }
 static inline int cg_isa_vector_bytes(int level) { (void)level; return 16; }
 static inline int cg_isa_supported(int level) { return level == 0; }
 

@@ -99,6 +99,10 @@ cdef extern from *:
     static int cg_region_threads;
     static int cg_noted(void) { return __atomic_load_n(&cg_region_threads, __ATOMIC_RELAXED); }
     static void cg_note(int n) { __atomic_store_n(&cg_region_threads, n, __ATOMIC_RELAXED); }
+    /* CPUs the cgroup grants; 0: not read yet; INT_MAX: no quota. Written last of what is read then, and whoever sees it sees the rest. */
+    static int cg_quota;
+    static int cg_granted(void) { return __atomic_load_n(&cg_quota, __ATOMIC_ACQUIRE); }
+    static void cg_set_granted(int n) { __atomic_store_n(&cg_quota, n, __ATOMIC_RELEASE); }
     static int cg_choice_noted;         /* what the first large operation found */
     static int cg_is_choice_noted(void) { return __atomic_load_n(&cg_choice_noted, __ATOMIC_RELAXED); }
     static void cg_set_choice_noted(int noted) { __atomic_store_n(&cg_choice_noted, noted, __ATOMIC_RELAXED); }
@@ -111,6 +115,8 @@ cdef extern from *:
     void cg_set_icv(int n) noexcept
     void cg_note(int n) noexcept nogil
     int cg_noted() noexcept nogil
+    int cg_granted() noexcept nogil
+    void cg_set_granted(int n) noexcept
     int cg_is_choice_noted() noexcept nogil
     void cg_set_choice_noted(int noted) noexcept nogil
     int cg_denormal_mode() noexcept
@@ -121,7 +127,6 @@ cdef enum Reason:
     AFFINITY, QUOTA, SHARE, ENVIRONMENT, REQUEST, LOWERED, TEAM_LIMIT, AFTER_FORK, SERIAL_BUILD
 
 cdef int requested = 0                              # of set_num_threads, for the whole process; 0: never called
-cdef int quota = 0                                  # CPUs the cgroup grants; 0: not read yet; INT_MAX: no quota
 cdef int share = INT_MAX                            # CPUs of this process among those of its launcher; read with the quota
 cdef str why_share = ""
 cdef int initial_icv = omp_get_max_threads()        # what threads that nobody touched start with
@@ -143,6 +148,7 @@ cdef bint counted_by_environment = _environment_counts()
 cdef int decide(Reason* reason) noexcept nogil:
     cdef int icv = omp_get_max_threads()
     cdef int limit = icv
+    cdef int quota
     if not cg_openmp:
         reason[0] = SERIAL_BUILD
         return 1
@@ -162,8 +168,10 @@ cdef int decide(Reason* reason) noexcept nogil:
     else:
         reason[0] = ENVIRONMENT if counted_by_environment else AFFINITY
     if requested == 0 and not counted_by_environment:
+        quota = cg_granted()
         if quota == 0:
             read_grants()
+            quota = cg_granted()
         if quota < limit:
             limit = quota
             reason[0] = QUOTA
@@ -196,10 +204,10 @@ cdef void note_threads(int n) noexcept nogil:
 
 
 cdef void read_grants() noexcept with gil:
-    global quota, share, why_share
+    global share, why_share
     granted = cpu_quota()
     share, why_share = process_share() or (INT_MAX, "")
-    quota = INT_MAX if granted is None else max(1, <int>ceil(min(granted, 1e6)))
+    cg_set_granted(INT_MAX if granted is None else max(1, <int>ceil(min(granted, 1e6))))
 
 
 cdef tuple explained(Reason reason, int threads):

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, reduce
 from typing import Any, NamedTuple
 
 import cygrad
@@ -73,18 +73,21 @@ class Plan:
         return tuple(sorted(set(self.threads))) or tuple(sorted({1, cygrad.get_num_threads()}))
 
     def works(self) -> list[tuple[Work, int]]:
-        """Return what is measured, and with how many threads: the first number of them first, dtypes that are not central last."""
-        found = []
+        """Return what is measured, and with how many threads. First comes what stands for the rest, last the dtypes that are not central:
+        a quick run may end before.
+        """
+        found: list[tuple[int, Work, int]] = []
         for threads in self.counts():
             first = threads == self.counts()[0]
             for row in OPERATORS:
                 if self.only in row.name or self.only in row.family:
-                    found += [(tasks.work(row, dtype, size, direction), threads) for dtype in row.dtypes() if self.wants(dtype)
-                              for size, direction in self.grid(row, dtype, first)]
+                    for dtype in filter(self.wants, row.dtypes()):
+                        rank = 2 if dtype not in self.central() else row is not leader(row.family)
+                        found += [(rank, tasks.work(row, dtype, *place), threads) for place in self.grid(row, dtype, first)]
             if first or not self.quick:
-                found += [(work, threads) for work in workloads.works(self.quick) if self.wants(work.dtype)
+                found += [(0, work, threads) for work in workloads.works(self.quick) if self.wants(work.dtype)
                           if self.only in work.name or self.only in work.family]
-        return sorted(found, key=lambda pair: pair[0].dtype not in self.central())
+        return [(work, threads) for _, work, threads in sorted(found, key=lambda each: each[0])]
 
     def central(self) -> tuple[str, ...]:
         """Return the dtypes that are measured at all sizes."""
@@ -154,7 +157,7 @@ class Benchmark:
         try:
             for threads in self.plan.counts():
                 yield Event(0, total, f"ceilings of {threads} thread{'s' * (threads > 1)}", None, None)
-                self.ceilings[threads] = self.ceiling(threads)
+                self.measure(threads)
             for done, (work, threads) in enumerate(self.works):
                 if threads != current:
                     set_threads(["cygrad", *self.found], threads)
@@ -219,10 +222,11 @@ class Benchmark:
         return ROUND_SECONDS if threads == 1 else LONG_ROUND_SECONDS / (4 if self.plan.quick else 1)
 
     # ----- Ceilings -----
-    def ceiling(self, threads: int) -> Ceiling:
-        """Measure the ceilings of a number of threads."""
-        return self.measure_ceilings(threads, self.dtypes, [name for name in self.found if name in LIKE_TORCH],
-                                     self.plan.quick)
+    def measure(self, threads: int) -> None:
+        """Measure the ceilings of a number of threads, which are no lower than before, and than those of fewer threads."""
+        known = [found for count, found in self.ceilings.items() if count <= threads]
+        new = self.measure_ceilings(threads, self.dtypes, [name for name in self.found if name in LIKE_TORCH], self.plan.quick)
+        self.ceilings[threads] = reduce(ceilings.higher, known, new)
 
     def share(self, row: Row) -> dict[str, float]:
         """Return the part of each ceiling that a row reaches."""
@@ -232,14 +236,14 @@ class Benchmark:
     def judge(self) -> None:
         """Compare all rows with the ceilings. Where one stands above, these are measured again: what still does is an error."""
         for threads in {row["threads"] for row in self.rows if above(row)}:
-            self.ceilings[threads] = ceilings.higher(self.ceilings[threads], self.ceiling(threads))
+            self.measure(threads)
             for row in self.rows:
                 if row["threads"] == threads and row["times"]:
                     row["share"] = self.share(row)
         for row in filter(above, self.rows):
             what, share = max(row["share"].items(), key=lambda item: item[1])
             self.failed(row, f"{title(row)}: {share:.0%} of the ceiling of {what}: what it moves or does is counted wrongly, "
-                             "or the ceiling is measured wrongly")
+                             "or the ceiling is measured wrongly" + ", if no other process disturbed it" * bool(row["noise"]))
 
     def record(self) -> Record:
         """Return what was measured so far."""

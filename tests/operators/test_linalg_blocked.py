@@ -89,7 +89,7 @@ def test_what_is_solved_before_a_pivot_of_0_stays_finite():
 
 @pytest.mark.cases("function", ["solve", "inv", "cholesky", "lu_factor", "triangle"])
 def test_bits_depend_on_neither_threads_nor_columns_nor_places(function):
-    n, threads = 300, cg.get_num_threads()
+    n, threads = 900, cg.get_num_threads()
     array = drawn("float64", n, n) + 40 * np.eye(n)
     compute = {
         "solve": lambda a, b: cg.linalg.solve(a, b),

@@ -51,8 +51,10 @@ cdef extern from "Python.h":
 SPELLINGS = (("scipy_{}_64_", True), ("{}_64_", True), ("{}64_", True), ("scipy_{}_", False), ("{}_", False))
 
 
+# Of a product of blocks, for each element of arithmetic that threads are worth: many, since BLAS has threads of its own, which hold their
+# processors for milliseconds after a product, as ours do.
 cdef enum:
-    MULTIPLICATIONS = 4     # of a product of blocks, that take as long as an element of arithmetic
+    MULTIPLICATIONS = 128
 
 
 cdef void shared_out(part_function* part, const void* job, intptr_t panels, double work) noexcept nogil:

@@ -23,7 +23,7 @@ from cygrad.bench.record import Bandwidth, Ceiling, Level
 
 MIB = 1 << 20
 WORKING_SETS = (16 * MIB, 64 * MIB, 256 * MIB)
-SIDES = (256, 512, 1024)        # of the matrices that are multiplied
+SIDES = (128, 256, 512, 1024)   # of the matrices that are multiplied
 TOLERANCE = 0.05                # of a time, which a ceiling is measured with
 SECONDS, EXECUTIONS = 0.2, 3    # of a kernel: as long, and as often at least
 QUICK_SECONDS = 0.02

@@ -171,8 +171,9 @@ class Benchmark:
                 yield Event(done + 1, total, work.title, row, max(end - after, (total - done - 1) * (after - now) / 2))
             else:
                 self.complete = True
-            self.judge()
+            self.measure_again()
         finally:
+            self.judge()
             gc.unfreeze()
             set_threads(["cygrad"], threads_before)
 
@@ -233,13 +234,16 @@ class Benchmark:
         return ceilings.shares(self.ceilings[row["threads"]], row["bytes"], row["flops"] if row["family"] in OF_BLAS else 0, row["dtype"],
                                row["times"]["cygrad"]["median"])
 
-    def judge(self) -> None:
-        """Compare all rows with the ceilings. Where one stands above, these are measured again: what still does is an error."""
+    def measure_again(self) -> None:
+        """Measure the ceilings again that a row stands above: they may have been disturbed."""
         for threads in {row["threads"] for row in self.rows if above(row)}:
             self.measure(threads)
             for row in self.rows:
                 if row["threads"] == threads and row["times"]:
                     row["share"] = self.share(row)
+
+    def judge(self) -> None:
+        """Say of rows above a ceiling that they are errors of the benchmark."""
         for row in filter(above, self.rows):
             what, share = max(row["share"].items(), key=lambda item: item[1])
             self.failed(row, f"{title(row)}: {share:.0%} of the ceiling of {what}: what it moves or does is counted wrongly, "

@@ -230,6 +230,14 @@ def test_above_a_ceiling_is_an_error(limits, only, which):
     assert benchmark.errors == [row["error"] for row in above]
 
 
+def test_a_run_that_ends_early_is_judged():
+    benchmark = Benchmark(Plan(only="exp(x)", libraries=("numpy",), threads=(1,), quick=True), STEADY, lambda *_: ceiling(1.0))
+    for event in benchmark:
+        if event.row and event.row["share"]:
+            break
+    assert len(benchmark.errors) == 1
+
+
 def test_a_ceiling_that_was_measured_too_low_is_measured_again():
     found = iter([ceiling(bandwidth=1e6), ceiling()])
     benchmark = run(measure=lambda *_: next(found))

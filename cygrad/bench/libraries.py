@@ -4,7 +4,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -14,8 +15,7 @@ import cygrad
 
 Run = Callable[[], Sequence[Any]]
 
-# The names by which peers are imported, and what pip installs them by.
-PEERS = {"numpy": "numpy", "torch": "torch", "jax": "jax", "autograd": "autograd", "numexpr": "numexpr", "casadi": "casadi"}
+PEERS = ("numpy", "torch", "jax", "autograd", "numexpr", "casadi")      # pip installs them by the names that they are imported by
 LIKE_TORCH = ("cygrad", "torch")
 ONE_THREAD = ("jax", "casadi", "autograd")      # they have no number of threads that can be changed: compared where one computes
 
@@ -27,9 +27,9 @@ def split(names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
         if name not in PEERS:
             raise ValueError(f"unknown library {name!r}: choose from {', '.join(PEERS)}")
         try:        # a folder of that name could be imported, too
-            found[name] = version(PEERS[name])
+            found[name] = version(name)
         except PackageNotFoundError:
-            missing[name] = f"pip install {PEERS[name]}"
+            missing[name] = f"pip install {name}"
     return found, missing
 
 
@@ -48,10 +48,26 @@ def entered(name: str) -> Any:
 def set_threads(names: Iterable[str], threads: int) -> None:
     """Let libraries compute with so many threads, and the BLAS of each."""
     for name in names:
-        if name in (*LIKE_TORCH, "numexpr"):
+        if name in LIKE_TORCH:
             entered(name).set_num_threads(threads)
+        elif name == "numexpr":
+            numexpr = entered(name)
+            numexpr.set_num_threads(min(threads, numexpr.MAX_THREADS))
     if blas_note() is None:
         importlib.import_module("threadpoolctl").threadpool_limits(threads, user_api="blas")
+
+
+@contextmanager
+def threads_kept() -> Iterator[None]:
+    """Leave cygrad and BLAS with as many threads as before."""
+    before = cygrad.get_num_threads()
+    limits = None if blas_note() else importlib.import_module("threadpoolctl").threadpool_limits()
+    try:
+        yield
+    finally:
+        cygrad.set_num_threads(before)
+        if limits is not None:
+            limits.restore_original_limits()
 
 
 def blas_note() -> str | None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import cygrad
 from cygrad.bench import ceilings, tasks, workloads
 from cygrad.bench.agreement import Disagreement, agree
-from cygrad.bench.libraries import LIKE_TORCH, ONE_THREAD, PEERS, blas_note, numpy_dtype, set_threads, split
+from cygrad.bench.libraries import LIKE_TORCH, ONE_THREAD, PEERS, blas_note, entered, numpy_dtype, set_threads, split, threads_kept
 from cygrad.bench.operators import OPERATORS, Operator
 from cygrad.bench.record import FORMAT, Ceiling, Record, Row
 from cygrad.bench.tables import elements
@@ -151,36 +151,51 @@ class Benchmark:
 
     def __iter__(self) -> Iterator[Event]:
         """Measure, and tell how far it is: before the ceilings, then after each piece of work."""
-        threads_before, total, current = cygrad.get_num_threads(), len(self.works), 0
         self.start = time.perf_counter()
-        end = self.start + self.seconds
         try:
-            for threads in self.plan.counts():
-                yield Event(0, total, f"ceilings of {threads} thread{'s' * (threads > 1)}", None, None)
-                self.measure(threads)
-            for done, (work, threads) in enumerate(self.works):
-                if threads != current:
-                    set_threads(["cygrad", *self.found], threads)
-                    current = threads
-                now = time.perf_counter()
-                if self.plan.quick and now > end and done:
-                    break
-                row = self.row(work, threads, (end - now) / (total - done))
-                self.rows.append(row)
-                after = time.perf_counter()
-                yield Event(done + 1, total, work.title, row, max(end - after, (total - done - 1) * (after - now) / 2))
-            else:
-                self.complete = True
-            self.measure_again()
+            with threads_kept():
+                yield from self.events()
         finally:
             self.judge()
             gc.unfreeze()
-            set_threads(["cygrad"], threads_before)
+
+    def events(self) -> Iterator[Event]:
+        """Measure ceilings and rows, in time."""
+        total, current, end = len(self.works), 0, self.start + self.seconds
+        self.enter()
+        for threads in self.plan.counts():
+            yield Event(0, total, f"ceilings of {threads} thread{'s' * (threads > 1)}", None, None)
+            self.measure(threads)
+        for done, (work, threads) in enumerate(self.works):
+            if threads != current:
+                set_threads(["cygrad", *self.found], threads)
+                current = threads
+            now = time.perf_counter()
+            if self.plan.quick and now > end and done:
+                break
+            row = self.row(work, threads, (end - now) / (total - done))
+            self.rows.append(row)
+            after = time.perf_counter()
+            yield Event(done + 1, total, work.title, row, max(end - after, (total - done - 1) * (after - now) / 2))
+        else:
+            self.complete = True
+        self.measure_again()
+
+    def enter(self) -> None:
+        """Import what is compared with, and no other library; one whose import fails is not there."""
+        wanted = {name for work, threads in self.works for name in self.present(work, threads)}
+        self.found = {name: version for name, version in self.found.items() if name in wanted}
+        for name in list(self.found):
+            try:
+                entered(name)
+            except Exception as error:      # of whatever a broken installation raises
+                del self.found[name]
+                self.missing[name] = f"its import fails, {type(error).__name__}: {error}"
 
     # ----- A row -----
     def present(self, work: Work, threads: int) -> list[str]:
         """Return the libraries that may take part."""
-        operator_peers = ("numpy", "torch") if self.plan.quick and work.kind == OPERATOR else tuple(PEERS)
+        operator_peers = ("numpy", "torch") if self.plan.quick and work.kind == OPERATOR else PEERS
         return ["cygrad", *(name for name in self.found if name in operator_peers and (threads == 1 or name not in ONE_THREAD))]
 
     def row(self, work: Work, threads: int, seconds: float) -> Row:

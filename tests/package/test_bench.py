@@ -145,6 +145,17 @@ def test_libraries_that_are_missing_are_named_with_their_cure(monkeypatch):
     assert split(("torch",)) == ({}, {"torch": "pip install torch"})
 
 
+def test_a_library_whose_import_fails_is_not_there(monkeypatch):
+    def fails(name):
+        raise ImportError(f"no symbol in {name}")
+
+    benchmark = Benchmark(Plan(only="exp(x)", threads=(1,), quick=True), STEADY, lambda *_: ceiling())
+    benchmark.found = {"torch": "0"}
+    monkeypatch.setattr(running, "entered", fails)
+    benchmark.enter()
+    assert benchmark.missing["torch"] == "its import fails, ImportError: no symbol in torch" and benchmark.found == {}
+
+
 def test_without_ml_dtypes_bfloat16_is_left_out(monkeypatch):
     monkeypatch.setattr(running, "has_twin", lambda dtype: dtype != "bfloat16")
     plan = Plan(quick=True, libraries=("numpy",))

@@ -15,6 +15,7 @@ from functools import cache, reduce
 from typing import Any, NamedTuple
 
 import cygrad
+from cygrad._kernels.system.machine import granted_bytes
 from cygrad.bench import ceilings, tasks, workloads
 from cygrad.bench.agreement import Disagreement, agree
 from cygrad.bench.libraries import LIKE_TORCH, ONE_THREAD, PEERS, blas_note, entered, numpy_dtype, set_threads, split, threads_kept
@@ -32,6 +33,7 @@ PATIENCE = 1.0                              # seconds until the first rounds of 
 CENTRAL = ("float32", "float64")
 SIZES = tuple(10**k for k in range(1, 8))
 FEW = (1000, 1_000_000)                     # sizes of other dtypes
+COPIES = 50                                 # of an operand, in all libraries together: work that memory has no room for is left out
 LARGE = 100_000                             # elements from which on further numbers of threads are measured
 
 
@@ -110,7 +112,7 @@ class Plan:
                     yield row.largest // 10, directions[0]
             return
         for size in SIZES if central else FEW if first else ():
-            if size <= row.largest and (first or size >= LARGE):
+            if size <= row.largest and (first or size >= LARGE) and size * itemsize(dtype) * COPIES <= granted_bytes():
                 yield from ((size, direction) for direction in directions)
 
 
@@ -118,6 +120,12 @@ class Plan:
 def leader(family: str) -> Operator:
     """Return the row that stands for a family."""
     return next(row for row in OPERATORS if row.family == family)
+
+
+@cache
+def itemsize(dtype: str) -> int:
+    """Return the bytes of an element."""
+    return next(row.itemsize for row in DTYPES if row.name == dtype)
 
 
 @cache

@@ -126,6 +126,12 @@ def test_a_quick_plan_is_part_of_the_whole_one():
     assert {threads for _, threads in quick} == {1, 2}
 
 
+def test_work_that_memory_has_no_room_for_is_left_out(monkeypatch):
+    monkeypatch.setattr(running, "granted_bytes", lambda: 1 << 30)
+    sizes = {dtype: {work.size for work, _ in Plan(only="a * b", dtypes=(dtype,), threads=(1,)).works()} for dtype in ("int8", "float64")}
+    assert sizes["int8"] - sizes["float64"] == {10_000_000}
+
+
 @pytest.mark.parametrize("given, message", [
     ({"dtypes": ("float33",)}, "unknown dtype 'float33'"),
     ({"threads": (0,)}, "threads are at least 1, not 0"),

@@ -1,4 +1,4 @@
-"""Large real matrices, which are factored and solved by blocks: sizes around those of blocks, hostile triangles, threads."""
+"""Large real matrices, which are factored and solved by blocks: sizes around those of blocks, hostile numbers, threads."""
 
 import numpy as np
 import pytest
@@ -37,6 +37,24 @@ def test_factors_and_inverses(dtype, n):
     assert cg.linalg.cholesky_ex(cg.tensor(definite)).info == n - 4
     a[:, 20] = 0
     assert cg.linalg.lu_factor_ex(cg.tensor(a)).info == 21
+
+
+@pytest.mark.cases("dtype", EPS)
+@pytest.mark.cases("shape", [(25, 25), (48, 70), (130, 50), (257, 257)])
+def test_reflections(dtype, shape):
+    array, eps = drawn(dtype, *shape), EPS[dtype]
+    for scale in (1.0, float(np.finfo(dtype).max) / 1e3, float(np.finfo(dtype).tiny)):
+        scaled = (array * scale).astype(dtype)
+        Q, R = (part.numpy() for part in cg.linalg.qr(cg.tensor(scaled)))
+        assert np.abs(Q.T @ Q - np.eye(Q.shape[1])).max() <= max(shape) * eps
+        if scale >= 1:
+            assert np.abs(Q.astype(np.longdouble) @ R - scaled).max() <= max(shape) * eps * np.abs(scaled).max()
+        assert (np.triu(R) == R).all()
+    signs = np.sign(np.diagonal(np.linalg.qr(array)[1]))
+    np.testing.assert_array_equal(np.sign(np.diagonal(cg.linalg.qr(cg.tensor(array)).R.numpy())), signs)     # LAPACK's
+    array[:, 20] = 0
+    Q, R = (part.numpy() for part in cg.linalg.qr(cg.tensor(array)))
+    assert np.abs(Q @ R - array).max() <= max(shape) * eps * 10
 
 
 def test_pivots_are_those_of_lapack():

@@ -10,12 +10,14 @@
 
 /* What is packed at once, in numbers: a block of at most CG_BLOCK rows and CG_DEPTH columns, or a triangle of CG_DEPTH rows. */
 enum { CG_BLOCK = 192, CG_DEPTH = 256, CG_PACKED = CG_BLOCK * CG_DEPTH, CG_VECTOR_ALIGNMENT = 64 };
+enum { CG_REFLECTORS = 24 };    /* that are applied at once */
 
 /* A part of a job: the panels of columns from the first one up to the last. */
 typedef void cg_part(const void *job, intptr_t first, intptr_t last);
 typedef void cg_share(cg_part *part, const void *job, intptr_t panels, double work);
 typedef struct {
     void *memory;       /* CG_PACKED numbers, or as many as a matrix with 48 rows and columns more has, aligned to CG_VECTOR_ALIGNMENT */
+    void *work;         /* for reflections: 2 (m + n) CG_REFLECTORS numbers */
     cg_share *share;    /* has all panels worked on, by several threads where so many multiplications are worth it */
 } cg_room;
 
@@ -28,6 +30,8 @@ typedef struct {
     void (*inverse)(intptr_t n, const void *lu, intptr_t down, intptr_t right, const int32_t *pivots, void *x, intptr_t ld,
                     const cg_room *room);
     void (*permute)(int backwards, intptr_t n, intptr_t k, const int32_t *pivots, void *x, intptr_t ld);
+    void (*qr)(intptr_t m, intptr_t n, void *a, intptr_t ld, void *tau, const cg_room *room);
+    void (*product)(intptr_t m, intptr_t n, intptr_t k, void *a, intptr_t ld, const void *tau, const cg_room *room);
 } cg_blocked;
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)

@@ -22,12 +22,14 @@ enum { CG_NARROW = 8, CG_HEIGHT = CG_DEPTH + 64 };
 #define CG_T float
 #define CG_BITS int32_t
 #define CG_LEAST FLT_MIN
+#define CG_DIGIT FLT_EPSILON
 #define CG_SQRT __builtin_sqrtf
 #define CG_NAME(name) name##_float32
 #include "blocked_template.h"
 #define CG_T double
 #define CG_BITS int64_t
 #define CG_LEAST DBL_MIN
+#define CG_DIGIT DBL_EPSILON
 #define CG_SQRT __builtin_sqrt
 #define CG_NAME(name) name##_float64
 #include "blocked_template.h"

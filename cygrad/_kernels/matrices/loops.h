@@ -137,7 +137,7 @@ static size_t cg_room_of_blocks(const cg_field *f, const cg_blocked *blocked, in
 static cg_room cg_take_blocks(const cg_blocked *blocked, cg_workspace *space)
 {
     const size_t misplaced = (uintptr_t)space->next % CG_VECTOR_ALIGNMENT;
-    return (cg_room){blocked ? space->next + (CG_VECTOR_ALIGNMENT - misplaced) % CG_VECTOR_ALIGNMENT : NULL, cg_share_panels};
+    return (cg_room){blocked ? space->next + (CG_VECTOR_ALIGNMENT - misplaced) % CG_VECTOR_ALIGNMENT : NULL, NULL, cg_share_panels};
 }
 
 /* ----- Columns ----- */
@@ -384,20 +384,28 @@ static CG_SELDOM void cg_ldl_solve(const cg_field *f, int hermitian, char **p, c
     cg_release(&space);
 }
 
+/* The size above which LAPACK is quicker to reflect; of real matrices, when they leave the second-level cache. */
+static intptr_t cg_reflected(const cg_field *f) { return cg_blocked_of(f) ? 1000 : CG_LARGE; }
+
 static void cg_qr(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t m = dims[1], n = dims[2], least = dims[3];
-    cg_geqrf *const geqrf = least > CG_LARGE ? cg_routine(f->type, CG_GEQRF, m > n * CG_WIDTH ? m : n * CG_WIDTH) : NULL;
+    cg_geqrf *const geqrf = least > cg_reflected(f) ? cg_routine(f->type, CG_GEQRF, m > n * CG_WIDTH ? m : n * CG_WIDTH) : NULL;
+    const cg_blocked *const blocked = least > CG_LARGE && !geqrf ? cg_blocked_of(f) : NULL;
     cg_matrix factors = cg_matrix_of(f, m, n, p[1], s[1], s[5], s[6]);
-    const size_t work_size = geqrf ? n * CG_WIDTH : 0;
+    const size_t work_size = blocked ? 2 * (m + n) * CG_REFLECTORS : geqrf ? n * CG_WIDTH : 0;
     cg_workspace space;
-    if (!cg_reserve(&space, cg_room_of(&factors) + CG_ROOM(least * f->size) + work_size * f->size)) return;
+    if (!cg_reserve(&space, cg_room_of(&factors) + CG_ROOM(least * f->size) + CG_ROOM(work_size * f->size)
+                    + cg_room_of_blocks(f, blocked, m > n ? m : n))) return;
     cg_give_room(&factors, &space);
     void *const tau = cg_take(&space, least * f->size), *const work = cg_take(&space, work_size * f->size);
+    cg_room room = cg_take_blocks(blocked, &space);
+    room.work = work;
     for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 3)) {
         char *qr = cg_begin(&factors, p[1], p[0], s[3], s[4]);
         int64_t rows = m, columns = n, ld = factors.ld, count = work_size, info = 0;
-        if (geqrf) geqrf(&rows, &columns, qr, &ld, tau, work, &count, &info);
+        if (blocked) blocked->qr(m, n, qr, ld, tau, &room);
+        else if (geqrf) geqrf(&rows, &columns, qr, &ld, tau, work, &count, &info);
         else f->plain->qr(m, n, qr, ld, tau);
         cg_finish(&factors, p[1]);
         cg_copy_vector(f->size, least, p[2], s[7], tau, f->size);
@@ -408,18 +416,22 @@ static void cg_qr(const cg_field *f, char **p, const intptr_t *dims, const intpt
 static CG_SELDOM void cg_product(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t m = dims[1], n = dims[2], k = dims[3];
-    cg_orgqr *const orgqr = k > CG_LARGE ? cg_routine(f->type, CG_ORGQR, m > n * CG_WIDTH ? m : n * CG_WIDTH) : NULL;
+    cg_orgqr *const orgqr = k > cg_reflected(f) ? cg_routine(f->type, CG_ORGQR, m > n * CG_WIDTH ? m : n * CG_WIDTH) : NULL;
+    const cg_blocked *const blocked = k > CG_LARGE && !orgqr ? cg_blocked_of(f) : NULL;
     cg_matrix q = cg_matrix_of(f, m, n, p[2], s[2], s[6], s[7]);
-    const size_t work_size = orgqr ? n * CG_WIDTH : 0;
+    const size_t work_size = blocked ? 2 * (m + n) * CG_REFLECTORS : orgqr ? n * CG_WIDTH : 0;
     cg_workspace space;
-    if (!cg_reserve(&space, cg_room_of(&q) + CG_ROOM(k * f->size) + work_size * f->size)) return;
+    if (!cg_reserve(&space, cg_room_of(&q) + CG_ROOM(k * f->size) + CG_ROOM(work_size * f->size) + cg_room_of_blocks(f, blocked, m))) return;
     cg_give_room(&q, &space);
     void *const tau = cg_take(&space, k * f->size), *const work = cg_take(&space, work_size * f->size);
+    cg_room room = cg_take_blocks(blocked, &space);
+    room.work = work;
     for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 3)) {
         char *columns = cg_begin(&q, p[2], p[0], s[3], s[4]);
         int64_t rows = m, width = n, reflectors = k, ld = q.ld, count = work_size, info = 0;
         cg_copy_vector(f->size, k, tau, f->size, p[1], s[5]);
-        if (orgqr) orgqr(&rows, &width, &reflectors, columns, &ld, tau, work, &count, &info);
+        if (blocked) blocked->product(m, n, k, columns, ld, tau, &room);
+        else if (orgqr) orgqr(&rows, &width, &reflectors, columns, &ld, tau, work, &count, &info);
         else f->plain->product(m, n, k, columns, ld, tau);
         cg_finish(&q, p[2]);
     }

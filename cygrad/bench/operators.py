@@ -168,7 +168,7 @@ elementwise("abs(x)", "absolute(x, out=y)", "sign(x, out=dx); multiply(dx, g, ou
 elementwise("maximum(a, b)", "maximum(a, b, out=y)", kinds="bihf", peers={"jax": "maximum(a, b)"})
 elementwise("clamp(x, -1, 1)", "clip(x, -1, 1, out=y)", "equal(x, y, out=m); multiply(g, m, out=dx)", before=MASK,
             peers={"jax": "clip(x, -1, 1)"})
-elementwise("where(mask, a, b)", "copyto(y, b); copyto(y, a, where=mask)", "multiply(g, mask, out=da); subtract(g, da, out=db)",
+elementwise("where(mask, a, b)", "y = where(mask, a, b)", "multiply(g, mask, out=da); subtract(g, da, out=db)",
             kinds="bihfc")
 
 
@@ -180,7 +180,7 @@ def broadcasting(text: str, shapes: Shapes, numpy: str, backward: str, **fields:
 broadcasting("x + row", rows_of(ROW, row=lambda rows, columns: (columns,)), "add(x, row, out=y)",
              "copyto(dx, g); sum(g, axis=0, out=drow)", kinds="ifc")
 broadcasting("x * column", rows_of(10, column=lambda rows, columns: (rows, 1)), "multiply(x, column, out=y)",
-             "multiply(g, column, out=dx); einsum('ij,ij->i', g, x, out=dcolumn[:, 0])", kinds="if")
+             "multiply(g, column, out=dx); vecdot(g, x, out=dcolumn[:, 0])", kinds="if")
 broadcasting("column - row", lambda n: {"column": (root(n), 1), "row": (root(n),)}, "subtract(column, row, out=y)",
              "sum(g, axis=1, keepdims=True, out=dcolumn); sum(g, axis=0, out=drow); negative(drow, out=drow)", kinds="ifc")
 OPERATORS.append(Operator("a.T + b", "broadcasting", square("a", "b"), "add(a.T, b, out=y)", "copyto(da, g.T); copyto(db, g)",
@@ -192,32 +192,31 @@ def reduction(text: str, numpy: str, backward: str = "", shapes: Shapes | None =
     operator(text, "reductions", numpy, backward, shapes or rows_of(ROW), **{"peers": {"jax": text}} | fields)
 
 
-reduction("x.sum()", "sum(x, dtype=y.dtype, out=y)", "copyto(dx, g)", flat("x"), kinds="bifc")
-reduction("x.sum()", "copyto(y, sum(x, dtype=float32))", "copyto(dx, g)", flat("x"), kinds="h")
-reduction("x.sum(0)", "sum(x, axis=0, dtype=y.dtype, out=y)", "copyto(dx, g)", kinds="bifc")
-reduction("x.sum(1)", "sum(x, axis=1, dtype=y.dtype, out=y)", "copyto(dx, g[:, None])", kinds="bifc")
-reduction("x.mean(1)", "mean(x, axis=1, out=y)", "divide(g[:, None], x.shape[1], out=dx)", kinds="fc")
-reduction("x.var(1)", "mean(x, axis=1, keepdims=True, out=m); subtract(x, m, out=t); einsum('ij,ij->i', t, t, out=y); "
+reduction("x.sum()", "sum(x, dtype=y.dtype, out=y)", "copyto(dx, g)", flat("x"), kinds="bihfc")
+reduction("x.sum(0)", "sum(x, axis=0, dtype=y.dtype, out=y)", "copyto(dx, g)", kinds="bihfc")
+reduction("x.sum(1)", "sum(x, axis=1, dtype=y.dtype, out=y)", "copyto(dx, g[:, None])", kinds="bihfc")
+reduction("x.mean(1)", "mean(x, axis=1, out=y)", "divide(g[:, None], x.shape[1], out=dx)", kinds="hfc")
+reduction("x.var(1)", "mean(x, axis=1, keepdims=True, out=m); subtract(x, m, out=t); vecdot(t, t, out=y); "
           "divide(y, x.shape[1] - 1, out=y)", "multiply(t, (g * (2 / (x.shape[1] - 1)))[:, None], out=dx)",
-          before="m = empty((len(x), 1), x.dtype); t = empty_like(x)", kinds="f", peers={"jax": "x.var(1, ddof=1)"})
-reduction("x.norm()", "y = sqrt(dot(x, x))", "multiply(x, g / y, out=dx)", flat("x"), kinds="f", peers={"jax": "linalg.norm(x)"})
+          before="m = empty((len(x), 1), x.dtype); t = empty_like(x)", kinds="hf", peers={"jax": "x.var(1, ddof=1)"})
+reduction("x.norm()", "y = sqrt(dot(x, x))", "multiply(x, g / y, out=dx)", flat("x"), kinds="hf", peers={"jax": "linalg.norm(x)"})
 reduction("x.amax(1)", "amax(x, axis=1, out=y)", "equal(x, y[:, None], out=m); divide(g, sum(m, axis=1), out=u); "
           "multiply(m, u[:, None], out=dx)", before=f"{MASK}; u = empty_like(y)", kinds="ihf", peers={"jax": "x.max(1)"})
 reduction("x.argmax(1)", "argmax(x, axis=1, out=y)", kinds="ihf")
 reduction("x.cumsum(1)", "cumsum(x, axis=1, dtype=y.dtype, out=y)", "cumsum(g[:, ::-1], axis=1, out=dx[:, ::-1])", kinds="ifc")
 reduction("x.softmax(1)", "amax(x, axis=1, keepdims=True, out=m); subtract(x, m, out=y); exp(y, out=y); "
           "sum(y, axis=1, keepdims=True, out=m); divide(y, m, out=y)",
-          "einsum('ij,ij->i', g, y, out=m[:, 0]); subtract(g, m, out=dx); multiply(dx, y, out=dx)",
-          before="m = empty((len(x), 1), x.dtype)", kinds="f", peers={"jax": "softmax(x, 1)"})
+          "vecdot(g, y, out=m[:, 0]); subtract(g, m, out=dx); multiply(dx, y, out=dx)",
+          before="m = empty((len(x), 1), x.dtype)", kinds="hf", peers={"jax": "softmax(x, 1)"})
 reduction("x.logsumexp(1)", "amax(x, axis=1, keepdims=True, out=m); subtract(x, m, out=t); exp(t, out=t); sum(t, axis=1, out=u); "
           "log(u, out=y); add(y, m[:, 0], out=y)", "divide(g, u, out=u); multiply(t, u[:, None], out=dx)",
-          before="m = empty((len(x), 1), x.dtype); t = empty_like(x); u = empty_like(y)", kinds="f", peers={"jax": "logsumexp(x, 1)"})
+          before="m = empty((len(x), 1), x.dtype); t = empty_like(x); u = empty_like(y)", kinds="hf", peers={"jax": "logsumexp(x, 1)"})
 reduction("x.sort()[0]", "copyto(y, x); y.sort()", shapes=flat("x"), kinds="if", peers={"jax": "sort(x)"}, largest=1_000_000)
 
 
 def product(text: str, shapes: Shapes, numpy: str, backward: str, **fields: Any) -> None:
     """Add a product; a backward has two of the same size."""
-    operator(text, "matmul", numpy, backward, shapes, **{"peers": {"jax": text}, "kinds": "fc", "factor": 3} | fields)
+    operator(text, "matmul", numpy, backward, shapes, **{"peers": {"jax": text}, "kinds": "hfc", "factor": 3} | fields)
 
 
 def multiplications(shapes: dict[str, Shape]) -> float:
@@ -226,13 +225,8 @@ def multiplications(shapes: dict[str, Shape]) -> float:
     return 2 * math.prod(first) * (second[-1] if len(second) > 1 else 1)
 
 
-NARROW = "fa, fb, fy, fg = (empty(array.shape, float32) for array in (a, b, y, y))"      # the best of 16 bits is BLAS's of 32
-
 product("a @ b", square("a", "b"), "matmul(a, b, out=y)", "matmul(g, b.T, out=da); matmul(a.T, g, out=db)",
         complex="matmul(g, b.conj().T, out=da); matmul(a.conj().T, g, out=db)", flops=multiplications, largest=1_000_000)
-product("a @ b", square("a", "b"), "copyto(fa, a); copyto(fb, b); matmul(fa, fb, out=fy); copyto(y, fy)",
-        "copyto(fg, g); copyto(da, matmul(fg, fb.T, out=fy)); copyto(db, matmul(fa.T, fg, out=fy))", kinds="h", before=NARROW,
-        flops=multiplications, largest=1_000_000)
 product("a @ b", batch(4, "a", "b"), "matmul(a, b, out=y)", "matmul(g, b.mT, out=da); matmul(a.mT, g, out=db)",
         complex="matmul(g, b.conj().mT, out=da); matmul(a.conj().mT, g, out=db)", flops=multiplications, largest=1_000_000,
         note="4 x 4 each")
@@ -244,7 +238,7 @@ product("outer(v, w)", lambda n: dict.fromkeys("vw", (root(n),)), "multiply(v[:,
         "matmul(g, w, out=dv); matmul(v, g, out=dw)", complex="matmul(g, w.conj(), out=dv); matmul(v.conj(), g, out=dw)")
 
 
-def indexing(text: str, numpy: str, backward: str, shapes: Shapes | None = None, **fields: Any) -> None:
+def indexing(text: str, numpy: str, backward: str = "", shapes: Shapes | None = None, **fields: Any) -> None:
     """Add a row that finds, or places, elements."""
     operator(text, "indexing", numpy, backward, shapes, **{"peers": {"jax": text}, "kinds": "biuhfc"} | fields)
 
@@ -253,7 +247,8 @@ indexing("x[1:] - x[:-1]", "subtract(x[1:], x[:-1], out=y)", "dx[-1] = 0; negati
          kinds="ihfc")
 indexing("x[1:-1]", "y = x[1:-1]", "dx[0] = dx[-1] = 0; dx[1:-1] = g", largest=OVERHEAD)
 indexing("x[i]", "take(x, i, out=y, mode='clip')", "dx.fill(0); add.at(dx, i, g)")
-indexing("x[mask]", "y = x[mask]", "dx.fill(0); dx[mask] = g", peers={})
+indexing("x[mask]", "compress(mask, x, out=y)", peers={},
+         together="t = flatnonzero(mask); take(x, t, out=y, mode='clip'); dx.fill(0); dx[t] = g")
 indexing("x.index_add(0, i, v)", "copyto(y, x); add.at(y, i, v)", "copyto(dx, g); take(g, i, out=dv, mode='clip')", kinds="ihfc",
          peers={"jax": "x.at[i].add(v)"})
 indexing("cat([a, b])", "concatenate((a, b), out=y)", "copyto(da, g[:a.size]); copyto(db, g[a.size:])",

@@ -102,11 +102,11 @@ class Plan:
     def grid(self, row: Operator, dtype: str, first: bool) -> Iterator[tuple[int, str]]:
         """Yield the sizes and directions of a row, for the first number of threads or a further one."""
         directions, central = row.directions(dtype), dtype in self.central()
-        main, leads = dtype == self.central()[-1], row is leader(row.family)
+        main, leads = dtype in (self.dtypes or CENTRAL[-1:]), row is leader(row.family)
         if first and not row.note and (main if self.quick else central):
             yield from ((OVERHEAD, direction) for direction in directions)
         if self.quick:
-            if row.largest > OVERHEAD and (first or main) and (main or leads) and (first or leads):
+            if row.largest > OVERHEAD and (main or leads if first else main and leads):
                 yield row.largest // 100, directions[-1]
                 if main:
                     yield row.largest // 10, directions[0]

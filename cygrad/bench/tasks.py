@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import timeit
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -14,6 +15,7 @@ from cygrad.bench.operators import MATRICES, NUMBERS, Operator, Shape, words
 from cygrad.bench.work import FORWARD, OPERATOR, OVERHEAD, Prepared, Task, Work
 
 LATE = 10_000   # elements from which on recorded results may wait, so that what is timed asks for them
+SUMMED = ("reductions", "matmul")       # families that add
 NUMEXPR = ("int32", "int64", "float32", "float64", "complex128")       # what it computes in
 
 
@@ -116,16 +118,37 @@ def like_torch(row: Operator, library: str, operands: dict[str, np.ndarray], our
 
 def in_numpy(row: Operator, dtype: str, direction: str, operands: dict[str, np.ndarray], ours: Sequence[str], y: np.ndarray,
              g: np.ndarray) -> Task:
-    """Return the task of NumPy: the row's statements, with their memory."""
-    statement = row.statements(dtype, direction)
-    names = named(f"{row.before} {statement}", [np]) | operands | {"y": np.empty_like(y), "g": g}
-    names |= {f"d{name}": np.empty_like(operands[name]) for name in ours}
-    exec(row.before, names)
+    """Return the task of NumPy: the row's statements, with their memory.
+
+    Floats of 16 bits are converted to those of 32 and back where that is quicker, or where their sums would round worse. What only
+    moves elements is not.
+    """
+    statement, memory = row.statements(dtype, direction), {**operands, "y": np.empty_like(y), "g": g}
+    memory |= {f"d{name}": np.empty_like(operands[name]) for name in ours}
+    outputs = ("y", *(f"d{name}" for name in ours))
+    plain = executed(row.before, statement, memory, outputs)
+    if dtype not in ("float16", "bfloat16") or row.family == "indexing":
+        return plain
+    narrow = {name: value for name, value in memory.items() if value.dtype == numpy_dtype(dtype)}
+    wide = {name: np.empty(value.shape, np.float32) for name, value in narrow.items()}
+    into = "".join(f"copyto({name}, {name}_16); " for name in narrow if name not in outputs and name in words(statement))
+    back = "".join(f"; copyto({name}_16, {name})" for name in outputs if name in narrow)
+    converted = executed(row.before, into + statement + back, memory | wide | {f"{name}_16": value for name, value in narrow.items()},
+                         [f"{name}_16" if name in narrow else name for name in outputs])
+    if row.family in SUMMED:
+        return converted
+    return min(plain, converted, key=lambda task: min(timeit.repeat(task.statement, globals=task.names, number=1, repeat=3)))
+
+
+def executed(before: str, statement: str, memory: dict[str, np.ndarray], outputs: Sequence[str]) -> Task:
+    """Return NumPy's task of a statement in memory, whose results have these names."""
+    names = named(f"{before} {statement}", [np]) | memory
+    exec(before, names)
 
     def results() -> list[np.ndarray]:
         space = dict(names)
         exec(statement, space)
-        return [space[name] for name in ("y", *(f"d{name}" for name in ours))]
+        return [space[name] for name in outputs]
 
     return Task(statement, names, results)
 

@@ -18,6 +18,7 @@ cdef struct Slot:
     intptr_t apart      # bytes from a row to the next
     bint repeated       # one number everywhere: a thread has copies of it
     bint fetched        # ahead of the steps that read it
+    intptr_t part       # bytes that are fetched at once
 
 cdef struct Step:
     const cg_kernel* kernel         # of a map, else NULL
@@ -30,6 +31,8 @@ cdef struct Step:
     cg_loop loop
     intptr_t strides[MAX_OPERANDS]
     intptr_t elements               # of the output, a row
+    intptr_t piece                  # elements that are computed at once
+    bint fetches                    # whether parts of the next rows are fetched before its pieces
     bint each                       # whether each row has a scalar, and a call, of its own
 
 cdef struct Tiles:

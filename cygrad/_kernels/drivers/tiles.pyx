@@ -20,6 +20,7 @@ cdef enum:
     NEAR = 1 << 15      # bytes that some rows and the next ones take in all slots: the first-level cache holds them
     FAR = 1 << 18       # bytes of an array from which on it is fetched ahead
     AHEAD = 4096        # bytes from what is read to what is fetched: more would leave the first-level cache again
+    PIECE = 256         # elements of a step between parts that are fetched
     VECTOR = 64
 
 
@@ -85,8 +86,37 @@ cdef bint cut_rows(Tiles* tiles, int first) noexcept nogil:
     for k in range(tiles.step_count):
         if not make_loop(tiles, &tiles.steps[k], row):
             return False
+    share_fetches(tiles)
     tiles.row, tiles.rows = row, rows
     return True
+
+
+cdef bint is_long(const Step* step) noexcept nogil:
+    """Say whether a step is a row of vector mathematics."""
+    return step.kernel is not NULL and step.kernel.blocked[step.dtype] and step.elements > 1
+
+
+cdef void share_fetches(Tiles* tiles) noexcept nogil:
+    """Decide beside what the next rows are fetched: beside vector mathematics, where there is some, since what is streamed keeps memory
+    busy beside the other steps. There, and beside what is streamed, little at a time: a processor waits for a dozen lines at once."""
+    cdef Step* step
+    cdef bint fetched = False, has_long = False
+    cdef intptr_t parts = 0
+    cdef int k
+    for k in range(tiles.slot_count):
+        fetched = fetched or tiles.slots[k].fetched
+    for k in range(tiles.step_count):
+        has_long = has_long or is_long(&tiles.steps[k])
+    for k in range(tiles.step_count):
+        step = &tiles.steps[k]
+        step.piece = tiles.size * step.elements
+        step.fetches = fetched and (is_long(step) or not has_long)
+        if step.fetches and step.kernel is not NULL and not step.each and (has_long or step.loop is step.kernel.streams[step.dtype]):
+            step.piece = min(step.piece, PIECE)
+        if step.fetches:
+            parts += (tiles.size * step.elements + step.piece - 1) // step.piece
+    for k in range(tiles.slot_count):
+        tiles.slots[k].part = tiles.size * tiles.slots[k].apart // max(parts, 1)
 
 
 cdef bint is_number(const Tiles* tiles, const Slot* slot) noexcept nogil:
@@ -105,6 +135,7 @@ cdef bint make_loop(const Tiles* tiles, Step* step, intptr_t row) noexcept nogil
     cdef int j, scalars = 0, itemsize = cg_itemsize[step.dtype]
     cdef bint own = output.array.data is NULL, whole = row * itemsize % VECTOR == 0 and not output.reduced
     step.each, step.elements = False, 1 if output.reduced else row
+    step.strides[step.inputs] = cg_itemsize[output.array.dtype]
     for j in range(step.inputs):
         slot = &tiles.slots[step.slots[j]]
         if slot.array.dtype != (CG_BOOL if step.masks >> j & 1 else step.dtype):
@@ -141,9 +172,19 @@ cdef void repeat_numbers(const Tiles* tiles, char* memory) noexcept nogil:
                 memcpy(memory + k * tiles.slot_bytes + i * itemsize, slot.array.data, itemsize)
 
 
+cdef inline void fetch_part(const Tiles* tiles, char** places, intptr_t number) noexcept nogil:
+    """Fetch a part of the next rows."""
+    cdef intptr_t part
+    cdef int k
+    for k in range(tiles.slot_count):
+        if tiles.slots[k].fetched:
+            part = tiles.slots[k].part
+            fetch(places[k] + AHEAD + number * part, part)
+
+
 cdef void run_rows(const Tiles* tiles, intptr_t tile, char* memory) noexcept nogil:
-    """Run all steps on some rows. Between them a part of the next rows is fetched: a loop does not see misses beyond its end."""
-    cdef intptr_t count = min(tiles.size, tiles.rows - tile * tiles.size), part, _row
+    """Run all steps on some rows. Parts of the next rows are fetched between: loops do not see misses beyond their end."""
+    cdef intptr_t count = min(tiles.size, tiles.rows - tile * tiles.size), fetched = 0, left, _row
     cdef char* places[MAX_SLOTS]
     cdef char* pointers[MAX_OPERANDS]
     cdef const Slot* slot
@@ -156,23 +197,30 @@ cdef void run_rows(const Tiles* tiles, intptr_t tile, char* memory) noexcept nog
             places[k] = slot.array.data + tile * tiles.size * slot.apart
     for k in range(tiles.step_count):
         step = &tiles.steps[k]
-        for j in range(tiles.slot_count):
-            if tiles.slots[j].fetched:
-                part = count * tiles.slots[j].apart // tiles.step_count
-                fetch(places[j] + AHEAD + k * part, part)
+        if step.fetches:
+            fetch_part(tiles, places, fetched)
+            fetched += 1
         if step.kernel is NULL:
             fold_rows(step.reduction, step.dtype, places[step.slots[0]], tiles.row, count, places[step.slots[1]])
             continue
         for j in range(step.inputs + 1):
             pointers[j] = places[step.slots[j]]
-        if not step.each:
-            step.loop(pointers, step.strides, count * step.elements, NULL)
+        if step.each:
+            for _row in range(count):
+                step.loop(pointers, step.strides, step.elements, NULL)
+                for j in range(step.inputs + 1):
+                    if not tiles.slots[step.slots[j]].repeated:
+                        pointers[j] += tiles.slots[step.slots[j]].apart
             continue
-        for _row in range(count):
-            step.loop(pointers, step.strides, step.elements, NULL)
+        left = count * step.elements
+        while left > step.piece:
+            step.loop(pointers, step.strides, step.piece, NULL)
+            left -= step.piece
             for j in range(step.inputs + 1):
-                if not tiles.slots[step.slots[j]].repeated:
-                    pointers[j] += tiles.slots[step.slots[j]].apart
+                pointers[j] += step.piece * step.strides[j]
+            fetch_part(tiles, places, fetched)
+            fetched += 1
+        step.loop(pointers, step.strides, left, NULL)
 
 
 # ----- Tiles -----

@@ -27,9 +27,9 @@ from cygrad.bench.work import OF_BLAS, OPERATOR, OVERHEAD, Task, Work
 from cygrad.config import describe
 from cygrad.ops.dtypes import DTYPES
 
-SECONDS = {True: 45.0, False: 1200.0}       # of a run, quick or not; a quick one ends there, whatever is left
+SECONDS = {True: 40.0, False: 1200.0}       # of a run, quick or not; a quick one ends there, whatever is left
 ROW_SECONDS = (0.01, 1.0)                   # the least and the most that the rounds of a row get of them
-PATIENCE = 1.0                              # seconds until the first rounds of a row must be done
+PATIENCE = {True: 0.25, False: 2.0}         # seconds until the first rounds of a row must be done, or it has fewer
 CENTRAL = ("float32", "float64")
 SIZES = tuple(10**k for k in range(1, 8))
 FEW = (1000, 1_000_000)                     # sizes of other dtypes
@@ -222,7 +222,8 @@ class Benchmark:
                 gc.freeze()     # what libraries made while they were imported is not walked in each row
             seconds = min(max(begin + seconds - time.perf_counter(), ROW_SECONDS[0]), ROW_SECONDS[1])
             candidates = {name: (prepared.tasks[name].statement, prepared.tasks[name].names) for name in able}
-            rounds = self.timer(candidates, seconds=seconds, threads=threads, round_seconds=self.round_seconds(threads), limit=PATIENCE)
+            rounds = self.timer(candidates, seconds=seconds, threads=threads, round_seconds=self.round_seconds(threads),
+                                limit=PATIENCE[self.plan.quick])
         except Disagreement as error:
             return self.failed(row, str(error))
         except Exception as error:      # of whatever a library raises: it ends a row, and not the run

@@ -4,11 +4,14 @@
 #include <string.h>
 #include "blocked.h"
 
-/* Products are added without being rounded, where there is such an instruction. */
+/* Products are added without being rounded, where there is such an instruction. What is long is written in vectors, or CG_VECTORISED: the
+ * compiler would make vectors of short ends, too. */
 #ifdef __clang__
 #pragma clang fp contract(fast)
+#define CG_VECTORISED static __attribute__((noinline))
 #else
-#pragma GCC optimize("fp-contract=fast")
+#pragma GCC optimize("fp-contract=fast", "no-tree-vectorize")
+#define CG_VECTORISED static __attribute__((noinline, noclone, optimize("tree-vectorize")))
 #endif
 
 /* Columns of a tile, whose sums fill the registers, and numbers from one of its packed columns to the next. */

@@ -7,7 +7,7 @@
 #define CG_LANES ((intptr_t)(CG_VECTOR_BYTES / sizeof(CG_T)))
 #define CG_ROWS (3 * CG_LANES)
 #define CG_INLINED static inline __attribute__((always_inline))
-#define CG_CALLED static __attribute__((noinline))
+#define CG_CALLED static __attribute__((noinline, noclone))   /* there is one of it, since calls take no time */
 #define CG_VECTOR CG_NAME(vector)
 #define CG_MASK CG_NAME(mask)
 #define CG_JOB CG_NAME(job)
@@ -55,7 +55,7 @@ static inline intptr_t CG_NAME(padded)(intptr_t rows)
 }
 
 /* Pack a panel of k columns; return where the next one begins. */
-CG_CALLED CG_T *CG_NAME(pack)(intptr_t rows, intptr_t k, CG_T *restrict y, const CG_T *restrict a, intptr_t down, intptr_t right)
+CG_VECTORISED CG_T *CG_NAME(pack)(intptr_t rows, intptr_t k, CG_T *restrict y, const CG_T *restrict a, intptr_t down, intptr_t right)
 {
     const intptr_t height = CG_NAME(padded)(rows);
     if (rows < height) memset(y, 0, height * k * sizeof(CG_T));
@@ -72,7 +72,7 @@ CG_CALLED CG_T *CG_NAME(pack)(intptr_t rows, intptr_t k, CG_T *restrict y, const
     return y + height * k;
 }
 
-CG_CALLED void CG_NAME(copy)(intptr_t n, CG_T *restrict y, intptr_t step_y, const CG_T *restrict x, intptr_t step)
+CG_VECTORISED void CG_NAME(copy)(intptr_t n, CG_T *restrict y, intptr_t step_y, const CG_T *restrict x, intptr_t step)
 {
     if (step == 1 && step_y == 1) memcpy(y, x, n * sizeof(CG_T));
     else if (step == -1 && step_y == 1)
@@ -203,7 +203,7 @@ static void CG_NAME(solve_panels)(const void *shared, intptr_t first, intptr_t l
 }
 
 /* Solve with a lower triangle. */
-static void CG_NAME(solve_lower)(int unit, int triangular, intptr_t n, intptr_t k, const CG_T *a, intptr_t down, intptr_t right, CG_T *x,
+CG_CALLED void CG_NAME(solve_lower)(int unit, int triangular, intptr_t n, intptr_t k, const CG_T *a, intptr_t down, intptr_t right, CG_T *x,
                                  intptr_t x_down, intptr_t x_right, const cg_room *room)
 {
     if (n > CG_DEPTH) {
@@ -263,6 +263,7 @@ static intptr_t CG_NAME(largest)(const CG_T *x, intptr_t n)
         sizes = (CG_VECTOR)(((CG_MASK)others & larger) | ((CG_MASK)sizes & ~larger));
         places = (here & larger) | (places & ~larger);
     }
+#pragma GCC unroll 1
     for (int lane = 0; lane < CG_LANES; lane++)
         if (sizes[lane] > size || (sizes[lane] == size && places[lane] < best)) best = places[lane], size = sizes[lane];
     for (; i < n; i++) {
@@ -281,7 +282,7 @@ CG_INLINED void CG_NAME(exchange)(int columns, CG_T *x, CG_T *y, intptr_t ld)
 }
 
 /* Exchange the rows of x that pivots name, in order or backwards. */
-static void CG_NAME(permute)(int backwards, intptr_t n, intptr_t k, const int32_t *pivots, void *matrix, intptr_t ld)
+CG_CALLED void CG_NAME(permute)(int backwards, intptr_t n, intptr_t k, const int32_t *pivots, void *matrix, intptr_t ld)
 {
     CG_T *x = matrix;
     for (intptr_t c = 0; c < k; c += 4, x += 4 * ld)
@@ -293,9 +294,14 @@ static void CG_NAME(permute)(int backwards, intptr_t n, intptr_t k, const int32_
 }
 
 /* y -= factor * x */
-CG_INLINED void CG_NAME(subtract)(CG_T *restrict y, CG_T factor, const CG_T *restrict x, intptr_t n)
+CG_VECTORISED void CG_NAME(subtract)(CG_T *restrict y, CG_T factor, const CG_T *restrict x, intptr_t n)
 {
     for (intptr_t i = 0; i < n; i++) y[i] -= factor * x[i];
+}
+
+CG_VECTORISED void CG_NAME(divide)(CG_T *x, CG_T divisor, intptr_t n)
+{
+    for (intptr_t i = 0; i < n; i++) x[i] /= divisor;
 }
 
 static intptr_t CG_NAME(lu_narrow)(intptr_t m, intptr_t n, CG_T *a, intptr_t ld, int32_t *pivots)
@@ -311,7 +317,7 @@ static intptr_t CG_NAME(lu_narrow)(intptr_t m, intptr_t n, CG_T *a, intptr_t ld,
         }
         CG_NAME(exchange)((int)n, a + j, a + j + row, ld);
         const CG_T pivot = column[0];
-        for (intptr_t i = 1; i < m - j; i++) column[i] /= pivot;
+        CG_NAME(divide)(column + 1, pivot, m - j - 1);
         for (intptr_t c = 1; c < n - j; c++) CG_NAME(subtract)(column + c * ld + 1, column[c * ld], column + 1, m - j - 1);
     }
     return info;
@@ -346,7 +352,7 @@ static intptr_t CG_NAME(cholesky)(intptr_t n, void *matrix, intptr_t ld, const c
             CG_T *const column = a + j * ld;
             if (!(column[j] > 0)) return j + 1;
             const CG_T pivot = column[j] = CG_SQRT(column[j]);
-            for (intptr_t i = j + 1; i < n; i++) column[i] /= pivot;
+            CG_NAME(divide)(column + j + 1, pivot, n - j - 1);
             for (intptr_t c = j + 1; c < n; c++) CG_NAME(subtract)(a + c * ld + c, column[c], column + c, n - c);
         }
         return 0;
@@ -375,15 +381,23 @@ static void CG_NAME(inverse)(intptr_t n, const void *lu, intptr_t down, intptr_t
 }
 
 /* ----- Reflections ----- */
+CG_CALLED CG_T CG_NAME(sum_of_lanes)(const CG_VECTOR *sums)
+{
+    CG_T sum = 0;
+#pragma GCC unroll 1
+    for (int lane = 0; lane < CG_LANES; lane++) sum += (*sums)[lane];
+    return sum;
+}
+
 /* The norm of n numbers, none of whose squares leaves the range. */
-static CG_T CG_NAME(norm)(const CG_T *x, intptr_t n)
+CG_CALLED CG_T CG_NAME(norm)(const CG_T *x, intptr_t n)
 {
     CG_VECTOR sums = {0};
     CG_T sum = 0, scale = 0;
     intptr_t i = 0;
     for (; i + CG_LANES <= n; i += CG_LANES) sums += *(const CG_VECTOR *)(x + i) * *(const CG_VECTOR *)(x + i);
     for (; i < n; i++) sum += x[i] * x[i];
-    for (int lane = 0; lane < CG_LANES; lane++) sum += sums[lane];
+    sum += CG_NAME(sum_of_lanes)(&sums);
     if (sum > CG_LEAST / (CG_DIGIT * CG_DIGIT) && sum - sum == 0) return CG_SQRT(sum);
     for (i = 0; i < n; i++) {
         const CG_T size = x[i] < 0 ? -x[i] : x[i];
@@ -406,14 +420,23 @@ CG_INLINED void CG_NAME(reflect)(int columns, intptr_t m, const CG_T *restrict v
     for (int j = 0; j < columns; j++) {
         sum[j] = c[j * ld];
         for (intptr_t r = i; r < m; r++) sum[j] += v[r] * c[r + j * ld];
-        for (int lane = 0; lane < CG_LANES; lane++) sum[j] += sums[j][lane];
-        sum[j] *= factor, c[j * ld] -= sum[j];
+        sum[j] = factor * (sum[j] + CG_NAME(sum_of_lanes)(sums + j)), c[j * ld] -= sum[j];
     }
     for (i = 1; i + CG_LANES <= m; i += CG_LANES)
 #pragma GCC unroll 4
         for (int j = 0; j < columns; j++) *(CG_VECTOR *)(c + i + j * ld) -= *(const CG_VECTOR *)(v + i) * sum[j];
     for (int j = 0; j < columns; j++)
         for (intptr_t r = i; r < m; r++) c[r + j * ld] -= v[r] * sum[j];
+}
+
+CG_CALLED void CG_NAME(reflect_1)(intptr_t m, const CG_T *v, CG_T factor, CG_T *c, intptr_t ld)
+{
+    CG_NAME(reflect)(1, m, v, factor, c, ld);
+}
+
+CG_CALLED void CG_NAME(reflect_4)(intptr_t m, const CG_T *v, CG_T factor, CG_T *c, intptr_t ld)
+{
+    CG_NAME(reflect)(4, m, v, factor, c, ld);
 }
 
 /* As LAPACK's geqr2 and larfg. */
@@ -428,17 +451,17 @@ static void CG_NAME(qr_narrow)(intptr_t m, intptr_t n, CG_T *a, intptr_t ld, CG_
         CG_T norm = CG_NAME(norm)(column, rows);
         if (norm < CG_LEAST / CG_DIGIT) {   /* its digits get lost */
             scale = CG_LEAST / CG_DIGIT;
-            for (intptr_t i = 0; i < rows; i++) column[i] /= scale;
+            CG_NAME(divide)(column, scale, rows);
             norm = CG_NAME(norm)(column, rows);
         }
         const CG_T first = column[0];
         if (first > 0) norm = -norm;
         tau[j] = (norm - first) / norm;
-        for (intptr_t i = 1; i < rows; i++) column[i] /= first - norm;
+        CG_NAME(divide)(column + 1, first - norm, rows - 1);
         column[0] = norm * scale;
         intptr_t c = j + 1;
-        for (; c + 4 <= n; c += 4) CG_NAME(reflect)(4, rows, column, tau[j], a + c * ld + j, ld);
-        for (; c < n; c++) CG_NAME(reflect)(1, rows, column, tau[j], a + c * ld + j, ld);
+        for (; c + 4 <= n; c += 4) CG_NAME(reflect_4)(rows, column, tau[j], a + c * ld + j, ld);
+        for (; c < n; c++) CG_NAME(reflect_1)(rows, column, tau[j], a + c * ld + j, ld);
     }
 }
 

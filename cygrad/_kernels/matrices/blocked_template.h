@@ -264,11 +264,13 @@ static intptr_t CG_NAME(largest)(const CG_T *x, intptr_t n)
         places = (here & larger) | (places & ~larger);
     }
 #pragma GCC unroll 1
-    for (int lane = 0; lane < CG_LANES; lane++)
-        if (sizes[lane] > size || (sizes[lane] == size && places[lane] < best)) best = places[lane], size = sizes[lane];
+    for (int lane = 0; lane < CG_LANES; lane++) {   /* no branches: nobody can foresee them */
+        const int better = (sizes[lane] > size) | ((sizes[lane] == size) & (places[lane] < best));
+        best = better ? places[lane] : best, size = better ? sizes[lane] : size;
+    }
     for (; i < n; i++) {
         const CG_T other = x[i] < 0 ? -x[i] : x[i];
-        if (other > size) best = i, size = other;
+        best = other > size ? i : best, size = other > size ? other : size;
     }
     return best;
 }

@@ -86,8 +86,8 @@ CG_FIELD(1, float64, 1, double, float64)
 CG_FIELD(2, complex64, 2, float, float32)
 CG_FIELD(3, complex128, 2, double, float64)
 
-/* Sizes above which blocked algorithms, or LAPACK, are quicker. */
-enum { CG_LARGE = 24 };
+/* Sizes above which LAPACK, or blocked algorithms, are quicker: these for Cholesky's factor and for QR from a larger size on. */
+enum { CG_LARGE = 24, CG_LARGE_DEFINITE = 32, CG_LARGE_REFLECTED = 56, CG_LARGEST_REFLECTED = 1000 };
 enum { CG_WIDTH = 64 }; /* of LAPACK's blocks, at most */
 
 /* ----- Memory ----- */
@@ -124,7 +124,11 @@ static const cg_blocked *const cg_blocked_levels[] = CG_BLOCKED_LEVELS;
 static const cg_blocked *cg_blocked_algorithms;     /* of the level that runs; loops.pyx sets both */
 static cg_share *cg_share_panels;
 
-static const cg_blocked *cg_blocked_of(const cg_field *f) { return f->size == f->alignment ? cg_blocked_algorithms + f->type : NULL; }
+/* Those for matrices of n rows, or NULL: up to a size, and of complex numbers. */
+static const cg_blocked *cg_blocked_of(const cg_field *f, intptr_t n, intptr_t without)
+{
+    return n > without && f->size == f->alignment ? cg_blocked_algorithms + f->type : NULL;
+}
 
 /* Bytes for a matrix of at most so many rows and columns, aligned. */
 static size_t cg_room_of_blocks(const cg_field *f, const cg_blocked *blocked, intptr_t n)
@@ -258,7 +262,7 @@ static int cg_real_is_nan(const cg_field *f, const char *p)
 static void cg_cholesky(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t n = dims[1];
-    const cg_blocked *const blocked = n > CG_LARGE ? cg_blocked_of(f) : NULL;
+    const cg_blocked *const blocked = cg_blocked_of(f, n, CG_LARGE_DEFINITE);
     cg_potrf *const potrf = n > CG_LARGE && !blocked ? cg_routine(f->type, CG_POTRF, n) : NULL;
     cg_matrix factor = cg_matrix_of(f, n, n, p[1], s[1], s[5], s[6]);
     cg_workspace space;
@@ -283,7 +287,7 @@ static void cg_cholesky(const cg_field *f, char **p, const intptr_t *dims, const
 static void cg_lu_factor(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t m = dims[1], n = dims[2], least = dims[3];
-    const cg_blocked *const blocked = least > CG_LARGE ? cg_blocked_of(f) : NULL;
+    const cg_blocked *const blocked = cg_blocked_of(f, least, CG_LARGE);
     cg_getrf *const getrf = least > CG_LARGE && !blocked ? cg_routine(f->type, CG_GETRF, m > n ? m : n) : NULL;
     cg_matrix factors = cg_matrix_of(f, m, n, p[1], s[1], s[6], s[7]);
     cg_workspace space;
@@ -384,14 +388,17 @@ static CG_SELDOM void cg_ldl_solve(const cg_field *f, int hermitian, char **p, c
     cg_release(&space);
 }
 
-/* The size above which LAPACK is quicker to reflect; of real matrices, when they leave the second-level cache. */
-static intptr_t cg_reflected(const cg_field *f) { return cg_blocked_of(f) ? 1000 : CG_LARGE; }
+/* Those for so many reflections: where matrices leave the second-level cache, LAPACK is quicker again. */
+static const cg_blocked *cg_reflecting(const cg_field *f, intptr_t count)
+{
+    return count <= CG_LARGEST_REFLECTED ? cg_blocked_of(f, count, CG_LARGE_REFLECTED) : NULL;
+}
 
 static void cg_qr(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t m = dims[1], n = dims[2], least = dims[3];
-    cg_geqrf *const geqrf = least > cg_reflected(f) ? cg_routine(f->type, CG_GEQRF, m > n * CG_WIDTH ? m : n * CG_WIDTH) : NULL;
-    const cg_blocked *const blocked = least > CG_LARGE && !geqrf ? cg_blocked_of(f) : NULL;
+    const cg_blocked *const blocked = cg_reflecting(f, least);
+    cg_geqrf *const geqrf = least > CG_LARGE && !blocked ? cg_routine(f->type, CG_GEQRF, m > n * CG_WIDTH ? m : n * CG_WIDTH) : NULL;
     cg_matrix factors = cg_matrix_of(f, m, n, p[1], s[1], s[5], s[6]);
     const size_t work_size = blocked ? 2 * (m + n) * CG_REFLECTORS : geqrf ? n * CG_WIDTH : 0;
     cg_workspace space;
@@ -416,8 +423,8 @@ static void cg_qr(const cg_field *f, char **p, const intptr_t *dims, const intpt
 static CG_SELDOM void cg_product(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t m = dims[1], n = dims[2], k = dims[3];
-    cg_orgqr *const orgqr = k > cg_reflected(f) ? cg_routine(f->type, CG_ORGQR, m > n * CG_WIDTH ? m : n * CG_WIDTH) : NULL;
-    const cg_blocked *const blocked = k > CG_LARGE && !orgqr ? cg_blocked_of(f) : NULL;
+    const cg_blocked *const blocked = cg_reflecting(f, k);
+    cg_orgqr *const orgqr = k > CG_LARGE && !blocked ? cg_routine(f->type, CG_ORGQR, m > n * CG_WIDTH ? m : n * CG_WIDTH) : NULL;
     cg_matrix q = cg_matrix_of(f, m, n, p[2], s[2], s[6], s[7]);
     const size_t work_size = blocked ? 2 * (m + n) * CG_REFLECTORS : orgqr ? n * CG_WIDTH : 0;
     cg_workspace space;

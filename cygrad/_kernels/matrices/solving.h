@@ -14,7 +14,7 @@ static cg_triangle cg_triangle_of(const cg_field *f, intptr_t n, intptr_t k, int
                                   intptr_t right)
 {
     const cg_matrix columns = cg_matrix_of(f, n, n, p, batch, down, right), rows = cg_matrix_of(f, n, n, p, batch, right, down);
-    const cg_blocked *const blocked = n > CG_LARGE ? cg_blocked_of(f) : NULL;
+    const cg_blocked *const blocked = cg_blocked_of(f, n, CG_LARGE);
     const int turned = conjugate || (!columns.ld && rows.ld);
     return (cg_triangle){turned ? rows : columns, turned, conjugate, blocked,
                          n > CG_LARGE && !blocked ? cg_routine(f->type, CG_TRSM, n > k ? n : k) : NULL};

@@ -159,13 +159,14 @@ class Benchmark:
 
     def __iter__(self) -> Iterator[Event]:
         """Measure, and tell how far it is: before the ceilings, then after each piece of work."""
-        self.start = time.perf_counter()
+        self.start, frozen = time.perf_counter(), gc.get_freeze_count()
         try:
             with threads_kept():
                 yield from self.events()
         finally:
             self.judge()
-            gc.unfreeze()
+            if not frozen:      # by somebody else, before
+                gc.unfreeze()
 
     def events(self) -> Iterator[Event]:
         """Measure ceilings and rows, in time."""
@@ -174,6 +175,7 @@ class Benchmark:
         for threads in self.plan.counts():
             yield Event(0, total, f"ceilings of {threads} thread{'s' * (threads > 1)}", None, None)
             self.measure(threads)
+        begin = time.perf_counter()
         for done, (work, threads) in enumerate(self.works):
             if threads != current:
                 set_threads(["cygrad", *self.found], threads)
@@ -184,7 +186,8 @@ class Benchmark:
             row = self.row(work, threads, (end - now) / (total - done))
             self.rows.append(row)
             after = time.perf_counter()
-            yield Event(done + 1, total, work.title, row, max(end - after, (total - done - 1) * (after - now) / 2))
+            left = (after - begin) / (done + 1) * (total - done - 1)
+            yield Event(done + 1, total, work.title, row, min(left, max(end - after, 0.0)) if self.plan.quick else left)
         else:
             self.complete = True
         self.measure_again()

@@ -118,6 +118,8 @@ def unusual_matrices(n):
     yield np.eye(n)[::-1]
     yield np.eye(n, k=1)
     yield np.linalg.qr(array)[0]
+    yield np.diag(np.where(steps, 1, np.finfo("float64").max))
+    yield np.diag(np.where(steps, 1, np.finfo("float32").max))
     yield np.outer(array[0], array[0])
     for size in (1e-320, 1e-300, 1e-160, 1e160, 1e307):
         yield array / 10 * size

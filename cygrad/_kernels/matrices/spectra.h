@@ -5,10 +5,13 @@
 /* Write numbers, times a power of 2, or NaN where they were not found. */
 static void cg_write_values(const cg_field *f, intptr_t n, char *y, intptr_t stride, const void *values, int exponent, int found)
 {
-    const double scale = found ? ldexp(1, exponent) : NAN;
-    for (intptr_t i = 0; i < n; i++, y += stride)
-        if (f->alignment == sizeof(float)) *(float *)y = (float)(((const float *)values)[i] * scale);
-        else *(double *)y = ((const double *)values)[i] * scale;
+    const int is_float = f->alignment == sizeof(float);
+    for (intptr_t i = 0; i < n; i++, y += stride) {
+        double value = is_float ? ((const float *)values)[i] : ((const double *)values)[i];
+        value = !found ? NAN : exponent ? ldexp(value, exponent) : value;
+        if (is_float) *(float *)y = (float)value;
+        else *(double *)y = value;
+    }
 }
 
 /* Reverse the order of real numbers. */

@@ -9,7 +9,7 @@ SOURCES := setup.py pyproject.toml $(wildcard building/*.py) \
     $(shell find cygrad -name generated -prune -o \( -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' \) -print)
 WHEEL_LIMIT_KIB := 3072
 
-.PHONY: demo test quick lint check debug sanitize sanitize-threads bench wheel recipes clean
+.PHONY: demo test quick lint check debug sanitize sanitize-threads bench wheel aarch64 recipes clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/cygrad $(VENV)/demo.txt
@@ -79,6 +79,38 @@ wheel: $(VENV)/wheel.txt
 	cp -r tests pyproject.toml build/wheel
 	cd build/wheel && PATH="$$PWD/venv/bin" && ! type cc gcc clang 2> /dev/null && \
 	    python -m pip install --only-binary :all: "$$(echo ../../dist/*.whl)[test]" && python -m pytest
+
+# The wheel for aarch64, by Debian's cross compiler, and a part of the suite in an emulator. Packages of the release of Debian that has this
+# Python are only unpacked, so nobody has to be root. ARM_TESTS names other tests.
+ARM := build/aarch64
+ARM_ROOT := $(CURDIR)/$(ARM)/root
+ARM_VERSION = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+ARM_RELEASE = $(or $(patsubst 3.11:%,%,$(filter $(ARM_VERSION):%,3.11:bookworm)),$(patsubst 3.13:%,%,$(filter $(ARM_VERSION):%,3.13:trixie)), \
+    $(error make aarch64 takes its Python from Debian, which has 3.11 and 3.13: make PYTHON=python3.11 aarch64))
+ARM_PACKAGES = base-files,coreutils,dash,libc6-dev,libgomp1,libstdc++6,python$(ARM_VERSION),libpython$(ARM_VERSION)-dev
+ARM_PIP = $(RUN) -m pip install --quiet --upgrade --target $(ARM_ROOT)/opt/site --python-version $(ARM_VERSION) --only-binary :all: \
+    $(addprefix --platform manylinux_2_,$(addsuffix _aarch64,17 27 28 34))
+ARM_TESTS := operators/test_narrow_floats.py operators/test_elementwise.py operators/test_elementwise_gradients.py operators/test_reductions.py \
+    operators/test_views.py operators/test_products.py autograd/test_hooks.py autograd/test_backward.py
+
+aarch64: $(VENV)/wheel.txt
+	@for tool in mmdebstrap aarch64-linux-gnu-gcc qemu-aarch64-static; do type $$tool > /dev/null || { \
+	    echo "make aarch64 needs: apt install mmdebstrap gcc-aarch64-linux-gnu libc6-dev-arm64-cross libgomp1-arm64-cross qemu-user-static"; exit 1; }; done
+	test -e $(ARM_ROOT) || mmdebstrap --variant=extract --architectures=arm64 --include=$(ARM_PACKAGES) $(ARM_RELEASE) $(ARM_ROOT)
+	rm -rf $(ARM)/wheel $(ARM)/settings $(ARM)/tests
+	mkdir -p $(ARM)/settings dist
+	cp $(ARM_ROOT)/usr/lib/python$(ARM_VERSION)/_sysconfigdata__aarch64-linux-gnu.py $(ARM)/settings
+	PYTHONPATH=$(CURDIR)/$(ARM)/settings _PYTHON_SYSCONFIGDATA_NAME=_sysconfigdata__aarch64-linux-gnu _PYTHON_HOST_PLATFORM=linux-aarch64 \
+	    CC="$${ARM_CC:-aarch64-linux-gnu-gcc}" LDSHARED="aarch64-linux-gnu-gcc -shared -s" \
+	    CPPFLAGS="-I$(ARM_ROOT)/usr/include/python$(ARM_VERSION) -idirafter $(ARM_ROOT)/usr/include" \
+	    $(RUN) -m build --wheel --no-isolation --outdir $(ARM)/wheel
+	$(TOOLS) auditwheel repair --ldpaths $(ARM_ROOT)/usr/lib/aarch64-linux-gnu --wheel-dir dist $(ARM)/wheel/*.whl
+	printf '#!/bin/sh\nexec qemu-aarch64-static -L %s -0 "$$0" %s "$$@"\n' $(ARM_ROOT) $(ARM_ROOT)/usr/bin/python$(ARM_VERSION) > $(ARM_ROOT)/usr/bin/python
+	chmod +x $(ARM_ROOT)/usr/bin/python
+	$(ARM_PIP) "$$(ls -t dist/*_aarch64.whl | head -1)[test]"
+	cp -r tests pyproject.toml $(ARM)
+	cd $(ARM) && export PYTHONPATH=$(ARM_ROOT)/opt/site CYGRAD_TEST_SHAPES=few QEMU_CPU=neoverse-n1 && \
+	    $(ARM_ROOT)/usr/bin/python -m pytest tests/kernels/test_vecmath.py && $(ARM_ROOT)/usr/bin/python -m pytest --quick $(ARM_TESTS:%=tests/%)
 
 # The workflows, the citation, and of the recipes those whose linter is a Python package (recipes/README.md has the others).
 recipes: $(VENV)/recipes.txt

@@ -1,5 +1,6 @@
 """Fixtures of the operators' tests."""
 
+import mmap
 import resource
 from pathlib import Path
 
@@ -12,5 +13,10 @@ def little_memory():
     before = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**29, before[1]))
-    yield
+    try:
+        mmap.mmap(-1, 2**31).close()
+    except OSError:
+        yield
+    else:
+        pytest.skip("memory has no limits here, as in an emulator of processors")
     resource.setrlimit(resource.RLIMIT_AS, before)

@@ -303,6 +303,6 @@ def at_level(level, module, name, path, *arguments):
     folders = Path(__file__).parents[1], Path(sys.modules[module].__file__).parent, Path(cg.__file__).parents[1]
     search = [*map(str, folders), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "CYGRAD_ISA": level, "PYTHONPATH": os.pathsep.join(search)}
-    subprocess.run([sys.executable, "-c", script, str(path)], env=environment, timeout=120, check=True)
+    subprocess.run([sys.executable, "-c", script, str(path)], env=environment, timeout=900, check=True)
     with np.load(path) as arrays:
         return dict(arrays)

@@ -1,4 +1,4 @@
-/* The routines of LAPACK that loops call, for each type of number. They are looked up when the first large matrix comes; see loops.pyx.
+/* The routines of LAPACK that loops call, for each type of number. They are looked up when the first large matrix needs one; see loops.pyx.
  *
  * Integers are handed over as addresses of 64 bits whose upper half is zero, of which a library of 32-bit integers reads the lower half.
  */

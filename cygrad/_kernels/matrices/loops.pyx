@@ -139,7 +139,7 @@ def lapack_report():
     bits = (64 if library.wide else 32) if found_in else None
     return {"looked_up": bool(library.looked_up), "library": found_in, "integer_bits": bits, "reason": (
         f"{found_in}'s, integers of {bits} bits" if found_in else
-        "none is there: plain loops take all sizes" if library.looked_up else "looked for when the first large matrix comes")}
+        "none is there: plain loops take all sizes" if library.looked_up else "looked for when the first large matrix needs it")}
 
 
 def use_lapack(str where):

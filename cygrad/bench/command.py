@@ -111,7 +111,8 @@ def _selected(record: Record, given: argparse.Namespace) -> Record:
             and (not given.threads or row["threads"] in given.threads) and (not given.dtypes or row["dtype"] in given.dtypes)]
     if record["rows"] and not rows:
         raise ValueError(f"{getattr(given, 'from')} has no such rows")
-    return {**record, "rows": rows, "errors": [row["error"] for row in rows if row["error"]]}
+    ceilings = {threads: ceiling for threads, ceiling in record["ceilings"].items() if not given.threads or int(threads) in given.threads}
+    return {**record, "ceilings": ceilings, "rows": rows, "errors": [row["error"] for row in rows if row["error"]]}
 
 
 # ----- The three uses -----

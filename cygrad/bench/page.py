@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from cygrad.bench import tables
 from cygrad.bench.layout import Cell, Column, Line, Table, markdown
 from cygrad.bench.record import Record, Row
-from cygrad.bench.tables import CONTROL, ceilings_table, condition, elements, families, head, notes, peers, ratio_cell, summary_table
 from cygrad.bench.terminal import installed
 
 CAPTIONS = {
@@ -37,21 +37,24 @@ def _pictures(record: Record, file: Path) -> dict[str, Path]:
 
 
 def _lines(record: Record, pictures: dict[str, str]) -> Iterator[str]:
-    yield from ("# Benchmark", "", MADE, "", *(f"- {line}" for line in head(record)), "")
+    yield from ("# Benchmark", "", MADE, "", *(f"- {line}" for line in tables.head(record)))
+    if noisy := sum(bool(row["noise"]) for row in record["rows"]):
+        yield f"- **{noisy} of {tables.counted(len(record['rows']), 'row')} are noisy** (`?`): the machine was not idle"
+    yield ""
     if record["errors"]:
         yield from ("**Errors of the benchmark**, rows that are not to be believed:", "", *(f"- {error}" for error in record["errors"]), "")
-    if peers(record):
-        table = summary_table(record)
-        yield from ("## In short", "", f"{table.title}.", "", markdown(table), *(f"- {note}" for note in notes(record)), "")
+    if tables.peers(record):
+        table = tables.summary_table(record)
+        yield from ("## In short", "", f"{table.title}.", "", markdown(table), *(f"- {note}" for note in tables.notes(record)), "")
     if record["ceilings"]:
-        table = ceilings_table(record)
+        table = tables.ceilings_table(record)
         yield from (f"## {table.title}", "", markdown(table))
     for name, picture in pictures.items():
         title, sentence = CAPTIONS[name]
         yield from (f"## {title}", "", sentence, "", f"![{title}]({picture})", "")
     yield from ("## All rows, by size", "", "cygrad's time by NumPy's.", "")
-    for family, rows in families(record).items():
-        if any(CONTROL in row["ratios"] for row in rows):
+    for family, rows in tables.families(record).items():
+        if any(tables.CONTROL in row["ratios"] for row in rows):
             yield from (f"### {family.capitalize()}", "", markdown(ratios_table(family, rows)))
 
 
@@ -61,10 +64,10 @@ def ratios_table(family: str, rows: list[Row]) -> Table:
     lines: dict[str, dict[str, dict[int, Cell]]] = {}
     for row in rows:
         mark = " ERROR" if row["error"] else " ?" if row["noise"] else ""
-        text, meaning = ratio_cell(row["ratios"].get(CONTROL))
-        lines.setdefault(condition(row), {}).setdefault(row["work"], {})[row["size"]] = Cell(text + mark, meaning)
+        text, meaning = tables.ratio_cell(row["ratios"].get(tables.CONTROL))
+        lines.setdefault(tables.condition(row), {}).setdefault(row["work"], {})[row["size"]] = Cell(text + mark, meaning)
     groups: dict[str, list[Line]] = {
         heading: [(Cell(f"`{work}`"), *(cells.get(size, Cell("")) for size in sizes)) for work, cells in works.items()]
         for heading, works in lines.items()
     }
-    return Table(family, (Column("work", left=True, key=True), *(Column(elements(size)) for size in sizes)), groups)
+    return Table(family, (Column("work", left=True, key=True), *(Column(tables.elements(size)) for size in sizes)), groups)

@@ -11,7 +11,7 @@ from cygrad.bench.record import Record, Row, Spread
 BINARY = ("B", "KiB", "MiB", "GiB")
 RATIOS = ("Ratios are cygrad's time by the other's: below 1 cygrad takes less. Times and ratios are medians of interleaved rounds; "
           "the percentage beside them is half the distance of their quartiles.")
-CEILINGS = "Of ceiling: bytes that have to move, or operations, in a second, as a part of what this machine can do at most (first table)."
+CEILINGS = "Of ceiling: bytes that have to move, or operations, in a second, as a part of the most that this machine can do (own table)."
 SHARES = {"bandwidth": "bytes", "flops": "flops"}
 CONTROL = "numpy"       # the library that does every row
 DOUBT = "?: the times of this row are noisy; run again on an idle machine."
@@ -112,7 +112,7 @@ def family_table(family: str, rows: Sequence[Row], others: Sequence[str]) -> Tab
     def line(row: Row) -> Line:
         ours, is_error = row["times"].get("cygrad"), bool(row["error"])
         time = Cell(with_spread(quantity(ours["median"], "s"), ours)) if ours else Cell("not measured", ERROR)
-        share = ", ".join(f"{part:.0%} {SHARES[name]}" for name, part in row["share"].items())
+        share = ", ".join(f"{part:.0%} {SHARES.get(name, name)}" for name, part in row["share"].items())
         return *keys(row), time, Cell(share, ERROR * bool(is_error and share)), *(ratio_cell(row["ratios"].get(name)) for name in others)
 
     columns = (*KEYS, Column("cygrad"), Column("of ceiling"), *(Column(f"/ {name}") for name in others))

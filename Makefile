@@ -7,9 +7,8 @@ RUN := $(VENV)/bin/python
 TOOLS := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 SOURCES := setup.py pyproject.toml $(wildcard building/*.py) \
     $(shell find cygrad -name generated -prune -o \( -name '*.py' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' \) -print)
-WHEEL_LIMIT_KIB := 3072
 
-.PHONY: demo test quick lint check debug sanitize sanitize-threads bench wheel aarch64 recipes clean
+.PHONY: demo test quick lint check debug sanitize sanitize-threads bench wheel wheelhouse aarch64 reproducible recipes clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/cygrad $(VENV)/demo.txt
@@ -69,16 +68,29 @@ sanitize-threads: $(VENV)/build.txt $(VENV)/test.txt
 bench: $(VENV)/cygrad $(VENV)/bench.txt
 	$(RUN) -m cygrad bench
 
-# The wheel is built from the sdist, as others would, and tested where there are neither sources nor a compiler.
+# Built from the source archive, as others would, repaired, measured, and tested where there are neither sources nor a compiler.
+# A release's wheels of this machine: each Python that pyproject.toml has wheels of and that is found. TESTS=--quick takes a part of the suite.
+TESTS ?= --numprocesses auto --dist worksteal
+
 wheel: $(VENV)/wheel.txt
-	rm -rf build/wheel dist
-	$(RUN) -m build --no-isolation --outdir build/wheel
-	$(TOOLS) auditwheel repair --strip --wheel-dir dist build/wheel/*.whl
-	du -k dist/*.whl | awk '{ print; if ($$1 > $(WHEEL_LIMIT_KIB)) { print "more than $(WHEEL_LIMIT_KIB) KiB"; exit 1 } }'
-	$(PYTHON) -m venv build/wheel/venv
-	cp -r tests pyproject.toml build/wheel
-	cd build/wheel && PATH="$$PWD/venv/bin" && ! type cc gcc clang 2> /dev/null && \
-	    python -m pip install --only-binary :all: "$$(echo ../../dist/*.whl)[test]" && python -m pytest
+	$(RUN) -m building.wheelhouse --tests="$(TESTS)" $(PYTHON)
+
+wheelhouse: $(VENV)/wheel.txt
+	$(RUN) -m building.wheelhouse --tests="$(TESTS)"
+	if type mmdebstrap aarch64-linux-gnu-gcc qemu-aarch64-static > /dev/null; then $(MAKE) aarch64; fi
+
+# Two builds, in other folders, by others: each makes the source archive from the sources, and the wheel from that archive.
+reproducible: $(VENV)/wheel.txt
+	rm -rf build/reproducible
+	$(RUN) -m build --sdist --no-isolation --outdir build/reproducible
+	for place in here somewhere/else; do \
+	    mkdir -p build/reproducible/$$place && tar xzf build/reproducible/*.tar.gz --touch --strip-components 1 -C build/reproducible/$$place && \
+	    (cd build/reproducible/$$place && PYTHONHASHSEED=$${#place} $(CURDIR)/$(RUN) -m build --no-isolation && \
+	    SOURCE_DATE_EPOCH=315532800 $(TOOLS) auditwheel repair --strip --wheel-dir dist dist/*linux_*.whl) || exit; \
+	    umask 002; \
+	done
+	cd build/reproducible && sha256sum here/dist/* somewhere/else/dist/*
+	diff -r build/reproducible/here/dist build/reproducible/somewhere/else/dist
 
 # The wheel for aarch64, by Debian's cross compiler, and a part of the suite in an emulator. Packages of the release of Debian that has this
 # Python are only unpacked, so nobody has to be root. ARM_TESTS names other tests.

@@ -14,6 +14,7 @@ from types import ModuleType
 import numpy
 from setuptools.command.build_ext import build_ext
 
+from building import native
 from building.compiler import CALLS, LOOPS, SELDOM, SHORT, Compiler
 from building.translation import COMMON, common_translation, translation_of
 from building.units import Unit, build_units
@@ -55,9 +56,12 @@ class Build(build_ext):
     def loops(self, compiler: Compiler) -> Iterator[Unit]:
         """Generate the inner loops."""
         generator = load_generator()
-        for name in generator.generate(tuple(generator.LEVELS) if compiler.levelled else ("baseline",)):
+        alone = native.is_wanted(compiler)
+        levels = ("native",) if alone else tuple(generator.LEVELS) if compiler.levelled else ("baseline",)
+        flags = [*LOOPS, *(native.FLAGS if alone else [])]
+        for name in generator.generate(levels, native.header(compiler) if alone else ""):
             source = Path(name)
-            yield Unit(source, compiler.object_of(source, Path(self.build_temp, source).with_suffix(".o"), LOOPS))
+            yield Unit(source, compiler.object_of(source, Path(self.build_temp, source).with_suffix(".o"), flags))
 
     def modules(self, compiler: Compiler) -> Iterator[Unit]:
         folder = Path(self.build_temp)

@@ -57,6 +57,9 @@ class Compiler:
         self.command: list[str] = found.compiler_so     # CC and its first arguments
         self.linker: list[str] = found.linker_so
         self.includes = [f"-I{folder}" for folder in (*includes, *found.include_dirs)]
+        # What a debugger and __FILE__ call files does not tell where they were.
+        places = {folder: "include" for folder in (*includes, *found.include_dirs) if os.path.isabs(folder)} | {os.getcwd(): "."}
+        self.places = [f"-ffile-prefix-map={folder}={name}" for folder, name in places.items()]
         self.debug = debug
         if self.levelled and int(self.macros["__GNUC__"]) < 12:
             raise CompileError(f"cygrad needs GCC 12 or newer, or Clang, and {self.command[0]!r} is GCC "
@@ -65,8 +68,11 @@ class Compiler:
     @cached_property
     def macros(self) -> dict[str, str]:
         """What the compiler predefines, with Python's headers and the C library's."""
+        return self.macros_with()
+
+    def macros_with(self, *flags: str) -> dict[str, str]:
         includes = [f"-I{Path(option[2:]).resolve()}" for option in self.includes]
-        result = self.probe("-dM", "-E", *includes, "python.c")
+        result = self.probe("-dM", "-E", *flags, *includes, "python.c")
         if result.returncode:
             reason = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip())
             raise CompileError(f"the C compiler {self.command[0]!r} cannot read Python's headers "
@@ -115,7 +121,7 @@ class Compiler:
 
         def compile_to(partial: Path) -> list[Path]:
             listing = partial.with_suffix(".d")
-            run([*command, "-o", str(partial), "-MMD", "-MF", str(listing), "-MT", str(target), *flags])
+            run([*command, "-o", str(partial), "-MMD", "-MF", str(listing), "-MT", str(target), *self.places, *flags])
             return listed_dependencies(listing)
 
         return MadeFile(target, [self.macros["__VERSION__"], *command, *flags], compile_to)
@@ -130,13 +136,13 @@ class Compiler:
 
         return MadeFile(target, [*command, *self.link_flags], link_to)
 
-    def probe(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the compiler in a directory of the probes and return the result, or say that there is none."""
+    def probe(self, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+        """Run the compiler in a directory of the probes, with a text as its input, and return the result, or say that there is none."""
         with TemporaryDirectory() as folder:
-            for name, text in PROBES.items():
-                Path(folder, f"{name}.c").write_text(text)
+            for name, source in PROBES.items():
+                Path(folder, f"{name}.c").write_text(source)
             try:
-                return subprocess.run([*self.command, *arguments], cwd=folder, capture_output=True, text=True)
+                return subprocess.run([*self.command, *arguments], cwd=folder, input=text, capture_output=True, text=True)
             except OSError as error:
                 message = f"cygrad needs a C compiler, and {self.command[0]!r} cannot be run ({error.strerror})"
                 raise CompileError(f"{message}: install one (Debian: apt install gcc) or name it in CC") from None

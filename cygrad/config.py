@@ -134,8 +134,9 @@ def describe() -> dict[str, Any]:
 
 # ----- In words -----
 def _instruction_set(found: dict[str, Any]) -> str:
-    wish = found["requested"]
-    return f"{found['chosen']} of {', '.join(found['available'])}" + (f" (CYGRAD_ISA={wish})" if wish else "")
+    wish, processor = found["requested"], found["built_for"]
+    return f"{found['chosen']} of {', '.join(found['available'])}" + (f" (CYGRAD_ISA={wish})" if wish else "") + (
+        f", built for {processor} alone" if processor else "")
 
 
 def _openmp(found: dict[str, Any] | None) -> str:

@@ -21,6 +21,7 @@ HERE = Path(__file__).resolve().parent
 OUTPUT = HERE / "generated"
 UNITS = {"floats": 8, "others": 4, "rare": 4}     # of elementwise rows
 LEVELS = {"v2": ("x86-64-v2", 16), "v3": ("x86-64-v3", 32), "v4": ("x86-64-v4", 64)}
+NATIVE = "", "CG_NATIVE_VECTOR_BYTES"    # of building/native.py, in place of all levels
 LEVEL_OF_OTHERS = {"v4": "v3"}  # whose loops of what is no real float run on the level
 
 
@@ -494,8 +495,8 @@ def log_text() -> str:
 
 
 def level_text(level: str, unit: str, lowest: str) -> str:
-    target, vector_bytes = LEVELS.get(level, ("", 16))
-    pragma = f'#pragma GCC target("arch={target}")\n' if target else ""
+    target, vector_bytes = NATIVE if level == "native" else LEVELS.get(level, ("", 16))
+    pragma = f'#pragma GCC target("arch={target}")\n' if target else '#include "native.h"\n'
     block = "CG_VECTOR_BYTES" if unit.startswith("floats") else "CG_COMPLEX_BLOCK"
     frame = "" if unit == "matrices" else '#include "loops.h"\n'
     return (f'{pragma}#define CG_TABLE(name) name##_{level}\n'
@@ -515,13 +516,17 @@ def write(path: Path, text: str) -> None:
         path.write_text(text)
 
 
-def generate(levels) -> list[str]:
-    """Write all generated files, as far as their text changed, and return the C sources, relative to the project."""
+def generate(levels, native: str = "") -> list[str]:
+    """Write all generated files, as far as their text changed, and return the C sources, relative to the project.
+
+    `native` tells of the one processor that a build is for (building/native.py), and is empty in others.
+    """
     OUTPUT.mkdir(exist_ok=True)
     levels = list(levels)
     write(OUTPUT / "dtypes.h", dtypes_text())
     write(OUTPUT / "erf_table.h", erf_text())
     write(OUTPUT / "log_table.h", log_text())
+    write(OUTPUT / "native.h", f"{HEADER}\n{native}")
     units = {f"{kind}_{unit}": elementwise_text(kind, unit) for kind in UNITS for unit in range(UNITS[kind])}
     units |= reduction_texts() | cast_texts() | {"shared": shared_text(), "matrices": '#include "matrices/blocked_levels.h"\n'}
     sources = []

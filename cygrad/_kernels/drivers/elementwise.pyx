@@ -5,7 +5,7 @@ from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.packing cimport (BLOCK, LONG_ROW, cg_advance, cg_cursor, chunk_of, cost_of_layout, gather, lay, merge, scatter,
                                               seek)
-from cygrad._kernels.system.isa cimport cg_isa_name, choose_isa, supported_isas
+from cygrad._kernels.system.isa cimport cg_isa_built_for, cg_isa_name, choose_isa, supported_isas
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
 
 import os
@@ -28,7 +28,7 @@ cdef int _vector_bytes = vector_bytes()
 def isa_report():
     """Return the instruction set whose loops run, those that could, and why it is this one."""
     wish = os.environ.get("CYGRAD_ISA", "").strip()
-    return {"chosen": isa(), "available": available_isas(), "requested": wish or None,
+    return {"chosen": isa(), "available": available_isas(), "requested": wish or None, "built_for": cg_isa_built_for().decode() or None,
             "reason": f"CYGRAD_ISA={wish}" if wish else "the highest that build and processor have"}
 
 

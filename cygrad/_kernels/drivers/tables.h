@@ -1,10 +1,14 @@
 /* Look-up in the generated tables, by instruction-set level. */
 #ifndef CG_TABLES_H
 #define CG_TABLES_H
+#include "generated/native.h"
 #include "kernels.h"
 #include <string.h>
 
-#if defined(__x86_64__) && !defined(__clang__)
+#ifdef CG_NATIVE
+CG_DECLARE_TABLES(native)
+#define CG_LEVELS(table) {table##_native}
+#elif defined(__x86_64__) && !defined(__clang__)
 CG_DECLARE_TABLES(v2)
 CG_DECLARE_TABLES(v3)
 CG_DECLARE_TABLES(v4)

@@ -6,8 +6,26 @@
  */
 #ifndef CYGRAD_ISA_H
 #define CYGRAD_ISA_H
+#include "generated/native.h"
+#include <stddef.h>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#ifdef CG_NATIVE
+#define CG_ISA_LEVELS 1
+
+static inline const char *cg_isa_name(int level) { return level == 0 ? "native" : ""; }
+static inline int cg_isa_vector_bytes(int level) { (void)level; return CG_NATIVE_VECTOR_BYTES; }
+
+/* What the processor lacks of what the loops were compiled for; NULL where it lacks nothing. */
+static inline const char *cg_isa_lacking(void) {
+    __builtin_cpu_init();
+#define CG_ASK(feature) if (!__builtin_cpu_supports(feature)) return feature;
+    CG_NATIVE_NEEDS(CG_ASK)
+#undef CG_ASK
+    return NULL;
+}
+static inline int cg_isa_supported(int level) { return level == 0 && !cg_isa_lacking(); }
+
+#elif defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define CG_ISA_LEVELS 3
 
 static inline const char *cg_isa_name(int level) {
@@ -42,6 +60,14 @@ static inline const char *cg_isa_name(int level) { return level == 0 ? CG_ISA_NA
 static inline int cg_isa_vector_bytes(int level) { (void)level; return 16; }
 static inline int cg_isa_supported(int level) { return level == 0; }
 
+#endif
+
+/* The one processor that a build of CYGRAD_ISA_BUILD=native is for; "" in others, which serve every processor of their lowest level. */
+#ifdef CG_NATIVE
+static inline const char *cg_isa_built_for(void) { return CG_NATIVE; }
+#else
+static inline const char *cg_isa_built_for(void) { return ""; }
+static inline const char *cg_isa_lacking(void) { return cg_isa_supported(0) ? NULL : cg_isa_name(0); }
 #endif
 
 /* How the calling thread treats denormal numbers: bit 0, results flushed to zero; bit 1, operands read as zero. */

@@ -11,6 +11,8 @@ cdef extern from "system/isa.h" nogil:
     const char* cg_isa_name(int level)
     int cg_isa_vector_bytes(int level)
     bint cg_isa_supported(int level)
+    const char* cg_isa_built_for()
+    const char* cg_isa_lacking()
 
 
 cdef inline list supported_isas():
@@ -24,7 +26,9 @@ cdef inline int choose_isa() except -1:
     cdef const char* variable = getenv("CYGRAD_ISA")
     wish = variable.decode("utf-8", "replace").strip().lower() if variable is not NULL else ""
     if not supported:
-        raise ImportError(f"cygrad needs a processor with at least {cg_isa_name(0).decode()}, which this one lacks")
+        raise ImportError(f"this build of cygrad needs a processor with {cg_isa_lacking().decode()}, which this one lacks" + (
+            f": it is for the one that it was built on, {cg_isa_built_for().decode()} (CYGRAD_ISA_BUILD=native)" if cg_isa_built_for()[0]
+            else ""))
     if not wish:
         return <int>len(supported) - 1
     for level in range(CG_ISA_LEVELS):

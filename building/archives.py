@@ -1,0 +1,51 @@
+"""The archives hold the same bytes wherever, whenever and by whom they are made.
+
+Of files they tell the contents, and which are programs. All are as old as SOURCE_DATE_EPOCH says, which setuptools and auditwheel
+ask for, too.
+"""
+
+import os
+import tarfile
+from gzip import GzipFile
+from pathlib import Path
+from typing import Any
+
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.sdist import sdist
+
+EPOCH = "315532800"     # 1980, the first year that a wheel can name
+os.environ.setdefault("SOURCE_DATE_EPOCH", EPOCH)
+
+
+def plain_mode(mode: int) -> int:
+    """Return a file's permissions as everybody has them, whatever the umask of who made it."""
+    return 0o755 if mode & 0o100 else 0o644
+
+
+def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.mtime = int(os.environ["SOURCE_DATE_EPOCH"])
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mode = plain_mode(member.mode)
+    return member
+
+
+class SourceArchive(sdist):
+    def make_archive(self, base_name: str, format: str, root_dir: Any = None, base_dir: Any = None, owner: Any = None,
+                     group: Any = None) -> str:
+        """Pack a folder into `base_name`.tar.gz, the one form that package indexes take."""
+        target = f"{base_name}.tar.gz"
+        Path(target).parent.mkdir(parents=True, exist_ok=True)
+        with (open(target, "wb") as file, GzipFile("", "wb", fileobj=file, mtime=0) as packed,
+              tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive):
+            for path in sorted([Path(base_dir), *Path(base_dir).rglob("*")]):
+                archive.add(path, recursive=False, filter=anonymous)
+        return target
+
+
+class Wheel(bdist_wheel):
+    def write_wheelfile(self, *arguments: Any, **options: Any) -> None:
+        """Write the last of the files that are packed."""
+        super().write_wheelfile(*arguments, **options)
+        for path in Path(self.bdist_dir).rglob("*"):
+            path.chmod(plain_mode(path.stat().st_mode))

@@ -1,0 +1,111 @@
+"""The same sources and tools give the same bytes, wherever and whenever they are built; and loops for one processor know which."""
+
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from types import SimpleNamespace
+
+import pytest
+
+from test_build import ROOT, checkout, compiler, setup  # noqa: F401
+from test_build import pytestmark as pytestmark
+
+
+@pytest.fixture
+def here_and_there(checkout, tmp_path):  # noqa: F811
+    """Return two copies of the sources: places, ages and permissions differ."""
+    folders = shutil.copytree(checkout, tmp_path / "here"), shutil.copytree(checkout, tmp_path / "somewhere else" / "there")
+    for path in folders[1].rglob("*"):
+        path.chmod(0o775 if path.is_dir() else 0o664)
+        os.utime(path, (1e9, 1e9))
+    return folders
+
+
+def built(folders, *arguments, status, **environment):
+    """Run setup.py in both, whose sets and dictionaries of strings have other orders."""
+    for folder, seed, zone in zip(folders, "12", ("UTC", "Asia/Tokyo"), strict=True):
+        found, output = setup(folder, *arguments, PYTHONHASHSEED=seed, TZ=zone, **environment)
+        assert found == status, output
+
+
+def contents(folder, pattern):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.glob(pattern) if path.is_file()}
+
+
+def test_source_archives_are_alike(here_and_there):
+    built(here_and_there, "sdist", status=0, CC="/no/compiler/needed")
+    here, there = (contents(folder, "dist/*") for folder in here_and_there)
+    assert len(here) == 1
+    assert here == there
+
+
+def test_sources_and_objects_are_alike(here_and_there, tmp_path):
+    """The generated sources, one of their objects with what a debugger reads, and what Cython writes first; the rest is left out."""
+    path = compiler(tmp_path, """
+        case " $* " in *" -dM "*|*" -shared "*|*/shared_*.c*) exec gcc "$@";; *_kernels/generated/*) ;; *) exit 1;; esac
+        while [ $# -gt 0 ]; do case "$1" in -o) object=$2;; -MF) listing=$2;; esac; shift; done
+        : > "$object"; echo "object: setup.py" > "$listing" """)
+    built(here_and_there, "build_ext", "--parallel", "1", status=1, CC=path, CFLAGS="-O0")
+    for pattern, least in (("cygrad/_kernels/generated/*", 50), ("build/**/shared_*.o", 1), ("build/**/*.c", 1)):
+        here, there = (contents(folder, pattern) for folder in here_and_there)
+        assert sum(map(bool, here.values())) >= least
+        assert here == there, pattern
+
+
+# ----- For one processor -----
+def test_a_processor_that_lacks_what_the_loops_need_is_told_so(tmp_path):
+    """A build of `CYGRAD_ISA_BUILD=native`, for an instruction that no processor of the last years has."""
+    (tmp_path / "generated").mkdir()
+    needs = 'needed("sse2") needed("avx5124vnniw")'
+    (tmp_path / "generated" / "native.h").write_text(
+        f'#define CG_NATIVE "knm"\n#define CG_NATIVE_VECTOR_BYTES 64\n#define CG_NATIVE_NEEDS(needed) {needs}\n')
+    source = tmp_path / "asks.c"
+    source.write_text("""#include "system/isa.h"
+        #include <stdio.h>
+        int main(void) {
+            printf("%d %s %s %s", cg_isa_supported(0), cg_isa_name(0), cg_isa_lacking(), cg_isa_built_for());
+            return 0;
+        }""")
+    program = tmp_path / "asks"
+    asked = subprocess.run(["gcc", f"-I{tmp_path}", f"-I{ROOT}/cygrad/_kernels", source, "-o", program], capture_output=True, text=True)
+    if asked.returncode and "__builtin_cpu_supports" in asked.stderr:
+        pytest.skip("a compiler that asks processors is one for x86-64")
+    assert asked.returncode == 0, asked.stderr
+    assert subprocess.run([program], capture_output=True, text=True).stdout == "0 native avx5124vnniw knm"
+
+
+def test_what_native_loops_need_is_what_this_processor_has(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    native, building = importlib.import_module("building.native"), importlib.import_module("building.compiler")
+    found = SimpleNamespace(compiler_so=["gcc"], linker_so=["gcc", "-shared"], include_dirs=[sysconfig.get_path("include")])
+    gcc = building.Compiler(found, [], False)
+    if not gcc.levelled:
+        pytest.skip("levels are a matter of GCC for x86-64")
+    assert native.known_features(gcc, ["avx2", "no-such-thing", "sse4.1", "sse4_1"]) == ["avx2", "sse4.1"]
+    text = native.header(gcc)
+    assert re.search(r'#define CG_NATIVE "\w', text)
+    assert re.search(r"#define CG_NATIVE_VECTOR_BYTES (16|32|64)\n", text)
+    assert 'needed("sse4.2")' in text
+
+
+@pytest.mark.parametrize("wish, sentence", [("fast", "CYGRAD_ISA_BUILD='fast' is nothing to build for: say native, or .*"),
+                                            ("native", "CYGRAD_ISA_BUILD=native is for GCC on x86-64; elsewhere .*")])
+def test_other_wishes_are_refused(checkout, tmp_path, wish, sentence):  # noqa: F811
+    path = compiler(tmp_path, 'exec gcc "$@" -D__clang__ 2> /dev/null')
+    status, output = setup(checkout, "build_ext", CC=path, CYGRAD_ISA_BUILD=wish)
+    assert status == 1
+    assert re.fullmatch(f"error: {sentence}", output.strip().splitlines()[-1])
+
+
+def test_the_wheelhouse_has_what_the_wheels_of_a_release_are_for(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(ROOT)
+    wheelhouse = importlib.import_module("building.wheelhouse")
+    assert wheelhouse.minor_versions() == sorted(wheelhouse.minor_versions())
+    assert set(wheelhouse.minor_versions()) >= {11, 12, 13, 14}
+    (target,) = wheelhouse.targets([sys.executable, "no-such-python"])
+    assert target.name == f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    assert capsys.readouterr().out == "no-such-python: not here, or without venv\n"

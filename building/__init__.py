@@ -2,3 +2,5 @@
 
 Only `setup.py` imports this; nothing of it is installed.
 """
+
+EPOCH = "315532800"     # how old files in archives are: of 1980, the first year that a wheel can name

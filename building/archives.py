@@ -13,7 +13,8 @@ from typing import Any
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.sdist import sdist
 
-EPOCH = "315532800"     # 1980, the first year that a wheel can name
+from building import EPOCH
+
 os.environ.setdefault("SOURCE_DATE_EPOCH", EPOCH)
 
 

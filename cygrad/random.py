@@ -122,13 +122,8 @@ class Generator:
         return Generator, (), self.get_state()
 
     def _unlock(self) -> None:
-        """Continue the stream under another lock if its own is held, which nobody will release."""
-        held = self._stream.bit_generator
-        if held.lock.acquire(blocking=False):
-            held.lock.release()
-        else:
-            self._stream = np.random.default_rng(self._seed)
-            self._stream.bit_generator.state = held.state
+        """Release the lock, which nobody else will, as Python does with its own locks; NumPy's state cannot be read while it is held."""
+        self._stream.bit_generator.lock._at_fork_reinit()   # type: ignore[attr-defined]
 
     def __setstate__(self, state: Tensor) -> None:
         self.set_state(state)

@@ -1,5 +1,6 @@
 """Types of the compiled module."""
 
+import builtins
 from typing import Any, Literal, final
 
 import numpy as np
@@ -17,6 +18,7 @@ class DType:
     is_integer: bool
     loops: DType
     dtype: np.dtype[Any]
+    type: builtins.type[np.generic]
     def to_real(self) -> DType: ...
     def to_complex(self) -> DType: ...
 

@@ -56,6 +56,11 @@ cdef class DType:
         import numpy
         return numpy.dtype(self.name)
 
+    @property
+    def type(self):
+        """NumPy's scalars of these numbers: SciPy makes them of what a function of tensors returns."""
+        return self.dtype.type
+
     def __repr__(self):
         return f"cygrad.{self.name}"
 

@@ -110,6 +110,8 @@ def vector_norm(x: Tensor, ord: float, dim: Dims, keepdim: bool, dtype: DTypeLik
 
 
 def _norm(x: Tensor, p: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+    if x.dtype != x.dtype.loops:        # the sum of many elements that are scaled to 1 may lie beyond their dtype, where the norm does not
+        return _norm(x.to(x.dtype.loops), p, dims, keepdim).to(x.dtype)
     if p == 2 and x.numel():
         result = _euclidean(x, dims)
         return result if keepdim else result.squeeze(dims)

@@ -288,6 +288,13 @@ def test_gradients_of_rows(dtype, row):
 
 
 @pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("p", [1.5, 2, 3])
+def test_norms_of_more_elements_than_their_dtype_counts(dtype, p):
+    x = cg.full((70_000,), 1.5, dtype=getattr(cg, dtype))
+    assert cg.equal(x.norm(p), x.float().norm(p).to(x.dtype)) and x.norm(p).isfinite()
+
+
+@pytest.mark.parametrize("dtype", NARROW)
 def test_gradients_accumulate_in_the_dtype_of_the_leaf(dtype):
     x = cg.ones(3, dtype=getattr(cg, dtype)).requires_grad_()
     small = cg.finfo(x.dtype).eps / 4

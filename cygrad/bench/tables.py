@@ -197,7 +197,7 @@ def notes(record: Record) -> Iterator[str]:
     yield from dict.fromkeys(row["note"] for row in rows if row["note"])
     if record["missing"]:
         absent = ", ".join(f"{name} ({how})" for name, how in record["missing"].items())
-        yield f"Not compared with, as they are not installed: {absent}."
+        yield f"Not compared with: {absent}."
     if not record["complete"]:
         yield "Not complete: Ctrl-C, or the end of its time, came before all rows were measured."
     yield f"{counted(len(rows), 'row')} in {record['seconds']:.0f} s."

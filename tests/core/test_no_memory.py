@@ -17,8 +17,8 @@ from cygrad.checkpoint import region
 testcapi = pytest.importorskip("_testcapi")
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Anomaly Detection"),
-    pytest.mark.skipif((3, 12) <= sys.version_info < (3, 14),
-                       reason="CPython 3.12 and 3.13 free the code of a nested function when there is no memory for the function"),
+    # 3.12 and 3.13 free the code of a nested function for which there is no memory; 3.14 has crashed in a worker of xdist.
+    pytest.mark.skipif(sys.version_info >= (3, 12), reason="CPython from 3.12 on does not survive each of these failures itself"),
 ]
 
 

@@ -141,7 +141,7 @@ def test_no_file_is_longer_than_600_lines():
 @in_checkout
 @pytest.mark.skipif(not (GENERATED / "objects").exists(), reason="the loops are not built in place, or without optimisation")
 @pytest.mark.skipif(not compiler().startswith("GCC"), reason="other compilers call scalars")
-@pytest.mark.parametrize("level", ["v2", "v3", "v4", "baseline"])
+@pytest.mark.parametrize("level", ["v2", "v3", "v4", "native", "baseline"])
 def test_loops_call_vector_mathematics_only(level):
     """A scalar call takes 25 times as long and may give other bits; filling and copying memory is harmless.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from Cython import __version__
 from Cython.Build import cythonize
+from Cython.Compiler import Options
 from Cython.Compiler.Errors import CompileError as TranslationError
 from setuptools import Extension
 from setuptools.errors import CompileError
@@ -16,6 +17,8 @@ from building.files import MadeFile, listed_dependencies
 # Indices are checked by whoever computes them; a module that reads what others wrote says otherwise in its first line.
 DIRECTIVES = {"language_level": 3, "boundscheck": False, "wraparound": False, "embedsignature": False,
               "freethreading_compatible": False, "auto_pickle": False}
+
+Options.warning_errors = True       # such as that of a negative index, which without `wraparound` reads anything
 
 # What `--debug` changes: an index outside of a list or a tuple, and an attribute of None, are errors instead of a crash.
 DEBUG_DIRECTIVES = {"boundscheck": True, "nonecheck": True}

@@ -252,7 +252,7 @@ def test_all_other_operators(dtype, name, sample):
     try:
         results = as_tuple(sample.call(*x))
     except (NotImplementedError, RuntimeError) as error:
-        assert re.search("not implemented for|doesn't handle types other than float", str(error))      # linear algebra, as torch
+        assert re.search("not implemented for|doesn't handle types other than float|Low precision", str(error))  # linear algebra, as torch
         return
     for one, other in zip(results, wanted, strict=True):
         if not isinstance(one, cg.Tensor):

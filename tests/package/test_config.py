@@ -56,6 +56,12 @@ def test_instruction_set_that_was_asked_for(level):
     assert info(CYGRAD_ISA=level)["instruction set"] == f"{level} of {', '.join(LEVELS)} (CYGRAD_ISA={level})"
 
 
+def test_instruction_set_that_there_is_none_of():
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        info(CYGRAD_ISA="bogus")
+    assert re.search(rf"ImportError: CYGRAD_ISA='bogus' names no .* or unset it for {LEVELS[-1]}$", failed.value.stderr.strip())
+
+
 @openmp
 def test_threads_and_why():
     assert info(OMP_NUM_THREADS="3")["threads"] == "3 (OMP_NUM_THREADS=3)"

@@ -29,11 +29,12 @@ cdef inline int choose_isa() except -1:
         raise ImportError(f"this build of cygrad needs a processor with {cg_isa_lacking().decode()}, which this one lacks" + (
             f": it is for the one that it was built on, {cg_isa_built_for().decode()} (CYGRAD_ISA_BUILD=native)" if cg_isa_built_for()[0]
             else ""))
+    cdef int highest = <int>len(supported) - 1
     if not wish:
-        return <int>len(supported) - 1
+        return highest
     for level in range(CG_ISA_LEVELS):
         name = cg_isa_name(level).decode()
         if wish in (name, name.removeprefix("x86-64-")) and name in supported:
             return level
     raise ImportError(f"CYGRAD_ISA={wish!r} names no instruction set this build and processor have: "
-                      f"choose one of {', '.join(supported)}, or unset it for {supported[-1]}")
+                      f"choose one of {', '.join(supported)}, or unset it for {supported[highest]}")

@@ -24,8 +24,8 @@ def digits(value: float) -> str:
 
 
 def part(ratio: float) -> str:
-    """Return a ratio; points stand below each other but where it is large."""
-    return f"{ratio:.3f}" if ratio < 9.9995 else digits(ratio)
+    """Return a ratio; points stand below each other but where it is small or large."""
+    return f"{ratio:.3f}" if 0.00995 < ratio < 9.9995 else digits(ratio)
 
 
 def quantity(value: float, unit: str) -> str:

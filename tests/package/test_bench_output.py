@@ -167,6 +167,11 @@ def test_seconds_have_three_digits(value, text):
     assert tables.quantity(value, "s") == text
 
 
+@pytest.mark.parametrize("ratio, text", [(0.00042, "0.00042"), (0.0099, "0.00990"), (0.5, "0.500"), (2, "2.000"), (12.34, "12.3")])
+def test_no_ratio_is_shown_as_nothing(ratio, text):
+    assert tables.part(ratio) == text
+
+
 # ----- Two records -----
 def changed(position, **fields):
     """Return a record in which one row differs."""

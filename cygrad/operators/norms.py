@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from cygrad._core.memory.storage import resolve_dtype
+from cygrad.limits import finfo
 from cygrad.operators import public_name
 from cygrad.operators.arguments import checked_tensor, delivered, normalized_dims
 from cygrad.operators.batches import shifted
@@ -16,13 +18,32 @@ from cygrad.ops.gradients import keep_dims, shared_among
 from cygrad.ops.refusals import refusal
 
 if TYPE_CHECKING:
+    from cygrad._core.memory.storage import DType
     from cygrad.tensor import Tensor
     from cygrad.typing import Dims, DTypeLike
 
 
 @tiled
+def _squared(x: Tensor, dim: tuple[int, ...]) -> Tensor:
+    return (x * x).sum(dim, keepdim=True)
+
+
+@cache
+def _normal_squares(dtype: DType) -> tuple[float, float]:
+    """Return the bounds of sums of squares that are right: beyond them some square overflowed, or what underflowed may be missed."""
+    limits = finfo(dtype)
+    return limits.tiny / limits.eps**2, limits.max
+
+
 def _euclidean(x: Tensor, dim: tuple[int, ...]) -> Tensor:
-    """Return the root of the sum of squares, of elements that are scaled so that no square overflows."""
+    """Return the root of the sum of squares; where that is too large or too small, of elements that are scaled first."""
+    squared, (least, most) = _squared(x, dim), _normal_squares(x.dtype)
+    normal = (squared >= least) & (squared <= most)
+    return squared.sqrt_() if normal.all() else squared.sqrt_().where(normal, _scaled_euclidean(x, dim))
+
+
+@tiled
+def _scaled_euclidean(x: Tensor, dim: tuple[int, ...]) -> Tensor:
     size = x.abs()
     largest = size.amax(dim, keepdim=True)
     scale = largest.masked_fill((largest == 0) | (largest == math.inf), 1)

@@ -86,7 +86,7 @@ reproducible: $(VENV)/wheel.txt
 	for place in here somewhere/else; do \
 	    mkdir -p build/reproducible/$$place && tar xzf build/reproducible/*.tar.gz --touch --strip-components 1 -C build/reproducible/$$place && \
 	    (cd build/reproducible/$$place && PYTHONHASHSEED=$${#place} $(CURDIR)/$(RUN) -m build --no-isolation && \
-	    SOURCE_DATE_EPOCH=315532800 $(TOOLS) auditwheel repair --strip -z 9 --wheel-dir dist dist/*linux_*.whl) || exit; \
+	    umask 022 && SOURCE_DATE_EPOCH=315532800 $(TOOLS) auditwheel repair --strip -z 9 --wheel-dir dist dist/*linux_*.whl) || exit; \
 	    umask 002; \
 	done
 	cd build/reproducible && sha256sum here/dist/* somewhere/else/dist/*

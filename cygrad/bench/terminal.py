@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cygrad.bench.layout import ERROR, FASTER, GAP, SLOWER, Line, Table, plain
 
 if TYPE_CHECKING:
-    from cygrad.bench.running import Event
+    from cygrad.bench.running import Stage
 
 EXTRAS = {"rich": "colours and a progress bar", "matplotlib": "pictures"}
 INSTALL = 'pip install "cygrad[bench]"'
@@ -26,7 +26,7 @@ class Progress(ABC):
     """What shows how far a run is, between rows and by no thread of its own: that would run beside what is timed."""
 
     @abstractmethod
-    def show(self, event: Event) -> None:
+    def show(self, event: Stage) -> None:
         """Show how far a run is."""
 
 
@@ -82,7 +82,7 @@ class _Line(Progress):
     def __init__(self, width: int) -> None:
         self.width = width - 1      # a full line would wrap
 
-    def show(self, event: Event) -> None:
+    def show(self, event: Stage) -> None:
         self._put(f"{_percent(event)}  {_left(event)}  {event.work}")
 
     def clear(self) -> None:
@@ -93,11 +93,11 @@ class _Line(Progress):
             print(f"\r{text[:self.width].ljust(self.width)}\r", end="", flush=True)
 
 
-def _percent(event: Event) -> str:
+def _percent(event: Stage) -> str:
     return f"{event.done / max(event.total, 1):4.0%}"
 
 
-def _left(event: Event) -> str:
+def _left(event: Stage) -> str:
     if event.seconds_left is None:
         return "-:-- left"
     minutes, seconds = divmod(round(event.seconds_left), 60)
@@ -171,7 +171,7 @@ class _Bar(Progress):
         self.bars, self.shown = bars, 0.0
         self.task = bars.add_task("", percent="", left="")
 
-    def show(self, event: Event) -> None:
+    def show(self, event: Stage) -> None:
         if time.monotonic() > self.shown + self.SECONDS:
             self.bars.update(self.task, completed=event.done, total=event.total, description=event.work, percent=_percent(event),
                              left=_left(event), refresh=True)

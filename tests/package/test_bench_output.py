@@ -262,9 +262,9 @@ class Run:
         self.plan, self.made = plan, bench_record.record()
 
     def __iter__(self):
-        from cygrad.bench.running import Event
+        from cygrad.bench.running import Stage
 
-        yield Event(1, 2, "x + y", self.made["rows"][0], 1.5)
+        yield Stage(1, 2, "x + y", self.made["rows"][0], 1.5)
         if self.error:
             raise self.error
 

@@ -15,7 +15,7 @@ import numpy
 from setuptools.command.build_ext import build_ext
 
 from building import native
-from building.compiler import CALLS, LOOPS, SELDOM, SHORT, Compiler
+from building.compiler import CALLS, LOOPS, RARE, SELDOM, SHORT, Compiler
 from building.translation import COMMON, common_translation, translation_of
 from building.units import Unit, build_units
 
@@ -58,9 +58,9 @@ class Build(build_ext):
         generator = load_generator()
         alone = native.is_wanted(compiler)
         levels = ("native",) if alone else tuple(generator.LEVELS) if compiler.levelled else ("baseline",)
-        flags = [*LOOPS, *(native.FLAGS if alone else [])]
         for name in generator.generate(levels, native.header(compiler) if alone else ""):
             source = Path(name)
+            flags = [*(RARE if source.name.startswith("rare") else LOOPS), *(native.FLAGS if alone else [])]
             yield Unit(source, compiler.object_of(source, Path(self.build_temp, source).with_suffix(".o"), flags))
 
     def modules(self, compiler: Compiler) -> Iterator[Unit]:

@@ -16,8 +16,8 @@ from cygrad.bench.tables import CONTROL, counted, memory, quantity
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "osD^vPX*"
-STYLE = {"svg.hashsalt": "cygrad", "svg.fonttype": "none", "font.size": 9, "axes.titlesize": 10, "legend.fontsize": 8, "axes.grid": True,
-         "grid.alpha": 0.3, "axes.axisbelow": True, "axes.spines.top": False, "axes.spines.right": False}
+STYLE: Any = {"svg.hashsalt": "cygrad", "svg.fonttype": "none", "font.size": 9, "axes.titlesize": 10, "legend.fontsize": 8,
+              "axes.grid": True, "grid.alpha": 0.3, "axes.axisbelow": True, "axes.spines.top": False, "axes.spines.right": False}
 WIDTH = 8.5     # inches, of a page
 ROOFS = ("-", "--", "-.", ":")      # of ever fewer threads
 MARK = 8        # pixels of a mark
@@ -89,7 +89,7 @@ def at_largest(rows: Iterable[Row]) -> list[Row]:
     return list(best.values())
 
 
-Looks = dict[str, dict[str, str]]
+Looks = dict[str, dict[str, Any]]
 
 
 def look(names: Iterable[str]) -> Looks:

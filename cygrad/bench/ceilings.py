@@ -20,6 +20,7 @@ import numpy as np
 import cygrad
 from cygrad.bench.libraries import entered, set_threads
 from cygrad.bench.record import Bandwidth, Ceiling, Level
+from cygrad.ops.dtypes import DTYPES
 
 MIB = 1 << 20
 WORKING_SETS = (16 * MIB, 64 * MIB, 256 * MIB)
@@ -27,7 +28,7 @@ SIDES = (128, 256, 512, 1024)   # of the matrices that are multiplied
 TOLERANCE = 0.05                # of a time, which a ceiling is measured with
 SECONDS, EXECUTIONS = 0.2, 3    # of a kernel: as long, and as often at least
 QUICK_SECONDS = 0.02
-OF_BLAS = ("float32", "float64", "complex64", "complex128")
+MULTIPLIED = frozenset(row.name for row in DTYPES if row.is_differentiable and not row.is_opaque)      # dtypes that BLAS has
 
 NOTHING = "nothing is written"
 AVOIDED = "avoided by streaming stores"
@@ -109,7 +110,7 @@ def measured(threads: int, dtypes: Sequence[str], libraries: Iterable[str], quic
     """Measure the ceilings of a number of threads, of products in those of the dtypes that BLAS has; a quick run has no largest sizes."""
     set_threads(["cygrad", *libraries], threads)
     levels = [level(nbytes, threads, QUICK_SECONDS if quick else SECONDS) for nbytes in (WORKING_SETS[:-1] if quick else WORKING_SETS)]
-    flops, flops_by = products([dtype for dtype in dtypes if dtype in OF_BLAS], libraries, quick)
+    flops, flops_by = products([dtype for dtype in dtypes if dtype in MULTIPLIED], libraries, quick)
     memory: Bandwidth = {**levels[-1], "levels": levels[:-1]}
     return {"bandwidth": memory, "flops": flops, "flops_by": flops_by}
 

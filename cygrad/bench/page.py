@@ -15,7 +15,7 @@ CAPTIONS = {
     "ratios": ("Ratio to NumPy by size", "Small marks are rows, large ones the geometric means of a family. Overhead: 4 elements."),
     "scaling": ("Scaling over threads", "Small marks are rows, large ones the geometric means of a family."),
 }
-MADE = """Made by `python -m cygrad bench --page FILE`, from a run on one machine; `python -m cygrad bench` measures on yours, and
+MADE = """Made from a run on one machine, by the option `--page FILE`; `python -m cygrad bench` measures on yours, and
 `--compare A.json B.json` compares two. NumPy's side of a row is the best that one can write: results in memory that is there already,
 nothing computed twice, gradients by hand."""
 

@@ -173,10 +173,17 @@ def machine(record: Record) -> str:
     return f"{info['processor']}, {counted(info['node_cpus'], 'CPU')}, {info['instruction_set']['chosen']}, {info['platform']}"
 
 
+def options(record: Record) -> str:
+    """Name the options that a run was given."""
+    settings = record["settings"]
+    given = {"--only": settings["only"], "--threads": ",".join(map(str, settings["threads"])), "--dtypes": ",".join(settings["dtypes"])}
+    return " ".join(["--quick"] * settings["quick"] + [f"{name} {value}" for name, value in given.items() if value])
+
+
 def head(record: Record) -> Iterator[str]:
     """Yield lines that say what ran on what."""
     info, versions = record["info"], ", ".join(f"{name} {version}" for name, version in record["libraries"].items())
-    yield f"cygrad {record['version']}, {record['started'][:16].replace('T', ' ')}"
+    yield f"cygrad {record['version']}, {record['started'][:16].replace('T', ' ')}, {record['seconds']:.0f} s with {options(record)}"
     yield machine(record)
     yield f"Python {info['python']['version']}, {versions}"
     yield "BLAS: " + " ".join(filter(None, (info["blas"]["name"], info["blas"]["version"], info["blas"]["kernels"])))

@@ -13,9 +13,11 @@ import cygrad
 from cygrad.bench.libraries import LIKE_TORCH, array, entered, numpy_dtype, tensor
 from cygrad.bench.operators import MATRICES, NUMBERS, Operator, Shape, words
 from cygrad.bench.work import FORWARD, OPERATOR, OVERHEAD, Prepared, Task, Work
+from cygrad.ops.dtypes import DTYPES
 
 LATE = 10_000   # elements from which on recorded results may wait, so that what is timed asks for them
 SUMMED = ("reductions", "matmul")       # families that add
+NARROW = frozenset(row.name for row in DTYPES if row.is_opaque)     # floats of 16 bits
 NUMEXPR = ("int32", "int64", "float32", "float64", "complex128")       # what it computes in
 
 
@@ -40,7 +42,7 @@ def prepare(row: Operator, dtype: str, size: int, direction: str, libraries: Seq
             tasks[library] = like_torch(row, library, operands, ours, g)
         elif library == "numpy":
             tasks[library] = in_numpy(row, dtype, direction, operands, ours, y, g)
-        elif library == "jax" and library in row.peers and np.dtype(g.dtype).kind in "fc" and dtype not in ("float16", "bfloat16"):
+        elif library == "jax" and library in row.peers and np.dtype(g.dtype).kind in "fc" and dtype not in NARROW:
             tasks[library] = in_jax(row, operands, ours, g)
         elif library == "numexpr" and library in row.peers and not ours and dtype in NUMEXPR:
             tasks[library] = in_numexpr(row, operands, y)
@@ -127,7 +129,7 @@ def in_numpy(row: Operator, dtype: str, direction: str, operands: dict[str, np.n
     memory |= {f"d{name}": np.empty_like(operands[name]) for name in ours}
     outputs = ("y", *(f"d{name}" for name in ours))
     plain = executed(row.before, statement, memory, outputs)
-    if dtype not in ("float16", "bfloat16") or row.family == "indexing":
+    if dtype not in NARROW or row.family == "indexing":
         return plain
     narrow = {name: value for name, value in memory.items() if value.dtype == numpy_dtype(dtype)}
     wide = {name: np.empty(value.shape, np.float32) for name, value in narrow.items()}

@@ -45,6 +45,7 @@ class Work:
     shape: str
     direction: str
     prepare: Callable[[Sequence[str]], Prepared] = field(compare=False)
+
     @property
     def title(self) -> str:
         """What it is called in sentences."""

@@ -21,8 +21,9 @@ from building.units import Unit, build_units
 
 PACKAGE, GENERATED = Path("cygrad"), Path("cygrad/_kernels/generated")
 MODULES = sorted(PACKAGE.glob("**/*.pyx"))
-# Rooms whose own code takes no time beside what it calls: half as much where it is to be small. Loops of matrices are short, or LAPACK's.
-OPTIMIZATION = {"exchange": SELDOM, "system": SELDOM, "matrices": SHORT}
+# Rooms whose own code takes no time beside what it calls: half as much where it is to be small. Loops of matrices are short, or LAPACK's,
+# and the engine and the levels are no slower.
+OPTIMIZATION = {"exchange": SELDOM, "system": SELDOM, "matrices": SHORT, "engine": SHORT, "levels": SHORT}
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 
 
@@ -60,7 +61,8 @@ class Build(build_ext):
         levels = ("native",) if alone else tuple(generator.LEVELS) if compiler.levelled else ("baseline",)
         for name in generator.generate(levels, native.header(compiler) if alone else ""):
             source = Path(name)
-            flags = [*(RARE if source.name.startswith("rare") else LOOPS), *(native.FLAGS if alone else [])]
+            is_old = len(levels) > 1 and source.stem.endswith(levels[0]) and "reduction" not in source.stem
+            flags = [*(RARE if is_old or source.stem.startswith("rare") else LOOPS), *(native.FLAGS if alone else [])]
             yield Unit(source, compiler.object_of(source, Path(self.build_temp, source).with_suffix(".o"), flags))
 
     def modules(self, compiler: Compiler) -> Iterator[Unit]:

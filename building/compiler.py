@@ -28,11 +28,13 @@ FLAGS = ["-g1", "-fno-math-errno", "-fno-trapping-math", "-fno-builtin-memset", 
          "-Wno-unused-function", "-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration",
          "-DNPY_NO_DEPRECATED_API=NPY_2_0_API_VERSION"]
 
-# Rare loops are to be small: what GCC does more at -O3 is half of their code, and lies in their ends.
+# Rare loops are to be small, and for old processors those that -O3 makes no faster: what it does more is half of their code, and lies in
+# their ends.
 # A short loop is a tenth slower where it crosses a window of the decoder; in what Cython writes places are no matter, since it is calls.
+# Its loops are over dims and operands, too short for vectors.
 LOOPS = ["-O3", "-falign-loops=32", "-falign-jumps=1"]
 RARE = ["-O2", "-falign-loops=1", "-falign-jumps=1"]
-CALLS = ["-O3", "-falign-loops=1", "-falign-jumps=1"]
+CALLS = ["-O3", "-fno-tree-loop-vectorize", "-falign-loops=1", "-falign-jumps=1"]
 SHORT = ["-O2", "-fno-tree-vectorize"]
 SELDOM = ["-Os"]
 

@@ -13,8 +13,8 @@ import numpy as np
 from cygrad import creation
 from cygrad._core.compute.copies import warn_of_parts
 from cygrad._core.compute.dispatch import ops
+from cygrad._core.entry.operator_object import Declaration
 from cygrad._core.entry.operators import TensorBase
-from cygrad._core.entry.special import Declaration
 from cygrad._core.exchange import dlpack
 from cygrad._core.exchange.aliases import as_instance
 from cygrad._core.graph.handles import HookTable, RemovableHandle, hook_table, register, register_among, set_hook_table

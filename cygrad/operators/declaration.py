@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cygrad._core.compute.inplace import apply_in_place, check_disjoint, write_in_place, write_values
-from cygrad._core.entry.special import COMPOSED, Declaration, make_operator
+from cygrad._core.entry.operator_object import COMPOSED, Declaration, make_operator
 from cygrad._core.exchange.replacement import rearrange_in_place
 from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled
 from cygrad._core.graph.rules import declare_rule, record_several

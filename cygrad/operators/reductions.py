@@ -9,7 +9,7 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from cygrad._core.compute import reductions as compiled
-from cygrad._core.entry.special import Declaration, make_operator
+from cygrad._core.entry.operator_object import Declaration, make_operator
 from cygrad._core.graph.rules import rule_op
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim

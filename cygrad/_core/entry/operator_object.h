@@ -247,16 +247,4 @@ static inline PyObject *cg_new_operator(PyObject *function, PyObject *described,
     op->flag_places = flag_places;
     return (PyObject *)op;
 }
-
-static inline PyObject *cg_declaration_of_operator(PyObject *op) {
-    PyObject *declaration = ((cg_operator *)op)->declaration;
-    Py_INCREF(declaration);
-    return declaration;
-}
-
-static inline PyObject *cg_function_of_operator(PyObject *op) {
-    PyObject *function = ((cg_operator *)op)->function;
-    Py_INCREF(function);
-    return function;
-}
 #endif

@@ -21,7 +21,7 @@ import numpy
 from cygrad._core.compute.dispatch import operand_error, ops
 from cygrad._core.compute.matmul import matmul as matmul_function
 from cygrad._core.memory.storage import OutOfMemoryError
-from cygrad._core.entry.special import make_operator
+from cygrad._core.entry.operator_object import make_operator
 
 cdef Op ADD = ops["add"], SUB = ops["sub"], MUL = ops["mul"], DIV = ops["div"], FLOOR_DIVIDE = ops["floor_divide"]
 cdef Op REMAINDER = ops["remainder"], POW = ops["pow"], NEG = ops["neg"], ABS = ops["abs"]

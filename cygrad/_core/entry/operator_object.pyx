@@ -1,0 +1,122 @@
+"""The operators that are made of functions: what they declare, which of their parameters are flags, what else keywords may be called.
+
+`operator_object.h` has their type, which forwards calls; here is what it asks for where a call is not an ordinary one.
+"""
+from cpython.object cimport PyObject
+
+from cygrad._core.entry.special cimport any_special, call_special
+from cygrad._core.graph.tensor cimport special_active
+from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, wants_operands
+from cygrad._core.memory.upward cimport upward
+
+import sys
+from inspect import unwrap
+from typing import NamedTuple
+
+import numpy as np
+
+cdef extern from "entry/operator_object.h":
+    int cg_prepare_operators(const int* special_active, bint (*any_special)(PyObject**, Py_ssize_t) except -1,
+                             object (*call_special)(object, object, object),
+                             Py_ssize_t (*begin)(object, PyObject**, Py_ssize_t) except -1,
+                             int (*end)(Py_ssize_t) except -1,
+                             object (*explain)(object, object, object, object),
+                             object (*renamed)(object, Py_ssize_t, object),
+                             int (*check_flag)(object, Py_ssize_t, PyObject*, object) except -1, tuple other_names) except -1
+    object cg_new_operator(object function, object described, object name, object declaration, tuple flags, unsigned long long flag_places)
+
+
+cdef Py_ssize_t begin_operator(object name, PyObject** arguments, Py_ssize_t count) except -1:
+    """Begin the event of an operator where this thread is profiled."""
+    if not profiling_threads:
+        return 0
+    return begin_event(name, tuple([<object>arguments[k] for k in range(count)]) if wants_operands() else None, next_sequence_nr())
+
+
+class Declaration(NamedTuple):
+    """What an operator does with special tensors, and its gradients.
+
+    ``rule``: its gradients, or None.
+    ``forward``: the tangent of the result from (tangent_of, operator, result, *arguments); a name: that of `forward_rules`;
+    ``batch``: the result from (level, operator, *arguments), computed over all examples, which `level.enter` puts along dim 0;
+    ``parts``: the operator composed of others, which stands for it where an argument is special; NotImplemented where it does not
+    apply;
+    ``flops``: the floating-point operations that a profile counts, from the shapes of its arguments.
+
+    What these functions call are operators, so that they nest. One that has none of them is composed of others: it passes special
+    tensors on.
+    """
+
+    rule: object = None
+    forward: object = None
+    batch: object = None
+    parts: object = None
+    flops: object = None
+
+
+COMPOSED = Declaration()
+
+
+def make_operator(str name not None, function, declaration=None, described=None):
+    """Return an operator: calls its function where no tensor is special; binds as a method; has the signature and text of `described`."""
+    described = function if described is None else described
+    flags = flags_of(described)
+    cdef unsigned long long places = 0
+    for place, parameter in enumerate(parameters_of(described)[0]):
+        if parameter in flags:
+            places |= 1ULL << <int>place
+    return cg_new_operator(function, described, name, declaration, flags, places)
+
+
+cdef tuple parameters_of(described):
+    """Return the names of the parameters that can be given by position, and those of the others."""
+    code = getattr(unwrap(described), "__code__", None)
+    if code is None:
+        return (), ()
+    return code.co_varnames[:code.co_argcount], code.co_varnames[code.co_argcount:code.co_argcount + code.co_kwonlyargcount]
+
+
+FLAGS = {"bool": False, "bool | None": True}    # annotations of parameters that are True or False, and whether they may be None
+
+
+cdef tuple flags_of(described):
+    return tuple([sys.intern(name) for name, kind in getattr(unwrap(described), "__annotations__", {}).items()
+                  if kind in FLAGS and name != "return"])
+
+
+cdef int check_flag(object op, Py_ssize_t position, PyObject* name, object value) except -1:
+    """Refuse a value of a flag, given at a position or by its name, that Python would only read as True or False."""
+    if isinstance(value, np.bool_):
+        return 0
+    described = unwrap(op)
+    parameter = <object>name if name is not NULL else parameters_of(described)[0][position]
+    if value is None and FLAGS[described.__annotations__[parameter]]:
+        return 0
+    place = "" if name is not NULL else f" (position {position + 1})"
+    raise TypeError(f"{op.__name__}(): argument '{parameter}'{place} must be bool, not {type(value).__name__}")
+
+
+cdef object explain_failure(object name, object error, object arguments, object keywords):
+    return None if upward.explain is None else upward.explain(name, error, arguments, keywords)
+
+
+OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "input": "A"}       # NumPy's, and that of matrices in torch's older functions
+
+
+cdef object renamed_keywords(object described, Py_ssize_t positional, object names):
+    """Return the names of a call's keywords with other names replaced, where the function has the parameters that they stand for."""
+    places, others = parameters_of(described)
+    cdef tuple parameters = places + others
+    cdef list found = []
+    for name in names:
+        ours = OTHER_NAMES.get(name)
+        if ours in parameters and name not in parameters:
+            if ours in names or ours in places[:positional]:
+                raise TypeError(f"{described.__name__}() got both '{ours}' and '{name}': they mean the same")
+            name = ours
+        found.append(name)
+    return tuple(found)
+
+
+cg_prepare_operators(&special_active, any_special, call_special, begin_operator, end_event, explain_failure, renamed_keywords, check_flag,
+                     tuple([sys.intern(name) for name in OTHER_NAMES]))

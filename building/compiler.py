@@ -34,7 +34,7 @@ FLAGS = ["-g1", "-fno-math-errno", "-fno-trapping-math", "-fno-builtin-memset", 
 # Its loops are over dims and operands, too short for vectors.
 LOOPS = ["-O3", "-falign-loops=32", "-falign-jumps=1"]
 RARE = ["-O2", "-falign-loops=1", "-falign-jumps=1"]
-CALLS = ["-O3", "-fno-tree-loop-vectorize", "-falign-loops=1", "-falign-jumps=1"]
+CALLS = ["-O3", "-fno-tree-vectorize", "-ftree-slp-vectorize", "-falign-loops=1", "-falign-jumps=1"]     # by names that Clang has, too
 SHORT = ["-O2", "-fno-tree-vectorize"]
 SELDOM = ["-Os"]
 

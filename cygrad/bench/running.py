@@ -25,7 +25,7 @@ from cygrad.bench.tables import elements
 from cygrad.bench.timing import LONG_ROUND_SECONDS, ROUND_SECONDS, Rounds, interleave, noise, spread
 from cygrad.bench.work import OF_BLAS, OPERATOR, OVERHEAD, Task, Work
 from cygrad.config import describe
-from cygrad.ops.dtypes import DTYPES
+from cygrad.ops.dtypes import DTYPES, NUMBER
 
 SECONDS = {True: 40.0, False: 1200.0}       # of a run, quick or not; a quick one ends there, whatever is left
 ROW_SECONDS = (0.01, 1.0)                   # the least and the most that the rounds of a row get of them
@@ -113,7 +113,7 @@ class Plan:
                     yield row.largest // 10, directions[0]
             return
         for size in SIZES if central else FEW if first else ():
-            if size <= row.largest and (first or size >= LARGE) and size * itemsize(dtype) * COPIES <= granted_bytes():
+            if size <= row.largest and (first or size >= LARGE) and size * DTYPES[NUMBER[dtype]].itemsize * COPIES <= granted_bytes():
                 yield from ((size, direction) for direction in directions)
 
 
@@ -121,12 +121,6 @@ class Plan:
 def leader(family: str) -> Operator:
     """Return the row that stands for a family."""
     return next(row for row in OPERATORS if row.family == family)
-
-
-@cache
-def itemsize(dtype: str) -> int:
-    """Return the bytes of an element."""
-    return next(row.itemsize for row in DTYPES if row.name == dtype)
 
 
 @cache

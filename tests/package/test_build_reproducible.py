@@ -78,6 +78,25 @@ def test_a_processor_that_lacks_what_the_loops_need_is_told_so(tmp_path):
     assert subprocess.run([program], capture_output=True, text=True).stdout == "0 native avx5124vnniw knm"
 
 
+@pytest.mark.parametrize("name", ["gcc", "clang"])
+def test_gcc_and_clang_take_all_flags(monkeypatch, tmp_path, name):
+    found = next(filter(None, map(shutil.which, [name, *(f"{name}-{version}" for version in range(25, 11, -1))])), "")
+    if not found:
+        pytest.skip(f"there is no {name} here")
+    monkeypatch.setenv("CYGRAD_OPENMP", "0")
+    monkeypatch.syspath_prepend(ROOT)
+    building = importlib.import_module("building.compiler")
+    tools = SimpleNamespace(compiler_so=[found], linker_so=[found], include_dirs=[sysconfig.get_path("include")])
+    asked = building.Compiler(tools, [], False)
+    source = tmp_path / "nothing.c"
+    source.write_text("int nothing(void) { return 0; }\n")
+    levels = {key: value for key, value in vars(building).items() if isinstance(value, list) and value and str(value[0]).startswith("-O")}
+    assert {"LOOPS", "CALLS", "SELDOM"} <= levels.keys()
+    for optimization in levels.values():
+        command = [found, "-c", source, "-o", tmp_path / "nothing.o", *asked.compile_flags(optimization)]
+        assert subprocess.run(command, capture_output=True, text=True).returncode == 0, optimization
+
+
 def test_what_native_loops_need_is_what_this_processor_has(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     native, building = importlib.import_module("building.native"), importlib.import_module("building.compiler")

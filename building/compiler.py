@@ -41,8 +41,9 @@ SELDOM = ["-Os"]
 # What `--debug` changes: assertions, those of Python's headers too, and what a debugger shows.
 DEBUG_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", "-UNDEBUG"]
 
-# Clang warns of NaN checks, of conditions that are meant to have no branches, and of loops that it has no vectors for.
-CLANG_FLAGS = ["-Wno-tautological-compare", "-Wno-bitwise-instead-of-logical", "-Wno-pass-failed", "-Wno-unknown-warning-option"]
+# Clang warns of NaN checks, of conditions that are meant to have no branches, of loops it has no vectors for, and of what only GCC has.
+CLANG_FLAGS = ["-Wno-tautological-compare", "-Wno-bitwise-instead-of-logical", "-Wno-bitwise-conditional-parentheses", "-Wno-pass-failed",
+               "-Wno-unknown-attributes", "-Wno-ignored-optimization-argument", "-Wno-unknown-warning-option"]
 
 OLDER_GLIBC = Path("cygrad/_kernels/system/older_glibc.h")
 

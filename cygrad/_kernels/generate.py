@@ -281,17 +281,21 @@ def read_fold(text, dtype):
 
 
 def converted(value, source, target):
-    """Return the C expression of a value in another dtype: of complex numbers the real part."""
+    """Return the C expression of a value in another dtype: of complex numbers the real part.
+
+    C leaves open what becomes of a float that a narrow integer does not hold: it is the low bits of that of 32, as in torch.
+    """
     if source.is_opaque or target.is_opaque:
         return value if source is target else f"widened_{source.name}({value})" if source.is_opaque else f"narrowed_{target.name}({value})"
+    by = "(int32_t)" if source.is_differentiable and target.is_integer and target.itemsize < 4 else ""
     if source.real:
         if target.real:
             part = c_type(target.real)
             return f"(({target.c_type}){{({part})({value}).re, ({part})({value}).im}})"
-        return f"((({value}).re != 0) | (({value}).im != 0))" if target.name == "bool" else f"(({target.c_type})({value}).re)"
+        return f"((({value}).re != 0) | (({value}).im != 0))" if target.name == "bool" else f"(({target.c_type}){by}({value}).re)"
     if target.real:
         return f"(({target.c_type}){{({c_type(target.real)})({value}), 0}})"
-    return f"(({value}) != 0)" if target.name == "bool" and source.name != "bool" else f"(({target.c_type})({value}))"
+    return f"(({value}) != 0)" if target.name == "bool" and source.name != "bool" else f"(({target.c_type}){by}({value}))"
 
 
 def between(source, target):

@@ -43,6 +43,7 @@ def test_logging_set_up_before_and_after_the_import(script):
     assert lines[1].endswith("the highest that build and processor have")
 
 
+@openmp
 def test_what_is_told_at_import_and_what_changes():
     assert subjects(log(SETUP, "import cygrad")) == FIRST
     lines = log("import cygrad", "cygrad.set_num_threads(3)", "cygrad.set_num_threads(2)", SETUP, "cygrad.set_num_threads(2)", LARGE,

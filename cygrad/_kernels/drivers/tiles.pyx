@@ -19,6 +19,7 @@ cdef enum:
     LARGEST_TILE = 65536
     NEAR = 1 << 15      # bytes that some rows and the next ones take in all slots: the first-level cache holds them
     FAR = 1 << 18       # bytes of an array from which on it is fetched ahead
+    LAST = 1 << 23      # bytes of the result of rows up to which the last cache holds it until it is read
     AHEAD = 4096        # bytes from what is read to what is fetched: more would leave the first-level cache again
     PIECE = 256         # elements of a step between parts that are fetched
     VECTOR = 64
@@ -43,6 +44,7 @@ cdef bint cut(Tiles* tiles) noexcept nogil:
             tiles.along = tiles.count = (tiles.shape[d] + tiles.size - 1) // tiles.size
             elements *= tiles.size
     provide(tiles, elements, total)
+    tiles.streamed = STREAM_BYTES * max(tiles.threads, 1) // max(total, 1)
     return elements <= LARGEST_TILE
 
 
@@ -50,7 +52,6 @@ cdef void provide(Tiles* tiles, intptr_t elements, intptr_t total) noexcept nogi
     """Decide about threads, and the memory of each for a tile of some elements."""
     tiles.slot_bytes = (elements * tiles.itemsize + 2 * VECTOR) // VECTOR * VECTOR
     tiles.threads = threads_for(total, tiles.cost) if tiles.count > 1 else 1
-    tiles.streamed = STREAM_BYTES * max(tiles.threads, 1) // max(total, 1)
 
 
 # ----- Rows -----
@@ -70,6 +71,7 @@ cdef bint cut_rows(Tiles* tiles, int first) noexcept nogil:
             return False
     if not LONG_ROW <= row <= BLOCK:
         return False
+    tiles.streamed = LAST // max(rows * row, 1)
     for k in range(tiles.slot_count):
         slot = &tiles.slots[k]
         slot.apart = cg_itemsize[slot.array.dtype] * (1 if slot.reduced else row)
@@ -77,7 +79,8 @@ cdef bint cut_rows(Tiles* tiles, int first) noexcept nogil:
         slot.fetched = slot.array.data is not NULL and not slot.reduced and not slot.repeated and rows * slot.apart >= FAR
     for k in range(tiles.step_count):
         slot = &tiles.slots[tiles.steps[k].slots[tiles.steps[k].inputs]]
-        slot.fetched = slot.repeated = False
+        slot.repeated = False
+        slot.fetched = slot.fetched and cg_itemsize[slot.array.dtype] <= tiles.streamed
     for k in range(tiles.slot_count):
         touched += tiles.slots[k].apart * (2 if tiles.slots[k].fetched else 1)
     tiles.size = max(1, min(rows, STRIP, NEAR // touched))
@@ -97,8 +100,8 @@ cdef bint is_long(const Step* step) noexcept nogil:
 
 
 cdef void share_fetches(Tiles* tiles) noexcept nogil:
-    """Decide beside what the next rows are fetched: beside vector mathematics, where there is some, since what is streamed keeps memory
-    busy beside the other steps. There, and beside what is streamed, little at a time: a processor waits for a dozen lines at once."""
+    """Decide beside what the next rows are fetched: beside vector mathematics, where there is some, since what is written keeps memory
+    busy beside the other steps. There, and beside the result, little at a time: a processor waits for a dozen lines at once."""
     cdef Step* step
     cdef bint fetched = False, has_long = False
     cdef intptr_t parts = 0
@@ -111,7 +114,8 @@ cdef void share_fetches(Tiles* tiles) noexcept nogil:
         step = &tiles.steps[k]
         step.piece = tiles.size * step.elements
         step.fetches = fetched and (is_long(step) or not has_long)
-        if step.fetches and step.kernel is not NULL and not step.each and (has_long or step.loop is step.kernel.streams[step.dtype]):
+        if step.fetches and step.kernel is not NULL and not step.each and (
+                has_long or tiles.slots[step.slots[step.inputs]].array.data is not NULL):
             step.piece = min(step.piece, PIECE)
         if step.fetches:
             parts += (tiles.size * step.elements + step.piece - 1) // step.piece

@@ -42,12 +42,17 @@ def _euclidean(x: Tensor, dim: tuple[int, ...]) -> Tensor:
     return squared.sqrt_() if normal.all() else squared.sqrt_().where(normal, _scaled_euclidean(x, dim))
 
 
-@tiled
-def _scaled_euclidean(x: Tensor, dim: tuple[int, ...]) -> Tensor:
-    size = x.abs()
+def _scaled(size: Tensor, dim: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """Divide sizes by the largest one, so that no power overflows; and return that."""
     largest = size.amax(dim, keepdim=True)
     scale = largest.masked_fill((largest == 0) | (largest == math.inf), 1)
-    return size.div_(scale).square_().sum(dim, keepdim=True).sqrt_().mul_(scale)
+    return size.div_(scale), scale
+
+
+@tiled
+def _scaled_euclidean(x: Tensor, dim: tuple[int, ...]) -> Tensor:
+    size, scale = _scaled(x.abs(), dim)
+    return size.square_().sum(dim, keepdim=True).sqrt_().mul_(scale)
 
 
 @tiled
@@ -145,9 +150,7 @@ def _norm(x: Tensor, p: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
         return size.amax(dims, keepdim=keepdim)
     if p == -math.inf:
         return size.amin(dims, keepdim=keepdim)
-    largest = size.amax(dims, keepdim=True)
-    scale = largest.masked_fill((largest == 0) | (largest == math.inf), 1)
-    size = size / scale
+    size, scale = _scaled(size, dims)
     result = size.pow(p).sum(dims, keepdim=True).pow(1 / p) * scale
     return result if keepdim else result.squeeze(dims)
 

@@ -77,6 +77,7 @@ cdef class Steps:
         cdef bint done
         cdef list held = []
         tiles.ndim, tiles.step_count, tiles.slot_count, tiles.cost = ndim, self.step_count, self.slot_count, self.cost
+        tiles.result = self.result
         for d in range(ndim):
             tiles.shape[d] = shapes[0][d] = first.sizes[d]
             tiles.folded[d], shapes[1][d] = folded[d], 1 if folded[d] else first.sizes[d]

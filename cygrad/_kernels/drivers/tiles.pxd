@@ -36,15 +36,16 @@ cdef struct Step:
     bint each                       # whether each row has a scalar, and a call, of its own
 
 cdef struct Tiles:
-    int ndim, cost, slot_count, step_count
+    int ndim, cost, slot_count, step_count, result
     int itemsize                    # the largest one of a slot
     intptr_t shape[MAX_DIMS]
     char folded[MAX_DIMS]
     Slot slots[MAX_SLOTS]
     Step steps[MAX_STEPS]
     # The cut, which `cut` decides.
-    intptr_t row                    # elements of a row, where tiles are some rows; else 0
+    intptr_t row                    # elements of a row, where tiles are some rows, or by passes; else 0
     intptr_t rows
+    bint passes                     # there are no tiles: rows are too long
     int dim                         # that tiles are cut along; -1: there is one tile
     intptr_t size                   # of a tile in that dim
     intptr_t along                  # tiles along that dim
@@ -53,7 +54,7 @@ cdef struct Tiles:
     int threads
     intptr_t streamed               # item size above which no cache will hold the result until it is read
 
-# Cut the dims before those that are folded into tiles; False: the others alone are too large for one.
+# Cut the dims before those that are folded into tiles; False: the others alone are too large for one, and there are no passes.
 cdef bint cut(Tiles* tiles) noexcept nogil
 # `memory`: of `threads` times the slots times `slot_bytes`. False: out of memory.
 cdef bint run_tiles(const Tiles* tiles, char* memory) noexcept nogil

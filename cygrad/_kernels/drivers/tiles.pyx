@@ -6,6 +6,7 @@ from libc.string cimport memcpy
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, STREAM_BYTES, cg_itemsize, cg_loops_of, cg_stream_end, cg_team_size
 from cygrad._kernels.drivers.elementwise cimport run_part as run_map
 from cygrad._kernels.drivers.packing cimport LONG_ROW
+from cygrad._kernels.drivers.passes cimport cut_passes, find_rows, is_number, run_passes
 from cygrad._kernels.drivers.reduction cimport BLOCK, STRIP
 from cygrad._kernels.drivers.reduction cimport run as run_fold
 from cygrad._kernels.drivers.reduction cimport run_rows as fold_rows
@@ -28,9 +29,10 @@ cdef enum:
 cdef bint cut(Tiles* tiles) noexcept nogil:
     cdef intptr_t elements = 1, total = 1
     cdef int d, first = 0
+    tiles.passes = False
     while first < tiles.ndim and not tiles.folded[first]:
         first += 1
-    if cut_rows(tiles, first):
+    if cut_rows(tiles):
         return True
     tiles.dim, tiles.size, tiles.along, tiles.count = -1, 1, 1, 1
     for d in range(tiles.ndim - 1, -1, -1):
@@ -45,7 +47,7 @@ cdef bint cut(Tiles* tiles) noexcept nogil:
             elements *= tiles.size
     provide(tiles, elements, total)
     tiles.streamed = STREAM_BYTES * max(tiles.threads, 1) // max(total, 1)
-    return elements <= LARGEST_TILE
+    return elements <= LARGEST_TILE or cut_passes(tiles)
 
 
 cdef void provide(Tiles* tiles, intptr_t elements, intptr_t total) noexcept nogil:
@@ -55,21 +57,14 @@ cdef void provide(Tiles* tiles, intptr_t elements, intptr_t total) noexcept nogi
 
 
 # ----- Rows -----
-cdef bint cut_rows(Tiles* tiles, int first) noexcept nogil:
-    """Cut into rows, where the folded dims, from `first` on, are one dense row and each step is a loop of rows: a driver for each step of
+cdef bint cut_rows(Tiles* tiles) noexcept nogil:
+    """Cut into rows, where the folded dims are one dense row and each step is a loop of rows: a driver for each step of
     a tile would take longer than few rows do, and many leave the first-level cache."""
     cdef Slot* slot
-    cdef intptr_t row = 1, rows = 1, touched = 0
-    cdef int d, k
+    cdef intptr_t row, rows, touched = 0
+    cdef int k
     tiles.row = 0
-    for d in range(tiles.ndim):
-        if d < first:
-            rows *= tiles.shape[d]
-        elif tiles.folded[d] or tiles.shape[d] == 1:
-            row *= tiles.shape[d]
-        else:
-            return False
-    if not LONG_ROW <= row <= BLOCK:
+    if not find_rows(tiles, &row, &rows) or not LONG_ROW <= row <= BLOCK:
         return False
     tiles.streamed = LAST // max(rows * row, 1)
     for k in range(tiles.slot_count):
@@ -121,14 +116,6 @@ cdef void share_fetches(Tiles* tiles) noexcept nogil:
             parts += (tiles.size * step.elements + step.piece - 1) // step.piece
     for k in range(tiles.slot_count):
         tiles.slots[k].part = tiles.size * tiles.slots[k].apart // max(parts, 1)
-
-
-cdef bint is_number(const Tiles* tiles, const Slot* slot) noexcept nogil:
-    cdef int d
-    for d in range(tiles.ndim):
-        if slot.array.strides[d] and tiles.shape[d] > 1:
-            return False
-    return True
 
 
 cdef bint make_loop(const Tiles* tiles, Step* step, intptr_t row) noexcept nogil:
@@ -282,6 +269,8 @@ cdef void place(const Tiles* tiles, int slot, const intptr_t* shape, const intpt
 cdef bint run_tiles(const Tiles* tiles, char* memory) noexcept nogil:
     cdef intptr_t chunk, tile, c, bytes = tiles.slot_count * tiles.slot_bytes
     cdef int threads = tiles.threads, failed = 0
+    if tiles.passes:
+        return run_passes(tiles, memory)
     if threads <= 1:
         repeat_numbers(tiles, memory)
         for tile in range(tiles.count):

@@ -1,0 +1,180 @@
+# cython: cdivision=True, initializedcheck=False
+"""Passes (see passes.pxd for the contract)."""
+from libc.stdint cimport uint32_t
+from libc.string cimport memcpy
+
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, Operand, cg_itemsize, cg_loops_of
+from cygrad._kernels.drivers.program cimport Program, add_array, add_block
+from cygrad._kernels.drivers.program cimport Step as ProgramStep
+from cygrad._kernels.drivers.reduction cimport fold_program, run
+from cygrad._kernels.drivers.tiles cimport MAX_SLOTS, Step
+
+cdef enum:
+    PLACE = 128         # bytes of what is reduced: loops may run over the end
+    NONE = -1
+
+
+cdef bint find_rows(const Tiles* tiles, intptr_t* row, intptr_t* rows) noexcept nogil:
+    cdef bint folded = False
+    cdef int d
+    row[0] = rows[0] = 1
+    for d in range(tiles.ndim):
+        folded = folded or tiles.folded[d]
+        if not folded:
+            rows[0] *= tiles.shape[d]
+        elif tiles.folded[d] or tiles.shape[d] == 1:
+            row[0] *= tiles.shape[d]
+        else:
+            return False
+    return folded
+
+
+cdef bint is_number(const Tiles* tiles, const Slot* slot) noexcept nogil:
+    cdef int d
+    for d in range(tiles.ndim):
+        if slot.array.strides[d] and tiles.shape[d] > 1:
+            return False
+    return True
+
+
+# ----- What a pass can do -----
+cdef inline bint is_single(const Tiles* tiles, int slot) noexcept nogil:
+    """Say whether a row has one number in a slot."""
+    return tiles.slots[slot].reduced or tiles.slots[slot].array.data is not NULL and is_number(tiles, &tiles.slots[slot])
+
+
+cdef bint cut_passes(Tiles* tiles) noexcept nogil:
+    cdef long long maps, seen = 0
+    cdef int k, j
+    if not tiles.slots[tiles.result].reduced or not find_rows(tiles, &tiles.row, &tiles.rows):
+        return False
+    for k in range(tiles.step_count):
+        if not fits(tiles, &tiles.steps[k]):
+            return False
+        if tiles.steps[k].kernel is NULL:
+            maps = maps_before(tiles, k)
+            if maps == NONE:
+                return False
+            for j in range(k):      # what takes longer than memory is better kept than computed twice
+                if (maps & seen) >> j & 1 and tiles.steps[j].kernel.blocked[tiles.steps[j].dtype]:
+                    return False
+            seen |= maps
+    tiles.passes, tiles.threads, tiles.slot_bytes = True, 1, PLACE
+    return True
+
+
+cdef bint fits(const Tiles* tiles, const Step* step) noexcept nogil:
+    """Say whether a step is one of numbers, or of a pass: of one dtype, and with loops that read its operands where they are."""
+    cdef int dtype = tiles.steps[0].dtype, output = step.slots[step.inputs], scalars = 0, j
+    cdef const Operand* array
+    for j in range(step.inputs):
+        array = &tiles.slots[step.slots[j]].array
+        if array.dtype != (CG_BOOL if step.masks >> j & 1 else step.dtype):
+            return False
+        if is_single(tiles, step.slots[j]):
+            scalars += 1
+        elif array.data is not NULL and not array.padded and step.kernel is not NULL and step.kernel.blocked[dtype]:
+            return False
+    array = &tiles.slots[output].array
+    if cg_loops_of[array.dtype] != array.dtype:
+        return False
+    if step.kernel is NULL:
+        return scalars == 0 and step.dtype == dtype and array.dtype == step.reduction.out_dtype[dtype]
+    if tiles.slots[output].reduced:
+        return scalars == step.inputs
+    if array.dtype != dtype or step.dtype != dtype or step.masks:
+        return False
+    return scalars == 0 or scalars == 1 and step.inputs == 2 and not step.kernel.blocked[dtype]
+
+
+cdef long long maps_before(const Tiles* tiles, int fold) noexcept nogil:
+    """Find the maps (bits) that make what a fold takes; NONE if one reads a number that is overwritten by then."""
+    cdef long long maps = 0
+    cdef uint32_t needed = <uint32_t>1 << tiles.steps[fold].slots[0], written = 0     # slots
+    cdef const Step* step
+    cdef int k, j, output
+    for k in range(fold - 1, -1, -1):
+        step = &tiles.steps[k]
+        output = step.slots[step.inputs]
+        if tiles.slots[output].reduced:
+            written |= <uint32_t>1 << output
+        elif needed >> output & 1:
+            maps |= <long long>1 << k
+            needed &= ~(<uint32_t>1 << output)
+            for j in range(step.inputs):
+                if not is_single(tiles, step.slots[j]):
+                    needed |= <uint32_t>1 << step.slots[j]
+                elif written >> step.slots[j] & 1:
+                    return NONE
+    return maps
+
+
+# ----- Running -----
+cdef bint fold_row(const Tiles* tiles, int fold, char** places) noexcept nogil:
+    """Fold what the maps before make of a row, in a program."""
+    cdef Program program
+    cdef ProgramStep* target
+    cdef Operand x
+    cdef int known[MAX_SLOTS]       # by slot, that of the program
+    cdef const Step* step = &tiles.steps[fold]
+    cdef const Slot* slot
+    cdef char folded = True
+    cdef long long maps = maps_before(tiles, fold)
+    cdef int source = step.slots[0], output = step.slots[1], k, j
+    if not maps:
+        x = tiles.slots[source].array
+        x.data, x.loop_dtype, x.strides[0] = places[source], x.dtype, cg_itemsize[x.dtype]
+        return run(step.reduction, &x, 1, &tiles.row, &folded, places[output], tiles.slots[output].array.dtype) == 0
+    program.dtype, program.total, program.cost, program.slot_count, program.step_count = step.dtype, tiles.row, tiles.cost, 0, 0
+    for k in range(tiles.slot_count):
+        slot = &tiles.slots[k]
+        if places[k] is NULL:
+            known[k] = add_block(&program)
+        elif slot.array.dtype == program.dtype:
+            known[k] = add_array(&program, places[k], 0 if is_single(tiles, k) else cg_itemsize[program.dtype])
+    for k in range(fold):
+        if maps >> k & 1:
+            target = &program.steps[program.step_count]
+            target.kernel, target.params, target.inputs = tiles.steps[k].kernel, NULL, tiles.steps[k].inputs
+            for j in range(target.inputs + 1):
+                target.slots[j] = known[tiles.steps[k].slots[j]]
+            program.step_count += 1
+    return fold_program(step.reduction, &program, known[source], places[output]) == 0
+
+
+cdef bint run_row(const Tiles* tiles, char** places) noexcept nogil:
+    cdef char* pointers[MAX_OPERANDS]
+    cdef intptr_t strides[MAX_OPERANDS]
+    cdef const Step* step
+    cdef int k, j
+    for k in range(tiles.step_count):
+        step = &tiles.steps[k]
+        if step.kernel is NULL:
+            if not fold_row(tiles, k, places):
+                return False
+        elif tiles.slots[step.slots[step.inputs]].reduced:
+            for j in range(step.inputs + 1):
+                pointers[j], strides[j] = places[step.slots[j]], cg_itemsize[tiles.slots[step.slots[j]].array.dtype]
+            step.kernel.loops[step.dtype](pointers, strides, 1, NULL)
+    return True
+
+
+cdef bint run_passes(const Tiles* tiles, char* memory) noexcept nogil:
+    cdef char* places[MAX_SLOTS]
+    cdef char* data
+    cdef intptr_t i
+    cdef int itemsize, k
+    for i in range(tiles.rows):
+        for k in range(tiles.slot_count):
+            data, itemsize, places[k] = tiles.slots[k].array.data, cg_itemsize[tiles.slots[k].array.dtype], NULL
+            if is_single(tiles, k):
+                places[k] = memory + k * PLACE
+                if data is not NULL and k != tiles.result:
+                    memcpy(places[k], data if is_number(tiles, &tiles.slots[k]) else data + i * itemsize, itemsize)
+            elif data is not NULL:
+                places[k] = data + i * tiles.row * itemsize
+        if not run_row(tiles, places):
+            return False
+        itemsize = cg_itemsize[tiles.slots[tiles.result].array.dtype]
+        memcpy(tiles.slots[tiles.result].array.data + i * itemsize, places[tiles.result], itemsize)
+    return True

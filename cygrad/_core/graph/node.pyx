@@ -271,12 +271,14 @@ cdef class Node:
         return register_among(self._hooks(), "pre", fn)
 
     def __call__(self, *grads):
-        """Turn gradients of the outputs into those of the inputs, without the engine."""
+        """Turn gradients of the outputs into those of the inputs, without the engine.
+
+        What has one reference, a node writes over; `grads` may be the tuple that the caller holds them by, so they get one more.
+        """
         cdef PyObject* stack[8]
         cdef PyObject** buffers = stack
         cdef Py_ssize_t k, count = self.outputs + self.edges
-        cdef tuple kept = grads
-        cdef list result = []
+        cdef list kept = list(grads), result = []
         if len(kept) != self.outputs:
             raise TypeError(f"expected {self.outputs} arguments, got {len(kept)} instead: {self.node_name()} takes a gradient for each of "
                             "its outputs")

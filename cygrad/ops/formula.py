@@ -39,7 +39,10 @@ class _Substitute(ast.NodeTransformer):
 
 
 def nodes_of(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes of a formula; `ast.walk` imports something when called, which a backward cannot while Python shuts down."""
+    """Yield all nodes of a formula; `ast.walk` imports something when called, which a backward cannot while Python shuts down.
+
+    So does `ast.unparse` of Python 3.14.
+    """
     yield tree
     for child in ast.iter_child_nodes(tree):
         yield from nodes_of(child)
@@ -202,24 +205,31 @@ class _TensorReading(ast.NodeTransformer):
     def __init__(self, of_complex: bool):
         self.of_complex = of_complex
 
+    def generic_visit(self, node: Any) -> Any:
+        """Return a new node: formulas have parts in common, and stay."""
+        def visited(value: Any) -> Any:
+            return self.visit(value) if isinstance(value, ast.AST) else [*map(visited, value)] if isinstance(value, list) else value
+
+        return type(node)(**{name: visited(value) for name, value in ast.iter_fields(node)})
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
+        node = self.generic_visit(node)
         name = node.func.id if isinstance(node.func, ast.Name) and not self.of_complex else None
         return ast.Constant(0) if name == "imag" else node.args[0] if name in PARTS or name == "complex" else node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        self.generic_visit(node)
+        node = self.generic_visit(node)
         return call("where", node.test, node.body, node.orelse)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        self.generic_visit(node)
+        node = self.generic_visit(node)
         result = node.values[0]
         for value in node.values[1:]:
             result = call(_LOGICAL[type(node.op)][1], result, value)
         return result
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        self.generic_visit(node)
+        node = self.generic_visit(node)
         return call("logical_not", node.operand) if isinstance(node.op, ast.Not) else node
 
 
@@ -231,7 +241,7 @@ def call(name: str, *arguments: ast.expr) -> ast.expr:
 def takes_number(tree: ast.expr, operand: str) -> bool:
     """Say whether an operand may stay a number in the tensor reading: no function or logical operator is to begin with it."""
     first = [node.args[0] if isinstance(node, ast.Call) else node for node in nodes_of(tree)
-             if isinstance(node, ast.Call) and ast.unparse(node.func) not in PARTS or isinstance(node, ast.BoolOp)
+             if isinstance(node, ast.Call) and not names(node.func) <= PARTS or isinstance(node, ast.BoolOp)
              or isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)]
     return not any(operand in names(node) for node in first)
 
@@ -241,15 +251,16 @@ def to_tensor_function(tree: ast.expr, arguments: list[str], namespace: Mapping[
 
     The reading of real tensors knows no imaginary parts: what a complex factor gives there, its real part does.
     """
-    body = ast.unparse(_TensorReading(of_complex).visit(ast.parse(ast.unparse(tree), mode="eval").body))
-    source = f"lambda {', '.join(arguments)}: {body}"
+    body = _TensorReading(of_complex).visit(tree)
+    taken = ast.arguments([], [ast.arg(name) for name in arguments], None, [], [], None, [])
+    function = ast.fix_missing_locations(ast.Expression(ast.Lambda(taken, body)))
     where = namespace["where"]
 
     def choose(test: object, chosen: object, other: object) -> object:
         """Return `chosen if test else other`; a test of numbers is a bool."""
         return (chosen if test else other) if isinstance(test, bool) else where(test, chosen, other)
 
-    return eval(compile(source, f"<formula of {filename}>", "eval"), {**CONSTANT_VALUES, **PARTS_OF_VALUES, **namespace, "where": choose})
+    return eval(compile(function, f"<formula of {filename}>", "eval"), {**CONSTANT_VALUES, **PARTS_OF_VALUES, **namespace, "where": choose})
 
 
 def _conjugate(value: Any) -> Any:

@@ -171,6 +171,8 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: st
     residuals = none
     # Inside of vmap nobody sees ranks: they count as full.
     if chosen != "gelsy" and a.shape[-2] > a.shape[-1] and (batched_level(rank) is not None or (rank == a.shape[-1]).all()):
-        residuals = (a @ X - b).abs().square().sum(-2)      # of a vector a row of one, as in torch and NumPy
+        error = a @ X - b
+        squares = error.view_as_real().square().sum(-1) if error.is_complex() else error.square()      # smooth at 0, which sizes are not
+        residuals = squares.sum(-2)     # of a vector a row of one, as in torch and NumPy
     return LeastSquares(X.squeeze(-1) if is_vector else X, residuals, rank.new_empty(0) if chosen == "gels" else rank,
                         S if chosen in ("gelsd", "gelss") else none)

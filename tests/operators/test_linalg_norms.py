@@ -75,6 +75,15 @@ def test_derivatives_of_what_the_singular_values_invert(dtype, shape):
         assert cg.autograd.gradcheck(call, (a, b)) and cg.autograd.gradgradcheck(call, (a, b))
 
 
+@pytest.mark.cases("dtype", ["float64", "complex128"])
+def test_residuals_are_smooth_where_they_are_zero(dtype):
+    a = cg.eye(3, 2, dtype=getattr(cg, dtype))
+    b = cg.tensor([[1.0, 3.0], [2.0, 4.0], [0.0, 0.0]], dtype=a.dtype)
+    residuals = lambda a, b: cg.linalg.lstsq(a, b, driver="gelsd").residuals    # noqa: E731
+    assert residuals(a, b).tolist() == [0, 0]
+    assert cg.autograd.gradgradcheck(residuals, (a.requires_grad_(), b.requires_grad_()))
+
+
 def test_tolerances():
     a = cg.tensor(np.diag([8.0, 4.0, 2.0, 1e-20]))
     ranks = {(None, None): 3, (3.0, None): 2, (None, 0.3): 2, (3.0, 0.9): 1, (1e-30, 0.0): 4, (0.0, None): 3}

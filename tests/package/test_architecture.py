@@ -161,6 +161,33 @@ def test_loops_call_vector_mathematics_only(level):
     assert {name for name in called if not name.startswith("_ZGV")} <= {"memset", "memcpy", "memmove", "_GLOBAL_OFFSET_TABLE_"}
 
 
+ARITHMETIC = re.compile(r"\bv?(?:add|sub|mul|div|sqrt|fn?m(?:add|sub)\d*)([sp])[sd]\b")      # of one number, or packed
+
+
+@in_checkout
+@pytest.mark.skipif(not (GENERATED / "objects").exists(), reason="the loops are not built in place, or without optimisation")
+@pytest.mark.skipif(not re.match(r"GCC 1[2-5]\b", compiler()), reason="GCC 16 has no vectors of a choice between comparisons")
+@pytest.mark.skipif(platform.machine() != "x86_64" or shutil.which("objdump") is None, reason="reads instructions of x86-64")
+@pytest.mark.parametrize("level", ["v2", "v3", "v4", "native"])
+def test_loops_of_vector_mathematics_are_vectors(level):
+    """Where one choice among comparisons is too many, the compiler says nothing, and a loop takes three times as long."""
+    texts = [text for path in GENERATED.glob("*_loops.h") for text in path.read_text().split("\nvoid ")]
+    wanted = {text.partition("(")[2].partition(")")[0] for text in texts
+              if "CG_VECTORS(" in text and "stream_" not in text and "uint8_t *out" not in text}    # numbers to bools are fewer bytes
+    objects = [line for line in (GENERATED / "objects").read_text().splitlines() if line.endswith(f"_{level}.o") and (ROOT / line).exists()]
+    if not objects:
+        pytest.skip("this level is not built, or its objects are gone")
+    found, name = {}, ""
+    listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", *objects], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for line in listing.splitlines():
+        if line.endswith(">:"):
+            name = line.partition("<")[2].removesuffix(f"_{level}>:")
+        elif (operation := ARITHMETIC.search(line)) and name in wanted:
+            found.setdefault(name, []).append(operation[1])
+    assert len(found) > 20
+    assert {name for name, kinds in found.items() if kinds.count("s") > kinds.count("p") + 10} == set()
+
+
 @in_checkout
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc" or shutil.which("nm") is None, reason="needs glibc, and a tool that lists symbols")
 def test_the_library_asks_for_no_newer_glibc_than_its_wheels_promise():

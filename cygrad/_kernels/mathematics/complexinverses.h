@@ -17,10 +17,12 @@ CG_INLINE double smaller_float64(double a, double b) { return a > b ? b : a; }
 /* The greater part of sqrt(z) by the half-angle theorem, the other one by the product of both, |y| / 2; 1.2 eps. */
 CG_VECTOR_FUNCTION cg_complex128 sqrt_complex128(cg_complex128 z)
 {
-    const double x = __builtin_fabs(z.re), y = __builtin_fabs(z.im), greater = greater_float64(x, y), inf = __builtin_inf();
+    const double x = __builtin_fabs(z.re), y = __builtin_fabs(z.im), inf = __builtin_inf();
+    const double greater = greater_float64(x, y), smaller = smaller_float64(x, y);
     const double scale = greater > CG_LARGE ? 1 / CG_SCALE : greater < 1 / CG_LARGE ? CG_SCALE : 1;
     const double back = greater > CG_LARGE ? 0x1p200 : greater < 1 / CG_LARGE ? 0x1p-200 : 1;
-    const double size = hypot_float64(x * scale, y * scale), root = __builtin_sqrt(0.5 * (x * scale) + 0.5 * size) * back;
+    const double size = x == inf ? inf : hypot_of_ordered(greater * scale, smaller * scale);
+    const double root = __builtin_sqrt(0.5 * (x * scale) + 0.5 * size) * back;
     const double real = y == inf ? inf : root, imag = y == inf ? inf : root == 0 ? y : 0.5 * y / root;
     return (cg_complex128){z.re < 0 ? imag : real, __builtin_copysign(z.re < 0 ? real : imag, z.im)};
 }
@@ -47,8 +49,8 @@ CG_INLINE log_of_size log_of_size_near(double x, double y, int near, double give
     const log_parts_float64 p = log_split_float64(greater * scale, 0);
     const double other = smaller * scale * (0.5 * twice_inverse_power_float64(p)), u = CG_MULTIPLY_ADD(p.f, p.f + 2, other * other);
     const double half = 0.5 * log1p_float64(near ? given : u) + (x - x) + (y - y);
-    const int infinite = (m == __builtin_inf()) | (n == __builtin_inf());
-    return (log_of_size){near ? 0 : p.k + shift, infinite ? __builtin_inf() : ((m == 0) & (n == 0)) ? -__builtin_inf() : half};
+    const int infinite = (greater == __builtin_inf()) | (smaller == __builtin_inf());
+    return (log_of_size){near ? 0 : p.k + shift, infinite ? __builtin_inf() : ((greater == 0) & (smaller == 0)) ? -__builtin_inf() : half};
 }
 
 CG_INLINE log_of_size log_of_size_float64(double x, double y) { return log_of_size_near(x, y, 0, 0); }
@@ -118,8 +120,8 @@ CG_VECTOR_FUNCTION cg_complex128 asin_complex128(cg_complex128 z)
 {
     const root_pair r = roots_beside(z);
     const double below = r.minus.re * r.plus.re - r.minus.im * r.plus.im, height = r.minus.re * r.plus.im - r.minus.im * r.plus.re;
-    const double scaled = r.lift > 0 ? z.re * 0x1p-300 : z.re;
-    const double angle = atan2_float64(z.re == 0 ? 0 : scaled, r.infinite ? __builtin_fabs(z.im) : below);
+    const double scaled = (z.re + 0.0) * (r.lift > 0 ? 0x1p-300 : 1); /* of -0 that of 0 */
+    const double angle = atan2_float64(scaled, r.infinite ? __builtin_fabs(z.im) : below);
     return (cg_complex128){z.re == 0 ? z.re : angle, asinh_lifted(height, r, z.im)};
 }
 

@@ -41,8 +41,8 @@ CG_VECTOR_FUNCTION double atan_float64(double x)
 /* The angle of (b, a), by that of the absolute values, scaled so that neither sum nor product overflows; 1.2 ulp. */
 CG_VECTOR_FUNCTION double atan2_float64(double a, double b)
 {
-    const double n = __builtin_fabs(a), d = __builtin_fabs(b), greater = n > d ? n : d;
-    const int special = (n == d) & ((n == 0) | (n == __builtin_inf()));
+    const double n = __builtin_fabs(a), d = __builtin_fabs(b), greater = n > d ? n : d, smaller = n > d ? d : n;
+    const int special = (greater == 0) | (smaller == __builtin_inf());
     const double scale = greater > 0x1p1000 ? 0x1p-100 : greater < 0x1p-900 ? 0x1p200 : 1;
     const double scaled = special ? (n != 0) : n == __builtin_inf() ? 0x1p1000 : n * scale;
     const double angle = atan_of_quotient_float64(scaled, special ? 1 : n == __builtin_inf() ? 1 : d * scale);
@@ -81,11 +81,17 @@ CG_VECTOR_FUNCTION double acos_float64(double x)
     return y;
 }
 
-/* By the quotient of the smaller and the greater, so that no square overflows; 1.7 ulp. */
+/* By the quotient of the smaller and the greater, so that no square overflows. */
+CG_INLINE double hypot_of_ordered(double greater, double smaller)
+{
+    const double quotient = smaller / (greater > 0 ? greater : 1);
+    return greater * __builtin_sqrt(1 + quotient * quotient);
+}
+
+/* 1.7 ulp. */
 CG_VECTOR_FUNCTION double hypot_float64(double a, double b)
 {
-    const double m = __builtin_fabs(a), n = __builtin_fabs(b), greater = m > n ? m : n, smaller = m > n ? n : m;
-    const double quotient = smaller / (greater > 0 ? greater : 1), y = greater * __builtin_sqrt(1 + quotient * quotient);
+    const double m = __builtin_fabs(a), n = __builtin_fabs(b), y = hypot_of_ordered(m > n ? m : n, m > n ? n : m);
     return ((m == __builtin_inf()) | (n == __builtin_inf())) ? __builtin_inf() : y + (a - a) + (b - b);
 }
 

@@ -58,10 +58,13 @@ CG_INLINE double erfcx_slope_float64(double t, double scale)
     return CG_HORNER3(t, scale * -0x1.9bfb53c4039d7p-1, scale * 0x1.d0cedcb8c902ap-2, tail);
 }
 
+/* All bits where k is odd. By the sign of the last one: GCC 16 makes a bool of -(k & 1), and has no vectors of those. */
+CG_INLINE uint64_t all_bits_if_odd(uint64_t k) { return -(uint64_t)((int64_t)(k << 63) < 0); }
+
 /* n / d, or -d / n if k is odd: the tangent of r + k pi/2 from n / d = tan(r). */
 CG_INLINE double tan_quotient(double n, double d, uint64_t k_bits)
 {
-    uint64_t odd = -(k_bits & 1), swap = (bits_float64(n) ^ bits_float64(d)) & odd, sign = odd << 63;
+    uint64_t odd = all_bits_if_odd(k_bits), swap = (bits_float64(n) ^ bits_float64(d)) & odd, sign = odd << 63;
     return real_float64(bits_float64(n) ^ swap ^ sign) / real_float64(bits_float64(d) ^ swap);
 }
 

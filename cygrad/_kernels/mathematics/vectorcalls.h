@@ -42,7 +42,7 @@ CG_INLINE double cosine_float32(double z)
     {                                                                                                                 \
         const quarter_turns turns = quarter_turns_##D(x);                                                             \
         const double z = turns.r * turns.r;                                                                           \
-        const uint64_t k = turns.k_bits + quarter, odd = -(k & 1), sine = bits_float64(sine_##D(turns.r, z));         \
+        const uint64_t k = turns.k_bits + quarter, odd = all_bits_if_odd(k), sine = bits_float64(sine_##D(turns.r, z)); \
         const uint64_t found = (sine & ~odd) | (bits_float64(cosine_##D(z)) & odd);                                   \
         return __builtin_fabs(x) < limit ? (T)real_float64(found ^ (k & 2) << 62) : (T)__builtin_nan("");             \
     }                                                                                                                 \

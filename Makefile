@@ -77,7 +77,7 @@ wheel: $(VENV)/wheel.txt
 
 wheelhouse: $(VENV)/wheel.txt
 	$(RUN) -m building.wheelhouse --tests="$(TESTS)"
-	if type mmdebstrap aarch64-linux-gnu-gcc qemu-aarch64-static > /dev/null; then $(MAKE) aarch64; fi
+	@if [ "$(ARM_LACKS)" ]; then echo "aarch64 is left out: it $(ARM_LACKS)"; else $(MAKE) aarch64; fi
 
 # Two builds, in other folders, by others: each makes the source archive from the sources, and the wheel from that archive.
 reproducible: $(VENV)/wheel.txt
@@ -97,8 +97,11 @@ reproducible: $(VENV)/wheel.txt
 ARM := build/aarch64
 ARM_ROOT := $(CURDIR)/$(ARM)/root
 ARM_VERSION = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-ARM_RELEASE = $(or $(patsubst 3.11:%,%,$(filter $(ARM_VERSION):%,3.11:bookworm)),$(patsubst 3.13:%,%,$(filter $(ARM_VERSION):%,3.13:trixie)), \
-    $(error make aarch64 takes its Python from Debian, which has 3.11 and 3.13: make PYTHON=python3.11 aarch64))
+ARM_RELEASE = $(patsubst $(ARM_VERSION):%,%,$(filter $(ARM_VERSION):%,3.11:bookworm 3.13:trixie))
+ARM_TOOLS := mmdebstrap aarch64-linux-gnu-gcc qemu-aarch64-static
+ARM_LACKS = $(if $(shell type $(ARM_TOOLS) > /dev/null 2>&1 || echo tools),needs: apt install mmdebstrap gcc-aarch64-linux-gnu \
+    libc6-dev-arm64-cross libgomp1-arm64-cross qemu-user-static,$(if $(ARM_RELEASE),,takes its Python from Debian: make \
+    PYTHON=python3.11 aarch64 or with python3.13))
 ARM_PACKAGES = base-files,coreutils,dash,libc6-dev,libgomp1,libstdc++6,python$(ARM_VERSION),libpython$(ARM_VERSION)-dev
 ARM_PIP = $(RUN) -m pip install --quiet --upgrade --target $(ARM_ROOT)/opt/site --python-version $(ARM_VERSION) --only-binary :all: \
     $(addprefix --platform manylinux_2_,$(addsuffix _aarch64,17 27 28 34))
@@ -106,8 +109,7 @@ ARM_TESTS := operators/test_narrow_floats.py operators/test_elementwise.py opera
     operators/test_views.py operators/test_products.py autograd/test_hooks.py autograd/test_backward.py
 
 aarch64: $(VENV)/wheel.txt
-	@for tool in mmdebstrap aarch64-linux-gnu-gcc qemu-aarch64-static; do type $$tool > /dev/null || { \
-	    echo "make aarch64 needs: apt install mmdebstrap gcc-aarch64-linux-gnu libc6-dev-arm64-cross libgomp1-arm64-cross qemu-user-static"; exit 1; }; done
+	@if [ "$(ARM_LACKS)" ]; then echo "make aarch64 $(ARM_LACKS)"; exit 1; fi
 	test -e $(ARM_ROOT) || mmdebstrap --variant=extract --architectures=arm64 --include=$(ARM_PACKAGES) $(ARM_RELEASE) $(ARM_ROOT)
 	rm -rf $(ARM)/wheel $(ARM)/settings $(ARM)/tests
 	mkdir -p $(ARM)/settings dist

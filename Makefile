@@ -110,9 +110,10 @@ ARM_TESTS := operators/test_narrow_floats.py operators/test_elementwise.py opera
 
 aarch64: $(VENV)/wheel.txt
 	@if [ "$(ARM_LACKS)" ]; then echo "make aarch64 $(ARM_LACKS)"; exit 1; fi
-	test -e $(ARM_ROOT) || mmdebstrap --variant=extract --architectures=arm64 --include=$(ARM_PACKAGES) $(ARM_RELEASE) $(ARM_ROOT)
-	rm -rf $(ARM)/wheel $(ARM)/settings $(ARM)/tests
+	rm -rf $(ARM)/wheel $(ARM)/settings $(ARM)/tests $(ARM_ROOT).part
 	mkdir -p $(ARM)/settings dist
+	test -e $(ARM_ROOT) || { mmdebstrap --variant=extract --architectures=arm64 --include=$(ARM_PACKAGES) $(ARM_RELEASE) $(ARM_ROOT).part && \
+	    mv $(ARM_ROOT).part $(ARM_ROOT); }
 	cp $(ARM_ROOT)/usr/lib/python$(ARM_VERSION)/_sysconfigdata__aarch64-linux-gnu.py $(ARM)/settings
 	PYTHONPATH=$(CURDIR)/$(ARM)/settings _PYTHON_SYSCONFIGDATA_NAME=_sysconfigdata__aarch64-linux-gnu _PYTHON_HOST_PLATFORM=linux-aarch64 \
 	    CC="$${ARM_CC:-aarch64-linux-gnu-gcc}" LDSHARED="aarch64-linux-gnu-gcc -shared -s" \

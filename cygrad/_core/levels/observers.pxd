@@ -20,6 +20,8 @@ cdef class Observer:
     cdef readonly bint active
     cdef readonly bint with_shapes      # asks for the shapes of operands
     cdef bint with_memory
+    cdef int threads                    # that report to it
+    cdef int run                        # how often it was started
     cdef Py_ssize_t begin(self, int kind, object name, object operands, long long sequence_nr) except -1
     cdef int end(self, Py_ssize_t token) except -1
     cdef int finish(self) except -1

@@ -19,16 +19,18 @@ from cygrad._kernels.system.allocator cimport memory_observer, observe_memory
 import sys
 
 cdef extern from "Python.h":
+    PyObject* PyThreadState_GetDict() noexcept
     unsigned long PyThread_get_thread_native_id() noexcept
 
 cdef extern from *:
     """
-    typedef struct { PyObject *observer; unsigned long thread; } cg_observation;
+    typedef struct { PyObject *turn, *observer; unsigned long thread; } cg_observation;
     static __thread cg_observation cg_observed;
     static cg_observation *cg_observation_address(void) { return &cg_observed; }
     """
     ctypedef struct Observation "cg_observation":
-        PyObject* observer          # owned
+        PyObject* turn              # of this thread, NULL before its first; the thread's state owns it
+        PyObject* observer          # the turn's
         unsigned long thread        # the system's number
     Observation* observation "cg_observation_address"() noexcept
 
@@ -39,31 +41,69 @@ cdef int memory_observers = 0
 
 
 # ----- The observer of this thread -----
+@cython.final
+cdef class Turn:
+    """Whom a thread reports to. The thread's state owns it, so that it ends with a thread that ends inside of a profile."""
+    cdef Observer observer
+    cdef int run                # of the observer
+
+    cdef void end(self) noexcept:
+        if self.observer is not None and self.observer.active and self.run == self.observer.run:
+            count_threads(self.observer, -1)
+        self.observer = None
+
+    def __dealloc__(self):
+        cdef Observation* place = observation()
+        if place.turn is <PyObject*>self:       # else of a thread that a fork has left behind
+            place.turn = place.observer = NULL
+        self.end()
+
+
+cdef void count_threads(Observer observer, int more) noexcept:
+    global profiling_threads, special_active
+    observer.threads += more
+    profiling_threads += more
+    special_active += more
+
+
+cdef int observe(Observer observer) except -1:
+    """Have this thread report to an observer."""
+    cdef Observation* place = observation()
+    cdef PyObject* state
+    cdef Turn turn
+    if place.turn is NULL:
+        state = PyThreadState_GetDict()
+        if state is NULL:
+            raise MemoryError()
+        turn = Turn.__new__(Turn)
+        (<dict>state)[Turn] = turn
+        place.turn = <PyObject*>turn
+    settle()        # or memory that only waiting results keep would be given back in the profile
+    turn = <Turn>place.turn
+    turn.end()
+    turn.observer, turn.run = observer, observer.run
+    if observer.active:
+        count_threads(observer, 1)
+    place.observer, place.thread = <PyObject*>observer, PyThread_get_thread_native_id()
+    return 0
+
+
+cdef void observe_no_more() noexcept:
+    cdef Observation* place = observation()
+    place.observer = NULL
+    if place.turn is not NULL:
+        (<Turn>place.turn).end()
+
+
 cdef bint is_profiling() noexcept:
     """Say whether this thread is observed."""
     cdef Observation* place = observation()
     if place.observer is NULL:
         return False
     if not (<Observer>place.observer).active:       # stopped by another thread
-        put_observer(None)
+        observe_no_more()
         return False
     return True
-
-
-cdef void put_observer(Observer observer) noexcept:
-    """Set the observer of this thread, or None."""
-    global profiling_threads, special_active
-    cdef Observation* place = observation()
-    cdef PyObject* before = place.observer
-    cdef int more = (observer is not None) - (before is not NULL)
-    profiling_threads += more
-    special_active += more
-    if observer is not None:
-        settle()        # or memory that only waiting results keep would be given back in the profile
-        Py_INCREF(observer)
-        place.thread = PyThread_get_thread_native_id()
-    place.observer = NULL if observer is None else <PyObject*>observer
-    Py_XDECREF(before)
 
 
 cdef inline Observer own_observer():
@@ -77,7 +117,10 @@ def current_observer():
 
 def set_observer(Observer observer):
     """Let a thread that computes for another be observed as that one is; None at its end."""
-    put_observer(observer)
+    if observer is None:
+        observe_no_more()
+    else:
+        observe(observer)
 
 
 cdef long long next_sequence_nr() noexcept:
@@ -202,8 +245,10 @@ cdef class Observer:
         """Observe this thread; RuntimeError if somebody does."""
         if own_observer() is not None:
             raise RuntimeError("Profiler is already enabled on this thread: profiles do not nest; use record_function for a part")
+        self.run += 1
+        observe(self)
         self.active = True
-        put_observer(self)
+        count_threads(self, 1)
         count_memory_observers(self.with_memory)
 
     def stop(self):
@@ -213,10 +258,11 @@ cdef class Observer:
         try:
             self.finish()
         finally:
+            count_threads(self, -self.threads)
             self.active = False
             count_memory_observers(-self.with_memory)
             if observation().observer is <PyObject*>self:
-                put_observer(None)
+                observe_no_more()
 
     def begin_range(self, str name not None, tuple operands not None):
         """Begin a range that the user names; returns its token."""

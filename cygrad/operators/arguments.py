@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cygrad.tensor import Tensor
 
 T = TypeVar("T")
+SEQUENCE = (tuple, list)        # a union of types is made again by each call
 
 
 def checked_tensor(name: str, value: Any, argument: str = "input", position: int = 1) -> Any:
@@ -57,9 +58,9 @@ def check_factor(word: str, factor: Any, *tensors: Any) -> None:
 
 def normalized_dims(dim: Any, ndim: int) -> tuple[int, ...]:
     """Return dims as a tuple of non-negative numbers; None means all."""
-    if dim is None or (isinstance(dim, tuple | list) and not dim):
-        return tuple(range(ndim))
-    return tuple(normalized_dim(d, ndim) for d in (dim if isinstance(dim, tuple | list) else (dim,)))
+    if isinstance(dim, SEQUENCE) and dim:
+        return tuple([normalized_dim(d, ndim) for d in dim])
+    return tuple(range(ndim)) if dim is None or isinstance(dim, SEQUENCE) else (normalized_dim(dim, ndim),)
 
 
 def delivered(result: Any, out: Any) -> Any:
@@ -69,7 +70,7 @@ def delivered(result: Any, out: Any) -> Any:
 
 def integers(value: Any) -> tuple[int, ...]:
     """Return one integer or several as a tuple."""
-    return tuple(map(index, value if isinstance(value, tuple | list) else (value,)))
+    return tuple(map(index, value if isinstance(value, SEQUENCE) else (value,)))
 
 
 def spread(sizes: tuple[Any, ...], by_name: Any = None) -> tuple[int, ...]:
@@ -78,7 +79,7 @@ def spread(sizes: tuple[Any, ...], by_name: Any = None) -> tuple[int, ...]:
         if sizes:
             raise TypeError(f"the integers were given twice: as {sizes} and by keyword as {by_name}")
         return integers(by_name)
-    return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], tuple | list) else sizes
+    return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], SEQUENCE) else sizes
 
 
 def given_tensors(name: str, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -127,7 +128,7 @@ class ValuesAndIndices(NamedTuple):
 def delivered_together(result_type: Any, results: Any, out: Any) -> Any:
     """Return several results as a named tuple, written into the tensors of `out` if that is given."""
     if out is not None:
-        if not isinstance(out, tuple | list) or len(out) != len(results):
+        if not isinstance(out, SEQUENCE) or len(out) != len(results):
             raise TypeError(f"argument 'out' must be tuple of {len(results)} Tensors, not {type(out).__name__}")
         results = map(checked_out, out, results)
     return result_type(*results)

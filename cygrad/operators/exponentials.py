@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import get_default_dtype
 from cygrad.operators.arguments import checked_operand, checked_tensor, delivered, normalized_dims
 from cygrad.operators.batches import shifted
@@ -90,7 +91,7 @@ def _normalized(operator: Any, formula: Callable[[Tensor, int], Tensor], input: 
         raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
     x = input if dtype is None else input.to(dtype)
     checked_operand(name, x)
-    d, = normalized_dims(dim, x.ndim)
+    d = normalized_dim(dim, x.ndim)
 
     def compute() -> Tensor:
         return formula(x.detach(), d) if x.numel() else x.detach().clone()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad._core.operands.arrays import from_array, to_array
+from cygrad._core.operands.arrays import first_outside, from_array, to_array
 from cygrad._core.operands.operands import broadcast_shape
 from cygrad.operators.arguments import checked_tensor, delivered
 from cygrad.operators.batches import along_index, behind, dynamic_shape
@@ -65,7 +65,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
         raise IndexError(f"index_select(): Index is supposed to be a vector, but it has {index.ndim} dims")
     if input.ndim == 0 and len(places) != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {len(places)} value(s)")
-    if ((places < 0) | (places >= length_of(input, d))).any():
+    if first_outside(places, 0, length_of(input, d)) is not None:
         raise IndexError(f"index out of range in self: dimension {d} of {list(input.shape)}")
     array = vector(to_array(input)).take(places, d)       # row-major, unlike what an index gives
     return delivered(recorded(index_select, (input, index), from_array(array if input.ndim else array.reshape(())), dim=d), out)

@@ -11,7 +11,7 @@ import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad._core.operands.arrays import to_array
+from cygrad._core.operands.arrays import first_outside, to_array
 from cygrad._core.operands.operands import scalar_tensor
 from cygrad.operators.arguments import checked_tensor
 
@@ -37,9 +37,9 @@ def value_for(name: str, input: Tensor, value: Tensor | Number) -> Tensor:
 # ----- Checks -----
 def check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, prefix: str = "", lowest: int = 0) -> None:
     """Refuse an index outside of a dim, naming the first such."""
-    outside = (index < lowest) | (index >= size)
-    if outside.any():
-        raise error(f"{prefix}index {index[outside][0]} is out of bounds for dimension {dim} with size {size}")
+    outside = first_outside(index, lowest, size)
+    if outside is not None:
+        raise error(f"{prefix}index {outside} is out of bounds for dimension {dim} with size {size}")
 
 
 def length_of(input: Tensor, dim: int) -> int:
@@ -65,8 +65,8 @@ def elements_along(name: str, input: Tensor, dim: int, index: Tensor, own: str) 
             shapes = f"expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {d}"
             raise RuntimeError(f"Size does not match at dimension {other} {shapes}" if own == "input" else shapes.capitalize())
     check_bounds(array, length_of(input, d), d)
-    grid = np.ogrid[tuple(slice(size) for size in array.shape)]
-    return d, tuple(array if k == d else axis for k, axis in enumerate(grid))
+    last = array.ndim - 1
+    return d, tuple([array if k == d else np.arange(size).reshape(-1, *(1,) * (last - k)) for k, size in enumerate(array.shape)])
 
 
 def slices_along(name: str, input: Tensor, dim: int, index: Tensor, dtypes: tuple[str, ...], error: Exception) -> tuple[int, np.ndarray]:
@@ -87,9 +87,9 @@ def flat_places(name: str, input: Tensor, index: Tensor) -> np.ndarray:
     places, count = to_array(index), input.numel()
     if places.size and not count:
         raise IndexError(f"{name}(): tried to {name} {'from' if name == 'take' else 'into'} an empty tensor")
-    outside = (places < -count) | (places >= count)
-    if outside.any():
-        raise IndexError(f"out of range: tried to access index {places[outside][0]} on a tensor of {count} elements.")
+    outside = first_outside(places, -count, count)
+    if outside is not None:
+        raise IndexError(f"out of range: tried to access index {outside} on a tensor of {count} elements.")
     return places
 
 

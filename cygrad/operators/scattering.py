@@ -48,10 +48,9 @@ def _check_source(input: Tensor, index: Tensor, src: Tensor) -> None:
                            f"that is indexed and to be no larger size than src {list(src.shape)}")
 
 
-def _read_part(src: Tensor, key: Any) -> np.ndarray:
+def _read_part(src: Tensor, index: Tensor) -> np.ndarray:
     """Return what a scatter reads of its source."""
-    shape = np.broadcast_shapes(*(axis.shape for axis in key))
-    return vector(to_array(src))[tuple(slice(size) for size in shape)]
+    return vector(to_array(src))[tuple([slice(size) for size in index.shape or (1,)])]
 
 
 def _folded(operator: Any, fold: np.ufunc, input: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor | None, **params: Any) -> Any:
@@ -64,7 +63,7 @@ def _folded(operator: Any, fold: np.ufunc, input: Tensor, dim: int, index: Tenso
             place, target = key, vector(array)
             if len(key) > 1 and target.flags.c_contiguous:      # places in a flat array are faster
                 place, target = np.ravel_multi_index(key, target.shape), target.reshape(-1)
-            fold.at(target, place, _read_part(src, key))
+            fold.at(target, place, _read_part(src, index))
         if "count" in params:
             divide = np.divide if input.dtype.is_differentiable else np.floor_divide
             divide(array, to_array(params["count"]), out=array)
@@ -85,7 +84,7 @@ def _scatter(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *, 
 
     def write(array: np.ndarray) -> None:
         if key is not None:
-            vector(array)[key] = number if source is None else _read_part(source, key)
+            vector(array)[key] = number if source is None else _read_part(source, index)
 
     return changed(_scatter, (input, source, index), write, out, dim=d)
 

@@ -191,6 +191,24 @@ def to_array(TensorImpl tensor not None):
     return values_of(tensor)
 
 
+def first_outside(numpy.ndarray index not None, long long lowest, long long end):
+    """Return the first of the integers, in the order of elements, that is less than `lowest` or not less than `end`; or None."""
+    cdef numpy.ndarray dense = index
+    cdef const long long* numbers
+    cdef bint outside = False
+    cdef intptr_t i
+    if numpy.PyArray_TYPE(index) != numpy.NPY_INT64 or not numpy.PyArray_ISCARRAY_RO(index):
+        dense = numpy.ascontiguousarray(index, numpy.int64)
+    numbers = <const long long*>numpy.PyArray_DATA(dense)
+    for i in range(numpy.PyArray_SIZE(dense)):      # without a branch, as nearly all are inside
+        outside |= (numbers[i] < lowest) | (numbers[i] >= end)
+    if outside:
+        for i in range(numpy.PyArray_SIZE(dense)):
+            if numbers[i] < lowest or numbers[i] >= end:
+                return numbers[i]
+    return None
+
+
 def readable(numpy.ndarray array not None):
     """Return an array that lies as a tensor can: itself, or a copy. Strides are neither negative nor parts of elements."""
     cdef int d

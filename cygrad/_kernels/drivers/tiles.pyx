@@ -18,6 +18,7 @@ cdef extern from "drivers/fetch.h" nogil:
 cdef enum:
     TILE = 8192         # elements: a handful of slots fit the second-level cache
     LARGEST_TILE = 65536
+    FEW_ROWS = 4        # short rows that are sooner computed one by one than by a driver for each step
     NEAR = 1 << 15      # bytes that some rows and the next ones take in all slots: the first-level cache holds them
     FAR = 1 << 18       # bytes of an array from which on it is fetched ahead
     LAST = 1 << 23      # bytes of the result of rows up to which the last cache holds it until it is read
@@ -64,7 +65,7 @@ cdef bint cut_rows(Tiles* tiles) noexcept nogil:
     cdef intptr_t row, rows, touched = 0
     cdef int k
     tiles.row = 0
-    if not find_rows(tiles, &row, &rows) or not LONG_ROW <= row <= BLOCK:
+    if not find_rows(tiles, &row, &rows) or row > BLOCK or row < LONG_ROW and rows > FEW_ROWS:
         return False
     tiles.streamed = LAST // max(rows * row, 1)
     for k in range(tiles.slot_count):

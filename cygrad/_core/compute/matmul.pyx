@@ -1,12 +1,12 @@
 # cython: cdivision=True
-"""Matrix products by NumPy's own inner loop, hence by its BLAS, small ones by one of the same interface: no GIL, batches, any strides.
+"""Matrix products by NumPy's own inner loop, hence by its BLAS, or by one of the same interface: no GIL, batches, any strides.
 
-The loop sets floating-point status flags and leaves them; its output must not overlap an input, so it is always new.
-Bits may depend on BLAS's own threads (OpenBLAS: from n = 300).
+Ours are for small matrices, and for real ones that are quicker by blocks than by BLAS. NumPy's sets floating-point status flags and leaves
+them. The output must not overlap an input, so it is always new. Bits may depend on BLAS's own threads (OpenBLAS: from n = 300).
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._core.compute.matrices cimport Call, numpy_loop, run
+from cygrad._core.compute.matrices cimport Call, check_memory, numpy_loop, run
 from cygrad._core.compute.views cimport reshape_to
 from cygrad._core.graph.rules cimport record, rule_op, wanted
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_address, stand_alone, view_of
@@ -15,7 +15,7 @@ from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport foreign_operand
 from cygrad._core.operands.operands cimport copy_of, refused
 from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, MAX_DIMS, cg_is_opaque, cg_itemsize, cg_loops_of
-from cygrad._kernels.matrices.loops cimport matrix_loop
+from cygrad._kernels.matrices.loops cimport BLAS_THREADS, BLAS_THREADS_COLUMN, kernel, matrix_loop, multiplies_quickly, note_blas
 
 import numpy
 
@@ -29,7 +29,7 @@ cdef enum:
     SMALL_COLUMN = 32       # where there is one column
 
 
-cdef matrix_loop[CG_DTYPES] loops, small_loops
+cdef matrix_loop[CG_DTYPES] loops, small_loops, block_loops      # NULL: none
 cdef (void*)[CG_DTYPES] loop_data
 
 
@@ -40,11 +40,21 @@ cdef int find_loops() except -1:
     for number in range(CG_DTYPES):
         if cg_loops_of[number] == number:
             numpy_loop(numpy.matmul, number, &loops[number], &loop_data[number], types)
+        block_loops[number] = kernel("matmul").loops[number]
         small_loops[number] = cg_small_products[number] if cg_small_products[number] is not NULL else loops[number]
     return 0
 
 
 find_loops()
+
+
+cdef inline matrix_loop loop_of(int dtype, intptr_t n, intptr_t m, intptr_t inner) noexcept nogil:
+    """Choose by sizes alone, so that the bits depend on nothing else."""
+    if n * m * inner <= (SMALL if m > 1 else SMALL_COLUMN):
+        return small_loops[dtype]
+    if block_loops[dtype] is not NULL and multiplies_quickly(dtype, n, m, inner):
+        return block_loops[dtype]
+    return loops[dtype]
 
 
 cdef tuple factors(str name, str second, object a, object b, bint promotes=False):
@@ -77,9 +87,10 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
     """Multiply (batches of) matrices without recording."""
     cdef Call call
     cdef intptr_t shape[MAX_DIMS]
+    cdef matrix_loop loop
     cdef TensorImpl out
     cdef int size = cg_itemsize[a.dtype_nr], ndim = max(a.ndim, b.ndim), batch = ndim - 2, d
-    cdef intptr_t n = a.sizes[a.ndim - 2], m = b.sizes[b.ndim - 1], inner = a.sizes[a.ndim - 1], left, right
+    cdef intptr_t n = a.sizes[a.ndim - 2], m = b.sizes[b.ndim - 1], inner = a.sizes[a.ndim - 1], work = n * m * inner, left, right
     if a.dtype_nr != b.dtype_nr:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {dtypes[a.dtype_nr].name} != {dtypes[b.dtype_nr].name}; "
                            "convert one with .to(dtype)")
@@ -111,8 +122,12 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
     call.strides[5], call.strides[6] = b.strides[b.ndim - 2] * size, b.strides[b.ndim - 1] * size
     call.strides[7], call.strides[8] = out.strides[ndim - 2] * size, out.strides[ndim - 1] * size
     _held = a.storage, b.storage     # other threads may give an operand other memory while the GIL is released
-    run(&call, small_loops[a.dtype_nr] if n * m * inner <= (SMALL if m > 1 else SMALL_COLUMN) else loops[a.dtype_nr], loop_data[a.dtype_nr],
-        <double>n * m * inner)
+    loop = loop_of(a.dtype_nr, n, m, inner)
+    run(&call, loop, loop_data[a.dtype_nr], <double>work)
+    if loop is block_loops[a.dtype_nr]:
+        check_memory()
+    elif work >= (BLAS_THREADS if n > 1 and m > 1 else BLAS_THREADS_COLUMN):
+        note_blas()
     return out
 
 

@@ -41,4 +41,5 @@ cdef inline void run(Call* call, matrix_loop loop, void* data, double work) noex
     call.dims[0] = 1
     once(call, call.places, loop, data, work)
 
+cdef int check_memory() except -1
 cdef bint numpy_loop(object ufunc, int dtype, matrix_loop* loop, void** data, int* types) except -1

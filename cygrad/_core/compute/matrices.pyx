@@ -10,7 +10,7 @@ from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, tensor_of_array
 from cygrad._kernels.drivers.elementwise cimport (CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_is_complex, cg_is_differentiable,
                                                   cg_itemsize, cg_loops_of, cg_real)
-from cygrad._kernels.matrices.loops cimport kernel, matrix_kernel, matrix_loop
+from cygrad._kernels.matrices.loops cimport BLAS_THREADS, kernel, matrix_kernel, matrix_loop, note_blas
 
 import re
 
@@ -185,6 +185,7 @@ cdef class MatrixLoop:
     """
     cdef readonly str signature
     cdef object otherwise                   # computes the results from arrays, where there is no loop
+    cdef bint is_lapack                     # NumPy's own, of its linalg
     cdef int inputs, arguments              # how many
     cdef int names, known                   # sizes, and those of them that inputs have
     cdef int ndim[MAX_ARGUMENTS]            # of the matrices of each argument
@@ -203,6 +204,7 @@ cdef class MatrixLoop:
         self.add(after, names)
         self.names = <int>len(names)
         if ufunc is not None and (<UfuncFields*><PyObject*>ufunc).nargs == self.arguments:
+            self.is_lapack = True
             for k in range(CG_DTYPES):
                 if cg_loops_of[k] == k:
                     numpy_loop(ufunc, k, &self.loops[k], &self.data[k], self.types[k])
@@ -246,6 +248,8 @@ cdef class MatrixLoop:
                 _held = [tensor.storage for tensor in tensors]      # other threads may give a tensor other memory meanwhile
             run(&call, self.loops[dtype], self.data[dtype], work)
             check_memory()
+            if self.is_lapack and work >= BLAS_THREADS:
+                note_blas()
         return tuple(results) if len(results) > 1 else results[0]
 
     cdef double measure(self, Call* call, tuple tensors, int dtype) except -1:
@@ -290,7 +294,9 @@ cdef class MatrixLoop:
                     raise RuntimeError(f"a loop {self.signature} takes matrices whose sizes agree, got {call.dims[1 + place]} and {size}")
         for d in range(self.known, self.names):
             call.dims[1 + d] = min(call.dims[1], call.dims[2])
-        return work * <double>max(call.dims[1], 1)
+        for k in range(self.known, 3):          # of square matrices one size is named
+            work *= <double>max(call.dims[1], 1)
+        return work
 
     cdef TensorImpl result(self, Call* call, int k, int dtype):
         """Make a result, and note its strides and place."""

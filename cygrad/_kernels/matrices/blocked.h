@@ -8,9 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is packed at once, in numbers: a block of at most CG_BLOCK rows and CG_DEPTH columns, or a triangle of CG_DEPTH rows. */
-enum { CG_BLOCK = 192, CG_DEPTH = 256, CG_PACKED = CG_BLOCK * CG_DEPTH, CG_VECTOR_ALIGNMENT = 64 };
+/* What is packed at once, in numbers: a block of CG_BLOCK rows, of what is left up to CG_LAST_BLOCK, and CG_DEPTH columns, or a triangle of
+ * CG_DEPTH rows. */
+enum { CG_BLOCK = 192, CG_LAST_BLOCK = 256, CG_DEPTH = 256, CG_PACKED = CG_LAST_BLOCK * CG_DEPTH, CG_VECTOR_ALIGNMENT = 64 };
 enum { CG_REFLECTORS = 24 };    /* that are applied at once */
+enum { CG_LEAST_MULTIPLIED = 8 };   /* rows and columns of a product */
 
 /* A part of a job: the panels of columns from the first one up to the last. */
 typedef void cg_part(const void *job, intptr_t first, intptr_t last);
@@ -32,6 +34,11 @@ typedef struct {
     void (*permute)(int backwards, intptr_t n, intptr_t k, const int32_t *pivots, void *x, intptr_t ld);
     void (*qr)(intptr_t m, intptr_t n, void *a, intptr_t ld, void *tau, const cg_room *room);
     void (*product)(intptr_t m, intptr_t n, intptr_t k, void *a, intptr_t ld, const void *tau, const cg_room *room);
+    /* c = a b; one of the steps of c is 1. */
+    void (*multiply)(intptr_t m, intptr_t n, intptr_t k, const void *a, intptr_t a_down, intptr_t a_right, const void *b, intptr_t b_down,
+                     intptr_t b_right, void *c, intptr_t c_down, intptr_t c_right, const cg_room *room);
+    double slower_until, quicker_until;     /* multiplications of a product: BLAS takes as long */
+    double share;                           /* multiplications that are as much worth sharing as an element of arithmetic */
 } cg_blocked;
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)

@@ -20,6 +20,19 @@
 #else
 #define CG_COLUMNS 4
 #endif
+
+/* For vectors of 32 bytes and less OpenBLAS's products are as quick. Where they are taken, threads pay for many multiplications only: BLAS
+ * has threads of its own, which hold their processors for milliseconds after a product, as ours do. */
+#if CG_VECTOR_BYTES == 64
+#define CG_SLOWER_UNTIL 0x1p19
+#define CG_QUICKER_UNTIL 0x1p27
+#define CG_SHARE 4
+#else
+#define CG_SLOWER_UNTIL 0
+#define CG_QUICKER_UNTIL 0
+#define CG_SHARE 128
+#endif
+
 enum { CG_NARROW = 8, CG_HEIGHT = CG_DEPTH + 64 };
 
 #define CG_T float

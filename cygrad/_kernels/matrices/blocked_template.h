@@ -20,32 +20,43 @@ typedef CG_BITS CG_MASK __attribute__((vector_size(CG_VECTOR_BYTES), aligned(siz
 #endif
 
 /* ----- Products ----- */
-/* c -= a b for `vectors` vectors of packed rows, and CG_COLUMNS columns. */
-CG_INLINED void CG_NAME(tile)(int vectors, intptr_t k, const CG_T *restrict a, const CG_T *restrict b, CG_T *restrict c, intptr_t ld)
+/* c += factor a b, or, where it `begins`, c = a b, for `vectors` vectors of packed rows and CG_COLUMNS columns. */
+CG_INLINED void CG_NAME(tile)(int vectors, intptr_t k, const CG_T *restrict a, const CG_T *restrict b, intptr_t down, intptr_t right,
+                              CG_T factor, int begins, CG_T *restrict c, intptr_t ld)
 {
+    const CG_MASK kept = (CG_MASK){0} - !begins;    /* what is not kept may be anything, NaN too */
     CG_VECTOR sums[CG_COLUMNS][3];
 #pragma GCC unroll 8
     for (int j = 0; j < CG_COLUMNS; j++)
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; v++) sums[j][v] = (CG_VECTOR){0};
-    for (intptr_t p = 0; p < k; p++, a += vectors * CG_LANES, b++) {
+    for (intptr_t p = 0; p < k; p++, a += vectors * CG_LANES, b += down) {
 #pragma GCC unroll 8
         for (int j = 0; j < CG_COLUMNS; j++) {
-            const CG_VECTOR number = b[j * CG_HEIGHT] - (CG_VECTOR){0};
+            const CG_VECTOR number = b[j * right] - (CG_VECTOR){0};
 #pragma GCC unroll 3
             for (int v = 0; v < vectors; v++) sums[j][v] += ((const CG_VECTOR *)a)[v] * number;
         }
     }
 #pragma GCC unroll 8
-    for (int j = 0; j < CG_COLUMNS; j++)
+    for (int j = 0; j < CG_COLUMNS; j++, c += ld)
 #pragma GCC unroll 3
-        for (int v = 0; v < vectors; v++) ((CG_VECTOR *)(c + j * ld))[v] -= sums[j][v];
+        for (int v = 0; v < vectors; v++)
+            ((CG_VECTOR *)c)[v] = (CG_VECTOR)(((CG_MASK *)c)[v] & kept) + sums[j][v] * factor;
 }
 
-typedef void CG_NAME(tile_function)(intptr_t k, const CG_T *a, const CG_T *b, CG_T *c, intptr_t ld);
-CG_CALLED void CG_NAME(tile_1)(intptr_t k, const CG_T *a, const CG_T *b, CG_T *c, intptr_t ld) { CG_NAME(tile)(1, k, a, b, c, ld); }
-CG_CALLED void CG_NAME(tile_2)(intptr_t k, const CG_T *a, const CG_T *b, CG_T *c, intptr_t ld) { CG_NAME(tile)(2, k, a, b, c, ld); }
-CG_CALLED void CG_NAME(tile_3)(intptr_t k, const CG_T *a, const CG_T *b, CG_T *c, intptr_t ld) { CG_NAME(tile)(3, k, a, b, c, ld); }
+typedef void CG_NAME(tile_function)(intptr_t k, const CG_T *a, const CG_T *b, intptr_t down, intptr_t right, CG_T factor, int begins,
+                                    CG_T *c, intptr_t ld);
+#define CG_TILE(name, vectors)                                                                                                     \
+    CG_CALLED void name(intptr_t k, const CG_T *a, const CG_T *b, intptr_t down, intptr_t right, CG_T factor, int begins, CG_T *c, \
+                        intptr_t ld)                                                                                               \
+    {                                                                                                                              \
+        CG_NAME(tile)(vectors, k, a, b, down, right, factor, begins, c, ld);                                                       \
+    }
+CG_TILE(CG_NAME(tile_1), 1)
+CG_TILE(CG_NAME(tile_2), 2)
+CG_TILE(CG_NAME(tile_3), 3)
+#undef CG_TILE
 static CG_NAME(tile_function) *const CG_NAME(tiles)[] = {NULL, CG_NAME(tile_1), CG_NAME(tile_2), CG_NAME(tile_3)};
 
 /* The rows of a panel of so many, padded. */
@@ -66,9 +77,16 @@ CG_VECTORISED CG_T *CG_NAME(pack)(intptr_t rows, intptr_t k, CG_T *restrict y, c
     else if (down == 1 || down == -1)
         for (intptr_t p = 0; p < k; p++)
             for (intptr_t i = 0; i < rows; i++) y[i + p * height] = a[i * down + p * right];
-    else
-        for (intptr_t i = 0; i < rows; i++)
+    else {
+        intptr_t i = 0;
+        for (; i + 4 <= rows; i += 4)
+#pragma GCC unroll 1
+            for (intptr_t p = 0; p < k; p++)
+#pragma GCC unroll 4
+                for (int r = 0; r < 4; r++) y[i + r + p * height] = a[(i + r) * down + p * right];
+        for (; i < rows; i++)
             for (intptr_t p = 0; p < k; p++) y[i + p * height] = a[i * down + p * right];
+    }
     return y + height * k;
 }
 
@@ -86,11 +104,12 @@ typedef struct {
     intptr_t m, n, k, down, right, ld, above;
     const CG_T *packed, *other;
     CG_T *result;
-    int triangular;
+    CG_T factor;
+    int triangular, begins;
 } CG_JOB;
 
 /* Copy columns from the j-th on, padded to CG_COLUMNS and by `tail` rows. */
-static void CG_NAME(take_columns)(const CG_JOB *job, const CG_T *from, intptr_t j, intptr_t n, intptr_t tail, CG_T *columns)
+CG_CALLED void CG_NAME(take_columns)(const CG_JOB *job, const CG_T *from, intptr_t j, intptr_t n, intptr_t tail, CG_T *columns)
 {
     for (intptr_t c = 0; c < CG_COLUMNS; c++, columns += CG_HEIGHT) {
         const intptr_t taken = j + c < job->n ? n : 0;
@@ -99,51 +118,82 @@ static void CG_NAME(take_columns)(const CG_JOB *job, const CG_T *from, intptr_t 
     }
 }
 
-static void CG_NAME(update_panels)(const void *shared, intptr_t first, intptr_t last)
+/* Copy them row by row, padded to CG_COLUMNS. */
+CG_CALLED void CG_NAME(take_rows)(const CG_JOB *job, const CG_T *from, intptr_t width, CG_T *rows)
+{
+    if (width < CG_COLUMNS) memset(rows, 0, job->k * CG_COLUMNS * sizeof(CG_T));
+    for (intptr_t p = 0; p < job->k; p++, from += job->down, rows += CG_COLUMNS)
+        if (width == CG_COLUMNS) memcpy(rows, from, CG_COLUMNS * sizeof(CG_T));
+        else
+            for (intptr_t c = 0; c < width; c++) rows[c] = from[c];
+}
+
+static void CG_NAME(multiply_panels)(const void *shared, intptr_t first, intptr_t last)
 {
     const CG_JOB *const job = shared;
+    const int by_rows = job->right == 1 && job->down != 1;
+    const intptr_t down = by_rows ? CG_COLUMNS : 1, right = by_rows ? 1 : CG_HEIGHT;
     _Alignas(CG_VECTOR_ALIGNMENT) CG_T columns[CG_COLUMNS * CG_HEIGHT], partial[CG_COLUMNS * CG_ROWS];
     for (intptr_t panel = first; panel < last; panel++) {
         const intptr_t j = panel * CG_COLUMNS, width = job->n - j < CG_COLUMNS ? job->n - j : CG_COLUMNS;
         const CG_T *packed = job->packed;
-        CG_NAME(take_columns)(job, job->other, j, job->k, 0, columns);
+        if (by_rows) CG_NAME(take_rows)(job, job->other + j, width, columns);
+        else CG_NAME(take_columns)(job, job->other, j, job->k, 0, columns);
         for (intptr_t i = 0, height; i < job->m; i += height, packed += height * job->k) {
             height = CG_NAME(padded)(job->m - i);
             const intptr_t rows = job->m - i < height ? job->m - i : height;
             CG_T *const c = job->result + i + j * job->ld;
             if (job->triangular && job->above + i + rows <= j) continue;
             if (rows == height && width == CG_COLUMNS) {
-                CG_NAME(tiles)[height / CG_LANES](job->k, packed, columns, c, job->ld);
+                CG_NAME(tiles)[height / CG_LANES](job->k, packed, columns, down, right, job->factor, job->begins, c, job->ld);
                 continue;
             }
-            memset(partial, 0, sizeof partial);
-            CG_NAME(tiles)[height / CG_LANES](job->k, packed, columns, partial, CG_ROWS);
+            CG_NAME(tiles)[height / CG_LANES](job->k, packed, columns, down, right, job->factor, 1, partial, CG_ROWS);
             for (intptr_t q = 0; q < width; q++)
-                for (intptr_t r = 0; r < rows; r++) c[r + q * job->ld] += partial[r + q * CG_ROWS];
+                for (intptr_t r = 0; r < rows; r++)
+                    c[r + q * job->ld] = (job->begins ? 0 : c[r + q * job->ld]) + partial[r + q * CG_ROWS];
         }
     }
 }
 
-/* c -= a b. One of the steps of c is 1 or -1. With `triangular`, tiles above the diagonal are left as they are. */
+/* c += factor a b, or c = a b where it `begins`. One of the steps of c is 1 or -1. With `triangular`, tiles above the diagonal are left as
+ * they are. */
+CG_CALLED void CG_NAME(accumulate)(CG_T factor, int begins, int triangular, intptr_t m, intptr_t n, intptr_t k, const CG_T *a,
+                                   intptr_t a_down, intptr_t a_right, const CG_T *b, intptr_t b_down, intptr_t b_right, CG_T *c,
+                                   intptr_t c_down, intptr_t c_right, const cg_room *room)
+{
+    if (c_down == -1) a += (m - 1) * a_down, c += (m - 1) * c_down, a_down = -a_down, c_down = 1;
+    if (c_down != 1) {
+        CG_NAME(accumulate)(factor, begins, 0, n, m, k, b, b_right, b_down, a, a_right, a_down, c, c_right, c_down, room);
+        return;
+    }
+    for (intptr_t p = 0; p < k || !p; p += CG_DEPTH)
+        for (intptr_t i = 0, rows; i < m; i += rows) {
+            const intptr_t depth = k - p < CG_DEPTH ? k - p : CG_DEPTH;
+            CG_T *packed = room->memory;
+            rows = m - i <= CG_LAST_BLOCK ? m - i : CG_BLOCK;
+            for (intptr_t r = i; r < i + rows; r += CG_ROWS)
+                packed = CG_NAME(pack)(i + rows - r, depth, packed, a + r * a_down + p * a_right, a_down, a_right);
+            const CG_JOB job = {.m = rows, .n = n, .k = depth, .down = b_down, .right = b_right, .ld = c_right, .above = i,
+                                .packed = room->memory, .other = b + p * b_down, .result = c + i, .factor = factor,
+                                .triangular = triangular, .begins = begins && !p};
+            room->share(CG_NAME(multiply_panels), &job, (n + CG_COLUMNS - 1) / CG_COLUMNS, (double)m * n * k);
+        }
+}
+
+/* c -= a b */
 static void CG_NAME(update)(int triangular, intptr_t m, intptr_t n, intptr_t k, const CG_T *a, intptr_t a_down, intptr_t a_right,
                             const CG_T *b, intptr_t b_down, intptr_t b_right, CG_T *c, intptr_t c_down, intptr_t c_right,
                             const cg_room *room)
 {
-    if (c_down == -1) a += (m - 1) * a_down, c += (m - 1) * c_down, a_down = -a_down, c_down = 1;
-    if (c_down != 1) {
-        CG_NAME(update)(0, n, m, k, b, b_right, b_down, a, a_right, a_down, c, c_right, c_down, room);
-        return;
-    }
-    for (intptr_t p = 0; p < k; p += CG_DEPTH)
-        for (intptr_t i = 0; i < m; i += CG_BLOCK) {
-            const intptr_t depth = k - p < CG_DEPTH ? k - p : CG_DEPTH, rows = m - i < CG_BLOCK ? m - i : CG_BLOCK;
-            CG_T *packed = room->memory;
-            for (intptr_t r = i; r < i + rows; r += CG_ROWS)
-                packed = CG_NAME(pack)(i + rows - r, depth, packed, a + r * a_down + p * a_right, a_down, a_right);
-            const CG_JOB job = {.m = rows, .n = n, .k = depth, .down = b_down, .right = b_right, .ld = c_right, .above = i,
-                                .packed = room->memory, .other = b + p * b_down, .result = c + i, .triangular = triangular};
-            room->share(CG_NAME(update_panels), &job, (n + CG_COLUMNS - 1) / CG_COLUMNS, (double)m * n * k);
-        }
+    CG_NAME(accumulate)(-1, 0, triangular, m, n, k, a, a_down, a_right, b, b_down, b_right, c, c_down, c_right, room);
+}
+
+/* c = a b */
+static void CG_NAME(multiply)(intptr_t m, intptr_t n, intptr_t k, const void *a, intptr_t a_down, intptr_t a_right, const void *b,
+                              intptr_t b_down, intptr_t b_right, void *c, intptr_t c_down, intptr_t c_right, const cg_room *room)
+{
+    CG_NAME(accumulate)(1, 1, 0, m, n, k, a, a_down, a_right, b, b_down, b_right, c, c_down, c_right, room);
 }
 
 /* ----- Triangular solutions ----- */
@@ -188,10 +238,11 @@ static void CG_NAME(solve_panels)(const void *shared, intptr_t first, intptr_t l
         for (intptr_t i = 0, height; i < job->m; i += height) {
             height = CG_NAME(padded)(job->m - i);
             CG_T *x = columns + i;
-            if (i >= above) CG_NAME(tiles)[height / CG_LANES](i - above, packed + above * height, columns + above, x, CG_HEIGHT);
+            if (i >= above)
+                CG_NAME(tiles)[height / CG_LANES](i - above, packed + above * height, columns + above, 1, CG_HEIGHT, -1, 0, x, CG_HEIGHT);
             packed += height * i;
             for (intptr_t solved = 0; solved < height; solved += CG_LANES, x += CG_LANES, pivots += CG_LANES) {
-                if (i >= above && solved) CG_NAME(tile_1)(solved, packed, columns + i, x, CG_HEIGHT);
+                if (i >= above && solved) CG_NAME(tile_1)(solved, packed, columns + i, 1, CG_HEIGHT, -1, 0, x, CG_HEIGHT);
                 packed += solved * CG_LANES;
                 if (i >= above) CG_NAME(substitute)(packed, pivots, x);
                 packed += CG_LANES * CG_LANES;
@@ -519,7 +570,8 @@ static void CG_NAME(product)(intptr_t m, intptr_t n, intptr_t k, void *matrix, i
 }
 
 static const cg_blocked CG_NAME(algorithms) = {CG_NAME(cholesky), CG_NAME(lu), CG_NAME(solve), CG_NAME(inverse), CG_NAME(permute),
-                                               CG_NAME(qr), CG_NAME(product)};
+                                               CG_NAME(qr), CG_NAME(product), CG_NAME(multiply), CG_SLOWER_UNTIL, CG_QUICKER_UNTIL,
+                                               CG_SHARE};
 
 #undef CG_T
 #undef CG_BITS

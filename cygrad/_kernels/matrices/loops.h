@@ -137,6 +137,13 @@ static size_t cg_room_of_blocks(const cg_field *f, const cg_blocked *blocked, in
     return blocked ? CG_ROOM((least < CG_PACKED ? least : CG_PACKED) * f->size + CG_VECTOR_ALIGNMENT) : 0;
 }
 
+/* Bytes for a block of so many rows and columns, as it is packed. */
+static size_t cg_room_of_block(const cg_field *f, intptr_t rows, intptr_t columns)
+{
+    const intptr_t height = rows < CG_LAST_BLOCK ? rows + CG_VECTOR_ALIGNMENT / (intptr_t)sizeof(float) : CG_LAST_BLOCK;
+    return CG_ROOM(height * (columns < CG_DEPTH ? columns : CG_DEPTH) * f->size + CG_VECTOR_ALIGNMENT);
+}
+
 /* The last of what is taken: nothing says how much that is. */
 static cg_room cg_take_blocks(const cg_blocked *blocked, cg_workspace *space)
 {
@@ -470,6 +477,7 @@ static CG_SELDOM void cg_apply(const cg_field *f, int adjoint, char **p, const i
 }
 
 #include "spectra.h"
+#include "products.h"
 
 /* ----- Tables ----- */
 #define CG_LOOP(name, dtype, call)                                                                           \
@@ -514,8 +522,14 @@ static CG_SELDOM void cg_apply(const cg_field *f, int adjoint, char **p, const i
     X(svd, "(m,n)->(m,p),(p),(p,n)", "xxrx", cg_svd(f, 0, p, dims, strides))                       \
     X(svd_full, "(m,n)->(m,m),(p),(n,n)", "xxrx", cg_svd(f, 1, p, dims, strides))
 
+CG_LOOP(matmul, float32, cg_multiply(f, p, dims, strides))
+CG_LOOP(matmul, float64, cg_multiply(f, p, dims, strides))
+
 #define CG_LOOPS_OF(name, signature, kinds, call) CG_LOOPS(name, call)
 #define CG_ROW_OF(name, signature, kinds, call) {#name, signature, kinds, CG_TABLE(name)},
 CG_MATRIX_KERNELS(CG_LOOPS_OF)
-static const cg_matrix_kernel cg_matrix_kernels[] = {CG_MATRIX_KERNELS(CG_ROW_OF){NULL}};
+static const cg_matrix_kernel cg_matrix_kernels[] = {
+    CG_MATRIX_KERNELS(CG_ROW_OF)
+    {"matmul", "(m,k),(k,n)->(m,n)", "xxx", {[CG_FLOAT32] = matmul_loop_float32, [CG_FLOAT64] = matmul_loop_float64}},
+    {NULL}};
 #endif

@@ -17,3 +17,13 @@ cdef extern from "matrices/kernel.h" nogil:
         matrix_loop loops[CG_DTYPES]        # NULL: none for that dtype
 
 cdef const matrix_kernel* kernel(str name) except NULL
+
+cdef enum:
+    BLAS_THREADS = 1 << 19          # multiplications from which BLAS may have several threads
+    BLAS_THREADS_COLUMN = 9216      # of a matrix by one column
+
+# Note that BLAS has been called for as many: until its threads sleep, ours leave them their processors.
+cdef void note_blas() noexcept nogil
+
+# Whether the loop "matmul" is quicker than BLAS for a product of so many rows, columns and inner elements.
+cdef bint multiplies_quickly(int dtype, intptr_t m, intptr_t n, intptr_t k) noexcept nogil

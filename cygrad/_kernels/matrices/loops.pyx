@@ -6,7 +6,7 @@ the plain loops take all sizes, more slowly.
 from cython.parallel cimport prange
 from libc.string cimport strcmp
 
-from cygrad._kernels.drivers.elementwise cimport cg_team_size
+from cygrad._kernels.drivers.elementwise cimport CG_FLOAT32, cg_team_size
 from cygrad._kernels.system.isa cimport choose_isa
 from cygrad._kernels.system.journal cimport note_soon
 from cygrad._kernels.system.threads cimport COST_ARITHMETIC, note_threads, thread_limit, threads_for
@@ -25,6 +25,10 @@ cdef extern from "<dlfcn.h>" nogil:
         RTLD_LAZY
         RTLD_NOLOAD
 
+cdef extern from "matrices/blas_threads.h" nogil:
+    void cg_note_blas()
+    bint cg_is_blas_awake()
+
 cdef extern from "matrices/loops.h" nogil:
     enum:
         CG_ROUTINES
@@ -38,10 +42,14 @@ cdef extern from "matrices/loops.h" nogil:
     ctypedef void part_function "cg_part"(const void* job, intptr_t first, intptr_t last) noexcept nogil
     ctypedef void share_function "cg_share"(part_function* part, const void* job, intptr_t panels, double work) noexcept nogil
     ctypedef struct Blocked "cg_blocked":
-        pass
+        double share
     const Blocked* const* levels "cg_blocked_levels"
     const Blocked* blocked_algorithms "cg_blocked_algorithms"
     share_function* share_panels "cg_share_panels"
+    ctypedef struct Field "cg_field":
+        pass
+    const Field float_field "cg_field_float32", double_field "cg_field_float64"
+    bint cg_multiplies_quickly(const Field* field, intptr_t m, intptr_t n, intptr_t k)
 
 cdef extern from "Python.h":
     void* PyCapsule_GetPointer(object capsule, const char* name) except NULL
@@ -51,15 +59,9 @@ cdef extern from "Python.h":
 SPELLINGS = (("scipy_{}_64_", True), ("{}_64_", True), ("{}64_", True), ("scipy_{}_", False), ("{}_", False))
 
 
-# Of a product of blocks, for each element of arithmetic that threads are worth: many, since BLAS has threads of its own, which hold their
-# processors for milliseconds after a product, as ours do.
-cdef enum:
-    MULTIPLICATIONS = 128
-
-
 cdef void shared_out(part_function* part, const void* job, intptr_t panels, double work) noexcept nogil:
-    cdef intptr_t threads = min(panels, threads_for(<intptr_t>(work / MULTIPLICATIONS), COST_ARITHMETIC)), c
-    if threads <= 1:
+    cdef intptr_t threads = min(panels, threads_for(<intptr_t>(work / blocked_algorithms.share), COST_ARITHMETIC)), c
+    if threads <= 1 or cg_is_blas_awake():
         part(job, 0, panels)
         return
     for c in prange(threads, schedule="static", chunksize=1, num_threads=thread_limit()):
@@ -79,6 +81,14 @@ cdef const matrix_kernel* kernel(str name) except NULL:
             return row
         row += 1
     raise LookupError(f"there are no loops of matrices named {name!r}")
+
+
+cdef void note_blas() noexcept nogil:
+    cg_note_blas()
+
+
+cdef bint multiplies_quickly(int dtype, intptr_t m, intptr_t n, intptr_t k) noexcept nogil:
+    return cg_multiplies_quickly(&float_field if dtype == CG_FLOAT32 else &double_field, m, n, k)
 
 
 cdef bint find_in_numpy() except -1:

@@ -1,0 +1,103 @@
+"""Products of large real matrices by blocks: sizes around those of tiles and blocks, any strides, bits, numbers that are not finite."""
+
+import time
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from cygrad._core.compute.matrices import our_loop
+from cygrad._kernels.drivers.elementwise import isa
+from cygrad._testing import grains, threads_used
+
+by_blocks = our_loop("matmul")      # for all sizes: `@` has it for those that it is quicker for
+DTYPES = ["float32", "float64"]
+EDGES = [*((m, n, k) for m in (1, 8, 23, 49, 194) for n in (1, 7, 48, 257) for k in (0, 1, 16, 257)), (449, 9, 5), (9, 449, 513)]
+LAYOUTS = {
+    "rows": lambda x: x.contiguous(),
+    "columns": lambda x: x.mT.contiguous().mT,
+    "steps": lambda x: x.repeat_interleave(2, 0).repeat_interleave(3, 1)[::2, ::3],
+    "one row": lambda x: x[:1].expand(x.shape),
+    "one column": lambda x: x[:, :1].expand(x.shape),
+}
+
+
+def drawn(dtype, *shape):
+    return cg.tensor(np.random.default_rng(sum(shape)).standard_normal(shape).astype(dtype))
+
+
+def assert_product(result, a, b):
+    a, b = a.numpy(), b.numpy()
+    bound = (np.abs(a).astype("float64") @ np.abs(b)) * max(a.shape[-1], 1) * np.finfo(a.dtype).eps
+    assert (np.abs(result.numpy() - a.astype(np.longdouble) @ b.astype(np.longdouble)) <= bound).all()
+
+
+@pytest.mark.cases("dtype", DTYPES)
+@pytest.mark.cases("sizes", EDGES)
+def test_sizes_around_those_of_tiles_and_blocks(dtype, sizes):
+    m, n, k = sizes
+    a, b = drawn(dtype, m, k), drawn(dtype, k, n)
+    assert_product(by_blocks(a, b), a, b)
+    assert_product(by_blocks(b.mT, a.mT).mT, a, b)
+
+
+@pytest.mark.cases("dtype", DTYPES)
+@pytest.mark.cases("left", LAYOUTS)
+@pytest.mark.cases("right", LAYOUTS)
+def test_matrices_lie_in_any_way(dtype, left, right):
+    a, b = LAYOUTS[left](drawn(dtype, 70, 110)), LAYOUTS[right](drawn(dtype, 110, 91))
+    for multiply in (by_blocks, cg.matmul):
+        assert_product(multiply(a, b), a, b)
+
+
+@pytest.mark.cases("dtype", DTYPES)
+def test_numbers_that_are_not_finite_spoil_their_rows_and_columns(dtype):
+    """0 times infinity is NaN; what pads a tile reaches nobody; what the result's memory held before does not count."""
+    a, b = drawn(dtype, 91, 101), drawn(dtype, 101, 83)
+    a[90, 100], a[3, 5], b[7, 82], b[100, 82] = np.inf, np.nan, -np.inf, 0
+    for multiply in (by_blocks, cg.matmul):
+        held = cg.full((91, 83), np.nan, dtype=a.dtype)
+        del held
+        result = multiply(a, b).numpy()
+        assert np.isnan(result[3]).all() and np.isnan(result[90, 82])
+        assert np.isinf(result[90, :82]).all()
+        assert np.array_equal(np.isfinite(result[:, 82]), np.zeros(91, bool))
+        assert np.isfinite(np.delete(result, [3, 90], 0)[:, :82]).all()
+
+
+@pytest.mark.cases("dtype", DTYPES)
+def test_bits_depend_on_neither_threads_nor_places_nor_neighbours(dtype):
+    a, b, threads = drawn(dtype, 300, 270), drawn(dtype, 270, 210), cg.get_num_threads()
+    expected = by_blocks(a, b)
+    try:
+        cg.set_num_threads(3)
+        time.sleep(0.05)        # BLAS's threads are asleep by then
+        with grains(1), threads_used() as used:
+            assert cg.equal(by_blocks(a, b), expected)
+        assert used.count == 3
+        assert cg.equal(a @ b, a @ b)
+    finally:
+        cg.set_num_threads(threads)
+    moved = cg.zeros(a.numel() + 1, dtype=a.dtype)[1:].view(a.shape).copy_(a)
+    assert cg.equal(by_blocks(moved, b), expected)
+    assert cg.equal(by_blocks(a.mT.contiguous().mT, b.mT.contiguous().mT), expected)
+    assert cg.equal(by_blocks(a[30:31], b[:, 17:19]), expected[30:31, 17:19])
+    batch = by_blocks(cg.stack([a, -a, a]), b.expand(2, 1, 270, 210))
+    assert batch.shape == (2, 3, 300, 210) and cg.equal(batch[1, 2], expected) and cg.equal(batch[0, 1], -expected)
+
+
+@pytest.mark.skipif(isa() != "x86-64-v4", reason="elsewhere BLAS is as quick")
+@pytest.mark.cases("dtype", DTYPES)
+@pytest.mark.cases("sizes", [(81, 81, 81), (8, 300, 300), (300, 8, 300), (1000, 1000, 1), (512, 512, 512)])
+def test_which_products_are_computed_by_blocks(dtype, sizes):
+    """Those for which BLAS would wake its threads."""
+    m, n, k = sizes
+    a, b = drawn(dtype, m, k), drawn(dtype, k, n)
+    assert cg.equal(a @ b, by_blocks(a, b))
+
+
+def test_derivatives_of_large_products():
+    a, b = (drawn("float64", 96, 96).requires_grad_() for _ in range(2))
+    (a @ b).square().sum().backward()
+    product = 2 * a.detach() @ b.detach()
+    assert cg.allclose(a.grad, product @ b.detach().mT) and cg.allclose(b.grad, a.detach().mT @ product)

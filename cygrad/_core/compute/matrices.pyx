@@ -294,9 +294,9 @@ cdef class MatrixLoop:
                     raise RuntimeError(f"a loop {self.signature} takes matrices whose sizes agree, got {call.dims[1 + place]} and {size}")
         for d in range(self.known, self.names):
             call.dims[1 + d] = min(call.dims[1], call.dims[2])
-        for k in range(self.known, 3):          # of square matrices one size is named
+        if self.known == 1:                     # of a square matrix
             work *= <double>max(call.dims[1], 1)
-        return work
+        return work * <double>max(call.dims[1], 1)
 
     cdef TensorImpl result(self, Call* call, int k, int dtype):
         """Make a result, and note its strides and place."""

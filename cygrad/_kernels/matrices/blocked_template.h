@@ -74,9 +74,6 @@ CG_VECTORISED CG_T *CG_NAME(pack)(intptr_t rows, intptr_t k, CG_T *restrict y, c
     if (down == 1 && rows == CG_ROWS)
         for (intptr_t p = 0; p < k; p++)
             for (intptr_t i = 0; i < CG_ROWS; i++) y[i + p * CG_ROWS] = a[i + p * right];
-    else if (down == 1 || down == -1)
-        for (intptr_t p = 0; p < k; p++)
-            for (intptr_t i = 0; i < rows; i++) y[i + p * height] = a[i * down + p * right];
     else {
         intptr_t i = 0;
         for (; i + 4 <= rows; i += 4)

@@ -17,7 +17,7 @@ from cygrad.checkpoint import region
 testcapi = pytest.importorskip("_testcapi")
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Anomaly Detection"),
-    # 3.12 and 3.13 free the code of a nested function for which there is no memory; 3.14 has crashed in a worker of xdist.
+    # 3.12 and 3.13 free the code of a nested function for which there is no memory; 3.14 crashes in one that is warm, seldom.
     pytest.mark.skipif(sys.version_info >= (3, 12), reason="CPython from 3.12 on does not survive each of these failures itself"),
 ]
 

@@ -78,11 +78,26 @@ def test_a_processor_that_lacks_what_the_loops_need_is_told_so(tmp_path):
     assert subprocess.run([program], capture_output=True, text=True).stdout == "0 native xop bdver4"
 
 
+def found_compiler(name):
+    """Return the path of a compiler, which may be called by its version."""
+    found = next(filter(None, map(shutil.which, [name, *(f"{name}-{version}" for version in range(25, 11, -1))])), "")
+    return found or pytest.skip(f"there is no {name} here")
+
+
+def test_clang_takes_all_loops(checkout):  # noqa: F811
+    command = [found_compiler("clang"), "-fsyntax-only", "-w",
+               *(f"-I{folder}" for folder in (sysconfig.get_path("include"), "cygrad/_core", "cygrad/_kernels"))]
+    units = subprocess.run([sys.executable, "-c", "from generate import generate; print(*generate(('baseline',)))"], capture_output=True,
+                           cwd=checkout, env={**os.environ, "PYTHONPATH": "cygrad/_kernels"}, text=True, check=True).stdout.split()
+    assert len(units) > 10
+    for unit in units:
+        done = subprocess.run([*command, unit], cwd=checkout, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("name", ["gcc", "clang"])
 def test_gcc_and_clang_take_all_flags(monkeypatch, tmp_path, name):
-    found = next(filter(None, map(shutil.which, [name, *(f"{name}-{version}" for version in range(25, 11, -1))])), "")
-    if not found:
-        pytest.skip(f"there is no {name} here")
+    found = found_compiler(name)
     monkeypatch.setenv("CYGRAD_OPENMP", "0")
     monkeypatch.syspath_prepend(ROOT)
     building = importlib.import_module("building.compiler")

@@ -42,10 +42,10 @@ typedef struct {
 } cg_blocked;
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-extern const cg_blocked cg_blocked_v2[2], cg_blocked_v3[2], cg_blocked_v4[2];   /* of float and double */
+extern const cg_blocked *const cg_blocked_v2[2], *const cg_blocked_v3[2], *const cg_blocked_v4[2];   /* of float and double */
 #define CG_BLOCKED_LEVELS {cg_blocked_v2, cg_blocked_v3, cg_blocked_v4}
 #else
-extern const cg_blocked cg_blocked_baseline[2];
+extern const cg_blocked *const cg_blocked_baseline[2];
 #define CG_BLOCKED_LEVELS {cg_blocked_baseline}
 #endif
 #endif

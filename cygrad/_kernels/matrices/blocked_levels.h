@@ -50,4 +50,4 @@ enum { CG_NARROW = 8, CG_HEIGHT = CG_DEPTH + 64 };
 #define CG_NAME(name) name##_float64
 #include "blocked_template.h"
 
-const cg_blocked CG_TABLE(cg_blocked)[2] = {algorithms_float32, algorithms_float64};
+const cg_blocked *const CG_TABLE(cg_blocked)[2] = {&algorithms_float32, &algorithms_float64};

@@ -120,14 +120,14 @@ static void *cg_take(cg_workspace *space, size_t bytes)
 }
 
 /* ----- Blocked algorithms ----- */
-static const cg_blocked *const cg_blocked_levels[] = CG_BLOCKED_LEVELS;
-static const cg_blocked *cg_blocked_algorithms;     /* of the level that runs; loops.pyx sets both */
+static const cg_blocked *const *const cg_blocked_levels[] = CG_BLOCKED_LEVELS;
+static const cg_blocked *const *cg_blocked_algorithms;     /* of the level that runs; loops.pyx sets both */
 static cg_share *cg_share_panels;
 
 /* Those for matrices of n rows, or NULL: up to a size, and of complex numbers. */
 static const cg_blocked *cg_blocked_of(const cg_field *f, intptr_t n, intptr_t without)
 {
-    return n > without && f->size == f->alignment ? cg_blocked_algorithms + f->type : NULL;
+    return n > without && f->size == f->alignment ? cg_blocked_algorithms[f->type] : NULL;
 }
 
 /* Bytes for a matrix of at most so many rows and columns, aligned. */

@@ -43,8 +43,8 @@ cdef extern from "matrices/loops.h" nogil:
     ctypedef void share_function "cg_share"(part_function* part, const void* job, intptr_t panels, double work) noexcept nogil
     ctypedef struct Blocked "cg_blocked":
         double share
-    const Blocked* const* levels "cg_blocked_levels"
-    const Blocked* blocked_algorithms "cg_blocked_algorithms"
+    const Blocked* const* const* levels "cg_blocked_levels"
+    const Blocked* const* blocked_algorithms "cg_blocked_algorithms"
     share_function* share_panels "cg_share_panels"
     ctypedef struct Field "cg_field":
         pass
@@ -60,7 +60,7 @@ SPELLINGS = (("scipy_{}_64_", True), ("{}_64_", True), ("{}64_", True), ("scipy_
 
 
 cdef void shared_out(part_function* part, const void* job, intptr_t panels, double work) noexcept nogil:
-    cdef intptr_t threads = min(panels, threads_for(<intptr_t>(work / blocked_algorithms.share), COST_ARITHMETIC)), c
+    cdef intptr_t threads = min(panels, threads_for(<intptr_t>(work / blocked_algorithms[0].share), COST_ARITHMETIC)), c
     if threads <= 1 or cg_is_blas_awake():
         part(job, 0, panels)
         return

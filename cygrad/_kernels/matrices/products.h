@@ -5,7 +5,7 @@
 static void cg_multiply(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t m = dims[1], k = dims[2], n = dims[3], size = f->size;
-    const cg_blocked *const blocked = cg_blocked_algorithms + f->type;
+    const cg_blocked *const blocked = cg_blocked_algorithms[f->type];
     cg_workspace space;
     if (!cg_reserve(&space, cg_room_of_block(f, s[8] == size ? n : m, k))) return;
     const cg_room room = cg_take_blocks(blocked, &space);
@@ -17,7 +17,7 @@ static void cg_multiply(const cg_field *f, char **p, const intptr_t *dims, const
 /* Whether that is quicker than BLAS, which is so for products of so many multiplications that are neither rows nor columns. */
 static int cg_multiplies_quickly(const cg_field *f, intptr_t m, intptr_t n, intptr_t k)
 {
-    const cg_blocked *const blocked = cg_blocked_algorithms + f->type;
+    const cg_blocked *const blocked = cg_blocked_algorithms[f->type];
     const double work = (double)m * n * k;
     return m >= CG_LEAST_MULTIPLIED && n >= CG_LEAST_MULTIPLIED && work > blocked->slower_until && work <= blocked->quicker_until;
 }

@@ -15,6 +15,7 @@ CONSTANTS = {"inf": "(T)INFINITY", "nan": "(T)NAN", "lowest": "lowest_{}", "high
 PARTS = {"conj", "real"}    # of a number, which needs no tensor
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
+_OF_BOOLS = {ast.Add: "|", ast.Mult: "&"}       # as numbers they would become int, which has fewer lanes
 _COMPARE = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _COMPLEX = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 _LOGICAL = {ast.And: ("&&", "logical_and"), ast.Or: ("||", "logical_or")}
@@ -167,6 +168,8 @@ def to_c(tree: ast.expr, numbers: Numbers, known: Mapping[str, str], functions: 
                 return f"({numbers.constant}){value!r}", "r"
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
                 (a, a_kind), (b, b_kind) = walk(left), walk(right)
+                if numbers.real == "bool" and type(op) in _OF_BOOLS:
+                    return f"({truth((a, a_kind))} {_OF_BOOLS[type(op)]} {truth((b, b_kind))})", "r"
                 if a_kind == b_kind == "r":
                     return f"({a} {_BINARY[type(op)]} {b})", "r"
                 if type(op) in _COMPLEX:

@@ -1,6 +1,6 @@
 """Sorting, the elements at a rank, places in what is sorted, membership and distinct elements; the gradient goes to the elements chosen.
 
-NumPy's stable sort puts NaN last.
+NumPy's sorts put NaN last. Equal elements keep their order.
 """
 
 from __future__ import annotations
@@ -31,10 +31,51 @@ if TYPE_CHECKING:
 # ----- Order -----
 def _ranked(array: np.ndarray, dim: int, descending: bool = False) -> np.ndarray:
     """Return the places along a dim in the order of their elements, equal ones as they stand."""
-    if not descending:
+    if descending:      # backwards twice, so that equal elements keep their order
+        return array.shape[dim] - 1 - np.flip(_ranked(np.flip(array, dim), dim), dim)
+    if not _is_long(array, dim) or array.itemsize < 4:      # of two bytes and less the stable sort is by digits
         return np.argsort(array, dim, kind="stable")
-    # Backwards twice, so that equal elements keep their order.
-    return array.shape[dim] - 1 - np.flip(np.argsort(np.flip(array, dim), dim, kind="stable"), dim)
+    # Where NumPy has vectors for it, its other sort takes a tenth of the time. Then the places of a run of equal elements are sorted.
+    rows, length = np.moveaxis(array, dim, -1), array.shape[dim]
+    places = np.argsort(rows)
+    found = np.take_along_axis(rows, places, -1)
+    before = found[..., :-1]
+    begins = (found[..., 1:] != before) & (before == before)    # NaN is last, and one run
+    if not begins.all():
+        runs = np.zeros(places.shape, np.int64)
+        np.cumsum(begins, -1, out=runs[..., 1:])
+        places += runs * length
+        places.sort()
+        places -= runs * length
+    return np.ascontiguousarray(np.moveaxis(places, -1, dim))
+
+
+def _is_long(array: np.ndarray, dim: int) -> bool:
+    """Say whether real numbers along a dim are so many that a sort takes longer than some passes."""
+    return array.shape[dim] >= 512 and array.dtype.kind != "c"
+
+
+def _at_rank(array: np.ndarray, dim: int, rank: int) -> np.ndarray:
+    """Return the places along a dim, kept, of the elements that sorting would put at a rank."""
+    if _is_long(array, dim):
+        element = np.take(np.partition(array, rank, dim), [rank], dim)
+        if (element == element).all():
+            before = (array < element).sum(dim, keepdims=True)
+            return ((array == element).cumsum(dim) > rank - before).argmax(dim, keepdims=True)
+    return np.take(_ranked(array, dim), [rank], dim)
+
+
+def _leading(array: np.ndarray, dim: int, count: int, descending: bool) -> np.ndarray:
+    """Return the first places along a dim in the order of their elements."""
+    along = (slice(None),) * dim
+    if _is_long(array, dim) and 0 < count < array.shape[dim] // 2:
+        border = array.shape[dim] - count if descending else count - 1
+        parted = np.argpartition(array, border, dim)
+        places = np.sort(parted[*along, border:] if descending else parted[*along, :count], dim)
+        found, last = (np.take_along_axis(array, chosen, dim) for chosen in (places, parted[*along, border:border + 1]))
+        if (last == last).all() and ((found == last).sum(dim) == (array == last).sum(dim)).all():   # else others are equal to the last one
+            return np.take_along_axis(places, _ranked(found, dim, descending), dim)
+    return _ranked(array, dim, descending)[*along, :count]
 
 
 def _chosen(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: int, indices: np.ndarray, drop: bool,
@@ -105,7 +146,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     array = np.atleast_1d(to_array(input))
     if not 0 <= k <= array.shape[d]:
         raise RuntimeError(f"selected index k out of range: k is {k}, dimension {d} has size {array.shape[d]}")
-    places = _ranked(array, d, largest)[(slice(None),) * d + (slice(k),)]
+    places = _leading(array, d, k, largest)
     if not input.ndim and not k:
         raise RuntimeError("selected index k out of range: a 0-d tensor has one element, which k=0 leaves out")
     return _chosen(topk, _top, input, d, places, False, out)
@@ -123,7 +164,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out
     array = np.atleast_1d(to_array(input))
     if not 1 <= k <= array.shape[d]:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}: k is {k}, the size {array.shape[d]}")
-    places = _ranked(array, d)[(slice(None),) * d + (slice(k - 1, k),)]
+    places = _at_rank(array, d, k - 1)
     return _chosen(kthvalue, _kth, input, d, places, not keepdim, out)
 
 
@@ -131,6 +172,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out
 def _middle(array: np.ndarray, dim: int, skips_nan: bool) -> np.ndarray:
     """Return the place of the lower median along a dim, kept."""
     missing = array != array
+    if not missing.any():
+        return _at_rank(array, dim, (array.shape[dim] - 1) // 2)
     count = array.shape[dim] - missing.sum(dim, keepdims=True) * skips_nan
     found = np.take_along_axis(_ranked(array, dim), np.maximum(count - 1, 0) // 2, dim)
     return found if skips_nan else np.where(missing.any(dim, keepdims=True), missing.argmax(dim, keepdims=True), found)
@@ -363,7 +406,7 @@ def isin(elements: Tensor | Number | None = None, test_elements: Tensor | Number
 def _in_order(rows: np.ndarray) -> np.ndarray:
     """Return the places of the rows in their order, the first column deciding first; equal ones as they stand."""
     if rows.shape[1] == 1:
-        return rows[:, 0].argsort(kind="stable")
+        return _ranked(rows[:, 0], 0)
     return np.lexsort(rows.T[::-1])
 
 

@@ -58,6 +58,26 @@ def test_equal_elements_keep_their_order():
     assert x.sort(descending=True, stable=True).indices.tolist() == [0, 2, 4, 1, 3]
 
 
+@pytest.mark.cases("dtype", [dtype for dtype in NUMBERS if not dtype.startswith("complex")])
+@pytest.mark.parametrize("among", (3, 400, 1_000_000))
+def test_equal_elements_of_long_rows_keep_their_order(among, dtype):
+    """Long rows are sorted and parted by what keeps no order: zeros of both signs, NaN and runs are put in order afterwards."""
+    random = np.random.default_rng(3)
+    for shape, dim in ((1_200,), 0), ((3, 700), 1), ((600, 4), 0):
+        tensor = cg.tensor(random.integers(0, among, shape) % 120).to(getattr(cg, dtype))
+        if tensor.is_floating_point():
+            tensor = tensor.masked_fill(cg.tensor(random.random(shape) < 0.2), -0.0).masked_fill(cg.tensor(random.random(shape) < 0.1), NAN)
+        array = np.moveaxis(array_of(tensor.double()), dim, -1)
+        expected = np.moveaxis(np.argsort(array, kind="stable"), -1, dim)
+        backwards = np.moveaxis(array.shape[-1] - 1 - np.argsort(array[..., ::-1], kind="stable")[..., ::-1], -1, dim)
+        middle = shape[dim] // 2
+        assert array_of(tensor.argsort(dim)).tolist() == expected.tolist()
+        assert array_of(tensor.argsort(dim, descending=True)).tolist() == backwards.tolist()
+        assert array_of(tensor.topk(9, dim, largest=False).indices).tolist() == np.take(expected, range(9), dim).tolist()
+        assert array_of(tensor.topk(9, dim).indices).tolist() == np.take(backwards, range(9), dim).tolist()
+        assert array_of(tensor.kthvalue(middle, dim).indices).tolist() == np.take(expected, middle - 1, dim).tolist()
+
+
 def test_nan_is_the_largest():
     x = cg.tensor([3.0, NAN, 1.0, NAN])
     assert x.sort().indices.tolist() == [2, 0, 1, 3]

@@ -10,7 +10,7 @@ import numpy as np
 from cygrad import creation
 from cygrad._core.compute.matrices import our_loop
 from cygrad._core.operands.arrays import from_array, to_array
-from cygrad.operators import public_name
+from cygrad.operators import joining, public_name
 from cygrad.operators.arguments import checked_tensor, delivered, delivered_together, shown_as
 from cygrad.operators.batches import aligned_matrices, matrices
 from cygrad.operators.declaration import operator, recorded
@@ -283,14 +283,22 @@ def _by_factor(g: Tensor, L: Tensor, upper: bool) -> Tensor:
     return cholesky_solve(g, L, upper)
 
 
-def _by_whole_factor(change: Tensor, L: Tensor, upper: bool, L_shape: tuple[int, ...]) -> Tensor:
-    """Return the gradient by L of what changes A = L L^H so, also in the triangle that is not read, as torch has it."""
-    change = change + change.mH
-    return -(L @ change if upper else change @ L).sum_to_size(L_shape)
+def _by_whole_factor(left: Tensor, right: Tensor, L: Tensor, upper: bool, L_shape: tuple[int, ...]) -> Tensor:
+    """Return the gradient by L of what changes A = L L^H by left right^H, also in the triangle that is not read, as torch has it.
+
+    That is -C L, or -L C with `upper`, where C = left right^H + right left^H. Of few columns C is not formed.
+    """
+    if 3 * left.shape[-1] < left.shape[-2]:
+        left, right = joining.cat((left, right), -1), joining.cat((right, left), -1)
+        product = (L @ left) @ right.mH if upper else left @ (right.mH @ L)
+    else:
+        half = left @ right.mH
+        product = L @ (half + half.mH) if upper else (half + half.mH) @ L
+    return -product.sum_to_size(L_shape)
 
 
 @operator(shared=_by_factor, dinput=lambda shared, input_shape: shared.sum_to_size(input_shape),
-          dL=lambda shared, y, L, upper, L_shape: _by_whole_factor(shared @ y.mH, L, upper, L_shape), adjoints=True, batch=aligned_matrices)
+          dL=lambda shared, y, L, upper, L_shape: _by_whole_factor(shared, y, L, upper, L_shape), adjoints=True, batch=aligned_matrices)
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Solution X of A X = input, where A = L L^H by Cholesky's factor, which is L^H with `upper`; batches broadcast.
 
@@ -315,7 +323,7 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor
     return delivered(recorded(cholesky_solve, (b, factor), result, upper=bool(upper)), out)
 
 
-@operator(dL=lambda g, y, L, upper, L_shape: _by_whole_factor(y @ g @ y, L, upper, L_shape), adjoints=True, batch=matrices)
+@operator(dL=lambda g, y, L, upper, L_shape: _by_whole_factor(y @ g, y, L, upper, L_shape), adjoints=True, batch=matrices)
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Inverse of A = L L^H by Cholesky's factor, which is L^H with `upper`; see `cholesky_solve`. LinAlgError where the factor is singular.
 

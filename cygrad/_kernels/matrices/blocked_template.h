@@ -65,6 +65,12 @@ static inline intptr_t CG_NAME(padded)(intptr_t rows)
     return rows >= CG_ROWS ? CG_ROWS : (rows + CG_LANES - 1) / CG_LANES * CG_LANES;
 }
 
+/* Those of a product, where they do not follow each other: of four vectors two and two are quicker than three and one. */
+static inline intptr_t CG_NAME(evened)(intptr_t rows)
+{
+    return rows > CG_ROWS && rows <= CG_ROWS + CG_LANES ? 2 * CG_LANES : CG_NAME(padded)(rows);
+}
+
 /* Pack a panel of k columns; return where the next one begins. */
 CG_VECTORISED CG_T *CG_NAME(pack)(intptr_t rows, intptr_t k, CG_T *restrict y, const CG_T *restrict a, intptr_t down, intptr_t right)
 {
@@ -137,7 +143,7 @@ static void CG_NAME(multiply_panels)(const void *shared, intptr_t first, intptr_
         if (by_rows) CG_NAME(take_rows)(job, job->other + j, width, columns);
         else CG_NAME(take_columns)(job, job->other, j, job->k, 0, columns);
         for (intptr_t i = 0, height; i < job->m; i += height, packed += height * job->k) {
-            height = CG_NAME(padded)(job->m - i);
+            height = CG_NAME(evened)(job->m - i);
             const intptr_t rows = job->m - i < height ? job->m - i : height;
             CG_T *const c = job->result + i + j * job->ld;
             if (job->triangular && job->above + i + rows <= j) continue;
@@ -169,8 +175,11 @@ CG_CALLED void CG_NAME(accumulate)(CG_T factor, int begins, int triangular, intp
             const intptr_t depth = k - p < CG_DEPTH ? k - p : CG_DEPTH;
             CG_T *packed = room->memory;
             rows = m - i <= CG_LAST_BLOCK ? m - i : CG_BLOCK;
-            for (intptr_t r = i; r < i + rows; r += CG_ROWS)
-                packed = CG_NAME(pack)(i + rows - r, depth, packed, a + r * a_down + p * a_right, a_down, a_right);
+            for (intptr_t r = i, height; r < i + rows; r += height) {
+                height = CG_NAME(evened)(i + rows - r);
+                packed = CG_NAME(pack)(i + rows - r < height ? i + rows - r : height, depth, packed, a + r * a_down + p * a_right, a_down,
+                                       a_right);
+            }
             const CG_JOB job = {.m = rows, .n = n, .k = depth, .down = b_down, .right = b_right, .ld = c_right, .above = i,
                                 .packed = room->memory, .other = b + p * b_down, .result = c + i, .factor = factor,
                                 .triangular = triangular, .begins = begins && !p};

@@ -347,6 +347,7 @@ CG_CALLED void CG_NAME(permute)(int backwards, intptr_t n, intptr_t k, const int
     for (intptr_t c = 0; c < k; c += 4, x += 4 * ld)
         for (intptr_t step = 0; step < n; step++) {
             const intptr_t i = backwards ? n - 1 - step : step, row = pivots[i] - 1;
+            if (row == i) continue;
             if (c + 4 <= k) CG_NAME(exchange)(4, x + i, x + row, ld);
             else CG_NAME(exchange)((int)(k - c), x + i, x + row, ld);
         }

@@ -162,7 +162,9 @@ typedef struct { double parts[2]; } cg_pair;
 static void cg_copy_matrix(int size, intptr_t m, intptr_t n, char *y, intptr_t y_down, intptr_t y_right, const char *x, intptr_t down,
                            intptr_t right)
 {
-    if (size == 4) CG_COPY_MATRIX(float)
+    if (down == size && y_down == size && m > 16)
+        for (intptr_t j = 0; j < n; j++) memcpy(y + j * y_right, x + j * right, m * size);
+    else if (size == 4) CG_COPY_MATRIX(float)
     else if (size == 8) CG_COPY_MATRIX(double)
     else CG_COPY_MATRIX(cg_pair)
 }

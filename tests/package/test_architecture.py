@@ -161,6 +161,13 @@ def test_loops_call_vector_mathematics_only(level):
     assert {name for name in called if not name.startswith("_ZGV")} <= {"memset", "memcpy", "memmove", "_GLOBAL_OFFSET_TABLE_"}
 
 
+@in_checkout
+def test_levels_are_named_in_one_place():
+    """A build for one processor has one of another name: what lists them itself is missing there, or not found."""
+    naming = {path.name for path in sources(".py", ".pyx", ".pxd", ".h") if re.search(r"_v[234]\b", path.read_text())}
+    assert naming == {"levels.h"}
+
+
 ARITHMETIC = re.compile(r"\bv?(?:add|sub|mul|div|sqrt|fn?m(?:add|sub)\d*)([sp])[sd]\b")      # of one number, or packed
 
 

@@ -1,22 +1,11 @@
 /* Look-up in the generated tables, by instruction-set level. */
 #ifndef CG_TABLES_H
 #define CG_TABLES_H
-#include "generated/native.h"
 #include "kernels.h"
+#include "levels.h"
 #include <string.h>
 
-#ifdef CG_NATIVE
-CG_DECLARE_TABLES(native)
-#define CG_LEVELS(table) {table##_native}
-#elif defined(__x86_64__) && !defined(__clang__)
-CG_DECLARE_TABLES(v2)
-CG_DECLARE_TABLES(v3)
-CG_DECLARE_TABLES(v4)
-#define CG_LEVELS(table) {table##_v2, table##_v3, table##_v4}
-#else
-CG_DECLARE_TABLES(baseline)
-#define CG_LEVELS(table) {table##_baseline}
-#endif
+CG_FOR_LEVELS(CG_DECLARE_TABLES)
 
 static inline const cg_kernel *cg_find_kernel(int level, const char *name) {
     static const cg_kernel *const *const tables[] = CG_LEVELS(cg_kernels);

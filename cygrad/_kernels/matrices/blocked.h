@@ -5,6 +5,7 @@
  */
 #ifndef CG_BLOCKED_H
 #define CG_BLOCKED_H
+#include "levels.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,11 +42,6 @@ typedef struct {
     double share;                           /* multiplications that are as much worth sharing as an element of arithmetic */
 } cg_blocked;
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-extern const cg_blocked *const cg_blocked_v2[2], *const cg_blocked_v3[2], *const cg_blocked_v4[2];   /* of float and double */
-#define CG_BLOCKED_LEVELS {cg_blocked_v2, cg_blocked_v3, cg_blocked_v4}
-#else
-extern const cg_blocked *const cg_blocked_baseline[2];
-#define CG_BLOCKED_LEVELS {cg_blocked_baseline}
-#endif
+#define CG_DECLARE_BLOCKED(level) extern const cg_blocked *const cg_blocked_##level[2]; /* of float and double */
+CG_FOR_LEVELS(CG_DECLARE_BLOCKED)
 #endif

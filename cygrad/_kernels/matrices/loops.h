@@ -120,7 +120,7 @@ static void *cg_take(cg_workspace *space, size_t bytes)
 }
 
 /* ----- Blocked algorithms ----- */
-static const cg_blocked *const *const cg_blocked_levels[] = CG_BLOCKED_LEVELS;
+static const cg_blocked *const *const cg_blocked_levels[] = CG_LEVELS(cg_blocked);
 static const cg_blocked *const *cg_blocked_algorithms;     /* of the level that runs; loops.pyx sets both */
 static cg_share *cg_share_panels;
 

@@ -62,12 +62,17 @@ def _check_tensors(name: str, input: Tensor, mask: Tensor) -> None:
     checked_tensor(name, mask, "mask", 2)
 
 
-def _array_of_mask(input: Tensor, mask: Tensor) -> np.ndarray:
-    """Return a mask broadcast to the shape of what is written to."""
+def _check_reach(input: Tensor, mask: Tensor) -> None:
+    """Refuse a mask that broadcasts to more than what is written to."""
     shape = broadcast_shape(mask, input)
     if shape != tuple(input.shape):
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
-    return np.broadcast_to(to_array(mask), shape)
+
+
+def _array_of_mask(input: Tensor, mask: Tensor) -> np.ndarray:
+    """Return a mask broadcast to the shape of what is written to."""
+    _check_reach(input, mask)
+    return np.broadcast_to(to_array(mask), tuple(input.shape))
 
 
 def _target(name: str, input: Tensor, mask: Tensor, out: Tensor | None) -> Tensor:
@@ -97,8 +102,14 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number, *, out: Ten
     """
     input = _target("masked_fill", input, mask, out)
     _check_mask("masked_fill", _FILL, input, mask)
-    filling, where = value_for("masked_fill", input, value), _array_of_mask(input, mask)
-    return changed(masked_fill, (input, filling, mask), lambda array: np.copyto(array, to_array(filling), where=where), out)
+    filling = value_for("masked_fill", input, value)
+    _check_reach(input, mask)
+
+    def write(array: np.ndarray) -> None:       # by a loop without branches, as NumPy's copyto is not
+        target = from_array(array)
+        rows["where"](mask, filling.detach(), target, out=target)
+
+    return changed(masked_fill, (input, filling, mask), write, out)
 
 
 # ----- Take out, and replace -----

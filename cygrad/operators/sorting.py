@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 def _ranked(array: np.ndarray, dim: int, descending: bool = False) -> np.ndarray:
     """Return the places along a dim in the order of their elements, equal ones as they stand."""
     if descending:      # backwards twice, so that equal elements keep their order
-        return array.shape[dim] - 1 - np.flip(_ranked(np.flip(array, dim), dim), dim)
+        backwards = (*(slice(None),) * dim, slice(None, None, -1))
+        return array.shape[dim] - 1 - _ranked(array[backwards], dim)[backwards]
     if not _is_long(array, dim) or array.itemsize < 4:      # of two bytes and less the stable sort is by digits
         return np.argsort(array, dim, kind="stable")
     # Where NumPy has vectors for it, its other sort takes a tenth of the time. Then the places of a run of equal elements are sorted.
     rows, length = np.moveaxis(array, dim, -1), array.shape[dim]
     places = np.argsort(rows)
-    found = np.take_along_axis(rows, places, -1)
+    found = _along(rows, places, -1)
     before = found[..., :-1]
     begins = (found[..., 1:] != before) & (before == before)    # NaN is last, and one run
     if not begins.all():
@@ -48,6 +49,11 @@ def _ranked(array: np.ndarray, dim: int, descending: bool = False) -> np.ndarray
         places.sort()
         places -= runs * length
     return np.ascontiguousarray(np.moveaxis(places, -1, dim))
+
+
+def _along(array: np.ndarray, places: np.ndarray, dim: int) -> np.ndarray:
+    """Return the elements at places along a dim."""
+    return array[places] if array.ndim == 1 else np.take_along_axis(array, places, dim)
 
 
 def _is_long(array: np.ndarray, dim: int) -> bool:
@@ -62,7 +68,7 @@ def _at_rank(array: np.ndarray, dim: int, rank: int) -> np.ndarray:
         if (element == element).all():
             before = (array < element).sum(dim, keepdims=True)
             return ((array == element).cumsum(dim) > rank - before).argmax(dim, keepdims=True)
-    return np.take(_ranked(array, dim), [rank], dim)
+    return _ranked(array, dim)[*(slice(None),) * dim, rank:rank + 1]
 
 
 def _leading(array: np.ndarray, dim: int, count: int, descending: bool) -> np.ndarray:
@@ -72,23 +78,22 @@ def _leading(array: np.ndarray, dim: int, count: int, descending: bool) -> np.nd
         border = array.shape[dim] - count if descending else count - 1
         parted = np.argpartition(array, border, dim)
         places = np.sort(parted[*along, border:] if descending else parted[*along, :count], dim)
-        found, last = (np.take_along_axis(array, chosen, dim) for chosen in (places, parted[*along, border:border + 1]))
+        found, last = (_along(array, chosen, dim) for chosen in (places, parted[*along, border:border + 1]))
         if (last == last).all() and ((found == last).sum(dim) == (array == last).sum(dim)).all():   # else others are equal to the last one
-            return np.take_along_axis(places, _ranked(found, dim, descending), dim)
+            return _along(places, _ranked(found, dim, descending), dim)
     return _ranked(array, dim, descending)[*along, :count]
 
 
 def _chosen(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: int, indices: np.ndarray, drop: bool,
             out: Pair | None) -> ValuesAndIndices:
     """Return the elements at the places along a dim, and the places; `drop` the dim, which has one."""
-    array = np.atleast_1d(to_array(input))
-    shape = indices.shape if input.ndim else ()
-    values = from_array(np.take_along_axis(array, indices, dim).reshape(shape))
-    kept = from_array(indices.reshape(shape))
-    result, places = values, kept
-    if drop and input.ndim:
-        result, places = (from_array(to_array(part).squeeze(dim).copy()) for part in (values, kept))
-    result = recorded(operator, (input, kept), result, 2, dim=dim)
+    found = _along(np.atleast_1d(to_array(input)), indices, dim)
+    if not input.ndim:
+        found, indices, drop = found.reshape(()), indices.reshape(()), False
+    kept = places = from_array(indices)
+    if drop:
+        found, places = found.squeeze(dim), from_array(indices.squeeze(dim).copy())
+    result = recorded(operator, (input, kept), from_array(found), 2, dim=dim)
     return delivered_together(pair, (result, places), out)
 
 
@@ -175,7 +180,7 @@ def _middle(array: np.ndarray, dim: int, skips_nan: bool) -> np.ndarray:
     if not missing.any():
         return _at_rank(array, dim, (array.shape[dim] - 1) // 2)
     count = array.shape[dim] - missing.sum(dim, keepdims=True) * skips_nan
-    found = np.take_along_axis(_ranked(array, dim), np.maximum(count - 1, 0) // 2, dim)
+    found = _along(_ranked(array, dim), np.maximum(count - 1, 0) // 2, dim)
     return found if skips_nan else np.where(missing.any(dim, keepdims=True), missing.argmax(dim, keepdims=True), found)
 
 

@@ -38,8 +38,10 @@ def _normal_squares(dtype: DType) -> tuple[float, float]:
 def _euclidean(x: Tensor, dim: tuple[int, ...]) -> Tensor:
     """Return the root of the sum of squares; where that is too large or too small, of elements that are scaled first."""
     squared, (least, most) = _squared(x, dim), _normal_squares(x.dtype)
+    if least <= squared.amin().item() and squared.amax().item() <= most:
+        return squared.sqrt_()
     normal = (squared >= least) & (squared <= most)
-    return squared.sqrt_() if normal.all() else squared.sqrt_().where(normal, _scaled_euclidean(x, dim))
+    return squared.sqrt_().where(normal, _scaled_euclidean(x, dim))
 
 
 def _scaled(size: Tensor, dim: tuple[int, ...]) -> tuple[Tensor, Tensor]:

@@ -23,7 +23,7 @@ cdef class Upward:
     # From Python, by fill().
     cdef public object prepare          # graph.rules <- cygrad.tensor: import the declaration of a rule and what its functions call
     cdef public object functions        # compute.rows <- cygrad.operators.elementwise: what the tensor readings of formulas call, by name
-    cdef public object explain          # entry.operator_object <- cygrad.operators.elementwise: the argument that an error of a call comes of
+    cdef public object explain          # entry.operator_object <- cygrad.operators.elementwise: the argument that an error comes of
     cdef public object declaration_of   # entry.special <- cygrad.tensor: the declaration of an operator of the core, by name
     cdef public object forward_rules    # entry.special <- cygrad.autograd.tangents: rules of forward mode that declarations name
 

@@ -10,7 +10,7 @@
 #pragma clang fp contract(fast)
 #define CG_VECTORISED static __attribute__((noinline))
 #else
-#pragma GCC optimize("fp-contract=fast", "no-tree-vectorize")
+#pragma GCC optimize("fp-contract=fast", "no-tree-vectorize", "no-version-loops-for-strides")
 #define CG_VECTORISED static __attribute__((noinline, noclone, optimize("tree-vectorize")))
 #endif
 

@@ -24,7 +24,6 @@ typedef CG_BITS CG_MASK __attribute__((vector_size(CG_VECTOR_BYTES), aligned(siz
 CG_INLINED void CG_NAME(tile)(int vectors, intptr_t k, const CG_T *restrict a, const CG_T *restrict b, intptr_t down, intptr_t right,
                               CG_T factor, int begins, CG_T *restrict c, intptr_t ld)
 {
-    const CG_MASK kept = (CG_MASK){0} - !begins;    /* what is not kept may be anything, NaN too */
     CG_VECTOR sums[CG_COLUMNS][3];
 #pragma GCC unroll 8
     for (int j = 0; j < CG_COLUMNS; j++)
@@ -38,6 +37,7 @@ CG_INLINED void CG_NAME(tile)(int vectors, intptr_t k, const CG_T *restrict a, c
             for (int v = 0; v < vectors; v++) sums[j][v] += ((const CG_VECTOR *)a)[v] * number;
         }
     }
+    const CG_MASK kept = (CG_MASK){0} - (CG_BITS)!begins;    /* what is not kept may be anything, NaN too */
 #pragma GCC unroll 8
     for (int j = 0; j < CG_COLUMNS; j++, c += ld)
 #pragma GCC unroll 3
@@ -68,7 +68,7 @@ static inline intptr_t CG_NAME(padded)(intptr_t rows)
 /* Those of a product, where they do not follow each other: of four vectors two and two are quicker than three and one. */
 static inline intptr_t CG_NAME(evened)(intptr_t rows)
 {
-    return rows > CG_ROWS && rows <= CG_ROWS + CG_LANES ? 2 * CG_LANES : CG_NAME(padded)(rows);
+    return rows == CG_ROWS + CG_LANES ? 2 * CG_LANES : CG_NAME(padded)(rows);
 }
 
 /* Pack a panel of k columns; return where the next one begins. */

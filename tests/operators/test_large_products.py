@@ -20,6 +20,11 @@ LAYOUTS = {
     "one row": lambda x: x[:1].expand(x.shape),
     "one column": lambda x: x[:, :1].expand(x.shape),
 }
+CALLS_OF_BLAS = {
+    "product": lambda: cg.ones(90, 90, dtype=cg.complex128) @ cg.ones(90, 90, dtype=cg.complex128),
+    "matrix by a column": lambda: drawn("float64", 100, 100) @ drawn("float64", 100),
+    "eigenvalues": lambda: cg.linalg.eigh(drawn("float64", 90, 90)),
+}
 
 
 def drawn(dtype, *shape):
@@ -84,6 +89,23 @@ def test_bits_depend_on_neither_threads_nor_places_nor_neighbours(dtype):
     assert cg.equal(by_blocks(a[30:31], b[:, 17:19]), expected[30:31, 17:19])
     batch = by_blocks(cg.stack([a, -a, a]), b.expand(2, 1, 270, 210))
     assert batch.shape == (2, 3, 300, 210) and cg.equal(batch[1, 2], expected) and cg.equal(batch[0, 1], -expected)
+
+
+@pytest.mark.cases("call", CALLS_OF_BLAS)
+def test_our_threads_wait_until_those_of_blas_sleep(call):
+    a, threads = drawn("float64", 64, 64), cg.get_num_threads()
+    cg.set_num_threads(2)
+    try:
+        CALLS_OF_BLAS[call]()
+        with grains(1), threads_used() as used:
+            by_blocks(a, a)
+        assert used.count == 0
+        time.sleep(0.05)
+        with grains(1), threads_used() as used:
+            by_blocks(a, a)
+        assert used.count == 2
+    finally:
+        cg.set_num_threads(threads)
 
 
 @pytest.mark.skipif(isa() != "x86-64-v4", reason="elsewhere BLAS is as quick")

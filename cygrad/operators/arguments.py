@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cygrad.tensor import Tensor
 
 T = TypeVar("T")
-SEQUENCE = (tuple, list)        # a union of types is made again by each call
+SEQUENCE, SCALARS = (tuple, list), (np.generic, TensorImpl)     # a union of types is made again by each call
 
 
 def checked_tensor(name: str, value: Any, argument: str = "input", position: int = 1) -> Any:
@@ -45,7 +45,7 @@ def check_ndim(message: str, tensor: Tensor, ndim: int) -> None:
 
 def python_number(value: Any) -> Any:
     """Return a scalar of NumPy's, or a tensor of one element, as the Python number that it is."""
-    return value.item() if isinstance(value, np.generic | TensorImpl) else value
+    return value.item() if isinstance(value, SCALARS) else value
 
 
 def check_factor(word: str, factor: Any, *tensors: Any) -> None:

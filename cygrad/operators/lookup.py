@@ -59,8 +59,8 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     tensor([[4, 5],
             [0, 1]])
     """
-    error = RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    d, places = slices_along("index_select", input, dim, index, ("int64", "int32"), error)
+    message = "index_select(): Expected dtype int32 or int64 for index"
+    d, places = slices_along("index_select", input, dim, index, ("int64", "int32"), message)
     if index.ndim > 1:
         raise IndexError(f"index_select(): Index is supposed to be a vector, but it has {index.ndim} dims")
     if input.ndim == 0 and len(places) != 1:

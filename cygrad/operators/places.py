@@ -69,13 +69,14 @@ def elements_along(name: str, input: Tensor, dim: int, index: Tensor, own: str) 
     return d, tuple([array if k == d else np.arange(size).reshape(-1, *(1,) * (last - k)) for k, size in enumerate(array.shape)])
 
 
-def slices_along(name: str, input: Tensor, dim: int, index: Tensor, dtypes: tuple[str, ...], error: Exception) -> tuple[int, np.ndarray]:
-    """Return the dim and the places along it that a vector names."""
+def slices_along(name: str, input: Tensor, dim: int, index: Tensor, dtypes: tuple[str, ...], message: str,
+                 error: type[Exception] = RuntimeError) -> tuple[int, np.ndarray]:
+    """Return the dim and the places along it that a vector names; the message has a place for a dtype that is refused."""
     checked_tensor(name, input)
     d = normalized_dim(dim, input.ndim)
     checked_tensor(name, index, "index", 3)
     if index.dtype.name not in dtypes:
-        raise error
+        raise error(message.format(index.dtype))
     return d, to_array(index).reshape(-1)
 
 

@@ -224,8 +224,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
 # ----- Slices along a dim -----
 def _slices_to_fold(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor) -> tuple[int, np.ndarray]:
     """Return the dim and the places along it that slices of the source are folded into."""
-    error = RuntimeError(f"{name}_(): Expected dtype int32/int64 for index but got: {getattr(index, 'dtype', None)}")
-    d, places = slices_along(name, input, dim, index, ("int64", "int32"), error)
+    d, places = slices_along(name, input, dim, index, ("int64", "int32"), name + "_(): Expected dtype int32/int64 for index but got: {}")
     checked_tensor(name, source, "source", 4)
     if index.ndim > 1:
         raise IndexError(f"{name}_(): Index is supposed to be a vector, but got dim: {index.ndim} with size: {list(index.shape)}")
@@ -277,8 +276,8 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: T
     >>> cygrad.index_copy(cygrad.zeros(3), 0, cygrad.tensor([2, 0]), cygrad.tensor([1., 2.]))
     tensor([2., 0., 1.])
     """
-    error = RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {getattr(index, 'dtype', None)}")
-    d, places = slices_along("index_copy", input, dim, index, ("int64",), error)
+    message = "index_copy_(): Expected a long tensor for index, but got {}"
+    d, places = slices_along("index_copy", input, dim, index, ("int64",), message)
     checked_tensor("index_copy", source, "source", 4)
     if index.ndim > 1:
         raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
@@ -324,8 +323,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *
     >>> cygrad.index_fill(cygrad.zeros(3), 0, cygrad.tensor([0, -1]), 7)
     tensor([7., 0., 7.])
     """
-    error = IndexError(f"index_fill_(): Expected dtype int64 for index, got {getattr(index, 'dtype', None)}")
-    d, places = slices_along("index_fill", input, dim, index, ("int64",), error)
+    message = "index_fill_(): Expected dtype int64 for index, got {}"
+    d, places = slices_along("index_fill", input, dim, index, ("int64",), message, IndexError)
     if index.ndim > 1:
         raise RuntimeError(f"Index has to be a vector/scalar, but it has {index.ndim} dims")
     filling = value_for("index_fill_", input, value)

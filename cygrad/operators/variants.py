@@ -10,6 +10,7 @@ from cygrad._core.memory.sizes import index_argument
 from cygrad.operators.arguments import checked_operand, checked_tensor, delivered
 from cygrad.operators.conjugation import view_as_complex, view_as_real
 from cygrad.operators.declaration import operator
+from cygrad.ops.dtypes import DTYPES
 from cygrad.ops.refusals import refusal
 
 if TYPE_CHECKING:
@@ -67,11 +68,10 @@ def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tens
 
 def _non_finite(input: Tensor, nan: float | None, posinf: float | None, neginf: float | None) -> tuple[float, float, float]:
     """Return what NaN and the infinities become; other dtypes have none."""
-    dtype = input.dtype
-    if not dtype.is_floating_point:
+    if not input.is_floating_point():
         return 0.0, 0.0, 0.0
-    from cygrad.limits import finfo
-    return 0.0 if nan is None else nan, finfo(dtype).max if posinf is None else posinf, finfo(dtype).min if neginf is None else neginf
+    row = DTYPES[input.dtype.number]
+    return 0.0 if nan is None else nan, float(row.highest) if posinf is None else posinf, float(row.lowest) if neginf is None else neginf
 
 
 @operator

@@ -312,6 +312,7 @@ ITERATIONS = [
 
 @pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="resident memory is read from /proc")
+@pytest.mark.resident
 @pytest.mark.parametrize("step", ITERATIONS)
 def test_memory_does_not_grow(step):
     x = cg.ones(10, requires_grad=True)

@@ -369,6 +369,7 @@ MADE = ["cygrad.zeros(n)", "cygrad.zeros(n, dtype=cygrad.complex64)", "cygrad.on
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux who touched a page first")
+@pytest.mark.resident
 def test_new_memory_is_touched_first_by_the_threads_that_will_use_it():
     """Each of four threads faults in a quarter of the pages; the thread that asks cannot have more than its own."""
     script = """

@@ -1,6 +1,7 @@
 """Keywords: every parameter that torch names is taken by that name, and what the stubs declare is what functions take."""
 
 import ast
+import contextlib
 import inspect
 import re
 
@@ -8,6 +9,7 @@ import pytest
 
 import cygrad as cg
 import public
+from cygrad.autograd.profiler import profile
 from cygrad.operators import catalogue
 from torch_signatures import read
 
@@ -120,11 +122,13 @@ def tensor_parameters():
     return found
 
 
+@pytest.mark.cases("company", [contextlib.nullcontext, profile], ids=["alone", "profiled"])
 @pytest.mark.cases(("name", "count", "place", "parameter"), tensor_parameters)
-def test_errors_name_the_argument_that_is_no_tensor(name, count, place, parameter):
+def test_errors_name_the_argument_that_is_no_tensor(name, count, place, parameter, company):
+    """Also where operators ask whether a tensor is special, as in a profile."""
     arguments = [cg.ones(2, 2)] * count
     arguments[place] = object()
-    with pytest.raises((TypeError, RuntimeError)) as raised:        # other tensors may be refused for their shape or dtype first
+    with company(), pytest.raises((TypeError, RuntimeError)) as raised:        # other tensors may be refused for their shape or dtype first
         public.function(name)(*arguments)
     said = str(raised.value)
     if raised.type is TypeError:

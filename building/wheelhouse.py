@@ -40,6 +40,7 @@ class Row:
 
     wheel: Path
     tests: str
+    passed: bool
 
     @property
     def nbytes(self) -> int:
@@ -50,13 +51,19 @@ class Row:
         return f"{tag:<48} {self.nbytes / 1000:7.0f} kB  {sha256(self.wheel.read_bytes()).hexdigest()}  {self.tests}"
 
 
-def run(*command: str | Path, **options: object) -> str:
-    """Run a command and return what it prints; end where it fails, with all of that."""
+def outcome(*command: str | Path, **options: object) -> tuple[str, int]:
+    """Run a command and return what it prints, and its exit code."""
     result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             text=True, **options)      # type: ignore[call-overload]
-    if result.returncode:
-        sys.exit(f"{result.stdout}\n{shlex.join(map(str, command))} failed with exit code {result.returncode}")
-    return str(result.stdout)
+    return str(result.stdout), int(result.returncode)
+
+
+def run(*command: str | Path, **options: object) -> str:
+    """Run a command and return what it prints; end where it fails, with all of that."""
+    shown, code = outcome(*command, **options)
+    if code:
+        sys.exit(f"{shown}\n{shlex.join(map(str, command))} failed with exit code {code}")
+    return shown
 
 
 # ----- What can be built -----
@@ -105,17 +112,19 @@ def wheel_for(target: Target, archive: Path) -> Path:
     return Path(run(sys.executable, "-m", "building.repair", "--strip", raw, DIST, cwd=ROOT).splitlines()[-1])
 
 
-def outcome_of_tests(target: Target, wheel: Path, options: Sequence[str]) -> str:
-    """Install a wheel where there are neither sources nor a compiler, and return the last line of the suite."""
+def tested(target: Target, wheel: Path, options: Sequence[str]) -> Row:
+    """Install a wheel where there are neither sources nor a compiler, and run the suite; where that fails, other wheels follow."""
     folder = WORK / target.name
     programs = environment_of(folder / "test", target.python, f"{wheel}[test]")
     shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)
     if found := [name for name in COMPILERS if shutil.which(name, path=str(programs))]:
         sys.exit(f"there is a compiler where the wheel is tested: {', '.join(found)}")
-    shown = run(programs / "python", "-m", "pytest", "--quiet", "-p", "no:cacheprovider", *options, cwd=folder,
-                env={**os.environ, "PATH": str(programs)})
-    return shown.strip().splitlines()[-1].strip("= ")
+    shown, code = outcome(programs / "python", "-m", "pytest", "--quiet", "-p", "no:cacheprovider", *options, cwd=folder,
+                          env={**os.environ, "PATH": str(programs)})
+    if code:
+        print(shown, flush=True)
+    return Row(wheel, shown.strip().splitlines()[-1].strip("= "), code == 0)
 
 
 def main() -> None:
@@ -130,10 +139,12 @@ def main() -> None:
         if wheel.stat().st_size > LIMIT:
             sys.exit(f"{wheel.name} has {wheel.stat().st_size} bytes, more than {LIMIT}")
         print(f"{target.name}: testing {wheel.name}", flush=True)
-        rows.append(Row(wheel, outcome_of_tests(target, wheel, shlex.split(arguments.tests))))
+        rows.append(tested(target, wheel, shlex.split(arguments.tests)))
     print(f"\n{archive.name}  {sha256(archive.read_bytes()).hexdigest()}", *(row.text() for row in rows), sep="\n")
     if not rows:
         sys.exit("no wheel was built")
+    if failed := [row.wheel.name for row in rows if not row.passed]:
+        sys.exit(f"tests failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

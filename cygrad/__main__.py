@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -20,8 +22,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     info.add_argument("--json", action="store_true", help="as JSON, for programs")
     bench.add_arguments(commands.add_parser("bench", help="measure operators and programs against NumPy, and other libraries"))
     given = parser.parse_args(arguments)
-    if given.command == "bench":
-        return bench.run(given)
+    try:
+        status = bench.run(given) if given.command == "bench" else _info(given)
+        sys.stdout.flush()
+    except BrokenPipeError:     # whoever read has seen enough; the end of the process flushes what is left
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    return status
+
+
+def _info(given: argparse.Namespace) -> int:
     print(json.dumps(describe(), indent=2) if given.json else show_config())
     return 0
 

@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from cygrad.bench.running import Benchmark
 
 DESCRIPTION = """Measure operators and whole programs against NumPy and, where they are installed, torch, JAX, autograd, numexpr and CasADi.
-Ctrl-C ends with what was measured so far. Exit status: 0; 1 if the benchmark itself went wrong in a row; 2 for a bad argument; 130 after
-Ctrl-C."""
+Ctrl-C, or SIGTERM, ends with what was measured so far. Exit status: 0; 1 if the benchmark itself went wrong in a row; 2 for a bad argument;
+130 after Ctrl-C."""
 
 WRONG, INTERRUPTED = 1, 130
 
@@ -61,11 +61,7 @@ def run(given: argparse.Namespace) -> int:
         given.parser.error(str(error))
     except OSError as error:
         given.parser.error(f"{error.filename}: {error.strerror}")
-    try:
-        return work()
-    except BrokenPipeError:     # whoever read has seen enough; the end of the process flushes what is left
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+    return work()
 
 
 def _prepared(given: argparse.Namespace) -> Callable[[], int]:
@@ -89,7 +85,13 @@ def _prepared(given: argparse.Namespace) -> Callable[[], int]:
 
 # ----- Before anything is measured -----
 def _check_outputs(given: argparse.Namespace) -> None:
-    """Raise now what writing would raise after minutes."""
+    """Raise now what writing would raise after minutes, and what would write over what was read or written."""
+    files: dict[Path, str] = {}
+    for option in ("from", "json", "plot", "page"):
+        if file := getattr(given, option):
+            if other := files.get(file.resolve()):
+                raise ValueError(f"--{option} {file} would write over --{other}: name another file")
+            files[file.resolve()] = option
     if given.plot and not installed("matplotlib"):
         raise ValueError(f"--plot needs Matplotlib: {INSTALL}")
     if given.plot:
@@ -119,7 +121,7 @@ def _selected(record: Record, given: argparse.Namespace) -> Record:
 def _measure(benchmark: Benchmark, given: argparse.Namespace) -> int:
     screen, interrupted = display(), False
     try:
-        with screen.progress() as progress:
+        with _ended_by(signal.SIGTERM), screen.progress() as progress:
             for event in benchmark:
                 progress.show(event)
     except KeyboardInterrupt:
@@ -129,6 +131,16 @@ def _measure(benchmark: Benchmark, given: argparse.Namespace) -> int:
         written = not given.json or _write(records.write, record, given.json)
     status = _show(record, given, screen)
     return INTERRUPTED if interrupted else status if written else WRONG
+
+
+@contextmanager
+def _ended_by(number: int) -> Iterator[None]:
+    """Let a signal do what Ctrl-C does: a scheduler sends it when a job's time is over."""
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 def _show(record: Record, given: argparse.Namespace, screen: Plain | Rich) -> int:

@@ -7,17 +7,18 @@ import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import UnionType
-from typing import Any, NamedTuple, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, NamedTuple, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
 
 FORMAT = 1      # counted up when a key goes away or changes its meaning
+Positive = Annotated[float, "above 0"]      # what is divided by
 
 
 class Spread(TypedDict):
     """The median over the rounds, and the quartiles beside it."""
 
-    median: float
-    low: float
-    high: float
+    median: Positive
+    low: Positive
+    high: Positive
 
 
 class Time(Spread):
@@ -30,7 +31,7 @@ class Level(TypedDict):
     """The most bytes that came and went in a second, of a working set: by what kernel, and whether its stores read what they overwrite."""
 
     working_set: int
-    bytes_per_second: float
+    bytes_per_second: Positive
     by: str
     write_allocate: str
 
@@ -45,7 +46,7 @@ class Ceiling(TypedDict):
     """What this machine can do at most, with some number of threads: bytes, and operations by dtype with what did them."""
 
     bandwidth: Bandwidth
-    flops: dict[str, float]
+    flops: dict[str, Positive]
     flops_by: dict[str, str]
 
 
@@ -164,7 +165,7 @@ def read(file: Path) -> Record:
     """Return the record in a file; RecordError says what is wrong with it, OSError why it cannot be read."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:     # what is no text, too
+    except (ValueError, RecursionError) as error:   # what is no text, or lists in lists without end
         raise RecordError(f"{file} is no record of a benchmark: {error}") from None
     if not isinstance(found, dict) or "format" not in found:
         raise RecordError(f"{file} is no record of a benchmark: `python -m cygrad bench --json FILE` writes one")
@@ -184,9 +185,12 @@ def _faults(value: Any, kind: Any, place: str) -> Iterator[str]:
             yield f"{place} is no object"
             return
         yield from (f"{place} lacks {name!r}" for name in sorted(kind.__required_keys__ - value.keys()))
-        for name, declared in get_type_hints(kind).items():
+        for name, declared in get_type_hints(kind, include_extras=True).items():
             if name in value:
                 yield from _faults(value[name], declared, f"{place}.{name}")
+    elif origin is Annotated:
+        faults = [*_faults(value, inner[0], place)]
+        yield from faults or ([] if value > 0 else [f"{place} is {value!r}"])
     elif origin is UnionType:
         if all(any(_faults(value, each, place)) for each in inner):
             yield f"{place} is {value!r}"

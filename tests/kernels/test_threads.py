@@ -66,6 +66,13 @@ def test_environment_sets_the_count(count):
     assert run(LIMIT_AND_TEAM, OMP_NUM_THREADS=count) == [count[0]] * 2
 
 
+def test_an_absurd_environment_is_cut():
+    """As many would not be started: libgomp ends the process."""
+    assert run("print(cygrad.get_num_threads(), threads.thread_report()['source'])", OMP_NUM_THREADS="100000") == ["1024", "environment"]
+    script = "print((cygrad.ones(2_000_000) * 2).sum().item(), threads.region_threads() <= 1024)"
+    assert run(script, OMP_NUM_THREADS="100000") == ["4000000.0", "True"]
+
+
 @pytest.mark.skipif("gomp" not in str(threads.thread_report()["openmp_runtime"]), reason="LLVM's runtime ends the process")
 @pytest.mark.parametrize("wrong", ["", "0", "-3", "many"])
 def test_wrong_environment_counts_as_unset(wrong):

@@ -1,7 +1,10 @@
 """What `python -m cygrad bench` shows and writes, of records that nobody measured."""
 
+import functools
 import json
+import operator
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -67,7 +70,7 @@ def spoiled_row(**fields):
     (spoiled(rows=3), "record.rows is 3"), (spoiled(seconds=True), "record.seconds is True"), (spoiled(rows=[{}]), "record.rows.0 lacks"),
     (spoiled(seconds=float("nan")), "record.seconds is nan"), (spoiled_row(error=3), "record.rows.1.error is 3"),
     (spoiled_row(times={"cygrad": {"median": "1", "low": 1, "high": 1, "rounds": 1}}), "record.rows.1.times.cygrad.median is '1'"),
-    (spoiled_row(noise="?"), "record.rows.1.noise is '?'"),
+    (spoiled_row(noise="?"), "record.rows.1.noise is '?'"), ("[" * 100_000, "no record of a benchmark"),
 ])
 def test_files_that_are_no_record_are_refused(text, said, tmp_path, capsys):
     file = tmp_path / "record.json"
@@ -78,6 +81,31 @@ def test_files_that_are_no_record_are_refused(text, said, tmp_path, capsys):
         main(["bench", "--from", str(file)])
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
+
+
+def places(value, path=()):
+    """Yield the path to each number of a record."""
+    if isinstance(value, (dict, list)):
+        for name, element in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(element, (*path, name))
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield path
+
+
+@pytest.mark.parametrize("number", [0, -1, 10**30])
+def test_no_number_of_a_record_breaks_what_shows_it(number, tmp_path, saved, capsys, monkeypatch):
+    hide(monkeypatch, "matplotlib", "rich")
+    for path in places(made := bench_record.record(works=bench_record.WORKS[3:4], threads=(1,), directions=("forward",))):
+        *parents, name = path
+        holder = functools.reduce(operator.getitem, parents, made)
+        before, holder[name] = holder[name], number
+        file = saved(made)
+        holder[name] = before
+        for arguments in (["--from", file, "--page", str(tmp_path / "page.md")], ["--compare", file, file]):
+            try:
+                main(["bench", *arguments])
+            except SystemExit as ended:     # refused, and the number named
+                assert ended.code == 2 and str(number) in capsys.readouterr().err
 
 
 # ----- Tables -----
@@ -254,9 +282,9 @@ def test_a_page_has_its_pictures_beside_it(tmp_path):
 
 # ----- What is asked for -----
 class Run:
-    """In place of a run: tells one row, then raises what it was given."""
+    """In place of a run: tells one row, then ends by the signal that it was given, or by an error."""
 
-    error = None
+    end = None
 
     def __init__(self, plan):
         self.plan, self.made = plan, bench_record.record()
@@ -265,11 +293,12 @@ class Run:
         from cygrad.bench.running import Stage
 
         yield Stage(1, 2, "x + y", self.made["rows"][0], 1.5)
-        if self.error:
-            raise self.error
+        if self.end:
+            signal.raise_signal(self.end)
+            raise ZeroDivisionError
 
     def record(self):
-        return self.made | {"complete": self.error is None}
+        return self.made | {"complete": self.end is None}
 
 
 @pytest.fixture
@@ -284,6 +313,8 @@ def run(monkeypatch):
     (["--page", "{folder}/none/a.md"], "none/a.md: No such file"), (["--from", "{folder}/none.json"], "none.json: No such file"),
     (["--compare", "{folder}/none.json", "{folder}/none.json"], "none.json: No such file"), (["--compare", "a.json"], "expected 2"),
     (["--compare", "a", "b", "--json", "c"], "takes no --json"), (["--from", "a", "--quick"], "takes no --quick"),
+    (["--json", "{folder}/a", "--page", "{folder}/../{folder.name}/a"], "a would write over --json"),
+    (["--from", "{folder}/a", "--page", "{folder}/a"], "would write over --from"),
     (["--from", "a", "--compare", "a", "b"], "not allowed with"), (["--plot", "{folder}/a.xyz"], "--plot"),
 ])
 def test_bad_arguments_are_refused_before_anything_is_measured(arguments, said, tmp_path, capsys, monkeypatch):
@@ -302,11 +333,11 @@ def test_a_run_is_shown_and_written(run, tmp_path, capsys):
     assert "\r" not in text and "left" not in text
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), ZeroDivisionError()])
-def test_what_was_measured_before_an_interruption_is_written(error, run, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(Run, "error", error)
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGWINCH], ids=["Ctrl-C", "the end of a job", "an error"])
+def test_what_was_measured_before_an_interruption_is_written(end, run, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(Run, "end", end)
     arguments = ["bench", "--json", str(tmp_path / "a.json")]
-    if isinstance(error, KeyboardInterrupt):
+    if end != signal.SIGWINCH:      # which changes nothing
         assert main(arguments) == 130
         assert "Not complete" in capsys.readouterr().out
     else:

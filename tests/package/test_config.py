@@ -148,6 +148,12 @@ def test_json_has_these_keys_and_types():
     assert os.path.dirname(found["files"]["library"]) == found["files"]["package"]
 
 
+def test_whoever_reads_may_close_the_pipe():
+    done = subprocess.run(f"{sys.executable} -m cygrad info --json | true; echo ${{PIPESTATUS[0]}}", shell=True, executable="/bin/bash",
+                          capture_output=True, text=True, check=True)
+    assert (done.stdout.strip() in ("0", "141"), done.stderr) == (True, "")
+
+
 @openmp
 def test_json_of_a_process_of_a_launcher():
     variables = {"OMPI_COMM_WORLD_LOCAL_SIZE": "1000", "SLURM_CPUS_PER_TASK": "two", "CYGRAD_ISA": LEVELS[0]}

@@ -19,7 +19,8 @@ from cygrad._kernels.system.journal cimport note_soon
 from cygrad._kernels.system.journal import note
 from cygrad._kernels.system.machine import cpu_quota, launcher_report, process_share
 
-# A count that the system refuses to start makes libgomp end the process, so absurd ones are turned down.
+# A count that the system refuses to start makes libgomp end the process, or its table of them overflows the stack: so absurd ones
+# are turned down, and the environment's cut.
 cdef enum:
     LARGEST_REQUEST = 1024
 
@@ -181,7 +182,7 @@ cdef int decide(Reason* reason) noexcept nogil:
     if omp_get_thread_limit() < limit:
         limit = omp_get_thread_limit()
         reason[0] = TEAM_LIMIT
-    return limit
+    return min(limit, <int>LARGEST_REQUEST)
 
 
 cdef int thread_limit() noexcept nogil:
@@ -216,7 +217,8 @@ cdef tuple explained(Reason reason, int threads):
         AFFINITY: ("affinity", f"CPUs in the affinity mask at the start: {threads}"),
         QUOTA: ("cgroup", f"CPUs granted by the cgroup: {threads}"),
         SHARE: ("launcher", f"the share of this process: {why_share}"),
-        ENVIRONMENT: ("environment", f"OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS')}"),
+        ENVIRONMENT: ("environment", f"OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS')}" +
+                      f" (at most {LARGEST_REQUEST} are started)" * (threads == LARGEST_REQUEST)),
         REQUEST: ("request", f"set_num_threads({requested})"),
         LOWERED: ("lowered", "lowered for the calling thread, as threadpoolctl does"),
         TEAM_LIMIT: ("thread limit", f"OMP_THREAD_LIMIT={omp_get_thread_limit()}"),

@@ -128,6 +128,7 @@ aarch64: $(VENV)/wheel.txt
 # The workflows, the citation, and of the recipes those whose linter is a Python package (recipes/README.md has the others).
 recipes: $(VENV)/recipes.txt
 	$(TOOLS) actionlint
+	$(TOOLS) zizmor --offline --no-progress .github/workflows
 	$(TOOLS) cffconvert --validate
 	$(TOOLS) validate-pyproject pyproject.toml
 	$(TOOLS) cibuildwheel --print-build-identifiers --platform linux

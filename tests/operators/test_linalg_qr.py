@@ -43,6 +43,38 @@ def test_a_matrix_of_a_batch_has_the_bits_that_it_has_alone():
         assert all(cg.equal(together[3], alone) for together, alone in zip(cg.linalg.qr(a), cg.linalg.qr(a[3].clone()), strict=True))
 
 
+def matrices_with_zeros(dtype, m, n):
+    """Yield matrices whose columns begin with zeros of either sign, where rounding decides about no reflection."""
+    array, numbers = drawn(dtype, (m, n)), np.random.default_rng(m + n)
+    moved = np.eye(m, n)[numbers.permutation(m)][:, numbers.permutation(n)]
+    yield moved * numbers.choice([1.0, -1.0, 0.5, -4.0], n) + 0
+    yield 0 - moved
+    yield np.eye(m, n)[::-1]
+    yield np.eye(m, n, -1)
+    yield np.zeros((m, n))
+    yield np.triu(array)
+    yield np.tril(array, -2) / n + np.eye(m, n, -1)
+    yield np.where(np.arange(n) % 3 == m % 3, 0, array)
+    yield np.where((np.arange(m) == m - 1)[:, None] | (np.arange(n) > 0), array, 0)
+    if m > n:
+        for zero in (0.0, -0.0):
+            yield np.where(np.arange(m)[:, None] == 0, zero, array)
+
+
+@pytest.mark.cases("dtype", EPS)
+def test_signs_are_those_of_lapack_where_columns_begin_with_zeros(dtype):
+    """The plain loops, LAPACK's, and those by blocks, around the borders of these."""
+    for n in (*range(1, 10), *range(23, 28), 40, *range(56, 59), 73):
+        for m in {max(n - 2, 1), n, n + 24}:
+            arrays = np.stack([array.astype(dtype) for array in matrices_with_zeros(dtype, m, n)])
+            a, raw = cg.tensor(arrays), np.linalg.qr(arrays, "raw")
+            factors, tau = cg.geqrf(a)
+            close(factors.numpy(), raw[0].swapaxes(-1, -2), dtype)
+            close(tau.numpy(), raw[1], dtype)
+            for found, expected in zip(cg.linalg.qr(a), np.linalg.qr(arrays), strict=True):
+                close(found.numpy(), expected, dtype)
+
+
 def test_ill_conditioned_and_singular_matrices():
     u, _, v = np.linalg.svd(drawn("float64", (20, 20)))
     for spectrum in (np.logspace(0, -12, 20), np.arange(20) % 2.0):

@@ -109,6 +109,25 @@ def test_vectors_of_small_matrices_have_the_signs_that_lapack_gives_them(dtype, 
                 close(found.numpy(), expected, dtype)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("size", [3, 4, 9, 24])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_they_are_lapacks_where_a_column_begins_with_zero(dtype, size, zero):
+    """A reflection begins below the diagonal for eigenvalues, above it for those of the upper triangle, and on it for singular values."""
+    for corner, triangle in ((0, "L"), (size - 2, "U")):
+        a = hermitian(dtype, (20, size, size))
+        a[:, corner, corner + 1] = a[:, corner + 1, corner] = zero
+        for found, expected in zip(cg.linalg.eigh(cg.tensor(a), triangle), np.linalg.eigh(a, triangle), strict=True):
+            close(found.numpy(), expected, dtype)
+    for shape in ((size, size), (size + 1, size), (size, size + 1)):
+        b = drawn(dtype, (20, *shape))
+        b[:, 0, 0] = zero
+        b[10:, 0, 1:] = b[10:, 1:, 0] = 0
+        b[10:, -1, 0] = b[10:, 0, -1] = 1
+        for found, expected in zip(cg.linalg.svd(cg.tensor(b), False), np.linalg.svd(b, False), strict=True):
+            close(found.numpy(), expected, dtype)
+
+
 def unusual_matrices(n):
     """Yield matrices at the ends of the range, with equal values, with zeros."""
     array, steps = drawn("float64", (n, n)), np.arange(n)

@@ -515,7 +515,7 @@ static void CG_NAME(qr_narrow)(intptr_t m, intptr_t n, CG_T *a, intptr_t ld, CG_
             norm = CG_NAME(norm)(column, rows);
         }
         const CG_T first = column[0];
-        if (first > 0) norm = -norm;
+        if (!signbit(first)) norm = -norm;  /* that of 0 counts, as in LAPACK */
         tau[j] = (norm - first) / norm;
         CG_NAME(divide)(column + 1, first - norm, rows - 1);
         column[0] = norm * scale;

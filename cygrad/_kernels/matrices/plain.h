@@ -342,7 +342,7 @@ static CG_CALLED CG_T CG_NAME(reflector)(intptr_t n, CG_T *x)
         for (intptr_t i = 0; i < n; i++) x[i] /= scale;
         first = x[0], norm = CG_NAME(norm)(n, x);
     }
-    if (CG_REAL_OF(first) > 0) norm = -norm;
+    if (!signbit(CG_REAL_OF(first))) norm = -norm;  /* that of 0 counts, as in LAPACK */
     for (intptr_t i = 1; i < n; i++) x[i] /= first - norm;
     x[0] = norm * scale;
     return (norm - first) / norm;

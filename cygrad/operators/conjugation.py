@@ -11,6 +11,7 @@ from cygrad.operators.batches import same
 from cygrad.operators.declaration import operator
 from cygrad.operators.joining import stack
 from cygrad.operators.tangents import linear
+from cygrad.ops.dtypes import DTYPES, NUMBER
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
@@ -137,11 +138,11 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
 def _check_parts(name: str, first: tuple[str, Tensor], second: tuple[str, Tensor]) -> None:
     for position, (word, part) in enumerate((first, second)):
         checked_tensor(name, part, word, position + 1)
-    (_, one), (_, other) = first, second
-    if not (one.is_floating_point() and other.is_floating_point()):
-        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {one.dtype} and {other.dtype}")
-    if one.dtype != other.dtype:
-        raise RuntimeError(f"Expected object of scalar type {one.dtype} but got scalar type {other.dtype} for second argument")
+    one, other = (DTYPES[NUMBER[part.dtype.name]] for _, part in (first, second))
+    if any(not row.is_floating_point or row.name == "bfloat16" for row in (one, other)):
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {one.title} and {other.title}")
+    if one is not other:
+        raise RuntimeError(f"Expected object of scalar type {one.title} but got scalar type {other.title} for second argument")
 
 
 def _of_parts(real: Tensor, imag: Tensor) -> Tensor:

@@ -283,6 +283,8 @@ def _check_search(sequence: Tensor, input: Tensor | Number | None, right: bool, 
     if len(shape) != 1 and not given:
         raise RuntimeError("torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
                            f"boundaries tensor dim({len(shape)}) and input value's dim(0) numel(1)")
+    if not shape:
+        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
     if len(shape) != 1 and shape[:-1] != given[:-1]:
         raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
                            f"and input value tensor must match, but we got boundaries tensor {shape} and input value tensor {given}")

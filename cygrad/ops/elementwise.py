@@ -142,9 +142,11 @@ elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", 
             integers="divisor", doc="Remainder of the floored division, with the sign of the divisor.")
 elementwise("fmod", y="fmod(a, b)", da="1", db="-trunc_divide(a, b)", kinds="if", rare="i", numpy="fmod", domain=(0.3, 2),
             integers="divisor", doc="Remainder of the division rounded towards zero, with the sign of the dividend.")
-elementwise("pow", operands=("a", "exponent"), y="pow(a, exponent)", da="exponent * pow(a, exponent - 1 if exponent != 0 else 0)",
-            dexponent="y * log(a if a != 0 or real(exponent) < 0 else 1)", kinds="bifc", rare="bi", numpy="power",
-            domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent", cost=2, doc="`input` raised to the power `exponent`.")
+elementwise("pow", operands=("a", "exponent"), y="pow(a, exponent)", da="exponent * pow(base, exponent - 1 if exponent != 0 else 0)",
+            let={"base": "(1 if a == 0 else a) if exponent * (exponent - 1) == 0 else a"},      # complex 0 ** 0 is NaN
+            dexponent="0 if a == 0 and real(exponent) >= 0 else y * log(a if a != 0 or real(exponent) < 0 else 1)",
+            kinds="bifc", rare="bi", numpy="power", domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent", cost=2,
+            doc="`input` raised to the power `exponent`.")
 elementwise("neg", y="-x", dx="-1", kinds="ifc", numpy="negative", aliases=("negative",),
             doc="Negative of each element.")
 elementwise("abs", y="abs(x)", dx="sgn(x)", kinds="ifc", result="real", numpy="absolute", aliases=("absolute",), edges=(0.0,),
@@ -214,7 +216,7 @@ elementwise("asin", y="asin(x)", dx="1 / sqrt((1 - x) * (1 + x))", kinds="fc", r
             aliases=("arcsin",), doc="Inverse sine of each element.")
 elementwise("acos", y="acos(x)", dx="-1 / sqrt((1 - x) * (1 + x))", kinds="fc", rare="c", numpy="arccos", domain=(-0.9, 0.9), cost=1,
             aliases=("arccos",), doc="Inverse cosine of each element.")
-elementwise("atan", y="atan(x)", dx="s / (s * s + q * q) * s", let={"s": "1 if abs(x) < 1e9 else 9.313225746154785e-10", "q": "s * x"},
+elementwise("atan", y="atan(x)", dx="s * s / (s * s + q * q)", let={"s": "1 if abs(x) < 1e9 else 9.313225746154785e-10", "q": "s * x"},
             kinds="fc", rare="c", numpy="arctan", cost=1, aliases=("arctan",), doc="Inverse tangent of each element.")
 elementwise("atan2", y="atan2(a, b)", let={"h": "hypot(a, b) if a != 0 or b != 0 else 1"}, da="b / h / h", db="-a / h / h",
             numpy="arctan2", domain=(0.3, 2), cost=1, aliases=("arctan2",), doc="Angle of the point (b, a), from -pi to pi.")
@@ -222,7 +224,7 @@ elementwise("sinh", y="sinh(x)", dx="cosh(x)", kinds="fc", numpy="sinh", cost=1,
 elementwise("cosh", y="cosh(x)", dx="sinh(x)", kinds="fc", numpy="cosh", cost=1, doc="Hyperbolic cosine of each element.")
 elementwise("asinh", y="asinh(x)", dx="1 / (sqrt(x * x + 1) if abs(x) < 1e9 else x * copysign(1, real(x)))", kinds="fc", rare="c",
             numpy="arcsinh", cost=1, aliases=("arcsinh",), doc="Inverse hyperbolic sine of each element.")
-elementwise("acosh", y="acosh(x)", dx="1 / (sqrt(x - 1) * sqrt(x + 1))", kinds="fc", rare="c", numpy="arccosh", domain=(1.1, 3), cost=1,
+elementwise("acosh", y="acosh(x)", dx="1 / sqrt(x - 1) / sqrt(x + 1)", kinds="fc", rare="c", numpy="arccosh", domain=(1.1, 3), cost=1,
             aliases=("arccosh",), doc="Inverse hyperbolic cosine of each element.")
 elementwise("atanh", y="atanh(x)", dx="1 / ((1 - x) * (1 + x))", kinds="fc", rare="c", numpy="arctanh", domain=(-0.9, 0.9), cost=1,
             aliases=("arctanh",), doc="Inverse hyperbolic tangent of each element.")

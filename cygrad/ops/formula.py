@@ -246,7 +246,14 @@ def takes_number(tree: ast.expr, operand: str) -> bool:
     first = [node.args[0] if isinstance(node, ast.Call) else node for node in nodes_of(tree)
              if isinstance(node, ast.Call) and not names(node.func) <= PARTS or isinstance(node, ast.BoolOp)
              or isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)]
-    return not any(operand in names(node) for node in first)
+    return not any(isinstance(part, ast.Name) and part.id == operand for node in first for part in _nodes_of_value(node))
+
+
+def _nodes_of_value(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes that a value is made of: not those that only decide which."""
+    yield tree
+    for child in (tree.body, tree.orelse) if isinstance(tree, ast.IfExp) else ast.iter_child_nodes(tree):
+        yield from _nodes_of_value(child)
 
 
 def to_tensor_function(tree: ast.expr, arguments: list[str], namespace: Mapping[str, Any], filename: str, of_complex: bool = False):

@@ -54,7 +54,7 @@ def points(dtype):
 
 @functools.cache
 def grid(dtype):
-    parts = [0.0, -0.0, 1, -1, 2.5, -2.5, 0.5, -0.5, np.inf, -np.inf, np.nan]
+    parts = [0.0, -0.0, 1, -1, 2.5, -2.5, 4, -4, 0.5, -0.5, np.inf, -np.inf, np.nan]       # sines of 4 and -4 change the sign
     return np.array([complex(x, y) for x in parts for y in parts], dtype)
 
 
@@ -84,6 +84,7 @@ def results():
             ends = np.cumsum(np.arange(20))
             pieces = [call(name, points(dtype)[start:end]) for start, end in zip(ends, [*ends[1:], len(values)], strict=True)]
             found[f"{name} {dtype} in pieces"] = np.concatenate(pieces)
+        found[f"exp2 {dtype} of turns"] = call("exp2", turns(dtype))
         for name in ("mul", "div", "pow", "eq"):
             found[f"{name} {dtype}"] = call(name, *pairs(dtype))
             found[f"{name} {dtype} in pieces"] = np.concatenate([call(name, *(x[k:k + 7] for x in pairs(dtype))) for k in range(0, 700, 7)])
@@ -105,6 +106,25 @@ def test_distance_from_the_true_number(level, name, dtype):
             continue
         error, bound = abs(mpmath.mpc(complex(value)) - true) / abs(true) / float(info.eps), BOUNDS.get(name, lambda z: 4)(complex(z))
         assert error <= bound, f"{name}({z!r}) = {value!r}, not {complex(true)!r}: {float(error):.3g} eps"
+
+
+@functools.cache
+def turns(dtype):
+    """Return numbers whose imaginary parts are of all sizes."""
+    rng, top = np.random.default_rng(2), 300 if dtype == "complex128" else 36
+    return (rng.uniform(-3, 3, 400) + 1j * 10 ** np.linspace(-2, top, 400)).astype(dtype)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_powers_of_two_that_turn_often(level, dtype):
+    """Their size is that of the real part, however often they turn; the angle is right as long as its error can be told from it."""
+    z, values, eps = turns(dtype), level[f"exp2 {dtype} of turns"].astype(complex), float(np.finfo(dtype).eps)
+    assert (abs(abs(values) / 2.0 ** z.real.astype(float) - 1) <= 4 * eps).all()
+    with mp.workprec(200):
+        for number, value in zip(z[z.imag < eps ** -0.5], values, strict=False):
+            true = mpmath.exp(mpmath.mpc(complex(number)) * mp.ln2)
+            assert abs(mpmath.mpc(value) - true) <= 4 * eps * abs(true), number
 
 
 def known_parts(array):
@@ -162,11 +182,12 @@ def test_special_products_and_quotients_are_numpys(level, name, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_powers_of_zero_and_one(level, dtype):
-    """0 ** 0 is no number, as in torch; NumPy has 1."""
+    """0 ** 0 is no number, as in torch; NumPy has 1. What is raised to the power 1 stays as it is."""
     a, b = pairs(dtype)
     values = level[f"pow {dtype}"]
     assert np.isnan(values[(a == 0) & (b == 0)]).all()
     assert (values[(a == 1) & np.isfinite(b) & (a.imag == 0)] == 1).all()
+    assert np.array_equal(values[b == 1], a[b == 1], equal_nan=True)
     assert (values[(a == 0) & (b.real > 0) & np.isfinite(b)] == 0).all()
 
 

@@ -59,6 +59,36 @@ def test_second_derivatives_at_zero(name, dtype):
     assert first.isfinite().all() and second.isfinite().all()
 
 
+@pytest.mark.cases("dtype", ["complex64", "complex128"])
+@pytest.mark.cases(("name", "z", "slope"), [
+    *((name, complex(x, y), 0) for name in ("acosh", "log", "sqrt", "reciprocal") for x in (np.inf, -np.inf) for y in (0.0, 2.0, -2.0)),
+    ("atan", 1j, complex(np.inf, -np.inf)), ("atan", -1j, complex(np.inf, -np.inf)), ("log", 0j, complex(np.inf, -np.inf)),
+])
+def test_slopes_at_infinity_and_at_poles(name, z, slope, dtype):
+    x = cg.tensor(z, dtype=getattr(cg, dtype)).requires_grad_()
+    assert cg.autograd.grad(getattr(x, name)(), x, cg.tensor(1 - 2j, dtype=x.dtype))[0].item() == slope
+
+
+EXPONENTS = {"a number": lambda n: n, "a complex number": complex, "a real tensor": lambda n: cg.tensor([float(n)] * 2, requires_grad=True),
+             "a complex tensor": lambda n: cg.tensor([complex(n)] * 2, requires_grad=True)}
+
+
+@pytest.mark.cases("kind", EXPONENTS)
+@pytest.mark.cases("exponent", [0, 1, 2, 3])
+def test_powers_at_zero(exponent, kind):
+    """Of z ** n where z is 0: n z ** (n - 1) and n (n - 1) z ** (n - 2), and of the exponent nothing, whatever is made of 0 ** 0."""
+    z, n = cg.tensor([0j, 1 + 1j], dtype=cg.complex128).requires_grad_(), EXPONENTS[kind](exponent)
+    y = z**n
+    first, = cg.autograd.grad(y, z, cg.ones_like(y), create_graph=True)
+    second, = cg.autograd.grad(first, z, cg.ones_like(first)) if first.requires_grad else (0 * z,)
+    wanted = np.array([exponent * z.item() ** max(exponent - 1, 0) for z in z.detach()])
+    curve = np.array([exponent * (exponent - 1) * z.item() ** max(exponent - 2, 0) for z in z.detach()])
+    assert np.allclose(first.detach().numpy(), wanted.conj()) and np.allclose(second.numpy(), curve.conj())
+    if isinstance(n, cg.Tensor):
+        slope, = cg.autograd.grad(z**n, n, cg.ones_like(y))
+        assert slope[0] == 0 and slope.isfinite().all()
+
+
 # ----- Values of what takes complex numbers in its own way -----
 STREAM = np.random.default_rng(1)
 A, B = (STREAM.standard_normal((3, 4)) + 1j * STREAM.uniform(-1, 1, (3, 4)) for _ in "ab")

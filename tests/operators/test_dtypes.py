@@ -267,6 +267,24 @@ def test_unsigned_integers_hold_their_largest_numbers():
 
 
 @pytest.mark.parametrize("name", UNSIGNED)
+def test_negative_integers_are_written_modulo_the_size(name):
+    """Into what there is, or is made full of them, as into uint8."""
+    top = 2 ** (8 * of(name, [0]).itemsize)
+    x = of(name, [7, 7])
+    x[0] = -1
+    written = (x[:1], x.clone().fill_(-1), cg.full((1,), -1, dtype=x.dtype), x.masked_fill(cg.tensor(True), -1))
+    assert all(tensor[0].item() == top - 1 for tensor in written)
+    assert x.fill_(-top // 2 + 1).tolist() == [top // 2 + 1] * 2
+
+
+@pytest.mark.parametrize("name", UNSIGNED)
+@pytest.mark.parametrize("function, dims", [("addmm", (2, 2, 2)), ("baddbmm", (3, 3, 3)), ("addbmm", (2, 3, 3)), ("addmv", (1, 2, 1))])
+def test_products_of_unsigned_integers_are_refused(function, dims, name):
+    with pytest.raises(NotImplementedError, match="not implemented for 'UInt"):
+        getattr(cg, function)(*(cg.ones([2] * ndim, dtype=getattr(cg, name)) for ndim in dims))
+
+
+@pytest.mark.parametrize("name", UNSIGNED)
 def test_other_operators_of_unsigned_integers(name):
     x = of(name, [3, 1, 2])
     for fold in REDUCTIONS:

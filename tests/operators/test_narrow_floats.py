@@ -272,6 +272,16 @@ def test_all_other_operators(dtype, name, sample):
                     np.testing.assert_allclose(to_array(g.detach()), to_array(expected), rtol=0.03, atol=0.05)
 
 
+@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("function, dims", [
+    ("addmm", (2, 2, 2)), ("baddbmm", (3, 3, 3)), ("addbmm", (2, 3, 3)), ("addmv", (1, 2, 1)), ("addr", (2, 1, 1)),
+])
+def test_sums_with_products_are_rounded_once(function, dims, dtype):
+    stream, call = np.random.default_rng(4), getattr(cg, function)
+    x = [cg.tensor(stream.standard_normal([5] * ndim)).to(getattr(cg, dtype)) for ndim in dims]
+    check_rounded(call(*x, beta=0.7, alpha=1.3), call(*(t.float() for t in x), beta=0.7, alpha=1.3), x[0].dtype)
+
+
 @pytest.mark.cases("row", [row for row in samples.differentiable_rows() if row in ROWS], ids=lambda row: row.name)
 @pytest.mark.cases("dtype", NARROW)
 def test_gradients_of_rows(dtype, row):
@@ -327,6 +337,14 @@ def test_numpy_alone_has_no_bfloat16():
               "print(x, x.tolist(), (x @ x).item())\ntry: x.numpy()\nexcept TypeError as error: print(error)")
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60).stdout
     assert "tensor([1., 1.], dtype=cygrad.bfloat16) [1.0, 1.0] 2.0" in told and "install ml_dtypes" in told
+
+
+def test_numpy_is_told_of_bfloat16_when_it_asks():
+    pytest.importorskip("ml_dtypes")
+    script = ("import cygrad as cg, numpy as np\nprint(np.zeros(2, dtype=cg.bfloat16).dtype, cg.bfloat16.type(1.5), "
+              "hasattr(cg.bfloat16, 'dtype'))")
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert told == "bfloat16 1.5 True\n"
 
 
 def test_elements_of_another_size_are_refused():

@@ -97,6 +97,7 @@ REFUSED = [
     (lambda: cg.searchsorted([1.0], 2.0), TypeError, "received an invalid combination of arguments - got"),
     (lambda: cg.searchsorted(S, "a"), TypeError, "received an invalid combination of arguments - got"),
     (lambda: cg.bucketize(2.5, cg.ones(2, 2)), RuntimeError, r"boundaries tensor must be 1 dimension, but got dim\(2\)"),
+    (lambda: cg.searchsorted(cg.tensor(1.0), cg.ones(2)), RuntimeError, "tensor should have positive dimension, but got 0 dimension"),
     (lambda: vmap(lambda row: cg.searchsorted(row, 1.0))(cg.ones(2, 2, 2)), RuntimeError, "input value can be a scalar only when"),
 ]
 

@@ -54,7 +54,15 @@ cdef class DType:
     def dtype(self):
         """NumPy's dtype of these numbers: `np.dtype` asks for it, and whatever takes a dtype in NumPy and SciPy."""
         import numpy
-        return numpy.dtype(self.name)
+        try:
+            return numpy.dtype(self.name)
+        except TypeError:       # what ml_dtypes adds to NumPy when it is imported
+            try:
+                import ml_dtypes
+            except ImportError:
+                raise TypeError(f"NumPy has no {self.name}: install ml_dtypes, which has one, or convert the tensor, "
+                                "e.g. with .float()") from None
+            return numpy.dtype(getattr(ml_dtypes, self.name))
 
     @property
     def type(self):

@@ -51,11 +51,7 @@ cdef inline int type_of(int dtype) except -1:
 
 
 cdef int find_foreign_type(DType dtype) except -1:
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise TypeError(f"NumPy has no {dtype.name}: install ml_dtypes, which has one, or convert the tensor, e.g. with .float()") from None
-    type_by_number[dtype.number] = numpy.dtype(getattr(ml_dtypes, dtype.name)).num
+    type_by_number[dtype.number] = dtype.dtype.num
     number_by_type[type_by_number[dtype.number]] = dtype.number
     return type_by_number[dtype.number]
 

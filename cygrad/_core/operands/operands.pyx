@@ -139,8 +139,11 @@ cdef TensorImpl number_tensor(const Value* value, int dtype):
     cdef double[2] read_again
     if value.kind != b"c":
         written.imaginary = 0
-    if value.kind == b"i" and cg_is_integer[dtype] and not is_signed(dtype) and bits < 64 and -(1LL << bits) < value.integer < 0:
-        written.integer += 1LL << bits
+    if value.kind == b"i" and not value.huge and value.integer < 0 and cg_is_integer[dtype] and not is_signed(dtype):
+        if bits == 64:
+            return tensor_of_number(&value.integer, dtype)      # has the same bits
+        if -(1LL << bits) < value.integer:
+            written.integer += 1LL << bits
     to_number(&written, dtype)
     if cg_is_differentiable[dtype]:
         cast(dtype, CG_COMPLEX128)(<char*>read_again, 0, <char*>&written.number, 0, 1)

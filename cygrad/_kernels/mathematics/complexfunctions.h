@@ -122,8 +122,8 @@ CG_VECTOR_FUNCTION CG_COMPLEX CG_COMPLEX_NAME(cosh)(CG_COMPLEX z)
 {
     const CG_COMPLEX on_circle = CG_COMPLEX_NAME(circle)(z.re, z.im, CG_LIBM(nan)(""));
     const CG_NAME(hyperbolic) h = CG_NAME(hyperbolic_of)(z.re);
-    const CG_REAL re = h.cosh * on_circle.re * h.power, im = h.sinh * on_circle.im * h.power;
-    return (CG_COMPLEX){re, ((z.re == 0) | (z.im == 0)) ? CG_NAME(signed_by)(z.re, CG_LIBM(copysign)(0, z.im)) : im};
+    const CG_REAL re = h.cosh * on_circle.re * h.power, im = h.sinh * on_circle.im * h.power, sine = z.im == 0 ? z.im : on_circle.im;
+    return (CG_COMPLEX){re, ((z.re == 0) | (z.im == 0)) ? CG_NAME(signed_by)(z.re, CG_LIBM(copysign)(0, sine)) : im};
 }
 
 /* (sinh cosh + i sin cos) / (sinh^2 + cos^2), all of it divided by sinh^2 far out. */
@@ -167,17 +167,18 @@ CG_VECTOR_FUNCTION CG_COMPLEX CG_COMPLEX_NAME(expm1)(CG_COMPLEX z)
     return (CG_COMPLEX){known ? re : z.im - z.im, z.im == 0 ? (real + 1) * z.im : known ? e.im : z.im - z.im};
 }
 
-/* exp(z log(2)), with what the product with log(2) is rounded by. */
+/* exp(z log(2)), with what the product with log(2) is rounded by, as long as its square is nothing. */
 CG_VECTOR_FUNCTION CG_COMPLEX CG_COMPLEX_NAME(exp2)(CG_COMPLEX z)
 {
     const CG_REAL ln2 = (CG_REAL)CG_LN2, rest = (CG_REAL)(sizeof(CG_REAL) == 8 ? 0x1.abc9e3b39803fp-56 : CG_LN2 - (double)(float)CG_LN2);
-    const CG_REAL x = z.re * ln2, y = z.im * ln2;
-    const CG_REAL dx = CG_NAME(isfinite)(x) ? CG_MULTIPLY_ADD(z.re, rest, CG_NAME(product_plus)(z.re, ln2, -x)) : 0;
-    const CG_REAL dy = CG_NAME(isfinite)(y) ? CG_MULTIPLY_ADD(z.im, rest, CG_NAME(product_plus)(z.im, ln2, -y)) : 0;
+    const CG_REAL x = z.re * ln2, y = z.im * ln2, limit = (CG_REAL)(sizeof(CG_REAL) == 8 ? 0x1p-26 : 0x1p-12);
+    const CG_REAL dx = CG_MULTIPLY_ADD(z.re, rest, CG_NAME(product_plus)(z.re, ln2, -x));
+    const CG_REAL dy = CG_MULTIPLY_ADD(z.im, rest, CG_NAME(product_plus)(z.im, ln2, -y));
     const CG_COMPLEX e = CG_COMPLEX_NAME(exp)((CG_COMPLEX){x, y});
     const CG_REAL im = e.im + CG_MULTIPLY_ADD(e.im, dx, e.re * dy);
     const CG_COMPLEX turned = {e.re + CG_MULTIPLY_ADD(e.re, dx, -(e.im * dy)), z.im == 0 ? z.im : im};
-    return CG_COMPLEX_NAME(select)(CG_COMPLEX_NAME(isfinite)(turned) & CG_NAME(isfinite)(x), turned, e);
+    const int small = (CG_LIBM(fabs)(dx) < limit) & (CG_LIBM(fabs)(dy) < limit);
+    return CG_COMPLEX_NAME(select)(CG_COMPLEX_NAME(isfinite)(turned) & small, turned, e);
 }
 
 /* 1 / (1 + exp(-z)) or exp(z) / (1 + exp(z)), by the exponential e that decays; 1 + e beside its zeros by (1 + cos) + (|e| - 1) cos. */

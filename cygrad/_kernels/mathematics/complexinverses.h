@@ -166,10 +166,11 @@ CG_VECTOR_FUNCTION cg_complex128 acosh_complex128(cg_complex128 z)
     return (cg_complex128){__builtin_fabs(y.im), __builtin_copysign(y.re, z.im)};
 }
 
-/* exp(b log(a)), with the error of the exponent, as in NumPy and torch. */
+/* exp(b log(a)), with the error of the exponent, as in NumPy and torch; to the power 1 the number itself. */
 CG_VECTOR_FUNCTION cg_complex128 pow_complex128(cg_complex128 a, cg_complex128 b)
 {
-    return exp_complex128(mul_cc_complex128(b, log_complex128(a)));
+    const cg_complex128 power = exp_complex128(mul_cc_complex128(b, log_complex128(a)));
+    return select_complex128((b.re == 1) & (b.im == 0), a, power);
 }
 
 CG_INLINE cg_complex64 pow_complex64(cg_complex64 a, cg_complex64 b)

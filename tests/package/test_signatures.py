@@ -91,6 +91,13 @@ def test_operators_take_the_names_of_numpy(ours, theirs):
         X.flip(axis=0)
 
 
+def test_a_name_of_numpy_is_refused_beside_ours_after_it_was_taken():
+    for _ in range(2):
+        assert X.sum(axis=0).tolist() == X.sum(0).tolist()
+        with pytest.raises(TypeError, match="got both 'dim' and 'axis': they mean the same"):
+            X.sum(0, axis=1)
+
+
 def test_a_name_of_numpy_that_was_put_together_is_one():
     assert cg.equal(X.sum(**{"".join(["ax", "is"]): 0}), X.sum(0))
 

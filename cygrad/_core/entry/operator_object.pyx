@@ -103,8 +103,21 @@ cdef object explain_failure(object name, object error, object arguments, object 
 OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "input": "A"}       # NumPy's, and that of matrices in torch's older functions
 
 
+cdef dict renamings = {}     # what `renamed_keywords` has returned, of names that all are parameters: those are few
+
+
 cdef object renamed_keywords(object described, Py_ssize_t positional, object names):
     """Return the names of a call's keywords with other names replaced, where the function has the parameters that they stand for."""
+    cdef tuple call = (described, positional, names)
+    cdef tuple found = renamings.get(call)
+    if found is None:
+        found = replaced_names(described, positional, names)
+        if set(found) <= set(sum(parameters_of(described), ())):
+            renamings[call] = found
+    return found
+
+
+cdef tuple replaced_names(object described, Py_ssize_t positional, object names):
     places, others = parameters_of(described)
     cdef tuple parameters = places + others
     cdef list found = []

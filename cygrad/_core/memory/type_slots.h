@@ -56,9 +56,9 @@ static PyObject *cg_alloc_untracked(PyTypeObject *type, Py_ssize_t items) {
 }
 static inline void cg_make_untracked(PyTypeObject *type) { type->tp_alloc = cg_alloc_untracked; }
 
-/* Dead objects of a type are kept for the next ones, linked by the first word after their head: a graph of some thousand nodes that
+/* Dead objects of a type are kept for the next ones, linked by the first word after their head: a graph of many nodes that
    is made again and again would otherwise have Python give its pages back and fault them in each time (100 ns a node). */
-enum { CG_RECYCLED = 16384 };
+enum { CG_RECYCLED = 131072 };
 #define CG_RECYCLE(name) \
     static PyTypeObject *cg_recycled_type_##name; \
     static void *cg_recycled_##name; \

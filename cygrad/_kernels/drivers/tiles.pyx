@@ -21,7 +21,6 @@ cdef enum:
     FEW_ROWS = 4        # short rows that are sooner computed one by one than by a driver for each step
     NEAR = 1 << 15      # bytes that some rows and the next ones take in all slots: the first-level cache holds them
     FAR = 1 << 18       # bytes of an array from which on it is fetched ahead
-    LAST = 1 << 23      # bytes of the result of rows up to which the last cache holds it until it is read
     AHEAD = 4096        # bytes from what is read to what is fetched: more would leave the first-level cache again
     PIECE = 256         # elements of a step between parts that are fetched
     VECTOR = 64
@@ -47,8 +46,12 @@ cdef bint cut(Tiles* tiles) noexcept nogil:
             tiles.along = tiles.count = (tiles.shape[d] + tiles.size - 1) // tiles.size
             elements *= tiles.size
     provide(tiles, elements, total)
-    tiles.streamed = STREAM_BYTES * max(tiles.threads, 1) // max(total, 1)
+    tiles.streamed = streamed_above(tiles, total)
     return elements <= LARGEST_TILE or cut_passes(tiles)
+
+
+cdef intptr_t streamed_above(const Tiles* tiles, intptr_t total) noexcept nogil:
+    return STREAM_BYTES * max(threads_for(total, tiles.cost), 1) // max(total, 1)
 
 
 cdef void provide(Tiles* tiles, intptr_t elements, intptr_t total) noexcept nogil:
@@ -67,7 +70,7 @@ cdef bint cut_rows(Tiles* tiles) noexcept nogil:
     tiles.row = 0
     if not find_rows(tiles, &row, &rows) or row > BLOCK or row < LONG_ROW and rows > FEW_ROWS:
         return False
-    tiles.streamed = LAST // max(rows * row, 1)
+    tiles.streamed = streamed_above(tiles, rows * row)
     for k in range(tiles.slot_count):
         slot = &tiles.slots[k]
         slot.apart = cg_itemsize[slot.array.dtype] * (1 if slot.reduced else row)

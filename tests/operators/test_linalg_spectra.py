@@ -168,6 +168,28 @@ def test_unusual_matrices_by_their_backward_error(dtype, size):
         assert (np.diff(values) >= 0).all() and (np.diff(S) <= 0).all() and (S >= 0).all()
 
 
+GRADED = [(2240, 30, 30), (3249, 30, 28), (6224, 50, 28), (6876, 50, 24), *((seed, n, span) for seed, n, span in
+          zip(range(15), [3, 24, 25, 33, 50] * 3, [8, 12, 18, 24, 30] * 3, strict=True))]
+
+
+@pytest.mark.cases("dtype", EPS)
+@pytest.mark.cases("case", GRADED)
+def test_values_alone_of_graded_matrices(dtype, case):
+    """LAPACK's iterations of squares lost digits of the first ones, in float32: those of a hundredth of the norm, and more."""
+    seed, n, span = case
+    numbers = np.random.default_rng(seed)
+    grades = 10.0 ** (-span * numbers.permutation(n) / n)
+    chain = np.diag(grades) + np.diag(grades[:-1], 1) + np.diag(grades[:-1], -1)
+    full = hermitian(dtype, (n, n)) * np.minimum(grades, grades[:, None])
+    for a in (chain, chain * 1e12, chain * 1e-12, full, full * 1e12, full * 1e-6, full[::-1, ::-1]):
+        a = a.astype(dtype)
+        exact = np.linalg.eigh(a.astype(np.result_type(a, "float64")))[0]
+        bound = 3 * n * np.finfo(dtype).eps * np.abs(exact).max()
+        for found, expected in ((cg.linalg.eigvalsh(cg.tensor(a)), exact), (cg.linalg.eigvalsh(cg.tensor(a), "U"), exact),
+                                (cg.linalg.svdvals(cg.tensor(a)), np.sort(np.abs(exact))[::-1])):
+            assert np.abs(found.numpy() - expected).max() <= bound
+
+
 def test_loops_of_spectra_end_with_what_is_not_finite():
     for n in (2, 3, 9, 24):
         for number in (np.nan, np.inf, np.finfo("float64").max):

@@ -22,7 +22,7 @@ static inline CG_NAME(rotation) CG_NAME(rotation_of)(CG_REAL f, CG_REAL g)
     if (f == 0) return (CG_NAME(rotation)){0, CG_SIGNED(1, g), CG_SIZE(g)};
     const CG_REAL largest = CG_NAME(larger)(CG_SIZE(f), CG_SIZE(g)), least = CG_NAME(lesser)(CG_SIZE(f), CG_SIZE(g));
     const CG_REAL scale = largest < CG_FAR && least > 1 / CG_FAR ? 1 : largest;
-    f /= scale, g /= scale;
+    if (scale != 1) f /= scale, g /= scale; /* a division by 1 takes as long as others */
     const CG_REAL norm = CG_SQRT(f * f + g * g), r = CG_SIGNED(norm, f);
     return (CG_NAME(rotation)){CG_SIZE(f) / norm, g / r, r * scale};
 }
@@ -64,15 +64,15 @@ static CG_NAME(rotation) CG_NAME(eigenvalues_of_two)(CG_REAL a, CG_REAL b, CG_RE
     return signs_agree ? (CG_NAME(rotation)){-y, x, second} : (CG_NAME(rotation)){x, y, second};
 }
 
-/* Find eigenvalues, in ascending order, in place of the diagonal d beside e, and eigenvectors z, by implicit QL and QR (steqr): from the
- * end with the larger number. Return whether they were found.
+/* Find eigenvalues, in ascending order, in place of the diagonal d beside e, and eigenvectors z, of n rows or none, by implicit QL and QR
+ * (steqr): from the end with the larger number. Return whether they were found.
  */
-static int CG_NAME(eigenvalues)(intptr_t n, void *diagonal, void *beside_it, void *vectors)
+static int CG_NAME(eigenvalues)(intptr_t n, intptr_t rows, void *diagonal, void *beside_it, void *vectors)
 {
     CG_REAL *d = diagonal, *e = beside_it, *z = vectors;
     const CG_REAL precision = CG_PRECISION * CG_PRECISION;
     intptr_t left = 30 * n, next;
-    CG_NAME(set_identity)(n, z);
+    CG_NAME(set_identity)(rows, z);
     for (intptr_t first = 0; first < n; first = next) {
         intptr_t last = first;
         while (last < n - 1 && CG_SIZE(e[last]) > CG_SQRT(CG_SIZE(d[last])) * CG_SQRT(CG_SIZE(d[last + 1])) * CG_PRECISION) last++;
@@ -97,7 +97,7 @@ static int CG_NAME(eigenvalues)(intptr_t n, void *diagonal, void *beside_it, voi
                 CG_REAL value;
                 const CG_NAME(rotation) pair = CG_NAME(eigenvalues_of_two)(d[low], e[low], d[low + 1], &value);
                 d[low] = value, d[low + 1] = pair.r, e[low] = 0, l += 2 * step;
-                CG_NAME(rotate)(n, pair.c, pair.s, z + low * n, z + (low + 1) * n);
+                CG_NAME(rotate)(rows, pair.c, pair.s, z + low * rows, z + (low + 1) * rows);
                 continue;
             }
             if (!left--) return 0;
@@ -112,7 +112,7 @@ static int CG_NAME(eigenvalues)(intptr_t n, void *diagonal, void *beside_it, voi
                 g = d[a] - p;
                 const CG_REAL r = (d[b] - g) * s + 2 * c * held;
                 p = s * r, d[a] = g + p, g = c * r - held;
-                CG_NAME(rotate)(n, c, s, z + a * n, z + b * n);
+                CG_NAME(rotate)(rows, c, s, z + a * rows, z + b * rows);
             }
             d[l] -= p, beside[l] = g;
         }
@@ -124,7 +124,7 @@ static int CG_NAME(eigenvalues)(intptr_t n, void *diagonal, void *beside_it, voi
             if (d[j] < d[least]) least = j;
         if (least == i) continue;
         CG_NAME(exchange)(d + i, 1, d + least, 1, 1);
-        CG_NAME(exchange)(z + i * n, 1, z + least * n, 1, n);
+        CG_NAME(exchange)(z + i * rows, 1, z + least * rows, 1, rows);
     }
     return 1;
 }

@@ -39,7 +39,7 @@ typedef struct {
     void (*enlarge)(intptr_t m, intptr_t columns, void *a, intptr_t ld, intptr_t n, const void *corner, intptr_t down);
 } cg_algorithms;
 typedef struct {
-    int (*eigenvalues)(intptr_t n, void *d, void *e, void *z);
+    int (*eigenvalues)(intptr_t n, intptr_t rows, void *d, void *e, void *z);
     int (*singular_values)(int lower, intptr_t n, void *d, void *e, void *left, void *right, void *room);
 } cg_iterations;
 
@@ -521,6 +521,8 @@ static CG_SELDOM void cg_apply(const cg_field *f, int adjoint, char **p, const i
     X(ormqr_adjoint, "(m,k),(k),(m,n)->(m,n)", "xxxx", cg_apply(f, 1, p, dims, strides))           \
     X(eigh_lower, "(m,m)->(m),(m,m)", "xrx", cg_eigh(f, 0, p, dims, strides))                      \
     X(eigh_upper, "(m,m)->(m),(m,m)", "xrx", cg_eigh(f, 1, p, dims, strides))                      \
+    X(eigvalsh_lower, "(m,m)->(m)", "xr", cg_eigvalsh(f, 0, p, dims, strides))                     \
+    X(eigvalsh_upper, "(m,m)->(m)", "xr", cg_eigvalsh(f, 1, p, dims, strides))                     \
     X(svd, "(m,n)->(m,p),(p),(p,n)", "xxrx", cg_svd(f, 0, p, dims, strides))                       \
     X(svd_full, "(m,n)->(m,m),(p),(n,n)", "xxrx", cg_svd(f, 1, p, dims, strides))
 

@@ -2,14 +2,15 @@
 #ifndef CG_MATRIX_SPECTRA_H
 #define CG_MATRIX_SPECTRA_H
 
-/* Write numbers, times a power of 2, or NaN where they were not found. */
-static void cg_write_values(const cg_field *f, intptr_t n, char *y, intptr_t stride, const void *values, int exponent, int found)
+static double cg_real_number(const char *p, intptr_t size) { return size == sizeof(float) ? *(const float *)p : *(const double *)p; }
+
+/* Write numbers of one size as those of another, times a power of 2, or NaN where they were not found. */
+static void cg_write_values(intptr_t size, intptr_t n, char *y, intptr_t stride, const void *values, intptr_t given, int exponent, int found)
 {
-    const int is_float = f->alignment == sizeof(float);
     for (intptr_t i = 0; i < n; i++, y += stride) {
-        double value = is_float ? ((const float *)values)[i] : ((const double *)values)[i];
+        double value = cg_real_number((const char *)values + i * given, given);
         value = !found ? NAN : exponent ? ldexp(value, exponent) : value;
-        if (is_float) *(float *)y = (float)value;
+        if (size == sizeof(float)) *(float *)y = (float)value;
         else *(double *)y = value;
     }
 }
@@ -38,11 +39,36 @@ static void cg_eigh(const cg_field *f, int upper, char **p, const intptr_t *dims
         const int exponent = f->plain->scale(1, n, n, a, n);
         f->plain->tridiagonal(n, a, n, tau, d, e);
         if (upper) cg_reverse(f, n, d), cg_reverse(f, n - 1, e);
-        const int found = f->iterations->eigenvalues(n, d, e, z);
+        const int found = f->iterations->eigenvalues(n, n, d, e, z);
         f->plain->enlarge(n, n, v, n, n, z + last * real, sign);
         f->plain->apply(0, n - 1, n, n - 1, a + item, n, tau, v + item, n);
         cg_copy_matrix(f->size, n, n, p[2] + last * s[6], sign * s[6], s[7], v, item, n * item);
-        cg_write_values(f, n, p[1], s[5], d, exponent, found);
+        cg_write_values(real, n, p[1], s[5], d, real, exponent, found);
+    }
+    cg_release(&space);
+}
+
+/* Values alone, in double: LAPACK's sterf, which takes squares, loses digits where numbers are graded, most of them in float. */
+static void cg_eigvalsh(const cg_field *f, int upper, char **p, const intptr_t *dims, const intptr_t *s)
+{
+    const intptr_t n = dims[1], item = f->size, real = f->alignment, sign = upper ? -1 : 1, last = upper ? n - 1 : 0;
+    cg_sytrd *const sytrd = n > CG_LARGE ? cg_routine(f->type, CG_SYTRD, n * CG_WIDTH) : NULL;
+    const int64_t size = n, work_size = sytrd ? n * CG_WIDTH : 0;
+    cg_workspace space;
+    if (!cg_reserve(&space, CG_ROOM(n * n * item) + CG_ROOM(n * item) + CG_ROOM(work_size * item) + 4 * CG_ROOM(n * sizeof(double)))) return;
+    char *const a = cg_take(&space, n * n * item), *const tau = cg_take(&space, n * item), *const work = cg_take(&space, work_size * item);
+    void *const d = cg_take(&space, n * sizeof(double)), *const e = cg_take(&space, n * sizeof(double));
+    double *const values = cg_take(&space, n * sizeof(double)), *const beside = cg_take(&space, n * sizeof(double));
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 2)) {
+        int64_t info;
+        cg_copy_matrix(f->size, n, n, a, item, n * item, p[0] + last * (s[2] + s[3]), sign * s[2], sign * s[3]);
+        const int exponent = f->plain->scale(1, n, n, a, n);
+        if (sytrd) sytrd("L", &size, a, &size, d, e, tau, work, &work_size, &info, 1);
+        else f->plain->tridiagonal(n, a, n, tau, d, e);
+        cg_write_values(sizeof(double), n, (char *)values, sizeof(double), d, real, 0, 1);
+        cg_write_values(sizeof(double), n - 1, (char *)beside, sizeof(double), e, real, 0, 1);
+        const int found = iterations_float64.eigenvalues(n, 0, values, beside, values);
+        cg_write_values(real, n, p[1], s[4], values, sizeof(double), exponent, found);
     }
     cg_release(&space);
 }
@@ -72,7 +98,7 @@ static void cg_svd(const cg_field *f, int full, char **p, const intptr_t *dims, 
         f->plain->apply(0, n - 1, n, n - 1, rows + item, n, tau_rows, v + item, n);
         cg_copy_matrix(f->size, m, columns, p[wide ? 3 : 1], of_u[wide], of_u[1 - wide], u, item, m * item);
         cg_copy_matrix(f->size, n, n, p[wide ? 1 : 3], of_v[1 - wide], of_v[wide], v, item, n * item);
-        cg_write_values(f, n, p[2], s[8], d, exponent, found);
+        cg_write_values(real, n, p[2], s[8], d, real, exponent, found);
     }
     cg_release(&space);
 }

@@ -44,7 +44,7 @@ SENTENCES = (
     ("f", RuntimeError("{public}: Low precision dtypes not supported. Got {dtype}"), "linalg_inv linalg_inv_ex linalg_slogdet logdet"),
     ("c", NO_LOOP, "aminmax cummax cummin kthvalue max_all median min_all nanmedian searchsorted unique unique_consecutive"),
     ("bic", NO_LOOP, "log_softmax softmax"),
-    ("bi", NO_LOOP, "logcumsumexp"),
+    ("biu", NO_LOOP, "logcumsumexp"),
     ("c", NO_LOOP, "prelu scatter_amax scatter_amin"),
     ("b", NO_LOOP, "linalg_cross scatter_mean"),
 )

@@ -90,6 +90,39 @@ def test_one_form_of_several(call, exception, message):
         call(cg.tensor([1j, 2]))
 
 
+M, V = cg.ones(2, 2, dtype=cg.float64), cg.ones(2, dtype=cg.float64)
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: V @ V.half(), "dot : expected both vectors to have same dtype, but found Double and Half"),
+    (lambda: cg.dot(V, V.int()), "dot : expected both vectors to have same dtype, but found Double and Int"),
+    (lambda: M @ V.int(), "addmv input tensors must have the same dtype, but got Int, Double, and Int"),
+    (lambda: cg.mv(M, V.bfloat16()), "addmv input tensors must have the same dtype, but got BFloat16, Double, and BFloat16"),
+    (lambda: V @ M.float(), "expected m1 and m2 to have the same dtype, but got: double != float"),
+    (lambda: M.half() @ M.cfloat(), "expected m1 and m2 to have the same dtype, but got: c10::Half != c10::complex<float>"),
+    (lambda: cg.bmm(M[None], M[None].int()), "expected scalar type Double but found Int"),
+    (lambda: M @ M.cdouble()[None], "expected scalar type Double but found ComplexDouble"),
+    (lambda: cg.ones(2, 3) @ cg.ones(2, 2).int(), "mat1 and mat2 shapes cannot be multiplied"),
+    (lambda: cg.complex(V.bfloat16(), V.bfloat16()), "Expected both inputs to be Half, Float or Double tensors but got BFloat16"),
+])
+def test_unlike_operands_of_products(call, message):
+    with pytest.raises(RuntimeError, match=f"^{re.escape(message)}"):
+        call()
+
+
+@pytest.mark.cases("dtype", ["bool", "int64", "float16", "float64"])
+@pytest.mark.parametrize("name", ["atan2", "bitwise_or", "copysign", "floor_divide", "fmod", "remainder", "xlogy"])
+def test_a_target_of_a_lower_kind_is_spoken_of_first(name, dtype):
+    """As torch has it, which finds that out before it looks for a loop."""
+    low, high = cg.ones(2, dtype=getattr(cg, dtype)), cg.ones(2, dtype=cg.complex64)
+    for call in (lambda: getattr(low, f"{name}_")(high), lambda: getattr(cg, name)(low, high, out=low.clone())):
+        with pytest.raises(RuntimeError, match=r"^result type complex\d+ can't be cast to the desired output type") as raised:
+            call()
+        assert raised.type is RuntimeError
+    with pytest.raises(NotImplementedError, match="not implemented for 'Complex"):
+        low.lt_(high)       # gives bools, which go anywhere
+
+
 def test_the_tables_name_operators():
     """The words of the table are of operators, and of what these choose between."""
     named = {name for _, _, names in SENTENCES for name in names.split()} | set(LOOPS)

@@ -9,5 +9,5 @@ from cygrad._core.operands.operands cimport Value
 cdef class Op(Row):
     cdef object run(self, tuple arguments, dict keywords, object out, bint in_place)
 
-cdef int result_dtype(Row op, const Value* values) except -1
+cdef int result_dtype(Row op, const Value* values, TensorImpl target) except -1
 cdef TensorImpl elementwise(Row op, Value* values, const Value* params, TensorImpl target, bint in_place)

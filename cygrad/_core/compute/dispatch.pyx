@@ -26,8 +26,11 @@ from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64,
 from cygrad.ops import ELEMENTWISE
 
 
-cdef int result_dtype(Row op, const Value* values) except -1:
-    """Return the dtype to compute in: that of all operands; kinds the row lacks are converted or refused."""
+cdef int result_dtype(Row op, const Value* values, TensorImpl target) except -1:
+    """Return the dtype to compute in: that of all operands; kinds the row lacks are converted or refused.
+
+    A target that could not take the result either is what torch speaks of first.
+    """
     cdef int k, numbers = 0, dtype
     for k in range(op.arity if op.bounds else 0):
         if op.bounds >> k & 1 and values[k].tensor is NULL:
@@ -43,6 +46,8 @@ cdef int result_dtype(Row op, const Value* values) except -1:
         return CG_FLOAT64 if op.bool_result else default_dtype()
     if op.counts_bools and dtype == CG_BOOL:
         return CG_INT64
+    if target is not None and not op.bool_result:
+        check_cast(dtype, target.dtype_nr)
     raise refused(op.name, dtype, op.row.kinds)
 
 
@@ -108,7 +113,7 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const Value* params, Ten
     for k in range(op.arity):
         if values[k].tensor is not NULL and not op.masks >> k & 1:
             flags |= (<TensorImpl>values[k].tensor).flags
-    dtype = result_dtype(op, values)
+    dtype = result_dtype(op, values, target)
     for k in range(op.arity):
         if values[k].tensor is NULL:
             to_number(&values[k], CG_BOOL if op.masks >> k & 1 else cg_loops_of[dtype])

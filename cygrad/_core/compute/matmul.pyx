@@ -11,7 +11,6 @@ from cygrad._core.compute.views cimport reshape_to
 from cygrad._core.graph.rules cimport record, rule_op, wanted
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_address, stand_alone, view_of
 from cygrad._core.memory.sizes cimport sizes_tuple
-from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport foreign_operand
 from cygrad._core.operands.operands cimport copy_of, refused
 from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, MAX_DIMS, cg_is_opaque, cg_itemsize, cg_loops_of
@@ -20,6 +19,7 @@ from cygrad._kernels.matrices.loops cimport BLAS_THREADS, BLAS_THREADS_COLUMN, k
 import numpy
 
 from cygrad._core.operands.operands import checked_out, common_dtype
+from cygrad.ops.dtypes import DTYPES
 
 cdef extern from "drivers/small_products.h" nogil:
     const matrix_loop cg_small_products[]       # by dtype; NULL: none
@@ -83,6 +83,11 @@ cdef object shape_error(TensorImpl a, TensorImpl b):
                         "the second, and batch sizes must broadcast")
 
 
+cdef object unlike(str words, TensorImpl a, TensorImpl b):
+    """Return the exception for two dtypes, in what torch says of this product."""
+    return RuntimeError(words.format(DTYPES[a.dtype_nr], DTYPES[b.dtype_nr]) + "; convert one with .to(dtype)")
+
+
 cdef TensorImpl product(TensorImpl a, TensorImpl b):
     """Multiply (batches of) matrices without recording."""
     cdef Call call
@@ -91,11 +96,11 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
     cdef TensorImpl out
     cdef int size = cg_itemsize[a.dtype_nr], ndim = max(a.ndim, b.ndim), batch = ndim - 2, d
     cdef intptr_t n = a.sizes[a.ndim - 2], m = b.sizes[b.ndim - 1], inner = a.sizes[a.ndim - 1], work = n * m * inner, left, right
-    if a.dtype_nr != b.dtype_nr:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {dtypes[a.dtype_nr].name} != {dtypes[b.dtype_nr].name}; "
-                           "convert one with .to(dtype)")
     if inner != b.sizes[b.ndim - 2]:
         raise shape_error(a, b)
+    if a.dtype_nr != b.dtype_nr:
+        raise unlike("expected scalar type {0.title} but found {1.title}" if ndim > 2 else
+                     "expected m1 and m2 to have the same dtype, but got: {0.spelling} != {1.spelling}", a, b)
     if cg_loops_of[a.dtype_nr] != a.dtype_nr:
         if not cg_is_opaque[a.dtype_nr]:
             raise refused("matmul", a.dtype_nr)
@@ -143,6 +148,8 @@ cdef TensorImpl multiply(TensorImpl a, TensorImpl b):
         return (<object>result).squeeze(-2)
     if a.ndim == 2 and b.ndim == 1 and a.sizes[1] != b.sizes[0]:
         raise RuntimeError(f"size mismatch, got input ({a.sizes[0]}), mat ({a.sizes[0]}x{a.sizes[1]}), vec ({b.sizes[0]})")
+    if b.ndim == 1 and a.dtype_nr != b.dtype_nr:
+        raise unlike("addmv input tensors must have the same dtype, but got {1.title}, {0.title}, and {1.title}", a, b)
     if b.ndim == 1:
         return (<object>multiply(a, (<object>b).unsqueeze(1))).squeeze(-1)
     result = product(a, b)
@@ -201,6 +208,8 @@ def dot(input, tensor, *, out=None):
     cdef intptr_t column[2]
     if a.ndim != 1 or b.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
+    if a.dtype_nr != b.dtype_nr:
+        raise unlike("dot : expected both vectors to have same dtype, but found {0.title} and {1.title}", a, b)
     if a.sizes[0] != b.sizes[0]:
         raise RuntimeError(f"inconsistent tensor size, expected tensor [{a.sizes[0]}] and src [{b.sizes[0]}] to have the same number of "
                            f"elements, but got {a.sizes[0]} and {b.sizes[0]} elements respectively")

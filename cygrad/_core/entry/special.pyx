@@ -63,7 +63,7 @@ cdef TensorImpl batched_elementwise(Row op, Value* values, const Value* params, 
     """Compute all examples at once: their dim in front, dims that an example has less than others behind that."""
     cdef list alive = []
     cdef TensorImpl tensor
-    cdef int k, ndim = 0, dtype = result_dtype(op, values)
+    cdef int k, ndim = 0, dtype = result_dtype(op, values, None)
     for k in range(op.arity):
         if values[k].tensor is not NULL:
             ndim = max(ndim, (<TensorImpl>values[k].tensor).ndim)
@@ -94,7 +94,7 @@ cdef TensorImpl dual_elementwise(Row op, Value* values, const Value* params, Lev
     try:
         result = elementwise(op, values, params, None, False)
         if op.differentiable and cg_is_differentiable[result.dtype_nr]:
-            dtype = result_dtype(op, values)
+            dtype = result_dtype(op, values, None)
             for k in range(op.arity):
                 if values[k].tensor is NULL or op.partial_form[k] == NO_PARTIAL or op.masks >> k & 1:
                     continue

@@ -49,7 +49,8 @@ def test_live_bytes_come_back(nbytes):
 
 @pytest.mark.parametrize(
     ("nbytes", "alignment"),
-    [(4, 16), (CACHED, 16), (LARGE, 64), (MIB, 64), (2 * MIB, 2 * MIB), (7 * MIB + 4, 2 * MIB)],
+    [(4, 16), (4 * KIB, 64), (5 * KIB + 4, 64), (CACHED, 64), (CACHED + 4, 64), (LARGE, 64), (MIB, 64), (2 * MIB, 2 * MIB),
+     (7 * MIB + 4, 2 * MIB)],
 )
 def test_alignment(nbytes, alignment):
     blocks = [block(nbytes) for _ in range(5)]

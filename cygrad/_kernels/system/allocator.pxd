@@ -9,8 +9,9 @@ ctypedef void (*memory_observer)(Py_ssize_t delta) noexcept
 
 cdef enum:
     PADDING = 64                # bytes that may be read and written after each block
+    ALIGNED_BLOCK = 4096        # from here on blocks begin at a cache line, so that no vector that is read or written lies in two
     CACHED_BLOCK = 32 * 1024    # from here on freed blocks are kept for reuse
-    MAPPED_BLOCK = 256 * 1024   # from here on blocks are mapped, aligned to 64 bytes or better; smaller ones are malloc's
+    MAPPED_BLOCK = 256 * 1024   # from here on blocks are mapped; smaller ones are malloc's
 
 cdef void* allocate(size_t nbytes) noexcept               # PADDING zero bytes follow; NULL if there is no memory
 cdef void release(void* pointer, size_t nbytes) noexcept  # NULL is allowed

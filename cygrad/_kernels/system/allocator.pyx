@@ -57,6 +57,7 @@ cdef extern from "system/poison.h":
 
 cdef enum:
     HUGE_PAGE = 2 * 1024 * 1024
+    LINE = 64
     BETWEEN_LOOKS = 32 * 1024 * 1024        # page faults for so many take milliseconds, a look microseconds
     STEPS = 8                               # classes per power of two: 12.5 % is one part in eight
     CLASSES = 64 * STEPS
@@ -98,8 +99,23 @@ cdef size_t block_size(int number) noexcept:
     return (<size_t>(number % STEPS + STEPS + 1) << (number // STEPS - 3)) + (page if number >= first_mapped else PADDING)
 
 
+cdef void* malloc_aligned(size_t size) noexcept:
+    """Memory from malloc that begins at a cache line; the byte before tells how far malloc's own beginning is."""
+    cdef char* memory = <char*>malloc(size + LINE)
+    cdef size_t distance
+    if memory is NULL:
+        return NULL
+    distance = LINE - <uintptr_t>memory % LINE
+    memory[distance - 1] = <char>distance
+    return memory + distance
+
+
+cdef void free_aligned(void* block) noexcept:
+    free(<char*>block - (<char*>block - 1)[0])
+
+
 cdef void* new_block(int number) noexcept:
-    return map_block(block_size(number)) if number >= first_mapped else malloc(block_size(number))
+    return map_block(block_size(number)) if number >= first_mapped else malloc_aligned(block_size(number))
 
 
 cdef void give_back(void* block, int number) noexcept:
@@ -107,7 +123,7 @@ cdef void give_back(void* block, int number) noexcept:
     if number >= first_mapped:
         munmap(block, block_size(number))
     else:
-        free(block)
+        free_aligned(block)
 
 
 cdef void* map_block(size_t size) noexcept:
@@ -215,11 +231,15 @@ cdef void* allocate_large(size_t nbytes) noexcept:
     return pointer
 
 
+cdef void* new_small(size_t nbytes) noexcept:
+    return malloc(nbytes + PADDING) if nbytes < ALIGNED_BLOCK else malloc_aligned(nbytes + PADDING)
+
+
 cdef void* allocate_small(size_t nbytes) noexcept:
-    cdef void* pointer = malloc(nbytes + PADDING)
+    cdef void* pointer = new_small(nbytes)
     if pointer is NULL and cached > 0:
         shrink_cache(0)
-        pointer = malloc(nbytes + PADDING)
+        pointer = new_small(nbytes)
     if pointer is not NULL:
         memset(<char*>pointer + nbytes, 0, PADDING)
         cg_poison(<char*>pointer + nbytes, PADDING)
@@ -266,8 +286,11 @@ cdef void release(void* pointer, size_t nbytes) noexcept:
     if pointer is NULL:
         return
     count_live(-<Py_ssize_t>nbytes)
-    if nbytes < CACHED_BLOCK:
+    if nbytes < ALIGNED_BLOCK:
         free(pointer)
+        return
+    if nbytes < CACHED_BLOCK:
+        free_aligned(pointer)
         return
     number = size_class(nbytes)
     size = block_size(number)

@@ -255,8 +255,8 @@ cdef void copy(Operand* target, Operand* source, int ndim, const intptr_t* shape
     ndim = merge(2, operands, ndim, shape, merged)
     threads = threads_for(total, cost_of_layout(2, operands, ndim, merged))
     for d in range(ndim):
-        if operands[0].strides[d] == 0:     # what is read does not push the target out of the caches
-            large = 4 * STREAM_BYTES
+        if operands[0].strides[d] == 0:     # up to 8 MiB: what is read does not push the target out of the caches
+            large = 4 * STREAM_BYTES + 1
     stream = total * cg_itemsize[target.dtype] >= large * max(threads, 1)
     if threads <= 1:
         copy_range(&operands[1], &operands[0], ndim, merged, stream, 0, total)

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cygrad._core.levels.batches import batched_level
-from cygrad.operators.arguments import checked_tensor, delivered, shown_as
+from cygrad.operators.arguments import checked_tensor, delivered, delivered_together, shown_as
 from cygrad.operators.batches import left, matrices
 from cygrad.operators.declaration import operator, recorded, recorded_together, unrecorded
 from cygrad.operators.matrices import checked_matrix, tolerance
 from cygrad.operators.spectra import linalg_eigh, linalg_svd
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cygrad.tensor import Tensor
 
 
@@ -134,7 +136,8 @@ def _lstsq(A: Tensor, B: Tensor, rcond: float) -> Any:
 
 
 @operator
-def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
+def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None,
+                 out: Sequence[Tensor] | None = None) -> LeastSquares:
     """Solution X of least norm among those with the least |A X - B|, for matrices in the last two dims; B may be vectors.
 
     Singular values up to `rcond` times the largest count as 0. All of LAPACK's drivers "gelsy" (the default), "gels", "gelsd" and "gelss"
@@ -174,5 +177,6 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: st
         error = a @ X - b
         squares = error.view_as_real().square().sum(-1) if error.is_complex() else error.square()      # smooth at 0, which sizes are not
         residuals = squares.sum(-2)     # of a vector a row of one, as in torch and NumPy
-    return LeastSquares(X.squeeze(-1) if is_vector else X, residuals, rank.new_empty(0) if chosen == "gels" else rank,
-                        S if chosen in ("gelsd", "gelss") else none)
+    results = (X.squeeze(-1) if is_vector else X, residuals, rank.new_empty(0) if chosen == "gels" else rank,
+               S if chosen in ("gelsd", "gelss") else none)
+    return delivered_together(LeastSquares, results, out)

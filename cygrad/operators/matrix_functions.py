@@ -208,7 +208,8 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
             [1, 2, 4],
             [1, 3, 9]])
     """
-    count = (checked_operand("linalg_vander", x, "x").shape[-1] if x.ndim else 1) if N is None else index(N)
+    checked_operand("linalg_vander", x, "x")
+    count = (x.shape[-1] if x.ndim else 1) if N is None else index(N)
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")
     return _powers(x if x.ndim else x.reshape(1), count)

@@ -47,7 +47,7 @@ def linalg_matrix_norm(A: Tensor, ord: float | str = "fro", dim: Dims = (-2, -1)
     if order == "fro":
         return linalg_vector_norm(a, 2, dims, keepdim, out=out)
     if order == "nuc" or abs(order) == 2:
-        parts, along = linalg_svdvals(a.movedim(dims, (-2, -1))), -1
+        parts, along = linalg_svdvals(checked_matrix("linalg_matrix_norm", a.movedim(dims, (-2, -1)))), -1
     else:
         inner, along = (row, column) if abs(order) == 1 else (column, row)
         parts = linalg_vector_norm(a, 1, inner)

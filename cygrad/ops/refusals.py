@@ -1,8 +1,8 @@
 """The table of what is said of dtypes that an operator does not take: torch's type of exception, in torch's words.
 
 A row has kinds of dtype, an exception, and operators. What has no row lacks a loop, which torch says by a name: that of the operator and
-`_cpu`, or the one in `LOOPS`. In the words `{name}` is the operator, `{public}` the same as `linalg.xyz`, `{dtype}` torch's name of the
-dtype.
+`_cpu`, or the one in `LOOPS`. In the words `{name}` is the operator, `{public}` the same as `linalg.xyz`, without `_ex`, `{dtype}` torch's
+name of the dtype.
 """
 
 from .dtypes import DTYPES, NUMBER
@@ -36,12 +36,16 @@ SENTENCES = (
                          "{dtype}; convert it first, or give dtype="), "mean"),
     ("biu", RuntimeError("nanmean(): expected input to have floating point or complex dtype but got {dtype}; convert it first"), "nanmean"),
     ("biu", RuntimeError("{public}: Expected a floating point or complex tensor as input. Got {dtype}"),
-     "linalg_cholesky linalg_cholesky_ex linalg_det linalg_inv linalg_inv_ex linalg_ldl_factor linalg_ldl_solve "
+     "linalg_cholesky linalg_cholesky_ex linalg_det linalg_inv linalg_inv_ex linalg_ldl_factor linalg_ldl_factor_ex linalg_ldl_solve "
      "linalg_lu_solve linalg_matrix_exp linalg_matrix_norm linalg_qr linalg_slogdet linalg_solve linalg_solve_ex linalg_svd "
      "linalg_vecdot linalg_vector_norm logdet"),
     ("biu", RuntimeError("Unknown Complex ScalarType for {dtype}"), "linalg_eig"),
     ("biuf", RuntimeError("This function doesn't handle types other than float and double"), "linalg_lstsq linalg_matrix_rank"),
-    ("f", RuntimeError("{public}: Low precision dtypes not supported. Got {dtype}"), "linalg_inv linalg_inv_ex linalg_slogdet logdet"),
+    ("biuf", RuntimeError("{public}({dtype}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types"),
+     "linalg_pinv"),
+    ("f", RuntimeError("{public}: Low precision dtypes not supported. Got {dtype}"),
+     "linalg_inv linalg_inv_ex linalg_matrix_norm linalg_slogdet logdet"),
+    ("b", RuntimeError("{public} supports floating point, complex, and integer tensors, but got {dtype}"), "linalg_vander"),
     ("c", NO_LOOP, "aminmax cummax cummin kthvalue max_all median min_all nanmedian searchsorted unique unique_consecutive"),
     ("bic", NO_LOOP, "log_softmax softmax"),
     ("biu", NO_LOOP, "logcumsumexp"),
@@ -57,11 +61,11 @@ LOOPS = {
     "clamp_min": "maximum_cpu", "erf": "erf_vml_cpu", "erfc": "erfc_vml_cpu", "floor": "floor_vml_cpu",
     "floor_divide": "div_floor_cpu",
     "gelu": "GeluKernelImpl", "gelu_tanh": "GeluKernelImpl", "log_softmax": "log_softmax_lastdim_kernel_impl",
-    "linalg_cross": "cross", "linalg_eig": "linalg_eig_out_cpu", "linalg_qr": "geqrf_cpu",
+    "linalg_cross": "cross", "linalg_eig": "linalg_eig_out_cpu", "linalg_qr": "geqrf_cpu", "linalg_householder_product": "orgqr_cpu",
     **dict.fromkeys("linalg_solve linalg_solve_ex linalg_det linalg_lu linalg_lu_factor linalg_lu_factor_ex lu".split(), "lu_cpu"),
     **dict.fromkeys(("linalg_cholesky", "linalg_cholesky_ex"), "cholesky_cpu"), "cholesky_inverse": "cholesky_inverse_out_cpu",
     "linalg_solve_triangular": "triangular_solve_cpu", "linalg_lu_solve": "linalg.lu_solve_cpu",
-    "linalg_ldl_factor": "ldl_factor_kernel_cpu", "linalg_ldl_solve": "ldl_solve_kernel_cpu",
+    **dict.fromkeys(("linalg_ldl_factor", "linalg_ldl_factor_ex"), "ldl_factor_kernel_cpu"), "linalg_ldl_solve": "ldl_solve_kernel_cpu",
     "logcumsumexp": "logcumsumexp_out_cpu",
     "logsigmoid": "log_sigmoid_cpu", "matmul": "addmm_impl_cpu_",
     "max_all": "max_all", "median": "median_out", "min_all": "min_all", "nanmedian": "median_out",
@@ -93,6 +97,7 @@ def refusal(name: str, dtype: str, taken: str = "") -> Exception:
     """Return the exception for a dtype that an operator does not take; `taken` are the kinds that it does."""
     row = DTYPES[NUMBER[dtype]]
     said = SAID.get((name, row.kind), NO_LOOP)
-    words = said.args[0].format(name=name, public=name.replace("_", ".", 1), dtype=row.title, loop=LOOPS.get(name, f"{name}_cpu"))
+    public = name.replace("_", ".", 1).removesuffix("_ex")
+    words = said.args[0].format(name=name, public=public, dtype=row.title, loop=LOOPS.get(name, f"{name}_cpu"))
     more = f"; {name} takes {', '.join(KINDS[kind] for kind in taken)} tensors, not {dtype}" if said is NO_LOOP and taken else ""
     return type(said)(words + more)

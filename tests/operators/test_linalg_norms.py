@@ -63,6 +63,10 @@ def test_matrices_without_full_rank():
     cg.linalg.lstsq(x, y).solution.square().sum().backward()
     assert x.grad.isfinite().all() and cg.allclose(y.grad, 2 * cg.linalg.pinv(a).mT @ (cg.linalg.pinv(a) @ b))
     assert cg.linalg.lstsq(a, b, rcond=0.9).rank == 1 and cg.linalg.matrix_rank(a, tol=10) == 0
+    found = cg.linalg.lstsq(a, b, driver="gelsd")
+    out = tuple(cg.empty_like(part) for part in found)
+    written = cg.linalg.lstsq(a, b, driver="gelsd", out=out)
+    assert all(one is other for one, other in zip(written, out, strict=True)) and all(map(cg.equal, written, found))
 
 
 @pytest.mark.cases("dtype", ["float64", "complex128"])

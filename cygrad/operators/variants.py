@@ -136,7 +136,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     if weight.ndim > 1 or weight.numel() not in (1, channels):
         raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel "
                            f"size = {channels}.")
-    if weight.numel() > 1:
+    if weight.ndim:
         weight = weight.reshape([-1 if d == 1 else 1 for d in range(input.ndim)])
     return rows["where"](input > 0, input, weight * input)
 

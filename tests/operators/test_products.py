@@ -241,6 +241,16 @@ def test_refused(call, message):
         call()
 
 
+@pytest.mark.cases("shape", [(), (3,), (2, 1), (2, 3, 4), (0, 2), (2, 0, 3)])
+@pytest.mark.cases("slopes", [(), (1,), "channels"])
+def test_prelu_has_the_shape_of_its_input(shape, slopes):
+    channels = shape[1] if len(shape) > 1 else 1
+    x, weight = -cg.ones(shape), cg.full((channels,) if slopes == "channels" else slopes, 0.5)
+    y = cg.prelu(x, weight)
+    assert y.shape == shape and y.equal(x / 2)
+
+
+
 def test_what_has_a_wrapper_around_its_row():
     x = cg.tensor([1.234, -1.5, 125.0])
     assert cg.round(x, decimals=1).tolist() == pytest.approx([1.2, -1.5, 125])

@@ -113,7 +113,7 @@ def reference_of_float32(function, *arguments):
     if scalar:
         return np.fromiter(map(scalar, arguments[0].tolist()), np.float64, len(arguments[0]))
     definition = {"sigmoid": lambda x: 1 / (1 + np.exp(-x)), "gaussian": lambda x: np.exp(-x * x / 2),
-                  "logit": lambda x: np.log(x / (1 - x))}
+                  "logit": lambda x: np.log(x / (1 - x)), "acosh": lambda x: np.arccosh(np.where(x < 1, np.nan, x))}    # musl's has more
     if function in definition:
         return definition[function](*arguments)
     numpys = getattr(np, ELEMENTWISE[function].numpy or "", None)

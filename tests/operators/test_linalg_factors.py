@@ -109,6 +109,15 @@ def test_ill_conditioned_systems_have_a_small_backward_error(n, lapack):
 
 
 @pytest.mark.cases("dtype", EPS)
+@pytest.mark.cases("shape", [(3, 3), (20, 20), (40, 40), (30, 45), (70, 30)])
+def test_factors_of_numbers_below_the_normal_range(dtype, shape, lapack):
+    array = (drawn("complex128" if dtype.startswith("c") else "float64", shape, 7) * float(np.finfo(dtype).tiny) / 100).astype(dtype)
+    P, L, U = (part.numpy().astype("clongdouble") for part in cg.linalg.lu(cg.tensor(array)))
+    error = np.abs(P @ L @ U - array).max() / float(np.finfo(dtype).smallest_subnormal)
+    assert error <= 4 * max(shape) * (1 + np.abs(L).max())
+
+
+@pytest.mark.cases("dtype", EPS)
 @pytest.mark.cases("n", [1, 3, 12, 40])
 def test_pivots_may_be_too_small_to_have_an_inverse(dtype, n):
     """Below the smallest normal number: as LAPACK does, by quotients, and by reflections of columns that are scaled."""

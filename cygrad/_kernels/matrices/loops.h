@@ -293,6 +293,20 @@ static void cg_cholesky(const cg_field *f, char **p, const intptr_t *dims, const
     cg_release(&space);
 }
 
+/* Whether a pivot of complex numbers is too small to have an inverse. OpenBLAS's getrf does not divide by it. */
+static int cg_has_tiny_pivot(const cg_field *f, intptr_t n, const char *lu, intptr_t ld)
+{
+    const int is_float = f->alignment == sizeof(float);
+    int found = 0;
+    for (intptr_t j = 0; j < n && !found; j++) {
+        const void *const pivot = lu + (j + j * ld) * f->size;
+        const double x = is_float ? ((const float *)pivot)[0] : ((const double *)pivot)[0];
+        const double y = is_float ? ((const float *)pivot)[1] : ((const double *)pivot)[1], size = fmax(fabs(x), fabs(y));
+        found = size > 0 && size < (is_float ? FLT_MIN : DBL_MIN);
+    }
+    return found;
+}
+
 static void cg_lu_factor(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t m = dims[1], n = dims[2], least = dims[3];
@@ -308,9 +322,11 @@ static void cg_lu_factor(const cg_field *f, char **p, const intptr_t *dims, cons
         char *lu = cg_begin(&factors, p[1], p[0], s[4], s[5]);
         int64_t rows = m, columns = n, ld = factors.ld, info = 0;
         if (getrf) getrf(&rows, &columns, lu, &ld, pivots, &info);
-        else info = blocked ? blocked->lu(m, n, lu, ld, pivots, &room) : f->plain->lu(m, n, lu, ld, pivots);
+        const int is_spoilt = getrf && cg_has_tiny_pivot(f, least, lu, ld), is_ours = !getrf || is_spoilt;
+        if (is_spoilt) lu = cg_begin(&factors, p[1], p[0], s[4], s[5]);
+        if (is_ours) info = blocked ? blocked->lu(m, n, lu, ld, pivots, &room) : f->plain->lu(m, n, lu, ld, pivots);
         cg_finish(&factors, p[1]);
-        cg_write_pivots(least, p[2], s[8], pivots, getrf && cg_lapack.wide);
+        cg_write_pivots(least, p[2], s[8], pivots, !is_ours && cg_lapack.wide);
         *(int32_t *)p[3] = (int32_t)info;
     }
     cg_release(&space);

@@ -6,15 +6,18 @@ import os
 import pytest
 
 from cygrad._core.levels.batches import special_tensors
+from cygrad._kernels.system.threads import thread_report
 
 pytest_plugins = ["cases"]
 
 
 def pytest_collection_modifyitems(items):
-    if "libasan" in os.environ.get("LD_PRELOAD", ""):
+    lacking = {"resident": "libasan" in os.environ.get("LD_PRELOAD", "") and "the sanitizer has memory of its own",
+               "openmp": not thread_report()["openmp"] and "built without OpenMP"}
+    for marker, reason in lacking.items():
         for item in items:
-            if item.get_closest_marker("resident"):
-                item.add_marker(pytest.mark.skip(reason="the sanitizer has memory of its own"))
+            if reason and item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def pytest_runtest_call(item):

@@ -154,7 +154,8 @@ OPEN = {            # signs that are not specified, and limits that NumPy does n
     "sin": lambda z: np.isinf(z.imag) & ~np.isfinite(z.real), "log1p": lambda z: np.isnan(z) | (z == 0), "cosh": np.isnan,
     "exp2": lambda z: np.isinf(z.real), "tanh": lambda z: np.isinf(z.real), "tan": lambda z: np.isinf(z.imag),
     "sgn": lambda z: ~np.isfinite(z) | (z.real == 0) | (z.imag == 0), "rsqrt": lambda z: ~np.isfinite(z) | (z == 0),
-    "expm1": lambda z: np.isinf(z.real),
+    "expm1": lambda z: np.isinf(z.real), "asin": lambda z: np.isinf(z.real) & np.isnan(z.imag),
+    "asinh": lambda z: np.isnan(z.real) & np.isinf(z.imag), "acosh": lambda z: (z.real == 0) & np.isnan(z.imag),     # as C99 had it
     "exp": lambda z: np.isinf(z.real) & ~np.isfinite(z.imag),
 }
 

@@ -11,11 +11,9 @@ import sys
 import pytest
 
 from cygrad._kernels.system import machine
-from cygrad._kernels.system.threads import thread_report
 
 SETUP = "import logging; logging.basicConfig(level=logging.DEBUG, format='%(levelname)s %(name)s %(message)s', stream=sys.stdout)"
 LARGE = "x = cygrad.ones(1 << 20).exp()"
-openmp = pytest.mark.skipif(not thread_report()["openmp"], reason="built without OpenMP")
 
 
 def log(*lines, **variables):
@@ -34,7 +32,7 @@ def subjects(lines):
 FIRST = ["cache of freed memory", "instruction set"]
 
 
-@openmp
+@pytest.mark.openmp
 @pytest.mark.parametrize("script", [[SETUP, "import cygrad", LARGE], ["import cygrad", SETUP, LARGE]], ids=["before", "after"])
 def test_logging_set_up_before_and_after_the_import(script):
     lines = log(*script, OMP_NUM_THREADS="3", CYGRAD_ISA="")
@@ -43,7 +41,7 @@ def test_logging_set_up_before_and_after_the_import(script):
     assert lines[1].endswith("the highest that build and processor have")
 
 
-@openmp
+@pytest.mark.openmp
 def test_what_is_told_at_import_and_what_changes():
     assert subjects(log(SETUP, "import cygrad")) == FIRST
     lines = log("import cygrad", "cygrad.set_num_threads(3)", "cygrad.set_num_threads(2)", SETUP, "cygrad.set_num_threads(2)", LARGE,
@@ -57,7 +55,7 @@ def test_info_tells_what_waits():
     assert subjects(lines) == FIRST
 
 
-@openmp
+@pytest.mark.openmp
 def test_variables_that_say_nothing_are_named():
     lines = log(SETUP, "import cygrad", LARGE, SLURM_NTASKS_PER_NODE="many", MPI_LOCALNRANKS="1000")
     assert "DEBUG cygrad SLURM_NTASKS_PER_NODE: 'many' is no count, and ignored" in lines
@@ -81,7 +79,7 @@ def test_logging_is_not_imported_and_has_a_handler_where_it_is():
     assert log("import logging, cygrad", "print(*map(type, logging.getLogger('cygrad').handlers))") == ["<class 'logging.NullHandler'>"]
 
 
-@openmp
+@pytest.mark.openmp
 def test_handlers_may_compute_and_may_fail():
     """They run between two instructions of the program, never within a loop."""
     handler = ["import cygrad, logging", "class Handler(logging.Handler):", "    def emit(self, record):",

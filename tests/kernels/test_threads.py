@@ -16,7 +16,7 @@ import cygrad
 from cygrad._kernels.system import machine, threads
 from cygrad._testing import threads_used
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not threads.thread_report()["openmp"], reason="built without OpenMP")]
+pytestmark = [pytest.mark.slow, pytest.mark.openmp]
 
 # What each script starts with: `measured()` is the size of the team that a large operation really gets.
 PRELUDE = """

@@ -70,6 +70,7 @@ def test_numbers_that_are_not_finite_spoil_their_rows_and_columns(dtype):
         assert np.isfinite(np.delete(result, [3, 90], 0)[:, :82]).all()
 
 
+@pytest.mark.openmp
 @pytest.mark.cases("dtype", DTYPES)
 def test_bits_depend_on_neither_threads_nor_places_nor_neighbours(dtype):
     a, b, threads = drawn(dtype, 300, 270), drawn(dtype, 270, 210), cg.get_num_threads()
@@ -91,6 +92,7 @@ def test_bits_depend_on_neither_threads_nor_places_nor_neighbours(dtype):
     assert batch.shape == (2, 3, 300, 210) and cg.equal(batch[1, 2], expected) and cg.equal(batch[0, 1], -expected)
 
 
+@pytest.mark.openmp
 @pytest.mark.cases("call", CALLS_OF_BLAS)
 def test_our_threads_wait_until_those_of_blas_sleep(call):
     a, threads = drawn("float64", 64, 64), cg.get_num_threads()

@@ -14,13 +14,11 @@ import cygrad
 from cygrad import config
 from cygrad._kernels.drivers.elementwise import available_isas
 from cygrad._kernels.system import machine
-from cygrad._kernels.system.threads import thread_report
 
 LEVELS = available_isas()
 LINES = ["Python", "processor", "compiler", "instruction set", "threads", "launcher", "OpenMP", "BLAS", "LAPACK", "memory", "denormals",
          "package"]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "clusters.md"
-openmp = pytest.mark.skipif(not thread_report()["openmp"], reason="built without OpenMP")
 
 
 def parsed(text):
@@ -62,14 +60,14 @@ def test_instruction_set_that_there_is_none_of():
     assert re.search(rf"ImportError: CYGRAD_ISA='bogus' names no .* or unset it for {LEVELS[-1]}$", failed.value.stderr.strip())
 
 
-@openmp
+@pytest.mark.openmp
 def test_threads_and_why():
     assert info(OMP_NUM_THREADS="3")["threads"] == "3 (OMP_NUM_THREADS=3)"
     if hasattr(os, "sched_setaffinity"):
         assert re.match(r"1 \(CPUs in the affinity mask.*: 1\)", info(affinity={min(os.sched_getaffinity(0))})["threads"])
 
 
-@openmp
+@pytest.mark.openmp
 def test_threads_that_threadpoolctl_lowered():
     pytest.importorskip("threadpoolctl")
     script = """if True:
@@ -154,7 +152,7 @@ def test_whoever_reads_may_close_the_pipe():
     assert (done.stdout.strip() in ("0", "141"), done.stderr) == (True, "")
 
 
-@openmp
+@pytest.mark.openmp
 def test_json_of_a_process_of_a_launcher():
     variables = {"OMPI_COMM_WORLD_LOCAL_SIZE": "1000", "SLURM_CPUS_PER_TASK": "two", "CYGRAD_ISA": LEVELS[0]}
     found = json.loads(printed("-m", "cygrad", "info", "--json", **variables))

@@ -7,11 +7,9 @@ import sys
 
 import pytest
 
-from cygrad._kernels.system.threads import thread_report
-
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not thread_report()["openmp"], reason="built without OpenMP"),
+    pytest.mark.openmp,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork"),
 ]
 

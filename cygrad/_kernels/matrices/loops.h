@@ -293,16 +293,18 @@ static void cg_cholesky(const cg_field *f, char **p, const intptr_t *dims, const
     cg_release(&space);
 }
 
-/* Whether a pivot of complex numbers is too small to have an inverse. OpenBLAS's getrf does not divide by it. */
+static double cg_real_number(const char *p, intptr_t size) { return size == sizeof(float) ? *(const float *)p : *(const double *)p; }
+
+/* Whether a pivot is too small to have an inverse: of complex numbers OpenBLAS's getrf does not divide by it. */
 static int cg_has_tiny_pivot(const cg_field *f, intptr_t n, const char *lu, intptr_t ld)
 {
-    const int is_float = f->alignment == sizeof(float);
+    const double least = f->alignment == sizeof(float) ? FLT_MIN : DBL_MIN;
     int found = 0;
     for (intptr_t j = 0; j < n && !found; j++) {
-        const void *const pivot = lu + (j + j * ld) * f->size;
-        const double x = is_float ? ((const float *)pivot)[0] : ((const double *)pivot)[0];
-        const double y = is_float ? ((const float *)pivot)[1] : ((const double *)pivot)[1], size = fmax(fabs(x), fabs(y));
-        found = size > 0 && size < (is_float ? FLT_MIN : DBL_MIN);
+        double size = 0;
+        for (intptr_t part = 0; part < f->size; part += f->alignment)
+            size = fmax(size, fabs(cg_real_number(lu + (j + j * ld) * f->size + part, f->alignment)));
+        found = size > 0 && size < least;
     }
     return found;
 }

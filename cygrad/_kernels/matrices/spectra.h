@@ -2,8 +2,6 @@
 #ifndef CG_MATRIX_SPECTRA_H
 #define CG_MATRIX_SPECTRA_H
 
-static double cg_real_number(const char *p, intptr_t size) { return size == sizeof(float) ? *(const float *)p : *(const double *)p; }
-
 /* Write numbers of one size as those of another, times a power of 2, or NaN where they were not found. */
 static void cg_write_values(intptr_t size, intptr_t n, char *y, intptr_t stride, const void *values, intptr_t given, int exponent, int found)
 {

@@ -8,6 +8,7 @@ import numpy as np
 
 from cygrad._core.compute.matrices import MatrixLoop, first_failure, first_nonfinite, is_matrix
 from cygrad._core.graph.tensor import TensorImpl
+from cygrad._kernels.matrices.loops import is_reduced
 from cygrad.operators import public_name
 from cygrad.operators.arguments import checked_tensor
 from cygrad.ops.refusals import refusal
@@ -48,14 +49,17 @@ def numpys_loop(signature: str, name: str, otherwise: Any) -> MatrixLoop:
     return MatrixLoop(signature, getattr(getattr(np.linalg, "_umath_linalg", None), name, None), otherwise)
 
 
-def by_size(small: Callable[[Tensor], Any], large: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
+def by_size(small: Callable[[Tensor], Any], large: Callable[[Tensor], Any], routine: str = "") -> Callable[[Tensor], Any]:
     """Return what computes the spectra of small matrices by one function, of others by another.
 
-    Small are those for which our loops are quicker than LAPACK, and decide as it does: up to 24 x 24, and not much longer than wide.
+    Small are those for which our loops are quicker than LAPACK, and decide as it does: up to 24 x 24, larger real ones where LAPACK has
+    the routine for what they are reduced to, and not much longer than wide.
     """
     def computed(A: Tensor) -> Any:
         *_, m, n = A.shape
-        return (small if max(m, n) <= 24 and max(m, n) < min(m, n) * 11 // 6 else large)(A)
+        size = max(m, n)
+        is_small = size <= 24 or bool(routine and not A.is_complex() and is_reduced(size, routine))
+        return (small if is_small and size < min(m, n) * 11 // 6 else large)(A)
 
     return computed
 

@@ -52,7 +52,7 @@ def _differences(values: Tensor) -> Tensor:
 
 # ----- Of Hermitian matrices -----
 _small_eigh = {"L": our_loop("eigh_lower"), "U": our_loop("eigh_upper")}
-_eigh = {triangle: by_size(loop, numpys_loop("(m,m)->(m),(m,m)", f"eigh_{end}", lambda A, L=triangle: tuple(np.linalg.eigh(A, L))))
+_eigh = {triangle: by_size(loop, numpys_loop("(m,m)->(m),(m,m)", f"eigh_{end}", lambda A, L=triangle: tuple(np.linalg.eigh(A, L))), "stedc")
          for (triangle, loop), end in zip(_small_eigh.items(), ("lo", "up"), strict=True)}
 _eigvalsh = {triangle: by_size(_one_of(loop, 0), our_loop(f"eigvalsh_{end}"))
              for (triangle, loop), end in zip(_small_eigh.items(), ("lower", "upper"), strict=True)}

@@ -10,6 +10,7 @@ import pytest
 
 import cygrad as cg
 from cygrad._core.compute.matrices import our_loop
+from cygrad._kernels.matrices.loops import use_lapack
 
 EPS = {"float32": 1e-5, "float64": 1e-12, "complex64": 1e-5, "complex128": 1e-12}
 SQUARE = [(1, 1), (2, 2), (5, 5), (2, 3, 4, 4), (0, 0), (0, 3, 3), (2, 0, 0), (40, 40)]
@@ -39,7 +40,7 @@ def close(found, expected, dtype):
 
 @pytest.mark.cases("dtype", EPS)
 @pytest.mark.cases("layout", LAYOUTS)
-@pytest.mark.cases("shape", SQUARE)
+@pytest.mark.cases("shape", [*SQUARE, (2, 25, 25)])
 def test_hermitian_matrices(dtype, layout, shape):
     array = hermitian(dtype, shape)
     a = LAYOUTS[layout](array)
@@ -148,24 +149,70 @@ def unusual_matrices(n):
         yield (array + array.T) * np.minimum(grades, grades[:, None])
 
 
-@pytest.mark.parametrize("size", [2, 3, 4, 9, 24])
+def check_product(left, weights, right, whole):
+    """Check the backward error of left diag(weights) right, and that both are orthogonal."""
+    size, eps, least = len(whole), np.finfo(whole.dtype).eps, float(np.finfo(whole.dtype).smallest_subnormal)
+    scale = float(np.abs(whole).max()) or 1.0
+    left, weights, right = (part.numpy().astype("float64") for part in (left, weights, right))
+    assert np.abs(left * (weights / scale) @ right - whole / scale).max() < 30 * size * eps + 4 * size * least / scale
+    assert np.abs(left.T @ left - np.eye(size)).max() < 30 * size * eps > np.abs(right @ right.T - np.eye(size)).max()
+
+
+def check_eigenvalues(a):
+    for triangle, whole in (("L", np.tril(a) + np.tril(a, -1).T), ("U", np.triu(a) + np.triu(a, 1).T)):
+        values, vectors = cg.linalg.eigh(cg.tensor(a), triangle)
+        check_product(vectors, values, vectors.mT, whole)
+        assert (values.diff() >= 0).all()
+
+
+def check_singular_values(a):
+    U, S, Vh = cg.linalg.svd(cg.tensor(a))
+    check_product(U, S, Vh, a)
+    assert (S.diff() <= 0).all() and (S >= 0).all()
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 9, 24, 25, 70])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_unusual_matrices_by_their_backward_error(dtype, size):
-    eps = np.finfo(dtype).eps
     for array in unusual_matrices(size):
         with np.errstate(over="ignore"):
             a = array.astype(dtype)
-        if not np.isfinite(a).all():
-            continue
-        scale, least = float(np.abs(a).max()) or 1.0, float(np.finfo(dtype).smallest_subnormal)
-        bound = 30 * size * eps + 4 * size * least / scale
-        symmetric = np.tril(a) + np.tril(a, -1).T
-        values, vectors = (part.numpy().astype("float64") for part in cg.linalg.eigh(cg.tensor(a)))
-        U, S, Vh = (part.numpy().astype("float64") for part in cg.linalg.svd(cg.tensor(a)))
-        for left, weights, right, whole in ((vectors, values, vectors.T, symmetric), (U, S, Vh, a)):
-            assert np.abs(left * (weights / scale) @ right - whole / scale).max() < bound
-            assert np.abs(left.T @ left - np.eye(size)).max() < 30 * size * eps > np.abs(right @ right.T - np.eye(size)).max()
-        assert (np.diff(values) >= 0).all() and (np.diff(S) <= 0).all() and (S >= 0).all()
+        if np.isfinite(a).all():
+            check_eigenvalues(a)
+            check_singular_values(a)
+
+
+@pytest.mark.cases("dtype", ["float32", "float64"])
+@pytest.mark.cases("size", [201, 512, 513])
+def test_eigenvalues_of_large_matrices(dtype, size):
+    a = drawn(dtype, (size, size))
+    check_eigenvalues(a if size > 201 else (a * np.logspace(0, -30, size)).astype(dtype))
+
+
+def test_eigenvalues_of_large_matrices_have_the_bits_that_one_thread_gives_them_anywhere():
+    a, threads = cg.tensor(hermitian("float64", (300, 300))), cg.get_num_threads()
+    moved = cg.zeros(300 * 300 + 1, dtype=cg.float64)[1:].view(300, 300).copy_(a)
+    found = []
+    try:
+        for count in (1, 3):
+            cg.set_num_threads(count)
+            found += [(*cg.linalg.eigh(x), cg.linalg.eigvalsh(x)) for x in (a, moved)]
+    finally:
+        cg.set_num_threads(threads)
+    assert all(cg.equal(part, first) for parts in found[1:] for part, first in zip(parts, found[0], strict=True))
+
+
+@pytest.mark.parametrize("where", ["numpy", "scipy", "none"])
+def test_wherever_lapack_is_large_matrices_have_their_spectra(where):
+    try:
+        if use_lapack(where) or where == "none":
+            for dtype in ("float32", "float64"):
+                check_eigenvalues(drawn(dtype, (40, 40)))
+                a = hermitian(dtype, (40, 40))
+                for values in (our_loop("eigh_lower")(cg.tensor(a))[0], cg.linalg.eigvalsh(cg.tensor(a))):
+                    close(values.numpy(), np.linalg.eigvalsh(a), dtype)
+    finally:
+        use_lapack("numpy")
 
 
 GRADED = [(2240, 30, 30), (3249, 30, 28), (6224, 50, 28), (6876, 50, 24), *((seed, n, span) for seed, n, span in
@@ -191,7 +238,7 @@ def test_values_alone_of_graded_matrices(dtype, case):
 
 
 def test_loops_of_spectra_end_with_what_is_not_finite():
-    for n in (2, 3, 9, 24):
+    for n in (2, 3, 9, 24, 30):
         for number in (np.nan, np.inf, np.finfo("float64").max):
             a = drawn("float64", (30, n, n))
             a[np.arange(30), np.arange(30) % n, np.arange(30) // n % n] = number
@@ -226,12 +273,13 @@ def test_random_vectors_find_all_of_a_low_rank(dtype, shape):
 # ----- What is read -----
 @pytest.mark.parametrize("triangle", ["L", "U", "l", "u"])
 def test_one_triangle_is_read(triangle):
-    a = cg.tensor(hermitian("complex128", (4, 4)))
-    other = a.triu(1) if triangle in "Ll" else a.tril(-1)
-    broken = cg.where(other != 0, complex("nan"), a)
-    found, expected = cg.linalg.eigh(broken, triangle), cg.linalg.eigh(a, triangle)
-    assert all(map(cg.equal, found, expected))
-    assert cg.equal(cg.linalg.eigvalsh(broken, triangle), cg.linalg.eigvalsh(a, triangle))
+    for dtype, size in (("float64", 40), ("float32", 33), ("complex128", 4)):
+        a = cg.tensor(hermitian(dtype, (size, size)))
+        other = a.triu(1) if triangle in "Ll" else a.tril(-1)
+        broken = cg.where(other != 0, cg.tensor(float("nan"), dtype=a.dtype), a)
+        found, expected = cg.linalg.eigh(broken, triangle), cg.linalg.eigh(a, triangle)
+        assert all(map(cg.equal, found, expected))
+        assert cg.equal(cg.linalg.eigvalsh(broken, triangle), cg.linalg.eigvalsh(a, triangle))
     turned = cg.tensor(a.numpy() + 1j * np.eye(4))      # of the diagonal the real part is read
     assert all(map(cg.equal, cg.linalg.eigh(turned, triangle), expected))
 
@@ -269,8 +317,9 @@ def test_what_is_not_finite_ends_in_torchs_words(dtype, name, number):
 
 @pytest.mark.parametrize("size", [1e308, 1e-308, 5e-324])
 def test_huge_and_tiny_numbers_end(size):
-    a = cg.tensor(hermitian("float64", (9, 9)) / 10 * size)
-    assert cg.linalg.eigh(a).eigenvalues.isfinite().all() and cg.linalg.svdvals(a).isfinite().all()
+    for n in (9, 40):
+        a = cg.tensor(hermitian("float64", (n, n)) / 100 * size)
+        assert cg.linalg.eigh(a).eigenvalues.isfinite().all() and cg.linalg.svdvals(a).isfinite().all()
 
 
 REFUSED = [

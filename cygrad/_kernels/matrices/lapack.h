@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 enum { CG_POTRF, CG_GETRF, CG_GETRI, CG_TRSM, CG_SYTRF, CG_HETRF, CG_SYTRS, CG_HETRS, CG_GEQRF, CG_ORGQR, CG_ORMQR, CG_SYTRD,
-       CG_ROUTINES };
+       CG_STEDC, CG_ROUTINES };
 static const char *const cg_routine_names[2][CG_ROUTINES] = {
-    {"potrf", "getrf", "getri", "trsm", "sytrf", "sytrf", "sytrs", "sytrs", "geqrf", "orgqr", "ormqr", "sytrd"},
-    {"potrf", "getrf", "getri", "trsm", "sytrf", "hetrf", "sytrs", "hetrs", "geqrf", "ungqr", "unmqr", "hetrd"}};
+    {"potrf", "getrf", "getri", "trsm", "sytrf", "sytrf", "sytrs", "sytrs", "geqrf", "orgqr", "ormqr", "sytrd", "stedc"},
+    {"potrf", "getrf", "getri", "trsm", "sytrf", "hetrf", "sytrs", "hetrs", "geqrf", "ungqr", "unmqr", "hetrd", "stedc"}};
 
 typedef const int64_t *cg_count;    /* Fortran's integers; lengths of letters come last */
 typedef void cg_potrf(const char *triangle, cg_count n, void *a, cg_count ld, int64_t *info, size_t);
@@ -30,6 +30,8 @@ typedef void cg_ormqr(const char *side, const char *transposed, cg_count m, cg_c
                       const void *tau, void *c, cg_count ld_c, void *work, cg_count work_size, int64_t *info, size_t, size_t);
 typedef void cg_sytrd(const char *triangle, cg_count n, void *a, cg_count ld, void *d, void *e, void *tau, void *work, cg_count work_size,
                       int64_t *info, size_t);
+typedef void cg_stedc(const char *vectors, cg_count n, void *d, void *e, void *z, cg_count ld, void *work, cg_count work_size, void *integers,
+                      cg_count integer_size, int64_t *info, size_t);
 
 typedef struct {
     void *routines[4][CG_ROUTINES]; /* of s, d, c and z; NULL: not found */

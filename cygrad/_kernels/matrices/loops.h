@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "blas_threads.h"
 #include "blocked.h"
 #include "kernel.h"
 #include "lapack.h"
@@ -86,8 +87,9 @@ CG_FIELD(1, float64, 1, double, float64)
 CG_FIELD(2, complex64, 2, float, float32)
 CG_FIELD(3, complex128, 2, double, float64)
 
-/* Sizes above which LAPACK, or blocked algorithms, are quicker: these for Cholesky's factor and for QR from a larger size on. */
-enum { CG_LARGE = 24, CG_LARGE_DEFINITE = 32, CG_LARGE_REFLECTED = 56, CG_LARGEST_REFLECTED = 1000 };
+/* Sizes above which LAPACK, or blocked algorithms, are quicker: these for Cholesky's factor and for QR from a larger size on. Those up to
+ * which they are, for QR and for reductions. */
+enum { CG_LARGE = 24, CG_LARGE_DEFINITE = 32, CG_LARGE_REFLECTED = 56, CG_LARGEST_REFLECTED = 1000, CG_LARGEST_REDUCED = 512 };
 enum { CG_WIDTH = 64 }; /* of LAPACK's blocks, at most */
 
 /* ----- Memory ----- */
@@ -119,6 +121,13 @@ static void *cg_take(cg_workspace *space, size_t bytes)
     return taken;
 }
 
+/* The same, aligned to vectors: for that there is room of so many bytes more. */
+static void *cg_take_aligned(cg_workspace *space, size_t bytes)
+{
+    space->next += (CG_VECTOR_ALIGNMENT - (uintptr_t)space->next % CG_VECTOR_ALIGNMENT) % CG_VECTOR_ALIGNMENT;
+    return cg_take(space, bytes);
+}
+
 /* ----- Blocked algorithms ----- */
 static const cg_blocked *const *const cg_blocked_levels[] = CG_LEVELS(cg_blocked);
 static const cg_blocked *const *cg_blocked_algorithms;     /* of the level that runs; loops.pyx sets both */
@@ -147,8 +156,7 @@ static size_t cg_room_of_block(const cg_field *f, intptr_t rows, intptr_t column
 /* The last of what is taken: nothing says how much that is. */
 static cg_room cg_take_blocks(const cg_blocked *blocked, cg_workspace *space)
 {
-    const size_t misplaced = (uintptr_t)space->next % CG_VECTOR_ALIGNMENT;
-    return (cg_room){blocked ? space->next + (CG_VECTOR_ALIGNMENT - misplaced) % CG_VECTOR_ALIGNMENT : NULL, NULL, cg_share_panels};
+    return (cg_room){blocked ? cg_take_aligned(space, 0) : NULL, NULL, cg_share_panels};
 }
 
 /* ----- Columns ----- */

@@ -32,6 +32,8 @@ cdef extern from "matrices/blas_threads.h" nogil:
 cdef extern from "matrices/loops.h" nogil:
     enum:
         CG_ROUTINES
+        LARGE "CG_LARGE"
+        LARGEST_REDUCED "CG_LARGEST_REDUCED"
     ctypedef struct Library "cg_lapack_library":
         void* routines[4][CG_ROUTINES]
         bint looked_up, wide
@@ -150,6 +152,19 @@ def lapack_report():
     return {"looked_up": bool(library.looked_up), "library": found_in, "integer_bits": bits, "reason": (
         f"{found_in}'s, integers of {bits} bits" if found_in else
         "none is there: plain loops take all sizes" if library.looked_up else "looked for when the first large matrix needs it")}
+
+
+def is_reduced(intptr_t size, str routine not None):
+    """Say whether large real matrices of that size are reduced by blocks: not too large, and LAPACK has the routine for the rest."""
+    cdef int k
+    if size <= LARGE or size > LARGEST_REDUCED:
+        return False
+    if not library.looked_up:
+        find_lapack()
+    for k in range(CG_ROUTINES):
+        if routine_names[0][k].decode() == routine:
+            return library.routines[0][k] is not NULL and library.routines[1][k] is not NULL
+    return False
 
 
 def use_lapack(str where):

@@ -24,10 +24,59 @@ static void cg_reverse(const cg_field *f, intptr_t n, char *x)
     }
 }
 
+/* Numbers from a column to the next one of a matrix that is reduced by blocks, and its columns. */
+static intptr_t cg_padded(const cg_field *f, intptr_t n)
+{
+    const intptr_t vector = CG_VECTOR_ALIGNMENT / f->size;
+    return (n + vector - 1) / vector * vector;
+}
+
+/* Of a real matrix by blocks, but for LAPACK's divide and conquer of the tridiagonal one. */
+static void cg_eigh_by_blocks(const cg_field *f, const cg_blocked *blocked, cg_stedc *stedc, int upper, char **p, const intptr_t *dims,
+                              const intptr_t *s)
+{
+    const intptr_t n = dims[1], item = f->size, sign = upper ? -1 : 1, last = upper ? n - 1 : 0, ld = cg_padded(f, n);
+    const intptr_t columns = ld > 4 * CG_REFLECTORS ? ld : 4 * CG_REFLECTORS;
+    const int64_t size = n, work_size = (columns + 5) * ld, integers = 5 * n + 3;
+    cg_matrix vectors = cg_matrix_of(f, n, n, p[2], s[2], s[6], s[7]);
+    cg_workspace space;
+    if (!cg_reserve(&space, CG_ROOM(ld * (n + 1) * item + CG_VECTOR_ALIGNMENT) + CG_ROOM(work_size * item + CG_VECTOR_ALIGNMENT)
+                    + 3 * CG_ROOM(n * item) + CG_ROOM(integers * sizeof(int64_t)) + cg_room_of(&vectors)
+                    + cg_room_of_blocks(f, blocked, n))) return;
+    char *const a = cg_take_aligned(&space, ld * (n + 1) * item), *const work = cg_take_aligned(&space, work_size * item);
+    char *const tau = cg_take(&space, n * item), *const d = cg_take(&space, n * item), *const e = cg_take(&space, n * item);
+    void *const wide = cg_take(&space, integers * sizeof(int64_t));
+    cg_give_room(&vectors, &space);
+    cg_room room = cg_take_blocks(blocked, &space);
+    room.work = work;
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 3)) {
+        char *const v = vectors.copy ? vectors.copy : p[2];
+        int64_t ld_v = vectors.ld, info = 0;
+        cg_copy_matrix(item, n, n, a, item, ld * item, p[0] + last * (s[3] + s[4]), sign * s[3], sign * s[4]);
+        const int exponent = f->plain->scale(1, n, n, a, ld);
+        blocked->tridiagonal(n, a, ld, tau, d, e, work);
+        if (upper) cg_reverse(f, n, d), cg_reverse(f, n - 1, e);
+        stedc("I", &size, d, e, v, &ld_v, work, &work_size, wide, &integers, &info, 1);
+        cg_note_blas();
+        for (intptr_t j = 0; upper && j < n; j++) cg_reverse(f, n, v + j * ld_v * item);
+        blocked->reflect(n - 1, n, n - 1, a + item, ld, tau, v + item, ld_v, &room);
+        for (intptr_t j = 0; upper && j < n; j++) cg_reverse(f, n, v + j * ld_v * item);
+        cg_finish(&vectors, p[2]);
+        cg_write_values(item, n, p[1], s[5], d, item, exponent, (int32_t)info == 0);
+    }
+    cg_release(&space);
+}
+
 /* The upper triangle is the lower one of the matrix with its rows and columns in reverse. */
 static void cg_eigh(const cg_field *f, int upper, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t n = dims[1], item = f->size, real = f->alignment, sign = upper ? -1 : 1, last = upper ? n - 1 : 0;
+    const cg_blocked *const blocked = cg_blocked_of(f, n, CG_LARGE);
+    cg_stedc *const stedc = blocked ? cg_routine(f->type, CG_STEDC, n * n) : NULL;
+    if (stedc) {
+        cg_eigh_by_blocks(f, blocked, stedc, upper, p, dims, s);
+        return;
+    }
     cg_workspace space;
     if (!cg_reserve(&space, 2 * CG_ROOM(n * n * item) + CG_ROOM(n * item) + CG_ROOM(n * n * real) + 2 * CG_ROOM(n * real))) return;
     char *const a = cg_take(&space, n * n * item), *const v = cg_take(&space, n * n * item), *const tau = cg_take(&space, n * item);
@@ -50,18 +99,23 @@ static void cg_eigh(const cg_field *f, int upper, char **p, const intptr_t *dims
 static void cg_eigvalsh(const cg_field *f, int upper, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const intptr_t n = dims[1], item = f->size, real = f->alignment, sign = upper ? -1 : 1, last = upper ? n - 1 : 0;
-    cg_sytrd *const sytrd = n > CG_LARGE ? cg_routine(f->type, CG_SYTRD, n * CG_WIDTH) : NULL;
-    const int64_t size = n, work_size = sytrd ? n * CG_WIDTH : 0;
+    const cg_blocked *const blocked = n <= CG_LARGEST_REDUCED ? cg_blocked_of(f, n, CG_LARGE) : NULL;
+    cg_sytrd *const sytrd = n > CG_LARGE && !blocked ? cg_routine(f->type, CG_SYTRD, n * CG_WIDTH) : NULL;
+    const intptr_t ld = blocked ? cg_padded(f, n) : n, numbers = blocked ? 5 * ld : sytrd ? n * CG_WIDTH : 0;
+    const int64_t size = n, work_size = numbers;
     cg_workspace space;
-    if (!cg_reserve(&space, CG_ROOM(n * n * item) + CG_ROOM(n * item) + CG_ROOM(work_size * item) + 4 * CG_ROOM(n * sizeof(double)))) return;
-    char *const a = cg_take(&space, n * n * item), *const tau = cg_take(&space, n * item), *const work = cg_take(&space, work_size * item);
+    if (!cg_reserve(&space, CG_ROOM(ld * (n + 1) * item + CG_VECTOR_ALIGNMENT) + CG_ROOM(numbers * item + CG_VECTOR_ALIGNMENT)
+                    + CG_ROOM(n * item) + 4 * CG_ROOM(n * sizeof(double)))) return;
+    char *const a = cg_take_aligned(&space, ld * (n + 1) * item), *const work = cg_take_aligned(&space, numbers * item);
+    char *const tau = cg_take(&space, n * item);
     void *const d = cg_take(&space, n * sizeof(double)), *const e = cg_take(&space, n * sizeof(double));
     double *const values = cg_take(&space, n * sizeof(double)), *const beside = cg_take(&space, n * sizeof(double));
     for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 2)) {
         int64_t info;
-        cg_copy_matrix(f->size, n, n, a, item, n * item, p[0] + last * (s[2] + s[3]), sign * s[2], sign * s[3]);
-        const int exponent = f->plain->scale(1, n, n, a, n);
-        if (sytrd) sytrd("L", &size, a, &size, d, e, tau, work, &work_size, &info, 1);
+        cg_copy_matrix(f->size, n, n, a, item, ld * item, p[0] + last * (s[2] + s[3]), sign * s[2], sign * s[3]);
+        const int exponent = f->plain->scale(1, n, n, a, ld);
+        if (blocked) blocked->tridiagonal(n, a, ld, tau, d, e, work);
+        else if (sytrd) sytrd("L", &size, a, &size, d, e, tau, work, &work_size, &info, 1);
         else f->plain->tridiagonal(n, a, n, tau, d, e);
         cg_write_values(sizeof(double), n, (char *)values, sizeof(double), d, real, 0, 1);
         cg_write_values(sizeof(double), n - 1, (char *)beside, sizeof(double), e, real, 0, 1);

@@ -21,6 +21,7 @@ HERE = Path(__file__).resolve().parent
 OUTPUT = HERE / "generated"
 UNITS = {"floats": 8, "others": 4, "rare": 4}     # of elementwise rows
 LEVELS = {"v2": ("x86-64-v2", 16), "v3": ("x86-64-v3", 32), "v4": ("x86-64-v4", 64)}
+NUMBER = "number"               # the operand of a shifted loop that is one for all elements
 NATIVE = "", "CG_NATIVE_VECTOR_BYTES"    # of building/native.py, in place of all levels
 LEVEL_OF_OTHERS = {"v4": "v3"}  # whose loops of what is no real float run on the level
 
@@ -106,7 +107,7 @@ def line_directives(filename: str, call: str) -> dict[str, str]:
 
 
 def elementwise_loop(name, directive, row, tree, inputs, dtype, out, stream=False):
-    """Return the C function of one kernel for one dtype; two inputs have bodies for a scalar on either side."""
+    """Return the C function of one kernel for one dtype; two inputs have bodies for a scalar on either side. `number` is one always."""
     result = DTYPES.result_dtype(dtype, "same" if row.result == "bool" else row.result)
     dtypes = {word: BOOL if word in row.masks else result if word in ("g", "y") else dtype for word in (*inputs, *row.params)}
     types, out_type = {word: dtypes[word].c_type for word in inputs}, out.c_type
@@ -131,11 +132,12 @@ def elementwise_loop(name, directive, row, tree, inputs, dtype, out, stream=Fals
             *(["    CG_FAR(T, n);"] if blocked else [])]
     body += [f"    const {types[operand]} *p_{operand} = (const {types[operand]} *)p[{k}];" for k, operand in enumerate(inputs)]
     body += [f"    const T {param} = ((const T *)c)[{k}]; (void){param};" for k, param in enumerate(row.params)]
-    # A blocked loop gets no scalars: gcc would hoist a function of one and call its scalar form, with other bits.
-    two = len(inputs) == 2 and not blocked
+    # A blocked loop gets no other scalars: gcc would hoist a function of one and call its scalar form, with other bits.
+    always = tuple(operand for operand in inputs if operand == NUMBER)
+    two = len(inputs) == 2 and not blocked and not always
     scalars = [(f"if (!s[{k}]) ", (operand,)) for k, operand in enumerate(inputs)] if two and not serial else []
     places = {operand: f"s[{k}] ? i : 0" if two and serial else "i" for k, operand in enumerate(inputs)}
-    for condition, constant in [*scalars, ("", ())]:
+    for condition, constant in [*scalars, ("", always)]:
         before = "".join(f"const {types[operand]} {operand} CG_UNUSED = *p_{operand}; " for operand in constant)
         inside = "".join(f"const {types[operand]} {operand} CG_UNUSED = p_{operand}[{places[operand]}]; "
                          for operand in inputs if operand not in constant)
@@ -170,9 +172,13 @@ def elementwise_kernels(rows):
         for operand in row.partials:
             saved = row.saved(operand)
             readings.append((f"{row.name}_d{operand}", row.backward(operand), ["g", *(w for w in (*row.operands, "y") if w in saved)]))
+        if row.shifted:
+            inputs = [f"{operand}_" if operand == row.shifted else operand for operand in row.operands]
+            readings.append((f"{row.name}_shifted", row.tree_of_shifted(NUMBER), [*inputs, NUMBER]))
         for name, tree, inputs in readings:
-            kinds, result = (row.kinds, row.result) if name == row.name else (gradients, "same")
-            own = row.stored and name == row.name or row.narrow and not isinstance(tree, ast.Name)      # which is the gradient, that passes
+            kinds, result = ("f" if NUMBER in inputs else gradients, "same") if name != row.name else (row.kinds, row.result)
+            plain = isinstance(tree, ast.Name) or NUMBER in inputs     # a gradient that passes as it is; what tiles compute in floats
+            own = row.stored and name == row.name or row.narrow and not plain
             dtypes = [dtype for dtype in DTYPES.DTYPES if dtype.kind in kinds and (not dtype.loops or own and dtype.is_opaque)]
             yield Kernel(name, row, directives[row.name], tree, inputs, dtypes, result)
 
@@ -256,10 +262,15 @@ def reduction_kernels():
                        "CG_ELEMENT(value)": converted("value", dtype, BOOL if row.result == "truth" else folded),
                        "CG_RESULT(value)": f"({result.c_type})(value)" if not result.real else converted("value", folded, result), **read}
             defines |= {} if dtype.real else {"ORDERED": ""}
+            defines |= {"PRODUCTS": ""} if has_products(row, dtype) else {}
             code[unit] += [*(f"#define {key} {value}" for key, value in defines.items()), directives[row.name],
                            '#include "reduction_template.h"']
             dtypes[dtype] = acc, out
         yield row, dtypes, code
+
+
+def has_products(row, dtype) -> bool:
+    return row.products and dtype.is_floating_point and not dtype.loops
 
 
 def rows_symbol(row, dtype) -> str:
@@ -388,15 +399,15 @@ def reduction_texts() -> dict[str, str]:
         for kind in UNITS:
             texts[kind] += code[kind]
         columns = []
-        for part in ("fill", "rows", "columns", "across", "combine", "finish", "scan", "find"):
+        for part in ("fill", "rows", "products", "columns", "across", "combine", "finish", "scan", "find"):
             names = {dtype: symbol(f"{part}_{row.name}_{dtype.name}", unit_kind(dtype, row.rare)) for dtype in dtypes
-                     if part != "find" or not dtype.real}
+                     if (part != "find" or not dtype.real) and (part != "products" or has_products(row, dtype))}
             entries = dict(names)
             for dtype in DTYPES.DTYPES:
                 if part == "rows" and row.block_step and dtype.is_opaque:
                     names[dtype] = rows_symbol(row, dtype)
                     entries[dtype] = f"CG_NARROW_LOOP({names[dtype]})"
-            texts["floats"].append(f"extern cg_fold_{part} {', '.join(names.values())};")
+            texts["floats"] += [f"extern cg_fold_{part} {', '.join(names.values())};"] if names else []
             columns.append(table({DTYPES.NUMBER[dtype.name]: entry for dtype, entry in entries.items()}))
         for dtype in DTYPES.DTYPES:     # what is stored only is folded by others' loops
             if dtype.loops and dtype.kind in row.kinds:

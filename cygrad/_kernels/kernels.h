@@ -37,6 +37,8 @@ typedef struct {
 typedef void cg_fold_fill(char *acc, intptr_t n);                        /* start n accumulators */
 /* dense rows of n elements, each into one accumulator; of numbers that are stored only: of a block each */
 typedef void cg_fold_rows(const char *x, intptr_t stride, intptr_t n, intptr_t count, char *acc);
+/* the same of products, of rows of two arrays */
+typedef void cg_fold_products(const char *x, const char *other, intptr_t stride, intptr_t n, intptr_t count, char *acc);
 /* short folds of elements at any offsets, each into one accumulator of those that are `step` apart */
 typedef void cg_fold_columns(const char *x, intptr_t stride, const intptr_t *offsets, intptr_t n, intptr_t count, char *acc, intptr_t step);
 /* rows of n elements into n accumulators */
@@ -50,6 +52,7 @@ typedef struct {
     const char *name;
     cg_fold_fill *fill[CG_DTYPES];
     cg_fold_rows *rows[CG_DTYPES];
+    cg_fold_products *products[CG_DTYPES];
     cg_fold_columns *columns[CG_DTYPES];
     cg_fold_across *across[CG_DTYPES];
     cg_fold_combine *combine[CG_DTYPES];

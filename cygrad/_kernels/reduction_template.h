@@ -1,6 +1,6 @@
 /* The kernels of one reduction for one dtype, from the macros NAME, X (element), T (accumulator), Y (result), CG_ELEMENT (X to T),
  * CG_RESULT (T to Y), CG_COUNT (of elements, a real type), START, STEP, COMBINE, FINISH, where lanes are folded as X before they become
- * T BLOCK_START and BLOCK_STEP, and ORDERED where there is an order. Included once for each; not guarded on purpose.
+ * T BLOCK_START and BLOCK_STEP, ORDERED where there is an order, and PRODUCTS where rows of products are folded as well. Included once for each; not guarded on purpose.
  *
  * A fold has a number of lanes that its length decides, folded one by one and combined in a fixed tree. So the bits depend on the data
  * and the length alone: not on threads, position, strides or instruction set.
@@ -59,42 +59,48 @@ void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, intptr_t s
 /* A step of the tree that folds lanes into one; a constant length becomes vectors. */
 #define CG_HALVE(a, half) _Pragma("omp simd") for (int k = 0; k < half; k++) a[k] = CG_FN(join)(a[k], a[k + half]);
 
-/* A short row: few lanes, and what is left of it in registers. */
-CG_INLINE T CG_FN(few)(const X *v, intptr_t n) {
-    T a[CG_FEW_LANES];
-    intptr_t start = 0;
-    for (int k = 0; k < CG_FEW_LANES; k++) a[k] = START;
-    for (; start + CG_FEW_LANES <= n; start += CG_FEW_LANES) {
-        _Pragma("omp simd") for (int k = 0; k < CG_FEW_LANES; k++) a[k] = CG_FN(step)(a[k], v[start + k]);
-    }
-    T first = a[0], second = a[1], third = a[2];
-    if (start < n) first = CG_FN(step)(first, v[start]);
-    if (start + 1 < n) second = CG_FN(step)(second, v[start + 1]);
-    if (start + 2 < n) third = CG_FN(step)(third, v[start + 2]);
-    return CG_FN(join)(CG_FN(join)(first, third), CG_FN(join)(second, a[3]));
-}
-
-/* Many lanes, of a whole number of elements each. */
+/* The lanes of a row are accumulators, or elements that become those at last. */
 #ifdef BLOCK_STEP
-#define CG_MANY 2
-CG_INLINE T CG_FN(tree)(const X *a, const int lanes) {
-    T b[2 * CG_LANES];
+#define CG_MANY (2 * CG_LANES)
+#define CG_LANE_TYPE X
+#define CG_LANE_START BLOCK_START
+#define CG_LANE_STEP CG_FN(own)
+#else
+#define CG_MANY CG_LANES
+#define CG_LANE_TYPE T
+#define CG_LANE_START START
+#define CG_LANE_STEP CG_FN(step)
+#endif
+
+CG_INLINE T CG_FN(tree)(const CG_LANE_TYPE *a, const int lanes) {
+    T b[CG_MANY];
+#ifdef BLOCK_STEP
     _Pragma("omp simd") for (int k = 0; k < lanes; k++) b[k] = CG_ELEMENT(a[k]);
+#else
+    memcpy(b, a, lanes * sizeof(T));
+#endif
     if (lanes > 64) CG_HALVE(b, 64)
     if (lanes > 32) CG_HALVE(b, 32)
-    CG_HALVE(b, 16) CG_HALVE(b, 8) CG_HALVE(b, 4) CG_HALVE(b, 2) CG_HALVE(b, 1)
+    if (lanes > 16) CG_HALVE(b, 16)
+    CG_HALVE(b, 8) CG_HALVE(b, 4) CG_HALVE(b, 2) CG_HALVE(b, 1)
     return b[0];
 }
 
-CG_INLINE T CG_FN(many)(const X *v, intptr_t n, const int lanes, const int ahead) {
-    X a[2 * CG_LANES];
-    for (int k = 0; k < lanes; k++) a[k] = BLOCK_START;
-    for (intptr_t start = 0; start < n; start += lanes) {
-        if (ahead) CG_FETCH(v + start, lanes * (int)sizeof(X));
-        _Pragma("omp simd") for (int k = 0; k < lanes; k++) a[k] = CG_FN(own)(a[k], v[start + k]);
-    }
-    return CG_FN(tree)(a, lanes);
+#define CG_ROW(part) CG_FN(part)
+#define CG_AT(i) v[i]
+#define CG_PARTS 1
+#include "reduction_rows.h"
+void CG_FN(rows)(const char *p, intptr_t stride, intptr_t n, intptr_t count, char *q) { CG_FN(fold)(p, p, stride, n, count, (T *)q); }
+
+#ifdef PRODUCTS
+#define CG_ROW(part) CG_FN(CG_PASTE(part, products))
+#define CG_AT(i) (v[i] * w[i])
+#define CG_PARTS 2
+#include "reduction_rows.h"
+void CG_FN(products)(const char *p, const char *other, intptr_t stride, intptr_t n, intptr_t count, char *q) {
+    CG_FN(fold_products)(p, other, stride, n, count, (T *)q);
 }
+#endif
 
 /* Whole blocks of numbers of 16 bits, converted in registers: half of the lanes after the other, as many as there are registers for. */
 #if defined(CG_NARROW_LOOPS) && defined(NARROW)
@@ -113,42 +119,12 @@ CG_INLINE T CG_FN(many)(const X *v, intptr_t n, const int lanes, const int ahead
                 }                                                                                             \
                 memcpy(a + half, own, sizeof(own));                                                           \
             }                                                                                                 \
-            ((T *)q)[i] = CG_FN(tree)(a, 2 * CG_LANES);                                                       \
+            ((T *)q)[i] = CG_FN(tree)(a, CG_MANY);                                                            \
         }                                                                                                     \
     }
 NARROW
 #undef CG_NARROW_ROWS
 #endif
-#else
-#define CG_MANY 1
-CG_INLINE T CG_FN(many)(const X *v, intptr_t n, const int lanes, const int ahead) {
-    T a[CG_LANES];
-    for (int k = 0; k < lanes; k++) a[k] = START;
-    for (intptr_t start = 0; start < n; start += lanes) {
-        if (ahead) CG_FETCH(v + start, lanes * (int)sizeof(X));
-        _Pragma("omp simd") for (int k = 0; k < lanes; k++) a[k] = CG_FN(step)(a[k], v[start + k]);
-    }
-    if (lanes > 32) CG_HALVE(a, 32)
-    if (lanes > 16) CG_HALVE(a, 16)
-    CG_HALVE(a, 8) CG_HALVE(a, 4) CG_HALVE(a, 2) CG_HALVE(a, 1)
-    return a[0];
-}
-#endif
-
-/* What is left behind whole lanes is a short row. */
-CG_INLINE T CG_FN(long)(const X *v, intptr_t n, const int lanes, const int ahead) {
-    const intptr_t left = n % lanes;
-    const T acc = CG_FN(many)(v, n - left, lanes, ahead);
-    return left ? CG_FN(join)(acc, CG_FN(few)(v + (n - left), left)) : acc;
-}
-
-#define CG_ROWS(fold) for (intptr_t i = 0; i < count; i++) { const X *const v = (const X *)(p + i * stride); out[i] = fold; }
-void CG_FN(rows)(const char *p, intptr_t stride, intptr_t n, intptr_t count, char *q) {
-    T *out = (T *)q;
-    if (n < CG_REDUCTION_SHORT) CG_ROWS(CG_FN(few)(v, n))
-    else if (sizeof(X) >= 4 && n < CG_REDUCTION_LONG) CG_ROWS(CG_FN(long)(v, n, CG_MANY * CG_LANES / 4, 0))
-    else CG_ROWS(CG_FN(long)(v, n, CG_MANY * CG_LANES, n == CG_REDUCTION_BLOCK))
-}
 
 /* ----- Short folds side by side ----- */
 /* Element k of all of them at once; each has the lanes, and so the bits, of a short row. */
@@ -230,4 +206,7 @@ intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const char *q) 
 #undef ORDERED
 #undef CG_HALVE
 #undef CG_MANY
-#undef CG_ROWS
+#undef CG_LANE_TYPE
+#undef CG_LANE_START
+#undef CG_LANE_STEP
+#undef PRODUCTS

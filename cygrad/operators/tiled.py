@@ -101,6 +101,18 @@ class Reading:
         self.steps.append(Step(name, True, dtype, 0, (x.value,), output))
         return Symbol(self, output)
 
+    def are_joined(self, before: Step, step: Step) -> bool:
+        """Say whether there is a loop of a step and of the one before, whose result nothing else reads: a map of a difference from what is
+        reduced, or a fold of products."""
+        if [value for each in self.steps for value in each.inputs].count(before.output) != 1:
+            return False
+        reduced = [self.values[value][3] for value in before.inputs]
+        if step.folds:
+            return REDUCTIONS[step.name].products and (before.name, reduced) == ("mul", [False, False]) and step.inputs == (before.output,)
+        row = ELEMENTWISE[step.name]
+        return (row.shifted is not None and (before.name, reduced) == ("sub", [False, True])
+                and step.inputs[row.operands.index(row.shifted)] == before.output)
+
     def compiled(self) -> composed.Steps:
         """Give values slots; a step writes over an input that nothing reads later, and slots are used again, but for that of the result,
         which is written once."""
@@ -130,7 +142,8 @@ class Reading:
             place[step.output] = slot_for(step.output)
             if step.folds:
                 free += done
-            steps.append((step.name, step.folds, step.dtype, step.masks, [place[value] for value in (*step.inputs, step.output)]))
+            joined = k > 0 and self.are_joined(self.steps[k - 1], step)
+            steps.append((step.name, step.folds, joined, step.dtype, step.masks, [place[value] for value in (*step.inputs, step.output)]))
         return composed.Steps(slots, steps, place[self.result])
 
 

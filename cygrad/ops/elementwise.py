@@ -31,6 +31,8 @@ class Elementwise(SimpleNamespace):
     ``narrow``: dtypes that are stored only have loops of their own, which convert in registers: elsewhere operands go through blocks.
     ``stored``: it asks how close the numbers of its dtype lie, so it cannot be computed in another: its loops read those that are stored
     only as they are.
+    ``shifted`` is an operand: beside the row's own there are loops that take a number from it first, as formulas of tiles do with what a
+    row of a tensor has, its largest element or its mean.
     ``flops`` are the floating-point operations an element that a profile counts.
     ``domain`` and ``edges`` are where the tests draw operands from.
     """
@@ -63,6 +65,7 @@ class Elementwise(SimpleNamespace):
     rare: str = ""
     narrow: bool = False
     stored: bool = False
+    shifted: str | None = None
     flops: int = 0
 
     def tree(self, text: str) -> Any:
@@ -89,6 +92,11 @@ class Elementwise(SimpleNamespace):
             return product
         other = formula.times_gradient(self.tree(self.conjugates[operand]), formula.conjugated(ast.Name("g", ast.Load())))
         return formula.sum_of(product, other)
+
+    def tree_of_shifted(self, number: str) -> Any:
+        """Return the formula as a syntax tree, with a number taken from an operand, which is called `operand_` now."""
+        operand = str(self.shifted)
+        return formula.parse(self.y, {**self.let, operand: f"({operand}_ - {number})"})
 
     def saved(self, operand: str) -> set[str]:
         """Return the names (operands, y) that the partial for `operand` reads."""
@@ -128,7 +136,7 @@ elementwise("sub", y="a - b", da="1", db="-1", narrow=True, kinds="ifc", numpy="
 elementwise("sub_scaled", y="a - alpha * b", da="1", db="-alpha", params={"alpha": 1}, kinds="ifc", rare="i", node="Sub", method=False,
             no_bools=True,
             doc="Difference of a tensor and a multiple of another.")
-elementwise("mul", y="a * b", da="b", db="a", narrow=True, kinds="biufc", flops=1, numpy="multiply", aliases=("multiply",),
+elementwise("mul", y="a * b", da="b", db="a", narrow=True, shifted="b", kinds="biufc", flops=1, numpy="multiply", aliases=("multiply",),
             doc="Product of two tensors, element by element.")
 elementwise("div", y="a / b", da="1 / b", db="-(a / b) / b", kinds="fc", numpy="true_divide", domain=(0.3, 2),
             aliases=("divide", "true_divide"),
@@ -161,7 +169,7 @@ elementwise("angle", y="angle(x)", dx="0 if x == 0 else complex(-imag(x), real(x
 elementwise("conj_physical", y="conj(x)", dx="0", dx_conj="1", kinds="biufc", rare="bi", numpy="conjugate", node="Conj",
             doc="Complex conjugate of each element.")
 elementwise("reciprocal", y="1 / x", dx="-y * y", kinds="fc", numpy="reciprocal", domain=(0.3, 2), doc="One divided by each element.")
-elementwise("square", y="x * x", dx="2 * x", kinds="ifc", rare="i", counts_bools=True, numpy="square", node="Pow",
+elementwise("square", y="x * x", dx="2 * x", kinds="ifc", rare="i", shifted="x", counts_bools=True, numpy="square", node="Pow",
             doc="Square of each element.")
 elementwise("sqrt", y="sqrt(x)", dx="0.5 / y", kinds="fc", numpy="sqrt", domain=(0.1, 3), doc="Square root of each element.")
 elementwise("rsqrt", y="1 / sqrt(x)", dx="-0.5 * y * y * y", kinds="fc", rare="c", domain=(0.1, 3),
@@ -188,7 +196,7 @@ elementwise("round", y="round(x)", dx="0", kinds="iuf", rare="i", numpy="rint", 
 elementwise("frac", y="x - trunc(x)", dx="1", doc="Fractional part of each element, with its sign.")
 
 # ----- Exponential, logarithmic and trigonometric -----
-elementwise("exp", y="exp(x)", dx="y", narrow=True, kinds="fc", numpy="exp", cost=1, doc="Exponential of each element.")
+elementwise("exp", y="exp(x)", dx="y", narrow=True, shifted="x", kinds="fc", numpy="exp", cost=1, doc="Exponential of each element.")
 elementwise("expm1", y="expm1(x)", dx="y + 1", kinds="fc", rare="c", numpy="expm1", cost=1, doc="exp(x) - 1, accurate for small x.")
 elementwise("exp2", y="exp2(x)", dx="y * 0.6931471805599453", kinds="fc", rare="c", numpy="exp2", cost=1,
             doc="Two to the power of each element.")

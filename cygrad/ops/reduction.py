@@ -15,6 +15,7 @@ class Reduction(SimpleNamespace):
     ``step`` folds element ``x`` into the accumulator ``acc``; ``combine`` (default: the step) folds a partial result;
     ``y`` finishes, knowing the count ``n``. A row with result "truth" reads ``x`` as `x != 0` and gives bool,
     or uint8 of uint8, which had that part before there was bool. ``empty`` False: an empty fold is an error.
+    ``products``: rows of products of real floats are folded as they are made, too.
     ``rare`` are kinds whose loops are compiled for the lowest instruction set only.
     ``wide`` accumulates in the widest type of the kind; with ``block_step`` the lanes of a whole block of 4096 elements are folded in the
     elements' own type before that, and numbers of 16 bits are converted in registers. ``nan`` decides what came out as NaN:
@@ -37,6 +38,7 @@ class Reduction(SimpleNamespace):
     kinds: str = "bif"
     result: str = "same"
     wide: bool = False
+    products: bool = False
     rare: str = ""
     numpy: str | None = None
     ufunc: str | None = None
@@ -59,7 +61,7 @@ def reduction(name: str, **fields) -> None:
     REDUCTIONS[name] = Reduction(name=name, **fields)
 
 
-reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, result="widest", numpy="sum", ufunc="add",
+reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, products=True, result="widest", numpy="sum", ufunc="add",
           scan="cumsum", tangent="linear", kinds="biufc",
           gradient=spread,
           doc="Sum of the elements.")

@@ -80,6 +80,41 @@ def test_tiles_of_several_threads_have_the_same_bits(name):
         assert all(same_bits(a, b) for a, b in zip(found, expected, strict=True))
 
 
+# Two steps at once: maps of a difference from what is reduced, sums of products; and what looks like one, but is none.
+JOINED = {
+    "exp of a difference": lambda x, y, dim: (x - y.amax(dim, keepdim=True)).exp_(),
+    "square of a difference": lambda x, y, dim: (x - y.mean(dim, keepdim=True)).square_().sum(dim, keepdim=True),
+    "product with a difference": lambda x, y, dim: x * (y - x.sum(dim, keepdim=True)),
+    "product of a difference": lambda x, y, dim: (y - x.sum(dim, keepdim=True)) * x,
+    "product with its difference": lambda x, y, dim: x * (x - y.sum(dim, keepdim=True)),
+    "product of two differences": lambda x, y, dim: (x - y.amax(dim, keepdim=True)) * (y - x.amax(dim, keepdim=True)),
+    "square of a product with a difference": lambda x, y, dim: (x * (x - y.amax(dim, keepdim=True))).square_(),
+    "difference from a number": lambda x, y, dim: x * (y - 2.0) + x.amax(dim, keepdim=True),
+    "difference of what is reduced": lambda x, y, dim: (y.amax(dim, keepdim=True) - x).exp_(),
+    "difference of tensors": lambda x, y, dim: (x - y).exp_().sum(dim, keepdim=True),
+    "difference that is read twice": lambda x, y, dim: (lambda d: d.exp() + d)(x - y.amax(dim, keepdim=True)),
+    "sum of products": lambda x, y, dim: (x * y).sum(dim, keepdim=True),
+    "sum of squares": lambda x, y, dim: (x * x).sum(dim, keepdim=True),
+    "sum of products with a number": lambda x, y, dim: (x * 3.0).sum(dim, keepdim=True) + y,
+    "sum of products with what is reduced": lambda x, y, dim: (x * y.amax(dim, keepdim=True)).sum(dim, keepdim=True),
+    "sum of a product that is read twice": lambda x, y, dim: (lambda p: p - p.sum(dim, keepdim=True))(x * y),
+    "largest product": lambda x, y, dim: (x * y).amax(dim, keepdim=True),
+    "sum of exponentials of differences from sums of products":
+        lambda x, y, dim: (x - (x * y).sum(dim, keepdim=True)).exp_().sum(dim, keepdim=True),
+}
+
+
+@pytest.mark.cases("dtype", ["float32", "float64"])
+@pytest.mark.cases("shape", samples.sizes(((40, 64), (9, 70), (7, 1_000), (300, 1_024), (5, 1_025), (3, 4_096), (2, 63), (1, 1))))
+@pytest.mark.parametrize("name", JOINED)
+def test_two_steps_at_once_have_the_bits_of_each(name, shape, dtype):
+    x, y = (cg.tensor(samples.draw(dtype, shape, seed)) for seed in (1, 2))
+    number = cg.tensor(0.5, dtype=x.dtype).expand(shape)
+    for first, second in (x, y), (x, x), (number, y), (x, number):
+        by_tiles = tiled(JOINED[name])(first, second, 1)
+        assert same_bits(array_of(by_tiles), array_of(JOINED[name](first, second, 1)))
+
+
 def test_a_formula_is_recorded_where_it_is_differentiated():
     @tiled
     def formula(x, factor, dim):

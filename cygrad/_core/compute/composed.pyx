@@ -29,7 +29,8 @@ cdef class Steps:
     """A formula read for inputs of which some are reduced and some are numbers: its slots, and the steps between them.
 
     A slot is (its input or None, a number or None, the name of its dtype or None for that of the tensors, whether it is reduced).
-    A step is (name, whether it folds, the name of its dtype or None, bits of the inputs that are masks, its slots).
+    A step is (name, whether it folds, whether there is a loop of it and the step before, the name of its dtype or None, bits of the
+    inputs that are masks, its slots).
     """
     cdef Step steps[MAX_STEPS]
     cdef int sources[MAX_SLOTS]
@@ -51,16 +52,17 @@ cdef class Steps:
             self.reduced[k] = is_reduced
             if dtype is not None:
                 self.itemsize = max(self.itemsize, cg_itemsize[self.slot_dtypes[k]])
-        for k, (name, folds, dtype, masks, places) in enumerate(steps):
+        for k, (name, folds, joined, dtype, masks, places) in enumerate(steps):
             step = &self.steps[k]
             step.dtype, step.masks, step.inputs = FLOATING if dtype is None else dtype_by_name[dtype].number, masks, <int>len(places) - 1
             for j in range(step.inputs + 1):
                 step.slots[j] = places[j]
-            step.kernel, step.reduction = NULL, NULL
+            step.kernel, step.reduction, step.shifted, step.joined = NULL, NULL, NULL, joined
             if folds:
                 step.reduction = reduction(name)
             else:
                 step.kernel = kernel(name)
+                step.shifted = kernel(name + "_shifted") if joined else NULL
                 self.cost = max(self.cost, <int>ELEMENTWISE[name].cost)
 
     cdef TensorImpl compute(self, tuple inputs, TensorImpl first, const char* folded):

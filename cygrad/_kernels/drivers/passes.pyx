@@ -46,7 +46,7 @@ cdef inline bint is_single(const Tiles* tiles, int slot) noexcept nogil:
 cdef bint cut_passes(Tiles* tiles) noexcept nogil:
     cdef long long maps, seen = 0
     cdef int k, j
-    if not tiles.slots[tiles.result].reduced or not find_rows(tiles, &tiles.row, &tiles.rows):
+    if not tiles.slots[tiles.result].reduced or not find_rows(tiles, &tiles.row, &tiles.row_count):
         return False
     for k in range(tiles.step_count):
         if not fits(tiles, &tiles.steps[k]):
@@ -164,7 +164,7 @@ cdef bint run_passes(const Tiles* tiles, char* memory) noexcept nogil:
     cdef char* data
     cdef intptr_t i
     cdef int itemsize, k
-    for i in range(tiles.rows):
+    for i in range(tiles.row_count):
         for k in range(tiles.slot_count):
             data, itemsize, places[k] = tiles.slots[k].array.data, cg_itemsize[tiles.slots[k].array.dtype], NULL
             if is_single(tiles, k):

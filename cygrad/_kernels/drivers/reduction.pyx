@@ -33,6 +33,7 @@ cdef extern from "drivers/tables.h" nogil:
     ctypedef struct Row "cg_reduction":
         void (*fill[CG_DTYPES])(char* acc, intptr_t n) noexcept nogil
         void (*rows[CG_DTYPES])(const char* x, intptr_t stride, intptr_t n, intptr_t count, char* acc) noexcept nogil
+        void (*products[CG_DTYPES])(const char* x, const char* other, intptr_t stride, intptr_t n, intptr_t count, char* acc) noexcept nogil
         void (*columns[CG_DTYPES])(const char* x, intptr_t stride, const intptr_t* offsets, intptr_t n, intptr_t count, char* acc,
                                    intptr_t step) noexcept nogil
         void (*across[CG_DTYPES])(char* acc, const char* x, intptr_t n, intptr_t rows, intptr_t stride) noexcept nogil
@@ -424,9 +425,13 @@ cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, int
     (<const Row*>reduction).finish[dtype](<char*>&acc, output, 1, <double>n)
 
 
-cdef void run_rows(const cg_reduction* reduction, int dtype, const char* x, intptr_t n, intptr_t count, char* output) noexcept nogil:
+cdef void run_rows(const cg_reduction* reduction, int dtype, const char* x, const char* other, intptr_t n, intptr_t count,
+                   char* output) noexcept nogil:
     cdef char acc[STRIP * CG_LARGEST]
-    (<const Row*>reduction).rows[dtype](x, n * cg_itemsize[dtype], n, count, acc)
+    if other is NULL:
+        (<const Row*>reduction).rows[dtype](x, n * cg_itemsize[dtype], n, count, acc)
+    else:
+        (<const Row*>reduction).products[dtype](x, other, n * cg_itemsize[dtype], n, count, acc)
     (<const Row*>reduction).finish[dtype](acc, output, count, <double>n)
 
 

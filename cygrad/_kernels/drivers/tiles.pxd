@@ -14,11 +14,6 @@ cdef enum:
 cdef struct Slot:
     Operand array       # of the whole, stride 0 where it is repeated; data NULL: a thread has memory for a tile of it
     bint reduced        # of size 1 in the folded dims
-    # Of tiles that are rows:
-    intptr_t apart      # bytes from a row to the next
-    bint repeated       # one number everywhere: a thread has copies of it
-    bint fetched        # ahead of the steps that read it
-    intptr_t part       # bytes that are fetched at once
 
 cdef struct Step:
     const cg_kernel* kernel         # of a map, else NULL
@@ -27,13 +22,35 @@ cdef struct Step:
     int masks                       # inputs that are read as bool (bits)
     int inputs
     int slots[MAX_OPERANDS]         # of the inputs, then of the output
-    # Of tiles that are rows:
-    cg_loop loop
-    intptr_t strides[MAX_OPERANDS]
+    bint joined                     # takes what the step before makes for it alone, and there is a loop of both:
+    const cg_kernel* shifted        # of a map of a difference from what is reduced; NULL of a fold, of products
+
+# What rows touch as they run lies close together: the rows themselves fill the first-level cache.
+cdef struct RowSlot:
+    char* data          # of the first row; NULL: a thread has memory
+    intptr_t apart      # bytes from a row to the next; 0: one number everywhere, of which a thread has copies
+
+cdef struct RowStep:
+    cg_loop loop                    # of a map, else NULL
+    const cg_reduction* reduction
     intptr_t elements               # of the output, a row
     intptr_t piece                  # elements that are computed at once
-    bint fetches                    # whether parts of the next rows are fetched before its pieces
+    intptr_t strides[MAX_OPERANDS]
+    unsigned char slots[MAX_OPERANDS]
+    unsigned char inputs, dtype
     bint each                       # whether each row has a scalar, and a call, of its own
+    bint long                       # whether it is vector mathematics
+    bint fetches                    # whether parts of the next rows are fetched before its pieces
+
+cdef struct Fetched:
+    int slot
+    intptr_t part       # bytes that are fetched at once
+
+cdef struct Rows:
+    int step_count, fetched_count
+    RowSlot slots[MAX_SLOTS]
+    RowStep steps[MAX_STEPS]
+    Fetched fetched[MAX_SLOTS]
 
 cdef struct Tiles:
     int ndim, cost, slot_count, step_count, result
@@ -44,7 +61,8 @@ cdef struct Tiles:
     Step steps[MAX_STEPS]
     # The cut, which `cut` decides.
     intptr_t row                    # elements of a row, where tiles are some rows, or by passes; else 0
-    intptr_t rows
+    intptr_t row_count
+    Rows rows                       # where tiles are some rows
     bint passes                     # there are no tiles: rows are too long
     int dim                         # that tiles are cut along; -1: there is one tile
     intptr_t size                   # of a tile in that dim
@@ -58,3 +76,7 @@ cdef struct Tiles:
 cdef bint cut(Tiles* tiles) noexcept nogil
 # `memory`: of `threads` times the slots times `slot_bytes`. False: out of memory.
 cdef bint run_tiles(const Tiles* tiles, char* memory) noexcept nogil
+
+cdef intptr_t streamed_above(const Tiles* tiles, intptr_t total) noexcept nogil
+# Decide about threads, and the memory of each for a tile of some elements.
+cdef void provide(Tiles* tiles, intptr_t elements, intptr_t total) noexcept nogil

@@ -1,28 +1,17 @@
 # cython: cdivision=True, initializedcheck=False
 """Maps and folds, tile by tile (see tiles.pxd for the contract)."""
 from cython.parallel cimport prange
-from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, STREAM_BYTES, cg_itemsize, cg_loops_of, cg_stream_end, cg_team_size
 from cygrad._kernels.drivers.elementwise cimport run_part as run_map
-from cygrad._kernels.drivers.packing cimport LONG_ROW
-from cygrad._kernels.drivers.passes cimport cut_passes, find_rows, is_number, run_passes
-from cygrad._kernels.drivers.reduction cimport BLOCK, STRIP
+from cygrad._kernels.drivers.passes cimport cut_passes, run_passes
 from cygrad._kernels.drivers.reduction cimport run as run_fold
-from cygrad._kernels.drivers.reduction cimport run_rows as fold_rows
+from cygrad._kernels.drivers.row_tiles cimport cut_rows, repeat_numbers, run_rows
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
-
-cdef extern from "drivers/fetch.h" nogil:
-    void fetch(const char* place, intptr_t nbytes) noexcept
 
 cdef enum:
     TILE = 8192         # elements: a handful of slots fit the second-level cache
     LARGEST_TILE = 65536
-    FEW_ROWS = 4        # short rows that are sooner computed one by one than by a driver for each step
-    NEAR = 1 << 15      # bytes that some rows and the next ones take in all slots: the first-level cache holds them
-    FAR = 1 << 18       # bytes of an array from which on it is fetched ahead
-    AHEAD = 4096        # bytes from what is read to what is fetched: more would leave the first-level cache again
-    PIECE = 256         # elements of a step between parts that are fetched
     VECTOR = 64
 
 
@@ -58,164 +47,6 @@ cdef void provide(Tiles* tiles, intptr_t elements, intptr_t total) noexcept nogi
     """Decide about threads, and the memory of each for a tile of some elements."""
     tiles.slot_bytes = (elements * tiles.itemsize + 2 * VECTOR) // VECTOR * VECTOR
     tiles.threads = threads_for(total, tiles.cost) if tiles.count > 1 else 1
-
-
-# ----- Rows -----
-cdef bint cut_rows(Tiles* tiles) noexcept nogil:
-    """Cut into rows, where the folded dims are one dense row and each step is a loop of rows: a driver for each step of
-    a tile would take longer than few rows do, and many leave the first-level cache."""
-    cdef Slot* slot
-    cdef intptr_t row, rows, touched = 0
-    cdef int k
-    tiles.row = 0
-    if not find_rows(tiles, &row, &rows) or row > BLOCK or row < LONG_ROW and rows > FEW_ROWS:
-        return False
-    tiles.streamed = streamed_above(tiles, rows * row)
-    for k in range(tiles.slot_count):
-        slot = &tiles.slots[k]
-        slot.apart = cg_itemsize[slot.array.dtype] * (1 if slot.reduced else row)
-        slot.repeated = slot.array.data is not NULL and is_number(tiles, slot)
-        slot.fetched = slot.array.data is not NULL and not slot.reduced and not slot.repeated and rows * slot.apart >= FAR
-    for k in range(tiles.step_count):
-        slot = &tiles.slots[tiles.steps[k].slots[tiles.steps[k].inputs]]
-        slot.repeated = False
-        slot.fetched = slot.fetched and cg_itemsize[slot.array.dtype] <= tiles.streamed
-    for k in range(tiles.slot_count):
-        touched += tiles.slots[k].apart * (2 if tiles.slots[k].fetched else 1)
-    tiles.size = max(1, min(rows, STRIP, NEAR // touched))
-    tiles.count = (rows + tiles.size - 1) // tiles.size
-    provide(tiles, tiles.size * row, rows * row)
-    for k in range(tiles.step_count):
-        if not make_loop(tiles, &tiles.steps[k], row):
-            return False
-    share_fetches(tiles)
-    tiles.row, tiles.rows = row, rows
-    return True
-
-
-cdef bint is_long(const Step* step) noexcept nogil:
-    """Say whether a step is a row of vector mathematics."""
-    return step.kernel is not NULL and step.kernel.blocked[step.dtype] and step.elements > 1
-
-
-cdef void share_fetches(Tiles* tiles) noexcept nogil:
-    """Decide beside what the next rows are fetched: beside vector mathematics, where there is some, since what is written keeps memory
-    busy beside the other steps. There, and beside the result, little at a time: a processor waits for a dozen lines at once."""
-    cdef Step* step
-    cdef bint fetched = False, has_long = False
-    cdef intptr_t parts = 0
-    cdef int k
-    for k in range(tiles.slot_count):
-        fetched = fetched or tiles.slots[k].fetched
-    for k in range(tiles.step_count):
-        has_long = has_long or is_long(&tiles.steps[k])
-    for k in range(tiles.step_count):
-        step = &tiles.steps[k]
-        step.piece = tiles.size * step.elements
-        step.fetches = fetched and (is_long(step) or not has_long)
-        if step.fetches and step.kernel is not NULL and not step.each and (
-                has_long or tiles.slots[step.slots[step.inputs]].array.data is not NULL):
-            step.piece = min(step.piece, PIECE)
-        if step.fetches:
-            parts += (tiles.size * step.elements + step.piece - 1) // step.piece
-    for k in range(tiles.slot_count):
-        tiles.slots[k].part = tiles.size * tiles.slots[k].apart // max(parts, 1)
-
-
-cdef bint make_loop(const Tiles* tiles, Step* step, intptr_t row) noexcept nogil:
-    """Choose the loop of a step that reads and writes its operands where they are; False if there is none. Vector mathematics takes no
-    scalars, and runs over the end of what is a thread's own only."""
-    cdef const Slot* output = &tiles.slots[step.slots[step.inputs]]
-    cdef const Slot* slot
-    cdef int j, scalars = 0, itemsize = cg_itemsize[step.dtype]
-    cdef bint own = output.array.data is NULL, whole = row * itemsize % VECTOR == 0 and not output.reduced
-    step.each, step.elements = False, 1 if output.reduced else row
-    step.strides[step.inputs] = cg_itemsize[output.array.dtype]
-    for j in range(step.inputs):
-        slot = &tiles.slots[step.slots[j]]
-        if slot.array.dtype != (CG_BOOL if step.masks >> j & 1 else step.dtype):
-            return False
-        step.strides[j] = cg_itemsize[slot.array.dtype]
-        if (slot.reduced or slot.repeated) and not output.reduced:
-            step.strides[j] = 0
-            step.each = step.each or not slot.repeated
-            scalars += 1
-        own = own and (slot.array.data is NULL or slot.repeated)
-    if step.kernel is NULL:
-        return not slot.reduced and not slot.repeated and output.array.dtype == step.reduction.out_dtype[step.dtype]
-    if cg_loops_of[output.array.dtype] != output.array.dtype:
-        return False
-    step.loop = step.kernel.loops[step.dtype]
-    if (output.array.data is not NULL and itemsize > tiles.streamed and step.kernel.streams[step.dtype] is not NULL and whole
-            and <size_t>output.array.data % VECTOR == 0):
-        step.loop = step.kernel.streams[step.dtype]
-    if step.kernel.blocked[step.dtype]:
-        return scalars == 0 and (own or whole)
-    return scalars == 0 or scalars == 1 and step.inputs == 2
-
-
-cdef void repeat_numbers(const Tiles* tiles, char* memory) noexcept nogil:
-    """Give each row of a thread's memory what is one number everywhere."""
-    cdef const Slot* slot
-    cdef intptr_t i
-    cdef int k, itemsize
-    for k in range(tiles.slot_count if tiles.row else 0):
-        slot = &tiles.slots[k]
-        if slot.repeated:
-            itemsize = cg_itemsize[slot.array.dtype]
-            for i in range(tiles.size):
-                memcpy(memory + k * tiles.slot_bytes + i * itemsize, slot.array.data, itemsize)
-
-
-cdef inline void fetch_part(const Tiles* tiles, char** places, intptr_t number) noexcept nogil:
-    """Fetch a part of the next rows."""
-    cdef intptr_t part
-    cdef int k
-    for k in range(tiles.slot_count):
-        if tiles.slots[k].fetched:
-            part = tiles.slots[k].part
-            fetch(places[k] + AHEAD + number * part, part)
-
-
-cdef void run_rows(const Tiles* tiles, intptr_t tile, char* memory) noexcept nogil:
-    """Run all steps on some rows. Parts of the next rows are fetched between: loops do not see misses beyond their end."""
-    cdef intptr_t count = min(tiles.size, tiles.rows - tile * tiles.size), fetched = 0, left, _row
-    cdef char* places[MAX_SLOTS]
-    cdef char* pointers[MAX_OPERANDS]
-    cdef const Slot* slot
-    cdef const Step* step
-    cdef int j, k
-    for k in range(tiles.slot_count):
-        slot = &tiles.slots[k]
-        places[k] = memory + k * tiles.slot_bytes
-        if slot.array.data is not NULL and not slot.repeated:
-            places[k] = slot.array.data + tile * tiles.size * slot.apart
-    for k in range(tiles.step_count):
-        step = &tiles.steps[k]
-        if step.fetches:
-            fetch_part(tiles, places, fetched)
-            fetched += 1
-        if step.kernel is NULL:
-            fold_rows(step.reduction, step.dtype, places[step.slots[0]], tiles.row, count, places[step.slots[1]])
-            continue
-        for j in range(step.inputs + 1):
-            pointers[j] = places[step.slots[j]]
-        if step.each:
-            for _row in range(count):
-                step.loop(pointers, step.strides, step.elements, NULL)
-                for j in range(step.inputs + 1):
-                    if not tiles.slots[step.slots[j]].repeated:
-                        pointers[j] += tiles.slots[step.slots[j]].apart
-            continue
-        left = count * step.elements
-        while left > step.piece:
-            step.loop(pointers, step.strides, step.piece, NULL)
-            left -= step.piece
-            for j in range(step.inputs + 1):
-                pointers[j] += step.piece * step.strides[j]
-            fetch_part(tiles, places, fetched)
-            fetched += 1
-        step.loop(pointers, step.strides, left, NULL)
 
 
 # ----- Tiles -----

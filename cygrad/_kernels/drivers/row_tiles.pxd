@@ -1,0 +1,13 @@
+"""Rows: tiles of formulas that fold one dense row at a time, run as calls of loops where the operands are.
+
+A driver for each step of a tile would take longer than few rows do, and tiles of many rows leave the first-level cache.
+"""
+from libc.stdint cimport intptr_t
+
+from cygrad._kernels.drivers.tiles cimport Tiles
+
+# False: the folded dims are no dense row, or a step has no loop of rows.
+cdef bint cut_rows(Tiles* tiles) noexcept nogil
+# Give each row of a thread's memory what is one number everywhere.
+cdef void repeat_numbers(const Tiles* tiles, char* memory) noexcept nogil
+cdef void run_rows(const Tiles* tiles, intptr_t tile, char* memory) noexcept nogil

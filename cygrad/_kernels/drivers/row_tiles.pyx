@@ -1,0 +1,198 @@
+# cython: cdivision=True, initializedcheck=False
+"""Rows of maps and folds (see row_tiles.pxd for the contract)."""
+from libc.string cimport memcpy
+
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_itemsize, cg_kernel, cg_loops_of
+from cygrad._kernels.drivers.packing cimport LONG_ROW
+from cygrad._kernels.drivers.passes cimport find_rows, is_number
+from cygrad._kernels.drivers.reduction cimport BLOCK, STRIP
+from cygrad._kernels.drivers.reduction cimport run_rows as fold_rows
+from cygrad._kernels.drivers.tiles cimport MAX_OPERANDS, MAX_SLOTS, RowStep, Rows, Slot, Step, provide, streamed_above
+
+cdef extern from "drivers/fetch.h" nogil:
+    void fetch(const char* place, intptr_t nbytes) noexcept
+
+cdef enum:
+    FEW_ROWS = 4        # short rows that are sooner computed one by one than by a driver for each step
+    NEAR = 1 << 15      # bytes that some rows and the next ones take in all slots: the first-level cache holds them
+    FAR = 1 << 18       # bytes of an array from which on it is fetched ahead
+    AHEAD = 4096        # bytes from what is read to what is fetched: more would leave the first-level cache again
+    PIECE = 256         # elements of a step between parts that are fetched
+    VECTOR = 64
+    NONE = -1
+
+
+cdef bint cut_rows(Tiles* tiles) noexcept nogil:
+    cdef Rows* rows = &tiles.rows
+    cdef const Slot* slot
+    cdef intptr_t row, count, touched = 0, apart
+    cdef int k
+    tiles.row, rows.fetched_count = 0, 0
+    if not find_rows(tiles, &row, &count) or row > BLOCK or row < LONG_ROW and count > FEW_ROWS:
+        return False
+    tiles.streamed = streamed_above(tiles, count * row)
+    for k in range(tiles.slot_count):
+        slot = &tiles.slots[k]
+        apart = cg_itemsize[slot.array.dtype] * (1 if slot.reduced else row)
+        touched += apart
+        rows.slots[k].data, rows.slots[k].apart = slot.array.data, apart
+        if slot.array.data is NULL:
+            continue
+        if k != tiles.result and is_number(tiles, slot):
+            rows.slots[k].data, rows.slots[k].apart = NULL, 0
+        elif not slot.reduced and count * apart >= FAR and (k != tiles.result or cg_itemsize[slot.array.dtype] <= tiles.streamed):
+            touched += apart
+            rows.fetched[rows.fetched_count].slot = k
+            rows.fetched_count += 1
+    tiles.size = max(1, min(count, STRIP, NEAR // touched))
+    tiles.count = (count + tiles.size - 1) // tiles.size
+    provide(tiles, tiles.size * row, count * row)
+    if not choose_loops(tiles, row):
+        return False
+    share_fetches(tiles)
+    tiles.row, tiles.row_count = row, count
+    return True
+
+
+# ----- Loops -----
+cdef bint choose_loops(Tiles* tiles, intptr_t row) noexcept nogil:
+    """Choose the loops of the steps: one for two that are joined, where it can read their operands."""
+    cdef Rows* rows = &tiles.rows
+    cdef const Step* step
+    cdef const Step* before
+    cdef int slots[MAX_OPERANDS]
+    cdef int k, j, inputs
+    rows.step_count = 0
+    for k in range(tiles.step_count):
+        step = &tiles.steps[k]
+        if step.joined:
+            before, inputs = step - 1, step.inputs + 1
+            for j in range(step.inputs):
+                slots[j] = before.slots[0] if step.slots[j] == before.slots[2] else step.slots[j]
+            slots[step.inputs], slots[inputs] = before.slots[1], step.slots[step.inputs]
+            if make_step(tiles, step, step.shifted, inputs, slots, row, &rows.steps[rows.step_count - 1]):
+                continue
+        if not make_step(tiles, step, step.kernel, step.inputs, step.slots, row, &rows.steps[rows.step_count]):
+            return False
+        rows.step_count += 1
+    return True
+
+
+cdef bint make_step(const Tiles* tiles, const Step* step, const cg_kernel* kernel, int inputs, const int* slots, intptr_t row,
+                    RowStep* target) noexcept nogil:
+    """Choose the loop of a step that reads and writes its operands where they are; False if there is none, and nothing is written.
+    Vector mathematics takes no scalars but that of a shifted kernel, and runs over the end of what is a thread's own only."""
+    cdef RowStep made
+    cdef const Slot* output = &tiles.slots[slots[inputs]]
+    cdef const Slot* slot
+    cdef int j, scalars = 0, itemsize = cg_itemsize[step.dtype], number = inputs - 1 if kernel is not step.kernel else NONE
+    cdef bint own = output.array.data is NULL, whole = row * itemsize % VECTOR == 0 and not output.reduced, repeated
+    made.loop, made.reduction, made.dtype, made.inputs = NULL, step.reduction, step.dtype, inputs
+    made.each, made.elements = False, 1 if output.reduced else row
+    made.slots[inputs], made.strides[inputs] = slots[inputs], cg_itemsize[output.array.dtype]
+    for j in range(inputs):
+        slot = &tiles.slots[slots[j]]
+        repeated = slot.array.data is not NULL and tiles.rows.slots[slots[j]].data is NULL
+        if kernel is NULL and (slot.reduced or repeated) or slot.array.dtype != (CG_BOOL if step.masks >> j & 1 else step.dtype):
+            return False
+        made.slots[j], made.strides[j] = slots[j], cg_itemsize[slot.array.dtype]
+        if (slot.reduced or repeated) and not output.reduced:
+            made.strides[j] = 0
+            made.each = made.each or not repeated
+            scalars += 1
+        own = own and (slot.array.data is NULL or repeated or j == number)
+    made.long = kernel is not NULL and kernel.blocked[step.dtype] and made.elements > 1
+    if kernel is NULL:
+        if output.array.dtype != step.reduction.out_dtype[step.dtype]:
+            return False
+    elif cg_loops_of[output.array.dtype] != output.array.dtype:
+        return False
+    elif number >= 0 and (scalars != 1 or made.strides[number]) or number < 0 and scalars and (
+            kernel.blocked[step.dtype] or scalars > 1 or inputs != 2):
+        return False
+    elif kernel.blocked[step.dtype] and not whole and (made.each or not own):
+        return False
+    else:
+        made.loop = kernel.loops[step.dtype]
+        if (output.array.data is not NULL and itemsize > tiles.streamed and kernel.streams[step.dtype] is not NULL and whole
+                and <size_t>output.array.data % VECTOR == 0):
+            made.loop = kernel.streams[step.dtype]
+    target[0] = made
+    return True
+
+
+cdef void share_fetches(Tiles* tiles) noexcept nogil:
+    """Decide beside what the next rows are fetched: beside vector mathematics, where there is some, since what is written keeps memory
+    busy beside the other steps. There, and beside the result, little at a time: a processor waits for a dozen lines at once."""
+    cdef Rows* rows = &tiles.rows
+    cdef RowStep* step
+    cdef bint has_long = False
+    cdef intptr_t parts = 0, line
+    cdef int k
+    for k in range(rows.step_count):
+        has_long = has_long or rows.steps[k].long
+    for k in range(rows.step_count):
+        step = &rows.steps[k]
+        line = step.elements if step.each else tiles.size * step.elements
+        step.piece = line
+        step.fetches = rows.fetched_count and (step.long or not has_long)
+        if step.fetches and step.loop is not NULL and (has_long or tiles.slots[step.slots[step.inputs]].array.data is not NULL):
+            step.piece = min(line, PIECE)
+        if step.fetches:
+            parts += (line + step.piece - 1) // step.piece * (tiles.size if step.each else 1)
+    for k in range(rows.fetched_count):
+        rows.fetched[k].part = tiles.size * rows.slots[rows.fetched[k].slot].apart // max(parts, 1)
+
+
+# ----- Running -----
+cdef void repeat_numbers(const Tiles* tiles, char* memory) noexcept nogil:
+    cdef const Slot* slot
+    cdef intptr_t i
+    cdef int k, itemsize
+    for k in range(tiles.slot_count if tiles.row else 0):
+        slot = &tiles.slots[k]
+        if slot.array.data is not NULL and tiles.rows.slots[k].data is NULL:
+            itemsize = cg_itemsize[slot.array.dtype]
+            for i in range(tiles.size):
+                memcpy(memory + k * tiles.slot_bytes + i * itemsize, slot.array.data, itemsize)
+
+
+cdef inline void fetch_part(const Rows* rows, char** places, intptr_t number) noexcept nogil:
+    """Fetch a part of the next rows."""
+    cdef int k
+    for k in range(rows.fetched_count):
+        fetch(places[rows.fetched[k].slot] + AHEAD + number * rows.fetched[k].part, rows.fetched[k].part)
+
+
+cdef void run_rows(const Tiles* tiles, intptr_t tile, char* memory) noexcept nogil:
+    """Run all steps on some rows. Parts of the next rows are fetched between: loops do not see misses beyond their end."""
+    cdef const Rows* rows = &tiles.rows
+    cdef const RowStep* step
+    cdef intptr_t count = min(tiles.size, tiles.row_count - tile * tiles.size), fetched = 0, left, piece, i
+    cdef char* places[MAX_SLOTS]
+    cdef char* pointers[MAX_OPERANDS]
+    cdef int j, k
+    for k in range(tiles.slot_count):
+        places[k] = rows.slots[k].data + tile * tiles.size * rows.slots[k].apart
+        if rows.slots[k].data is NULL:
+            places[k] = memory + k * tiles.slot_bytes
+    for k in range(rows.step_count):
+        step = &rows.steps[k]
+        for i in range(count if step.each else 1):
+            for j in range(step.inputs + 1):
+                pointers[j] = places[step.slots[j]] + i * rows.slots[step.slots[j]].apart
+            left = step.elements if step.each else count * step.elements
+            while left > 0:
+                if step.fetches:
+                    fetch_part(rows, places, fetched)
+                    fetched += 1
+                if step.loop is NULL:
+                    fold_rows(step.reduction, step.dtype, pointers[0], NULL if step.inputs == 1 else pointers[1], tiles.row, count,
+                              pointers[step.inputs])
+                    break
+                piece = min(left, step.piece)
+                step.loop(pointers, step.strides, piece, NULL)
+                left -= piece
+                if left:
+                    for j in range(step.inputs + 1):
+                        pointers[j] += piece * step.strides[j]

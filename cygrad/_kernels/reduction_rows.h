@@ -1,0 +1,58 @@
+/* Dense rows, each into one; a part of reduction_template.h, from the macros CG_ROW(part), which names what is defined here, CG_AT(i), the
+ * element i of a row at `v` or what is made of it and of that at `w`, and CG_PARTS, in which the most lanes are folded one after the other
+ * since there are registers for as many. Included for each form of element; not guarded on purpose.
+ */
+
+/* A short row: few lanes, and what is left of it in registers. Unrolled as GCC would, it stores its lanes again and again. */
+CG_INLINE T CG_ROW(few)(const X *v, const X *w, intptr_t n) {
+    T a[CG_FEW_LANES];
+    intptr_t start = 0;
+    for (int k = 0; k < CG_FEW_LANES; k++) a[k] = START;
+    _Pragma("GCC unroll 2") for (; start + CG_FEW_LANES <= n; start += CG_FEW_LANES) {
+        _Pragma("omp simd") for (int k = 0; k < CG_FEW_LANES; k++) a[k] = CG_FN(step)(a[k], CG_AT(start + k));
+    }
+    T first = a[0], second = a[1], third = a[2];
+    if (start < n) first = CG_FN(step)(first, CG_AT(start));
+    if (start + 1 < n) second = CG_FN(step)(second, CG_AT(start + 1));
+    if (start + 2 < n) third = CG_FN(step)(third, CG_AT(start + 2));
+    (void)w;
+    return CG_FN(join)(CG_FN(join)(first, third), CG_FN(join)(second, a[3]));
+}
+
+/* Many lanes, of a whole number of elements each. */
+CG_INLINE T CG_ROW(many)(const X *v, const X *w, intptr_t n, const int lanes, const int ahead) {
+    CG_LANE_TYPE a[CG_MANY];
+    const int part = lanes == CG_MANY ? lanes / CG_PARTS : lanes;
+    for (int first = 0; first < lanes; first += part) {
+        CG_LANE_TYPE own[CG_MANY / CG_PARTS];
+        for (int k = 0; k < part; k++) own[k] = CG_LANE_START;
+        for (intptr_t start = first; start < n; start += lanes) {
+            if (ahead) CG_FETCH(v + start, part * (int)sizeof(X));
+            _Pragma("omp simd") for (int k = 0; k < part; k++) own[k] = CG_LANE_STEP(own[k], CG_AT(start + k));
+        }
+        _Pragma("omp simd") for (int k = 0; k < part; k++) a[first + k] = own[k];
+    }
+    (void)w;
+    return CG_FN(tree)(a, lanes);
+}
+
+/* What is left behind whole lanes is a short row. */
+CG_INLINE T CG_ROW(long)(const X *v, const X *w, intptr_t n, const int lanes, const int ahead) {
+    const intptr_t left = n % lanes, whole = n - left;
+    const T acc = CG_ROW(many)(v, w, whole, lanes, ahead);
+    return left ? CG_FN(join)(acc, CG_ROW(few)(v + whole, w + whole, left)) : acc;
+}
+
+CG_INLINE void CG_ROW(fold)(const char *p, const char *other, intptr_t stride, intptr_t n, intptr_t count, T *out) {
+#define CG_ROWS(fold)                                                                                            \
+    for (intptr_t i = 0; i < count; i++) {                                                                       \
+        const X *const v = (const X *)(p + i * stride), *const w = (const X *)(other + i * stride); out[i] = fold; \
+    }
+    if (n < CG_REDUCTION_SHORT) CG_ROWS(CG_ROW(few)(v, w, n))
+    else if (sizeof(X) >= 4 && n < CG_REDUCTION_LONG) CG_ROWS(CG_ROW(long)(v, w, n, CG_MANY / 4, 0))
+    else CG_ROWS(CG_ROW(long)(v, w, n, CG_MANY, n == CG_REDUCTION_BLOCK))
+#undef CG_ROWS
+}
+#undef CG_ROW
+#undef CG_AT
+#undef CG_PARTS

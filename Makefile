@@ -74,8 +74,8 @@ wheel: $(VENV)/wheel.txt
 	$(RUN) -m building.wheelhouse --tests="$(TESTS)" $(PYTHON)
 
 wheelhouse: $(VENV)/wheel.txt
-	$(RUN) -m building.wheelhouse --tests="$(TESTS)"
-	@if [ "$(ARM_LACKS)" ]; then echo "aarch64 is left out: it $(ARM_LACKS)"; else $(MAKE) aarch64; fi
+	@status=0; $(RUN) -m building.wheelhouse --tests="$(TESTS)" || status=$$?; \
+	if [ "$(ARM_LACKS)" ]; then echo "aarch64 is left out: it $(ARM_LACKS)"; else $(MAKE) aarch64 || status=$$?; fi; exit $$status
 
 # Two builds, in other folders, by others: each makes the source archive from the sources, and the wheel from that archive.
 reproducible: $(VENV)/wheel.txt

@@ -3,6 +3,7 @@
     python -m building.wheelhouse [--tests OPTIONS] [python ...]
 
 Without a name all that `pyproject.toml` has wheels of are looked for. Wheels are in `dist`, all else in `build/wheelhouse`.
+A line tells of each wheel when it is done; one that fails is no reason to leave out the others.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -30,25 +32,31 @@ class Target:
     """What a wheel is for: the Python that it is built with, and what the build has in its environment."""
 
     name: str
+    version: str
     python: str
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A wheel, as the table shows it."""
+    """What became of a target: its wheel, if there is one, the last line of the suite or of what failed, and the seconds that it took."""
 
-    wheel: Path
-    tests: str
+    target: Target
+    wheel: Path | None
+    outcome: str
     passed: bool
-
-    @property
-    def nbytes(self) -> int:
-        return self.wheel.stat().st_size
+    seconds: float
 
     def text(self) -> str:
-        tag = self.wheel.stem.split("-", 2)[2]
-        return f"{tag:<48} {self.nbytes / 1000:7.0f} kB  {sha256(self.wheel.read_bytes()).hexdigest()}  {self.tests}"
+        words = [f"{self.target.version:<8}"]
+        if self.wheel:
+            tag = self.wheel.stem.split("-", 2)[2]
+            words += [f"{tag:<48}", f"{self.wheel.stat().st_size:9,} bytes", sha256(self.wheel.read_bytes()).hexdigest()]
+        return "  ".join([*words, self.outcome if self.passed else f"FAILED: {self.outcome}", f"{self.seconds:.0f} s"])
+
+
+class Failure(Exception):
+    """There is no such wheel, or it is not as it should be; the last line says why."""
 
 
 def outcome(*command: str | Path, **options: object) -> tuple[str, int]:
@@ -59,10 +67,10 @@ def outcome(*command: str | Path, **options: object) -> tuple[str, int]:
 
 
 def run(*command: str | Path, **options: object) -> str:
-    """Run a command and return what it prints; end where it fails, with all of that."""
+    """Run a command and return what it prints; where it fails, Failure holds all of that."""
     shown, code = outcome(*command, **options)
     if code:
-        sys.exit(f"{shown}\n{shlex.join(map(str, command))} failed with exit code {code}")
+        raise Failure(f"{shown}\n{shlex.join(map(str, command))} failed with exit code {code}")
     return shown
 
 
@@ -76,10 +84,12 @@ def targets(pythons: Sequence[str]) -> Iterator[Target]:
     """Yield a target for each Python that is named, or for each that is found, with a line for those that are not."""
     for python in pythons or [f"python3.{minor}" for minor in minor_versions()]:
         found = shutil.which(python)
-        asked = found and subprocess.run([found, "-c", "import ensurepip, sys; print('cp%d%d' % sys.version_info[:2])"],
+        asked = found and subprocess.run([found, "-c", "import ensurepip, platform, sys; "
+                                          "print('cp%d%d' % sys.version_info[:2], platform.python_version())"],
                                          capture_output=True, text=True)
         if asked and asked.returncode == 0:
-            yield Target(asked.stdout.strip(), str(found))
+            name, version = asked.stdout.split()
+            yield Target(name, version, str(found))
         else:
             print(f"{python}: not here, or without venv", flush=True)
 
@@ -105,6 +115,7 @@ def source_archive() -> Path:
 def wheel_for(target: Target, archive: Path) -> Path:
     """Build a wheel as others would, and let it bring the libraries that not every system has."""
     folder = WORK / target.name
+    shutil.rmtree(folder, ignore_errors=True)
     programs = environment_of(folder / "build", target.python, *PROJECT["build-system"]["requires"])
     run(programs / "python", "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, archive,
         env={**os.environ, **target.environment})
@@ -112,19 +123,36 @@ def wheel_for(target: Target, archive: Path) -> Path:
     return Path(run(sys.executable, "-m", "building.repair", "--strip", raw, DIST, cwd=ROOT).splitlines()[-1])
 
 
-def tested(target: Target, wheel: Path, options: Sequence[str]) -> Row:
-    """Install a wheel where there are neither sources nor a compiler, and run the suite; where that fails, other wheels follow."""
+def tested(target: Target, wheel: Path, options: Sequence[str]) -> str:
+    """Install a wheel where there are neither sources nor a compiler, run the suite, and return its last line."""
     folder = WORK / target.name
     programs = environment_of(folder / "test", target.python, f"{wheel}[test]")
     shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)
     if found := [name for name in COMPILERS if shutil.which(name, path=str(programs))]:
-        sys.exit(f"there is a compiler where the wheel is tested: {', '.join(found)}")
+        raise Failure(f"there is a compiler where the wheel is tested: {', '.join(found)}")
     shown, code = outcome(programs / "python", "-m", "pytest", "--quiet", "-p", "no:cacheprovider", *options, cwd=folder,
                           env={**os.environ, "PATH": str(programs)})
+    last = (shown.strip() or f"pytest ended with {code}, without a word").splitlines()[-1].strip("= ")
     if code:
-        print(shown, flush=True)
-    return Row(wheel, shown.strip().splitlines()[-1].strip("= "), code == 0)
+        raise Failure(f"{shown}\n{last}")
+    return last
+
+
+def made(target: Target, archive: Path, options: Sequence[str]) -> Row:
+    """Build and test the wheel of a target, and say what is going on."""
+    began, wheel = monotonic(), None
+    try:
+        print(f"{target.name}: building", flush=True)
+        wheel = wheel_for(target, archive)
+        if (nbytes := wheel.stat().st_size) > LIMIT:
+            raise Failure(f"{wheel.name} has more than {LIMIT:,} bytes: {nbytes:,}")
+        print(f"{target.name}: testing {wheel.name}", flush=True)
+        last, passed = tested(target, wheel, options), True
+    except (Failure, OSError) as failure:
+        print(failure, flush=True)
+        last, passed = str(failure).splitlines()[-1], False
+    return Row(target, wheel, last, passed, monotonic() - began)
 
 
 def main() -> None:
@@ -132,19 +160,19 @@ def main() -> None:
     parser.add_argument("--tests", default="--numprocesses auto --dist worksteal", help="options of pytest")
     parser.add_argument("python", nargs="*", help="interpreters; without one all that are found")
     arguments = parser.parse_args()
-    archive, rows = source_archive(), []
+    try:
+        archive = source_archive()
+    except Failure as failure:
+        sys.exit(str(failure))
+    print(f"{archive.name}  {sha256(archive.read_bytes()).hexdigest()}", flush=True)
+    rows = []
     for target in targets(arguments.python):
-        print(f"{target.name}: building", flush=True)
-        wheel = wheel_for(target, archive)
-        if wheel.stat().st_size > LIMIT:
-            sys.exit(f"{wheel.name} has {wheel.stat().st_size} bytes, more than {LIMIT}")
-        print(f"{target.name}: testing {wheel.name}", flush=True)
-        rows.append(tested(target, wheel, shlex.split(arguments.tests)))
-    print(f"\n{archive.name}  {sha256(archive.read_bytes()).hexdigest()}", *(row.text() for row in rows), sep="\n")
+        rows.append(made(target, archive, shlex.split(arguments.tests)))
+        print(rows[-1].text(), flush=True)
     if not rows:
         sys.exit("no wheel was built")
-    if failed := [row.wheel.name for row in rows if not row.passed]:
-        sys.exit(f"tests failed: {', '.join(failed)}")
+    if failed := [row.target.version for row in rows if not row.passed]:
+        sys.exit(f"failed: Python {', '.join(failed)}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """The same sources and tools give the same bytes, wherever and whenever they are built; and loops for one processor know which."""
 
 import importlib
+import io
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -142,4 +144,49 @@ def test_the_wheelhouse_has_what_the_wheels_of_a_release_are_for(monkeypatch, ca
     assert set(wheelhouse.minor_versions()) >= {11, 12, 13, 14}
     (target,) = wheelhouse.targets([sys.executable, "no-such-python"])
     assert target.name == f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    assert target.version == platform.python_version()
     assert capsys.readouterr().out == "no-such-python: not here, or without venv\n"
+
+
+@pytest.mark.parametrize("step", ["pip install", "pip wheel", "building.repair", "too large", "[test]", "-m pytest", "silence"])
+def test_a_wheel_that_fails_keeps_its_line_and_the_others(monkeypatch, tmp_path, step):
+    monkeypatch.syspath_prepend(ROOT)
+    wheelhouse = importlib.import_module("building.wheelhouse")
+    terminal, heard = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), {}
+    names = {"cp311": "3.11.9", "cp312": "3.12.4", "cp313": "3.13.1"}
+    for folder in ("WORK", "DIST"):
+        monkeypatch.setattr(wheelhouse, folder, tmp_path / folder)
+    monkeypatch.setattr(wheelhouse, "targets", lambda asked: [wheelhouse.Target(*names, sys.executable) for names in names.items()])
+    monkeypatch.setattr(wheelhouse, "LIMIT", 1000)
+    monkeypatch.setattr(sys, "argv", ["wheelhouse"])
+    monkeypatch.setattr(sys, "stdout", terminal)
+
+    def outcome(*words, **options):
+        command = " ".join(map(str, words))
+        name = next((name for name in names if name in f"{command} {options.get('cwd')}"), "")
+        heard.setdefault(name, terminal.buffer.getvalue().decode())         # what is flushed when the target's first command runs
+        if name == "cp312" and (step in command or step == "silence" and "-m pytest" in command):
+            return ("" if step == "silence" else "some output\n2 failed, 3 passed"), 1
+        if "--sdist" in command:
+            (tmp_path / "WORK").mkdir()
+            (tmp_path / "WORK" / "cygrad.tar.gz").write_text("archive")
+        elif "pip wheel" in command:
+            (tmp_path / "WORK" / name).mkdir(parents=True, exist_ok=True)
+            (tmp_path / "WORK" / name / "raw.whl").write_text("wheel")
+        elif "building.repair" in command:
+            wheel = tmp_path / "DIST" / f"cygrad-0-{name}-{name}-any.whl"
+            wheel.write_text("wheel" * (201 if name == "cp312" and step == "too large" else 1))
+            return f"repaired\n{wheel}", 0
+        return "5 passed", 0
+
+    monkeypatch.setattr(wheelhouse, "outcome", outcome)
+    with pytest.raises(SystemExit, match=r"^failed: Python 3\.12\.4$"):
+        wheelhouse.main()
+    terminal.flush()
+    lines = terminal.buffer.getvalue().decode().splitlines()
+    for name, version in names.items():
+        (row,) = [line for line in lines if line.startswith(version)]
+        assert ("FAILED: " in row) == (name == "cp312") and re.search(r" \d+ s$", row)
+        assert (f" {name}-{name}-any " in row and re.search(r" bytes  [0-9a-f]{64}  ", row) is not None) \
+            == (name != "cp312" or step not in ("pip install", "pip wheel", "building.repair"))
+    assert "3.11.9" in heard["cp312"] and "3.12.4" in heard["cp313"]

@@ -31,12 +31,12 @@ FLAGS = ["-g1", "-fno-math-errno", "-fno-trapping-math", "-fno-builtin-memset", 
 # Rare loops are to be small, and for old processors those that -O3 makes no faster: what it does more is half of their code, and lies in
 # their ends.
 # A short loop is a tenth slower where it crosses a window of the decoder; in what Cython writes places are no matter, since it is calls.
-# Its loops are over dims and operands, too short for vectors.
+# Its loops are over dims and operands, too short for vectors. Names are those that Clang has, too.
 LOOPS = ["-O3", "-falign-loops=32", "-falign-jumps=1"]
 RARE = ["-O2", "-falign-loops=1", "-falign-jumps=1"]
-CALLS = ["-O3", "-fno-tree-vectorize", "-ftree-slp-vectorize", "-falign-loops=1", "-falign-jumps=1"]     # by names that Clang has, too
-SHORT = ["-O2", "-fno-tree-vectorize"]
-SELDOM = ["-Os"]
+CALLS = ["-O3", "-ffunction-sections", "-fno-tree-vectorize", "-ftree-slp-vectorize", "-falign-loops=1", "-falign-jumps=1"]
+SHORT = ["-O2", "-ffunction-sections", "-fno-tree-vectorize"]
+SELDOM = ["-Os", "-ffunction-sections"]
 
 # What `--debug` changes: assertions, those of Python's headers too, and what a debugger shows.
 DEBUG_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", "-UNDEBUG"]
@@ -44,6 +44,9 @@ DEBUG_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", "-UNDEBUG"]
 # Clang warns of NaN checks, of conditions that are meant to have no branches, of loops it has no vectors for, and of what only GCC has.
 CLANG_FLAGS = ["-Wno-tautological-compare", "-Wno-bitwise-instead-of-logical", "-Wno-bitwise-conditional-parentheses", "-Wno-pass-failed",
                "-Wno-unknown-attributes", "-Wno-ignored-optimization-argument", "-Wno-unknown-warning-option"]
+
+# Functions that Cython writes into each module, in sections of their own, lie side by side by this, and are packed as one.
+BY_NAME = "-Wl,--sort-section=name"
 
 OLDER_GLIBC = Path("cygrad/_kernels/system/older_glibc.h")
 
@@ -109,11 +112,12 @@ class Compiler:
         own = [*optimization, *FLAGS, self.openmp_flag, *(CLANG_FLAGS if self.clang else ["-fcx-fortran-rules"])]
         return [*own, *(DEBUG_FLAGS if self.debug else []), *shlex.split(os.environ.get("CFLAGS", ""))]
 
-    @property
+    @cached_property
     def link_flags(self) -> list[str]:
         openmp = [self.openmp_flag] if self.openmp_flag == "-fopenmp" else []
+        order = [] if self.probe("-shared", BY_NAME, "-xc", os.devnull, "-o", "order.so").returncode else [BY_NAME]
         vectors = ["-Wl,--as-needed", "-lmvec"] if self.levelled and "__GLIBC__" in self.macros else []  # before libm, which it needs
-        return [*openmp, *vectors, "-lm", *(f"-Wl,--wrap={name}" for name in self.wrapped)]
+        return [*order, *openmp, *vectors, "-lm", *(f"-Wl,--wrap={name}" for name in self.wrapped)]
 
     @cached_property
     def wrapped(self) -> list[str]:

@@ -21,7 +21,7 @@ DESCRIPTION = """Measure operators and whole programs against NumPy and, where t
 Ctrl-C, or SIGTERM, ends with what was measured so far. Exit status: 0; 1 if the benchmark itself went wrong in a row; 2 for a bad argument;
 130 after Ctrl-C."""
 
-WRONG, INTERRUPTED = 1, 130
+WRONG, INTERRUPTED = 1, 128 + signal.SIGINT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,10 +95,10 @@ def _check_outputs(given: argparse.Namespace) -> None:
     if given.plot and not installed("matplotlib"):
         raise ValueError(f"--plot needs Matplotlib: {INSTALL}")
     if given.plot:
-        from cygrad.bench.figures import formats
+        from cygrad.bench.figures import fault
 
-        if given.plot.suffix.removeprefix(".") not in formats():
-            raise ValueError(f"--plot {given.plot}: Matplotlib writes files that end in {', '.join(f'.{name}' for name in formats())}")
+        if sentence := fault(given.plot):
+            raise ValueError(f"--plot {given.plot}: {sentence}")
     for file in filter(None, (given.json, given.plot, given.page)):
         is_new = not file.exists()
         with file.open("ab"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,11 +27,26 @@ FORWARD = "forward"
 DTYPES_SHOWN = ("float64", "float32")
 
 
-def formats() -> list[str]:
-    """Return the suffixes of the files that can be written."""
+def fault(file: Path) -> str:
+    """Say what is in the way of a picture in such a file, which writing one word shows; an empty text if nothing is."""
     from matplotlib.backend_bases import FigureCanvasBase
+    from matplotlib.figure import Figure
 
-    return sorted(FigureCanvasBase.get_supported_filetypes())
+    formats, wanted = sorted(FigureCanvasBase.get_supported_filetypes()), suffix(file).removeprefix(".")
+    if wanted not in formats:
+        return f"Matplotlib writes files that end in {', '.join(f'.{name}' for name in formats)}"
+    figure = Figure()
+    figure.text(0, 0, "word")
+    try:
+        figure.savefig(BytesIO(), format=wanted)
+    except Exception as error:      # each format has needs of its own: LaTeX, codecs of Pillow
+        return f"Matplotlib cannot write .{wanted} here: {error}"
+    return ""
+
+
+def suffix(file: Path) -> str:
+    """Return the end of a file's name as Matplotlib reads it."""
+    return file.suffix.lower()
 
 
 def plot(record: Record, file: Path) -> list[str]:
@@ -61,7 +77,7 @@ def draw(record: Record, names: Sequence[str], file: Path) -> None:
         figure.canvas.draw()        # lays the pictures out
         for place_names in filter(None, finish):
             place_names()
-        figure.savefig(file, dpi=110, metadata={"Date": None} if file.suffix == ".svg" else None)
+        figure.savefig(file, dpi=110, metadata={"Date": None} if suffix(file) == ".svg" else None)
 
 
 # ----- What pictures have in common -----

@@ -65,8 +65,11 @@ class Plan:
             if dtype not in known:
                 raise ValueError(f"unknown dtype {dtype!r}: choose from {', '.join(known)}")
         for count in self.threads:
-            if count < 1:
-                raise ValueError(f"threads are at least 1, not {count}")
+            try:
+                with threads_kept():
+                    cygrad.set_num_threads(count)
+            except RuntimeError as error:
+                raise ValueError(f"{count} threads cannot be measured: {error}") from None
         split(self.libraries)
         if not self.works():
             raise ValueError(f"no work has {self.only!r} in its name and is computed in {', '.join(self.dtypes) or 'any dtype'}")

@@ -120,6 +120,7 @@ class Rich:
 
         for part in table.parts(self.console.width - 1, GAP):
             widths = part.widths()
+            console = self._of_width(sum(widths) + GAP * len(widths) - 1)
 
             def shown(lines: Sequence[Line], with_header: bool, part: Table = part, widths: Sequence[int] = widths) -> RichTable:
                 made = RichTable(box=box.SIMPLE_HEAD, show_edge=False, show_header=with_header, padding=(0, 1, 0, 0))
@@ -130,12 +131,16 @@ class Rich:
                 return made
 
             self.console.print(Text(part.title, style="bold"))
-            self.console.print(shown([], with_header=True))
+            console.print(shown([], with_header=True))
             for heading, group in part.groups.items():
                 if heading:
                     self.console.print(Text(f"{heading}:", style="italic"))
-                self.console.print(shown(group, with_header=False))
+                console.print(shown(group, with_header=False))
             self.console.print()
+
+    def _of_width(self, width: int) -> Any:
+        """Return a console that cuts no number off, on however narrow a terminal: that breaks its lines then."""
+        return self.console if width <= self.console.width else type(self.console)(width=width, highlight=False, markup=False)
 
     def text(self, lines: Iterable[str], title: str = "", meaning: str = "") -> None:
         """Show sentences."""

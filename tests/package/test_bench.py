@@ -135,7 +135,8 @@ def test_work_that_memory_has_no_room_for_is_left_out(monkeypatch):
 
 @pytest.mark.parametrize("given, message", [
     ({"dtypes": ("float33",)}, "unknown dtype 'float33'"),
-    ({"threads": (0,)}, "threads are at least 1, not 0"),
+    ({"threads": (0,)}, "0 threads cannot be measured: set_num_threads expects a positive integer"),
+    ({"threads": (1, 5000)}, "5000 threads cannot be measured"),
     ({"libraries": ("fortran",)}, "unknown library 'fortran'"),
     ({"only": "no such work"}, "no work has 'no such work' in its name"),
 ])

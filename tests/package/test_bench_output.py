@@ -127,16 +127,17 @@ def test_plain_text_keeps_within_the_width(name, width, monkeypatch, capsys, sav
     assert status == (1 if made["errors"] else 0)
 
 
-@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("width", [1, 20, 40, 80, 120])
 @pytest.mark.parametrize("name", RECORDS)
 def test_rich_keeps_within_the_width_and_cuts_nothing(name, width, monkeypatch, capsys):
+    """A column that is too wide even beside the keys alone is the terminal's to break."""
     pytest.importorskip("rich")
     monkeypatch.setenv("COLUMNS", str(width))
     screen = terminal.Rich()
     for table in tables.tables(RECORDS[name]):
         screen.table(table)
         text = capsys.readouterr().out
-        assert max(map(len, text.splitlines())) <= width
+        assert max(map(len, text.splitlines())) <= width or width < 80
         assert "…" not in text
         for line in table.lines():
             assert all(cell.text in text for cell in line)
@@ -306,6 +307,7 @@ def run(monkeypatch):
 
 
 @pytest.mark.parametrize("arguments, said", [
+    (["--threads", "1,1025"], "1025 threads cannot be measured"), (["--threads", f"{1 << 70}"], "threads cannot be measured"),
     (["--threads", "0"], "'0': give counts of at least 1"), (["--threads", "1,x"], "'1,x': give counts"), (["--threads", "-1"], "counts"),
     (["--dtypes", "float31"], "unknown dtype 'float31'"), (["--only", "no such row"], "no such row"),
     (["--json", "{folder}/none/a.json"], "none/a.json: No such file or directory"), (["--json", "{folder}"], "Is a directory"),
@@ -325,6 +327,18 @@ def test_bad_arguments_are_refused_before_anything_is_measured(arguments, said, 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_format_that_matplotlib_cannot_write_here_is_refused_before_anything_is_measured(monkeypatch, tmp_path, capsys):
+    """LaTeX, Ghostscript, codecs of Pillow: what a format needs shows when it is written, and that is too late after a run."""
+    figure = pytest.importorskip("matplotlib.figure")
+
+    def savefig(self, file, format, **options):
+        raise RuntimeError("'xelatex' not found")
+
+    monkeypatch.setattr(figure.Figure, "savefig", savefig)
+    test_bad_arguments_are_refused_before_anything_is_measured(
+        ["--plot", "{folder}/a.PGF"], "a.PGF: Matplotlib cannot write .pgf here: 'xelatex' not found", tmp_path, capsys, monkeypatch)
+
+
 def test_a_run_is_shown_and_written(run, tmp_path, capsys):
     assert main(["bench", "--quick", "--json", str(tmp_path / "a.json")]) == 0
     assert record.read(tmp_path / "a.json")["complete"]
@@ -337,6 +351,14 @@ ENDS = {
     "the end of a job": lambda: signal.raise_signal(signal.SIGTERM),
     "an error": lambda: 1 / 0,
 }
+
+
+@pytest.mark.parametrize("place", ["cygrad.bench.command._prepared", "cygrad.bench.command._show", "cygrad.__main__._info"])
+def test_an_interruption_at_any_time_ends_with_the_status_that_says_so(place, run, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(place, lambda *given: ENDS["Ctrl-C"]())
+    assert main(["info"] if place.endswith("info") else ["bench", "--json", str(tmp_path / "a.json")]) == 130
+    assert (tmp_path / "a.json").exists() == place.endswith("_show")
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("end", ENDS)

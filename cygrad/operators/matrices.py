@@ -49,17 +49,22 @@ def numpys_loop(signature: str, name: str, otherwise: Any) -> MatrixLoop:
     return MatrixLoop(signature, getattr(getattr(np.linalg, "_umath_linalg", None), name, None), otherwise)
 
 
-def by_size(small: Callable[[Tensor], Any], large: Callable[[Tensor], Any], routine: str = "") -> Callable[[Tensor], Any]:
+def by_size(small: Callable[[Tensor], Any], large: Callable[[Tensor], Any], reduced: Callable[[Tensor], Any] | None = None,
+            routine: str = "") -> Callable[[Tensor], Any]:
     """Return what computes the spectra of small matrices by one function, of others by another.
 
-    Small are those for which our loops are quicker than LAPACK, and decide as it does: up to 24 x 24, larger real ones where LAPACK has
-    the routine for what they are reduced to, and not much longer than wide.
+    Small are those for which our loops are quicker than LAPACK, and decide as it does: up to 24 x 24, and not much longer than wide. Larger
+    real ones are left to `reduced` where LAPACK has the routine for what they are reduced to.
     """
     def computed(A: Tensor) -> Any:
         *_, m, n = A.shape
-        size = max(m, n)
-        is_small = size <= 24 or bool(routine and not A.is_complex() and is_reduced(size, routine))
-        return (small if is_small and size < min(m, n) * 11 // 6 else large)(A)
+        size, found = max(m, n), large
+        if size < min(m, n) * 11 // 6:
+            if size <= 24:
+                found = small
+            elif reduced is not None and not A.is_complex() and is_reduced(size, routine):
+                found = reduced
+        return found(A)
 
     return computed
 

@@ -51,11 +51,12 @@ def _differences(values: Tensor) -> Tensor:
 
 
 # ----- Of Hermitian matrices -----
-_small_eigh = {"L": our_loop("eigh_lower"), "U": our_loop("eigh_upper")}
-_eigh = {triangle: by_size(loop, numpys_loop("(m,m)->(m),(m,m)", f"eigh_{end}", lambda A, L=triangle: tuple(np.linalg.eigh(A, L))), "stedc")
-         for (triangle, loop), end in zip(_small_eigh.items(), ("lo", "up"), strict=True)}
+_eigh_loops = {"L": our_loop("eigh_lower"), "U": our_loop("eigh_upper")}
+_eigh = {triangle: by_size(loop, numpys_loop("(m,m)->(m),(m,m)", f"eigh_{end}", lambda A, L=triangle: tuple(np.linalg.eigh(A, L))),
+                          loop, "stedc")
+         for (triangle, loop), end in zip(_eigh_loops.items(), ("lo", "up"), strict=True)}
 _eigvalsh = {triangle: by_size(_one_of(loop, 0), our_loop(f"eigvalsh_{end}"))
-             for (triangle, loop), end in zip(_small_eigh.items(), ("lower", "upper"), strict=True)}
+             for (triangle, loop), end in zip(_eigh_loops.items(), ("lower", "upper"), strict=True)}
 
 
 @shown_as("linalg_eigh")
@@ -204,10 +205,11 @@ def linalg_eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 # ----- Singular values -----
-_small_svd = {False: our_loop("svd"), True: our_loop("svd_full")}
-_svd = {full: by_size(loop, numpys_loop(loop.signature, f"svd_{'f' if full else 's'}", lambda A, full=full: tuple(np.linalg.svd(A, full))))
-        for full, loop in _small_svd.items()}
-_svdvals = by_size(_one_of(_small_svd[False], 1), numpys_loop("(m,n)->(p)", "svd", lambda A: np.linalg.svd(A, compute_uv=False)))
+_svd_loops = {False: our_loop("svd"), True: our_loop("svd_full")}
+_svd = {full: by_size(loop, numpys_loop(loop.signature, f"svd_{end}", lambda A, full=full: tuple(np.linalg.svd(A, full))), loop, "bdsdc")
+        for (full, loop), end in zip(_svd_loops.items(), ("s", "f"), strict=True)}
+_svdvals = by_size(_one_of(_svd_loops[False], 1), numpys_loop("(m,n)->(p)", "svd", lambda A: np.linalg.svd(A, compute_uv=False)),
+                   our_loop("svdvals"), "bdsdc")
 _NOT_FINITE = "The algorithm failed to converge because the input matrix contained non-finite values."
 _SVD_FAILED = "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values."
 

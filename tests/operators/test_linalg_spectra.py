@@ -14,7 +14,7 @@ from cygrad._kernels.matrices.loops import use_lapack
 
 EPS = {"float32": 1e-5, "float64": 1e-12, "complex64": 1e-5, "complex128": 1e-12}
 SQUARE = [(1, 1), (2, 2), (5, 5), (2, 3, 4, 4), (0, 0), (0, 3, 3), (2, 0, 0), (40, 40)]
-SHAPES = [*SQUARE, (4, 3), (7, 12), (5, 3), (3, 5), (2, 3, 5, 2), (0, 3), (3, 0), (2, 0, 3), (60, 20)]
+SHAPES = [*SQUARE, (4, 3), (7, 12), (5, 3), (3, 5), (2, 3, 5, 2), (0, 3), (3, 0), (2, 0, 3), (60, 20), (2, 26, 25), (31, 40)]
 LAYOUTS = {
     "dense": lambda a: cg.tensor(a),
     "transposed": lambda a: cg.tensor(np.ascontiguousarray(a.swapaxes(-1, -2))).mT,
@@ -150,12 +150,13 @@ def unusual_matrices(n):
 
 
 def check_product(left, weights, right, whole):
-    """Check the backward error of left diag(weights) right, and that both are orthogonal."""
-    size, eps, least = len(whole), np.finfo(whole.dtype).eps, float(np.finfo(whole.dtype).smallest_subnormal)
+    """Check the backward error of left diag(weights) right, and that its columns and rows are orthonormal."""
+    size, eps, least = max(whole.shape), np.finfo(whole.dtype).eps, float(np.finfo(whole.dtype).smallest_subnormal)
     scale = float(np.abs(whole).max()) or 1.0
     left, weights, right = (part.numpy().astype("float64") for part in (left, weights, right))
     assert np.abs(left * (weights / scale) @ right - whole / scale).max() < 30 * size * eps + 4 * size * least / scale
-    assert np.abs(left.T @ left - np.eye(size)).max() < 30 * size * eps > np.abs(right @ right.T - np.eye(size)).max()
+    one = np.eye(len(weights))
+    assert np.abs(left.T @ left - one).max() < 30 * size * eps > np.abs(right @ right.T - one).max()
 
 
 def check_eigenvalues(a):
@@ -166,9 +167,13 @@ def check_eigenvalues(a):
 
 
 def check_singular_values(a):
-    U, S, Vh = cg.linalg.svd(cg.tensor(a))
-    check_product(U, S, Vh, a)
-    assert (S.diff() <= 0).all() and (S >= 0).all()
+    for part in (a, a[:, : len(a) * 3 // 4 + 1], a[: len(a) * 3 // 4 + 1]):
+        U, S, Vh = cg.linalg.svd(cg.tensor(part), False)
+        check_product(U, S, Vh, part)
+        assert (S.diff() <= 0).all() and (S >= 0).all()
+        numbers = np.finfo(a.dtype)
+        alone = (cg.linalg.svdvals(cg.tensor(part)) - S).abs().max()
+        assert alone <= 30 * len(a) * float(numbers.eps) * S[0] + 4 * len(a) * float(numbers.smallest_subnormal)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 9, 24, 25, 70])
@@ -184,19 +189,25 @@ def test_unusual_matrices_by_their_backward_error(dtype, size):
 
 @pytest.mark.cases("dtype", ["float32", "float64"])
 @pytest.mark.cases("size", [201, 512, 513])
-def test_eigenvalues_of_large_matrices(dtype, size):
+def test_large_matrices_by_their_backward_error(dtype, size):
     a = drawn(dtype, (size, size))
-    check_eigenvalues(a if size > 201 else (a * np.logspace(0, -30, size)).astype(dtype))
+    if size == 201:
+        graded = (a * np.logspace(0, -30, size)).astype(dtype)
+        check_eigenvalues(graded)
+        check_singular_values(graded)
+    else:
+        values, vectors = cg.linalg.eigh(cg.tensor(a))
+        check_product(vectors, values, vectors.mT, np.tril(a) + np.tril(a, -1).T)
 
 
-def test_eigenvalues_of_large_matrices_have_the_bits_that_one_thread_gives_them_anywhere():
+def test_large_matrices_have_the_bits_that_one_thread_gives_them_anywhere():
     a, threads = cg.tensor(hermitian("float64", (300, 300))), cg.get_num_threads()
     moved = cg.zeros(300 * 300 + 1, dtype=cg.float64)[1:].view(300, 300).copy_(a)
     found = []
     try:
         for count in (1, 3):
             cg.set_num_threads(count)
-            found += [(*cg.linalg.eigh(x), cg.linalg.eigvalsh(x)) for x in (a, moved)]
+            found += [(*cg.linalg.eigh(x), cg.linalg.eigvalsh(x), *cg.linalg.svd(x), cg.linalg.svdvals(x)) for x in (a, moved)]
     finally:
         cg.set_num_threads(threads)
     assert all(cg.equal(part, first) for parts in found[1:] for part, first in zip(parts, found[0], strict=True))
@@ -208,6 +219,7 @@ def test_wherever_lapack_is_large_matrices_have_their_spectra(where):
         if use_lapack(where) or where == "none":
             for dtype in ("float32", "float64"):
                 check_eigenvalues(drawn(dtype, (40, 40)))
+                check_singular_values(drawn(dtype, (40, 40)))
                 a = hermitian(dtype, (40, 40))
                 for values in (our_loop("eigh_lower")(cg.tensor(a))[0], cg.linalg.eigvalsh(cg.tensor(a))):
                     close(values.numpy(), np.linalg.eigvalsh(a), dtype)
@@ -242,7 +254,7 @@ def test_loops_of_spectra_end_with_what_is_not_finite():
         for number in (np.nan, np.inf, np.finfo("float64").max):
             a = drawn("float64", (30, n, n))
             a[np.arange(30), np.arange(30) % n, np.arange(30) // n % n] = number
-            for name in ("eigh_lower", "eigh_upper", "svd", "svd_full"):
+            for name in ("eigh_lower", "eigh_upper", "eigvalsh_lower", "svd", "svd_full", "svdvals"):
                 our_loop(name)(cg.tensor(a))
 
 

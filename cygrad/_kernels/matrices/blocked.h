@@ -38,8 +38,9 @@ typedef struct {
     /* Apply k reflections to n columns of c, the last one first. */
     void (*reflect)(intptr_t m, intptr_t n, intptr_t k, const void *reflectors, intptr_t ld, const void *tau, void *c, intptr_t ld_c,
                     const cg_room *room);
-    /* In `work` there is room for 5 columns; `ld` numbers fill vectors, and there is a column more than n. */
+    /* In `work` there is room for 7 columns; `ld` numbers fill vectors, and there is a column more than n. */
     void (*tridiagonal)(intptr_t n, void *a, intptr_t ld, void *tau, void *d, void *e, void *work);
+    void (*bidiagonal)(intptr_t m, intptr_t n, void *a, intptr_t ld, void *tau, void *rows, void *tau_rows, void *d, void *e, void *work);
     /* c = a b; one of the steps of c is 1. */
     void (*multiply)(intptr_t m, intptr_t n, intptr_t k, const void *a, intptr_t a_down, intptr_t a_right, const void *b, intptr_t b_down,
                      intptr_t b_right, void *c, intptr_t c_down, intptr_t c_right, const cg_room *room);

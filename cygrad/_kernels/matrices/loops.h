@@ -552,14 +552,18 @@ static CG_SELDOM void cg_apply(const cg_field *f, int adjoint, char **p, const i
     X(svd, "(m,n)->(m,p),(p),(p,n)", "xxrx", cg_svd(f, 0, p, dims, strides))                       \
     X(svd_full, "(m,n)->(m,m),(p),(n,n)", "xxrx", cg_svd(f, 1, p, dims, strides))
 
-CG_LOOP(matmul, float32, cg_multiply(f, p, dims, strides))
-CG_LOOP(matmul, float64, cg_multiply(f, p, dims, strides))
+/* Of real numbers alone. */
+#define CG_REAL_LOOPS(name, call) CG_LOOP(name, float32, call) CG_LOOP(name, float64, call)
+#define CG_REAL_TABLE(name) {[CG_FLOAT32] = name##_loop_float32, [CG_FLOAT64] = name##_loop_float64}
+CG_REAL_LOOPS(svdvals, cg_svdvals(f, p, dims, strides))
+CG_REAL_LOOPS(matmul, cg_multiply(f, p, dims, strides))
 
 #define CG_LOOPS_OF(name, signature, kinds, call) CG_LOOPS(name, call)
 #define CG_ROW_OF(name, signature, kinds, call) {#name, signature, kinds, CG_TABLE(name)},
 CG_MATRIX_KERNELS(CG_LOOPS_OF)
 static const cg_matrix_kernel cg_matrix_kernels[] = {
     CG_MATRIX_KERNELS(CG_ROW_OF)
-    {"matmul", "(m,k),(k,n)->(m,n)", "xxx", {[CG_FLOAT32] = matmul_loop_float32, [CG_FLOAT64] = matmul_loop_float64}},
+    {"svdvals", "(m,n)->(p)", "xx", CG_REAL_TABLE(svdvals)},
+    {"matmul", "(m,k),(k,n)->(m,n)", "xxx", CG_REAL_TABLE(matmul)},
     {NULL}};
 #endif

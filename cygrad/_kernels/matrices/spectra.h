@@ -125,12 +125,90 @@ static void cg_eigvalsh(const cg_field *f, int upper, char **p, const intptr_t *
     cg_release(&space);
 }
 
+/* Values alone; NaN where LAPACK is not there. */
+static void cg_svdvals(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)
+{
+    const int wide = dims[1] < dims[2];
+    const intptr_t m = wide ? dims[2] : dims[1], n = dims[3], item = f->size, ld = cg_padded(f, m);
+    cg_bdsdc *const bdsdc = cg_routine(f->type, CG_BDSDC, m);
+    const int64_t size = n;
+    cg_workspace space;
+    if (!cg_reserve(&space, CG_ROOM(ld * (n + 1) * item + CG_VECTOR_ALIGNMENT) + CG_ROOM(8 * ld * item + CG_VECTOR_ALIGNMENT)
+                    + CG_ROOM(n * n * item) + 4 * CG_ROOM(n * item) + CG_ROOM(8 * n * sizeof(int64_t)))) return;
+    char *const a = cg_take_aligned(&space, ld * (n + 1) * item), *const work = cg_take_aligned(&space, 8 * ld * item);
+    char *const rows = cg_take(&space, n * n * item), *const tau = cg_take(&space, n * item), *const tau_rows = cg_take(&space, n * item);
+    char *const d = cg_take(&space, n * item), *const e = cg_take(&space, n * item);
+    void *const integers = cg_take(&space, 8 * n * sizeof(int64_t));
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 2)) {
+        int64_t info = !bdsdc;
+        cg_copy_matrix(item, m, n, a, item, ld * item, p[0], s[2 + wide], s[3 - wide]);
+        const int exponent = f->plain->scale(0, m, n, a, ld);
+        cg_blocked_algorithms[f->type]->bidiagonal(m, n, a, ld, tau, rows, tau_rows, d, e, work);
+        if (bdsdc) bdsdc("U", "N", &size, d, e, NULL, &size, NULL, &size, NULL, NULL, work, integers, &info, 1, 1);
+        cg_write_values(item, n, p[1], s[4], d, item, exponent, (int32_t)info == 0);
+    }
+    cg_release(&space);
+}
+
+/* Begin with a matrix of n x n in the corner of an identity. */
+static void cg_begin_with(const cg_field *f, intptr_t m, intptr_t columns, char *y, intptr_t n, const char *corner, intptr_t down,
+                          intptr_t right)
+{
+    f->plain->enlarge(m, columns, y, m, 0, NULL, 0);
+    cg_copy_matrix(f->size, n, n, y, f->size, m * f->size, corner, down, right);
+}
+
+/* Of a real matrix by blocks, but for LAPACK's divide and conquer of the bidiagonal one. */
+static void cg_svd_by_blocks(const cg_field *f, const cg_blocked *blocked, cg_bdsdc *bdsdc, int full, char **p, const intptr_t *dims,
+                             const intptr_t *s)
+{
+    const int wide = dims[1] < dims[2];
+    const intptr_t m = wide ? dims[2] : dims[1], n = dims[3], columns = full ? m : n, item = f->size, ld = cg_padded(f, m);
+    const intptr_t *const of_u = s + (wide ? 9 : 6), *const of_v = s + (wide ? 6 : 9);
+    const intptr_t work_size = (n + 5 > 2 * CG_REFLECTORS ? n + 5 : 2 * CG_REFLECTORS) * 4 * ld;
+    const int64_t size = n;
+    cg_workspace space;
+    if (!cg_reserve(&space, CG_ROOM(ld * (n + 1) * item + CG_VECTOR_ALIGNMENT) + CG_ROOM(work_size * item + CG_VECTOR_ALIGNMENT)
+                    + CG_ROOM(m * columns * item) + 4 * CG_ROOM(n * n * item) + 4 * CG_ROOM(n * item) + CG_ROOM(8 * n * sizeof(int64_t))
+                    + cg_room_of_blocks(f, blocked, m))) return;
+    char *const a = cg_take_aligned(&space, ld * (n + 1) * item), *const work = cg_take_aligned(&space, work_size * item);
+    char *const u = cg_take(&space, m * columns * item), *const v = cg_take(&space, n * n * item);
+    char *const rows = cg_take(&space, n * n * item), *const left = cg_take(&space, n * n * item);
+    char *const right = cg_take(&space, n * n * item), *const tau = cg_take(&space, n * item), *const tau_rows = cg_take(&space, n * item);
+    char *const d = cg_take(&space, n * item), *const e = cg_take(&space, n * item);
+    void *const integers = cg_take(&space, 8 * n * sizeof(int64_t));
+    cg_room room = cg_take_blocks(blocked, &space);
+    room.work = work;
+    for (intptr_t batch = 0; batch < dims[0]; batch++, cg_next_matrix(p, s, 4)) {
+        int64_t info = 0;
+        cg_copy_matrix(item, m, n, a, item, ld * item, p[0], s[4 + wide], s[5 - wide]);
+        const int exponent = f->plain->scale(0, m, n, a, ld);
+        blocked->bidiagonal(m, n, a, ld, tau, rows, tau_rows, d, e, work);
+        bdsdc(wide ? "L" : "U", "I", &size, d, e, left, &size, right, &size, NULL, NULL, work, integers, &info, 1, 1);
+        cg_note_blas();
+        cg_begin_with(f, m, columns, u, n, wide ? right : left, wide ? n * item : item, wide ? item : n * item);
+        blocked->reflect(m, columns, n, a, ld, tau, u, m, &room);
+        cg_begin_with(f, n, n, v, n, wide ? left : right, wide ? item : n * item, wide ? n * item : item);
+        blocked->reflect(n - 1, n, n - 1, rows + item, n, tau_rows, v + item, n, &room);
+        cg_copy_matrix(item, m, columns, p[wide ? 3 : 1], of_u[wide], of_u[1 - wide], u, item, m * item);
+        cg_copy_matrix(item, n, n, p[wide ? 1 : 3], of_v[1 - wide], of_v[wide], v, item, n * item);
+        cg_write_values(item, n, p[2], s[8], d, item, exponent, (int32_t)info == 0);
+    }
+    cg_release(&space);
+}
+
 /* A wide matrix is decomposed as the transposed of a tall one: as LAPACK does, which makes it lower bidiagonal. */
 static void cg_svd(const cg_field *f, int full, char **p, const intptr_t *dims, const intptr_t *s)
 {
     const int wide = dims[1] < dims[2];
     const intptr_t m = wide ? dims[2] : dims[1], n = dims[3], columns = full ? m : n, item = f->size, real = f->alignment;
     const intptr_t *const of_u = s + (wide ? 9 : 6), *const of_v = s + (wide ? 6 : 9);
+    const cg_blocked *const blocked = cg_blocked_of(f, m, CG_LARGE);
+    cg_bdsdc *const bdsdc = blocked ? cg_routine(f->type, CG_BDSDC, 4 * n * n) : NULL;
+    if (bdsdc) {
+        cg_svd_by_blocks(f, blocked, bdsdc, full, p, dims, s);
+        return;
+    }
     cg_workspace space;
     if (!cg_reserve(&space, CG_ROOM(m * n * item) + CG_ROOM(m * columns * item) + 2 * CG_ROOM(n * n * item) + 2 * CG_ROOM(n * item)
                     + 2 * CG_ROOM(n * n * real) + 2 * CG_ROOM(n * real) + CG_ROOM(n * sizeof(rotation_float64)))) return;

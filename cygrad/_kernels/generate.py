@@ -107,33 +107,40 @@ def line_directives(filename: str, call: str) -> dict[str, str]:
 
 
 def elementwise_loop(name, directive, row, tree, inputs, dtype, out, stream=False):
-    """Return the C function of one kernel for one dtype; two inputs have bodies for a scalar on either side. `number` is one always."""
+    """Return the C function of one kernel for one dtype; two inputs have bodies for a scalar on either side.
+
+    `number` is one always. Loops with one, of whole vectors, fetch what tiles will read next, if parameters say so: they have no others.
+    """
     result = DTYPES.result_dtype(dtype, "same" if row.result == "bool" else row.result)
     dtypes = {word: BOOL if word in row.masks else result if word in ("g", "y") else dtype for word in (*inputs, *row.params)}
     types, out_type = {word: dtypes[word].c_type for word in inputs}, out.c_type
     expression = FORMULA.to_c(tree, numbers_of(dtype), {word: kind(dtypes[word]) for word in dtypes}, FUNCTIONS, kind(out))
     expression = f"({expression}) != 0" if out_type == "uint8_t" and dtype.name == "bool" else expression
-    blocked = is_blocked(tree, dtype)
+    blocked, always = is_blocked(tree, dtype), tuple(operand for operand in inputs if operand == NUMBER)
     # Vectors of bytes beside complex numbers are much code, and memory takes longer.
     serial = dtype.real and not blocked and (out.name == "bool" or row.masks)
     start = "CG_SERIAL_LOOP(n) {" if serial else "CG_LOOP(T, n) {"
     store = f"out[i] = {expression}; }}"
-    if blocked:
+    fetches = ""
+    if always:
+        fetches = f"if (c) {{ {' '.join(f'CG_FETCH_ROW(p_{operand} + first);' for operand in inputs if operand != NUMBER)} }} "
+    elif blocked:
         fetched = " ".join(f"CG_FETCH_BLOCK({place} + first);" for place in (*(f"p_{operand}" for operand in inputs), "out"))
-        start = f"CG_VECTORS(T, n) {{ if (CG_IS_FAR) {{ {fetched} }} CG_LANE(T) {{ const intptr_t i = first + k;"
+        fetches = f"if (CG_IS_FAR) {{ {fetched} }} "
+    if blocked:
+        start = f"CG_VECTORS(T, n) {{ {fetches}CG_LANE(T) {{ const intptr_t i = first + k;"
         store += " }"
     if stream:
-        start = "CG_VECTORS(T, n) { CG_VECTOR(T); CG_LANE(T) { const intptr_t i = first + k;"
+        start = f"CG_VECTORS(T, n) {{ {fetches}CG_VECTOR(T); CG_LANE(T) {{ const intptr_t i = first + k;"
         store = f"vector[k] = {expression}; }} CG_STREAM_VECTOR(out + first, vector); }}"
     form = "stream" if stream else "loop"
     function = symbol(f"{form}_{name}_{dtype.name}", unit_kind(dtype, row.rare))
     body = [f"{'CG_SERIAL ' if serial else ''}void {function}(char *const *p, const intptr_t *s, intptr_t n, const void *c) {{",
             f"    typedef {dtype.c_type} T CG_UNUSED; {out_type} *out = ({out_type} *)p[{len(inputs)}]; (void)s; (void)c;",
-            *(["    CG_FAR(T, n);"] if blocked else [])]
+            *(["    CG_FAR(T, n);"] if blocked and not always else [])]
     body += [f"    const {types[operand]} *p_{operand} = (const {types[operand]} *)p[{k}];" for k, operand in enumerate(inputs)]
     body += [f"    const T {param} = ((const T *)c)[{k}]; (void){param};" for k, param in enumerate(row.params)]
     # A blocked loop gets no other scalars: gcc would hoist a function of one and call its scalar form, with other bits.
-    always = tuple(operand for operand in inputs if operand == NUMBER)
     two = len(inputs) == 2 and not blocked and not always
     scalars = [(f"if (!s[{k}]) ", (operand,)) for k, operand in enumerate(inputs)] if two and not serial else []
     places = {operand: f"s[{k}] ? i : 0" if two and serial else "i" for k, operand in enumerate(inputs)}

@@ -12,6 +12,7 @@
 #define CG_REDUCTION_BLOCK 4096 /* elements of a dense block of a reduction */
 #define CG_REDUCTION_LONG 1024  /* elements of a dense row from which on it has the most lanes */
 #define CG_REDUCTION_SHORT 64   /* elements up to which a fold has few lanes, at every layout */
+#define CG_ROW_AHEAD 4096       /* bytes from what rows of tiles read to what they fetch: more would leave the first-level cache again */
 
 /* Bytes of a block of complex numbers, on every level; loops may run over the end by less. */
 #define CG_COMPLEX_BLOCK 64

@@ -37,6 +37,7 @@
 #define CG_FAR(T, n) int far = (n) * (intptr_t)sizeof(T) > 32768; __asm__("" : "+r"(far))
 #define CG_IS_FAR __builtin_expect(far, 0)
 #define CG_FETCH_BLOCK(place) __builtin_prefetch((const char *)(place) + 2048)
+#define CG_FETCH_ROW(place) __builtin_prefetch((const char *)(place) + CG_ROW_AHEAD)
 
 /* A vector of an output that no cache holds is written past the caches: memory is not read first to be written whole. The
    driver ends the streams of a thread (cg_stream_end). Arm's processors see by themselves that lines are written whole. */

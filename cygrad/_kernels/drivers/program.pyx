@@ -18,6 +18,17 @@ cdef enum:
     SLOT_BYTES = BLOCK_BYTES + 64       # loops may run over the end
 
 
+# What a step touches as it runs lies close together: blocks fill the first-level cache.
+cdef struct Call:
+    cg_loop loop                        # of whole blocks
+    cg_loop loop_of_rest
+    const void* params
+    intptr_t strides[MAX_OPERANDS - 1]
+    unsigned char slots[MAX_OPERANDS]
+    unsigned char inputs
+    unsigned char fetched               # inputs (bits) that no step before has read from memory
+
+
 cdef int add_block(Program* program) noexcept nogil:
     program.slots[program.slot_count].data, program.slots[program.slot_count].stride = NULL, cg_itemsize[program.dtype]
     program.slot_count += 1
@@ -76,60 +87,87 @@ cdef void run_part(const Program* program, int first, int last, bint stream, int
     cdef char* free_block = memory + (-<size_t>memory) % 64
     cdef char* places[MAX_SLOTS]        # of a block's elements
     cdef char* copies[MAX_SLOTS]        # where they go from there, or NULL
-    cdef intptr_t advances[MAX_SLOTS]   # of both, in bytes an element
-    cdef char* pointers[MAX_OPERANDS]
-    cdef intptr_t strides[MAX_OPERANDS - 1]
-    cdef int itemsize = cg_itemsize[program.dtype], j, k, slot
+    cdef bint advances[MAX_SLOTS]       # both, from block to block
+    cdef bint made[MAX_SLOTS]
+    cdef int moving[MAX_SLOTS]          # the slots that advance
+    cdef int itemsize = cg_itemsize[program.dtype], moving_count = 0, calls_count = last - first, j, k, slot
     cdef intptr_t length = (STREAM_BLOCK_BYTES if stream else BLOCK_BYTES) // itemsize, n
     cdef size_t unaligned = block_bytes(program.dtype) - 1
-    cdef cg_loop loop
-    cdef const Step* step
-    cdef bint made[MAX_SLOTS]
-    cdef int reader[MAX_SLOTS]          # the first step that reads a slot from memory
     cdef bint far = stream and last - first > 1
+    cdef Call calls[MAX_STEPS]
+    cdef char* pointers[MAX_OPERANDS]
+    cdef const Call* call
+    cdef const Step* step
+    if last - first == 1:
+        length = stop - start
     for k in range(program.slot_count):
-        reader[k] = NONE
-        advances[k] = program.slots[k].stride
+        advances[k] = program.slots[k].stride != 0
         places[k], copies[k], made[k] = program.slots[k].data, NULL, False
         if places[k] is not NULL:
-            places[k] += start * advances[k]
+            places[k] += start * program.slots[k].stride
     for k in range(first, last):
         step = &program.steps[k]
+        calls[k - first].fetched = 0
         for j in range(step.inputs + 1):
             slot = step.slots[j]
+            if far and j < step.inputs and not made[slot] and advances[slot] and not is_read(program, first, k, slot):
+                calls[k - first].fetched |= 1 << j
             made[slot] = made[slot] or j == step.inputs
-            if not made[slot] and reader[slot] == NONE and advances[slot]:
-                reader[slot] = k
             if slot == redirected:
                 places[slot] = block
             elif places[slot] is NULL or stream and made[slot] and j < step.inputs and copies[slot] is NULL and advances[slot]:
                 copies[slot], places[slot] = places[slot], free_block
                 free_block += SLOT_BYTES
-                advances[slot] = 0
-    if last - first == 1:
-        length = stop - start
+                advances[slot] = False
+    for k in range(first, last):
+        step = &program.steps[k]
+        fill_call(program, step, &calls[k - first])
+        slot = step.slots[step.inputs]
+        if (stream and advances[slot] and slot != redirected and step.kernel.streams[program.dtype] is not NULL
+                and not (<size_t>places[slot] | <size_t>(length * itemsize)) & unaligned):
+            calls[k - first].loop = step.kernel.streams[program.dtype]
+    for k in range(program.slot_count):
+        if advances[k]:
+            moving[moving_count] = k
+            moving_count += 1
     while start < stop:
         n = min(length, stop - start)
-        for k in range(first, last):
-            step = &program.steps[k]
-            for j in range(step.inputs):
-                slot = step.slots[j]
-                pointers[j], strides[j] = places[slot], program.slots[slot].stride
-                if far and reader[slot] == k:
-                    fetch(places[slot] + AHEAD, n * itemsize)
-            slot = step.slots[step.inputs]
-            pointers[step.inputs] = places[slot]
-            loop = step.kernel.loops[program.dtype]
-            if (stream and advances[slot] and slot != redirected and step.kernel.streams[program.dtype] is not NULL
-                    and not (<size_t>places[slot] | <size_t>(n * itemsize)) & unaligned):
-                loop = step.kernel.streams[program.dtype]
-            loop(pointers, strides, n, step.params)
+        for k in range(calls_count):
+            call = &calls[k]
+            for j in range(call.inputs + 1):
+                pointers[j] = places[call.slots[j]]
+            if call.fetched:
+                for j in range(call.inputs):
+                    if call.fetched >> j & 1:
+                        fetch(pointers[j] + AHEAD, n * itemsize)
+            (call.loop if n == length else call.loop_of_rest)(pointers, call.strides, n, call.params)
+            slot = call.slots[call.inputs]
             if copies[slot] is not NULL:
                 write(copies[slot], places[slot], n * itemsize)
                 copies[slot] += n * itemsize
-        for k in range(program.slot_count):
-            places[k] += n * advances[k]
+        for k in range(moving_count):
+            places[moving[k]] += n * itemsize
         start += n
+
+
+cdef inline bint is_read(const Program* program, int first, int last, int slot) noexcept nogil:
+    """Say whether one of some steps reads a slot."""
+    cdef int j, k
+    for k in range(first, last):
+        for j in range(program.steps[k].inputs):
+            if program.steps[k].slots[j] == slot:
+                return True
+    return False
+
+
+cdef inline void fill_call(const Program* program, const Step* step, Call* call) noexcept nogil:
+    cdef int j
+    call.loop = call.loop_of_rest = step.kernel.loops[program.dtype]
+    call.params, call.inputs = step.params, step.inputs
+    for j in range(step.inputs + 1):
+        call.slots[j] = step.slots[j]
+        if j < step.inputs:
+            call.strides[j] = program.slots[step.slots[j]].stride
 
 
 cdef inline void write(char* target, const char* block, intptr_t nbytes) noexcept nogil:

@@ -12,11 +12,14 @@ from cygrad._kernels.drivers.tiles cimport MAX_OPERANDS, MAX_SLOTS, RowStep, Row
 cdef extern from "drivers/fetch.h" nogil:
     void fetch(const char* place, intptr_t nbytes) noexcept
 
+cdef extern from "kernels.h" nogil:
+    enum:
+        AHEAD "CG_ROW_AHEAD"
+
 cdef enum:
     FEW_ROWS = 4        # short rows that are sooner computed one by one than by a driver for each step
     NEAR = 1 << 15      # bytes that some rows and the next ones take in all slots: the first-level cache holds them
     FAR = 1 << 18       # bytes of an array from which on it is fetched ahead
-    AHEAD = 4096        # bytes from what is read to what is fetched: more would leave the first-level cache again
     PIECE = 256         # elements of a step between parts that are fetched
     VECTOR = 64
     NONE = -1
@@ -101,6 +104,7 @@ cdef bint make_step(const Tiles* tiles, const Step* step, const cg_kernel* kerne
             made.each = made.each or not repeated
             scalars += 1
         own = own and (slot.array.data is NULL or repeated or j == number)
+    made.fetches_own = number >= 0 and kernel.blocked[step.dtype]
     made.long = kernel is not NULL and kernel.blocked[step.dtype] and made.elements > 1
     if kernel is NULL:
         if output.array.dtype != step.reduction.out_dtype[step.dtype]:
@@ -116,9 +120,23 @@ cdef bint make_step(const Tiles* tiles, const Step* step, const cg_kernel* kerne
         made.loop = kernel.loops[step.dtype]
         if (output.array.data is not NULL and itemsize > tiles.streamed and kernel.streams[step.dtype] is not NULL and whole
                 and <size_t>output.array.data % VECTOR == 0):
-            made.loop = kernel.streams[step.dtype]
+            made.loop, made.fetches_own = kernel.streams[step.dtype], number >= 0
     target[0] = made
     return True
+
+
+cdef bint take_over(Rows* rows, const RowStep* step) noexcept nogil:
+    """Take what a step reads from what is fetched between the steps; False if there is nothing."""
+    cdef int count = rows.fetched_count, k, j
+    rows.fetched_count = 0
+    for k in range(count):
+        for j in range(step.inputs):
+            if step.slots[j] == rows.fetched[k].slot:
+                break
+        else:
+            rows.fetched[rows.fetched_count] = rows.fetched[k]
+            rows.fetched_count += 1
+    return rows.fetched_count < count
 
 
 cdef void share_fetches(Tiles* tiles) noexcept nogil:
@@ -130,6 +148,7 @@ cdef void share_fetches(Tiles* tiles) noexcept nogil:
     cdef intptr_t parts = 0, line
     cdef int k
     for k in range(rows.step_count):
+        rows.steps[k].fetches_own = rows.steps[k].fetches_own and take_over(rows, &rows.steps[k])
         has_long = has_long or rows.steps[k].long
     for k in range(rows.step_count):
         step = &rows.steps[k]
@@ -191,7 +210,7 @@ cdef void run_rows(const Tiles* tiles, intptr_t tile, char* memory) noexcept nog
                               pointers[step.inputs])
                     break
                 piece = min(left, step.piece)
-                step.loop(pointers, step.strides, piece, NULL)
+                step.loop(pointers, step.strides, piece, <const void*>rows if step.fetches_own else NULL)
                 left -= piece
                 if left:
                     for j in range(step.inputs + 1):

@@ -40,6 +40,7 @@ cdef struct RowStep:
     unsigned char inputs, dtype
     bint each                       # whether each row has a scalar, and a call, of its own
     bint long                       # whether it is vector mathematics
+    bint fetches_own                # whether its loop fetches what the next rows have of its operands
     bint fetches                    # whether parts of the next rows are fetched before its pieces
 
 cdef struct Fetched:

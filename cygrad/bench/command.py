@@ -72,6 +72,8 @@ def _prepared(given: argparse.Namespace) -> Callable[[], int]:
                 raise ValueError(f"--{source} shows what is measured already, and takes no --{option}")
     if given.compare:
         before, after = map(records.read, given.compare)
+        if given.only and not any(records.has(row, given.only) for row in (*before["rows"], *after["rows"])):
+            raise ValueError(f"{' and '.join(map(str, given.compare))} have no such rows")
         return lambda: _compare(before, after, given.only)
     _check_outputs(given)
     if source := getattr(given, "from"):

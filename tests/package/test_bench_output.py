@@ -327,6 +327,14 @@ def test_bad_arguments_are_refused_before_anything_is_measured(arguments, said, 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("source, copies", [("--from", 1), ("--compare", 2)])
+def test_rows_that_no_record_has_are_refused(source, copies, capsys, saved):
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", source, *[saved(RECORDS["ordinary"])] * copies, "--only", "no such row"])
+    assert ended.value.code == 2
+    assert "no such rows" in capsys.readouterr().err
+
+
 def test_a_format_that_matplotlib_cannot_write_here_is_refused_before_anything_is_measured(monkeypatch, tmp_path, capsys):
     """LaTeX, Ghostscript, codecs of Pillow: what a format needs shows when it is written, and that is too late after a run."""
     figure = pytest.importorskip("matplotlib.figure")

@@ -1,40 +1,17 @@
 # cython: cdivision=True, initializedcheck=False
 """Passes (see passes.pxd for the contract)."""
-from libc.stdint cimport uint32_t
+from libc.stdint cimport intptr_t, uint32_t
 from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, Operand, cg_itemsize, cg_loops_of
 from cygrad._kernels.drivers.program cimport Program, add_array, add_block
 from cygrad._kernels.drivers.program cimport Step as ProgramStep
 from cygrad._kernels.drivers.reduction cimport fold_program, run
-from cygrad._kernels.drivers.tiles cimport MAX_SLOTS, Step
+from cygrad._kernels.drivers.tiles cimport MAX_SLOTS, Slot, Step, find_rows, is_number
 
 cdef enum:
     PLACE = 128         # bytes of what is reduced: loops may run over the end
     NONE = -1
-
-
-cdef bint find_rows(const Tiles* tiles, intptr_t* row, intptr_t* rows) noexcept nogil:
-    cdef bint folded = False
-    cdef int d
-    row[0] = rows[0] = 1
-    for d in range(tiles.ndim):
-        folded = folded or tiles.folded[d]
-        if not folded:
-            rows[0] *= tiles.shape[d]
-        elif tiles.folded[d] or tiles.shape[d] == 1:
-            row[0] *= tiles.shape[d]
-        else:
-            return False
-    return folded
-
-
-cdef bint is_number(const Tiles* tiles, const Slot* slot) noexcept nogil:
-    cdef int d
-    for d in range(tiles.ndim):
-        if slot.array.strides[d] and tiles.shape[d] > 1:
-            return False
-    return True
 
 
 # ----- What a pass can do -----

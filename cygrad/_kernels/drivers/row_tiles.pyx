@@ -4,10 +4,10 @@ from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_itemsize, cg_kernel, cg_loops_of
 from cygrad._kernels.drivers.packing cimport LONG_ROW
-from cygrad._kernels.drivers.passes cimport find_rows, is_number
 from cygrad._kernels.drivers.reduction cimport BLOCK, STRIP
 from cygrad._kernels.drivers.reduction cimport run_rows as fold_rows
-from cygrad._kernels.drivers.tiles cimport MAX_OPERANDS, MAX_SLOTS, RowStep, Rows, Slot, Step, provide, streamed_above
+from cygrad._kernels.drivers.tiles cimport (MAX_OPERANDS, MAX_SLOTS, RowStep, Rows, Slot, Step, find_rows, is_number, provide,
+                                            streamed_above)
 
 cdef extern from "drivers/fetch.h" nogil:
     void fetch(const char* place, intptr_t nbytes) noexcept

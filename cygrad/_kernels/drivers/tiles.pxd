@@ -78,6 +78,9 @@ cdef bint cut(Tiles* tiles) noexcept nogil
 # `memory`: of `threads` times the slots times `slot_bytes`. False: out of memory.
 cdef bint run_tiles(const Tiles* tiles, char* memory) noexcept nogil
 
+# The elements of an output as one dense row, and how many there are; False where they are not.
+cdef bint find_rows(const Tiles* tiles, intptr_t* row, intptr_t* rows) noexcept nogil
+cdef bint is_number(const Tiles* tiles, const Slot* slot) noexcept nogil        # of an array: one number in every place
 cdef intptr_t streamed_above(const Tiles* tiles, intptr_t total) noexcept nogil
 # Decide about threads, and the memory of each for a tile of some elements.
 cdef void provide(Tiles* tiles, intptr_t elements, intptr_t total) noexcept nogil

@@ -39,6 +39,29 @@ cdef bint cut(Tiles* tiles) noexcept nogil:
     return elements <= LARGEST_TILE or cut_passes(tiles)
 
 
+cdef bint find_rows(const Tiles* tiles, intptr_t* row, intptr_t* rows) noexcept nogil:
+    cdef bint folded = False
+    cdef int d
+    row[0] = rows[0] = 1
+    for d in range(tiles.ndim):
+        folded = folded or tiles.folded[d]
+        if not folded:
+            rows[0] *= tiles.shape[d]
+        elif tiles.folded[d] or tiles.shape[d] == 1:
+            row[0] *= tiles.shape[d]
+        else:
+            return False
+    return folded
+
+
+cdef bint is_number(const Tiles* tiles, const Slot* slot) noexcept nogil:
+    cdef int d
+    for d in range(tiles.ndim):
+        if slot.array.strides[d] and tiles.shape[d] > 1:
+            return False
+    return True
+
+
 cdef intptr_t streamed_above(const Tiles* tiles, intptr_t total) noexcept nogil:
     return STREAM_BYTES * max(threads_for(total, tiles.cost), 1) // max(total, 1)
 

@@ -259,11 +259,12 @@ def reduction_kernels():
             result = dtype_row(out)
             read = {key: read_fold(text, folded) for key, text in
                     {"START": row.start, "STEP": row.step, "COMBINE": row.combine or row.step, "FINISH": row.y}.items()}
-            if row.block_step and acc != dtype.name and dtype.is_differentiable:
+            if is_narrower(row, dtype):
                 narrow = [f"CG_NARROW_ROWS({rows_symbol(row, stored)}, {stored.name})" for stored in DTYPES.DTYPES
                           if stored.is_opaque and stored.loops == dtype.name]
                 read |= {"NARROW": " ".join(narrow)} if narrow else {}
-                read |= {"BLOCK_START": read_fold(row.start, dtype), "BLOCK_STEP": read_fold(row.block_step, dtype)}
+                read |= {"BLOCK_START": read_fold(row.start, dtype), "BLOCK_STEP": read_fold(row.block_step, dtype),
+                         "CG_FINITE(value)": f"isfinite_{acc}(value)"}
             defines = {"NAME": symbol(f"{row.name}_{dtype.name}", unit), "X": dtype.c_type, "T": c_type(acc), "Y": c_type(out),
                        "CG_COUNT": c_type(folded.real or acc),
                        "CG_ELEMENT(value)": converted("value", dtype, BOOL if row.result == "truth" else folded),
@@ -274,6 +275,11 @@ def reduction_kernels():
                            '#include "reduction_template.h"']
             dtypes[dtype] = acc, out
         yield row, dtypes, code
+
+
+def is_narrower(row, dtype) -> bool:
+    """Whether lanes are folded in the dtype of the elements before they become accumulators."""
+    return row.block_step and dtype.is_differentiable and not dtype.loops and dtype.widest != dtype.name
 
 
 def has_products(row, dtype) -> bool:
@@ -405,10 +411,11 @@ def reduction_texts() -> dict[str, str]:
     for row, dtypes, code in reduction_kernels():
         for kind in UNITS:
             texts[kind] += code[kind]
-        columns = []
-        for part in ("fill", "rows", "products", "columns", "across", "combine", "finish", "scan", "find"):
+        columns, some = [], {"find": lambda row, dtype: not dtype.real, "products": has_products,
+                             "across_wide": is_narrower, "finite": is_narrower}
+        for part in ("fill", "rows", "products", "columns", "across", "across_wide", "finite", "combine", "finish", "scan", "find"):
             names = {dtype: symbol(f"{part}_{row.name}_{dtype.name}", unit_kind(dtype, row.rare)) for dtype in dtypes
-                     if (part != "find" or not dtype.real) and (part != "products" or has_products(row, dtype))}
+                     if part not in some or some[part](row, dtype)}
             entries = dict(names)
             for dtype in DTYPES.DTYPES:
                 if part == "rows" and row.block_step and dtype.is_opaque:

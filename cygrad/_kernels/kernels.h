@@ -10,6 +10,7 @@
 #include "generated/dtypes.h"
 
 #define CG_REDUCTION_BLOCK 4096 /* elements of a dense block of a reduction */
+#define CG_REDUCTION_STRIP 512  /* neighbouring outputs that one task folds, at most */
 #define CG_REDUCTION_LONG 1024  /* elements of a dense row from which on it has the most lanes */
 #define CG_REDUCTION_SHORT 64   /* elements up to which a fold has few lanes, at every layout */
 #define CG_ROW_AHEAD 4096       /* bytes from what rows of tiles read to what they fetch: more would leave the first-level cache again */
@@ -44,6 +45,8 @@ typedef void cg_fold_products(const char *x, const char *other, intptr_t stride,
 typedef void cg_fold_columns(const char *x, intptr_t stride, const intptr_t *offsets, intptr_t n, intptr_t count, char *acc, intptr_t step);
 /* rows of n elements into n accumulators */
 typedef void cg_fold_across(char *acc, const char *x, intptr_t n, intptr_t rows, intptr_t stride);
+typedef cg_fold_across cg_fold_across_wide;
+typedef int cg_fold_finite(const char *acc, intptr_t n);
 typedef void cg_fold_combine(char *acc, const char *other, intptr_t n);  /* fold n partial results into n */
 typedef void cg_fold_finish(const char *acc, char *y, intptr_t n, double count);
 typedef void cg_fold_scan(const char *x, intptr_t x_stride, char *y, intptr_t y_stride, intptr_t n);
@@ -56,6 +59,8 @@ typedef struct {
     cg_fold_products *products[CG_DTYPES];
     cg_fold_columns *columns[CG_DTYPES];
     cg_fold_across *across[CG_DTYPES];
+    cg_fold_across *across_wide[CG_DTYPES]; /* each element as an accumulator; NULL where `across` does that */
+    cg_fold_finite *finite[CG_DTYPES];      /* NULL alike */
     cg_fold_combine *combine[CG_DTYPES];
     cg_fold_finish *finish[CG_DTYPES];
     cg_fold_scan *scan[CG_DTYPES];

@@ -27,6 +27,7 @@
 #else
 #define CG_SERIAL __attribute__((noinline))
 #endif
+#define CG_COLD __attribute__((noinline, cold))
 /* k counts from 0 since first + VL may wrap (-fwrapv), which would make gcc add scalar paths. */
 #define CG_VL(T) (CG_BLOCK_BYTES / (intptr_t)sizeof(T))
 #define CG_VECTORS(T, n) for (intptr_t first = 0; first < (n); first += CG_VL(T))

@@ -19,6 +19,20 @@ CG_INLINE T CG_ROW(few)(const X *v, const X *w, intptr_t n) {
     return CG_FN(join)(CG_FN(join)(first, third), CG_FN(join)(second, a[3]));
 }
 
+#ifdef BLOCK_STEP
+/* Lanes of X may overflow where the result does not: such rows are reduced again, as T. */
+CG_COLD static T CG_ROW(wide)(const X *v, const X *w, intptr_t n) {
+    T a[8];
+    for (int k = 0; k < 8; k++) a[k] = START;
+    for (intptr_t start = 0; start < n; start += 8) {
+        _Pragma("omp simd") for (int k = 0; k < 8; k++) a[k] = CG_FN(step)(a[k], CG_AT(start + k));
+    }
+    CG_HALVE(a, 4) CG_HALVE(a, 2) CG_HALVE(a, 1)
+    (void)w;
+    return a[0];
+}
+#endif
+
 /* Many lanes, of a whole number of elements each. */
 CG_INLINE T CG_ROW(many)(const X *v, const X *w, intptr_t n, const int lanes, const int ahead) {
     CG_LANE_TYPE a[CG_MANY];
@@ -32,8 +46,12 @@ CG_INLINE T CG_ROW(many)(const X *v, const X *w, intptr_t n, const int lanes, co
         }
         _Pragma("omp simd") for (int k = 0; k < part; k++) a[first + k] = own[k];
     }
+    const T acc = CG_FN(tree)(a, lanes);
     (void)w;
-    return CG_FN(tree)(a, lanes);
+#ifdef BLOCK_STEP
+    if (!CG_FINITE(acc)) return CG_ROW(wide)(v, w, n);
+#endif
+    return acc;
 }
 
 /* What is left behind whole lanes is a short row. */

@@ -1,6 +1,7 @@
 /* The kernels of one reduction for one dtype, from the macros NAME, X (element), T (accumulator), Y (result), CG_ELEMENT (X to T),
  * CG_RESULT (T to Y), CG_COUNT (of elements, a real type), START, STEP, COMBINE, FINISH, where lanes are folded as X before they become
- * T BLOCK_START and BLOCK_STEP, ORDERED where there is an order, and PRODUCTS where rows of products are folded as well. Included once for each; not guarded on purpose.
+ * T BLOCK_START, BLOCK_STEP and CG_FINITE (of a T), ORDERED where there is an order, and PRODUCTS where rows of products are folded as
+ * well. Included once for each; not guarded on purpose.
  *
  * A fold has a number of lanes that its length decides, folded one by one and combined in a fixed tree. So the bits depend on the data
  * and the length alone: not on threads, position, strides or instruction set.
@@ -29,7 +30,7 @@ void CG_FN(combine)(char *p, const char *q, intptr_t n) {
 #ifdef BLOCK_STEP
 CG_INLINE X CG_FN(own)(const X acc, const X x) { return BLOCK_STEP; }
 
-/* Conversions would cost more than memory does: some rows are folded as X before they become T. */
+/* Conversions would cost more than memory does: eight rows are folded as X before they become T. */
 void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, intptr_t stride) {
     T *a = (T *)p;
     for (; rows >= 8; rows -= 8, q += 8 * stride) {
@@ -41,8 +42,19 @@ void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, intptr_t s
     }
     for (; rows; rows--, q += stride) CG_LOOP(T, n) a[i] = CG_FN(step)(a[i], ((const X *)q)[i]);
 }
+
+/* Whether nothing overflowed; and each element as T, for rows of which something did. */
+int CG_FN(finite)(const char *p, intptr_t n) {
+    const T *a = (const T *)p;
+    int finite = 1;
+    _Pragma("omp simd reduction(&:finite)") for (intptr_t i = 0; i < n; i++) finite &= CG_FINITE(a[i]);
+    return finite;
+}
+#define CG_ACROSS across_wide
 #else
-void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, intptr_t stride) {
+#define CG_ACROSS across
+#endif
+void CG_FN(CG_ACROSS)(char *p, const char *q, intptr_t n, intptr_t rows, intptr_t stride) {
     T *a = (T *)p;
     for (; sizeof(X) >= 4 && rows >= 4; rows -= 4, q += 4 * stride) { /* of smaller ones it is much code */
         CG_LOOP(T, n) {
@@ -53,7 +65,7 @@ void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, intptr_t s
     }
     for (; rows; rows--, q += stride) CG_LOOP(T, n) a[i] = CG_FN(step)(a[i], ((const X *)q)[i]);
 }
-#endif
+#undef CG_ACROSS
 
 /* ----- Dense rows, each into one ----- */
 /* A step of the tree that folds lanes into one; a constant length becomes vectors. */
@@ -119,7 +131,16 @@ void CG_FN(products)(const char *p, const char *other, intptr_t stride, intptr_t
                 }                                                                                             \
                 memcpy(a + half, own, sizeof(own));                                                           \
             }                                                                                                 \
-            ((T *)q)[i] = CG_FN(tree)(a, CG_MANY);                                                            \
+            T acc = CG_FN(tree)(a, CG_MANY);                                                                  \
+            if (!CG_FINITE(acc)) {                                                                           \
+                acc = START;                                                                                  \
+                for (intptr_t start = 0; start < n; start += CG_NARROW_LANES) {                               \
+                    X x[CG_NARROW_LANES];                                                                     \
+                    widen_##format(x, v + start);                                                             \
+                    for (int k = 0; k < CG_NARROW_LANES; k++) acc = CG_FN(step)(acc, x[k]);                   \
+                }                                                                                             \
+            }                                                                                                 \
+            ((T *)q)[i] = acc;                                                                                \
         }                                                                                                     \
     }
 NARROW
@@ -200,6 +221,7 @@ intptr_t CG_FN(find)(const char *p, intptr_t stride, intptr_t n, const char *q) 
 #undef FINISH
 #undef BLOCK_START
 #undef BLOCK_STEP
+#undef CG_FINITE
 #undef NARROW
 #undef CG_COUNT
 #undef CG_RESULT

@@ -9,6 +9,7 @@ from cygrad._core.memory.storage import get_default_dtype
 from cygrad.operators.arguments import checked_operand, checked_tensor, delivered, normalized_dims
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
+from cygrad.operators.narrow_floats import of_unrounded_result
 from cygrad.operators.tangents import self_adjoint
 from cygrad.operators.tiled import tiled
 from cygrad.ops.gradients import keep_dims
@@ -59,8 +60,11 @@ def _log_softmax_gradient(g: Tensor, y: Tensor, dim: int) -> Tensor:
 
 
 # ----- Operators -----
-@operator(dinput=lambda g, input, y, dim: _logsumexp_gradient(keep_dims(g, input.shape, dim), input, keep_dims(y, input.shape, dim), dim),
-          batch=shifted("dim"))
+def _logsumexp_gradient_of_shape(g: Tensor, input: Tensor, y: Tensor, dim: tuple[int, ...]) -> Tensor:
+    return _logsumexp_gradient(keep_dims(g, input.shape, dim), input, keep_dims(y, input.shape, dim), dim)
+
+
+@operator(dinput=of_unrounded_result(lambda x, dim: logsumexp(x, dim), _logsumexp_gradient_of_shape), batch=shifted("dim"))
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """log(sum(exp(x))) over dims, without overflow.
 

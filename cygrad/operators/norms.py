@@ -12,6 +12,7 @@ from cygrad.operators import public_name
 from cygrad.operators.arguments import checked_tensor, delivered, normalized_dims
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
+from cygrad.operators.narrow_floats import rounded_once
 from cygrad.operators.tiled import tiled
 from cygrad.ops.dtypes import DTYPES, NUMBER, common
 from cygrad.ops.gradients import keep_dims, shared_among
@@ -35,16 +36,22 @@ def _normal_squares(dtype: DType) -> tuple[float, float]:
     return limits.tiny / limits.eps**2, limits.max
 
 
+def accurate_squares(squared: Tensor) -> Tensor | None:
+    """Return which sums of squares are accurate; None if all of them are."""
+    least, most = _normal_squares(squared.dtype)
+    if least <= squared.amin().item() and squared.amax().item() <= most:
+        return None
+    return (squared >= least) & (squared <= most)
+
+
 def _euclidean(x: Tensor, dim: tuple[int, ...]) -> Tensor:
     """Return the root of the sum of squares; where that is too large or too small, of elements that are scaled first."""
-    squared, (least, most) = _squared(x, dim), _normal_squares(x.dtype)
-    if least <= squared.amin().item() and squared.amax().item() <= most:
-        return squared.sqrt_()
-    normal = (squared >= least) & (squared <= most)
-    return squared.sqrt_().where(normal, _scaled_euclidean(x, dim))
+    squared = _squared(x, dim)
+    accurate = accurate_squares(squared)
+    return squared.sqrt_() if accurate is None else squared.sqrt_().where(accurate, _scaled_euclidean(x, dim))
 
 
-def _scaled(size: Tensor, dim: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+def scaled(size: Tensor, dim: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     """Divide sizes by the largest one, so that no power overflows; and return that."""
     largest = size.amax(dim, keepdim=True)
     scale = largest.masked_fill((largest == 0) | (largest == math.inf), 1)
@@ -53,7 +60,7 @@ def _scaled(size: Tensor, dim: tuple[int, ...]) -> tuple[Tensor, Tensor]:
 
 @tiled
 def _scaled_euclidean(x: Tensor, dim: tuple[int, ...]) -> Tensor:
-    size, scale = _scaled(x.abs(), dim)
+    size, scale = scaled(x.abs(), dim)
     return size.square_().sum(dim, keepdim=True).sqrt_().mul_(scale)
 
 
@@ -137,9 +144,8 @@ def vector_norm(x: Tensor, ord: float, dim: Dims, keepdim: bool, dtype: DTypeLik
     return delivered(recorded(linalg_vector_norm, (x,), result, dim=dims, ord=order), out)
 
 
+@rounded_once
 def _norm(x: Tensor, p: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-    if x.dtype != x.dtype.loops:        # the sum of many elements that are scaled to 1 may lie beyond their dtype, where the norm does not
-        return _norm(x.to(x.dtype.loops), p, dims, keepdim).to(x.dtype)
     if p == 2 and x.numel():
         result = _euclidean(x, dims)
         return result if keepdim else result.squeeze(dims)
@@ -152,7 +158,7 @@ def _norm(x: Tensor, p: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
         return size.amax(dims, keepdim=keepdim)
     if p == -math.inf:
         return size.amin(dims, keepdim=keepdim)
-    size, scale = _scaled(size, dims)
+    size, scale = scaled(size, dims)
     result = size.pow(p).sum(dims, keepdim=True).pow(1 / p) * scale
     return result if keepdim else result.squeeze(dims)
 

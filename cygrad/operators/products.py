@@ -14,9 +14,9 @@ from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array
 from cygrad._core.operands.operands import common_dtype
 from cygrad.operators.arguments import check_factor, check_ndim, checked_tensor, delivered, python_number
-from cygrad.operators.batches import is_tensor
 from cygrad.operators.declaration import operator, recorded, unrecorded
 from cygrad.operators.flops import of_product
+from cygrad.operators.narrow_floats import widened
 from cygrad.operators.tangents import bilinear
 from cygrad.operators.vectors import outer
 
@@ -158,14 +158,6 @@ def _plus(input: Tensor, beta: Number, product: Tensor, alpha: Number) -> Tensor
     return product if beta == 0 else product + _scaled(input.expand(product.shape), beta)
 
 
-def _widened(*tensors: Any) -> list[Tensor] | None:
-    """Return 16-bit floats in the dtype that is computed in, so that what is made of them is rounded once; nothing of other operands."""
-    if not all(is_tensor(x) and x.dtype == tensors[0].dtype for x in tensors):
-        return None
-    narrow = tensors[0].is_floating_point() and tensors[0].dtype.loops != tensors[0].dtype
-    return [x.to(x.dtype.loops) for x in tensors] if narrow else None
-
-
 def _add_product(operator: Any, words: tuple[str, str], ndim: int, input: Tensor, a: Tensor, b: Tensor, beta: Number, alpha: Number,
                  out: Tensor | None) -> Tensor:
     """Return beta * input + alpha * (a @ b); `words`: what the function calls a and b."""
@@ -180,8 +172,9 @@ def _add_product(operator: Any, words: tuple[str, str], ndim: int, input: Tensor
     beta, alpha = python_number(beta), python_number(alpha)
 
     def compute() -> Tensor:
-        given = [x.detach() for x in (input, a, b)]
-        own, left, right = _widened(*given) or given        # rounded once, where it is recorded
+        operands = [x.detach() for x in (input, a, b)]
+        wide = widened(operands)        # what is recorded is rounded once
+        own, left, right = wide.arguments if wide else operands
         return _plus(own, beta, (mm if ndim == 2 else bmm)(left, right), alpha)
 
     result = unrecorded(compute)
@@ -240,8 +233,8 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: N
     >>> cygrad.addmv(cygrad.zeros(2), cygrad.eye(2), cygrad.ones(2))
     tensor([1., 1.])
     """
-    if wide := _widened(input, mat, vec):
-        return delivered(addmv(*wide, beta=beta, alpha=alpha).to(input.dtype), out)
+    if wide := widened((input, mat, vec)):
+        return delivered(addmv(*wide.arguments, beta=beta, alpha=alpha).to(wide.dtype), out)
     product = mv(mat, vec)
     _check_same_dtype("addmv", checked_tensor("addmv", input), product)
     return delivered(_sum_with(input, beta, product, alpha), out)
@@ -255,8 +248,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     >>> cygrad.addr(cygrad.zeros(1, 2), cygrad.ones(1), cygrad.ones(2))
     tensor([[1., 1.]])
     """
-    if wide := _widened(input, vec1, vec2):
-        return delivered(addr(*wide, beta=beta, alpha=alpha).to(input.dtype), out)
+    if wide := widened((input, vec1, vec2)):
+        return delivered(addr(*wide.arguments, beta=beta, alpha=alpha).to(wide.dtype), out)
     check_ndim("addr: Expected 1-D argument vec1, but got {}-D", vec1, 1)
     check_ndim("addr: Expected 1-D argument vec2, but got {}-D", vec2, 1)
     product = outer(vec1, vec2)
@@ -271,8 +264,8 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
     >>> cygrad.addbmm(cygrad.zeros(1, 1), cygrad.ones(3, 1, 1), cygrad.ones(3, 1, 1))
     tensor([[3.]])
     """
-    if wide := _widened(input, batch1, batch2):
-        return delivered(addbmm(*wide, beta=beta, alpha=alpha).to(input.dtype), out)
+    if wide := widened((input, batch1, batch2)):
+        return delivered(addbmm(*wide.arguments, beta=beta, alpha=alpha).to(wide.dtype), out)
     products = bmm(batch1, batch2)
     _check_same_dtype("addbmm", checked_tensor("addbmm", input), products)
     return delivered(_sum_with(input, beta, products.sum(0, dtype=products.dtype), alpha), out)

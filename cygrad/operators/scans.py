@@ -14,8 +14,9 @@ from cygrad.operators.arguments import ValuesAndIndices, checked_operand, checke
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
 from cygrad.operators.joining import cat, stack
+from cygrad.operators.narrow_floats import of_unrounded_result
 from cygrad.operators.tangents import linear, selecting
-from cygrad.ops.gradients import times
+from cygrad.ops.gradients import in_double, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,7 +70,7 @@ def _running_logarithm(x: Tensor, dim: int) -> Tensor:
     return stack(rows, dim)
 
 
-@operator(dinput=_log_cumulative_gradient, batch=shifted("dim"))
+@operator(dinput=of_unrounded_result(lambda x, dim: logcumsumexp(x, dim), _log_cumulative_gradient), batch=shifted("dim"))
 def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     """log(cumsum(exp(x))) along `dim`, without overflow.
 
@@ -82,7 +83,8 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
     if input.is_complex():
         result = unrecorded(lambda: _running_logarithm(input.detach(), d) if input.shape and input.shape[d] else input.clone())
     else:
-        result = from_array(np.logaddexp.accumulate(np.atleast_1d(to_array(input)), d).reshape(tuple(input.shape)))
+        array = np.atleast_1d(to_array(input)).astype(np.float64)       # in float32 the rounding errors of long dims add up
+        result = from_array(np.logaddexp.accumulate(array, d).reshape(tuple(input.shape))).to(input.dtype)
     return delivered(recorded(logcumsumexp, (input,), result, dim=d), out)
 
 
@@ -107,7 +109,13 @@ def _cumprod_gradient(input: Tensor, g: Tensor, y: Tensor, dim: int) -> Tensor:
     return _gradient_at_zeros(input, g, y, dim)
 
 
-@operator(dinput=lambda g, input, y, dim: input._cumprod_gradient(g, y, dim), batch=shifted("dim"), in_place=True)
+def _cumprod_gradient_in_double(g: Tensor, input: Tensor, y: Tensor, dim: int) -> Tensor:
+    """Return the gradient from products in double precision, where they neither overflow nor vanish as soon."""
+    x = in_double(input)
+    return x._cumprod_gradient(in_double(g), y if y.dtype == x.dtype else x.cumprod(dim), dim).to(input.dtype)
+
+
+@operator(dinput=_cumprod_gradient_in_double, batch=shifted("dim"), in_place=True)
 def cumprod(input: Tensor, dim: int, *, dtype: DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """Running product along `dim`; integers become int64. The gradient is right also where elements are zero.
 

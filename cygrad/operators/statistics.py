@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from cygrad.operators.arguments import checked_operand, checked_tensor, delivered, normalized_dims
 from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, recorded_together, unrecorded
+from cygrad.operators.narrow_floats import rounded_once
+from cygrad.operators.norms import accurate_squares, linalg_vector_norm, scaled
 from cygrad.operators.tiled import tiled
 from cygrad.ops.gradients import keep_dims
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from cygrad.tensor import Tensor
     from cygrad.typing import Dims, DTypeLike, Pair
@@ -25,14 +27,35 @@ def _squared_differences(x: Tensor, dim: tuple[int, ...]) -> Tensor:
 
 
 @tiled
+def _scaled_deviation(x: Tensor, degrees: float, dim: tuple[int, ...]) -> Tensor:
+    size, scale = scaled((x - x.mean(dim, keepdim=True)).abs(), dim)
+    return size.square_().sum(dim, keepdim=True).div_(degrees).sqrt_().mul_(scale)
+
+
+@rounded_once
+def _spread_of(x: Tensor, degrees: float, dim: tuple[int, ...], root: bool) -> Tensor:
+    """Return the sum of squared differences from the mean by the degrees of freedom, or its root.
+
+    Where squares leave the range, differences are scaled first, in float64, whose range holds all squares of float32.
+    """
+    squared = _squared_differences(x, dim)
+    accurate = accurate_squares(squared) if x.numel() else None
+    variance = squared / degrees
+    spread = variance.sqrt_() if root else variance
+    if accurate is None:
+        return spread
+    deviation = _scaled_deviation(x.double(), degrees, dim)
+    return spread.where(accurate, (deviation if root else deviation.square_()).to(x.dtype))
+
+
+@tiled
 def _times_differences(g: Tensor, x: Tensor, factor: float, dim: tuple[int, ...]) -> Tensor:
     return g * factor * (x - x.mean(dim, keepdim=True))
 
 
-def _of_both_parts(x: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """Return the sums of squared differences of the real and the imaginary parts of complex numbers, added."""
-    total = _squared_differences((x if x.ndim else x.reshape(1)).view_as_real(), dims or (0,)).sum(-1)
-    return total if x.ndim else total.reshape(())
+@tiled
+def _times_relative_differences(g: Tensor, x: Tensor, y: Tensor, factor: float, dim: tuple[int, ...]) -> Tensor:
+    return g * ((x - x.mean(dim, keepdim=True)) / y.masked_fill(y == 0, 1) * factor)
 
 
 # ----- Gradients -----
@@ -41,14 +64,16 @@ def _variance_gradient(g: Tensor, input: Tensor, dim: tuple[int, ...], scale: fl
     return _times_differences(keep_dims(g, input.shape, dim), input, 2 * scale, dim)
 
 
-def _per_deviation(g: Tensor, y: Tensor) -> Tensor:
-    """Return the gradient of a variance from that of its root y; 0 where that is 0."""
-    return (g / (2 * y.masked_fill(y == 0, 1))).masked_fill(y == 0, 0)
+def _deviation_gradient(g: Tensor, input: Tensor, y: Tensor, dim: tuple[int, ...], scale: float) -> Tensor:
+    """Return the gradient of a deviation y in terms of quotients by y, which neither overflow nor vanish; 0 where y is 0."""
+    g, y = keep_dims(g, input.shape, dim), keep_dims(y, input.shape, dim)
+    return _times_relative_differences(g, input, y, scale, dim)
 
 
-def _with_mean(g: Tensor | None, g_mean: Tensor | None, input: Tensor, dim: tuple[int, ...], scale: float) -> Tensor:
-    """Return the gradient of a variance and a mean, either of which may have none."""
-    parts = [] if g is None else [_variance_gradient(g, input, dim, scale)]
+def _with_mean(gs: Sequence[Tensor | None], input: Tensor, dim: tuple[int, ...], spread_gradient: Callable[[Tensor], Tensor]) -> Tensor:
+    """Return the gradient of a variance or deviation and a mean, either of which may have none."""
+    g, g_mean = gs
+    parts = [] if g is None else [spread_gradient(g)]
     if g_mean is not None:
         g_mean = keep_dims(g_mean, input.shape, dim)
         parts.append(g_mean.expand(input.shape) / (math.prod(input.shape) / max(g_mean.numel(), 1)))
@@ -64,12 +89,13 @@ def _correction(dim: Dims, unbiased: bool | None, correction: float | None) -> t
 
 
 def _degrees(input: Tensor, dims: tuple[int, ...], correction: float) -> float:
-    """Return what the squares of differences are divided by."""
-    return max(math.prod(input.shape[d] for d in dims if input.ndim) - correction, 0)
+    """Return the degrees of freedom: the count of elements that are reduced, less the correction."""
+    return math.prod(input.shape[d] for d in dims if input.ndim) - correction
 
 
-def _scale(degrees: float) -> float:
-    return 1 / degrees if degrees else math.nan
+def _scale(degrees: float, dim: Dims) -> float:
+    """Return the factor of the gradient of a variance; torch's where no degree of freedom is left: infinite, negative over named dims."""
+    return 1 / degrees if degrees > 0 or degrees and dim is not None else math.inf
 
 
 def _batched(level: Any, operator: Any, input: Tensor, dim: Dims = None, unbiased: bool | None = None, *arguments: Any, **keywords: Any
@@ -80,20 +106,32 @@ def _batched(level: Any, operator: Any, input: Tensor, dim: Dims = None, unbiase
 
 
 # ----- Variance -----
-def _spread(operator: Any, finish: Callable[[Tensor], Tensor], input: Tensor, dim: Dims, correction: float, keepdim: bool) -> Tensor:
-    """Compute by two passes: the mean, then the squares of the differences from it, which of complex numbers are those of both parts."""
-    if not checked_tensor(operator.__name__, input).dtype.is_differentiable:
-        raise RuntimeError(f"std and var only support floating point and complex dtypes, got {input.dtype}; convert it first, "
+def _check_differentiable(name: str, subject: str, input: Tensor) -> None:
+    """Refuse integers and bools; `subject`: torch's word for the functions that refuse them."""
+    if not checked_tensor(name, input).dtype.is_differentiable:
+        raise RuntimeError(f"{subject} only support floating point and complex dtypes, got {input.dtype}; convert it first, "
                            "e.g. with .float()")
+
+
+def _spread(operator: Any, root: bool, input: Tensor, dim: Dims, correction: float, keepdim: bool) -> Tensor:
+    """Compute a variance, or its root, by two passes: the mean, then the differences from it. Complex numbers have the sum of the
+    variances of both parts."""
+    _check_differentiable(operator.__name__, "std and var", input)
     dims = normalized_dims(dim, input.ndim)
     degrees = _degrees(input, dims, correction)
 
     def compute() -> Tensor:
-        total = _of_both_parts(input.detach(), dims) if input.is_complex() else _squared_differences(input.detach(), dims)
-        variance = finish(total / degrees if degrees else total / 0.0)
-        return variance if keepdim else variance.squeeze(dims)
+        x, divisor = input.detach(), max(degrees, 0.0)
+        if x.is_complex():
+            pairs = (x if x.ndim else x.reshape(1)).view_as_real()      # of a scalar, in a dim of size 1
+            parts = _spread_of(pairs, divisor, dims or (0,), root)
+            result = linalg_vector_norm(parts, dim=-1) if root else parts.sum(-1)
+            result = result.reshape([1 if d in dims else n for d, n in enumerate(x.shape)])
+        else:
+            result = _spread_of(x, divisor, dims, root)
+        return result if keepdim else result.squeeze(dims)
 
-    return recorded(operator, (input,), unrecorded(compute), dim=dims, scale=_scale(degrees))
+    return recorded(operator, (input,), unrecorded(compute), dim=dims, scale=_scale(degrees, dim))
 
 
 @operator(dinput=_variance_gradient, batch=_batched)
@@ -105,11 +143,11 @@ def var(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: 
     >>> cygrad.var(cygrad.tensor([1., 2., 3.]))
     tensor(1.)
     """
-    dim, given = _correction(dim, unbiased, ddof if correction is None else correction)
-    return delivered(_spread(var, lambda variance: variance, input, dim, given, keepdim), out)
+    dim, correction = _correction(dim, unbiased, ddof if correction is None else correction)
+    return delivered(_spread(var, False, input, dim, correction, keepdim), out)
 
 
-@operator(dinput=lambda g, input, y, dim, scale: _variance_gradient(_per_deviation(g, y), input, dim, scale), batch=_batched)
+@operator(dinput=_deviation_gradient, batch=_batched)
 def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None,
         out: Tensor | None = None, ddof: float | None = None) -> Tensor:
     """Standard deviation of the elements, over all dims or those in `dim`, divided by n - `correction` (default 1).
@@ -118,8 +156,8 @@ def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: 
     >>> cygrad.std(cygrad.tensor([1., 2., 3.]))
     tensor(1.)
     """
-    dim, given = _correction(dim, unbiased, ddof if correction is None else correction)
-    return delivered(_spread(std, lambda variance: variance.sqrt_(), input, dim, given, keepdim), out)
+    dim, correction = _correction(dim, unbiased, ddof if correction is None else correction)
+    return delivered(_spread(std, True, input, dim, correction, keepdim), out)
 
 
 # ----- With the mean -----
@@ -127,23 +165,22 @@ def _and_mean(spread: str) -> Callable[..., Pair]:
     """Return what computes a variance or its root, and the mean."""
     def both(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
              ) -> Pair:
-        dim, given = _correction(dim, unbiased, correction)
-        return getattr(input, spread)(dim, keepdim=keepdim, correction=given), input.mean(dim, keepdim=keepdim)
+        dim, correction = _correction(dim, unbiased, correction)
+        return getattr(input, spread)(dim, keepdim=keepdim, correction=correction), input.mean(dim, keepdim=keepdim)
 
     return both
 
 
 def _together(operator: Any, input: Tensor, dim: Dims, unbiased: bool | None, keepdim: bool, correction: float | None) -> Pair:
-    if not checked_tensor(operator.__name__, input).dtype.is_differentiable:
-        raise RuntimeError(f"{operator.__name__} only support floating point and complex dtypes, got {input.dtype}; convert it first, "
-                           "e.g. with .float()")
+    _check_differentiable(operator.__name__, operator.__name__, input)
     both = unrecorded(lambda: operator.declaration.parts(input, dim, unbiased, keepdim, correction=correction))
-    dim, given = _correction(dim, unbiased, correction)
+    dim, correction = _correction(dim, unbiased, correction)
     dims = normalized_dims(dim, input.ndim)
-    return recorded_together(operator, (input,), both, dim=dims, scale=_scale(_degrees(input, dims, given)))
+    return recorded_together(operator, (input,), both, dim=dims, scale=_scale(_degrees(input, dims, correction), dim))
 
 
-@operator(dinput=lambda gs, input, dim, scale: _with_mean(gs[0], gs[1], input, dim, scale), parts=_and_mean("var"), method=False)
+@operator(dinput=lambda gs, input, dim, scale: _with_mean(gs, input, dim, lambda g: _variance_gradient(g, input, dim, scale)),
+          parts=_and_mean("var"), method=False)
 def var_mean(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
              ) -> Pair:
     """Variance and mean of the elements, over all dims or those in `dim`; see `var`.
@@ -155,7 +192,7 @@ def var_mean(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keep
     return _together(var_mean, input, dim, unbiased, keepdim, correction)
 
 
-@operator(dinput=lambda gs, input, y, dim, scale: _with_mean(None if gs[0] is None else _per_deviation(gs[0], y), gs[1], input, dim, scale),
+@operator(dinput=lambda gs, input, y, dim, scale: _with_mean(gs, input, dim, lambda g: _deviation_gradient(g, input, y, dim, scale)),
           parts=_and_mean("std"), method=False)
 def std_mean(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
              ) -> Pair:
@@ -178,4 +215,9 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DT
     tensor(2.)
     """
     x = checked_operand("nanmean", checked_tensor("nanmean", input) if dtype is None else input.to(dtype))
-    return delivered(x.nansum(dim, keepdim=keepdim) / (x == x).sum(dim, keepdim=keepdim), out)
+    return delivered(_mean_beside_nan(x, dim, keepdim), out)
+
+
+@rounded_once
+def _mean_beside_nan(x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
+    return x.nansum(dim, keepdim=keepdim) / (x == x).sum(dim, keepdim=keepdim)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cygrad._core.compute import composed
+from cygrad.operators.narrow_floats import widened
 from cygrad.ops import ELEMENTWISE, REDUCTIONS
 
 if TYPE_CHECKING:
@@ -148,5 +149,14 @@ class Reading:
 
 
 def tiled(formula: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a formula that is computed tile by tile where nobody records it. Its last parameter are the dims that it folds."""
-    return composed.tiled(formula, lambda formula, kinds: Reading(formula, kinds).compiled())
+    """Return a formula that is computed tile by tile unless it is recorded. Its last parameter is the dims that it reduces.
+
+    Tiles hold 16-bit numbers in float32 and round the result. Step by step, and in rows too long for a tile, the arguments are converted
+    instead: rounded to 16 bits, a sum of 70,000 ones would be inf.
+    """
+    def step_by_step(*arguments: Any) -> Any:
+        wide = widened(arguments)
+        return formula(*arguments) if wide is None else by_tiles(*wide.arguments).to(wide.dtype)
+
+    by_tiles = composed.tiled(formula, step_by_step, lambda formula, kinds: Reading(formula, kinds).compiled())
+    return by_tiles

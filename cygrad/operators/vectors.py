@@ -12,6 +12,7 @@ from cygrad.operators.batches import shifted
 from cygrad.operators.declaration import operator, recorded, unrecorded
 from cygrad.operators.flops import of_product
 from cygrad.operators.joining import cat
+from cygrad.operators.narrow_floats import rounded_once
 from cygrad.operators.tangents import bilinear
 from cygrad.ops.dtypes import DTYPES, NUMBER
 
@@ -76,11 +77,13 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | N
     shape = broadcast_shape(input, other)
     a, b = (tensor if tensor.shape == shape else tensor.expand(shape) for tensor in (input, other))
 
-    def compute() -> Tensor:
-        (x, y, z), (u, v, w) = a.detach().unbind(d), b.detach().unbind(d)
-        return cat([part.unsqueeze(d) for part in (y * w - z * v, z * u - x * w, x * v - y * u)], d)
+    return delivered(recorded(linalg_cross, (a, b), unrecorded(lambda: _cross_products(a.detach(), b.detach(), d)), dim=d), out)
 
-    return delivered(recorded(linalg_cross, (a, b), unrecorded(compute), dim=d), out)
+
+@rounded_once
+def _cross_products(a: Tensor, b: Tensor, dim: int) -> Tensor:
+    (x, y, z), (u, v, w) = a.unbind(dim), b.unbind(dim)
+    return cat([part.unsqueeze(dim) for part in (y * w - z * v, z * u - x * w, x * v - y * u)], dim)
 
 
 def _cross(input: Tensor, other: Tensor, dim: int) -> Tensor:
@@ -115,4 +118,9 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = N
         first, second = (DTYPES[NUMBER[tensor.dtype.name]].title for tensor in (x, y))
         raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {first} and y of type {second} "
                            "instead")
-    return delivered((x.conj() * y).sum(dim), out)
+    return delivered(_sum_of_products(x.conj(), y, dim), out)
+
+
+@rounded_once
+def _sum_of_products(x: Tensor, y: Tensor, dim: int) -> Tensor:
+    return (x * y).sum(dim)

@@ -54,8 +54,14 @@ def product_beside_overflow(x, y, dim, keepdim):
     return y.where(~zero, 0.0)
 
 
+def in_double(x):
+    return x.cdouble() if x.is_complex() else x.double()
+
+
 def product_of_others(x, dim):
-    """Return the product of the other elements for each, right also where elements are zero."""
+    """Return the product of the other elements for each, right also where elements are zero; in double precision, where it neither overflows nor
+    vanishes as soon."""
+    x = in_double(x)
     zero = x == 0
     product = keep_dims(x.masked_fill(zero, 1).prod(dim), x.shape, dim)
     zeros, zero_value = zero.to(x.dtype).sum(dim, keepdim=True), x.where(zero, 0.0).sum(dim, keepdim=True)

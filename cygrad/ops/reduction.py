@@ -73,8 +73,8 @@ reduction("mean", start="0", step="acc + x", block_step="acc + x", y="acc / n", 
           doc="Arithmetic mean of the elements.")
 reduction("prod", start="1", step="acc * x", kinds="biufc", rare="bic", wide=True, result="widest", numpy="prod", ufunc="multiply",
           nan=product_beside_overflow,
-          gradient=lambda g, input, dim: times(keep_dims(g, input.shape, dim), product_of_others(input, dim)),
-          tangent=lambda t, input, dim: times(t, product_of_others(input, dim)),
+          gradient=lambda g, input, dim: times(keep_dims(g, input.shape, dim), product_of_others(input, dim)).to(input.dtype),
+          tangent=lambda t, input, dim: times(t, product_of_others(input, dim)).to(input.dtype),
           doc="Product of the elements.")
 reduction("amax", start="lowest", step="maximum(acc, x)", empty=False, numpy="amax", ufunc="maximum", gradient=shared_among,
           doc="Largest element; NaN if there is one.")

@@ -136,15 +136,15 @@ cdef bint is_plain(TensorImpl tensor) noexcept:
 @cython.final
 cdef class Tiled:
     """A formula, called with tensors and numbers and, at last, the dims that it folds."""
-    cdef object formula, read
+    cdef object formula, step_by_step, read
     cdef dict readings      # Steps by which inputs are reduced and which are numbers
 
-    def __init__(self, formula, read):
-        self.formula, self.read, self.readings = formula, read, {}
+    def __init__(self, formula, step_by_step, read):
+        self.formula, self.step_by_step, self.read, self.readings = formula, step_by_step, read, {}
 
     def __call__(self, *arguments):
         cdef TensorImpl result = self.by_tiles(arguments)
-        return self.formula(*arguments) if result is None else result
+        return self.step_by_step(*arguments) if result is None else result
 
     cdef TensorImpl by_tiles(self, tuple arguments):
         """Compute, or return None: of special tensors, where it is recorded, and of what are no plain floats of one shape."""
@@ -193,7 +193,7 @@ cdef class Tiled:
         return steps.compute(arguments[:inputs], first, folded)
 
 
-def tiled(formula, read):
-    """Return a formula that is computed tile by tile where it can be. `read` makes its Steps: (formula, 0 for a tensor, 1 for a reduced
-    one, 2 for a number of each input)."""
-    return Tiled(formula, read)
+def tiled(formula, step_by_step, read):
+    """Return a formula that is computed tile by tile where it can be, and by `step_by_step` elsewhere. `read` makes its Steps: (formula,
+    0 for a tensor, 1 for a reduced one, 2 for a number of each input)."""
+    return Tiled(formula, step_by_step, read)

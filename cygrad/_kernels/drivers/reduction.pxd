@@ -7,13 +7,11 @@ from libc.stdint cimport intptr_t
 from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, Operand
 from cygrad._kernels.drivers.program cimport Program
 
-cdef enum:
-    STRIP = 512         # neighbouring outputs that one task folds, at most
-
 cdef extern from "kernels.h" nogil:
     enum:
         BLOCK "CG_REDUCTION_BLOCK"
         SHORT "CG_REDUCTION_SHORT"
+        STRIP "CG_REDUCTION_STRIP"
     ctypedef struct cg_reduction:
         const char* name
         signed char acc_dtype[CG_DTYPES]

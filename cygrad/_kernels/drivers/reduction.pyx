@@ -29,6 +29,8 @@ cdef enum:
     ON_STACK = 64       # partial results that need no allocation
     VECTOR = 64         # bytes of the largest one: loops may run over the end by less
 
+ctypedef void (*Across)(char* acc, const char* x, intptr_t n, intptr_t rows, intptr_t stride) noexcept nogil
+
 cdef extern from "drivers/tables.h" nogil:
     ctypedef struct Row "cg_reduction":
         void (*fill[CG_DTYPES])(char* acc, intptr_t n) noexcept nogil
@@ -36,7 +38,9 @@ cdef extern from "drivers/tables.h" nogil:
         void (*products[CG_DTYPES])(const char* x, const char* other, intptr_t stride, intptr_t n, intptr_t count, char* acc) noexcept nogil
         void (*columns[CG_DTYPES])(const char* x, intptr_t stride, const intptr_t* offsets, intptr_t n, intptr_t count, char* acc,
                                    intptr_t step) noexcept nogil
-        void (*across[CG_DTYPES])(char* acc, const char* x, intptr_t n, intptr_t rows, intptr_t stride) noexcept nogil
+        Across across[CG_DTYPES]
+        Across across_wide[CG_DTYPES]
+        int (*finite[CG_DTYPES])(const char* acc, intptr_t n) noexcept nogil
         void (*combine[CG_DTYPES])(char* acc, const char* other, intptr_t n) noexcept nogil
         void (*finish[CG_DTYPES])(const char* acc, char* y, intptr_t n, double count) noexcept nogil
         void (*scan[CG_DTYPES])(const char* x, intptr_t x_stride, char* y, intptr_t y_stride, intptr_t n) noexcept nogil
@@ -158,7 +162,9 @@ cdef void fold_task(const Plan* plan, intptr_t task) noexcept nogil:
         for k in range(plan.group):
             fold_columns(plan, data + k * plan.group_stride, n, count, acc + k * plan.acc_size)
     elif plan.way == ACROSS:
-        fold_across(plan, data, start, n, count, acc)
+        fold_across(plan, plan.row.across[plan.dtype], data, start, n, count, acc)
+        if plan.row.finite[plan.dtype] is not NULL and not plan.row.finite[plan.dtype](acc, count):
+            fold_across(plan, plan.row.across_wide[plan.dtype], data, start, n, count, acc)
     else:
         fold_gathered(plan, data, start, n, count, acc)
     if plan.blocks == 1:
@@ -203,18 +209,19 @@ cdef void fold_columns(const Plan* plan, const char* data, intptr_t n, intptr_t 
         count -= part
 
 
-cdef void fold_run(const Plan* plan, char* acc, const char* data, intptr_t n, intptr_t rows, intptr_t stride) noexcept nogil:
+cdef void fold_run(const Plan* plan, Across across, char* acc, const char* data, intptr_t n, intptr_t rows, intptr_t stride
+                   ) noexcept nogil:
     """Fold rows that are `stride` apart into one; as many at a time as the loops take together."""
     cdef char memory[TOGETHER * STRIP * CG_WIDENED]
     cdef intptr_t length = n * plan.loop_size, part, i
     if plan.widen is NULL:
-        plan.row.across[plan.dtype](acc, data, n, rows, stride)
+        across(acc, data, n, rows, stride)
         return
     while rows > 0:
         part = min(rows, TOGETHER)
         for i in range(part):
             plan.widen(memory + i * length, plan.loop_size, data + i * stride, plan.item_size, n)
-        plan.row.across[plan.dtype](acc, memory, n, part, length)
+        across(acc, memory, n, part, length)
         data += part * stride
         rows -= part
 
@@ -234,7 +241,8 @@ cdef void finish(const Plan* plan, const char* acc, char* y, intptr_t n, double 
         n -= part
 
 
-cdef void fold_across(const Plan* plan, const char* data, intptr_t start, intptr_t n, intptr_t count, char* acc) noexcept nogil:
+cdef void fold_across(const Plan* plan, Across across, const char* data, intptr_t start, intptr_t n, intptr_t count, char* acc
+                      ) noexcept nogil:
     """Fold rows into a row. Rows that follow each other make longer rows, whose parts are combined pairwise; the rest is a shorter one."""
     cdef intptr_t side = plan.side, length = count * side, rows = n, stride = 0, run
     if plan.folded.ndim:
@@ -242,15 +250,15 @@ cdef void fold_across(const Plan* plan, const char* data, intptr_t start, intptr
     plan.row.fill[plan.dtype](acc, length)
     if side > 1:
         data += start * stride
-        fold_run(plan, acc, data, length, n // side, length * plan.item_size)
-        fold_run(plan, acc, data + n // side * length * plan.item_size, n % side * count, 1, 0)
+        fold_run(plan, across, acc, data, length, n // side, length * plan.item_size)
+        fold_run(plan, across, acc, data + n // side * length * plan.item_size, n % side * count, 1, 0)
         while side > 1:
             side //= 2
             plan.row.combine[plan.dtype](acc, acc + side * count * plan.acc_size, side * count)
         return
     while n > 0:
         run = min(n, rows - start % rows)
-        fold_run(plan, acc, data + offset_of(&plan.folded, start), count, run, stride)
+        fold_run(plan, across, acc, data + offset_of(&plan.folded, start), count, run, stride)
         start += run
         n -= run
 

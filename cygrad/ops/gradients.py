@@ -59,8 +59,8 @@ def in_double(x):
 
 
 def product_of_others(x, dim):
-    """Return the product of the other elements for each, right also where elements are zero; in double precision, where it neither overflows nor
-    vanishes as soon."""
+    """Return the product of the other elements for each, right also where elements are zero. Products in double neither overflow nor
+    vanish as soon."""
     x = in_double(x)
     zero = x == 0
     product = keep_dims(x.masked_fill(zero, 1).prod(dim), x.shape, dim)

@@ -24,8 +24,9 @@ def calls_along_a_dim():
     calls = {}
     for family in FAMILIES:
         module = import_module(f"cygrad.operators.{family}")
-        for name, function in vars(module).items():
-            if getattr(function, "__module__", "") != module.__name__ or name.startswith("_") or name.endswith("_") or not hasattr(function, "declaration"):
+        declared = {name: each for name, each in vars(module).items() if getattr(each, "__module__", "") == module.__name__}
+        for name, function in declared.items():
+            if name.strip("_") != name or not hasattr(function, "declaration"):
                 continue
             parameters = list(inspect.signature(function.__wrapped__).parameters.values())
             required = {each.name for each in parameters[1:] if each.default is each.empty and each.kind is not each.VAR_KEYWORD}

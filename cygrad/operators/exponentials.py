@@ -64,7 +64,7 @@ def _logsumexp_gradient_of_shape(g: Tensor, input: Tensor, y: Tensor, dim: tuple
     return _logsumexp_gradient(keep_dims(g, input.shape, dim), input, keep_dims(y, input.shape, dim), dim)
 
 
-@operator(dinput=of_unrounded_result(lambda x, dim: logsumexp(x, dim), _logsumexp_gradient_of_shape), batch=shifted("dim"))
+@operator(dinput=of_unrounded_result(lambda x, dim: x.logsumexp(dim), _logsumexp_gradient_of_shape), batch=shifted("dim"))
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """log(sum(exp(x))) over dims, without overflow.
 

@@ -70,7 +70,7 @@ def _running_logarithm(x: Tensor, dim: int) -> Tensor:
     return stack(rows, dim)
 
 
-@operator(dinput=of_unrounded_result(lambda x, dim: logcumsumexp(x, dim), _log_cumulative_gradient), batch=shifted("dim"))
+@operator(dinput=of_unrounded_result(lambda x, dim: x.logcumsumexp(dim), _log_cumulative_gradient), batch=shifted("dim"))
 def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     """log(cumsum(exp(x))) along `dim`, without overflow.
 

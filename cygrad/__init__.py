@@ -30,7 +30,7 @@ from cygrad._kernels.system.threads import set_num_threads as set_num_threads
 from cygrad.creation import *  # noqa: F403
 from cygrad.device import device as device
 from cygrad.operators import modules_of as _modules_of
-from cygrad.operators import registry as _registry
+from cygrad.operators._written import registry as _registry
 from cygrad.operators.elementwise import functions as _functions
 from cygrad.ops.dtypes import why_unsupported as _why_unsupported
 

@@ -76,7 +76,7 @@ from cygrad.limits import finfo as finfo
 from cygrad.limits import iinfo as iinfo
 from cygrad.limits import promote_types as promote_types
 from cygrad.limits import result_type as result_type
-from cygrad.operators.arguments import ValuesAndIndices
+from cygrad.operators._language.arguments import ValuesAndIndices
 from cygrad.operators.determinants import SignAndLogarithm
 from cygrad.operators.factorizations import LUParts
 from cygrad.operators.orthogonal import Geqrf, OlderQR

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad.operators.arguments import checked_tensor
+from cygrad.operators._language.arguments import checked_tensor
 
 if TYPE_CHECKING:
     from typing import TypeGuard

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cygrad.operators._language.matrices import LinAlgError as LinAlgError
 from cygrad.operators.determinants import SignAndLogarithm
 from cygrad.operators.factorizations import CholeskyResult, LDLFactors, LDLResult, LUFactors, LUParts, LUResult
 from cygrad.operators.least_squares import LeastSquares
-from cygrad.operators.matrices import LinAlgError as LinAlgError
 from cygrad.operators.orthogonal import QR
 from cygrad.operators.solving import InverseResult, SolveResult
 from cygrad.operators.spectra import SVD, Eig, Eigh

@@ -27,7 +27,8 @@ from cygrad._core.memory.storage import DType, dtype_by_name
 from cygrad._core.memory.upward import fill
 from cygrad._core.operands.arrays import memory_of
 from cygrad.device import CPU, resolve_device
-from cygrad.operators import find, modules_of, registry
+from cygrad.operators import find, modules_of
+from cygrad.operators._written import registry
 from cygrad.operators.elementwise import functions, in_place_methods
 from cygrad.ops.dtypes import DTYPES
 
@@ -48,7 +49,7 @@ class _LateMethod:
 
 def _load(module: str) -> None:
     """Import a module of operators, and give Tensor all its methods: while Python shuts down nothing can be imported."""
-    from cygrad.operators.declaration import methods
+    from cygrad.operators._language.declaration import methods
     family = import_module(module)
     for name, method in [*vars(Tensor).items()]:
         if isinstance(method, _LateMethod) and method.module == module:

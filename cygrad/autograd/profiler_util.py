@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from cygrad._core.levels.observers import Recorder
 from cygrad.autograd.profiler_output import build_table, formatted_time, write_chrome_trace, write_stacks
-from cygrad.operators.flops import flops as flops_of
+from cygrad.operators._language.flops import flops as flops_of
 
 __all__ = ["EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval"]
 

@@ -11,7 +11,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad.numpy_functions.rows import operand, promoted, row, wanted
 from cygrad.operators import comparison, masking, new_tensors, sorting
-from cygrad.operators.arguments import integers
+from cygrad.operators._language.arguments import integers
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor

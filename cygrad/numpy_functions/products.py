@@ -9,7 +9,7 @@ import numpy as np
 from cygrad.numpy_functions.folds import widest
 from cygrad.numpy_functions.rows import cast, is_integer, operand, promoted, row
 from cygrad.operators import products, vectors
-from cygrad.operators.arguments import integers
+from cygrad.operators._language.arguments import integers
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor

@@ -11,7 +11,7 @@ import numpy as np
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.numpy_functions.rows import cast, is_integer, operand, operands, row
 from cygrad.operators import joining, shapes
-from cygrad.operators.arguments import distinct_dims, integers
+from cygrad.operators._language.arguments import distinct_dims, integers
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor

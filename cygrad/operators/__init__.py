@@ -1,10 +1,10 @@
-"""The operators, a module a family; how one is declared: `declaration`."""
+"""The operators, a module a family. `_language` is what declarations are written in; `python -m cygrad.operators` writes from them."""
 
 from functools import cache
 from importlib import import_module
 from typing import Any
 
-from cygrad.operators import registry
+from cygrad.operators._written import registry
 
 NAMESPACES = ("linalg",)        # an operator `linalg_xyz` is public as `cygrad.linalg.xyz`, and nowhere else
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad.operators.arguments import checked_tensor
-from cygrad.operators.declaration import operator
+from cygrad.operators._language.arguments import checked_tensor
+from cygrad.operators._language.declaration import operator
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from cygrad._core.compute import views
 from cygrad._core.operands.operands import broadcast_shape
-from cygrad.operators.arguments import checked_tensor, delivered
-from cygrad.operators.batches import same
-from cygrad.operators.declaration import operator
+from cygrad.operators._language.arguments import checked_tensor, delivered
+from cygrad.operators._language.batches import same
+from cygrad.operators._language.declaration import operator
+from cygrad.operators._language.tangents import linear
 from cygrad.operators.joining import stack
-from cygrad.operators.tangents import linear
 from cygrad.ops.dtypes import DTYPES, NUMBER
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from cygrad._core.entry.operators import TensorBase
 from cygrad._core.exchange import replacement
 from cygrad._core.graph.rules import declare_rule
 from cygrad._core.levels.batches import _leave_or_sum
-from cygrad.operators.arguments import checked_tensor
-from cygrad.operators.batches import in_any_order, is_tensor, same
-from cygrad.operators.declaration import operator
-from cygrad.operators.tangents import constant, linear
+from cygrad.operators._language.arguments import checked_tensor
+from cygrad.operators._language.batches import in_any_order, is_tensor, same
+from cygrad.operators._language.declaration import operator
+from cygrad.operators._language.tangents import constant, linear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

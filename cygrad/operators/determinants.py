@@ -12,10 +12,10 @@ from cygrad._core.compute.matrices import first_failure, our_loop
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.levels.batches import special_tensors
 from cygrad._core.operands.arrays import to_array
-from cygrad.operators.arguments import delivered, delivered_together, shown_as
-from cygrad.operators.batches import matrices
-from cygrad.operators.declaration import operator, recorded, recorded_together
-from cygrad.operators.matrices import checked_matrix
+from cygrad.operators._language.arguments import delivered, delivered_together, shown_as
+from cygrad.operators._language.batches import matrices
+from cygrad.operators._language.declaration import operator, recorded, recorded_together
+from cygrad.operators._language.matrices import checked_matrix
 from cygrad.operators.solving import inverted
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from cygrad._core.compute import copies, views
 from cygrad._core.compute.creation import empty_tensor, fill_value
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad.operators.arguments import checked_tensor, delivered
-from cygrad.operators.batches import matrices, shifted
-from cygrad.operators.declaration import operator, recorded, unrecorded
-from cygrad.operators.tangents import joining, linear
+from cygrad.operators._language.arguments import checked_tensor, delivered
+from cygrad.operators._language.batches import matrices, shifted
+from cygrad.operators._language.declaration import operator, recorded, unrecorded
+from cygrad.operators._language.tangents import joining, linear
 
 if TYPE_CHECKING:
     from collections.abc import Callable

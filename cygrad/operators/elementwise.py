@@ -8,7 +8,8 @@ from typing import Any
 from cygrad._core.compute import dispatch
 from cygrad._core.entry import operators as _factories
 from cygrad._core.memory.upward import fill
-from cygrad.operators import modules_of, registry
+from cygrad.operators import modules_of
+from cygrad.operators._written import registry
 from cygrad.ops import ELEMENTWISE, Elementwise
 
 functions: dict[str, Callable[..., Any]] = {}

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import get_default_dtype
-from cygrad.operators.arguments import checked_operand, checked_tensor, delivered, normalized_dims
-from cygrad.operators.batches import shifted
-from cygrad.operators.declaration import operator, recorded, unrecorded
-from cygrad.operators.narrow_floats import of_unrounded_result
-from cygrad.operators.tangents import self_adjoint
-from cygrad.operators.tiled import tiled
+from cygrad.operators._language.arguments import checked_operand, checked_tensor, delivered, normalized_dims
+from cygrad.operators._language.batches import shifted
+from cygrad.operators._language.declaration import operator, recorded, unrecorded
+from cygrad.operators._language.narrow_floats import of_unrounded_result
+from cygrad.operators._language.tangents import self_adjoint
+from cygrad.operators._language.tiled import tiled
 from cygrad.ops.gradients import keep_dims
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from cygrad._core.compute.matrices import our_loop
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.operands.arrays import to_array
 from cygrad.operators import joining
-from cygrad.operators.arguments import checked_tensor, delivered, delivered_together, shown_as
-from cygrad.operators.batches import aligned_matrices, matrices
-from cygrad.operators.declaration import operator, recorded, recorded_together
-from cygrad.operators.matrices import check_info, checked_matrix
+from cygrad.operators._language.arguments import checked_tensor, delivered, delivered_together, shown_as
+from cygrad.operators._language.batches import aligned_matrices, matrices
+from cygrad.operators._language.declaration import operator, recorded, recorded_together
+from cygrad.operators._language.matrices import check_info, checked_matrix
+from cygrad.operators._language.tangents import first_linear
 from cygrad.operators.solving import check_sides, linalg_solve_triangular
-from cygrad.operators.tangents import first_linear
 from cygrad.ops.dtypes import DTYPES, NUMBER
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from cygrad._core.compute import indexing
 from cygrad._core.compute.indexing import is_several_indices
 from cygrad._core.entry import operators
 from cygrad._core.graph.rules import declare_rule
-from cygrad.operators.batches import behind, is_tensor, named_arguments
-from cygrad.operators.declaration import operator
-from cygrad.operators.tangents import first_linear, linear
+from cygrad.operators._language.batches import behind, is_tensor, named_arguments
+from cygrad.operators._language.declaration import operator
+from cygrad.operators._language.tangents import first_linear, linear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from cygrad import creation, limits
 from cygrad._core.compute import copies
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad.operators.arguments import given_tensors
-from cygrad.operators.batches import behind
-from cygrad.operators.declaration import operator
+from cygrad.operators._language.arguments import given_tensors
+from cygrad.operators._language.batches import behind
+from cygrad.operators._language.declaration import operator
+from cygrad.operators._language.tangents import joining
 from cygrad.operators.shapes import atleast_1d, atleast_2d, atleast_3d
-from cygrad.operators.tangents import joining
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cygrad._core.levels.batches import batched_level
-from cygrad.operators.arguments import checked_tensor, delivered, delivered_together, shown_as
-from cygrad.operators.batches import left, matrices
-from cygrad.operators.declaration import operator, recorded, recorded_together, unrecorded
-from cygrad.operators.matrices import checked_matrix, tolerance
+from cygrad.operators._language.arguments import checked_tensor, delivered, delivered_together, shown_as
+from cygrad.operators._language.batches import left, matrices
+from cygrad.operators._language.declaration import operator, recorded, recorded_together, unrecorded
+from cygrad.operators._language.matrices import checked_matrix, tolerance
 from cygrad.operators.spectra import linalg_eigh, linalg_svd
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import numpy as np
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import first_outside, from_array, to_array
 from cygrad._core.operands.operands import broadcast_shape
-from cygrad.operators.arguments import checked_tensor, delivered
-from cygrad.operators.batches import along_index, behind, dynamic_shape
-from cygrad.operators.declaration import operator, recorded
-from cygrad.operators.places import check_flat_index, elements_along, flat_places, length_of, slices_along, vector
-from cygrad.operators.tangents import constant, first_linear
+from cygrad.operators._language.arguments import checked_tensor, delivered
+from cygrad.operators._language.batches import along_index, behind, dynamic_shape
+from cygrad.operators._language.declaration import operator, recorded
+from cygrad.operators._language.places import check_flat_index, elements_along, flat_places, length_of, slices_along, vector
+from cygrad.operators._language.tangents import constant, first_linear
 
 if TYPE_CHECKING:
     from typing import Literal

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cygrad import random
-from cygrad.operators.arguments import checked_tensor
-from cygrad.operators.declaration import operator
+from cygrad.operators._language.arguments import checked_tensor
+from cygrad.operators._language.declaration import operator
 from cygrad.operators.orthogonal import linalg_qr
 from cygrad.operators.spectra import linalg_svd
 

@@ -10,11 +10,11 @@ import numpy as np
 from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad._core.operands.operands import broadcast_shape
-from cygrad.operators.arguments import checked_tensor, delivered
-from cygrad.operators.batches import dynamic_shape
-from cygrad.operators.declaration import IN_PLACE, changed, changing, operator, recorded
-from cygrad.operators.places import value_for
-from cygrad.operators.tangents import filling, first_linear, linear
+from cygrad.operators._language.arguments import checked_tensor, delivered
+from cygrad.operators._language.batches import dynamic_shape
+from cygrad.operators._language.declaration import IN_PLACE, changed, changing, operator, recorded
+from cygrad.operators._language.places import value_for
+from cygrad.operators._language.tangents import filling, first_linear, linear
 from cygrad.ops.gradients import padded
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad.operators.arguments import checked_operand, checked_tensor, delivered
-from cygrad.operators.batches import matrices
-from cygrad.operators.declaration import operator, recorded, unrecorded
+from cygrad.operators._language.arguments import checked_operand, checked_tensor, delivered
+from cygrad.operators._language.batches import matrices
+from cygrad.operators._language.declaration import operator, recorded, unrecorded
+from cygrad.operators._language.matrices import check_dims
 from cygrad.operators.joining import cat
-from cygrad.operators.matrices import check_dims
 from cygrad.operators.solving import linalg_inv, linalg_solve_ex
 
 if TYPE_CHECKING:

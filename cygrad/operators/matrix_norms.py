@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from cygrad.operators.arguments import checked_tensor, delivered, normalized_dims
-from cygrad.operators.declaration import operator
-from cygrad.operators.matrices import checked_matrix, tolerance
+from cygrad.operators._language.arguments import checked_tensor, delivered, normalized_dims
+from cygrad.operators._language.declaration import operator
+from cygrad.operators._language.matrices import checked_matrix, tolerance
 from cygrad.operators.norms import in_dtype, linalg_vector_norm, vector_norm
 from cygrad.operators.solving import linalg_inv_ex
 from cygrad.operators.spectra import linalg_eigvalsh, linalg_svdvals

@@ -10,10 +10,10 @@ from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.storage import resolve_dtype
 from cygrad.creation import finished
 from cygrad.device import resolve_device
-from cygrad.operators.arguments import checked_tensor
-from cygrad.operators.batches import in_any_order, sizes_of
-from cygrad.operators.declaration import operator
-from cygrad.operators.tangents import constant
+from cygrad.operators._language.arguments import checked_tensor
+from cygrad.operators._language.batches import in_any_order, sizes_of
+from cygrad.operators._language.declaration import operator
+from cygrad.operators._language.tangents import constant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

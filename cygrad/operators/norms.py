@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from cygrad._core.memory.storage import resolve_dtype
 from cygrad.limits import finfo
 from cygrad.operators import public_name
-from cygrad.operators.arguments import checked_tensor, delivered, normalized_dims
-from cygrad.operators.batches import shifted
-from cygrad.operators.declaration import operator, recorded, unrecorded
-from cygrad.operators.narrow_floats import rounded_once
-from cygrad.operators.tiled import tiled
+from cygrad.operators._language.arguments import checked_tensor, delivered, normalized_dims
+from cygrad.operators._language.batches import shifted
+from cygrad.operators._language.declaration import operator, recorded, unrecorded
+from cygrad.operators._language.narrow_floats import rounded_once
+from cygrad.operators._language.tiled import tiled
 from cygrad.ops.dtypes import DTYPES, NUMBER, common
 from cygrad.ops.gradients import keep_dims, shared_among
 from cygrad.ops.refusals import refusal

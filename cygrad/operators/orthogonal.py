@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cygrad._core.compute.matrices import our_loop
 from cygrad._core.graph.modes import is_grad_enabled
-from cygrad.operators.arguments import checked_tensor, delivered, delivered_together, shown_as
-from cygrad.operators.batches import matrices, same
-from cygrad.operators.declaration import operator, recorded, recorded_together
+from cygrad.operators._language.arguments import checked_tensor, delivered, delivered_together, shown_as
+from cygrad.operators._language.batches import matrices, same
+from cygrad.operators._language.declaration import operator, recorded, recorded_together
+from cygrad.operators._language.matrices import checked_matrix
 from cygrad.operators.joining import cat
-from cygrad.operators.matrices import checked_matrix
 from cygrad.operators.solving import linalg_solve_triangular
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from cygrad._core.compute import matmul as compiled
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array
 from cygrad._core.operands.operands import common_dtype
-from cygrad.operators.arguments import check_factor, check_ndim, checked_tensor, delivered, python_number
-from cygrad.operators.declaration import operator, recorded, unrecorded
-from cygrad.operators.flops import of_product
-from cygrad.operators.narrow_floats import widened
-from cygrad.operators.tangents import bilinear
+from cygrad.operators._language.arguments import check_factor, check_ndim, checked_tensor, delivered, python_number
+from cygrad.operators._language.declaration import operator, recorded, unrecorded
+from cygrad.operators._language.flops import of_product
+from cygrad.operators._language.narrow_floats import widened
+from cygrad.operators._language.tangents import bilinear
 from cygrad.operators.vectors import outer
 
 if TYPE_CHECKING:

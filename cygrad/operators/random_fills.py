@@ -14,7 +14,7 @@ from cygrad import random
 from cygrad._core.compute.inplace import overwrite
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import special_tensors
-from cygrad.operators.declaration import operator
+from cygrad.operators._language.declaration import operator
 from cygrad.random import _stream
 from cygrad.sampling import (
     at_random,

@@ -9,10 +9,10 @@ import numpy as np
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array, to_array
-from cygrad.operators.arguments import checked_tensor, distinct_dims, integers, spread
-from cygrad.operators.batches import behind, shifted, sizes_of
-from cygrad.operators.declaration import operator, recorded, unrecorded
-from cygrad.operators.tangents import linear
+from cygrad.operators._language.arguments import checked_tensor, distinct_dims, integers, spread
+from cygrad.operators._language.batches import behind, shifted, sizes_of
+from cygrad.operators._language.declaration import operator, recorded, unrecorded
+from cygrad.operators._language.tangents import linear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

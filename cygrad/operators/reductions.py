@@ -13,7 +13,7 @@ from cygrad._core.entry.operator_object import Declaration, make_operator
 from cygrad._core.graph.rules import rule_op
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad.operators.arguments import (
+from cygrad.operators._language.arguments import (
     ValuesAndIndices,
     checked_operand,
     checked_tensor,
@@ -23,10 +23,10 @@ from cygrad.operators.arguments import (
     pair_type,
     shown_as,
 )
-from cygrad.operators.batches import named_arguments, shifted
-from cygrad.operators.declaration import operator, recorded
-from cygrad.operators.tangents import constant, first_linear, selecting
-from cygrad.operators.tiled import tiled
+from cygrad.operators._language.batches import named_arguments, shifted
+from cygrad.operators._language.declaration import operator, recorded
+from cygrad.operators._language.tangents import constant, first_linear, selecting
+from cygrad.operators._language.tiled import tiled
 from cygrad.ops import REDUCTIONS, Reduction
 from cygrad.ops.gradients import attained, keep_dims
 

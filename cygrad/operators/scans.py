@@ -10,12 +10,12 @@ from cygrad._core.compute import reductions
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.limits import finfo
-from cygrad.operators.arguments import ValuesAndIndices, checked_operand, checked_tensor, delivered, delivered_together, pair_type
-from cygrad.operators.batches import shifted
-from cygrad.operators.declaration import operator, recorded, unrecorded
+from cygrad.operators._language.arguments import ValuesAndIndices, checked_operand, checked_tensor, delivered, delivered_together, pair_type
+from cygrad.operators._language.batches import shifted
+from cygrad.operators._language.declaration import operator, recorded, unrecorded
+from cygrad.operators._language.narrow_floats import of_unrounded_result
+from cygrad.operators._language.tangents import linear, selecting
 from cygrad.operators.joining import cat, stack
-from cygrad.operators.narrow_floats import of_unrounded_result
-from cygrad.operators.tangents import linear, selecting
 from cygrad.ops.gradients import in_double, times
 
 if TYPE_CHECKING:

@@ -16,12 +16,21 @@ from cygrad._core.compute.inplace import check_disjoint
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import to_array
-from cygrad.operators.arguments import check_factor, checked_operand, checked_tensor, python_number
-from cygrad.operators.batches import along_index, behind, shifted
-from cygrad.operators.declaration import IN_PLACE, changed, changing, operator
+from cygrad.operators._language.arguments import check_factor, checked_operand, checked_tensor, python_number
+from cygrad.operators._language.batches import along_index, behind, shifted
+from cygrad.operators._language.declaration import IN_PLACE, changed, changing, operator
+from cygrad.operators._language.places import (
+    check_bounds,
+    check_flat_index,
+    elements_along,
+    flat_places,
+    length_of,
+    slices_along,
+    value_for,
+    vector,
+)
+from cygrad.operators._language.tangents import filling, linear
 from cygrad.operators.indexing import with_value_at
-from cygrad.operators.places import check_bounds, check_flat_index, elements_along, flat_places, length_of, slices_along, value_for, vector
-from cygrad.operators.tangents import filling, linear
 from cygrad.ops.dtypes import DTYPES
 from cygrad.ops.gradients import attained, padded, product_without, times
 

@@ -11,10 +11,10 @@ from cygrad._core.compute import views
 from cygrad._core.graph.tensor import Size, TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.operands import broadcast_shape
-from cygrad.operators.arguments import checked_tensor, given_tensors, integers
-from cygrad.operators.batches import behind, matrices, same, shifted, sizes_of
-from cygrad.operators.declaration import operator, rearranging
-from cygrad.operators.tangents import constant, linear
+from cygrad.operators._language.arguments import checked_tensor, given_tensors, integers
+from cygrad.operators._language.batches import behind, matrices, same, shifted, sizes_of
+from cygrad.operators._language.declaration import operator, rearranging
+from cygrad.operators._language.tangents import constant, linear
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

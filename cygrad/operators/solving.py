@@ -11,10 +11,10 @@ from cygrad import creation
 from cygrad._core.compute.matrices import our_loop
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.operators import joining, public_name
-from cygrad.operators.arguments import checked_tensor, delivered, delivered_together, shown_as
-from cygrad.operators.batches import aligned_matrices, matrices
-from cygrad.operators.declaration import operator, recorded
-from cygrad.operators.matrices import check_info, checked_matrix
+from cygrad.operators._language.arguments import checked_tensor, delivered, delivered_together, shown_as
+from cygrad.operators._language.batches import aligned_matrices, matrices
+from cygrad.operators._language.declaration import operator, recorded
+from cygrad.operators._language.matrices import check_info, checked_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,10 +15,10 @@ from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.limits import promote_types
-from cygrad.operators.arguments import ValuesAndIndices, checked_operand, checked_tensor, delivered, delivered_together, pair_type
-from cygrad.operators.batches import dynamic_shape, is_tensor, shifted
-from cygrad.operators.declaration import operator, recorded
-from cygrad.operators.tangents import constant, selecting
+from cygrad.operators._language.arguments import ValuesAndIndices, checked_operand, checked_tensor, delivered, delivered_together, pair_type
+from cygrad.operators._language.batches import dynamic_shape, is_tensor, shifted
+from cygrad.operators._language.declaration import operator, recorded
+from cygrad.operators._language.tangents import constant, selecting
 from cygrad.ops.gradients import shared_among
 from cygrad.ops.refusals import refusal
 

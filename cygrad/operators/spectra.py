@@ -9,10 +9,10 @@ import numpy as np
 from cygrad._core.compute.matrices import first_failure, first_nonfinite, our_loop
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.levels.batches import batched_level
-from cygrad.operators.arguments import delivered, delivered_together, shown_as
-from cygrad.operators.batches import matrices
-from cygrad.operators.declaration import operator, recorded_together
-from cygrad.operators.matrices import by_size, check_converged, check_finite, checked_matrix, failure, numpys_loop
+from cygrad.operators._language.arguments import delivered, delivered_together, shown_as
+from cygrad.operators._language.batches import matrices
+from cygrad.operators._language.declaration import operator, recorded_together
+from cygrad.operators._language.matrices import by_size, check_converged, check_finite, checked_matrix, failure, numpys_loop
 from cygrad.operators.solving import linalg_solve
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from cygrad._core.compute import indexing
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad.operators.arguments import checked_tensor
-from cygrad.operators.batches import shifted
-from cygrad.operators.declaration import operator
+from cygrad.operators._language.arguments import checked_tensor
+from cygrad.operators._language.batches import shifted
+from cygrad.operators._language.declaration import operator
+from cygrad.operators._language.tangents import linear
 from cygrad.operators.joining import cat
-from cygrad.operators.tangents import linear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

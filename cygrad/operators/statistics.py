@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from cygrad.operators.arguments import checked_operand, checked_tensor, delivered, normalized_dims
-from cygrad.operators.batches import shifted
-from cygrad.operators.declaration import operator, recorded, recorded_together, unrecorded
-from cygrad.operators.narrow_floats import rounded_once
+from cygrad.operators._language.arguments import checked_operand, checked_tensor, delivered, normalized_dims
+from cygrad.operators._language.batches import shifted
+from cygrad.operators._language.declaration import operator, recorded, recorded_together, unrecorded
+from cygrad.operators._language.narrow_floats import rounded_once
+from cygrad.operators._language.tiled import tiled
 from cygrad.operators.norms import accurate_squares, linalg_vector_norm, scaled
-from cygrad.operators.tiled import tiled
 from cygrad.ops.gradients import keep_dims
 
 if TYPE_CHECKING:

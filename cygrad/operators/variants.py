@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import index_argument
-from cygrad.operators.arguments import checked_operand, checked_tensor, delivered
+from cygrad.operators._language.arguments import checked_operand, checked_tensor, delivered
+from cygrad.operators._language.declaration import operator
 from cygrad.operators.conjugation import view_as_complex, view_as_real
-from cygrad.operators.declaration import operator
 from cygrad.ops.dtypes import DTYPES
 from cygrad.ops.refusals import refusal
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from cygrad._core.compute import matmul as compiled
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.operands import broadcast_shape
-from cygrad.operators.arguments import check_ndim, checked_operand, checked_tensor, delivered
-from cygrad.operators.batches import shifted
-from cygrad.operators.declaration import operator, recorded, unrecorded
-from cygrad.operators.flops import of_product
+from cygrad.operators._language.arguments import check_ndim, checked_operand, checked_tensor, delivered
+from cygrad.operators._language.batches import shifted
+from cygrad.operators._language.declaration import operator, recorded, unrecorded
+from cygrad.operators._language.flops import of_product
+from cygrad.operators._language.narrow_floats import rounded_once
+from cygrad.operators._language.tangents import bilinear
 from cygrad.operators.joining import cat
-from cygrad.operators.narrow_floats import rounded_once
-from cygrad.operators.tangents import bilinear
 from cygrad.ops.dtypes import DTYPES, NUMBER
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from cygrad import creation
 from cygrad._core.compute import views
 from cygrad._core.operands import strided
-from cygrad.operators.arguments import checked_tensor, integers
-from cygrad.operators.batches import entered, left, shifted, sizes_of
-from cygrad.operators.declaration import operator, rearranging, recorded, unrecorded
-from cygrad.operators.tangents import joining, linear
+from cygrad.operators._language.arguments import checked_tensor, integers
+from cygrad.operators._language.batches import entered, left, shifted, sizes_of
+from cygrad.operators._language.declaration import operator, rearranging, recorded, unrecorded
+from cygrad.operators._language.tangents import joining, linear
 from cygrad.ops.dtypes import LARGEST
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from cygrad._core.graph.rules import rules
 from cygrad._testing import live_bytes
 from cygrad.autograd import forward_ad, gradcheck, gradgradcheck
 from cygrad.autograd.graph import saved_tensors_hooks
-from cygrad.operators.batches import same
-from cygrad.operators.declaration import operator, recorded_together, unrecorded
+from cygrad.operators._language.batches import same
+from cygrad.operators._language.declaration import operator, recorded_together, unrecorded
 
 
 class Waves(NamedTuple):

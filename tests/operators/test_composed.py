@@ -8,7 +8,7 @@ import pytest
 import cygrad as cg
 import samples
 from cygrad.autograd import grad, profiler
-from cygrad.operators.tiled import tiled
+from cygrad.operators._language.tiled import tiled
 from samples import FLOATS, LAYOUTS, array_of, same_bits
 
 CALLS = {

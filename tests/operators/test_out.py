@@ -7,7 +7,7 @@ import calls
 import cygrad as cg
 import public
 import samples
-from cygrad.operators import catalogue
+from cygrad.operators._written import catalogue
 from cygrad.ops import ELEMENTWISE, REDUCTIONS
 from samples import array_of, same_bits
 

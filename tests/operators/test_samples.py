@@ -7,7 +7,7 @@ import calls
 import cygrad as cg
 import public
 import samples
-from cygrad.operators import catalogue
+from cygrad.operators._written import catalogue
 from samples import DTYPES, KINDS, LAYOUTS, array_of, as_tuple
 
 

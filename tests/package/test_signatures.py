@@ -10,7 +10,7 @@ import pytest
 import cygrad as cg
 import public
 from cygrad.autograd.profiler import profile
-from cygrad.operators import catalogue
+from cygrad.operators._written import catalogue
 from torch_signatures import read
 
 # Keywords that torch's stubs declare and torch itself does not take; one of its own use; and views in another dtype.

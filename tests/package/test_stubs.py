@@ -18,9 +18,9 @@ import cygrad
 import typing_sample
 
 PACKAGE = Path(cygrad.__file__).parent
-stubs = importlib.import_module("cygrad.operators.stubs")
-catalogue = importlib.import_module("cygrad.operators.catalogue")
-pages = importlib.import_module("cygrad.operators.pages")
+stubs = importlib.import_module("cygrad.operators._written.stubs")
+catalogue = importlib.import_module("cygrad.operators._written.catalogue")
+pages = importlib.import_module("cygrad.operators._written.pages")
 needs_pyright = pytest.mark.skipif(importlib.util.find_spec("pyright") is None, reason="pyright is not installed")
 needs_mypy = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 

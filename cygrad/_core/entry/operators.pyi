@@ -17,7 +17,7 @@ from cygrad._core.graph.tensor import Size
 from cygrad._core.memory.formats import Layout, MemoryFormat
 from cygrad._core.memory.storage import DType
 from cygrad.device import device
-from cygrad.operators.arguments import ValuesAndIndices
+from cygrad.operators._language.arguments import ValuesAndIndices
 from cygrad.operators.determinants import SignAndLogarithm
 from cygrad.operators.factorizations import LUParts
 from cygrad.operators.orthogonal import Geqrf, OlderQR

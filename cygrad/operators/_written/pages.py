@@ -9,7 +9,8 @@ from inspect import getdoc
 from pathlib import Path
 from typing import Any
 
-from cygrad.operators import catalogue, public_name, stubs
+from cygrad.operators import public_name
+from cygrad.operators._written import catalogue, stubs
 from cygrad.ops import ELEMENTWISE, REDUCTIONS, Elementwise
 
 FOLDER = stubs.PACKAGE.parent / "docs" / "api"

@@ -10,7 +10,7 @@ from cygrad._core.compute.matrices import MatrixLoop, first_failure, first_nonfi
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._kernels.matrices.loops import is_reduced
 from cygrad.operators import public_name
-from cygrad.operators.arguments import checked_tensor
+from cygrad.operators._language.arguments import checked_tensor
 from cygrad.ops.refusals import refusal
 
 if TYPE_CHECKING:

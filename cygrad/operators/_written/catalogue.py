@@ -1,4 +1,4 @@
-"""The operators that the modules of this package declare, read from their sources: nothing is imported, no name is listed by hand.
+"""The operators that the families declare, read from their sources: nothing is imported, no name is listed by hand.
 
 `python -m cygrad.operators` writes `registry` and the type stubs from it.
 """
@@ -19,8 +19,8 @@ from cygrad.operators import NAMESPACES, public_name
 from cygrad.ops import REDUCTIONS
 from cygrad.ops.dtypes import DTYPES
 
-PACKAGE = Path(__file__).parent
-REGISTRY = PACKAGE / "registry.py"
+FAMILIES = Path(__file__).resolve().parents[1]
+REGISTRY = Path(__file__).with_name("registry.py")
 PLACES = {"function", "property", "aliases"}    # keywords of `operator` that say where names are
 
 
@@ -80,12 +80,12 @@ def _entries(module: str, tree: ast.Module) -> Iterator[Entry]:
 @functools.cache
 def trees() -> dict[str, ast.Module]:
     """Return the sources of the modules by their names."""
-    return {f"{__package__}.{path.stem}": ast.parse(path.read_text()) for path in sorted(PACKAGE.glob("*.py")) if path != REGISTRY}
+    return {f"cygrad.operators.{path.stem}": ast.parse(path.read_text()) for path in sorted(FAMILIES.glob("[!_]*.py"))}
 
 
 def _reductions() -> Iterator[Entry]:
     """Yield the reductions of the table, which have one signature."""
-    module = f"{__package__}.reductions"
+    module = "cygrad.operators.reductions"
     signature = next(node for node in ast.walk(trees()[module]) if isinstance(node, ast.FunctionDef) and node.name == "reduction")
     for row in REDUCTIONS.values():
         for name in (row.name, *row.aliases):
@@ -125,7 +125,7 @@ def _imports_of(path: Path) -> Iterator[tuple[str, str]]:
 
 def loaded_at_first_use() -> Iterator[tuple[str, str]]:
     """Yield (name, module) of what the stub of the package imports, and the package itself does not; and the types of tensors."""
-    here, stub = (list(_imports_of(PACKAGE.parent / name)) for name in ("__init__.py", "__init__.pyi"))
+    here, stub = (list(_imports_of(FAMILIES.parent / name)) for name in ("__init__.py", "__init__.pyi"))
     wholly = [module for name, module in here if name == "*"]
     yield from ((name, module) for name, module in stub if (name, module) not in here and module not in (*wholly, "cygrad.tensor"))
     yield from ((row.tensors, "cygrad.tensor_types") for row in DTYPES)

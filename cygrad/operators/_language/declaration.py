@@ -19,7 +19,7 @@ from cygrad._core.exchange.replacement import rearrange_in_place
 from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled
 from cygrad._core.graph.rules import declare_rule, record_several
 from cygrad._core.graph.rules import recorded as recorded
-from cygrad.operators.arguments import delivered
+from cygrad.operators._language.arguments import delivered
 
 if TYPE_CHECKING:
     import numpy as np

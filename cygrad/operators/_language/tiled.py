@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cygrad._core.compute import composed
-from cygrad.operators.narrow_floats import widened
+from cygrad.operators._language.narrow_floats import widened
 from cygrad.ops import ELEMENTWISE, REDUCTIONS
 
 if TYPE_CHECKING:

@@ -11,11 +11,12 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from cygrad.operators import NAMESPACES, catalogue, public_name
+from cygrad.operators import NAMESPACES, public_name
+from cygrad.operators._written import catalogue
 from cygrad.ops import ELEMENTWISE, Elementwise
 from cygrad.ops.dtypes import DTYPES
 
-PACKAGE = Path(__file__).resolve().parent.parent
+PACKAGE = Path(__file__).resolve().parents[2]
 FUNCTIONS, METHODS = PACKAGE / "__init__.pyi", PACKAGE / "_core" / "entry" / "operators.pyi"
 OF_NAMESPACES = {PACKAGE / f"{space}.pyi": space for space in NAMESPACES}
 PATHS = (FUNCTIONS, METHODS, *OF_NAMESPACES)

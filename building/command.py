@@ -3,6 +3,7 @@
 `--debug` builds with bounds checks and assertions; its objects lie beside those of the normal build.
 """
 
+import importlib
 import importlib.util
 import os
 import shutil
@@ -82,12 +83,13 @@ class Build(build_ext):
 
 
 def load_generator() -> ModuleType:
-    """Import the generator of the inner loops without the package, which is not built yet."""
-    spec = importlib.util.spec_from_file_location("generate", PACKAGE / "_kernels" / "generate.py")
+    """Import the tables and the generator of the inner loops without the package, which is not built yet."""
+    folder = PACKAGE.resolve() / "ops"
+    spec = importlib.util.spec_from_file_location("_cygrad_ops", folder / "__init__.py", submodule_search_locations=[str(folder)])
     assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    sys.modules["_cygrad_ops"] = tables = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tables)
+    return importlib.import_module("_cygrad_ops.codegen")
 
 
 def available_cores() -> int:

@@ -2,7 +2,7 @@
 
 The grammar: arguments, parameters and `let` names; numbers, inf, nan; + - * / & | ^ ~ and unary minus; comparisons;
 and, or, not; `p if condition else q` (finite in both branches: the tensor reading evaluates both); the functions that headers of
-`_kernels` define as CG_EXACT_FUNCTION or CG_VECTOR_FUNCTION, which `generate.py` reads there. `conj`, `real` and `imag` of a real
+`_kernels` define as CG_EXACT_FUNCTION or CG_VECTOR_FUNCTION, which `codegen` reads there. `conj`, `real` and `imag` of a real
 number are that number, or 0.
 """
 

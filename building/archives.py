@@ -5,6 +5,8 @@ ask for, too.
 """
 
 import os
+import re
+import sys
 import tarfile
 from gzip import GzipFile
 from pathlib import Path
@@ -15,7 +17,9 @@ from setuptools.command.sdist import sdist
 
 from building import EPOCH
 
-os.environ.setdefault("SOURCE_DATE_EPOCH", EPOCH)
+SECONDS = os.environ.setdefault("SOURCE_DATE_EPOCH", EPOCH)
+if not (re.fullmatch("[0-9]{9,10}", SECONDS) and 315_532_800 <= int(SECONDS) < 4_354_819_200):      # what a wheel has room for
+    sys.exit(f"SOURCE_DATE_EPOCH={SECONDS!r} is no time of a file: give seconds since 1970, of the years 1980 to 2107, or unset it")
 
 
 def plain_mode(mode: int) -> int:
@@ -24,7 +28,7 @@ def plain_mode(mode: int) -> int:
 
 
 def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    member.mtime = int(os.environ["SOURCE_DATE_EPOCH"])
+    member.mtime = int(SECONDS)
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mode = plain_mode(member.mode)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
+import os
 import sys
 import textwrap
 import time
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from cygrad._kernels.system.machine import whole_number
 from cygrad.bench.layout import ERROR, FASTER, GAP, SLOWER, Line, Table, plain
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 EXTRAS = {"rich": "colours and a progress bar", "matplotlib": "pictures"}
 INSTALL = 'pip install "cygrad[bench]"'
 PIPE_WIDTH = 120                    # of sentences; tables are as wide as they are
+WIDEST = 10_000                     # columns that a terminal may have
 STYLES = {FASTER: "green", SLOWER: "magenta", ERROR: "bold reverse red"}     # to be read on light and on dark, and by the colour-blind
 
 
@@ -41,11 +43,19 @@ def what_to_install() -> str:
     return f"For {' and '.join(missing.values())}: {INSTALL} ({', '.join(missing)})" if missing else ""
 
 
+def columns() -> int | None:
+    """Return the columns that the environment says, as it does where no terminal has any."""
+    return whole_number(os.environ.get("COLUMNS", ""), 1, WIDEST)
+
+
 class Plain:
     """Text for any file; on a terminal that is all it has, a line says how far a run is."""
 
     def __init__(self) -> None:
-        self.width = shutil.get_terminal_size((0, 0)).columns       # 0 where nothing has a width
+        try:
+            self.width = columns() or os.get_terminal_size(sys.stdout.fileno()).columns
+        except (OSError, ValueError):
+            self.width = 0      # nothing has a width
 
     def table(self, table: Table) -> None:
         """Write a table."""
@@ -110,7 +120,8 @@ class Rich:
     def __init__(self) -> None:
         from rich.console import Console
 
-        self.console = Console(highlight=False, markup=False)
+        environment = {name: text for name, text in os.environ.items() if name not in ("COLUMNS", "LINES")}
+        self.console = Console(width=columns(), highlight=False, markup=False, _environ=environment)
 
     def table(self, table: Table) -> None:
         """Show a table."""

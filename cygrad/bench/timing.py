@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cygrad._kernels.system.machine import whole_number
 from cygrad.bench.record import Spread
 
 Namespace = dict[str, Any]
@@ -80,7 +81,7 @@ def others_seconds() -> float:
     if not statistics_file.exists():
         return 0.0
     user, nice, system, _, _, interrupts, soft_interrupts = statistics_file.read_text().split()[1:8]
-    busy = sum(map(int, (user, nice, system, interrupts, soft_interrupts)))
+    busy = sum(whole_number(text, 0, 1 << 60) or 0 for text in (user, nice, system, interrupts, soft_interrupts))
     return busy / os.sysconf("SC_CLK_TCK") - time.process_time()
 
 

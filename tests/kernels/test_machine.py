@@ -4,8 +4,10 @@ Files of the system are written under a folder of the test, variables of launche
 """
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,7 @@ from cygrad import config
 from cygrad._kernels.system import allocator, machine
 
 MIB, GIB = 1024**2, 1024**3
+SYSTEM = Path(__file__).resolve().parents[2] / "cygrad" / "_kernels" / "system"
 
 
 @pytest.fixture(autouse=True)
@@ -28,12 +31,73 @@ def this_machine_afterwards(monkeypatch):
     config.empty_cache()
 
 
+# ----- Numbers -----
+NO_NUMBERS = ["", "  ", "-1", "+1", "1.5", "1e3", "many", "0x4", "1 2", "1,2", "1\0", "\0", "\u0663", "\udcff", "1_0", "9" * 5000,
+              *map(str, (2**60 + 1, 2**63, 2**64 - 1, 2**64, 2**64 + 1, 10**30))]
+
+
+@pytest.mark.cases("text", NO_NUMBERS, ids=lambda text: ascii(text[:30]))
+def test_what_is_no_number_is_none(text):
+    assert machine.whole_number(text, 0, 2**60) is None
+
+
+@pytest.mark.parametrize(("text", "least", "most", "expected"), [
+    ("0", 0, 9, 0), ("0", 1, 9, None), ("9", 1, 9, 9), ("10", 1, 9, None), (" 7\n", 1, 9, 7), ("007", 1, 9, 7),
+    (str(2**31 - 1), 1, 2**31 - 1, 2**31 - 1), (str(2**31), 1, 2**31 - 1, None), (str(2**60), 0, 2**60, 2**60), ("5", 1, 2**90, 5),
+])
+def test_both_ends_of_a_number_are_checked(text, least, most, expected):
+    assert machine.whole_number(text, least, most) == expected
+
+
+@pytest.mark.parametrize("text", [*NO_NUMBERS, "0", str(2**60)], ids=lambda text: ascii(text[:30]))
+def test_no_number_of_a_file_is_more_than_it_says(tmp_path, text):
+    """Whatever stands in place of each number: what is none says nothing."""
+    group, text = "/sys/fs/cgroup/job", text.encode("utf-8", "surrogateescape").decode("latin-1")
+    for name, line in (("cpu.max", "{} 100000"), ("cpu.max", "100000 {}"), ("memory.max", "{}"), ("cpuset.cpus.effective", "{}"),
+                       ("cpuset.cpus.effective", "0-{}"), ("cpuset.cpus.effective", "{}-3"), ("memory.current", "{}"),
+                       ("memory.stat", "inactive_file {}")):
+        limit_memory(tmp_path, total=64 * GIB, available=60 * GIB, granted=4 * GIB, used=GIB)
+        cpus_of(tmp_path, "0-7")
+        write(tmp_path, {"/proc/self/cgroup": "0::/job\n", f"{group}/{name}": line.format(text) + "\n"})
+        machine.measure(str(tmp_path))
+        assert 0 <= machine.granted_bytes() <= 64 * GIB
+        assert 1 <= machine.node_cpus(str(tmp_path)) <= 2**20
+        assert machine.cpu_quota(str(tmp_path)) is None or machine.cpu_quota(str(tmp_path)) > 0
+        assert (machine.memory_limit(str(tmp_path)) or 0) <= 2**60
+        assert machine.granted_bytes() < GIB or keeps_its_cache() in (True, False)
+    for name in ("MemTotal", "MemAvailable"):
+        write(tmp_path, {"/proc/meminfo": f"{name}: {text} kB\n"})
+        machine.measure(str(tmp_path))
+        assert 0 <= machine.granted_bytes() <= 2**60
+        assert machine.granted_bytes() < GIB or keeps_its_cache() in (True, False)
+
+
+@pytest.mark.parametrize(("cgroup", "mounts"), [
+    ("", ""), ("\n", "\n"), ("0", "31 23"), ("0::/job", "31 23 0:28 / /sys/fs/cgroup rw -"), ("x:y:z", " - - - "), ("0::/\0", "\0 - \0"),
+    ("0::/job", "31 23 0:28 / /sys\0 rw - cgroup2 cgroup2 rw"), ("0::/job", "- cgroup2 cgroup2 rw"), ("0::/job", "- cgroup2"),
+])
+def test_damaged_lists_of_groups_name_none(tmp_path, cgroup, mounts):
+    write(tmp_path, {"/proc/self/cgroup": cgroup, "/proc/self/mountinfo": mounts})
+    assert (machine.cpu_quota(str(tmp_path)), machine.memory_limit(str(tmp_path))) == (None, None)
+
+
+@pytest.mark.skipif(not SYSTEM.exists(), reason="looks at the sources, and runs beside none")
+def test_numbers_of_the_environment_and_of_files_are_read_by_one_function():
+    """Whatever reads a variable or a file of the system converts no text by itself."""
+    reading = re.compile(r"os\.environ|getenv|/proc/|/sys/|fopen")
+    converting = re.compile(r'(?<![<\w.])(?:int|float)\((?!\)|"inf")|\bmap\(int|\bstrto|\bato[ilf]+\b|\bsscanf|\.isdecimal\(|\.isdigit\(')
+    readers = {path.name: path.read_text() for path in SYSTEM.parents[1].rglob("*") if path.suffix in (".py", ".pyx", ".pxd", ".h")
+               and "generated" not in path.parts and reading.search(path.read_text())}
+    assert {"machine.pyx", "threads.pyx", "config.py", "timing.py", "terminal.py"} <= readers.keys()
+    assert {name: found for name, text in readers.items() if (found := converting.findall(text))} == {}
+
+
 # ----- Control groups -----
 def write(root, files):
     for name, text in files.items():
         path = root / name.lstrip("/")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(text, encoding="latin-1", newline="")
 
 
 V2_MOUNT = "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n"
@@ -125,8 +189,10 @@ def test_no_cgroups_at_all(tmp_path):
 # What a launcher's variable may hold, the node (Slurm's number), and what that says.
 COUNTS = [("64", "", 64), ("1", "", 1), (" 2 ", "", 2)]
 LISTS = [("2(x3),1", "0", 2), ("2(x3),1", "2", 2), ("2(x3),1", "3", 1), ("2(x3),1", "4", 2), ("1,16(x2)", "", 16), ("1,16(x2)", "x", 16),
-         ("7", "0", 7), ("3(x1000000000),5", "1000000000", 5)]
-NONSENSE = ["0", "-3", "many", "4,", "(x2)", "2(x0)", "2(y3)", "2 (x3)", "2(x3", "1.5", "0x4", "²", "9" * 30, "9" * 5000]
+         ("7", "0", 7), ("3(x1000000000),5", "1000000000", 5),
+         *(("2(x3),1", node, 2) for node in ("-1", "\u0663", "\udcff", "9" * 5000, *map(str, (2**31, 2**32 - 1, 2**64, 10**30))))]
+NONSENSE = ["0", "-3", "many", "4,", "(x2)", "2(x0)", "2(y3)", "2 (x3)", "2(x3", "1.5", "0x4", "²", "\u0663", "\udcff", "9" * 5000,
+            *map(str, (2**31, 2**32 - 1, 2**64, 10**30))]
 READ = [(launcher, variable, what, *case) for launcher, variable, what, read in machine.LAUNCHERS
         for case in (LISTS if "TASKS_PER_NODE" in variable and "NTASKS" not in variable else COUNTS)]
 VARIABLES = [variable for _, variable, *_ in machine.LAUNCHERS]

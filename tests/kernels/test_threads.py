@@ -73,10 +73,33 @@ def test_an_absurd_environment_is_cut():
     assert run(script, OMP_NUM_THREADS="100000") == ["4000000.0", "True"]
 
 
+WRONG = ["", "  ", "0", "-3", "many", "1.5", "0x4", "+3", "\u0663", "\udcff", "4,", ",4", "4,many", "4,-2", "4 2",
+         *map(str, (2**31, 2**31 + 5, 2**32 - 1, 2**32, 2**32 + 5, 2**63, 2**64 - 1, 2**64, 10**30)), f"{2**31},2", f"2,{2**32}"]
+
+
 @pytest.mark.skipif("gomp" not in str(threads.thread_report()["openmp_runtime"]), reason="LLVM's runtime ends the process")
-@pytest.mark.parametrize("wrong", ["", "0", "-3", "many"])
+@pytest.mark.cases("wrong", WRONG, ids=ascii)
 def test_wrong_environment_counts_as_unset(wrong):
-    assert run(LIMIT_AND_TEAM, OMP_NUM_THREADS=wrong) == run(LIMIT_AND_TEAM)
+    """libgomp takes 32 bits of a number that is too large: a negative count gave a large softmax no memory, and it wrote there."""
+    script = "print(cygrad.get_num_threads(), threads.thread_report()['reason'].endswith('is no count, and ignored'))\n"
+    used = "print(round(cygrad.ones(1000, 1000).softmax(1).sum().item()), measured())"
+    ignored = bool(wrong.strip())
+    assert run(script + used, OMP_NUM_THREADS=wrong) == [UNSET[0], str(ignored), "1000", UNSET[1]]
+
+
+UNSET = run(LIMIT_AND_TEAM)
+
+
+@pytest.mark.parametrize("said", ["2147483647", " 5 ", "5 , 2", "5\n"])
+def test_the_environment_is_read_as_openmp_reads_it(said):
+    assert run("print(cygrad.get_num_threads(), threads.thread_report()['source'])", OMP_NUM_THREADS=said) == [
+        str(min(int(said.partition(",")[0]), 1024)), "environment"]
+
+
+@pytest.mark.cases("wrong", [word for word in WRONG if "," not in word], ids=ascii)
+def test_a_wrong_limit_of_openmp_leaves_a_thread(wrong):
+    """The runtime's own variable, which it checks itself."""
+    assert int(run("print(cygrad.get_num_threads(), cygrad.ones(1000, 1000).softmax(1).sum())", OMP_THREAD_LIMIT=wrong)[0]) >= 1
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity masks here")

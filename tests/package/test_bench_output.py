@@ -15,6 +15,7 @@ import bench_record
 from cygrad.__main__ import main
 from cygrad.bench import comparison, layout, record, tables, terminal
 from cygrad.bench.page import write as write_page
+from cygrad.bench.running import Stage
 
 LIBRARIES = tuple(bench_record.LIBRARIES)
 RECORDS = {
@@ -153,6 +154,23 @@ def test_parts_of_a_wide_table_begin_with_its_keys_and_have_each_column_once():
     assert all(list(part.columns[:len(keys)]) == keys for part in parts)
     assert [column for part in parts for column in part.columns[len(keys):]] == [column for column in table.columns if not column.key]
     assert [part.title for part in parts] == ["Elementwise"] + ["Elementwise, continued"] * (len(parts) - 1)
+
+
+@pytest.mark.parametrize("columns", ["", "0", "-1", "1", "many", "²", *map(str, (2**31, 2**64, 10**30)), "9" * 5000])
+def test_no_width_of_the_environment_breaks_what_is_shown(columns, monkeypatch, capsys, saved):
+    assert shown(RECORDS["one row"], columns, monkeypatch, capsys, saved)[0] == 0
+    hide(monkeypatch, "rich")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    with terminal.display().progress() as progress:
+        progress.show(Stage(1, 2, "x + y", None, 1.5))
+
+
+@pytest.mark.parametrize("columns", ["", "0", "-1", "many", "²", *map(str, (2**31, 2**64, 10**30)), "9" * 5000])
+def test_no_width_of_the_environment_breaks_rich(columns, monkeypatch):
+    pytest.importorskip("rich")
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("LINES", columns)
+    assert 0 < terminal.Rich().console.width <= terminal.WIDEST
 
 
 def test_errors_of_the_benchmark_stand_out_without_colours(monkeypatch, capsys, saved):

@@ -140,6 +140,13 @@ def test_the_source_archive_is_complete_and_holds_nothing_generated(checkout, tm
     assert not {name for name in packed if name.endswith((".c", ".so", ".o", ".pyc")) or "/generated" in name}
 
 
+@pytest.mark.parametrize("seconds", ["", "-1", "0", "many", "1e9", "315532799", *map(str, (2**32 + 2**28, 2**64, 10**30)), "9" * 5000])
+def test_a_time_that_no_file_can_have_is_refused(checkout, seconds):
+    status, output = setup(checkout, "--version", SOURCE_DATE_EPOCH=seconds)
+    assert status == 1
+    assert re.fullmatch(r"SOURCE_DATE_EPOCH='.*' is no time of a file: give seconds since 1970, .*\n", output)
+
+
 def test_links_of_the_description_lead_to_files_of_the_repository(checkout):
     """A package index shows README.md without the files beside it."""
     status, output = setup(checkout, "egg_info", CC="/no/compiler/needed")

@@ -2,11 +2,11 @@
 """What of the machine this process may use: the cgroup's grants, the memory that is free, the processes it shares the node with.
 
 Files are read by Python code at import and when somebody asks. `runs_short` is asked while memory is allocated, where no Python code may
-run: it reads in C the few numbers that were found to matter. Needs the GIL.
+run: it reads in C the few numbers that were found to matter. Each number of a file or of the environment passes `number_at`, which checks
+both of its ends. Needs the GIL.
 """
 from libc.limits cimport INT_MAX
 from libc.stdio cimport FILE, fclose, fgets, fopen
-from libc.stdlib cimport strtoull
 from libc.string cimport strlen, strncmp
 
 import itertools
@@ -33,6 +33,11 @@ cdef extern from *:
     size_t cg_physical_memory() noexcept
     size_t cg_swap_space() noexcept
 
+cdef enum:
+    LARGEST_CPU = 1 << 20           # number of a processor
+
+cdef size_t NO_NUMBER = <size_t>-1
+cdef size_t LARGEST = <size_t>1 << 60       # number that means something; cgroups write larger ones for "no limit"
 RESERVE = 16            # memory is short where less than one part in so many is free
 
 cdef size_t memory = 0
@@ -41,13 +46,41 @@ cdef tuple machine_free = ()    # (bytes, file, words before the number of KiB t
 cdef list cgroups = []          # (bytes granted, file of what is used, file of what that is made of, words before what can be dropped)
 
 
+# ----- Numbers -----
+cdef size_t number_at(const char** text, size_t most) noexcept:
+    """Return the number, from 0 to `most`, that a text begins with after blanks, and move to its end; NO_NUMBER for anything else.
+
+    There is no sign: what the C library reads of "-1" is its largest number, and of what is too long for it as well.
+    """
+    cdef size_t number = 0
+    while text[0][0] == c" " or text[0][0] == c"\t":
+        text[0] += 1
+    if not c"0" <= text[0][0] <= c"9":
+        return NO_NUMBER
+    while c"0" <= text[0][0] <= c"9":
+        number = 10 * number + (text[0][0] - c"0")
+        if number > most:
+            return NO_NUMBER
+        text[0] += 1
+    return number
+
+
+def whole_number(text: str, least: int = 1, most: int = INT_MAX) -> int | None:
+    """Return the number that a text is, from `least` to `most` (at most 2**60); None for what is none, or another one."""
+    cdef bytes encoded = text.strip().encode("utf-8", "replace")
+    cdef const char* begin = encoded
+    cdef const char* end = begin
+    cdef size_t number = number_at(&end, min(most, LARGEST))
+    return None if number == NO_NUMBER or end - begin != len(encoded) or number < least else number
+
+
 # ----- Control groups -----
 def _words(path: str) -> list[str]:
     """Words of a small file; none if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read().split()
-    except OSError:
+    except (OSError, ValueError):       # a nul, which no path has
         return []
 
 
@@ -55,15 +88,13 @@ def _cgroup_directories(controller: str, root: str):
     """Directories of this process's cgroup and those above it, in version 2 or in version 1's `controller` tree."""
     try:
         with open(f"{root}/proc/self/cgroup", encoding="utf-8", errors="replace") as file:
-            memberships = [line.rstrip("\n").split(":", 2)[1:] for line in file]
+            memberships = re.findall(r"(?m)^\d+:([^:\n]*):(.*)$", file.read())
         with open(f"{root}/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
-            mounts = [line.split() for line in file]
+            mounts = [[part.split() for part in line.split(" - ")] for line in file]
     except OSError:
         return
     own = {name: path for names, path in memberships for name in names.split(",")}
-    for mount in mounts:
-        separator = mount.index("-")
-        kind, options = mount[separator + 1], mount[separator + 3]
+    for mount, (kind, _, options) in (parts for parts in mounts if list(map(len, parts))[1:] == [3] and len(parts[0]) > 4):
         name = "" if kind == "cgroup2" else controller
         if kind not in ("cgroup", "cgroup2") or name not in own or name not in ["", *options.split(",")]:
             continue
@@ -80,17 +111,17 @@ def cpu_quota(root: str = "") -> float | None:
     for directory in _cgroup_directories("cpu", root):
         words = _words(f"{directory}/cpu.max") or [
             word for file in ("quota", "period") for word in _words(f"{directory}/cpu.cfs_{file}_us")]
-        if len(words) == 2 and words[0] not in ("max", "-1") and int(words[1]) > 0:
-            granted.append(int(words[0]) / int(words[1]))
+        numbers = [whole_number(word, most=LARGEST) for word in words]      # "max" and "-1" are none
+        if len(numbers) == 2 and None not in numbers:
+            granted.append(numbers[0] / numbers[1])
     return min(granted, default=None)
 
 
 def _memory_limits(root: str) -> list[tuple[int, str]]:
     """Bytes that each cgroup above this process grants, where it limits them, and its directory."""
-    granted = [(int(word), directory) for directory in _cgroup_directories("memory", root)
-               for file in ("memory.max", "memory.limit_in_bytes")
-               for word in _words(f"{directory}/{file}") if word != "max"]
-    return [(limit, directory) for limit, directory in granted if limit < 1 << 60]
+    granted = [(whole_number(word, 0, LARGEST), directory) for directory in _cgroup_directories("memory", root)
+               for file in ("memory.max", "memory.limit_in_bytes") for word in _words(f"{directory}/{file}")]
+    return [(limit, directory) for limit, directory in granted if limit is not None]
 
 
 def memory_limit(root: str = "") -> int | None:
@@ -99,16 +130,20 @@ def memory_limit(root: str = "") -> int | None:
 
 
 # ----- Memory -----
-cdef size_t number_in(bytes path, bytes words) noexcept:
-    """Return the number behind words that open a line of a file; SIZE_MAX if there is none."""
+cdef size_t number_in(bytes path, bytes words, size_t most) noexcept:
+    """Return the number, at most `most`, behind words that open a line of a file; NO_NUMBER if there is none."""
     cdef char[512] line
-    cdef size_t length = strlen(words), number = <size_t>-1
+    cdef const char* rest
+    cdef size_t length = strlen(words), number = NO_NUMBER
     cdef FILE* file = fopen(path, "re")
     if file is NULL:
         return number
     while fgets(line, sizeof(line), file) is not NULL:
         if strncmp(line, words, length) == 0:
-            number = strtoull(line + length, NULL, 10)
+            rest = line + length
+            number = number_at(&rest, most)
+            if rest[0] not in (c" ", c"\n", c"\0"):
+                number = NO_NUMBER
             break
     fclose(file)
     return number
@@ -119,8 +154,8 @@ def measure(root: str = "") -> None:
     global memory, machine_free
     cdef size_t total
     cdef bytes meminfo = os.fsencode(f"{root}/proc/meminfo")
-    total = number_in(meminfo, b"MemTotal:")
-    memory = total << 10 if total != <size_t>-1 else cg_physical_memory()
+    total = number_in(meminfo, b"MemTotal:", LARGEST >> 10)
+    memory = total << 10 if total != NO_NUMBER else cg_physical_memory()
     machine_free = memory, meminfo, b"MemAvailable:"
     cgroups.clear()
     for granted, directory in _memory_limits(root):
@@ -148,54 +183,48 @@ cdef size_t attainable_memory() noexcept:
 
 cdef bint runs_short(size_t nbytes) noexcept:
     cdef size_t granted = <size_t>machine_free[0], used, dropped
-    cdef size_t free = number_in(<bytes>machine_free[1], <bytes>machine_free[2])
-    if free != <size_t>-1 and (free << 10) < nbytes + granted // RESERVE:
+    cdef size_t free = number_in(<bytes>machine_free[1], <bytes>machine_free[2], LARGEST >> 10)
+    if free != NO_NUMBER and (free << 10) < nbytes + granted // RESERVE:
         return True
     for group in cgroups:
         granted = <size_t>(<tuple>group)[0]
-        used = number_in(<bytes>(<tuple>group)[1], b"")
-        if used == <size_t>-1 or used + nbytes + granted // RESERVE <= granted:
+        used = number_in(<bytes>(<tuple>group)[1], b"", LARGEST)
+        if used == NO_NUMBER or used + nbytes + granted // RESERVE <= granted:
             continue
         # What lies in the cache of files counts as used, but is given up first.
-        dropped = number_in(<bytes>(<tuple>group)[2], <bytes>(<tuple>group)[3])
-        if used - (0 if dropped == <size_t>-1 else min(dropped, used)) + nbytes + granted // RESERVE > granted:
+        dropped = number_in(<bytes>(<tuple>group)[2], <bytes>(<tuple>group)[3], LARGEST)
+        if used - (0 if dropped == NO_NUMBER else min(dropped, used)) + nbytes + granted // RESERVE > granted:
             return True
     return False
 
 
 # ----- Processes -----
-def _count(text: str) -> int:
-    """Read a number of processes or CPUs; ValueError for what is none."""
-    if not (text.isdecimal() and 0 < (number := int(text)) <= INT_MAX):
-        raise ValueError(text)
-    return number
-
-
-def _count_here(text: str) -> int:
-    """Read the count of this node from Slurm's of all nodes, "2(x3),1"; the largest where nobody says which node this is."""
-    runs = [re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part) for part in text.split(",")]
+def _count_here(text: str) -> int | None:
+    """Return the count of this node from Slurm's of all nodes, "2(x3),1"; the largest where no variable says which node this is."""
+    runs = [re.fullmatch(r"(\w+)(?:\(x(\w+)\))?", part) for part in text.split(",")]
     if not all(runs):
-        raise ValueError(text)
-    counts = [_count(run[1]) for run in runs]
-    ends = itertools.accumulate(_count(run[2] or "1") for run in runs)
-    node = os.environ.get("SLURM_NODEID", "")
-    return next((n for n, end in zip(counts, ends) if node.isdecimal() and int(node) < end), max(counts))
+        return None
+    counts, repeats = [whole_number(run[1]) for run in runs], [whole_number(run[2] or "1") for run in runs]
+    if None in counts or None in repeats:
+        return None
+    node = whole_number(os.environ.get("SLURM_NODEID", ""), 0)
+    return next((n for n, end in zip(counts, itertools.accumulate(repeats)) if node is not None and node < end), max(counts))
 
 
 # Who may have started this process, the variable by which it tells what of this node that has, and how that is read. The first that can be
 # read counts: what runs within another comes before it. What Slurm says of a job, and not of a step, comes last.
 LAUNCHERS = (
-    ("torchrun", "LOCAL_WORLD_SIZE", "processes", _count),
-    ("Open MPI", "OMPI_COMM_WORLD_LOCAL_SIZE", "processes", _count),
-    ("MPICH or Intel MPI", "MPI_LOCALNRANKS", "processes", _count),
-    ("MVAPICH", "MV2_COMM_WORLD_LOCAL_SIZE", "processes", _count),
-    ("PMI", "PMI_LOCAL_SIZE", "processes", _count),
-    ("PALS", "PALS_LOCAL_SIZE", "processes", _count),
-    ("jsrun", "JSM_NAMESPACE_LOCAL_SIZE", "processes", _count),
+    ("torchrun", "LOCAL_WORLD_SIZE", "processes", whole_number),
+    ("Open MPI", "OMPI_COMM_WORLD_LOCAL_SIZE", "processes", whole_number),
+    ("MPICH or Intel MPI", "MPI_LOCALNRANKS", "processes", whole_number),
+    ("MVAPICH", "MV2_COMM_WORLD_LOCAL_SIZE", "processes", whole_number),
+    ("PMI", "PMI_LOCAL_SIZE", "processes", whole_number),
+    ("PALS", "PALS_LOCAL_SIZE", "processes", whole_number),
+    ("jsrun", "JSM_NAMESPACE_LOCAL_SIZE", "processes", whole_number),
     ("Slurm", "SLURM_STEP_TASKS_PER_NODE", "processes", _count_here),
-    ("Slurm", "SLURM_NTASKS_PER_NODE", "processes", _count),
+    ("Slurm", "SLURM_NTASKS_PER_NODE", "processes", whole_number),
     ("Slurm", "SLURM_TASKS_PER_NODE", "processes", _count_here),
-    ("Slurm", "SLURM_CPUS_PER_TASK", "cpus", _count),
+    ("Slurm", "SLURM_CPUS_PER_TASK", "cpus", whole_number),
 )
 
 
@@ -207,12 +236,10 @@ def launcher_report() -> dict:
     report = {"launcher": None, "processes": None, "processes_variable": None, "cpus": None, "cpus_variable": None, "ignored": {}}
     for launcher, variable, what, read in LAUNCHERS:
         text = os.environ.get(variable, "").strip()
-        try:
-            number = read(text) if text else None
-        except ValueError:
+        number = read(text) if text else None
+        if text and number is None:
             report["ignored"][variable] = text
-            continue
-        if number is not None and report[what] is None:
+        elif number is not None and report[what] is None:
             report[what], report[f"{what}_variable"] = number, variable
             report["launcher"] = report["launcher"] or launcher
     return report
@@ -228,8 +255,9 @@ def node_cpus(root: str = "") -> int:
     """CPUs that the processes on this node share: those of the cgroup, where it has some of its own, else all; at most its quota."""
     lists = (word for directory in _cgroup_directories("cpuset", root) for file in ("cpus.effective", "effective_cpus", "cpus")
              for word in _words(f"{directory}/cpuset.{file}"))
-    ranges = re.findall(r"(\d+)(?:-(\d+))?", next(lists, ""))
-    count = sum(int(last or first) - int(first) + 1 for first, last in ranges) or os.cpu_count() or 1
+    ranges = [[whole_number(end, 0, LARGEST_CPU) for end in part.split("-")] for part in next(lists, "").split(",")]
+    is_list = all(None not in ends and len(ends) <= 2 and ends[0] <= ends[-1] for ends in ranges)
+    count = min(sum(ends[-1] - ends[0] + 1 for ends in ranges), LARGEST_CPU) if is_list else os.cpu_count() or 1
     quota = cpu_quota(root)
     return count if quota is None else max(1, min(count, ceil(quota)))
 

@@ -17,7 +17,7 @@ import os
 from cygrad._kernels.system.journal cimport note_soon
 
 from cygrad._kernels.system.journal import note
-from cygrad._kernels.system.machine import cpu_quota, launcher_report, process_share
+from cygrad._kernels.system.machine import cpu_quota, launcher_report, process_share, whole_number
 
 # A count that the system refuses to start makes libgomp end the process, or its table of them overflows the stack: so absurd ones
 # are turned down, and the environment's cut.
@@ -76,6 +76,7 @@ cdef extern from *:
     #else
     enum { cg_openmp = 0, cg_own_icv = 0, cg_serial_after_fork = 0 };
     static int omp_get_max_threads(void) { return 1; }
+    static int omp_get_num_procs(void) { return 1; }
     static int omp_get_thread_limit(void) { return 1; }
     static const char *cg_openmp_path(void) { return ""; }
     static void cg_prepare_parallel(void) { }
@@ -110,6 +111,7 @@ cdef extern from *:
     """
     int cg_openmp, cg_own_icv, cg_serial_after_fork
     int omp_get_max_threads() noexcept nogil
+    int omp_get_num_procs() noexcept nogil
     int omp_get_thread_limit() noexcept nogil
     const char* cg_openmp_path() noexcept
     void cg_prepare_parallel() noexcept nogil
@@ -137,18 +139,22 @@ cdef intptr_t[3] grain
 grain[:] = [524288, 131072, 32768]
 
 
-def _environment_counts() -> bool:
-    """Whether OMP_NUM_THREADS holds a number libgomp accepts; the first of a list is the outer level's."""
-    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    return first.isdecimal() and int(first) > 0
+def _environment_counts() -> str:
+    """Return what OMP_NUM_THREADS says if it is a count, or a list of them, whose first is the outer level's; else ""."""
+    counts = [whole_number(text) for text in os.environ.get("OMP_NUM_THREADS", "").split(",")]
+    return "" if None in counts else ",".join(map(str, counts))
 
 
-cdef bint counted_by_environment = _environment_counts()
+cdef str environment_counts = _environment_counts()
+cdef bint counted_by_environment = bool(environment_counts)
+cdef str ignored_counts = "" if environment_counts else os.environ.get("OMP_NUM_THREADS", "").strip()
+# OpenMP's count, but where OMP_NUM_THREADS holds something else: of 2**32 - 1, say, libgomp takes the bits for a negative number.
+cdef int initial_threads = omp_get_num_procs() if ignored_counts else initial_icv
 
 
 cdef int decide(Reason* reason) noexcept nogil:
     cdef int icv = omp_get_max_threads()
-    cdef int limit = icv
+    cdef int limit = initial_threads if icv == initial_icv else icv
     cdef int quota
     if not cg_openmp:
         reason[0] = SERIAL_BUILD
@@ -164,7 +170,7 @@ cdef int decide(Reason* reason) noexcept nogil:
         else:
             reason[0] = REQUEST
             limit = requested
-    elif icv < initial_icv:
+    elif limit < initial_threads:
         reason[0] = LOWERED
     else:
         reason[0] = ENVIRONMENT if counted_by_environment else AFFINITY
@@ -182,7 +188,7 @@ cdef int decide(Reason* reason) noexcept nogil:
     if omp_get_thread_limit() < limit:
         limit = omp_get_thread_limit()
         reason[0] = TEAM_LIMIT
-    return min(limit, <int>LARGEST_REQUEST)
+    return max(1, min(limit, <int>LARGEST_REQUEST))
 
 
 cdef int thread_limit() noexcept nogil:
@@ -217,7 +223,7 @@ cdef tuple explained(Reason reason, int threads):
         AFFINITY: ("affinity", f"CPUs in the affinity mask at the start: {threads}"),
         QUOTA: ("cgroup", f"CPUs granted by the cgroup: {threads}"),
         SHARE: ("launcher", f"the share of this process: {why_share}"),
-        ENVIRONMENT: ("environment", f"OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS')}" +
+        ENVIRONMENT: ("environment", f"OMP_NUM_THREADS={environment_counts}" +
                       f" (at most {LARGEST_REQUEST} are started)" * (threads == LARGEST_REQUEST)),
         REQUEST: ("request", f"set_num_threads({requested})"),
         LOWERED: ("lowered", "lowered for the calling thread, as threadpoolctl does"),
@@ -232,7 +238,7 @@ cdef int note_choice(void* nothing) noexcept:
     cdef int threads = decide(&reason)
     note("threads", f"{threads}, {explained(reason, threads)[1]}")
     note("OpenMP", os.fsdecode(cg_openmp_path()) or "not in this build")
-    for variable, text in launcher_report()["ignored"].items():
+    for variable, text in (launcher_report()["ignored"] | ({"OMP_NUM_THREADS": ignored_counts} if ignored_counts else {})).items():
         note(variable, f"{text!r} is no count, and ignored")
     return 0
 
@@ -283,7 +289,7 @@ def thread_report() -> dict:
     return {
         "threads": threads,
         "source": source,
-        "reason": sentence,
+        "reason": f"{sentence}; OMP_NUM_THREADS={ignored_counts!r} is no count, and ignored" if ignored_counts else sentence,
         "requested": requested or None,
         "affinity": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "cgroup_quota": cpu_quota(),

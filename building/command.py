@@ -16,7 +16,7 @@ import numpy
 from setuptools.command.build_ext import build_ext
 
 from building import native
-from building.compiler import CALLS, LOOPS, RARE, SELDOM, SHORT, Compiler
+from building.compiler import CALLS, LOOPS, RARE, SELDOM, SHORT, Compiler, messages_of
 from building.translation import COMMON, common_translation, translation_of
 from building.units import Unit, build_units
 
@@ -74,12 +74,16 @@ class Build(build_ext):
             yield Unit(source, compiler.object_of(translated.target, translated.target.with_suffix(".o"), optimization), translated)
 
     def copy_extensions_to_source(self) -> None:
-        """Leave word of the objects of the loops, for the tests of a build in place."""
+        """Leave word of the objects of the loops and of the compiler's messages, for the tests of a build in place."""
         super().copy_extensions_to_source()
-        word = GENERATED / "objects"
-        word.unlink(missing_ok=True)
-        if not self.debug:
-            word.write_text("".join(f"{unit.compiled.target}\n" for unit in self.units if unit.source.parent == GENERATED))
+        objects = [unit.compiled.target for unit in self.units]
+        loops = [unit.compiled.target for unit in self.units if unit.source.parent == GENERATED]
+        words = {"objects": "".join(f"{path}\n" for path in loops), "messages": "".join(messages_of(path).read_text() for path in objects)}
+        for name, text in words.items():
+            word = GENERATED / name
+            word.unlink(missing_ok=True)
+            if not self.debug:
+                word.write_text(text)
 
 
 def load_generator() -> ModuleType:

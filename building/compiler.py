@@ -25,7 +25,7 @@ from building.files import MadeFile, listed_dependencies
 # library: nothing is thrown through it, and threads that end within it need none.
 FLAGS = ["-g1", "-fno-math-errno", "-fno-trapping-math", "-fno-builtin-memset", "-ffp-contract=off", "-fwrapv",
          "-fno-strict-aliasing", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fvisibility=hidden",
-         "-Wno-unused-function", "-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration",
+         "-Wall", "-Wsign-compare", "-Wno-unused-function", "-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration",
          "-DNPY_NO_DEPRECATED_API=NPY_2_0_API_VERSION"]
 
 # Rare loops are to be small, and for old processors those that -O3 makes no faster: what it does more is half of their code, and lies in
@@ -130,7 +130,8 @@ class Compiler:
 
         def compile_to(partial: Path) -> list[Path]:
             listing = partial.with_suffix(".d")
-            run([*command, "-o", str(partial), "-MMD", "-MF", str(listing), "-MT", str(target), *self.places, *flags])
+            said = run([*command, "-o", str(partial), "-MMD", "-MF", str(listing), "-MT", str(target), *self.places, *flags])
+            messages_of(target).write_text(said)
             return listed_dependencies(listing)
 
         return MadeFile(target, [self.macros["__VERSION__"], *command, *flags], compile_to)
@@ -157,8 +158,13 @@ class Compiler:
                 raise CompileError(f"{message}: install one (Debian: apt install gcc) or name it in CC") from None
 
 
-def run(command: list[str]) -> None:
-    """Run a command; show what it says at once, and the command itself if it fails."""
+def messages_of(target: Path) -> Path:
+    """Return the file beside an object that holds the compiler's messages."""
+    return target.with_suffix(".txt")
+
+
+def run(command: list[str]) -> str:
+    """Run a command, and return what it says; that is shown at once, and the command itself if it fails."""
     result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if result.returncode:
         sys.stdout.write(f"{shlex.join(command)}\n{result.stdout}")
@@ -166,3 +172,4 @@ def run(command: list[str]) -> None:
     if result.stdout:
         sys.stdout.write(result.stdout)
     sys.stdout.flush()
+    return result.stdout

@@ -162,6 +162,14 @@ def test_loops_call_vector_mathematics_only(level):
 
 
 @in_checkout
+@pytest.mark.skipif(not (GENERATED / "messages").exists(), reason="not built in place, or without optimisation")
+@pytest.mark.skipif(not re.match(r"GCC 12\b", compiler()), reason="each version warns of other things")
+def test_the_compiler_warns_of_nothing():
+    """Of the loops and of what Cython writes, whenever the objects were made."""
+    assert (GENERATED / "messages").read_text() == ""
+
+
+@in_checkout
 def test_levels_are_named_in_one_place():
     """A build for one processor has one of another name: what lists them itself is missing there, or not found."""
     naming = {path.name for path in sources(".py", ".pyx", ".pxd", ".h") if re.search(r"_v[234]\b", path.read_text())}

@@ -260,11 +260,11 @@ def test_a_build_goes_on_where_it_stopped(checkout, tmp_path):
     status, output = setup(checkout, "build_ext", "--parallel", "1", CC=path)
     assert status == 1
     first, *lines = re.findall(r".*files to build.*|\[.*", output)
-    total = int(re.fullmatch(r"(\d+) of \1 files to build, 1 at a time", first)[1])
+    total = int(re.fullmatch(r"(\d+) of \1 files to build, 1 at a time: about two minutes on two cores", first)[1])
     assert lines == [f"[{number}/{total}] {source}" for number, source in enumerate(log.read_text().splitlines()[:5], 1)]
     status, output = setup(checkout, "build_ext", "--parallel", "1", CC=path)
     assert status == 1
-    assert f"{total - 5} of {total} files to build" in output
+    assert f"{total - 5} of {total} files to build, 1 at a time\n" in output
     assert len(set(log.read_text().splitlines())) == len(log.read_text().splitlines()) - 1
     for arguments, environment in (((), {"CFLAGS": "-DOTHER"}), (("--debug",), {})):
         _, output = setup(checkout, "build_ext", "--parallel", "1", *arguments, CC=path, **environment)

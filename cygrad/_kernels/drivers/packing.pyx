@@ -169,7 +169,7 @@ cdef void pack(const Operand* operand, int ndim, const intptr_t* shape, intptr_t
 # ----- Copies -----
 cdef void stream_row(char* target, const char* row, intptr_t nbytes) noexcept nogil:
     """Write past the caches, but for what is less than a vector at the ends."""
-    cdef intptr_t head = min(nbytes, (-<size_t>target) % _vector_bytes), whole = nbytes - head
+    cdef intptr_t head = min(nbytes, <intptr_t>((-<size_t>target) % _vector_bytes)), whole = nbytes - head
     whole -= whole % _vector_bytes
     memcpy(target, row, head)
     stream_copy(target + head, row + head, whole)
@@ -244,7 +244,7 @@ cdef void copy(Operand* target, Operand* source, int ndim, const intptr_t* shape
     cdef intptr_t total = 1, chunk, chunks, c
     cdef int d, threads
     cdef bint stream
-    cdef size_t large = STREAM_BYTES
+    cdef intptr_t large = STREAM_BYTES
     for d in range(ndim):
         total *= shape[d]
     if total == 0:

@@ -301,7 +301,7 @@ cdef int fold_program(const cg_reduction* reduction, const Program* program, int
     cdef Made made
     cdef char reduced = True
     cdef int threads = threads_for(program.total, program.cost), first = 0, last
-    x.data, x.dtype, x.loop_dtype, x.strides[0] = NULL, program.dtype, program.dtype, cg_itemsize[program.dtype]
+    x.data, x.padded, x.dtype, x.loop_dtype, x.strides[0] = NULL, False, program.dtype, program.dtype, cg_itemsize[program.dtype]
     made.program, made.slot, made.stream = program, slot, streams(program, threads)
     while first < program.step_count:
         last = end_of_pass(program, first, made.stream, slot)

@@ -1,3 +1,4 @@
+# cython: cdivision=True
 """Loops over batches of matrices by their names, and where they find LAPACK: in the library that NumPy computes by, else through SciPy.
 
 It is looked for when the first matrix comes that is large enough, but real ones need it for some functions only (blocked.h). Without it,

@@ -7,6 +7,13 @@
 tensor([0.4200, 0.0707, 0.0099])
 """
 
+import sys as _sys
+
+if _sys.argv[:1] == ["-m"]:     # of Python, which has not found yet what to run
+    from cygrad import _commands
+
+    _commands.begin()
+
 from cygrad import _imports
 
 _imports.install()

@@ -3,39 +3,48 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import cygrad
+from cygrad import _commands
 from cygrad.bench import command as bench
 from cygrad.config import describe, show_config
+
+NAME = "python -m cygrad"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m cygrad", description="Look at this installation of cygrad.")
-    parser.add_argument("--version", action="version", version=f"cygrad {cygrad.__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    return _commands.ended(lambda: _run(arguments), NAME)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    parser = _Parser(prog=NAME, description="Look at this installation of cygrad.")
+    parser.add_argument("--version", action="store_true", help="show the version")
+    commands = parser.add_subparsers(dest="command", metavar="command")
     info = commands.add_parser("info", help="show compiler, instruction set, threads, BLAS, memory and denormal mode, and why")
     info.add_argument("--json", action="store_true", help="as JSON, for programs")
     bench.add_arguments(commands.add_parser("bench", help="measure operators and programs against NumPy, and other libraries"))
     given = parser.parse_args(arguments)
-    try:
-        status = bench.run(given) if given.command == "bench" else _info(given)
-        sys.stdout.flush()
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
-    except BrokenPipeError:     # whoever read has seen enough; the end of the process flushes what is left
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
-    return status
+    if given.command == "bench":
+        return bench.run(given)
+    if given.command == "info":
+        return _info(given)
+    print(f"cygrad {cygrad.__version__}" if given.version else parser.format_help().rstrip())
+    return 0
 
 
 def _info(given: argparse.Namespace) -> int:
     print(json.dumps(describe(), indent=2) if given.json else show_config())
     return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    def print_help(self, file: Any = None) -> None:
+        """Print the help; argparse's own passes over an output that takes nothing."""
+        print(self.format_help(), end="", file=file)
 
 
 if __name__ == "__main__":

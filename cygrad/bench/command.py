@@ -4,13 +4,13 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cygrad._commands import INTERRUPTED, interrupted_by
 from cygrad.bench import record as records
-from cygrad.bench.layout import ERROR
+from cygrad.bench.layout import ERROR, Table
 from cygrad.bench.record import Record
 from cygrad.bench.terminal import INSTALL, Plain, Rich, display, installed, what_to_install
 
@@ -21,7 +21,7 @@ DESCRIPTION = """Measure operators and whole programs against NumPy and, where t
 Ctrl-C, or SIGTERM, ends with what was measured so far. Exit status: 0; 1 if the benchmark itself went wrong in a row; 2 for a bad argument;
 130 after Ctrl-C."""
 
-WRONG, INTERRUPTED = 1, 128 + signal.SIGINT
+WRONG = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +78,7 @@ def _prepared(given: argparse.Namespace) -> Callable[[], int]:
     _check_outputs(given)
     if source := getattr(given, "from"):
         chosen = _selected(records.read(source), given)
-        return lambda: _show(chosen, given, display())
+        return lambda: _show(chosen, given, _Shown(display()))
     from cygrad.bench.running import Benchmark, Plan
 
     benchmark = Benchmark(Plan(quick=given.quick, only=given.only, threads=given.threads, dtypes=given.dtypes))
@@ -122,38 +122,53 @@ def _selected(record: Record, given: argparse.Namespace) -> Record:
 # ----- The three uses -----
 def _measure(benchmark: Benchmark, given: argparse.Namespace) -> int:
     screen, interrupted = display(), False
+    shown, before = _Shown(screen), None
     try:
-        with _ended_by(signal.SIGTERM), screen.progress() as progress:
+        with interrupted_by(signal.SIGINT, signal.SIGTERM), screen.progress() as progress:      # SIGTERM ends a job whose time is over
             for event in benchmark:
                 progress.show(event)
+                done = benchmark.done_families()
+                if not sys.stdout.isatty() and (now := (event.row is None, done)) != before:
+                    shown.show(benchmark.record(), done)
+                    before = now
     except KeyboardInterrupt:
         interrupted = True
     finally:                    # first of all, so that it is there whatever comes
         record = benchmark.record()
         written = not given.json or _write(records.write, record, given.json)
-    status = _show(record, given, screen)
+    status = _show(record, given, shown)
     return INTERRUPTED if interrupted else status if written else WRONG
 
 
-@contextmanager
-def _ended_by(number: int) -> Iterator[None]:
-    """Let a signal do what Ctrl-C does: a scheduler sends it when a job's time is over."""
-    before = signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(number, before)
+class _Shown:
+    """What is shown of a record that grows: each table once, and again if it is another by then."""
+
+    def __init__(self, screen: Plain | Rich) -> None:
+        self.screen = screen
+        self.tables: list[Table] = []
+        self.headed = False
+
+    def show(self, record: Record, families: Iterable[str] | None = None) -> None:
+        """Show what is new of the ceilings and of some families; of all, and their summary, where none are named."""
+        from cygrad.bench import tables
+
+        if not self.headed:
+            self.screen.text(tables.head(record))
+        self.headed = True
+        for table in tables.tables(record, families):
+            if table not in self.tables:
+                self.tables.append(table)
+                self.screen.table(table)
 
 
-def _show(record: Record, given: argparse.Namespace, screen: Plain | Rich) -> int:
-    """Show a record, and write its pictures and its page."""
+def _show(record: Record, given: argparse.Namespace, shown: _Shown) -> int:
+    """Write the pictures and the page of a record, and show it."""
     from cygrad.bench import figures, page, tables
 
-    screen.text(tables.head(record))
-    for table in tables.tables(record):
-        screen.table(table)
-    screen.text(tables.notes(record))
+    screen = shown.screen
     written = [_write(function, record, file) for function, file in ((figures.plot, given.plot), (page.write, given.page)) if file]
+    shown.show(record)
+    screen.text(tables.notes(record))
     screen.text(filter(None, [what_to_install()]))
     if record["errors"]:
         screen.text(record["errors"], f"ERRORS OF THE BENCHMARK: {tables.counted(len(record['errors']), 'row')} not to be believed", ERROR)

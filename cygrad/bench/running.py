@@ -79,8 +79,8 @@ class Plan:
         return tuple(sorted(set(self.threads))) or tuple(sorted({1, cygrad.get_num_threads()}))
 
     def works(self) -> list[tuple[Work, int]]:
-        """Return what is measured, and with how many threads. First comes what stands for the rest, last the dtypes that are not central:
-        a quick run may end before.
+        """Return what is measured, and with how many threads: family by family. In a quick run, which may end before all is done, first
+        comes what stands for the rest, last the dtypes that are not central.
         """
         found: list[tuple[int, Work, int]] = []
         for threads in self.counts():
@@ -93,7 +93,9 @@ class Plan:
             if first or not self.quick:
                 found += [(0, work, threads) for work in workloads.works(self.quick) if self.wants(work.dtype)
                           if self.only in work.name or self.only in work.family]
-        return [(work, threads) for _, work, threads in sorted(found, key=lambda each: each[0])]
+        families = list(dict.fromkeys(work.family for _, work, _ in found))
+        ordered = sorted(found, key=lambda each: each[0] if self.quick else families.index(each[1].family))
+        return [(work, threads) for _, work, threads in ordered]
 
     def central(self) -> tuple[str, ...]:
         """Return the dtypes that are measured at all sizes."""
@@ -189,6 +191,11 @@ class Benchmark:
         else:
             self.complete = True
         self.measure_again()
+
+    def done_families(self) -> list[str]:
+        """Return the families of which all rows are measured."""
+        left = {work.family for work, _ in self.works[len(self.rows):]}
+        return list(dict.fromkeys(row["family"] for row in self.rows if row["family"] not in left))
 
     def enter(self) -> None:
         """Import what is compared with, and no other library; one whose import fails is not there."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from cygrad.bench.layout import ERROR, FASTER, SLOWER, Cell, Column, Line, Table
 from cygrad.bench.record import Record, Row, Spread
@@ -155,14 +155,15 @@ def ceilings_table(record: Record) -> Table:
     return Table("Ceilings of this machine", columns, groups)
 
 
-def tables(record: Record) -> Iterator[Table]:
-    """Yield the tables of a record: ceilings, families, summary."""
+def tables(record: Record, chosen: Iterable[str] | None = None) -> Iterator[Table]:
+    """Yield the tables of a record: ceilings, families, summary; only ceilings and the chosen families where some are chosen."""
     if record["ceilings"]:
         yield ceilings_table(record)
     others = peers(record)
     for family, rows in families(record).items():
-        yield family_table(family, rows, others)
-    if others:
+        if chosen is None or family in chosen:
+            yield family_table(family, rows, others)
+    if others and chosen is None:
         yield summary_table(record)
 
 
@@ -183,7 +184,7 @@ def options(record: Record) -> str:
 def head(record: Record) -> Iterator[str]:
     """Yield lines that say what ran on what."""
     info, versions = record["info"], ", ".join(f"{name} {version}" for name, version in record["libraries"].items())
-    yield f"cygrad {record['version']}, {record['started'][:16].replace('T', ' ')}, {record['seconds']:.0f} s with {options(record)}"
+    yield f"cygrad {record['version']}, {record['started'][:16].replace('T', ' ')} {options(record)}".rstrip()
     yield machine(record)
     yield f"Python {info['python']['version']}, {versions}"
     yield "BLAS: " + " ".join(filter(None, (info["blas"]["name"], info["blas"]["version"], info["blas"]["kernels"])))

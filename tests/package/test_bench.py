@@ -7,8 +7,10 @@ import timeit
 import numpy as np
 import pytest
 
+import bench_record
 import cygrad
-from cygrad.bench import ceilings, libraries, record, running, tasks, timing
+from cygrad.__main__ import main
+from cygrad.bench import ceilings, command, libraries, record, running, tasks, terminal, timing
 from cygrad.bench.agreement import Disagreement, agree
 from cygrad.bench.libraries import array, numpy_dtype, split
 from cygrad.bench.operators import OPERATORS, Operator, square
@@ -297,6 +299,47 @@ def test_a_row_that_differs_from_its_twin_is_not_timed(monkeypatch):
     benchmark = run("a + a")
     running.leader.cache_clear()
     assert benchmark.rows and all("differ" in row["error"] and row["times"] == {} for row in benchmark.rows)
+
+
+# ----- In a pipe -----
+@pytest.mark.parametrize("quick", [False, True])
+def test_tables_in_a_pipe_come_when_their_rows_are_measured(quick, monkeypatch, capsys):
+    def marked(candidates, **_):
+        print("[measured]")
+        return STEADY(candidates)
+
+    def benchmark(plan):
+        made.append(Benchmark(plan, marked, lambda *_: ceiling()))
+        return made[0]
+
+    made = []
+    for name in ("SIZES", "FEW"):
+        monkeypatch.setattr(running, name, (10,))
+    monkeypatch.setattr(running, "Benchmark", benchmark)
+    assert main(["bench", "--only", "x", "--dtypes", "float64,int8", "--threads", "1", *["--quick"] * quick]) == 0
+    parts = capsys.readouterr().out.split("[measured]\n")
+    assert parts[0].startswith(f"cygrad {cygrad.__version__}") and parts[1].startswith("Ceilings")
+    families = [row["family"] for row in made[0].rows]
+    assert len(parts) - 1 == len(families) > 20
+    last = {family: number for number, family in enumerate(families, 1)}
+    assert len(last) > 3 and (quick or families == sorted(families, key=list(last).index))
+    for family, number in last.items():
+        title = f"{family.capitalize()}\n{'=' * len(family)}\n"
+        assert [place for place, part in enumerate(parts) if title in part] == [number]
+    assert "Ratios in short" in parts[-1]
+
+
+def test_a_table_that_is_another_by_the_end_comes_again(capsys):
+    made = bench_record.record(threads=(1,))
+    shown = command._Shown(terminal.Plain())
+    for _ in range(2):
+        shown.show(made, ["overhead"])
+    assert capsys.readouterr().out.count("Overhead\n") == 1
+    made["rows"][0]["share"] = {"bandwidth": 0.123}
+    shown.show(made)
+    text = capsys.readouterr().out
+    assert text.count("Overhead\n") == text.count("Elementwise\n") == text.count("12% bytes") == 1
+    assert "Ceilings" not in text and made["info"]["processor"] not in text
 
 
 # ----- Ceilings -----

@@ -309,11 +309,12 @@ class Run:
         self.plan, self.made = plan, bench_record.record()
 
     def __iter__(self):
-        from cygrad.bench.running import Stage
-
         yield Stage(1, 2, "x + y", self.made["rows"][0], 1.5)
         if self.end:
             self.end()
+
+    def done_families(self):
+        return []
 
     def record(self):
         return self.made | {"complete": self.end is None}

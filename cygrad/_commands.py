@@ -1,0 +1,61 @@
+"""How the commands of the package end: with their status, or with a sentence, where Ctrl-C, a full disk or a closed output end them early.
+
+`python -m cygrad` imports the package before anything of the command itself runs, so the package calls `begin` first of all.
+"""
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+FAILED, INTERRUPTED, UNREAD = 1, 128 + signal.SIGINT, 128 + signal.SIGPIPE
+
+
+def begin() -> None:
+    """Let Ctrl-C end this process at once where `python -m` runs a command of the package: Python would show where an import was."""
+    module = sys.orig_argv[-len(sys.argv)]
+    name = module.partition("m")[2] if module.startswith("-") else module
+    if name.partition(".")[0] == "cygrad" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@contextmanager
+def interrupted_by(*numbers: int) -> Iterator[None]:
+    """Let signals raise KeyboardInterrupt, but those that this process was started to ignore."""
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def ended(command: Callable[[], int], name: str) -> int:
+    """Run a command to its end, and return its exit status; a sentence under its name says what is wrong with the output or a file."""
+    if sys.stdout is None:
+        return _refused(name, "the output is closed: > /dev/null throws it away")
+    try:
+        try:
+            return command()
+        finally:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:     # the reader has seen enough
+        status = UNREAD
+    except OSError as error:
+        status = _refused(name, f"{error.filename or 'the output cannot be written'}: {error.strerror or error}")
+        if error.filename:
+            return status
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())      # where the end of the process flushes what is left
+    return status
+
+
+def _refused(name: str, sentence: str) -> int:
+    if sys.stderr is not None:
+        with suppress(OSError):
+            print(f"{name}: error: {sentence}", file=sys.stderr, flush=True)
+    return FAILED

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 import statistics
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cygrad.bench.record import Record, Row
+from cygrad.bench.record import FORWARD, OPERATOR, Record, Row
 from cygrad.bench.tables import CONTROL, counted, memory, quantity
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -23,7 +24,6 @@ WIDTH = 8.5     # inches, of a page
 ROOFS = ("-", "--", "-.", ":")      # of ever fewer threads
 MARK = 8        # pixels of a mark
 PANELS = 3      # side by side
-FORWARD = "forward"
 DTYPES_SHOWN = ("float64", "float32")
 
 
@@ -68,7 +68,8 @@ def draw(record: Record, names: Sequence[str], file: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(STYLE):
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)    # of letters that the font lacks, and panels without room
         heights = [PICTURES[name].height(record) for name in names]
         figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
         places = figure.subfigures(len(names), 1, height_ratios=heights, squeeze=False)[:, 0]
@@ -113,12 +114,17 @@ def look(names: Iterable[str]) -> Looks:
     return {name: {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]} for number, name in enumerate(names)}
 
 
+def label(text: str) -> str:
+    """Return a text as Matplotlib takes it: dollars would begin formulas, and legends leave out what begins like a private name."""
+    return (" " if text[:1] in ("", "_") else "") + text.replace("$", r"\$")
+
+
 def titled(figure: Any, record: Record, title: str) -> None:
     """Give a picture its title, and name the machine, and how much of what was measured there is noisy."""
     machine = f"{record['info']['processor']}, {counted(record['info']['node_cpus'], 'CPU')}, cygrad {record['version']}"
     noisy = sum(bool(row["noise"]) for row in record["rows"])
     doubt = f"; {noisy} of {counted(len(record['rows']), 'row')} noisy" if noisy else ""
-    figure.suptitle(f"{title}\n{machine}{doubt}", fontsize=10)
+    figure.suptitle(label(f"{title}\n{machine}{doubt}"), fontsize=10)
 
 
 # ----- Roofline -----
@@ -177,7 +183,7 @@ def _legend(axes: Any, looks: Looks, counts: Sequence[int]) -> None:
     from matplotlib.lines import Line2D
 
     lines = axes.get_legend_handles_labels()[0]
-    handles = [Line2D([], [], linestyle="", label=name, **each) for name, each in looks.items()]
+    handles = [Line2D([], [], linestyle="", label=label(name), **each) for name, each in looks.items()]
     if len(counts) > 1:
         fewer = f"{', '.join(map(str, counts[:-1]))} thread" + "s" * (counts[-2] > 1)
         handles += [Line2D([], [], linestyle="", marker="o", color="black", label=counted(counts[-1], "thread")),
@@ -195,7 +201,7 @@ def _names(axes: Any, names: dict[str, tuple[float, float]], points: Sequence[tu
     boxes = [Bbox.from_bounds(x - MARK / 2, y - MARK / 2, MARK, MARK) for x, y in map(axes.transData.transform, points)]
     for name, point in names.items():
         for offset, alignment in (((7, -3), "left"), ((-7, -3), "right"), ((0, 7), "center"), ((0, -13), "center")):
-            text = axes.annotate(name, point, offset, textcoords="offset points", ha=alignment, fontsize=7, in_layout=False,
+            text = axes.annotate(label(name), point, offset, textcoords="offset points", ha=alignment, fontsize=7, in_layout=False,
                                  bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5})
             box = text.get_window_extent(renderer)
             if axes.bbox.contains(box.x0, box.y0) and axes.bbox.contains(box.x1, box.y1) and not box.count_overlaps(boxes):
@@ -228,7 +234,7 @@ def draw_shares(record: Record, figure: Any) -> None:
         starts = [number for number, (family, _) in enumerate(works) if not number or works[number - 1][0] != family]
         for start in starts[1:]:
             axes.axhline(start - 0.5, color="black", linewidth=0.6)
-    panels[0].set_yticks(range(len(works)), [work for _, work in works], fontsize=7.5)
+    panels[0].set_yticks(range(len(works)), [label(work) for _, work in works], fontsize=7.5)
     _legend(panels[0], {dtype: looks[dtype] for dtype in looks if any(row["dtype"] == dtype for row in rows)}, counts)
 
 
@@ -255,7 +261,7 @@ def draw_panels(figure: Any, families: dict[str, dict[str, Points]], names: tupl
             every = [(x, y) for x, values in points.items() for y in values]
             axes.plot(*zip(*every, strict=True), linestyle="", markersize=2.5, alpha=0.5, zorder=2, **looks[name])
             axes.plot(*_means(points), linewidth=1.8, markersize=5.5, zorder=3, label=name, **looks[name])
-        axes.set(title=family, xscale="log", yscale="log")
+        axes.set(title=label(family), xscale="log", yscale="log")
         low, high = axes.get_ylim()
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 30 * low else (1,)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -283,7 +289,7 @@ def panels_height(families: dict[str, dict[str, Points]]) -> float:
 def ratios_by_size(record: Record) -> dict[str, dict[str, Points]]:
     """Return cygrad's time by NumPy's, by family, direction and size, with the fewest threads."""
     found: dict[str, dict[str, Points]] = {}
-    rows = [row for row in good(record) if CONTROL in row["ratios"] and row["kind"] == "operator"]
+    rows = [row for row in good(record) if CONTROL in row["ratios"] and row["kind"] == OPERATOR]
     fewest = min((row["threads"] for row in rows), default=1)
     for row in rows:
         if row["threads"] == fewest:

@@ -1,6 +1,8 @@
 """A table before it has a width: its cells, what of it fits side by side, and its text, plain or as Markdown."""
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -16,11 +18,12 @@ class Cell(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A heading. What is no number stands on the left; keys tell rows apart."""
+    """A heading. What is no number stands on the left; keys tell rows apart; code is set as such in Markdown."""
 
     title: str
     left: bool = False
     key: bool = False
+    code: bool = False
 
 
 Line = tuple[Cell, ...]
@@ -97,15 +100,28 @@ def _plain_lines(table: Table) -> Iterator[str]:
     yield ""
 
 
+def escaped(text: str) -> str:
+    """Return Markdown that shows a text and nothing else: no markup, no HTML, no column of a table."""
+    return re.sub(r"([\\`*_\[\]|])", r"\\\1", html.escape(text, quote=False))
+
+
+def code(text: str) -> str:
+    """Return Markdown that shows a text as code, in a table too."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    gap = " " * (not text or "`" in text)
+    return f"{fence}{gap}{text}{gap}{fence}".replace("|", r"\|")
+
+
 def markdown(table: Table) -> str:
     """Return a table in Markdown; headings of groups become a bold line."""
     def row(texts: Iterable[str]) -> str:
-        return "| " + " | ".join(text.replace("|", r"\|") for text in texts) + " |\n"
+        return "| " + " | ".join(texts) + " |\n"
 
     empty = [""] * (len(table.columns) - 1)
-    lines = [row(column.title for column in table.columns), row("---" if column.left else "---:" for column in table.columns)]
+    lines = [row(escaped(column.title) for column in table.columns), row("---" if column.left else "---:" for column in table.columns)]
     for heading, group in table.groups.items():
         if heading:
-            lines.append(row([f"**{heading}**", *empty]))
-        lines.extend(row(cell.text for cell in line) for line in group)
+            lines.append(row([f"**{escaped(heading)}**", *empty]))
+        lines.extend(row((code if column.code else escaped)(cell.text) for column, cell in zip(table.columns, line, strict=True))
+                     for line in group)
     return "".join(lines)

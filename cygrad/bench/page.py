@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cygrad.bench import tables
-from cygrad.bench.layout import Cell, Column, Line, Table, markdown
+from cygrad.bench.layout import Cell, Column, Line, Table, escaped, markdown
 from cygrad.bench.record import Record, Row
 from cygrad.bench.terminal import installed
 
@@ -37,15 +37,16 @@ def _pictures(record: Record, file: Path) -> dict[str, Path]:
 
 
 def _lines(record: Record, pictures: dict[str, str]) -> Iterator[str]:
-    yield from ("# Benchmark", "", MADE, "", *(f"- {line}" for line in tables.head(record)))
+    yield from ("# Benchmark", "", MADE, "", *(f"- {escaped(line)}" for line in tables.head(record)))
     if noisy := sum(bool(row["noise"]) for row in record["rows"]):
         yield f"- **{noisy} of {tables.counted(len(record['rows']), 'row')} are noisy** (`?`): the machine was not idle"
     yield ""
     if record["errors"]:
-        yield from ("**Errors of the benchmark**, rows that are not to be believed:", "", *(f"- {error}" for error in record["errors"]), "")
+        yield from ("**Errors of the benchmark**, rows that are not to be believed:", "")
+        yield from (*(f"- {escaped(error)}" for error in record["errors"]), "")
     if tables.peers(record):
         table = tables.summary_table(record)
-        yield from ("## In short", "", f"{table.title}.", "", markdown(table), *(f"- {note}" for note in tables.notes(record)), "")
+        yield from ("## In short", "", f"{table.title}.", "", markdown(table), *(f"- {escaped(note)}" for note in tables.notes(record)), "")
     if record["ceilings"]:
         table = tables.ceilings_table(record)
         yield from (f"## {table.title}", "", markdown(table))
@@ -55,7 +56,7 @@ def _lines(record: Record, pictures: dict[str, str]) -> Iterator[str]:
     yield from ("## All rows, by size", "", "cygrad's time by NumPy's.", "")
     for family, rows in tables.families(record).items():
         if any(tables.CONTROL in row["ratios"] for row in rows):
-            yield from (f"### {family.capitalize()}", "", markdown(ratios_table(family, rows)))
+            yield from (f"### {escaped(family.capitalize())}", "", markdown(ratios_table(family, rows)))
 
 
 def ratios_table(family: str, rows: list[Row]) -> Table:
@@ -67,7 +68,7 @@ def ratios_table(family: str, rows: list[Row]) -> Table:
         text, meaning = tables.ratio_cell(row["ratios"].get(tables.CONTROL))
         lines.setdefault(tables.condition(row), {}).setdefault(row["work"], {})[row["size"]] = Cell(text + mark, meaning)
     groups: dict[str, list[Line]] = {
-        heading: [(Cell(f"`{work}`"), *(cells.get(size, Cell("")) for size in sizes)) for work, cells in works.items()]
+        heading: [(Cell(work), *(cells.get(size, Cell("")) for size in sizes)) for work, cells in works.items()]
         for heading, works in lines.items()
     }
-    return Table(family, (Column("work", left=True, key=True), *(Column(tables.elements(size)) for size in sizes)), groups)
+    return Table(family, (Column("work", left=True, key=True, code=True), *(Column(tables.elements(size)) for size in sizes)), groups)

@@ -1,16 +1,48 @@
 """The record of a run, as JSON: what was measured, on what. One program measures, others show; this is all that they share.
 
-The types say what a record holds, for mypy and for whoever reads a file: `read` checks it against them.
+The types say what a record holds, for mypy and for readers of a file, which another may have written: `read` checks it against them, once,
+so that nothing that follows needs to. Bounds leave room for quotients and products of what they bound, and for pictures.
 """
 import json
-import math
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, NamedTuple, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, NamedTuple, TypedDict
+
+from cygrad._kernels.system.machine import whole_number
+from cygrad.bench.schema import at_most, faults, one_of, printable, shown, within
 
 FORMAT = 1      # counted up when a key goes away or changes its meaning
-Positive = Annotated[float, "above 0"]      # what is divided by
+FORWARD, BOTH = "forward", "forward + backward"
+OPERATOR, WORKLOAD = "operator", "workload"
+LARGEST, MOST_THREADS = 2**63 - 1, 2**31 - 1
+MOST_WORKS, MOST_FAMILIES = 1000, 50
+
+Positive = Annotated[float, within(1e-30, 1e30)]      # what is divided by
+Amount = Annotated[float, within(0.0, 1e30)]
+Count = Annotated[int, within(0, LARGEST)]
+Size = Annotated[int, within(1, LARGEST)]
+Threads = Annotated[int, within(1, MOST_THREADS)]
+Name = Annotated[str, at_most(100)]
+Text = Annotated[str, at_most(100_000)]
+
+
+def _count_of_threads(name: str) -> str:
+    return "" if str(whole_number(name, 1, MOST_THREADS)) == name else f" is {shown(name)}, not a number of threads"
+
+
+def _times_of_ratios(row: "Row") -> str:
+    for name in ("cygrad", *row["ratios"]) if row["times"] or row["ratios"] else ():
+        if name not in row["times"]:
+            return f".times lacks {shown(name)}" + ", which .ratios has" * (name in row["ratios"])
+    return ""
+
+
+def _what_rows_share(record: "Record") -> str:
+    works = {(row["family"], row["work"]) for row in record["rows"]}
+    for noun, most, names in (("works", MOST_WORKS, works), ("families", MOST_FAMILIES, {family for family, _ in works})):
+        if len(names) > most:
+            return f".rows has {len(names)} {noun}, more than {most}"
+    lacking = sorted({row["threads"] for row in record["rows"]} - set(map(int, record["ceilings"])))
+    return f".ceilings lacks '{lacking[0]}', the threads of a row" if lacking else ""
 
 
 class Spread(TypedDict):
@@ -24,30 +56,30 @@ class Spread(TypedDict):
 class Time(Spread):
     """Seconds of one execution."""
 
-    rounds: int
+    rounds: Size
 
 
 class Level(TypedDict):
     """The most bytes that came and went in a second, of a working set: by what kernel, and whether its stores read what they overwrite."""
 
-    working_set: int
+    working_set: Size
     bytes_per_second: Positive
-    by: str
-    write_allocate: str
+    by: Text
+    write_allocate: Text
 
 
 class Bandwidth(Level):
     """That of memory, which is the largest working set; beside it those of the caches."""
 
-    levels: list[Level]
+    levels: Annotated[list[Level], at_most(100)]
 
 
 class Ceiling(TypedDict):
     """What this machine can do at most, with some number of threads: bytes, and operations by dtype with what did them."""
 
     bandwidth: Bandwidth
-    flops: dict[str, Positive]
-    flops_by: dict[str, str]
+    flops: dict[Name, Positive]
+    flops_by: dict[Name, Text]
 
 
 class Row(TypedDict):
@@ -56,44 +88,44 @@ class Row(TypedDict):
     `noise` says in sentences what makes the times doubtful, `note` what one should know, `error` what the benchmark did wrong.
     """
 
-    work: str
-    family: str
-    kind: str
-    dtype: str
-    size: int
-    shape: str
-    direction: str
-    threads: int
-    bytes: int
-    flops: int
-    times: dict[str, Time]
-    ratios: dict[str, Spread]
-    share: dict[str, float]
-    noise: list[str]
-    note: str | None
-    error: str | None
+    work: Name
+    family: Name
+    kind: Annotated[str, one_of(OPERATOR, WORKLOAD)]
+    dtype: Name
+    size: Size
+    shape: Text
+    direction: Annotated[str, one_of(FORWARD, BOTH)]
+    threads: Threads
+    bytes: Count
+    flops: Count
+    times: dict[Name, Time]
+    ratios: dict[Name, Spread]
+    share: dict[Name, Amount]
+    noise: list[Text]
+    note: Text | None
+    error: Text | None
 
 
 class Python(TypedDict):
-    version: str
+    version: Name
 
 
 class InstructionSet(TypedDict):
-    chosen: str
+    chosen: Name
 
 
 class Blas(TypedDict):
-    name: str
-    version: str | None
-    kernels: str | None
+    name: Name
+    version: Name | None
+    kernels: Name | None
 
 
 class Info(TypedDict):
     """What `cygrad.config.describe()` said: some of it is shown, all of it compared."""
 
-    processor: str
-    node_cpus: int
-    platform: str
+    processor: Name
+    node_cpus: Threads
+    platform: Text
     python: Python
     instruction_set: InstructionSet
     blas: Blas
@@ -103,28 +135,28 @@ class Selection(TypedDict):
     """What a run was asked for, and the seconds it could take."""
 
     quick: bool
-    only: str
-    threads: list[int]
-    dtypes: list[str]
-    libraries: list[str]
-    seconds: float
+    only: Text
+    threads: list[Threads]
+    dtypes: list[Name]
+    libraries: list[Name]
+    seconds: Amount
 
 
 class Record(TypedDict):
     """A run; ceilings by the number of threads, as text; `complete` unless rows were left out."""
 
     format: int
-    version: str
-    started: str
-    seconds: float
+    version: Name
+    started: Name
+    seconds: Amount
     complete: bool
     info: Info
-    libraries: dict[str, str]
-    missing: dict[str, str]
+    libraries: dict[Name, Name]
+    missing: dict[Name, Text]
     settings: Selection
-    ceilings: dict[str, Ceiling]
-    rows: list[Row]
-    errors: list[str]
+    ceilings: Annotated[dict[Annotated[str, _count_of_threads], Ceiling], at_most(1024)]
+    rows: Annotated[list[Annotated[Row, _times_of_ratios]], at_most(100_000)]
+    errors: list[Text]
 
 
 class Key(NamedTuple):
@@ -164,45 +196,14 @@ def write(record: Record, file: Path) -> None:
 def read(file: Path) -> Record:
     """Return the record in a file; RecordError says what is wrong with it, OSError why it cannot be read."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = printable(json.loads(file.read_text(encoding="utf-8")))
     except (ValueError, RecursionError) as error:   # what is no text, or lists in lists without end
         raise RecordError(f"{file} is no record of a benchmark: {error}") from None
     if not isinstance(found, dict) or "format" not in found:
         raise RecordError(f"{file} is no record of a benchmark: `python -m cygrad bench --json FILE` writes one")
     if found["format"] != FORMAT:
-        raise RecordError(f"{file} has format {found['format']}, this version of cygrad reads {FORMAT}: measure again, or read it by the "
-                          f"version that wrote it ({found.get('version', 'unknown')})")
-    for fault in _faults(found, Record, "record"):
+        raise RecordError(f"{file} has format {shown(found['format'])}, this version of cygrad reads {FORMAT}: measure again, or read it "
+                          f"by the version that wrote it ({shown(found.get('version', 'unknown'))})")
+    for fault in faults(found, Annotated[Record, _what_rows_share], "record"):
         raise RecordError(f"{file} is damaged: {fault}")
     return found    # type: ignore[return-value]
-
-
-def _faults(value: Any, kind: Any, place: str) -> Iterator[str]:
-    """Say where a value is not of the kind that a declaration names."""
-    origin, inner = get_origin(kind), get_args(kind)
-    if is_typeddict(kind):
-        if not isinstance(value, dict):
-            yield f"{place} is no object"
-            return
-        yield from (f"{place} lacks {name!r}" for name in sorted(kind.__required_keys__ - value.keys()))
-        for name, declared in get_type_hints(kind, include_extras=True).items():
-            if name in value:
-                yield from _faults(value[name], declared, f"{place}.{name}")
-    elif origin is Annotated:
-        faults = [*_faults(value, inner[0], place)]
-        yield from faults or ([] if value > 0 else [f"{place} is {value!r}"])
-    elif origin is UnionType:
-        if all(any(_faults(value, each, place)) for each in inner):
-            yield f"{place} is {value!r}"
-    elif origin in (dict, list):
-        if not isinstance(value, origin):
-            yield f"{place} is {value!r}"
-            return
-        items: Iterable[tuple[Any, Any]] = value.items() if origin is dict else enumerate(value)
-        for name, element in items:
-            yield from _faults(element, inner[-1], f"{place}.{name}")
-    elif kind is float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            yield f"{place} is {value!r}"
-    elif kind is not Any and (not isinstance(value, kind) or isinstance(value, bool) and kind is int):
-        yield f"{place} is {value!r}"

@@ -21,6 +21,7 @@ from cygrad.bench.agreement import Disagreement, agree
 from cygrad.bench.libraries import LIKE_TORCH, ONE_THREAD, PEERS, blas_note, entered, numpy_dtype, set_threads, split, threads_kept
 from cygrad.bench.operators import OPERATORS, Operator
 from cygrad.bench.record import FORMAT, Ceiling, Record, Row
+from cygrad.bench.schema import printable
 from cygrad.bench.tables import elements
 from cygrad.bench.timing import LONG_ROUND_SECONDS, ROUND_SECONDS, Rounds, interleave, noise, spread
 from cygrad.bench.work import OF_BLAS, OPERATOR, OVERHEAD, Task, Work
@@ -288,14 +289,14 @@ class Benchmark:
 
     def record(self) -> Record:
         """Return what was measured so far."""
-        return {
+        return printable({
             "format": FORMAT, "version": cygrad.__version__, "started": self.started.isoformat(timespec="seconds"),
             "seconds": time.perf_counter() - self.start, "complete": self.complete, "info": self.info,
             "libraries": self.found, "missing": self.missing,
             "settings": {"quick": self.plan.quick, "only": self.plan.only, "threads": list(self.plan.counts()),
                          "dtypes": self.dtypes, "libraries": list(self.found), "seconds": self.seconds},
             "ceilings": {str(threads): ceiling for threads, ceiling in self.ceilings.items()}, "rows": self.rows, "errors": self.errors,
-        }
+        })
 
 
 def checked(work: Work, made: dict[str, Task]) -> list[str]:

@@ -121,7 +121,7 @@ class Rich:
         from rich.console import Console
 
         environment = {name: text for name, text in os.environ.items() if name not in ("COLUMNS", "LINES")}
-        self.console = Console(width=columns(), highlight=False, markup=False, _environ=environment)
+        self.console = Console(width=columns(), highlight=False, markup=False, emoji=False, _environ=environment)
 
     def table(self, table: Table) -> None:
         """Show a table."""
@@ -151,7 +151,7 @@ class Rich:
 
     def _of_width(self, width: int) -> Any:
         """Return a console that cuts no number off, on however narrow a terminal: that breaks its lines then."""
-        return self.console if width <= self.console.width else type(self.console)(width=width, highlight=False, markup=False)
+        return self.console if width <= self.console.width else type(self.console)(width=width, highlight=False, markup=False, emoji=False)
 
     def text(self, lines: Iterable[str], title: str = "", meaning: str = "") -> None:
         """Show sentences."""

@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from cygrad.bench.record import BOTH as BOTH
+from cygrad.bench.record import FORWARD as FORWARD
+from cygrad.bench.record import OPERATOR as OPERATOR
+from cygrad.bench.record import WORKLOAD as WORKLOAD
 from cygrad.bench.tables import elements
 
-FORWARD, BOTH = "forward", "forward + backward"
-OPERATOR, WORKLOAD = "operator", "workload"
 OVERHEAD = 4    # elements of an operator whose kernel is next to nothing
 OF_BLAS = ("matmul", "linalg")      # families that BLAS computes: a ceiling of operations is theirs, and its threads are its own
 

@@ -5,11 +5,13 @@ A row that misses what it must reach says NO; the exit status does not, as a bus
 
 import argparse
 import platform
+import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from benchmarks.timing import COLUMNS, DOUBT, Row, markdown, print_cells, select, selected
+from cygrad import _commands
 from cygrad.config import describe
 
 NAMES = ("overhead", "bandwidth", "vecmath", "dtypes", "composite", "shapes", "programs", "linalg", "profiler", "functional",
@@ -27,9 +29,12 @@ def environment() -> str:
     return ", ".join([*parts, describe()["processor"]])
 
 
-def main() -> None:
-    """Run the named benchmarks, all by default."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Print ratios to NumPy and torch.")
+NAME = "python -m benchmarks"
+
+
+def main() -> int:
+    """Run the named benchmarks, all by default, and return the exit status."""
+    parser = argparse.ArgumentParser(prog=NAME, description="Print ratios to NumPy and torch.")
     parser.add_argument("names", nargs="*", metavar="name", help=f"which to run: {', '.join(NAMES)} (all)")
     parser.add_argument("--only", default="", metavar="TEXT", help="only the rows whose work contains this text")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table there")
@@ -51,7 +56,8 @@ def main() -> None:
     print(doubt, end="")
     if arguments.markdown:
         arguments.markdown.write_text(f"{environment()}\n\n{markdown(rows)}{doubt}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(_commands.ended(main, NAME))

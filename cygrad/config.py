@@ -146,7 +146,7 @@ def _openmp(found: dict[str, Any] | None) -> str:
 def _launcher(found: dict[str, Any]) -> str:
     said = [f"{words}: {found[what]} ({found[f'{what}_variable']})" for what, words in (
         ("processes", "processes on this node"), ("cpus", "CPUs for each process")) if found[what]]
-    ignored = [f"{variable}={text} is no count, and ignored" for variable, text in found["ignored"].items()]
+    ignored = [f"{variable}={text!r} is no count, and ignored" for variable, text in found["ignored"].items()]
     return ", ".join([found["launcher"] or "none", *said, *ignored])
 
 

@@ -12,6 +12,7 @@ import bench_record
 import cygrad
 from cygrad import _commands
 from cygrad.__main__ import main
+from cygrad.bench import record as bench_file
 
 FULL = "/dev/full"
 COMMANDS = ["cygrad", "cygrad --help", "cygrad --version", "cygrad info", "cygrad info --json", "cygrad bench --help",
@@ -118,6 +119,18 @@ def test_programs_of_others_are_interrupted_as_ever(tmp_path):
     for command in ("-c __import__('cygrad')", "-m theirs", "-m theirs cygrad"):
         done = interrupted(command, "cygrad.tensor", tmp_path)
         assert "KeyboardInterrupt" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_benchmark_in_a_pipe_begins_to_speak_at_once_and_writes_its_record_when_it_is_interrupted(tmp_path):
+    file = tmp_path / "record.json"
+    command = [sys.executable, "-m", "cygrad", "bench", "--only", "exp(x)", "--json", str(file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline().startswith(f"cygrad {cygrad.__version__}")
+        process.send_signal(signal.SIGINT)
+        output, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "")
+    assert "Not complete" in output and not bench_file.read(file)["complete"]
 
 
 @pytest.mark.slow

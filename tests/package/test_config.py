@@ -173,6 +173,12 @@ def test_the_page_names_every_key_and_every_variable_of_launchers_in_order():
     check(SCHEMA["threads"], example)
 
 
+@pytest.mark.parametrize("variable", ["OMP_NUM_THREADS", "SLURM_NTASKS_PER_NODE"])
+def test_what_is_no_count_is_shown_without_what_controls_a_terminal(variable):
+    line = {"OMP_NUM_THREADS": "threads", "SLURM_NTASKS_PER_NODE": "launcher"}[variable]
+    assert rf"{variable}='\x1b[31m\udcff' is no count, and ignored" in info(**{variable: "\x1b[31m\udcff"})[line]
+
+
 def test_the_text_is_made_from_the_same_data(monkeypatch):
     assert json.loads(json.dumps(config.describe())) == config.describe()
     found = config.describe()
@@ -181,7 +187,7 @@ def test_the_text_is_made_from_the_same_data(monkeypatch):
     monkeypatch.setattr(config, "describe", lambda: found)
     lines = parsed(config.show_config())
     assert lines["threads"] == "77 (of this test)"
-    assert lines["launcher"] == "Slurm, processes on this node: 5 (A), B=c is no count, and ignored"
+    assert lines["launcher"] == "Slurm, processes on this node: 5 (A), B='c' is no count, and ignored"
 
 
 def test_lapack_is_named_once_it_is_found():

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cygrad._core.compute import dispatch
 from cygrad._core.entry import operators as _factories
+from cygrad._core.entry.operator_object import LazySignature
 from cygrad._core.memory.upward import fill
 from cygrad.operators import modules_of
 from cygrad.operators._written import registry
 from cygrad.ops import ELEMENTWISE, Elementwise
+
+if TYPE_CHECKING:
+    import inspect
 
 functions: dict[str, Callable[..., Any]] = {}
 in_place_methods: dict[str, Callable[..., Any]] = {}
@@ -28,10 +32,20 @@ def _documentation(row: Elementwise, arguments: tuple[str, ...]) -> str:
             f">>> import cygrad\n>>> cygrad.{row.name}({values}).shape\ncygrad.Size([2])\n")
 
 
+def _signature(name: str) -> LazySignature:
+    """Return the signature that the stubs declare for the function or in-place method of a row."""
+    def read() -> inspect.Signature:
+        from cygrad.operators._written.stubs import signature_of_row
+        return signature_of_row(name)
+
+    return LazySignature(read)
+
+
 def _describe(function: Any, name: str, doc: str) -> None:
     function.__name__ = function.__qualname__ = name
     function.__module__ = "cygrad"
     function.__doc__ = doc
+    function.__signature__ = _signature(name)
 
 
 def _general(op: Any) -> Callable[..., Any]:

@@ -89,7 +89,7 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | 
 def _normalized(operator: Any, formula: Callable[[Tensor, int], Tensor], input: Tensor, dim: int, dtype: DTypeLike | None,
                 out: Tensor | None) -> Tensor:
     """Compute from the differences to the largest element, whose exponentials are at most 1."""
-    name = operator.__name__
+    name = operator.name
     checked_tensor(name, input)
     if not hasattr(dim, "__index__"):
         raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")

@@ -39,7 +39,7 @@ def _cholesky_gradient(g: Tensor, y: Tensor, upper: bool) -> Tensor:
 
 
 def _factored(operator: Any, A: Tensor, upper: bool, checks: bool) -> tuple[Tensor, Tensor]:
-    name = operator.__name__
+    name = operator.name
     a = checked_matrix(name, A, square=True)
     factor, info = _cholesky(a.detach().mH if upper else a)
     if checks:

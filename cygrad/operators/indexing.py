@@ -106,7 +106,7 @@ def __getitem__(input: Tensor, key: Index) -> Tensor:
 def _part_of_examples(level: Any, operator: Any, *arguments: Any, **keywords: Any) -> Tensor:
     x, dim, *places = named_arguments(operator, arguments, keywords).arguments.values()
     if not x.ndim:
-        raise IndexError(f"{operator.__name__}() cannot be applied to a 0-dim tensor.")
+        raise IndexError(f"{operator.name}() cannot be applied to a 0-dim tensor.")
     return level.leave(operator(level.enter(x), behind(dim, x.ndim), *map(integer, places)))
 
 
@@ -135,7 +135,7 @@ def _check_target(level: Any, operator: Any, x: Tensor, *others: Any) -> None:
     if not level.holds(x) and any(map(level.holds, others)):
         raise RuntimeError("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
                            "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "
-                           f"not being vmapped over in a vmap. Please try to use out-of-place operators instead of {operator.__name__}.")
+                           f"not being vmapped over in a vmap. Please try to use out-of-place operators instead of {operator.name}.")
 
 
 def _set_item_of_examples(level: Any, operator: Any, x: Tensor, key: Any, value: Any) -> None:

@@ -161,7 +161,7 @@ def _plus(input: Tensor, beta: Number, product: Tensor, alpha: Number) -> Tensor
 def _add_product(operator: Any, words: tuple[str, str], ndim: int, input: Tensor, a: Tensor, b: Tensor, beta: Number, alpha: Number,
                  out: Tensor | None) -> Tensor:
     """Return beta * input + alpha * (a @ b); `words`: what the function calls a and b."""
-    name = operator.__name__
+    name = operator.name
     checked_tensor(name, input)
     for word, matrix in zip(words, (a, b), strict=True):
         check_ndim(f"{word} must be a {'matrix' if ndim == 2 else '3D tensor'}, got {{}}-D tensor", matrix, ndim)

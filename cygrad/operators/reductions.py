@@ -129,7 +129,7 @@ def _extremum(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: A
     result = operator.declaration.parts(input, dim, keepdim, other=other, out=out)
     if result is not NotImplemented:
         return result
-    name = operator.__name__
+    name = operator.name
     values, indices = compiled.extremum("a" + name, input, dim, keepdim, name)
     d = normalized_dim(dim, input.ndim)
     kept = indices if keepdim or not input.ndim else indices.unsqueeze(d)
@@ -222,7 +222,7 @@ def _place_of_all(name: str) -> Callable[..., Any]:
 def _place(operator: Any, fold: str, input: Tensor, dim: Any, keepdim: bool, out: Tensor | None) -> Tensor:
     place = operator.declaration.parts(input, dim, keepdim)
     if place is NotImplemented:
-        name = operator.__name__
+        name = operator.name
         place = compiled.extremum(fold, checked_operand(name, input), dim, keepdim, name)[1]
     return delivered(place, out)
 

@@ -146,7 +146,7 @@ def _to_their_places(g: Tensor, input_shape: Sequence[int], dim: int, indices: T
 
 def _running_extremum(operator: Any, fold: np.ufunc, pair: type[ValuesAndIndices], input: Tensor, dim: int, out: Pair | None
                       ) -> ValuesAndIndices:
-    d = normalized_dim(dim, checked_operand(operator.__name__, input).ndim)
+    d = normalized_dim(dim, checked_operand(operator.name, input).ndim)
     array = np.atleast_1d(to_array(input))
     values = fold.accumulate(array, d)
     # The last place at which the running extremum was attained; NaN, once met, is never left.

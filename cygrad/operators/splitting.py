@@ -34,7 +34,7 @@ def _sections_of(whole: Tensor, sections: Sequence[int], dim: int) -> tuple[Tens
 
 def _parts_of_examples(level: Any, operator: Any, x: Tensor, *arguments: Any, **keywords: Any) -> tuple[Tensor, ...]:
     if not x.ndim:
-        raise RuntimeError(f"{operator.__name__} expects at least a 1-dimensional tensor")
+        raise RuntimeError(f"{operator.name} expects at least a 1-dimensional tensor")
     return shifted("dim")(level, operator, x, *arguments, **keywords)
 
 

@@ -116,7 +116,7 @@ def _check_differentiable(name: str, subject: str, input: Tensor) -> None:
 def _spread(operator: Any, root: bool, input: Tensor, dim: Dims, correction: float, keepdim: bool) -> Tensor:
     """Compute a variance, or its root, by two passes: the mean, then the differences from it. Complex numbers have the sum of the
     variances of both parts."""
-    _check_differentiable(operator.__name__, "std and var", input)
+    _check_differentiable(operator.name, "std and var", input)
     dims = normalized_dims(dim, input.ndim)
     degrees = _degrees(input, dims, correction)
 
@@ -172,7 +172,7 @@ def _and_mean(spread: str) -> Callable[..., Pair]:
 
 
 def _together(operator: Any, input: Tensor, dim: Dims, unbiased: bool | None, keepdim: bool, correction: float | None) -> Pair:
-    _check_differentiable(operator.__name__, operator.__name__, input)
+    _check_differentiable(operator.name, operator.name, input)
     both = unrecorded(lambda: operator.declaration.parts(input, dim, unbiased, keepdim, correction=correction))
     dim, correction = _correction(dim, unbiased, correction)
     dims = normalized_dims(dim, input.ndim)

@@ -114,7 +114,7 @@ def _geometry_of_examples(level: Any, operator: Any, *arguments: Any) -> Tensor:
     """Apply an operator on the geometry of a whole and a part to as many, one behind the other."""
     *tensors, (sizes, strides, dtype, part_sizes, part_strides, part_dtype, offset) = arguments
     if offset < 0:
-        raise RuntimeError(f"vmap: {operator.__name__}() does not support views that reach before their base")
+        raise RuntimeError(f"vmap: {operator.name}() does not support views that reach before their base")
     last = max(sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)) * dtype.itemsize,
                offset + sum((n - 1) * s for n, s in zip(part_sizes, part_strides, strict=True)) * part_dtype.itemsize)
     apart = (last // LARGEST + 2) * LARGEST     # bytes: of whole elements of any dtype

@@ -127,14 +127,14 @@ def flags():
         for place, parameter in enumerate(inspect.signature(operator).parameters.values()):
             if parameter.annotation in ("bool", "bool | None"):
                 found.append((operator, None if parameter.kind is parameter.KEYWORD_ONLY else place, parameter.name))
-    return sorted(found, key=lambda flag: (flag[0].__name__, flag[2]))
+    return sorted(found, key=lambda flag: (flag[0].name, flag[2]))
 
 
 @pytest.mark.cases(("operator", "place", "name"), flags)
 def test_flags_are_true_or_false(operator, place, name):
     """Not what Python reads so: `sum(0, 1)` means dims, "no" is true, and a tensor of flags is none."""
     for junk in (*(value for value in JUNK.values() if value is not None), 0, 1, 0.5, cg.tensor(True)):
-        words = rf"^{operator.__name__}\(\): argument '{name}'( \(position \d+\))? must be bool, not {type(junk).__name__}$"
+        words = rf"^{operator.name}\(\): argument '{name}'( \(position \d+\))? must be bool, not {type(junk).__name__}$"
         with pytest.raises(TypeError, match=words):
             operator(**{name: junk})
         if place is not None:

@@ -291,7 +291,7 @@ def test_results_have_names_and_are_written_into_out():
         out = tuple(result.new_empty(result.shape) for result in results)
         for found, target, result in zip(function(a, out=out), out, results, strict=True):
             assert found is target and cg.equal(found, result)
-        assert repr(results).startswith(f"cygrad.return_types.{function.__name__}(\n{results._fields[0]}=tensor")
+        assert repr(results).startswith(f"cygrad.return_types.{function.name}(\n{results._fields[0]}=tensor")
         with pytest.raises(TypeError, match="'out' must be tuple"):
             function(a, out=a)
 

@@ -15,7 +15,7 @@ def public_operators():
     """Return {operator: its names} of the functions and methods."""
     found = {}
     for name, operator in public.operators():
-        found.setdefault(operator.__name__, (operator, set()))[1].add(name)
+        found.setdefault(operator.name, (operator, set()))[1].add(name)
     return found
 
 

@@ -180,8 +180,8 @@ def test_nested_transforms_of_rules(name, number, call, shapes):
 def test_every_public_operator_says_what_it_does_with_special_tensors():
     operators = {operator for _, operator in public.operators()}
     refused = {"resize_", "resize_as_", "set_"}
-    silent = {operator.__name__ for operator in operators if operator.declaration is None}
+    silent = {operator.name for operator in operators if operator.declaration is None}
     assert silent == refused
     for operator in operators:
         if operator.declaration is not None and operator.declaration.rule is not None:
-            assert operator.declaration.batch or operator.declaration.parts, f"{operator.__name__}: what does it do with batches?"
+            assert operator.declaration.batch or operator.declaration.parts, f"{operator.name}: what does it do with batches?"

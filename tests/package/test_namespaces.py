@@ -23,7 +23,7 @@ def test_operators_of_a_namespace_are_there_and_nowhere_else(space):
     assert len(names) > 3
     for name in names:
         operator = getattr(place, public_name(name).partition(".")[2])
-        assert operator.__name__ == name
+        assert operator.name == name
         assert pickle.loads(pickle.dumps(operator)) is operator
         assert public_name(name).partition(".")[2] in dir(place)
         assert not hasattr(cg, name) and not hasattr(cg.Tensor, name)

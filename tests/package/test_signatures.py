@@ -3,7 +3,10 @@
 import ast
 import contextlib
 import inspect
+import pickle
+import pydoc
 import re
+from pathlib import Path
 
 import pytest
 
@@ -140,4 +143,40 @@ def test_errors_name_the_argument_that_is_no_tensor(name, count, place, paramete
     said = str(raised.value)
     if raised.type is TypeError:
         assert set(re.findall(r"argument '(\w+)'", said)) <= {parameter}
-        assert set(re.findall(r"^(\w+)\(\)", said)) <= {public.function(name).__name__}, "it speaks of an operator within"
+        assert set(re.findall(r"^(\w+)\(\)", said)) <= {public.function(name).name}, "it speaks of an operator within"
+
+
+# ----- Signatures that `help` and notebooks show -----
+def declared_in_stubs():
+    """Yield (place, name, parameters) of the functions and methods that the stubs declare by one signature; NumPy's words left out."""
+    package = Path(cg.__file__).parent
+    body = ast.parse((package / "_core/entry/operators.pyi").read_text()).body
+    methods = next(node for node in reversed(body) if isinstance(node, ast.ClassDef))
+    places = [(cg, ast.parse((package / "__init__.pyi").read_text())), (cg.linalg, ast.parse((package / "linalg.pyi").read_text())),
+              (cg.Tensor, methods)]
+    for place, tree in places:
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and not node.decorator_list and not node.name.startswith("_"):
+                arguments = node.args
+                parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *filter(None, [arguments.kwarg])]
+                yield place, node.name, [each.arg for each in parameters if each.arg not in ("axis", "keepdims")]
+
+
+@pytest.mark.cases("place, name, parameters", declared_in_stubs, ids=lambda case: getattr(case, "__name__", str(case)))
+def test_signatures_are_those_of_the_stubs(place, name, parameters):
+    """So `help`, `inspect` and notebooks show no address of an object, and each name by which a function is public."""
+    function = getattr(place, name)
+    signature = inspect.signature(function)
+    assert " at 0x" not in str(signature)
+    names = [parameter.name for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_POSITIONAL]
+    assert names[place is cg.Tensor:] == parameters[place is cg.Tensor:]
+    if place is cg.linalg:
+        assert (function.__name__, function.__qualname__, function.__module__) == (name, name, "cygrad.linalg")
+    assert pydoc.render_doc(function, renderer=pydoc.plaintext).count(f"{function.__name__}(")
+
+
+def test_signatures_can_be_changed_and_pickled():
+    signature = inspect.signature(cg.tanh)
+    assert str(signature.replace(return_annotation=signature.empty)) == "(input: 'Tensor', *, out: 'Tensor | None' = None)"
+    assert pickle.loads(pickle.dumps(signature)) == signature
+    assert pickle.loads(pickle.dumps(cg.linalg.solve)) is cg.linalg.solve

@@ -180,13 +180,14 @@ static PyGetSetDef cg_operator_getset[] = {
     {"__doc__", cg_operator_of_function, NULL, NULL, "__doc__"},
     {"__module__", cg_operator_of_function, NULL, NULL, "__module__"},
     {"__qualname__", cg_operator_of_function, NULL, NULL, "__qualname__"},
+    {"__name__", cg_operator_of_function, NULL, NULL, "__qualname__"},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyMemberDef cg_operator_members[] = {
     {"function", T_OBJECT, offsetof(cg_operator, function), READONLY, NULL},
     {"__wrapped__", T_OBJECT, offsetof(cg_operator, described), READONLY, NULL},
     {"declaration", T_OBJECT, offsetof(cg_operator, declaration), READONLY, NULL},
-    {"__name__", T_OBJECT, offsetof(cg_operator, name), READONLY, NULL},
+    {"name", T_OBJECT, offsetof(cg_operator, name), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 static PyMethodDef cg_operator_methods[] = {

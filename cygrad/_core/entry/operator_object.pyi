@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from inspect import Signature
 from typing import Any, NamedTuple
 
 class Declaration(NamedTuple):
@@ -13,3 +14,8 @@ COMPOSED: Declaration
 def make_operator(
     name: str, function: Callable[..., Any], declaration: Declaration | None = None, described: Callable[..., Any] | None = None
 ) -> Any: ...
+
+class LazySignature(Signature):
+    def __init__(self, read: Callable[[], Signature]) -> None: ...
+
+def signature_without_out(function: Callable[..., Any]) -> Signature: ...

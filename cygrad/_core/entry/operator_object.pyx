@@ -10,7 +10,7 @@ from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence
 from cygrad._core.memory.upward cimport upward
 
 import sys
-from inspect import unwrap
+from inspect import Signature, signature, unwrap
 from typing import NamedTuple
 
 import numpy as np
@@ -68,6 +68,40 @@ def make_operator(str name not None, function, declaration=None, described=None)
     return cg_new_operator(function, described, name, declaration, flags, places)
 
 
+class LazySignature(Signature):
+    """The signature that `read` returns, read when it is first asked for: neither an import nor a call pays for it."""
+
+    __slots__ = ("_read", "_signature")
+
+    def __init__(self, read):
+        self._read, self._signature = read, None
+
+    def _resolved(self):
+        if self._signature is None:
+            self._signature = self._read()
+        return self._signature
+
+    @property
+    def _parameters(self):
+        return self._resolved().parameters
+
+    @property
+    def _return_annotation(self):
+        return self._resolved().return_annotation
+
+    def replace(self, **parts):
+        return self._resolved().replace(**parts)
+
+    def __reduce__(self):
+        return self._resolved().__reduce__()
+
+
+def signature_without_out(function):
+    """Return the signature of the in-place form of a function: the function's own, less `out`."""
+    whole = signature(function)
+    return whole.replace(parameters=[each for name, each in whole.parameters.items() if name != "out"])
+
+
 cdef tuple parameters_of(described):
     """Return the names of the parameters that can be given by position, and those of the others."""
     code = getattr(unwrap(described), "__code__", None)
@@ -93,7 +127,7 @@ cdef int check_flag(object op, Py_ssize_t position, PyObject* name, object value
     if value is None and FLAGS[described.__annotations__[parameter]]:
         return 0
     place = "" if name is not NULL else f" (position {position + 1})"
-    raise TypeError(f"{op.__name__}(): argument '{parameter}'{place} must be bool, not {type(value).__name__}")
+    raise TypeError(f"{op.name}(): argument '{parameter}'{place} must be bool, not {type(value).__name__}")
 
 
 cdef object explain_failure(object name, object error, object arguments, object keywords):

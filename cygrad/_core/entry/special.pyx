@@ -219,7 +219,7 @@ def over_tensors(function, value):
 
 cdef object call_special(object op, object arguments, object keywords):
     """Call an operator of which an argument is special."""
-    cdef str name = op.__name__
+    cdef str name = op.name
     cdef Level level = None
     cdef TensorImpl tensor
     cdef Dual dual

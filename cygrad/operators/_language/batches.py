@@ -64,7 +64,7 @@ def in_any_order(level, operator, *arguments, memory_format=None, **keywords):
 def matrices(level, operator, x, *arguments, **keywords):
     """Apply an operator to the last two dims."""
     if x.ndim < 2:
-        raise RuntimeError(f"{operator.__name__}: input tensor must have at least 2 dimensions")
+        raise RuntimeError(f"{operator.name}: input tensor must have at least 2 dimensions")
     return same(level, operator, x, *arguments, **keywords)
 
 
@@ -119,7 +119,7 @@ def shifted(*names, extra=0, flattened=False):
 
 def dynamic_shape(level, operator, *arguments, **keywords):
     raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape, another for each example: use where(). "
-                       f"Attempted to vmap over {operator.__name__}().")
+                       f"Attempted to vmap over {operator.name}().")
 
 
 # ----- Look-up along a dim -----
@@ -134,7 +134,7 @@ def along_index(scatter):
         d = behind(dim, x.ndim) - 1
         shape = [index.numel() if k == d else size for k, size in enumerate(rows.shape)]
         if any(is_tensor(other) and other.ndim and list(other.shape) != shape for other in others):
-            raise RuntimeError(f"{operator.__name__}(): the source must have the shape {shape}")
+            raise RuntimeError(f"{operator.name}(): the source must have the shape {shape}")
         places = index.reshape([-1 if k == d else 1 for k in range(rows.ndim)]).expand(shape)
         sources = [other.expand(shape) if is_tensor(other) else other for other in others]
         result = getattr(rows, scatter)(d, places, *(sources if alpha is None else [source * alpha for source in sources]))

@@ -14,11 +14,12 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cygrad._core.compute.inplace import apply_in_place, check_disjoint, write_in_place, write_values
-from cygrad._core.entry.operator_object import COMPOSED, Declaration, make_operator
+from cygrad._core.entry.operator_object import COMPOSED, Declaration, LazySignature, make_operator, signature_without_out
 from cygrad._core.exchange.replacement import rearrange_in_place
 from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled
 from cygrad._core.graph.rules import declare_rule, record_several
 from cygrad._core.graph.rules import recorded as recorded
+from cygrad.operators import public_name
 from cygrad.operators._language.arguments import delivered
 
 if TYPE_CHECKING:
@@ -80,6 +81,9 @@ def operator(
                                 results=getattr(kind, "_fields", ()), shared=shared, **gradients)
         forward = "transposed" if rule is not None and tangent is None else tangent
         declaration = Declaration(rule, forward, batch, parts, flops)
+        namespace_name, _, short_name = public_name(name).rpartition(".")
+        if namespace_name:
+            described.__module__, described.__qualname__ = f"cygrad.{namespace_name}", short_name
         declared = make_operator(name, described if compiled is None else compiled, declaration if special else None, described)
         for alias in aliases:
             namespace[alias] = declared
@@ -146,7 +150,7 @@ def changing(operator: Any) -> Any:
 
 def _refuse_out(operator: Any, keywords: dict[str, Any]) -> None:
     if "out" in keywords:
-        raise TypeError(f"{operator.__name__}_() got an unexpected keyword argument 'out': the tensor takes the result")
+        raise TypeError(f"{operator.name}_() got an unexpected keyword argument 'out': the tensor takes the result")
 
 
 def _copied_back(operator: Any) -> Callable[..., Any]:
@@ -163,8 +167,9 @@ def rearranging(operator: Any) -> Any:
 
 
 def _in_place(operator: Any, method: Callable[..., Any], how: str, declaration: Declaration) -> Any:
-    name = operator.__name__
+    name = operator.name
     method.__name__ = method.__qualname__ = name + "_"
     method.__module__, method.__doc__ = operator.__module__, f"Do as `{name}` does, in place{how}."
-    method.__wrapped__ = operator.__wrapped__  # type: ignore[attr-defined]  # whose parameters it has
+    method.__wrapped__ = operator.__wrapped__  # type: ignore[attr-defined]  # it has the parameters of the operator
+    method.__signature__ = LazySignature(lambda: signature_without_out(operator.__wrapped__))  # type: ignore[attr-defined]
     return make_operator(name + "_", method, declaration)

@@ -55,9 +55,9 @@ def _families() -> dict[str, dict[str, list[catalogue.Entry]]]:
     """Return {module: {operator: its public names}}; the names of an operator are its own, its aliases and its in-place forms."""
     found: dict[str, dict[str, list[catalogue.Entry]]] = {}
     for entry in catalogue.entries():
-        if not entry.name.startswith("_"):
+        if not entry.name.startswith("_") and (entry.function or entry.method or entry.property):     # not what gradients alone call
             name = entry.name[:-1] if entry.in_place else entry.name
-            declared = getattr(import_module(entry.module), name).__name__
+            declared = getattr(import_module(entry.module), name).name
             found.setdefault(entry.module, {}).setdefault(declared, []).append(entry)
     return found
 

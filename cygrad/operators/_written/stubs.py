@@ -5,11 +5,17 @@
 is declared there is left out below.
 """
 
+import __future__
+
 import ast
 import copy
+import functools
+import inspect
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from cygrad.operators import NAMESPACES, public_name
 from cygrad.operators._written import catalogue
@@ -69,6 +75,17 @@ def methods() -> Iterator[tuple[str, str]]:
     for dtype in DTYPES:
         for name in dtype.conversions:
             yield name, declaration(name, ["self", "memory_format: MemoryFormat = ..."], [])
+
+
+@functools.cache
+def signature_of_row(name: str) -> inspect.Signature:
+    """Return the signature of the function or in-place method `name` of a row, with annotations as text."""
+    text = (dict(functions()) | dict(methods()) if name.endswith("_") else dict(functions()))[name]
+    for shadowed in SHADOWED:
+        text = re.sub(rf"\b_{shadowed}\b", shadowed, text)
+    namespace: dict[str, Any] = {}
+    exec(compile(text, "<stub>", "exec", __future__.annotations.compiler_flag), namespace)
+    return inspect.signature(namespace[name])
 
 
 class _Unshadowed(ast.NodeTransformer):

@@ -48,6 +48,13 @@ inf, nan, pi, e, newaxis = float("inf"), float("nan"), 3.141592653589793, 2.7182
 globals().update(_functions)
 globals().update(_dtype_by_name)
 
+
+
+def _why_missing(name: str) -> str:
+    from cygrad._absent import why_absent
+    return _why_unsupported(name) or why_absent(name, Tensor)
+
+
 # Loaded at first use: importing cygrad stays quick and opens few files.
-__getattr__, __dir__ = _imports.at_first_use(globals(), _modules_of(_registry.OTHERS) | _modules_of(_registry.FUNCTIONS), _why_unsupported)
+__getattr__, __dir__ = _imports.at_first_use(globals(), _modules_of(_registry.OTHERS) | _modules_of(_registry.FUNCTIONS), _why_missing)
 _imports.remove()

@@ -67,7 +67,8 @@ def at_first_use(namespace: dict[str, Any], names: Mapping[str, str], reason: Ca
     def get(name: str) -> Any:
         place = names.get(prefix + name)
         if place is None:
-            raise AttributeError(f"module {namespace['__name__']!r} has no attribute {name!r}{reason(name)}")
+            raise AttributeError(f"module {namespace['__name__']!r} has no attribute {name!r}{reason(name)}", name=name,
+                                 obj=sys.modules.get(namespace["__name__"]))
         module = import_module(place)
         return namespace.setdefault(name, module if place.endswith(f".{name}") else getattr(module, prefix + name))
 

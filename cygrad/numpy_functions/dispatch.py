@@ -13,7 +13,7 @@ from cygrad.numpy_functions import folds as folds
 from cygrad.numpy_functions import matrices as matrices
 from cygrad.numpy_functions import products as products
 from cygrad.numpy_functions import shapes as shapes
-from cygrad.numpy_functions.rows import ROWS, name_of
+from cygrad.numpy_functions.rows import ROWS, refusal
 
 # Their answers are no numbers that have a derivative: yes or no, a dtype, text. So they are asked of values alone.
 QUESTIONS = frozenset({
@@ -34,7 +34,7 @@ def call(function: Any, types: Iterable[type], arguments: tuple[Any, ...], keywo
         return function(*arrays(arguments, values), **arrays(keywords, values))
     if function in CONVERSIONS:
         return function(*arrays(arguments, np.asarray), **arrays(keywords, np.asarray))
-    raise TypeError(f"{name_of(function)} is not supported on cygrad tensors: call it on tensor.detach().numpy(), or use a cygrad function")
+    raise refusal(function)
 
 
 def values(tensor: Any) -> np.ndarray:

@@ -10,13 +10,14 @@ by name. `out` is no parameter of it: every row takes it where NumPy's function 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.graph.tensor import TensorImpl, tensor_class
 from cygrad._core.memory.storage import DType, resolve_dtype
 from cygrad._core.operands.arrays import from_array, readable
 from cygrad._core.operands.operands import checked_out
@@ -87,9 +88,21 @@ def row(*functions: Any) -> Callable[[F], F]:
 
 
 def name_of(function: Any) -> str:
-    """Return how users write a function of NumPy's."""
-    module = getattr(function, "__module__", None) or "numpy"
-    return f"{module.replace('numpy', 'np', 1)}.{function.__name__}"
+    """Return the name of a function of NumPy's as users write it; a ufunc does not hold the library that it is from."""
+    name = function.__name__
+    if isinstance(function, np.ufunc):
+        libraries = {"np": np, "scipy.special": sys.modules.get("scipy.special")}
+        return next((f"{library}.{name}" for library, module in libraries.items() if getattr(module, name, None) is function),
+                    f"the ufunc {name!r}")
+    return f"{(getattr(function, '__module__', None) or 'numpy').replace('numpy', 'np', 1)}.{name}"
+
+
+def refusal(function: Any, method: str = "", keywords: Iterable[str] = ()) -> TypeError:
+    """Return the exception for a function that takes no tensors, or not with these keywords; it names a method only where there is one."""
+    name = function.__name__
+    instead = f", or use tensor.{name}(...)" if callable(getattr(tensor_class(), name, None)) and not method else ""
+    words = f" with {', '.join(keywords)}" if keywords else ""
+    return TypeError(f"{name_of(function)}{method} is not supported on cygrad tensors{words}: call it on tensor.detach().numpy(){instead}")
 
 
 def is_default(value: Any, default: Any) -> bool:

@@ -9,12 +9,12 @@ import numpy as np
 from cygrad._core.compute.matmul import promoted_factors
 from cygrad._core.graph.tensor import TensorImpl, tensor_class
 from cygrad.numpy_functions.dispatch import ROWS
-from cygrad.numpy_functions.rows import delivered, refuse_out
+from cygrad.numpy_functions.rows import delivered, refusal, refuse_out
 from cygrad.operators import find
 from cygrad.ops import ELEMENTWISE, REDUCTIONS
 
-_NAMES = {getattr(np, row.numpy).__name__: name for name, row in ELEMENTWISE.items() if row.numpy}
-_REDUCTIONS = {row.ufunc: name for name, row in REDUCTIONS.items() if row.ufunc}
+_NAMES = {getattr(np, row.numpy): name for name, row in ELEMENTWISE.items() if row.numpy}
+_REDUCTIONS = {getattr(np, row.ufunc): name for name, row in REDUCTIONS.items() if row.ufunc}
 
 
 def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -27,8 +27,8 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[s
     keywords = {name: value for name, value in keywords.items() if not (name == "where" and value is True)}
     if ufunc is np.matmul and method == "__call__":
         inputs = promoted_factors(*inputs)
-    name = _NAMES.get(ufunc.__name__, ufunc.__name__)      # those that are no rows are declared by NumPy's name
-    if method == "__call__" and (ufunc.__name__ in _NAMES or find(name) is not None) and not keywords:
+    name = _operator_name(ufunc)
+    if method == "__call__" and name is not None and not keywords:
         return getattr(tensor_class(), name)(*inputs, **({"out": outputs[0]} if outputs else {}))
     row = ROWS.get(ufunc) if method == "__call__" else None
     if row is not None:
@@ -36,9 +36,16 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[s
         return delivered(ufunc, result, outputs) if outputs else result
     if ufunc is np.divmod and method == "__call__" and not keywords and not outputs:
         return tensor_class().floor_divide(*inputs), tensor_class().remainder(*inputs)
-    if method == "reduce" and ufunc.__name__ in _REDUCTIONS and set(keywords) <= {"axis", "keepdims", "dtype"}:
+    if method == "reduce" and ufunc in _REDUCTIONS and set(keywords) <= {"axis", "keepdims", "dtype"}:
         dim = keywords.pop("axis", 0)
-        reduction = getattr(tensor_class(), _REDUCTIONS[ufunc.__name__])
+        reduction = getattr(tensor_class(), _REDUCTIONS[ufunc])
         return reduction(inputs[0], dim, keepdim=bool(keywords.get("keepdims")), dtype=keywords.get("dtype"))
-    raise TypeError(f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method} is not supported on cygrad tensors"
-                    f"{' with ' + ', '.join(keywords) if keywords else ''}: call it on tensor.detach().numpy(), or use a cygrad function")
+    raise refusal(ufunc, "" if method == "__call__" else f".{method}", keywords)
+
+
+def _operator_name(ufunc: np.ufunc) -> str | None:
+    """Return the operator that stands for a ufunc of NumPy's; other libraries have ufuncs of the same names."""
+    if ufunc in _NAMES:
+        return _NAMES[ufunc]
+    name = ufunc.__name__       # operators that are no rows are declared by NumPy's name
+    return name if getattr(np, name, None) is ufunc and find(name) is not None else None

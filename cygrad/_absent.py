@@ -1,0 +1,73 @@
+"""Names that ported programs use and that are not here: the answer to `cygrad.nn`, `cygrad.jit` and their like.
+
+Read when a name is missing. A name that exists is never looked up here, and the README's limits name each topic: a test holds both.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Topic(NamedTuple):
+    """Something that torch has: the words for it in the README's limits, a pattern of its names, and a way to do without it."""
+
+    words: str
+    names: str
+    instead: str
+
+
+TOPICS = (
+    Topic("optimisers", r"optim", "cygrad.optimize gives SciPy's solvers exact gradients; examples/digits.py writes Adam in a few lines"),
+    Topic("layers", r"nn|functional|(?:\w*_)?(?:conv\w*|\w*pool\d?d?\w*|dropout\w*|embedding\w*|lstm\w*|gru\w*|rnn\w*|grid_sampler\w*)|"
+          r"\w*(?:batch|group|instance|layer|rms)_norm\w*|\w+_loss|\w+_shuffle|pixel_\w+|bilinear|prelu_\w+",
+          "write it with operators, as examples/digits.py does"),
+    Topic("sparse tensors", r"\w*sparse\w*|jagged|nested|h?smm|\w*spmm|dsmm|sspaddmm",
+          "keep indices and values as tensors (gather, index_add), or pass x.detach().numpy() to scipy.sparse"),
+    Topic("FFT", r"i?fft\w*|i?stft|\w+_window|signal",
+          "numpy.fft takes x.detach().numpy(); wrap it in an autograd.Function for a gradient"),
+    Topic("special functions", r"special|\w*gamma\w*|i0|i0_|erfinv|binomial|poisson|multinomial|gcd|lcm",
+          "scipy.special and numpy.random take x.detach().numpy(); wrap a function in an autograd.Function for a gradient"),
+    Topic("statistics of samples", r"cov|corrcoef|(?:nan)?quantile|mode|hist\w*|bincount|cdist|pdist|\w+_distance|\w+_similarity|kl_div",
+          "write it with operators, or pass x.detach().numpy() to NumPy"),
+    Topic("probability distributions", r"distributions", "write the logarithm of the density with operators; cygrad.random draws samples"),
+    Topic("compiler", r"compile\w*|compiler|jit|fx|library|Script\w+|cond|while_loop",
+          "operators run eagerly; large recorded results fuse by themselves"),
+    Topic("distributed", r"distributed|futures?|multiprocessing",
+          "pass x.detach().numpy() to mpi4py; docs/clusters.md has threads and launchers"),
+    Topic("mixed precision", r"amp|\w*autocast\w*|GradScaler|\w*float32_matmul_precision", "convert with .to(dtype) where it pays"),
+    Topic("GPU", r"mps|xpu|mtia|accelerator|backends|Stream|Event|\w*cudnn\w*|\w*miopen\w*|\w*mkldnn\w*|get_device\w*|\w+_default_device",
+          "there is one device, the CPU; cygrad.config.describe() says what runs"),
+    Topic("quantised", r"ao|quantization|\w*quantize\w*|q_\w+|\w+_affine|\w+_symmetric|int_repr|fbgemm\w*|qscheme",
+          "store numbers in float16, bfloat16 or int8"),
+    Topic("model hubs", r"hub|onnx|package|export|overrides|monitor",
+          "cygrad.save and cygrad.load store tensors and plain data"),
+)
+
+# Names of JAX, of HIPS autograd and of functorch, and the names here.
+ELSEWHERE = {
+    "grad": "cygrad.func.grad", "value_and_grad": "cygrad.func.grad_and_value", "grad_and_value": "cygrad.func.grad_and_value",
+    "hessian": "cygrad.func.hessian", "jacobian": "cygrad.autograd.functional.jacobian", "jacrev": "cygrad.func.jacrev",
+    "jacfwd": "cygrad.func.jacfwd", "jvp": "cygrad.func.jvp", "vjp": "cygrad.func.vjp", "linearize": "cygrad.func.linearize",
+    "elementwise_grad": "cygrad.func.vmap of cygrad.func.grad", "make_vjp": "cygrad.func.vjp", "make_jvp": "cygrad.func.jvp",
+    "hessian_vector_product": "cygrad.autograd.functional.hvp", "functional_call": "a function of tensors",
+    "tree_map": "cygrad.pytree.tree_map", "tree_util": "cygrad.pytree",
+    "custom_vjp": "cygrad.autograd.Function", "custom_jvp": "cygrad.autograd.Function", "primitive": "cygrad.autograd.Function",
+    "defvjp": "cygrad.autograd.Function", "stop_gradient": "x.detach()", "numpy": "numpy, whose functions take tensors",
+    "scipy": "scipy.optimize by cygrad.optimize", "lax": "Python's loops, or cygrad.checkpoint.checkpoint_loop for long ones",
+    "block_until_ready": "nothing: results are ready when they are read", "device_put": "nothing: there is one device",
+}
+
+
+def why_absent(name: str, tensor: type) -> str:
+    """Return the end of the message of an AttributeError: a way to do without a name, or nothing. `tensor` is the class of tensors."""
+    if name.startswith("_"):
+        return ""
+    if name in ELSEWHERE:
+        return f"; did you mean {ELSEWHERE[name]}?"
+    if hasattr(tensor, name):
+        return f"; tensors have it: x.{name}{'(...)' if callable(getattr(tensor, name)) else ''}"
+    for topic in TOPICS:
+        if re.fullmatch(topic.names, name):
+            return f": cygrad has no {topic.words}; {topic.instead}"
+    return ""

@@ -1,0 +1,50 @@
+"""Names of torch, JAX and HIPS autograd that are not here are answered, and the README names what is missing."""
+
+import re
+
+import pytest
+
+import cygrad as cg
+import public
+from cygrad._absent import ELSEWHERE, TOPICS
+
+LIMITS = (public.ROOT / "README.md").read_text().partition("\n## Limits\n")[2] if (public.ROOT / "README.md").exists() else ""
+
+
+@pytest.mark.cases("topic", TOPICS, ids=lambda topic: topic.words)
+def test_what_is_here_is_no_longer_called_missing(topic):
+    assert [name for name in dir(cg) if re.fullmatch(topic.names, name)] == []
+
+
+@pytest.mark.skipif(not LIMITS, reason="reads the README, and runs beside none")
+@pytest.mark.cases("topic", TOPICS, ids=lambda topic: topic.words)
+def test_the_limits_name_every_missing_topic(topic):
+    assert re.search(rf"\b{topic.words}\b", LIMITS)
+
+
+@pytest.mark.parametrize(("name", "message"), [
+    ("nn", "cygrad has no layers; write it with operators"), ("optim", "cygrad.optimize gives SciPy's solvers exact gradients"),
+    ("sparse_coo_tensor", "cygrad has no sparse tensors"), ("layer_norm", "cygrad has no layers"),
+    ("jit", "cygrad has no compiler"), ("autocast", "cygrad has no mixed precision"), ("fft", "numpy.fft takes"),
+    ("distributed", "mpi4py"), ("grad", r"; did you mean cygrad.func.grad\?$"), ("value_and_grad", "cygrad.func.grad_and_value"),
+    ("hessian", "cygrad.func.hessian"), ("custom_vjp", "cygrad.autograd.Function"), ("stop_gradient", r"x\.detach\(\)"),
+    ("backward", r"; tensors have it: x\.backward\(\.\.\.\)$"), ("shape", r"; tensors have it: x\.shape$"), ("quint8", "this dtype is not supported"),
+    ("no_such_name", "has no attribute 'no_such_name'$"), ("_private", "has no attribute '_private'$"),
+])
+def test_absent_names_are_answered(name, message):
+    with pytest.raises(AttributeError, match=message) as raised:
+        getattr(cg, name)
+    assert raised.value.name == name
+    assert raised.value.obj is cg
+    assert not hasattr(cg, name)
+    with pytest.raises(ImportError):
+        exec(f"from cygrad import {name}")
+
+
+def test_names_of_other_packages_lead_to_names_that_are_here():
+    for name, instead in ELSEWHERE.items():
+        assert not hasattr(cg, name)
+        for path in re.findall(r"cygrad((?:\.\w+)+)", instead):
+            place = cg
+            for word in path[1:].split("."):
+                place = getattr(place, word)

@@ -78,7 +78,7 @@ def test_functions_of_scipy_name_scipy():
         if "is not supported on cygrad tensors" in message:
             assert re.match(r"(?:scipy\.special\.|np\.)\w+ is not supported on cygrad tensors", message), message
         check_names(message)
-    with pytest.raises(TypeError, match=r"^scipy\.special\.jv is not supported on cygrad tensors: call it on tensor\.detach\(\)\.numpy\(\)$"):
+    with pytest.raises(TypeError, match=r"^scipy\.special\.jv is not supported on .*: call it on tensor\.detach\(\)\.numpy\(\)$"):
         special.jv(x, x)
     with pytest.raises(TypeError, match=r"^scipy\.special\.erf is not supported .*, or use tensor\.erf\(\.\.\.\)$"):
         special.erf(x)

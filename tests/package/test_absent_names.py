@@ -28,7 +28,8 @@ def test_the_limits_name_every_missing_topic(topic):
     ("jit", "cygrad has no compiler"), ("autocast", "cygrad has no mixed precision"), ("fft", "numpy.fft takes"),
     ("distributed", "mpi4py"), ("grad", r"; did you mean cygrad.func.grad\?$"), ("value_and_grad", "cygrad.func.grad_and_value"),
     ("hessian", "cygrad.func.hessian"), ("custom_vjp", "cygrad.autograd.Function"), ("stop_gradient", r"x\.detach\(\)"),
-    ("backward", r"; tensors have it: x\.backward\(\.\.\.\)$"), ("shape", r"; tensors have it: x\.shape$"), ("quint8", "this dtype is not supported"),
+    ("backward", r"; tensors have it: x\.backward\(\.\.\.\)$"), ("shape", r"; tensors have it: x\.shape$"),
+    ("quint8", "this dtype is not supported"),
     ("no_such_name", "has no attribute 'no_such_name'$"), ("_private", "has no attribute '_private'$"),
 ])
 def test_absent_names_are_answered(name, message):

@@ -98,7 +98,7 @@ def _normalized(operator: Any, formula: Callable[[Tensor, int], Tensor], input: 
     d = normalized_dim(dim, x.ndim)
 
     def compute() -> Tensor:
-        return formula(x.detach(), d) if x.numel() else x.detach().clone()
+        return formula(x.detach().contiguous(), d) if x.numel() else x.detach().clone()
 
     return delivered(recorded(operator, (x,), unrecorded(compute), dim=d), out)
 

@@ -244,7 +244,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     k = min(m, n)
     P = L = U = packed.new_empty((0,))
     if unpack_pivots:
-        P = rows_exchanged(creation.eye(m, dtype=packed.dtype), pivots, True)
+        P = rows_exchanged(creation.eye(m, dtype=packed.dtype), pivots, True).contiguous()
     if unpack_data:
         L = packed[..., :, :k].tril(-1) + creation.eye(m, k, dtype=packed.dtype)
         U = packed[..., :k, :].triu()

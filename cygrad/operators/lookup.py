@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad._core.operands.arrays import first_outside, from_array, to_array
+from cygrad._core.operands.arrays import computed, first_outside, from_array, to_array
 from cygrad._core.operands.operands import broadcast_shape
 from cygrad.operators._language.arguments import checked_tensor, delivered
 from cygrad.operators._language.batches import along_index, behind, dynamic_shape
@@ -46,7 +46,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
     """
     d, key = elements_along("gather", input, dim, index, "input")
     array = np.empty(index.shape, to_array(input).dtype) if key is None else vector(to_array(input))[key].reshape(index.shape)
-    return delivered(recorded(gather, (input, index), from_array(array), dim=d), out)
+    return delivered(recorded(gather, (input, index), computed(array), dim=d), out)
 
 
 @operator(dinput=lambda g, input_shape, dim, index: g.new_zeros(input_shape).index_add(dim, index, g), dindex=None,
@@ -68,7 +68,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     if first_outside(places, 0, length_of(input, d)) is not None:
         raise IndexError(f"index out of range in self: dimension {d} of {list(input.shape)}")
     array = vector(to_array(input)).take(places, d)       # row-major, unlike what an index gives
-    return delivered(recorded(index_select, (input, index), from_array(array if input.ndim else array.reshape(())), dim=d), out)
+    return delivered(recorded(index_select, (input, index), computed(array if input.ndim else array.reshape(())), dim=d), out)
 
 
 @operator
@@ -117,7 +117,7 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     places = flat_places("take", input, index)
     found = np.asarray(to_array(input).reshape(-1)[places]) if input.numel() else np.empty(places.shape, to_array(input).dtype)
-    return delivered(recorded(take, (input, index), from_array(found)), out)
+    return delivered(recorded(take, (input, index), computed(found)), out)
 
 
 # ----- Places of what is not 0 -----

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from cygrad._core.compute.dispatch import ops as rows
-from cygrad._core.operands.arrays import from_array, to_array
+from cygrad._core.operands.arrays import computed, from_array, to_array
 from cygrad._core.operands.operands import broadcast_shape
 from cygrad.operators._language.arguments import checked_tensor, delivered
 from cygrad.operators._language.batches import dynamic_shape
@@ -136,7 +136,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     """
     _check_mask("masked_select", _SELECT, input, mask)
     input = _target("masked_select", input, mask, out)
-    return delivered(recorded(masked_select, (input, mask), from_array(to_array(input)[_array_of_mask(input, mask)])), out)
+    return delivered(recorded(masked_select, (input, mask), computed(to_array(input)[_array_of_mask(input, mask)])), out)
 
 
 def _check_source(input: Tensor, mask: Tensor, source: Tensor) -> None:

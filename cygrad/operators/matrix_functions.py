@@ -7,6 +7,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.formats import contiguous_format
 from cygrad.operators._language.arguments import checked_operand, checked_tensor, delivered
 from cygrad.operators._language.batches import matrices
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
@@ -104,7 +105,7 @@ def linalg_matrix_exp(A: Tensor) -> Tensor:
     """
     check_dims("linalg_matrix_exp", A, square=True)
     a = checked_operand("linalg_matrix_exp", A)
-    return recorded(linalg_matrix_exp, (a,), unrecorded(lambda: _exponential(a.detach())))
+    return recorded(linalg_matrix_exp, (a,), unrecorded(lambda: _exponential(a.detach()).contiguous()))
 
 
 # ----- Powers -----
@@ -129,7 +130,7 @@ def linalg_matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tens
             result = square if result is None else result @ square
         bits >>= 1
         if not bits:
-            return delivered(result.clone() if result is A else result, out)
+            return delivered(result.clone(memory_format=contiguous_format) if result is A else result, out)
         square = square @ square
 
 
@@ -194,7 +195,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
-    return delivered(matrices[0], out) if len(matrices) == 1 else linalg_multi_dot(matrices, out=out)
+    return delivered(matrices[0].clone(), out) if len(matrices) == 1 else linalg_multi_dot(matrices, out=out)
 
 
 # ----- Vandermonde matrices -----

@@ -222,7 +222,7 @@ def _sum_with(input: Tensor, beta: Number, product: Tensor, alpha: Number) -> Te
     dtype = common_dtype(input, product)
     input, product = input.to(dtype), product.to(dtype)
     kept = input.where(from_array(np.array(False)), False) if beta == 0 else _scaled(input, beta)
-    return kept.expand(product.shape) + _scaled(product, alpha)
+    return _scaled(product, alpha) + kept.expand(product.shape)
 
 
 @operator(flops=of_product(1, 2), in_place=True)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.formats import contiguous_format
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad._core.operands.arrays import from_array, to_array
+from cygrad._core.operands.arrays import computed, to_array
 from cygrad.operators._language.arguments import checked_tensor, distinct_dims, integers, spread
 from cygrad.operators._language.batches import behind, shifted, sizes_of
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
@@ -60,7 +61,8 @@ def repeat(input: Tensor, *counts: int | Sequence[int], repeats: Ints | None = N
 
     def compute() -> Tensor:
         apart = input.detach().reshape([part for length in shape for part in (1, length)])
-        return apart.expand([part for pair in zip(times, shape, strict=True) for part in pair]).clone().reshape(size)
+        copies = apart.expand([part for pair in zip(times, shape, strict=True) for part in pair])
+        return copies.clone(memory_format=contiguous_format).reshape(size)
 
     return recorded(repeat, (input,), unrecorded(compute), repeats=tuple(times))
 
@@ -95,7 +97,7 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
         input, repeats = repeats, None
     checked_tensor("repeat_interleave", input)
     if repeats is None:
-        return from_array(np.repeat(np.arange(input.numel(), dtype="int32" if input.dtype.name == "int32" else "int64"), _counts(input)))
+        return computed(np.repeat(np.arange(input.numel(), dtype="int32" if input.dtype.name == "int32" else "int64"), _counts(input)))
     if dim is None:
         input, dim = input.reshape(-1), 0
     d = normalized_dim(dim, input.ndim)
@@ -112,7 +114,7 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
     index = np.repeat(np.arange(size), counts)
     if output_size is not None and output_size != len(index):
         raise RuntimeError(f"allocated size does not match required size: output_size is {output_size}, the repeats sum to {len(index)}")
-    return input.index_select(d, from_array(index))
+    return input.index_select(d, computed(index))
 
 
 def _counts(repeats: Tensor) -> np.ndarray:
@@ -144,7 +146,7 @@ def flip(input: Tensor, *places: int | Sequence[int], dims: Ints | None = None) 
     checked_tensor("flip", input)
     chosen = distinct_dims(spread(places, dims), input.ndim)
     key: Any = (..., *[slice(None, None, -1 if d in chosen else 1) for d in range(input.ndim)])
-    return recorded(flip, (input,), from_array(to_array(input)[key].copy()), dims=chosen)
+    return recorded(flip, (input,), computed(to_array(input)[key].copy()), dims=chosen)
 
 
 @operator
@@ -197,4 +199,4 @@ def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
         border = -step % max(input.shape[dim], 1)
         before = (slice(None),) * dim
         array = np.concatenate((array[*before, border:], array[*before, :border]), dim)
-    return recorded(roll, (input,), from_array(array), shifts=steps, dims=along)
+    return recorded(roll, (input,), computed(array), shifts=steps, dims=along)

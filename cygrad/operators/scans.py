@@ -8,7 +8,7 @@ import numpy as np
 
 from cygrad._core.compute import reductions
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad._core.operands.arrays import from_array, to_array
+from cygrad._core.operands.arrays import computed, to_array
 from cygrad.limits import finfo
 from cygrad.operators._language.arguments import ValuesAndIndices, checked_operand, checked_tensor, delivered, delivered_together, pair_type
 from cygrad.operators._language.batches import shifted
@@ -84,7 +84,7 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
         result = unrecorded(lambda: _running_logarithm(input.detach(), d) if input.shape and input.shape[d] else input.clone())
     else:
         array = np.atleast_1d(to_array(input)).astype(np.float64)       # in float32 the rounding errors of long dims add up
-        result = from_array(np.logaddexp.accumulate(array, d).reshape(tuple(input.shape))).to(input.dtype)
+        result = computed(np.logaddexp.accumulate(array, d).reshape(tuple(input.shape))).to(input.dtype)
     return delivered(recorded(logcumsumexp, (input,), result, dim=d), out)
 
 
@@ -153,7 +153,7 @@ def _running_extremum(operator: Any, fold: np.ufunc, pair: type[ValuesAndIndices
     shape = [-1 if k == d else 1 for k in range(array.ndim)]
     attained = (array == values) | (array != array) & (values != values)
     indices = np.maximum.accumulate(np.where(attained, np.arange(array.shape[d]).reshape(shape), 0), d)
-    result, places = (from_array(part.reshape(tuple(input.shape))) for part in (values, indices))
+    result, places = (computed(part.reshape(tuple(input.shape))) for part in (values, indices))
     result = recorded(operator, (input, places), result, 2, dim=d)
     return delivered_together(pair, (result, places), out)
 

@@ -126,13 +126,13 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 @operator
 def ravel(input: Tensor) -> Tensor:
-    """Elements in one dim: a view where possible, else a copy.
+    """Elements in one dim: a view of what is row-major, else a copy.
 
     >>> import cygrad
     >>> cygrad.ravel(cygrad.zeros(2, 3)).shape
     cygrad.Size([6])
     """
-    return checked_tensor("ravel", input).reshape(-1)
+    return checked_tensor("ravel", input).contiguous().reshape(-1)
 
 
 # ----- Dims of size 1 -----

@@ -13,7 +13,7 @@ import numpy as np
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
-from cygrad._core.operands.arrays import from_array, to_array
+from cygrad._core.operands.arrays import computed, to_array
 from cygrad.limits import promote_types
 from cygrad.operators._language.arguments import ValuesAndIndices, checked_operand, checked_tensor, delivered, delivered_together, pair_type
 from cygrad.operators._language.batches import dynamic_shape, is_tensor, shifted
@@ -90,10 +90,10 @@ def _chosen(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: int
     found = _along(np.atleast_1d(to_array(input)), indices, dim)
     if not input.ndim:
         found, indices, drop = found.reshape(()), indices.reshape(()), False
-    kept = places = from_array(indices)
+    kept = places = computed(indices)
     if drop:
-        found, places = found.squeeze(dim), from_array(indices.squeeze(dim).copy())
-    result = recorded(operator, (input, kept), from_array(found), 2, dim=dim)
+        found, places = found.squeeze(dim), computed(indices.squeeze(dim).copy())
+    result = recorded(operator, (input, kept), computed(found), 2, dim=dim)
     return delivered_together(pair, (result, places), out)
 
 
@@ -200,7 +200,7 @@ def _middle_of_all(operator: Any, name: str, input: Tensor) -> Tensor:
         if array.dtype.kind != "f":
             raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
         return input.new_full((), math.nan)
-    return recorded(operator, (input,), from_array(np.array(array[_middle(array, 0, name == "nanmedian")[0]], array.dtype)))
+    return recorded(operator, (input,), computed(np.array(array[_middle(array, 0, name == "nanmedian")[0]], array.dtype)))
 
 
 def _of_each(along):
@@ -349,7 +349,7 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | Number | None = None, 
     else:
         for row in np.ndindex(array.shape[:-1]):
             found[row] = np.searchsorted(array[row], values[row], where)
-    return delivered(from_array(found), out)
+    return delivered(computed(found), out)
 
 
 @operator(method=False)
@@ -406,7 +406,7 @@ def isin(elements: Tensor | Number | None = None, test_elements: Tensor | Number
         return delivered(~found if invert else found, out)
     dtype = promote_types(given[0].dtype, given[1].dtype)
     array, tests = (to_array(checked_operand("isin", value.detach().to(dtype))) for value in given)
-    return delivered(from_array(np.asarray(np.isin(array, tests, assume_unique=assume_unique, invert=invert))), out)
+    return delivered(computed(np.asarray(np.isin(array, tests, assume_unique=assume_unique, invert=invert))), out)
 
 
 # ----- Distinct elements -----
@@ -437,13 +437,13 @@ def _found(name: str, input: Tensor, dim: int | None, is_sorted: bool, return_in
     begins = np.ones(size, bool)
     begins[1:] = (rows[1:] != rows[:-1]).any(1)
     first = begins.nonzero()[0]
-    results = [whole.index_select(d, from_array(order[first]))]
+    results = [whole.index_select(d, computed(order[first]))]
     if return_inverse:
         inverse = np.empty(size, np.int64)
         inverse[order] = begins.cumsum() - 1
-        results.append(from_array(inverse.reshape(input.shape if dim is None else -1)))
+        results.append(computed(inverse.reshape(input.shape if dim is None else -1)))
     if return_counts:
-        results.append(from_array(np.diff(first, append=size)))
+        results.append(computed(np.diff(first, append=size)))
     return tuple(results) if len(results) > 1 else results[0]
 
 

@@ -94,13 +94,23 @@ def replaced(value, path, other):
     return type(value)([replaced(item, rest, other) if k == first else item for k, item in enumerate(value)])
 
 
+def mapped(value, change):
+    """Return an argument with the tensors in it changed by a function."""
+    if isinstance(value, cg.Tensor):
+        return change(value)
+    if type(value) in (tuple, list):
+        return type(value)(mapped(item, change) for item in value)
+    return {key: mapped(item, change) for key, item in value.items()} if isinstance(value, dict) else value
+
+
 def copied(value):
     """Return an argument with fresh copies of the tensors in it."""
-    if isinstance(value, cg.Tensor):
-        return value.detach().clone()
-    if isinstance(value, tuple | list) and type(value) in (tuple, list):
-        return type(value)(map(copied, value))
-    return {key: copied(item) for key, item in value.items()} if isinstance(value, dict) else value
+    return mapped(value, lambda tensor: tensor.detach().clone())
+
+
+def transposed(value):
+    """Return an argument with fresh copies of the tensors in it, whose dims lie in reverse order."""
+    return mapped(value, lambda tensor: samples.LAYOUTS["transposed"](samples.array_of(tensor)))
 
 
 def tensors_in(value):

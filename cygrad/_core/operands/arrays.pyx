@@ -167,6 +167,11 @@ def from_array(array not None):
     return tensor_of_array(array)
 
 
+def computed(array not None):
+    """Return a row-major tensor of what NumPy has computed, whose results lie as its operands do."""
+    return tensor_of_array(numpy.PyArray_GETCONTIGUOUS(numpy.asarray(array)))
+
+
 def from_bits(array not None, DType dtype not None):
     """Return a tensor of a dtype over a NumPy array of its memory, of the type of `type_of_bits`."""
     return tensor_of_bits(array, dtype.number)

@@ -19,6 +19,7 @@ from cygrad._core.exchange.replacement import rearrange_in_place
 from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled
 from cygrad._core.graph.rules import declare_rule, record_several
 from cygrad._core.graph.rules import recorded as recorded
+from cygrad._core.memory.formats import contiguous_format
 from cygrad.operators import public_name
 from cygrad.operators._language.arguments import delivered
 
@@ -108,13 +109,13 @@ IN_PLACE: Any = object()        # as `out`: the result takes the place of the fi
 def changed(operator: Any, inputs: tuple[Any, ...], write: Callable[[np.ndarray], Any], out: Any, /, **params: Any) -> Any:
     """Return the first of the inputs, which may be None otherwise, with what `write` does to its array, recorded.
 
-    It is done to a copy, which `out` takes; where that is IN_PLACE, to the input itself.
+    It is done to a row-major copy, which `out` takes; where that is IN_PLACE, to the input itself.
     """
     input, *others = inputs
     if out is IN_PLACE:
         check_disjoint(input, tuple(others))
         return write_in_place(operator.declaration.rule, inputs, write, **params)
-    result = input.detach().clone()
+    result = input.detach().clone(memory_format=contiguous_format)
     write_values(result, write)
     return delivered(recorded(operator, inputs, result, **params), out)
 

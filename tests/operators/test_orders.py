@@ -1,0 +1,45 @@
+"""In which order the dims of results lie: elementwise operators keep that of their operands, what torch makes row-major is row-major."""
+
+import pytest
+
+import calls
+import cygrad as cg
+import public
+import samples
+import torch_orders
+from cygrad._core.exchange.aliases import storage_bytes
+
+STRIDED = torch_orders.read()
+
+
+@pytest.mark.cases("row", lambda: samples.named(samples.ELEMENTWISE.values()))
+def test_elementwise_operators_keep_the_order_of_their_operands(row):
+    transposed = samples.LAYOUTS["transposed"]
+    operands = [transposed(array) for array in samples.operands(row, samples.dtypes_of(row)[-1], ((2, 3, 4),) * len(row.operands))]
+    assert samples.function(row)(*operands).stride() == operands[0].stride() == (1, 2, 6)
+
+
+@pytest.mark.cases("owner, name, arguments, keywords", lambda: calls.recorded_calls())
+def test_a_result_of_transposed_operands_is_row_major_where_torchs_is(owner, name, arguments, keywords):
+    given = calls.transposed((arguments, keywords))
+    memory = {storage_bytes(tensor).data_ptr() for tensor in calls.tensors_in(given)}
+    try:
+        result = getattr(owner, name)(*given[0], **given[1])
+    except RuntimeError as refusal:     # view_as_complex
+        pytest.skip(str(refusal))
+    if public.declared_name(owner, name) not in STRIDED:
+        own = [tensor for tensor in calls.tensors_in(result) if storage_bytes(tensor).data_ptr() not in memory]
+        assert [tensor.stride() for tensor in own if not tensor.is_contiguous()] == []
+
+
+def test_a_result_that_lies_so_can_be_viewed():
+    x = cg.arange(6.0).reshape(2, 3).T
+    assert x.softmax(0).view(-1).shape == x.masked_fill(x > 2, 0).view(-1).shape == x.roll(1, 0).view(-1).shape == (6,)
+
+
+def test_what_is_raveled_is_a_copy_unless_it_is_row_major():
+    x = cg.zeros(2, 6)
+    x[:, ::2].ravel().fill_(1)
+    assert x.sum() == 0
+    x.ravel().fill_(1)
+    assert x.sum() == 12

@@ -176,7 +176,7 @@ def flipud(input: Tensor) -> Tensor:
 
 
 @operator(dinput=lambda g, shifts, dims: g.roll([-shift for shift in shifts], dims), tangent=linear, batch=shifted("dims", flattened=True))
-def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
+def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
     """Copy with the elements shifted along dims, those beyond the end coming in at the start; without dims, of the flattened input.
 
     >>> import cygrad
@@ -184,7 +184,7 @@ def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
     tensor([3, 0, 1, 2])
     """
     checked_tensor("roll", input)
-    steps, along = integers(shifts), integers(dims)
+    steps, along = integers(shifts), () if dims is None else integers(dims)
     if not steps:
         raise RuntimeError("`shifts` required")
     if len(steps) != len(along) and (along or len(steps) > 1):

@@ -124,6 +124,35 @@ def test_refused(case):
     assert str(caught.value).startswith(text)
 
 
+def squares(*inputs):
+    return sum(x * x for x in inputs)
+
+
+# (function, what the number is, a call with a number)
+WITH_NUMBERS = [
+    (jacobian, "inputs", lambda number: jacobian(squares, (ONE, number))),
+    (hessian, "inputs", lambda number: hessian(squares, (ONE, number))),
+    (vjp, "inputs", lambda number: vjp(squares, (ONE, number))),
+    (jvp, "inputs", lambda number: jvp(squares, (ONE, number), (ONE, ONE))),
+    (vhp, "inputs", lambda number: vhp(squares, (ONE, number), (ONE, ONE))),
+    (hvp, "inputs", lambda number: hvp(squares, (ONE, number), (ONE, ONE))),
+    (vjp, "v", lambda number: vjp(lambda x: (x, x), ONE, (ONE, number))),
+    (jvp, "v", lambda number: jvp(squares, (ONE, ONE), (ONE, number))),
+    (vhp, "v", lambda number: vhp(squares, (ONE, ONE), (ONE, number))),
+    (hvp, "v", lambda number: hvp(squares, (ONE, ONE), (ONE, number))),
+]
+
+
+@pytest.mark.cases("number", [1, True])
+@pytest.mark.cases("function, what, call", WITH_NUMBERS)
+def test_an_int_among_tensors_is_refused_where_a_float_is_taken(function, what, call, number):
+    call(1.0)
+    with pytest.raises(TypeError) as caught:
+        call(number)
+    refused = not_tensors(what, function.__name__, f"value at index 1 has type {type(number)}.")
+    assert str(caught.value) == refused + " An integer has no derivative: convert it to a float."
+
+
 # ----- Strict mode -----
 FUNCTIONS = {
     "constant": lambda x, y: cg.ones(()),

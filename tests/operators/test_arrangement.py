@@ -22,6 +22,8 @@ COPIES = [
     ("flipud", lambda t: t.flipud(), np.flipud),
     ("roll", lambda t: cg.roll(t, 7), lambda a: np.roll(a, 7)),
     ("roll dims", lambda t: t.roll((1, -2), dims=(0, 2)), lambda a: np.roll(a, (1, -2), (0, 2))),
+    ("roll without dims", lambda t: t.roll(5, dims=None), lambda a: np.roll(a, 5)),
+    ("roll of examples", lambda t: cg.vmap(lambda x: x.roll(3, None))(t), lambda a: np.stack([np.roll(x, 3) for x in a])),
     ("roll twice", lambda t: t.roll((1, 1), (1, 1)), lambda a: np.roll(a, 2, 1)),
     ("tril", lambda t: t.tril(), np.tril),
     ("tril above", lambda t: cg.tril(t, diagonal=1), lambda a: np.tril(a, 1)),

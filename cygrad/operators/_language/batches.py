@@ -93,7 +93,7 @@ def shifted(*names, extra=0, flattened=False):
             if name not in names:
                 bound.arguments[name] = entered(level, value)
         x = next(iter(bound.arguments.values()))
-        if flattened and bound.arguments[names[0]] == ():
+        if flattened and bound.arguments[names[0]] in (None, (), []):
             example = level.leave(x)
             bound.arguments.update({next(iter(bound.arguments)): example.reshape(-1), names[0]: 0})
             return operator(*bound.args, **bound.kwargs).reshape(example.shape)

@@ -1,7 +1,7 @@
 """How an operator is declared: once, where its function is.
 
     @operator(dinput=lambda g, shifts, dims: g.roll(negated(shifts), dims), tangent=linear, batch=shifted("dims"))
-    def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
+    def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
 
 From declarations follow the names of the package and the methods of Tensor, what loads at first use, the type stubs and the checks of the
 test suite; `python -m cygrad.operators` writes what is written.

@@ -21,7 +21,6 @@ _imports.install()
 import cygrad.tensor as _tensor
 from cygrad import autograd as autograd
 from cygrad._core.graph.modes import is_grad_enabled as is_grad_enabled
-from cygrad._core.graph.tensor import Size as Size
 from cygrad._core.memory.formats import Layout as layout  # noqa: F401
 from cygrad._core.memory.formats import MemoryFormat as memory_format  # noqa: F401
 from cygrad._core.memory.formats import channels_last as channels_last
@@ -29,6 +28,7 @@ from cygrad._core.memory.formats import channels_last_3d as channels_last_3d
 from cygrad._core.memory.formats import contiguous_format as contiguous_format
 from cygrad._core.memory.formats import preserve_format as preserve_format
 from cygrad._core.memory.formats import strided as strided
+from cygrad._core.memory.sizes import Size as Size
 from cygrad._core.memory.storage import DType as dtype  # noqa: F401
 from cygrad._core.memory.storage import OutOfMemoryError as OutOfMemoryError
 from cygrad._core.memory.storage import dtype_by_name as _dtype_by_name

@@ -15,7 +15,7 @@ _LIBRARY = next(filter(os.path.exists, _PLACES), None)
 
 
 # What pickles hold stands in these modules; they name them as when the core had no rooms.
-_PICKLED = {"cygrad._core.storage": "cygrad._core.memory.storage", "cygrad._core.tensor": "cygrad._core.graph.tensor"}
+_PICKLED = {"cygrad._core.storage": "cygrad._core.memory.storage", "cygrad._core.tensor": "cygrad._core.memory.sizes"}
 
 
 class _Finder:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from cygrad._core.exchange.aliases import as_instance, byte_offset, storage_bytes, storages, strided
-from cygrad._core.graph.tensor import Size, TensorImpl
+from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import refuse_special
-from cygrad._core.memory.sizes import extent
+from cygrad._core.memory.sizes import Size, extent
 from cygrad._core.memory.storage import DType
 from cygrad._core.operands.arrays import from_array, to_bits
 from cygrad.creation import empty, empty_tensor, get_default_dtype

@@ -23,8 +23,7 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from cygrad._core.exchange.aliases import byte_offset, storage_bytes, storages, strided
-from cygrad._core.graph.tensor import Size
-from cygrad._core.memory.sizes import extent
+from cygrad._core.memory.sizes import Size, extent
 from cygrad._core.memory.storage import DType, dtype_by_name
 from cygrad._core.operands.arrays import from_array, to_bits
 from cygrad.copying import compact, refuse_history

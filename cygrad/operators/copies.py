@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from cygrad._core.compute import copies, indexing
-from cygrad._core.entry.operators import TensorBase
 from cygrad._core.exchange import replacement
 from cygrad._core.graph.rules import declare_rule
 from cygrad._core.levels.batches import _leave_or_sum
@@ -48,8 +47,8 @@ def _convert(input: Tensor, dtype: DTypeLike, copy: bool = False) -> Tensor:
     """Return the tensor in another dtype; itself if it has that dtype and no copy is asked for."""
 
 
-@operator(TensorBase.detach, tangent=constant, batch=same, function=False)
-def detach(self: Tensor, /) -> Tensor:
+@operator(copies.detach, tangent=constant, batch=same)
+def detach(input: Tensor) -> Tensor:
     """Tensor of the same memory, and the same version counter, that needs no gradient.
 
     >>> import cygrad

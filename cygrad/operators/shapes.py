@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from cygrad._core.compute import views
-from cygrad._core.graph.tensor import Size, TensorImpl
-from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import Size, normalized_dim
 from cygrad._core.operands.operands import broadcast_shape
 from cygrad.operators._language.arguments import checked_tensor, given_tensors, integers
 from cygrad.operators._language.batches import behind, matrices, same, shifted, sizes_of

@@ -1,5 +1,7 @@
 """The signatures that torch's stubs declare of functions and methods that are here too, one overload a line.
 
+A method that torch also has as a function has a line for that as well, unless it changes its tensor.
+
 Where torch is installed, `python tests/package/torch_signatures.py` writes `tests/package/torch_signatures.txt` anew.
 """
 
@@ -36,7 +38,8 @@ if __name__ == "__main__":
     import cygrad
 
     folder = Path(torch.__file__).parent / "_C"
-    found = [(name, words) for name, words in declared(folder / "_VariableFunctions.pyi") if hasattr(cygrad, name)]
+    found = [(name, words) for name, words in declared(folder / "_VariableFunctions.pyi")
+             if hasattr(cygrad, name) or hasattr(cygrad.Tensor, name) and not name.endswith("_")]
     found += [(f".{name}", words[1:]) for name, words in declared(folder / "__init__.pyi", "TensorBase")
               if callable(getattr(cygrad.Tensor, name, None))]
     lines = {f"{name}({', '.join(words)})" for name, words in found if not ABSENT & {name, *words}}

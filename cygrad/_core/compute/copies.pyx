@@ -5,7 +5,7 @@ from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.history cimport attach
 from cygrad._core.graph.rules cimport RuleOp, any_wanted, record, rule_node_of_inputs, rule_op, wanted
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, empty_strided, settled_address, view_of
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, empty_strided, settled_address, shallow_copy, view_of
 from cygrad._core.memory.formats cimport fill_strides, lies_in_order, order_of
 from cygrad._core.memory.sizes cimport add_overflows, integer, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport DType, dtype_number, dtypes
@@ -51,6 +51,11 @@ def contiguous(TensorImpl input not None, *, memory_format=None):
     if wanted(input, None):
         record(rule_op("clone"), input, None, result, ())
     return result
+
+
+def detach(TensorImpl input not None):
+    """Return a tensor of the same memory, and the same version counter, that needs no gradient."""
+    return shallow_copy(input)
 
 
 def convert(TensorImpl input not None, dtype, copy=False):

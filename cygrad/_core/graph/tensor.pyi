@@ -4,9 +4,6 @@ from cygrad.tensor import Tensor
 
 TensorImpl = Tensor
 
-class Size(tuple[int, ...]):
-    def numel(self) -> int: ...
-
 class ManyDims: ...
 
 def set_tensor_type(cls: type[Tensor]) -> None: ...

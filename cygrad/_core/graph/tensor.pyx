@@ -10,7 +10,7 @@ from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
 from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, hooks_of
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.formats cimport is_in_format
-from cygrad._core.memory.sizes cimport checked_numel, integer, lies_inside, sizes_tuple, span, wrap_dim
+from cygrad._core.memory.sizes cimport checked_numel, integer, lies_inside, new_size, sizes_tuple, span, wrap_dim
 from cygrad._core.memory.storage cimport DType, Storage, borrow, dtypes, expose, new_storage, visible_version
 from cygrad._core.memory.upward cimport upward
 from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differentiable, cg_is_floating_point, cg_itemsize
@@ -34,28 +34,6 @@ cdef extern from *:
     object cg_new_tensor(type kind, tuple no_arguments)
     void cg_keep_new_tensor(type kind) noexcept
     void cg_recycle_tensor(type kind) noexcept
-
-
-class Size(tuple):
-    """The shape of a tensor: a tuple of ints that knows its number of elements.
-
-    >>> import cygrad
-    >>> cygrad.zeros(2, 3).shape.numel()
-    6
-    """
-
-    __slots__ = ()
-    __module__ = "cygrad._core.tensor"      # in pickles
-
-    def numel(self):
-        """Return the product of the sizes."""
-        product = 1
-        for size in self:
-            product *= size
-        return product
-
-    def __repr__(self):
-        return f"cygrad.Size({list(self)})"
 
 
 cdef type tensor_type = TensorImpl
@@ -285,7 +263,7 @@ cdef class TensorImpl:
     @property
     def shape(self):
         """Sizes of the dims, as a `Size`."""
-        return Size(sizes_tuple(self.ndim, self.sizes))
+        return new_size(self.ndim, self.sizes)
 
     @property
     def dtype(self):
@@ -318,7 +296,7 @@ cdef class TensorImpl:
         """Return the shape, or the size of one dim."""
         cdef intptr_t place
         if dim is None:
-            return Size(sizes_tuple(self.ndim, self.sizes))
+            return new_size(self.ndim, self.sizes)
         place = integer(dim, "dim")
         return self.sizes[wrap_dim(place, self.ndim)]
 
@@ -573,7 +551,3 @@ cdef class TensorImpl:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype, got "
                                f"{(<object>value).dtype!r}; convert it first, e.g. with .float(), or use tensor.detach()")
         replace_memory(self, value, borrow((<TensorImpl>value).storage))
-
-    def detach(self):
-        """Return a tensor of the same memory, and the same version counter, that needs no gradient."""
-        return shallow_copy(self)

@@ -21,6 +21,7 @@ cdef intptr_t bytes_needed(int ndim, const intptr_t* sizes, const intptr_t* stri
 cdef bint lies_inside(const char* memory, size_t nbytes, const char* data, intptr_t itemsize, int ndim, const intptr_t* sizes,
                       const intptr_t* strides) noexcept
 cdef tuple sizes_tuple(int ndim, const intptr_t* sizes)
+cdef object new_size(int ndim, const intptr_t* sizes)
 
 cdef extern from *:
     bint multiply_overflows "__builtin_mul_overflow"(intptr_t a, intptr_t b, intptr_t* product) noexcept nogil

@@ -6,7 +6,7 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.conjugation":
         "conj resolve_conj resolve_neg is_conj is_neg view_as_real view_as_complex real imag complex polar",
     "cygrad.operators.copies":
-        "clone",
+        "clone detach",
     "cygrad.operators.determinants":
         "det slogdet logdet",
     "cygrad.operators.diagonals":

@@ -237,14 +237,36 @@ def permute(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
     """
 
 
-@operator(views.transpose, dinput=lambda g, dim0, dim1: g.transpose(dim0, dim1), tangent=linear, batch=shifted("dim0", "dim1"),
+_exchange_examples = shifted("dim0", "dim1")
+
+
+def _transpose_examples(level: Any, operator: Any, x: Tensor, dim0: Any = None, dim1: Any = None, *dims: Any, axes: Any = None) -> Tensor:
+    if dim1 is not None and not dims and axes is None:
+        return _exchange_examples(level, operator, x, dim0, dim1)
+    if dims:
+        return x.permute(dim0, dim1, *dims)
+    order = dim0 if axes is None else axes
+    return x.permute(tuple(range(x.ndim))[::-1] if order is None else order)
+
+
+@overload
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor: ...
+@overload
+def transpose(input: Tensor, dim0: int, dim1: int, *dims: int) -> Tensor: ...
+@overload
+def transpose(input: Tensor, dim0: Sequence[int] | None = None, *, axes: Sequence[int] | None = None) -> Tensor: ...
+@operator(views.transpose, dinput=lambda g, dim0, dim1: g.transpose(dim0, dim1), tangent=linear, batch=_transpose_examples,
           in_place=rearranging, aliases=("swapdims",))
-def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """View with two dims exchanged.
+def transpose(input: Tensor, dim0: Any = None, dim1: Any = None, *dims: Any, axes: Any = None) -> Tensor:
+    """View with two dims exchanged; or, as NumPy's `transpose`, with all dims in the order that is given, by default reversed.
+
+    Two dims alone are exchanged, also where NumPy would read them as the order.
 
     >>> import cygrad
     >>> cygrad.zeros(2, 3).transpose(0, 1).shape
     cygrad.Size([3, 2])
+    >>> cygrad.transpose(cygrad.zeros(2, 3, 4), (1, 0, 2)).shape
+    cygrad.Size([3, 2, 4])
     """
 
 

@@ -365,3 +365,49 @@ def test_numbers_of_outputs(x):
     assert [part.shape for part in cg.ones(2, 0).unbind()] == [(0,), (0,)]
     assert [part.shape for part in cg.ones(0, 3).chunk(2)] == [(0, 3), (0, 3)]
     assert [len(part) for part in cg.ones(10).chunk(4)] == [3, 3, 3, 1]
+
+
+# ----- NumPy's transpose -----
+ORDERED = [
+    (lambda x: x.transpose(), (2, 1, 0)),
+    (lambda x: x.transpose(None), (2, 1, 0)),
+    (lambda x: x.transpose(axes=None), (2, 1, 0)),
+    (lambda x: x.transpose(1, 0, 2), (1, 0, 2)),
+    (lambda x: x.transpose((2, 0, 1)), (2, 0, 1)),
+    (lambda x: x.transpose([0, -1, 1]), (0, 2, 1)),
+    (lambda x: cg.transpose(x, (1, 0, 2)), (1, 0, 2)),
+    (lambda x: cg.transpose(x, axes=[1, 0, 2]), (1, 0, 2)),
+    (lambda x: x.clone().transpose_((2, 0, 1)), (2, 0, 1)),
+    (lambda x: np.transpose(x, (1, 0, 2)), (1, 0, 2)),
+    (lambda x: x.transpose(1, 0), (1, 0, 2)),       # two dims are exchanged, as in torch
+    (lambda x: x.transpose(0, 1), (1, 0, 2)),
+    (lambda x: x.transpose(dim0=0, dim1=-1), (2, 1, 0)),
+]
+
+
+@pytest.mark.cases("transpose, order", ORDERED)
+def test_transpose_takes_the_order_of_all_dims_where_two_would_be_missing(transpose, order):
+    array = np.arange(24.0).reshape(2, 3, 4)
+    expected = array.transpose(order)
+    x = cg.tensor(array, requires_grad=True)
+    result = transpose(x)
+    assert result.tolist() == expected.tolist()
+    assert cg.autograd.grad(result, x, result.detach())[0].tolist() == array.tolist()
+    assert cg.func.jvp(transpose, (x.detach(),), (x.detach(),))[1].tolist() == expected.tolist()
+    assert cg.vmap(transpose)(cg.tensor(np.stack([array, -array]))).tolist() == [expected.tolist(), (-expected).tolist()]
+
+
+ORDER_REFUSED = [
+    (lambda x: x.transpose(0), TypeError, 'missing 1 required positional argument: "dim1"'),
+    (lambda x: x.transpose((0, 1)), RuntimeError, "number of dimensions in the tensor input does not match"),
+    (lambda x: x.transpose(0, 0, 1), RuntimeError, "duplicate dims are not allowed"),
+    (lambda x: x.transpose(0, 1, axes=(0, 1, 2)), TypeError, "the order of dims was given twice"),
+    (lambda x: x.transpose((0, 1, 3)), IndexError, "Dimension out of range"),
+    (lambda x: x.transpose("ab"), TypeError, "transpose"),
+]
+
+
+@pytest.mark.cases("call, kind, message", ORDER_REFUSED)
+def test_no_order_of_all_dims(call, kind, message):
+    with pytest.raises(kind, match=message):
+        call(cg.ones(2, 3, 4))

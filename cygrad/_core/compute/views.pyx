@@ -8,7 +8,8 @@ from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.rules cimport record, rule_op, wanted
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, copy_in, offset_of, place_of, refuse_batched, view_in, view_of
-from cygrad._core.memory.sizes cimport checked_numel, integer, multiply_overflows, read_dims, sizes_argument, sizes_tuple, wrap_dim
+from cygrad._core.memory.sizes cimport (checked_numel, integer, multiply_overflows, parse_sizes, read_dims, sizes_argument, sizes_tuple,
+                                        wrap_dim)
 from cygrad._core.memory.storage cimport DType, dtype_number, dtypes
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_complex, cg_is_complex, cg_is_floating_point, cg_itemsize, cg_real
 
@@ -206,10 +207,32 @@ cdef TensorImpl transposed(TensorImpl x, int dim0, int dim1, str rule):
     return result
 
 
-def transpose(TensorImpl input not None, dim0, dim1):
-    """Return a view with two dims exchanged."""
-    cdef intptr_t first = integer(dim0, "dim0"), second = integer(dim1, "dim1")
+def transpose(TensorImpl input not None, dim0=None, dim1=None, *dims, axes=None):
+    """Return a view with two dims exchanged; or, as NumPy has it, with all dims in another order, by default reversed."""
+    cdef intptr_t first, second
+    if dim1 is None or dims or axes is not None:
+        return permute(input, numpy_order(input.ndim, dim0, dim1, dims, axes))
+    first, second = integer(dim0, "dim0"), integer(dim1, "dim1")
     return transposed(input, wrap_dim(first, input.ndim), wrap_dim(second, input.ndim), "transpose")
+
+
+cdef extern from "Python.h":
+    bint PyIndex_Check(object value)
+
+
+cdef tuple numpy_order(int ndim, object dim0, object dim1, tuple dims, object axes):
+    """Return the order of dims that a call of `transpose` gives in NumPy's way."""
+    cdef intptr_t order[MAX_DIMS]
+    if axes is not None and dim0 is not None:
+        raise TypeError("transpose(): the order of dims was given twice, by position and as axes=")
+    if axes is None and dim0 is None and dim1 is None:
+        return tuple(range(ndim))[::-1]
+    if dims:
+        return (dim0, dim1, *dims)
+    if axes is None and PyIndex_Check(dim0):
+        raise TypeError('transpose() missing 1 required positional argument: "dim1"; or give the order of all dims')
+    ndim = parse_sizes(dim0 if axes is None else axes, order, "axes")
+    return sizes_tuple(ndim, order)
 
 
 def t(TensorImpl input not None):

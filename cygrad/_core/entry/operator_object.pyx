@@ -134,7 +134,8 @@ cdef object explain_failure(object name, object error, object arguments, object 
     return None if upward.explain is None else upward.explain(name, error, arguments, keywords)
 
 
-OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "input": "A"}       # NumPy's, and that of matrices in torch's older functions
+# NumPy's, and those of matrices in torch's older functions.
+OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "axes": "dims", "input": "A", "input2": "tau"}
 
 
 cdef dict renamings = {}     # what `renamed_keywords` has returned, of names that all are parameters: those are few

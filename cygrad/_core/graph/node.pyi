@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cygrad._core.graph.handles import HookTable, RemovableHandle
-from cygrad._core.graph.tensor import Size
+from cygrad._core.memory.sizes import Size
 from cygrad._core.memory.storage import DType
 from cygrad.tensor import Tensor
 

@@ -27,7 +27,7 @@ FUNCTIONS, METHODS = PACKAGE / "__init__.pyi", PACKAGE / "_core" / "entry" / "op
 OF_NAMESPACES = {PACKAGE / f"{space}.pyi": space for space in NAMESPACES}
 PATHS = (FUNCTIONS, METHODS, *OF_NAMESPACES)
 GENERATED = "# ----- From the tables"            # the line below which everything is written here
-NUMPY_WORDS = {"dim": "axis", "keepdim": "keepdims"}        # which all operators take
+NUMPY_WORDS = {"dim": "axis", "keepdim": "keepdims", "dims": "axes"}        # which all operators take
 WIDTH = 120
 SHADOWED = {"bool", "float", "int"}             # names of Python's that the package and Tensor use for dtypes and conversions
 

@@ -14,7 +14,7 @@ import numpy as np
 from cygrad._core.entry.operators import warn_of_scalar
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.storage import DType, dtype_by_name, get_default_dtype
-from cygrad._core.operands.arrays import to_array
+from cygrad._core.operands.arrays import refuse_sparse, to_array
 from cygrad._core.operands.operands import common_dtype
 from cygrad.ops.dtypes import DTYPES, common
 
@@ -57,6 +57,7 @@ def own_array(data: Any) -> np.ndarray | None:
         return np.asarray(data)
     if isinstance(data, list | tuple | int | float | complex | str | bytes | TensorImpl):
         return None
+    refuse_sparse(data)
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         return np.asarray(data)
     if hasattr(data, "__dlpack__"):

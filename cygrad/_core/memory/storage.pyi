@@ -1,6 +1,5 @@
 """Types of the compiled module."""
 
-import builtins
 from typing import Any, Literal, final
 
 import numpy as np
@@ -18,7 +17,7 @@ class DType:
     is_integer: bool
     loops: DType
     dtype: np.dtype[Any]
-    type: builtins.type[np.generic]
+    def __getattr__(self, name: str) -> Any: ...
     def to_real(self) -> DType: ...
     def to_complex(self) -> DType: ...
 

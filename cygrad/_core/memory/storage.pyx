@@ -64,10 +64,13 @@ cdef class DType:
                                 "e.g. with .float()") from None
             return numpy.dtype(getattr(ml_dtypes, self.name))
 
-    @property
-    def type(self):
-        """NumPy's scalars of these numbers: SciPy makes them of what a function of tensors returns."""
-        return self.dtype.type
+    def __getattr__(self, str name):
+        """Return what NumPy's dtype has by a name, such as `type` and `char`: SciPy asks for it where it is given tensors."""
+        if not name.startswith("_"):
+            import numpy
+            if hasattr(numpy.dtype, name):
+                return getattr(self.dtype, name)
+        raise AttributeError(f"'cygrad.dtype' object has no attribute '{name}'")
 
     def __repr__(self):
         return f"cygrad.{self.name}"

@@ -219,6 +219,13 @@ def readable(numpy.ndarray array not None):
     return array if fits else array.astype(array.dtype.newbyteorder("="), order="C")
 
 
+cpdef object refuse_sparse(object value):
+    """Refuse a sparse matrix of SciPy's, which NumPy would take for an object, or a sequence of rows."""
+    if str(type(value).__module__).startswith("scipy.sparse") and hasattr(value, "toarray"):
+        raise TypeError(f"a {type(value).__name__} is no operand: there are no sparse tensors. Give its toarray(), or compute with an "
+                        "array: A @ t.detach().numpy()")
+
+
 cdef object foreign_operand(object argument):
     """Turn a NumPy array into a tensor over its elements and a NumPy scalar into a number; leave the rest to other packages."""
     if isinstance(argument, numpy.ndarray):
@@ -228,4 +235,5 @@ cdef object foreign_operand(object argument):
             return number(argument)
     if isinstance(argument, numpy.generic) and argument.dtype.name in dtype_by_name:    # another package's
         return float(argument)
+    refuse_sparse(argument)
     return NotImplemented

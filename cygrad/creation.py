@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad._core.compute.copies import warn_of_parts
-from cygrad._core.compute.creation import arange_into, empty_tensor, fill_value
+from cygrad._core.compute.creation import arange_into, empty_tensor, fill_value, scalar_tensor
 from cygrad._core.compute.inplace import write_values
 from cygrad._core.exchange import dlpack
 from cygrad._core.exchange.aliases import strided
@@ -18,7 +18,7 @@ from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.sizes import extent, index_argument
 from cygrad._core.memory.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
 from cygrad._core.operands.arrays import from_array, from_bits, type_of_bits
-from cygrad._core.operands.operands import checked_out, common_dtype, scalar_tensor
+from cygrad._core.operands.operands import checked_out, common_dtype
 from cygrad.data import read_array
 from cygrad.device import device as Device
 from cygrad.device import resolve_device
@@ -316,7 +316,12 @@ def full(size: Sequence[int], fill_value: Tensor | Number, *, dtype: DTypeLike |
     tensor([7, 7])
     """
     wanted = wanted_dtype(dtype, out, common_dtype(fill_value, fill_value))
-    return placed(empty(size, dtype=wanted, device=device, layout=layout).fill_(fill_value), out, requires_grad)
+    return placed(filled(empty(size, dtype=wanted, device=device, layout=layout), fill_value), out, requires_grad)
+
+
+def filled(tensor: Tensor, value: Tensor | Number) -> Tensor:
+    """Set all elements of a new tensor to a number, or to that of a 0-d tensor, which the dtype must hold."""
+    return tensor.fill_(scalar_tensor(value, tensor.dtype))
 
 
 def arange(start: Tensor | Real | None = None, end: Tensor | Real | None = None, step: Tensor | Real = 1, *,

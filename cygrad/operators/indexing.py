@@ -6,6 +6,7 @@ from operator import index as integer
 from typing import TYPE_CHECKING, Any
 
 from cygrad._core.compute import indexing
+from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.compute.indexing import is_several_indices
 from cygrad._core.entry import operators
 from cygrad._core.graph.rules import declare_rule
@@ -145,6 +146,8 @@ def _set_item_of_examples(level: Any, operator: Any, x: Tensor, key: Any, value:
     if not is_tensor(value) and hasattr(value, "__len__"):
         value = x.new_tensor(value)
     if is_tensor(value):        # which must not broadcast to the examples
+        if not value.ndim and any(map(_is_array, index)):
+            value = scalar_tensor(value, x.dtype)
         value, ndim = level.enter(value), x[index].ndim
         while value.ndim > ndim and value.shape[1] == 1:
             value = value.squeeze(1)

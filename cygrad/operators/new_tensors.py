@@ -83,7 +83,7 @@ def full_like(input: Tensor, fill_value: Tensor | Number, *, dtype: DTypeLike | 
     """
     checked_tensor("full_like", input)
     result = empty_like(input, dtype=dtype, device=device, layout=layout, memory_format=memory_format)
-    return finished(result.fill_(fill_value), requires_grad)
+    return finished(creation.filled(result, fill_value), requires_grad)
 
 
 # ----- Of dtype -----
@@ -146,4 +146,4 @@ def new_full(self: Tensor, size: Sequence[int], fill_value: Tensor | Number, **o
     tensor([7, 7])
     """
     requires_grad = options.pop("requires_grad", False)
-    return finished(self.new_empty(size, **options).fill_(fill_value), requires_grad)
+    return finished(creation.filled(self.new_empty(size, **options), fill_value), requires_grad)

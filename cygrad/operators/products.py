@@ -13,7 +13,7 @@ from cygrad._core.compute import matmul as compiled
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import from_array
 from cygrad._core.operands.operands import common_dtype
-from cygrad.operators._language.arguments import check_factor, check_ndim, checked_tensor, delivered, python_number
+from cygrad.operators._language.arguments import check_ndim, checked_tensor, delivered, read_factor
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
 from cygrad.operators._language.flops import of_product
 from cygrad.operators._language.narrow_floats import widened
@@ -141,9 +141,9 @@ def _check_same_dtype(name: str, input: Tensor, product: Tensor) -> None:
         raise RuntimeError(f"{name}: self and mat2 must have the same dtype, but got {input.dtype} and {product.dtype}")
 
 
-def _check_factors(input: Tensor, product: Tensor, beta: Number, alpha: Number) -> None:
-    for word, factor in (("beta", beta), ("alpha", alpha)):
-        check_factor(word, factor, input, product)
+def _factors(name: str, input: Tensor, product: Tensor, beta: Number, alpha: Number) -> Any:
+    """Return both factors as Python numbers."""
+    return read_factor(name, "beta", beta, input, product), read_factor(name, "alpha", alpha, input, product)
 
 
 def _scaled(tensor: Tensor, factor: Number) -> Tensor:
@@ -153,7 +153,6 @@ def _scaled(tensor: Tensor, factor: Number) -> Tensor:
 
 def _plus(input: Tensor, beta: Number, product: Tensor, alpha: Number) -> Tensor:
     """Return beta * input + alpha * product; what beta is 0 for is not looked at."""
-    _check_factors(input, product, beta, alpha)
     product = _scaled(product, alpha)
     return product if beta == 0 else product + _scaled(input.expand(product.shape), beta)
 
@@ -169,7 +168,7 @@ def _add_product(operator: Any, words: tuple[str, str], ndim: int, input: Tensor
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but "
                            f"got: {list(b.shape[:2])}.")
     _check_same_dtype(name, input, b)
-    beta, alpha = python_number(beta), python_number(alpha)
+    beta, alpha = _factors(name, input, b, beta, alpha)
 
     def compute() -> Tensor:
         operands = [x.detach() for x in (input, a, b)]
@@ -182,12 +181,17 @@ def _add_product(operator: Any, words: tuple[str, str], ndim: int, input: Tensor
 
 
 def _addmm_parts(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
-    return _plus(input, beta, mat1.matmul(mat2), alpha) if mat1.ndim == mat2.ndim == 2 else NotImplemented
+    if mat1.ndim != 2 or mat2.ndim != 2:
+        return NotImplemented
+    beta, alpha = _factors("addmm", input, mat1, beta, alpha)
+    return _plus(input, beta, mat1.matmul(mat2), alpha)
 
 
 def _baddbmm_parts(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
-    fits = batch1.ndim == batch2.ndim == 3 and batch1.shape[0] == batch2.shape[0]
-    return _plus(input, beta, batch1.matmul(batch2), alpha) if fits else NotImplemented
+    if batch1.ndim != 3 or batch2.ndim != 3 or batch1.shape[0] != batch2.shape[0]:
+        return NotImplemented
+    beta, alpha = _factors("baddbmm", input, batch1, beta, alpha)
+    return _plus(input, beta, batch1.matmul(batch2), alpha)
 
 
 @operator(dinput=lambda g, beta, input_shape: (g * beta).sum_to_size(input_shape), dmat1=lambda g, mat2, alpha: g @ mat2.mT * alpha,
@@ -216,9 +220,9 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
     return _add_product(baddbmm, ("batch1", "batch2"), 3, input, batch1, batch2, beta, alpha, out)
 
 
-def _sum_with(input: Tensor, beta: Number, product: Tensor, alpha: Number) -> Tensor:
+def _sum_with(name: str, input: Tensor, beta: Number, product: Tensor, alpha: Number) -> Tensor:
     """Return beta * input + alpha * product; elements that beta is 0 for may be NaN, and get a gradient of 0."""
-    _check_factors(input, product, beta, alpha)
+    beta, alpha = _factors(name, input, product, beta, alpha)
     dtype = common_dtype(input, product)
     input, product = input.to(dtype), product.to(dtype)
     kept = input.where(from_array(np.array(False)), False) if beta == 0 else _scaled(input, beta)
@@ -237,7 +241,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: N
         return delivered(addmv(*wide.arguments, beta=beta, alpha=alpha).to(wide.dtype), out)
     product = mv(mat, vec)
     _check_same_dtype("addmv", checked_tensor("addmv", input), product)
-    return delivered(_sum_with(input, beta, product, alpha), out)
+    return delivered(_sum_with("addmv", input, beta, product, alpha), out)
 
 
 @operator(in_place=True)
@@ -253,7 +257,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     check_ndim("addr: Expected 1-D argument vec1, but got {}-D", vec1, 1)
     check_ndim("addr: Expected 1-D argument vec2, but got {}-D", vec2, 1)
     product = outer(vec1, vec2)
-    return delivered(_sum_with(checked_tensor("addr", input).expand(product.shape), beta, product, alpha), out)
+    return delivered(_sum_with("addr", checked_tensor("addr", input).expand(product.shape), beta, product, alpha), out)
 
 
 @operator(flops=of_product(1, 2), in_place=True)
@@ -268,7 +272,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
         return delivered(addbmm(*wide.arguments, beta=beta, alpha=alpha).to(wide.dtype), out)
     products = bmm(batch1, batch2)
     _check_same_dtype("addbmm", checked_tensor("addbmm", input), products)
-    return delivered(_sum_with(input, beta, products.sum(0, dtype=products.dtype), alpha), out)
+    return delivered(_sum_with("addbmm", input, beta, products.sum(0, dtype=products.dtype), alpha), out)
 
 
 @operator

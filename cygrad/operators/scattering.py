@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cygrad import creation
+from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.compute.indexing import array_key
 from cygrad._core.compute.inplace import check_disjoint
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import to_array
-from cygrad.operators._language.arguments import check_factor, checked_operand, checked_tensor, python_number
+from cygrad.operators._language.arguments import checked_operand, checked_tensor, read_factor
 from cygrad.operators._language.batches import along_index, behind, shifted
 from cygrad.operators._language.declaration import IN_PLACE, changed, changing, operator
 from cygrad.operators._language.places import (
@@ -263,8 +264,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     tensor([2., 0., 1.])
     """
     d, places = _slices_to_fold("index_add", input, dim, index, source)
-    alpha = python_number(alpha)
-    check_factor("alpha", alpha, input)
+    alpha = read_factor("index_add", "alpha", alpha, input)
+    scalar_tensor(alpha, input.dtype)       # refuses what the dtype does not hold
     check_bounds(places, length_of(input, d), d)
 
     def write(array: np.ndarray) -> None:

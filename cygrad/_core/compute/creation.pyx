@@ -1,15 +1,17 @@
 # cython: cdivision=True
-"""New tensors: memory of a shape, and its first values."""
+"""New tensors: memory of a shape, and its first values; numbers that are to be written."""
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.copies cimport empty_in_order
 from cygrad._core.graph.tensor cimport TensorImpl, empty, settled_address, zero
+from cygrad._core.levels.batches cimport all_examples
 from cygrad._core.memory.formats cimport order_of
 from cygrad._core.memory.sizes cimport integer, parse_sizes
-from cygrad._core.memory.storage cimport dtype_number
+from cygrad._core.memory.storage cimport DType, dtype_number
+from cygrad._core.operands.arrays cimport values_of
 from cygrad._core.operands.operands cimport Value, copy_into, empty_for, number_tensor, to_value
-from cygrad._kernels.drivers.elementwise cimport CG_INT64, MAX_DIMS, cg_is_integer
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, CG_INT64, MAX_DIMS, cg_is_complex, cg_is_integer
 
 from cygrad._core.memory.formats import preserve_format
 
@@ -56,3 +58,31 @@ def arange_into(TensorImpl tensor not None, start, step):
     if exact is not tensor:
         copy_into(tensor, exact)
     return tensor
+
+
+# ----- Numbers that are written -----
+cdef int check_held(TensorImpl numbers, int dtype) except -1:
+    """Refuse a tensor with a number that is refused where it is written by itself; a tensor for one example of many, by any of these."""
+    cdef Value value
+    if numbers.dtype_nr != dtype:
+        for number in values_of(all_examples(numbers)).ravel().tolist():
+            to_value(number, &value)
+            number_tensor(&value, dtype)
+    return 0
+
+
+def scalar_tensor(number, DType dtype not None):
+    """Return a number, or a 0-d tensor, as a 0-d tensor of a dtype, to be written into another; RuntimeError where that does not hold it.
+
+    Each argument that is a number to write goes through this function. The result has the history of the tensor.
+    """
+    cdef Value value
+    alive = to_value(number, &value)
+    if alive is NotImplemented:
+        raise TypeError(f"expected a number to write into a tensor of {dtype!r}, not {type(number).__name__}")
+    if alive is None:
+        return number_tensor(&value, dtype.number)
+    check_held(<TensorImpl>alive, dtype.number)
+    if cg_is_complex[(<TensorImpl>alive).dtype_nr] and not cg_is_complex[dtype.number] and dtype.number != CG_BOOL:
+        alive = alive.real      # the imaginary part is 0: nothing to warn of
+    return alive.to(dtype)

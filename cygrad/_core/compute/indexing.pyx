@@ -9,6 +9,7 @@ from cpython.object cimport PyObject
 from cpython.slice cimport PySlice_Check
 from libc.stdint cimport intptr_t
 
+from cygrad._core.compute.creation cimport check_held
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place, write_values
 from cygrad._core.compute.parts cimport Cuts, basic_view, record_part, view_along, zero_outside
 from cygrad._core.graph.rules cimport RuleOp, record, record_outputs, rule_op, wanted
@@ -190,7 +191,9 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
     if recorded and place is not None and not whole and needs_grad(x):
         record_part(x, place, items, &cuts)
     check_in_place(x if place is None else place, recorded)
-    if cg_is_complex[source.dtype_nr] and not cg_is_complex[x.dtype_nr]:
+    if place is None and source.ndim == 0:      # taken for its number, where a view takes on a copy
+        check_held(source, x.dtype_nr)
+    elif cg_is_complex[source.dtype_nr] and not cg_is_complex[x.dtype_nr]:
         warn_of_parts(dtypes[source.dtype_nr], dtypes[x.dtype_nr])
     if recorded and source is value:
         source = as_before(source, x)

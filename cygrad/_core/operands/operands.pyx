@@ -152,15 +152,6 @@ cdef TensorImpl number_tensor(const Value* value, int dtype):
     return tensor_of_number(&written.number, dtype)
 
 
-def scalar_tensor(number, DType dtype not None):
-    """Return a number, or a 0-d tensor, as a 0-d tensor of a dtype, to be written into another."""
-    cdef Value value
-    alive = to_value(number, &value)
-    if alive is NotImplemented:
-        raise TypeError(f"expected a number to write into a tensor of {dtype!r}, not {type(number).__name__}")
-    return number_tensor(&value, dtype.number) if alive is None else alive.to(dtype)
-
-
 # ----- Recording -----
 cdef bint any_followed(int count, const Value* values) noexcept:
     """Say whether an operator that has a tensor among its operands that needs a gradient is to be recorded."""

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from cygrad.tensor import Tensor
 
 T = TypeVar("T")
-SEQUENCE, SCALARS = (tuple, list), (np.generic, TensorImpl)     # a union of types is made again by each call
+# Tuples, as a union of types is made again by each call.
+SEQUENCE, SCALARS, NUMBERS = (tuple, list), (np.generic, TensorImpl), (int, float, complex)
 
 
 def checked_tensor(name: str, value: Any, argument: str = "input", position: int = 1) -> Any:
@@ -43,17 +44,21 @@ def check_ndim(message: str, tensor: Tensor, ndim: int) -> None:
         raise RuntimeError(message.format(tensor.ndim))
 
 
-def python_number(value: Any) -> Any:
-    """Return a scalar of NumPy's, or a tensor of one element, as the Python number that it is."""
-    return value.item() if isinstance(value, SCALARS) else value
+def read_factor(name: str, word: str, factor: Any, *tensors: Any) -> Any:
+    """Return a factor, a number or a 0-d tensor without a gradient, as a Python number.
 
-
-def check_factor(word: str, factor: Any, *tensors: Any) -> None:
-    """Refuse a factor, which has no say in the dtype, that is of a higher kind than the tensors."""
+    It has no say in the dtype: one of a higher kind than the tensors is refused.
+    """
+    if isinstance(factor, SCALARS) and not getattr(factor, "requires_grad", False) and not factor.ndim:
+        factor = factor.item()
+    if not isinstance(factor, NUMBERS):
+        raise TypeError(f"{name}(): argument '{word}' must be Number, not {type(factor).__name__}: a number, or a 0-d tensor that does not "
+                        "require a gradient; a factor with a gradient is multiplied by")
     if isinstance(factor, complex) and not any(tensor.is_complex() for tensor in tensors):
         raise refused_factor(word, "c")
     if isinstance(factor, float) and not any(tensor.dtype.is_differentiable for tensor in tensors):
         raise refused_factor(word, "f")
+    return factor
 
 
 def normalized_dims(dim: Any, ndim: int) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import first_outside, to_array
@@ -27,11 +28,9 @@ def vector(array: np.ndarray) -> np.ndarray:
 
 def value_for(name: str, input: Tensor, value: Tensor | Number) -> Tensor:
     """Return a number, or a 0-d tensor, as a tensor of the dtype of the input."""
-    if not isinstance(value, TensorImpl):
-        return scalar_tensor(value, input.dtype)
-    if value.ndim:
+    if isinstance(value, TensorImpl) and value.ndim:
         raise RuntimeError(f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
-    return value.to(input.dtype)
+    return scalar_tensor(value, input.dtype)
 
 
 # ----- Checks -----

@@ -11,12 +11,13 @@ from cygrad import creation
 from cygrad._core.compute.matrices import first_failure, our_loop
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.levels.batches import special_tensors
-from cygrad._core.operands.arrays import to_array
+from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.operators._language.arguments import delivered, delivered_together, shown_as
 from cygrad.operators._language.batches import matrices
 from cygrad.operators._language.declaration import operator, recorded, recorded_together
 from cygrad.operators._language.matrices import checked_matrix
-from cygrad.operators.solving import inverted
+from cygrad.operators.joining import cat
+from cygrad.operators.solving import inverted, linalg_inv
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,32 +31,68 @@ def _times_matrix(numbers: Tensor, matrix: Tensor) -> Tensor:
     return numbers.unsqueeze(-1).unsqueeze(-1) * matrix
 
 
-def _cofactors(A: Tensor) -> Tensor:
-    """Return the conjugate derivatives of det A by the elements of A, for any A, by U S V^H: det(U V^H) U diag(prod of the other s) V^H.
+def _small_adjugate(C: Tensor) -> tuple[Tensor, Any]:
+    """Return adjugates and determinants by sums and products alone (Faddeev and LeVerrier), for matrices near 0, where no sum cancels."""
+    size = C.shape[-1]
+    identity = creation.eye(size, dtype=C.dtype)
+    adjugate, determinant = identity.expand(C.shape), C.new_ones(C.shape[:-2])
+    for step in range(1, size + 1):
+        product = C @ adjugate
+        determinant = product.diagonal(0, -2, -1).sum(-1) / step
+        if step < size:
+            adjugate = _times_matrix(determinant, identity) - product
+    return adjugate, determinant
 
-    Source: N. Higham, What is the adjugate of a matrix?, 2020; times the conjugate phase of det(U V^H).
+
+def _adjugate_of_rank(rank: int, A: Tensor, U: Tensor, Vh: Tensor) -> Tensor:
+    """Return the adjugates of matrices that have so many singular values that are not nearly 0, with vectors U and Vh.
+
+    In the coordinates of these vectors the matrices are P Q / R T, where P has an inverse and C = T - R P^-1 Q is near 0. Of that only
+    sums and products are taken, so that each derivative is right at any rank; the vectors are constants.
     """
+    B = U.mH @ A @ Vh.mH
+    inverse = linalg_inv(B[..., :rank, :rank])
+    left, right = B[..., rank:, :rank] @ inverse, inverse @ B[..., :rank, rank:]
+    adjugate, determinant = _small_adjugate(B[..., rank:, rank:] - B[..., rank:, :rank] @ right)
+    above = cat((_times_matrix(determinant, inverse) + right @ adjugate @ left, -right @ adjugate), -1)
+    below = cat((-adjugate @ left, adjugate), -1)
+    scale = linalg_det(B[..., :rank, :rank]) * linalg_det(U @ Vh)
+    return _times_matrix(scale, Vh.mH @ cat((above, below), -2) @ U.mH)
+
+
+def _adjugate(A: Tensor) -> Tensor:
+    """Return det(A) A^-1 for any A, in a form that is differentiated again; the matrices of a batch, by their ranks."""
     from cygrad.operators.spectra import linalg_svd
 
-    U, S, Vh = linalg_svd(A, full_matrices=False)
-    others = S.unsqueeze(-2).where(~creation.eye(S.shape[-1], dtype=bool), 1).prod(-1)
-    return _times_matrix(linalg_det(U @ Vh), (U * others.unsqueeze(-2)) @ Vh)
+    matrices = A.reshape(-1, *A.shape[-2:])
+    U, S, Vh = linalg_svd(matrices.detach(), full_matrices=False)
+    values = to_array(S)
+    ranks = (values > _nothing_beside(values) * values.max(-1, keepdims=True)).sum(-1)
+    order = np.argsort(ranks, kind="stable")
+    parts = [(rank, from_array(order[ranks[order] == rank])) for rank in np.unique(ranks).tolist()]
+    adjugates = cat([_adjugate_of_rank(rank, *(x.index_select(0, places) for x in (matrices, U, Vh))) for rank, places in parts])
+    return adjugates.index_select(0, from_array(np.argsort(order))).reshape(A.shape)
+
+
+def _nothing_beside(numbers: np.ndarray) -> float:
+    """Return the ratio below which a pivot or a singular value is nearly 0: the n-th derivative is exact up to eps / ratio^(n - 1)."""
+    return float(np.cbrt(np.finfo(numbers.dtype).eps))
 
 
 def _is_nearly_singular(LU: Tensor) -> bool:
-    """Say whether a pivot is nothing beside another."""
+    """Say whether a pivot is nearly nothing beside another."""
     pivots = np.abs(np.diagonal(to_array(LU), axis1=-2, axis2=-1))
-    return bool(pivots.size) and bool((pivots.min(-1) <= 100 * np.finfo(pivots.dtype).eps * pivots.max(-1)).any())
+    return bool(pivots.size) and bool((pivots.min(-1) <= _nothing_beside(pivots) * pivots.max(-1)).any())
 
 
 def _determinant_gradient(g: Tensor, A: Tensor, y: Tensor, LU: Tensor, pivots: Tensor, singular: bool) -> Tensor:
     """Return g times the conjugate cofactors: det(A)^* A^-H (Giles 2008, An extended collection of matrix derivative results, 2.2.4).
 
-    Where a pivot is 0 they are taken from the singular values. If somebody may differentiate them, they are where one is nearly 0, too: the
+    Where a pivot is 0 they are taken from the adjugate. If somebody may differentiate them, they are where one is nearly 0, too: the
     products of inverses that would come then cancel each other.
     """
     if singular or (is_grad_enabled() or special_tensors()) and _is_nearly_singular(LU):
-        return _times_matrix(g, _cofactors(A))
+        return _times_matrix(g, _adjugate(A).mH)
     return _times_matrix(g * y.conj(), inverted(A, LU, pivots)[0].mH)
 
 

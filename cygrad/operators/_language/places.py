@@ -13,7 +13,6 @@ from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import first_outside, to_array
-from cygrad._core.operands.operands import scalar_tensor
 from cygrad.operators._language.arguments import checked_tensor
 
 if TYPE_CHECKING:

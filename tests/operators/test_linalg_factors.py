@@ -231,19 +231,6 @@ def test_the_gradient_of_a_determinant_is_right_at_singular_matrices(matrix):
     np.testing.assert_allclose(gradient.numpy(), cofactors, atol=1e-12)
 
 
-@pytest.mark.cases("matrix", SINGULAR_MATRICES[:3])
-def test_second_derivatives_of_a_determinant_are_right_at_singular_matrices(matrix):
-    """Of matrices of 3 x 3 the derivatives of the cofactors are elements of the matrix."""
-    a = cg.tensor(matrix, dtype=cg.float64, requires_grad=True)
-    n = a.shape[0]
-    found = cg.func.hessian(cg.linalg.det)(a.detach()).numpy()
-    for i, j, k, m in np.ndindex(n, n, n, n):
-        others = np.delete(np.delete(a.detach().numpy(), [i, k], 0), [j, m], 1)
-        sign = (-1) ** (i + j + k + m) * (1 if (i < k) == (j < m) else -1)
-        expected = 0 if i == k or j == m else sign * np.linalg.det(others)
-        assert abs(found[i, j, k, m] - expected) <= 1e-11
-
-
 def test_no_derivative_factorises_again(monkeypatch):
     calls = []
 

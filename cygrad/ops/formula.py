@@ -3,7 +3,7 @@
 The grammar: arguments, parameters and `let` names; numbers, inf, nan; + - * / & | ^ ~ and unary minus; comparisons;
 and, or, not; `p if condition else q` (finite in both branches: the tensor reading evaluates both); the functions that headers of
 `_kernels` define as CG_EXACT_FUNCTION or CG_VECTOR_FUNCTION, which `codegen` reads there. `conj`, `real` and `imag` of a real
-number are that number, or 0.
+number are that number, or 0. `p if is_real else q` is p in the formula for real numbers, q in the formula for complex numbers.
 """
 
 import ast
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 CONSTANTS = {"inf": "(T)INFINITY", "nan": "(T)NAN", "lowest": "lowest_{}", "highest": "highest_{}"}
 
 PARTS = {"conj", "real"}    # of a number, which needs no tensor
+IS_REAL = "is_real"
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
 _OF_BOOLS = {ast.Add: "|", ast.Mult: "&"}       # as numbers they would become int, which has fewer lanes
@@ -52,7 +53,7 @@ def nodes_of(tree: ast.AST) -> Iterator[ast.AST]:
 def names(tree: ast.AST) -> set[str]:
     """Return the argument and parameter names a formula mentions."""
     found = {node.id for node in nodes_of(tree) if isinstance(node, ast.Name)}
-    return found - called(tree) - set(CONSTANTS)
+    return found - called(tree) - {*CONSTANTS, IS_REAL}
 
 
 def called(tree: ast.AST) -> set[str]:
@@ -204,9 +205,11 @@ def to_c(tree: ast.expr, numbers: Numbers, known: Mapping[str, str], functions: 
     return as_kind(value, result or value[1])
 
 
-class _TensorReading(ast.NodeTransformer):
-    def __init__(self, of_complex: bool):
-        self.of_complex = of_complex
+class _NumbersReading(ast.NodeTransformer):
+    """Puts the formula for real or for complex numbers in place of a choice by `is_real`."""
+
+    def __init__(self, is_complex: bool):
+        self.is_complex = is_complex
 
     def generic_visit(self, node: Any) -> Any:
         """Return a new node: formulas have parts in common, and stay."""
@@ -215,14 +218,26 @@ class _TensorReading(ast.NodeTransformer):
 
         return type(node)(**{name: visited(value) for name, value in ast.iter_fields(node)})
 
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        if isinstance(node.test, ast.Name) and node.test.id == IS_REAL:
+            return self.visit(node.orelse if self.is_complex else node.body)
+        return self.generic_visit(node)
+
+
+def for_numbers(tree: ast.expr, is_complex: bool) -> ast.expr:
+    """Return a formula as it is for real or for complex numbers."""
+    return _NumbersReading(is_complex).visit(tree)
+
+
+class _TensorReading(_NumbersReading):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         node = self.generic_visit(node)
-        name = node.func.id if isinstance(node.func, ast.Name) and not self.of_complex else None
+        name = node.func.id if isinstance(node.func, ast.Name) and not self.is_complex else None
         return ast.Constant(0) if name == "imag" else node.args[0] if name in PARTS or name == "complex" else node
 
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        node = self.generic_visit(node)
-        return call("where", node.test, node.body, node.orelse)
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        choice = super().visit_IfExp(node)
+        return call("where", choice.test, choice.body, choice.orelse) if isinstance(choice, ast.IfExp) else choice
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         node = self.generic_visit(node)
@@ -256,12 +271,12 @@ def _nodes_of_value(tree: ast.AST) -> Iterator[ast.AST]:
         yield from _nodes_of_value(child)
 
 
-def to_tensor_function(tree: ast.expr, arguments: list[str], namespace: Mapping[str, Any], filename: str, of_complex: bool = False):
+def to_tensor_function(tree: ast.expr, arguments: list[str], namespace: Mapping[str, Any], filename: str, is_complex: bool = False):
     """Compile a formula into a Python function of tensors; its functions are looked up in `namespace`.
 
     The reading of real tensors knows no imaginary parts: what a complex factor gives there, its real part does.
     """
-    body = _TensorReading(of_complex).visit(tree)
+    body = _TensorReading(is_complex).visit(tree)
     taken = ast.arguments([], [ast.arg(name) for name in arguments], None, [], [], None, [])
     function = ast.fix_missing_locations(ast.Expression(ast.Lambda(taken, body)))
     where = namespace["where"]

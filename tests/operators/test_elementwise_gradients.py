@@ -14,6 +14,7 @@ from cygrad.autograd import grad, gradcheck, gradgradcheck
 from samples import FLOATS, PARAMETERS, array_of, gradients, named, prepared, same_bits
 
 SMOOTH = samples.differentiable_rows()
+INF, NAN = math.inf, math.nan
 
 
 # ----- Against finite differences -----
@@ -89,8 +90,39 @@ def test_gradients_of_many_elements_are_those_of_few(row):
         assert same_bits(gradient, np.concatenate(parts))
 
 
+# ----- Gradients that are zero by definition -----
+POINTS = np.array([-2.5, -1.75, -0.3, 0.0, 0.3, 1.75, 2.5])
+STEP = 2**-6
+
+
+def gradient_at(row, points, gradient, dtype, create_graph):
+    x = cg.tensor(points, dtype=dtype, requires_grad=True)
+    y = samples.function(row)(x)
+    return array_of(grad(y, x, cg.full_like(y, gradient), create_graph=create_graph)[0].detach().to(cg.float64))
+
+
+@pytest.mark.cases("create_graph", [False, True])
+@pytest.mark.cases("dtype", [cg.float64, cg.float32, cg.float16, cg.bfloat16], ids=str)
+@pytest.mark.parametrize("row", named(row for row in SMOOTH if len(row.operands) == 1))
+def test_gradients_are_zero_where_functions_are_constant(row, dtype, create_graph):
+    """Zero, also times infinity or NaN: the value did not depend on the operand."""
+    constant = np.logical_and.reduce([
+        gradient_at(row, POINTS + step, 1.0, dtype, create_graph) == 0 for step in (-STEP, 0, STEP)
+    ])
+    for gradient in (INF, NAN):
+        assert (gradient_at(row, POINTS, gradient, dtype, create_graph)[constant] == 0).all()
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_the_gradient_of_a_zeroth_power_is_zero(create_graph):
+    for exponent in (0, 0.0, cg.tensor(0.0), cg.zeros(4)):
+        x = cg.tensor([-2.0, 0.0, 0.5, INF], requires_grad=True)
+        (gradient,) = grad(x**exponent, x, cg.full((4,), INF), create_graph=create_graph)
+        assert gradient.tolist() == [0.0] * 4
+    assert grad(cg.xlogy(x, -1.0), x, cg.full((4,), INF), create_graph=create_graph)[0][1] == 0
+
+
 # ----- Conventions -----
-INF, NAN = math.inf, math.nan
 # Torch's gradients at kinks, ties, bounds and poles: (call, operands, gradients of the sum).
 CONVENTIONS = {
     "abs": (cg.abs, [[0, -0.0, 2, -2, INF, -INF]], [[0, 0, 1, -1, 1, -1]]),

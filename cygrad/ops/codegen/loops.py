@@ -113,6 +113,10 @@ class Kernel(NamedTuple):
         """Whether it reads numbers as they are stored, of 16 bits too; partials read floats."""
         return self.row.stored and self.name == self.row.name
 
+    def formula(self, dtype) -> Any:
+        """Return the formula for numbers of a dtype, real or complex."""
+        return formula.for_numbers(self.tree, is_complex=bool(dtype.real))
+
     def is_streamed(self, dtype) -> bool:
         """Say whether large results are written past the caches.
 
@@ -120,7 +124,7 @@ class Kernel(NamedTuple):
         short as one of the output gcc makes branches, which took ten times as long.
         """
         return (dtype.is_differentiable and not dtype.is_opaque and result_dtype(dtype, self.result) is dtype
-                and not is_blocked(self.tree, dtype) and not self.row.masks and dtype.kind not in self.row.rare)
+                and not is_blocked(self.formula(dtype), dtype) and not self.row.masks and dtype.kind not in self.row.rare)
 
     def loops(self) -> Iterator[tuple]:
         """Yield the form, the dtype and the kind of unit of each loop."""
@@ -129,9 +133,9 @@ class Kernel(NamedTuple):
 
     def text(self, form: str, dtype) -> str:
         """Return one loop."""
-        formula = self.name, self.directive, self.row, self.tree, self.inputs, dtype
-        return narrow_loop(*formula) if dtype.is_opaque and not self.is_stored else elementwise_loop(
-            *formula, result_dtype(dtype, self.result), form == "stream")
+        loop = self.name, self.directive, self.row, self.formula(dtype), self.inputs, dtype
+        return narrow_loop(*loop) if dtype.is_opaque and not self.is_stored else elementwise_loop(
+            *loop, result_dtype(dtype, self.result), form == "stream")
 
     def code(self, unit: str) -> str:
         return "\n".join(self.text(form, dtype) for form, dtype, where in self.loops() if where == unit)
@@ -142,7 +146,7 @@ class Kernel(NamedTuple):
         for form, dtype, unit in self.loops():
             name = symbol(f"{form}_{self.name}_{dtype.name}", unit)
             found[form][NUMBER[dtype.name]] = f"CG_NARROW_LOOP({name})" if dtype.is_opaque and not self.is_stored else name
-        blocked = ", ".join(str(int(is_blocked(self.tree, dtype))) for dtype in DTYPES)
+        blocked = ", ".join(str(int(is_blocked(self.formula(dtype), dtype))) for dtype in DTYPES)
         numbers = f"{len(self.inputs)}, {int(self.is_stored)}"
         return f'    {{"{self.name}", {numbers}, {{{blocked}}}, {table(found["loop"])}, {table(found["stream"])}}},'
 

@@ -150,7 +150,8 @@ elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", 
             integers="divisor", doc="Remainder of the floored division, with the sign of the divisor.")
 elementwise("fmod", y="fmod(a, b)", da="1", db="-trunc_divide(a, b)", kinds="if", rare="i", numpy="fmod", domain=(0.3, 2),
             integers="divisor", doc="Remainder of the division rounded towards zero, with the sign of the dividend.")
-elementwise("pow", operands=("a", "exponent"), y="pow(a, exponent)", da="0 if exponent == 0 else exponent * pow(base, exponent - 1 if exponent != 0 else 0)",
+elementwise("pow", operands=("a", "exponent"), y="pow(a, exponent)",
+            da="0 if exponent == 0 else exponent * pow(base, exponent - 1 if exponent != 0 else 0)",
             let={"base": "(1 if a == 0 else a) if exponent * (exponent - 1) == 0 else a"},      # complex 0 ** 0 is NaN
             dexponent="0 if a == 0 and real(exponent) >= 0 else y * log(a if a != 0 or real(exponent) < 0 else 1)",
             kinds="bifc", rare="bi", numpy="power", domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent", cost=2,
@@ -214,7 +215,8 @@ elementwise("logaddexp", y="(a if first else b) + log1p(exp(0 if a == b else (b 
 elementwise("logaddexp2", y="maximum(a, b) + 1.4426950408889634 * log1p(exp2(0 if a == b else -abs(a - b)))",
             da="sigmoid(0.6931471805599453 * (a - b))", db="sigmoid(0.6931471805599453 * (b - a))", numpy="logaddexp2", cost=2,
             doc="Logarithm to base 2 of the sum of powers of 2.")
-elementwise("xlogy", y="b if isnan(b) else 0 if a == 0 else a * log(b)", da="0 if a == 0 and b <= 0 else log(1 if a == 0 and b <= 0 else b)",
+elementwise("xlogy", y="b if isnan(b) else 0 if a == 0 else a * log(b)",
+            da="0 if a == 0 and b <= 0 else log(1 if a == 0 and b <= 0 else b)",
             db="a / b", domain=(0.3, 2), cost=1, doc="a * log(b); 0 where a is 0.")
 elementwise("logit", y="logit(x)", dx="1 / (x * (1 - x))", domain=(0.1, 0.9), cost=1,
             doc="Logarithm of the odds, log(x / (1 - x)); with `eps`, of elements limited to the range from `eps` to 1 - `eps`.")

@@ -172,7 +172,8 @@ def test_signatures_are_those_of_the_stubs(place, name, parameters):
     function = getattr(place, name)
     signature = inspect.signature(function)
     assert " at 0x" not in str(signature)
-    names = [parameter.name for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_POSITIONAL]
+    names = [parameter.name for parameter in signature.parameters.values()
+             if parameter.kind is not parameter.VAR_POSITIONAL and parameter.name not in NUMPY_WORDS.values()]
     assert names[place is cg.Tensor:] == parameters[place is cg.Tensor:]
     if place is cg.linalg:
         assert (function.__name__, function.__qualname__, function.__module__) == (name, name, "cygrad.linalg")

@@ -1,6 +1,7 @@
 """Saved tensors: hooks on what the graph keeps, its names, files, clones on mutation, and that backward frees as it goes."""
 
 import gc
+import math
 import os
 import threading
 
@@ -483,3 +484,83 @@ def test_hooks_see_no_constants_in_a_second_derivative(name):
     with cg.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.shape) or t, lambda t: t):
         g, = cg.autograd.grad(y.sum(), x, create_graph=True)
     assert set(seen) <= {(3,)}
+
+
+# ----- Tensors that were detached in place -----
+DETACHED = "Trying to use a saved tensor that has been detached in-place"
+USES = [lambda b: b * b, lambda b: b.sin(), lambda b: cg.addcmul(b, b, b), lambda b: b.var()]
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("use", USES)
+def test_a_saved_operand_that_was_detached_in_place_is_refused(use, create_graph):
+    a = cg.tensor([1.0, 2.0], requires_grad=True)
+    b = a * 1
+    c = use(b)
+    b.detach_()
+    with pytest.raises(RuntimeError, match=DETACHED):
+        cg.autograd.grad(c.sum(), a, create_graph=create_graph)
+
+
+def test_saved_results_leaves_and_constants_may_be_detached_in_place():
+    a = cg.ones(2, requires_grad=True)
+    b, constant = a.exp(), cg.ones(2)
+    c, total = b * constant, b.sum()
+    b.detach_()
+    constant.detach_()
+    a.detach_()
+    for out in (total, c.sum()):
+        assert cg.autograd.grad(out, a.requires_grad_(), retain_graph=True)[0].allclose(cg.full((2,), math.e))
+
+
+# ----- Hooks entered and left while a hook unpacks -----
+def test_hooks_entered_and_left_within_unpack_leave_no_trace():
+    packed = []
+
+    def unpack(x):
+        with saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
+            pass
+        return x
+
+    a = cg.ones(2, requires_grad=True)
+    with saved_tensors_hooks(lambda x: x, unpack):
+        b = a * a
+    b.sum().backward()
+    assert a.grad.tolist() == [2, 2]
+    (a * a).sum()
+    assert packed == []
+
+
+def test_hooks_entered_within_unpack_hold_until_they_are_left():
+    inner = []
+
+    def unpack(x):
+        hooks = saved_tensors_hooks(lambda t: t * 3, lambda t: t)
+        hooks.__enter__()
+        inner.append(hooks)
+        return x
+
+    a = cg.ones(2, requires_grad=True)
+    with saved_tensors_hooks(lambda x: x, unpack):
+        b = a * a
+    b.sum().backward()
+    assert (a * a).grad_fn._saved_self.tolist() == [3, 3]
+    for hooks in reversed(inner):
+        hooks.__exit__(None, None, None)
+    assert (a * a).grad_fn._saved_self is a
+
+
+def test_hooks_are_left_within_their_own_unpack():
+    def unpack(x):
+        if hooks in entered:
+            entered.remove(hooks)
+            hooks.__exit__(None, None, None)
+        return x
+
+    a = cg.ones(2, requires_grad=True)
+    hooks = saved_tensors_hooks(lambda x: x, unpack)
+    entered = [hooks]
+    hooks.__enter__()
+    (a * a).sum().backward()
+    assert (a.grad.tolist(), entered) == ([2, 2], [])
+    assert (a * a).grad_fn._saved_self is a

@@ -225,3 +225,85 @@ def test_memory_is_replaced_while_another_thread_reads_it():
         stop.set()
         thread.join()
     assert set(total) == {2.0}
+
+
+# ----- The graph of a tensor that was given other memory -----
+def test_set_in_no_grad_cuts_a_leaf_from_the_graph():
+    """Each piece of the graph ends at the accumulator that the leaf had; edges from before reach it, the leaf does not."""
+    x = cg.ones(2, requires_grad=True)
+    pieces, edges = [], []
+    for factor in (3, 5, 7):
+        pieces.append((x * factor).sum())
+        edges.append(cg.autograd.graph.get_gradient_edge(x))
+        with cg.no_grad():
+            x.set_(cg.ones(2))
+    total = sum(pieces)
+    for edge, factor in zip(edges, (3, 5, 7), strict=True):
+        assert cg.autograd.grad(total, edge, retain_graph=True)[0].tolist() == [factor] * 2
+    with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
+        cg.autograd.grad(total, x)
+    assert (x.requires_grad, x.is_leaf) == (True, True)
+    (gradient,) = cg.autograd.grad((x * 2).sum() + total, x)
+    assert gradient.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("edge_first", [False, True])
+def test_an_edge_from_before_works_whatever_the_new_shape(edge_first):
+    x = cg.ones(2, requires_grad=True)
+    edge = cg.autograd.graph.get_gradient_edge(x) if edge_first else None
+    out = (x * 3).sum()
+    edge = edge or cg.autograd.graph.get_gradient_edge(x)
+    with cg.no_grad():
+        x.set_(cg.zeros(3))
+    assert cg.autograd.grad(out, edge, retain_graph=True)[0].tolist() == [3, 3]
+    with pytest.raises(RuntimeError, match=r"a gradient of shape \[2\].*arrived at a leaf of shape \[3\]"):
+        out.backward()
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
+
+
+def test_inference_tensors_that_require_a_gradient_are_resized_in_inference_mode():
+    with cg.inference_mode():
+        x = cg.ones(2, requires_grad=True)
+        assert x.resize_(3).shape == (3,)
+        assert x.resize_as_(cg.ones(2, 2)).shape == (2, 2)
+    with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
+        cg.ones(2, requires_grad=True).resize_(3)
+
+
+# ----- Other sizes of memory that elements share -----
+REARRANGED = {
+    "unsqueeze_": ((0,), (1, 1, 3)), "squeeze_": ((), (3,)), "t_": ((), (3, 1)), "transpose_": ((0, 1), (3, 1)),
+    "swapaxes_": ((0, 1), (3, 1)), "swapdims_": ((0, 1), (3, 1)), "as_strided_": (((2,), (0,)), (2,)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("name", list(REARRANGED))
+def test_expanded_tensors_are_rearranged_in_place(name, recorded):
+    """No element is written, so elements may share memory, and memory may be read-only."""
+    arguments, shape = REARRANGED[name]
+    leaf = cg.full((1, 1), 2.0, requires_grad=recorded)
+    x = (leaf * 1).expand(1, 3)
+    assert getattr(x, name)(*arguments) is x
+    assert x.shape == shape
+    if recorded:
+        x.sum().backward()
+        assert leaf.grad.tolist() == [[x.numel()]]
+    array = np.ones((1, 3), np.float32)
+    array.flags.writeable = False
+    constant = cg.from_numpy(array)
+    getattr(constant, name)(*((2,), (1,)) if name == "as_strided_" else arguments)
+    assert constant.shape == shape
+
+
+def test_every_rearranging_method_is_tested():
+    names = {name for name in dir(cg.Tensor) if name.endswith("_") and not name.startswith("_")
+             and "takes on the view's sizes, strides and history" in (getattr(cg.Tensor, name).__doc__ or "")}
+    assert names == {*REARRANGED}
+
+
+@pytest.mark.parametrize("change", [lambda x: x.resize_(2), lambda x: x.resize_as_(cg.ones(2)), lambda x: x.set_(cg.ones(2))])
+def test_expanded_tensors_are_resized_and_laid_over_other_memory(change):
+    x = cg.ones(1, 1).expand(1, 3)
+    assert change(x).shape == (2,)

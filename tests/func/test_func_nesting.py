@@ -220,3 +220,27 @@ def test_deep_nesting():
     for _ in range(8):
         f = vmap(f)
     same(f(cg.ones(*[1] * 7, 2, dtype=cg.float64)), np.full([1] * 7 + [2], 2))
+
+
+# ----- Views that were made in no_grad -----
+def view_without_history(x):
+    with cg.no_grad():
+        return x.view(3)
+
+
+@pytest.mark.parametrize("transform", [
+    lambda x: grad(lambda v: (v * view_without_history(x) * 1).sum())(cg.ones(3)),
+    lambda x: grad(lambda v: (v * (view_without_history(x) * 1)).sum())(cg.ones(3)),
+    lambda x: grad(lambda v: (v * v * v).sum())(view_without_history(x)),
+    lambda x: vjp(lambda v: v * 1, view_without_history(x))[0],
+    lambda x: vjp(lambda v: v * v, view_without_history(x))[1](cg.ones(3))[0],
+    lambda x: vmap(lambda v: v * 1)(view_without_history(x)),
+    lambda x: view_without_history(x) * 1,
+])
+def test_results_of_views_without_history_require_a_gradient_and_reach_no_leaf(transform):
+    """The view of a leaf requires a gradient, and so do functions of it; where it was made in no_grad they lead nowhere."""
+    x = cg.ones(3, requires_grad=True)
+    result = transform(x)
+    assert result.requires_grad
+    with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
+        cg.autograd.grad(result.sum(), x)

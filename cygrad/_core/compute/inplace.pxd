@@ -15,6 +15,7 @@ cdef class CopySlices(Node):
     cdef TensorImpl put(self, TensorImpl g, TensorImpl part, PyObject** whole)
 
 cpdef object write_values(TensorImpl target, write)
+cdef int check_history(TensorImpl target, bint recorded) except -1
 cdef int check_in_place(TensorImpl target, bint recorded) except -1
 cdef int rebase(TensorImpl target, Node node, int view_edge=*, int output_nr=*) except -1
 cdef int record_in_place(RuleOp op, TensorImpl target, TensorImpl source, tuple params) except -1

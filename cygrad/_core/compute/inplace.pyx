@@ -24,20 +24,29 @@ cdef RuleOp COPY = rule_op("copy"), FILL = rule_op("fill"), ZERO = rule_op("zero
 
 
 # ----- Checks -----
-cdef int check_in_place(TensorImpl target, bint recorded) except -1:
-    """Refuse an in-place change that would make a gradient wrong; `recorded`: another operand brings a history."""
-    check_writable(target)
+cdef int check_history(TensorImpl target, bint recorded) except -1:
+    """Refuse to change in place what autograd cannot follow; `recorded`: another operand brings a history."""
     if not grad_mode()[0] or not recorded and not needs_grad(target):
         return 0
-    if target.flags & VIEW:
-        if target.flags & CREATED:
-            raise creation_error(target, False)
+    if target.flags & VIEW and target.flags & CREATED:
+        raise creation_error(target, False)
+    if target.flags & VIEW and needs_grad(target) and target.base.node is None:
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation. "
+                           "Change it inside `with cygrad.no_grad():`, or use the out-of-place form.")
+    if not target.flags & VIEW and needs_grad(target) and target.node is None:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation. "
+                           "Change it inside `with cygrad.no_grad():`, or use the out-of-place form.")
+    return 0
+
+
+cdef int check_in_place(TensorImpl target, bint recorded) except -1:
+    """Refuse to write into a tensor where that would make a gradient wrong; `recorded`: another operand brings a history."""
+    check_writable(target)
+    check_history(target, recorded)
+    if grad_mode()[0] and target.flags & VIEW and (recorded or needs_grad(target)):
         if target.storage is not target.base.storage:
             raise RuntimeError("the base of the written-to view was given other memory since (by set_(), resize_() or .data). "
                                "Please clone() the view before performing the operation.")
-        if needs_grad(target) and target.base.node is None:
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation. "
-                               "Change it inside `with cygrad.no_grad():`, or use the out-of-place form.")
         if (overlaps_itself(target.ndim, target.sizes, target.strides)
                 or overlaps_itself(target.base.ndim, target.base.sizes, target.base.strides)):
             raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
@@ -46,9 +55,6 @@ cdef int check_in_place(TensorImpl target, bint recorded) except -1:
             raise RuntimeError("unsupported operation: the written-to view reaches beyond the tensor that it is a view of. "
                                "Please clone() the view before performing the operation.")
         return refresh(target)
-    if needs_grad(target) and target.node is None:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation. "
-                           "Change it inside `with cygrad.no_grad():`, or use the out-of-place form.")
     return 0
 
 

@@ -140,7 +140,7 @@ cdef bint defer(Run* run, Py_ssize_t index) except -1:
 cdef int capture(Node node, PyObject** grads, dict captures, list captured) except -1:
     """Note the gradients that were asked for."""
     cdef int k
-    if node.flags & NODE_ACCUMULATES and grads[0] is not NULL:
+    if node.flags & NODE_ACCUMULATES and grads[0] is not NULL and leaf_of(node).accumulator is <void*>node:
         check_arrival(leaf_of(node), <TensorImpl>grads[0])
     for k in range(node.outputs):
         place = captures.get((<size_t><PyObject*>node, k))

@@ -2,7 +2,7 @@
 from cpython.object cimport PyObject
 
 from cygrad._core.graph.history cimport edge, gradient_edge
-from cygrad._core.graph.node cimport NODE_ACCUMULATES, Node, leaf_of
+from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_ENDS, Node, leaf_of
 from cygrad._core.graph.rules cimport record, rule_op, wanted
 from cygrad._core.graph.tensor cimport BATCHED, FRESH, REQUIRES_GRAD, RETIRED, TensorImpl, inherit_special, shallow_copy, view_of
 from cygrad._core.levels.batches cimport Batch, all_examples, batch_of, leave
@@ -40,7 +40,7 @@ def without_history(TensorImpl tensor not None):
 
 
 def reaches_other_leaves(tuple outputs not None, tuple own not None):
-    """Say whether outputs depend on leaves that require a gradient, other than these."""
+    """Return True if the graph of outputs reaches leaves other than these, or views that require a gradient and have no history."""
     cdef set seen = set(), mine = set()
     cdef list unvisited = []
     cdef TensorImpl tensor
@@ -62,6 +62,8 @@ def reaches_other_leaves(tuple outputs not None, tuple own not None):
             continue
         if <size_t><PyObject*>node in seen:
             continue
+        if node.flags & NODE_ENDS:
+            return True
         seen.add(<size_t><PyObject*>node)
         for k in range(node.edges):
             target = edge(node, k, &output_nr)

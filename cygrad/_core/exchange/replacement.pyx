@@ -7,18 +7,24 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
 from cygrad._core.compute.copies cimport empty_in_order
-from cygrad._core.compute.inplace cimport check_in_place
-from cygrad._core.graph.history cimport attach
-from cygrad._core.graph.modes cimport grad_mode
+from cygrad._core.compute.inplace cimport check_history
+from cygrad._core.graph.history cimport attach, cut_leaf
+from cygrad._core.graph.modes cimport grad_mode, is_inference_mode
 from cygrad._core.graph.tensor cimport (TensorImpl, address, byte_offset, count_change, empty, inherit_special, needs_grad, new_tensor,
                                         replace_memory, settled_address)
 from cygrad._core.memory.formats cimport fill_strides, order_of
 from cygrad._core.memory.sizes cimport checked_numel, integer, parse_sizes, sizes_argument, sizes_tuple
 from cygrad._core.memory.storage cimport borrow
-from cygrad._core.operands.operands cimport shape_is
+from cygrad._core.operands.operands cimport check_changeable, shape_is
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 
 from cygrad._core.memory.sizes import row_major
+
+
+cdef int check_replaceable(TensorImpl target) except -1:
+    """Refuse a change of sizes or memory that autograd cannot follow; no element is written, so elements may share memory."""
+    check_changeable(target)
+    return check_history(target, False)
 
 
 def resize_(TensorImpl self not None, *size, memory_format=None, **keywords):
@@ -29,9 +35,9 @@ def resize_(TensorImpl self not None, *size, memory_format=None, **keywords):
     cdef tuple order = None if memory_format is None else order_of("resize_", memory_format, ndim)
     cdef intptr_t strides[MAX_DIMS]
     cdef TensorImpl source
-    if needs_grad(self):
+    if needs_grad(self) and not is_inference_mode():
         raise RuntimeError("cannot resize variables that require grad; resize tensor.detach() or make a new tensor")
-    check_in_place(self, False)
+    check_replaceable(self)
     if order is None and shape_is(self, ndim, sizes):
         return self
     available = self.storage.nbytes - byte_offset(self)
@@ -74,19 +80,20 @@ def set_(TensorImpl self not None, source=None, storage_offset=None, size=None, 
         raise TypeError(f"set_(): argument 'source' must be Tensor, not {type(source).__name__}")
     if given.dtype_nr != self.dtype_nr:
         raise RuntimeError(f"Could not set tensor of type {(<object>given).dtype!r} to a tensor of type {(<object>self).dtype!r}")
-    check_in_place(self, False)
+    check_replaceable(self)
     if grad_mode()[0] and (needs_grad(self) or needs_grad(given)):
         raise RuntimeError("set_() is not differentiable, and a tensor requires grad: use detach()ed tensors, or no_grad()")
     if size is not None:
         given = (<object>given).detach().as_strided(size, stride, storage_offset)
     replace_memory(self, given, borrow(given.storage))
+    cut_leaf(self)
     return self
 
 
 def rearrange_in_place(function, TensorImpl self not None, *arguments, **keywords):
     """Give the tensor the sizes and strides of a view, `function(self, ...)`, and its history."""
     cdef TensorImpl view
-    check_in_place(self, False)
+    check_replaceable(self)
     view = <TensorImpl?>function(self, *arguments, **keywords)
     if view is self:
         count_change(self)

@@ -24,6 +24,7 @@ cdef inline Node edge(Node node, int index, int* output_nr):
 
 cdef int set_edge(Node node, int index, object target, int output_nr) except -1
 cdef int refresh(TensorImpl tensor) except -1
+cdef int cut_leaf(TensorImpl leaf) except -1
 cdef Node gradient_edge(TensorImpl tensor, int* output_nr)
 cdef int connect(Node node, int index, TensorImpl tensor) except -1
 cdef int attach(TensorImpl result, Node node, int output_nr) except -1

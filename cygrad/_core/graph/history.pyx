@@ -2,12 +2,12 @@
 cimport cython
 from cpython.object cimport PyObject
 
-from cygrad._core.graph.node cimport Hooks, LEAF, NODE_ACCUMULATES, NODE_TRACKED, Node, finish_node_type, hooks_of, leaf_of
+from cygrad._core.graph.node cimport Hooks, LEAF, NODE_ACCUMULATES, NODE_ENDS, NODE_TRACKED, Node, finish_node_type, hooks_of, leaf_of
 from cygrad._core.graph.rules cimport record_view
 from cygrad._core.graph.tensor cimport (BATCHED, CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
-                                        REQUIRES_GRAD, RETAINS_GRAD, TENSOR_TRACKED, TensorImpl, VIEW, byte_offset, inherit_special,
+                                        REQUIRES_GRAD, RETAINS_GRAD, TENSOR_TRACKED, TensorImpl, VIEW, byte_offset, inherit_special, needs_grad,
                                         shallow_copy)
-from cygrad._core.graph.tracking cimport track_node, track_tensor
+from cygrad._core.graph.tracking cimport track_node, track_reachable, track_tensor
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes, visible_version
 from cygrad._core.memory.upward cimport upward
@@ -55,7 +55,7 @@ cdef Node general_edge(Node node, int index, int* output_nr):
     else:
         target, output_nr[0] = node.more[2 * (index - 3)], node.more[2 * (index - 3) + 1]
     if output_nr[0] == LEAF:
-        target, output_nr[0] = accumulator_of(<TensorImpl?>target), 0
+        target, output_nr[0] = first_accumulator(<TensorImpl?>target), 0
         set_edge(node, index, target, 0)
     return target
 
@@ -86,9 +86,10 @@ cdef class AccumulateGrad(Node):
 
 
 cdef void forget_accumulator(PyObject* node) noexcept:
-    """Tell the leaf that its accumulator dies."""
-    if leaf_of(<Node>node) is not None:
-        leaf_of(<Node>node).accumulator = NULL
+    """Clear the leaf's pointer to its accumulator, which dies."""
+    cdef TensorImpl leaf = leaf_of(<Node>node)
+    if leaf is not None and leaf.accumulator == <void*>node:
+        leaf.accumulator = NULL
 
 
 finish_node_type(AccumulateGrad)
@@ -113,6 +114,26 @@ cdef AccumulateGrad accumulator_of(TensorImpl leaf):
     return node
 
 
+cdef AccumulateGrad first_accumulator(TensorImpl leaf):
+    """Return the accumulator of edges that name the leaf itself: they were made before `cut_leaf`."""
+    cdef Hooks hooks = leaf.extra
+    return accumulator_of(leaf) if hooks is None or hooks.cut is None else hooks.cut
+
+
+cdef int cut_leaf(TensorImpl leaf) except -1:
+    """Give a leaf another accumulator: the graph so far keeps the one it has, and reaches the leaf no longer."""
+    cdef Hooks hooks
+    if leaf.node is not None or not leaf.flags & REQUIRES_GRAD:
+        return 0
+    if leaf.extra is None:
+        leaf.extra = Hooks()
+    hooks = leaf.extra
+    if hooks.cut is None:
+        hooks.cut = accumulator_of(leaf)
+    leaf.accumulator = NULL
+    return track_reachable(leaf)
+
+
 # ----- Tensors -----
 cdef int refresh(TensorImpl tensor) except -1:
     """Bring the node of a view up to date with what was done to its base in place."""
@@ -133,16 +154,20 @@ cdef Node gradient_edge(TensorImpl tensor, int* output_nr):
 
 cdef int connect(Node node, int index, TensorImpl tensor) except -1:
     """Make the edge from a node to where the gradient of its input `index` goes. With gradient_edge the readers of `tensor.node`."""
+    cdef Node accumulator
     if tensor is not None:
         refresh(tensor)
     if tensor is None or not tensor.flags & REQUIRES_GRAD:
         set_edge(node, index, None, 0)
-    elif tensor.node is None and tensor.accumulator is NULL:
+        if tensor is not None and needs_grad(tensor):
+            node.flags |= NODE_ENDS
+    elif tensor.node is None and tensor.accumulator is NULL and tensor.extra is None:
         set_edge(node, index, tensor, LEAF)     # the accumulator can wait: most graphs of a leaf die without a backward
     elif tensor.node is None:                   # it may have hooks, which live as long as it does
-        if (<Node>tensor.accumulator).flags & NODE_TRACKED:
+        accumulator = accumulator_of(tensor)
+        if accumulator.flags & NODE_TRACKED:
             track_node(node)
-        set_edge(node, index, <Node>tensor.accumulator, 0)
+        set_edge(node, index, accumulator, 0)
     else:
         if tensor.node.flags & NODE_TRACKED:
             track_node(node)

@@ -19,6 +19,7 @@ cdef enum:
     NODE_ACCUMULATES = 4    # an AccumulateGrad
     NODE_PACKED = 8         # some saved value is a SavedTensor
     NODE_PLACES = 16        # its gradient can be added where it belongs in the gradient of its one input
+    NODE_ENDS = 32          # an operand requires a gradient and has no node: a view made in no_grad of a tensor that requires one
 
 cdef class Node:
     # All Python objects of all kinds of nodes are here: a subclass with its own would be tracked and untracked once more.
@@ -57,6 +58,7 @@ cdef class Hooks:
     cdef public object pre          # of a node, called with the gradients of all outputs
     cdef public object post         # of a node, called with (gradients of inputs, gradients of outputs)
     cdef public object accumulated  # of a leaf, called with the leaf after its gradient was added to
+    cdef public object cut          # of a leaf that was given other memory: the accumulator of what was recorded before
     cdef public dict tensor         # output number -> table of hooks on that gradient
     cdef public dict retained       # output number -> weak reference of the tensor that keeps its gradient
     cdef public dict metadata       # whatever is noted on a node; anomaly mode keeps tracebacks there

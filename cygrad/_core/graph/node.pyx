@@ -7,7 +7,7 @@ from libc.stdlib cimport free, realloc
 from cygrad._core.graph.handles cimport register_among
 from cygrad._core.graph.history cimport attach, edge, with_origin, with_own_history
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.saved cimport (SavedTensor, check_savable, check_version, hook_pairs, packed_by_default, packs_by_default,
+from cygrad._core.graph.saved cimport (SavedTensor, check_attached, check_savable, check_version, hook_pairs, packed_by_default, packs_by_default,
                                        released_error, saved_operand, saved_result)
 from cygrad._core.graph.tensor cimport SAVED, TensorImpl, VIEW, shallow_copy
 from cygrad._core.graph.tracking cimport track_reachable
@@ -143,10 +143,11 @@ cdef class Node:
         tensor = <TensorImpl>saved
         if version_of(tensor.storage) != version:
             check_version(tensor, version, self if place == RESULT else tensor.node, self)
-        if place == RESULT or not grad_mode()[0]:
+        if place == RESULT:
             return tensor
         origin = self.origin(place, &output_nr)
-        return with_origin(tensor, origin, output_nr)
+        check_attached(tensor, origin, output_nr)
+        return with_origin(tensor, origin, output_nr) if grad_mode()[0] else tensor
 
     cdef list unpack_all(self):
         """Return what `unpack` gives for each place, so that hooks run once for each saved tensor."""

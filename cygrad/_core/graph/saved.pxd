@@ -26,6 +26,7 @@ cdef SavedTensor saved_result(TensorImpl copy, unsigned long long version, int o
 cdef bint packs_by_default() noexcept
 cdef SavedTensor packed_by_default(TensorImpl tensor, bint is_output)
 cdef object released_error()
+cdef int check_attached(TensorImpl tensor, object origin, int output_nr) except -1
 cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker, Node reader) except -1
 cdef str saved_name(str argument)
 cdef bint is_followed(TensorImpl tensor) noexcept

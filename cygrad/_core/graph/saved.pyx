@@ -5,7 +5,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 from cygrad._core.graph.history cimport refresh, with_origin, with_own_history
 from cygrad._core.graph.modes cimport grad_mode, is_inference_suspended
-from cygrad._core.graph.node cimport LEAF, Node
+from cygrad._core.graph.node cimport LEAF, NODE_ACCUMULATES, Node
 from cygrad._core.graph.tensor cimport BATCHED, INFERENCE, REQUIRES_GRAD, TensorImpl, shallow_copy, special_active
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.sizes cimport sizes_tuple
@@ -134,6 +134,8 @@ cdef class SavedTensor:
                 raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                                 f"{type(unpacked).__name__}")
             tensor = upward.with_tangents(unpacked, self.tangents) if self.tangents else unpacked
+        elif tensor is not None and not self.is_output:
+            check_attached(tensor, self.origin, self.output_nr)
         if tensor is None or self.is_output or not with_history:
             return tensor
         return with_origin(tensor, self.origin, self.output_nr)
@@ -263,6 +265,15 @@ cdef int check_version(TensorImpl tensor, unsigned long long version, Node maker
                        f"is at version {now}; expected version {visible_version(version)} instead{route}. It was saved "
                        f"by {reader.node_name() if reader is not None else 'an operation'}: "
                        "use the out-of-place form of what changed it, or clone() it before.")
+
+
+cdef int check_attached(TensorImpl tensor, object origin, int output_nr) except -1:
+    """Refuse a saved operand that had a history and lost it since; `origin` is the node, or the leaf, that its gradient goes to."""
+    if (tensor.node is not None or origin is None or output_nr == LEAF or (<Node>origin).flags & NODE_ACCUMULATES
+            or tensor.flags & BATCHED):
+        return 0
+    raise RuntimeError("Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, please "
+                       "use out-of-place `.detach()` instead")
 
 
 cdef str saved_name(str argument):

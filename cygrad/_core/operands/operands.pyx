@@ -439,16 +439,22 @@ def set_write_guard(guard):
     write_guard = guard
 
 
-cdef int check_writable(TensorImpl target) except -1:
-    """Refuse targets that are read-only, made in inference mode or whose elements share memory."""
-    cdef int d
+cdef int check_changeable(TensorImpl target) except -1:
+    """Refuse tensors made in inference mode, whose changes are not counted outside it."""
     if write_guard is not None:
         write_guard(target)
-    if target.storage.readonly:
-        raise ValueError("assignment destination is read-only: the tensor shares memory with a read-only buffer; use clone()")
     if target.flags & INFERENCE and not is_inference_mode() and not is_inference_suspended():
         raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
                            "tensor before doing inplace update.")
+    return 0
+
+
+cdef int check_writable(TensorImpl target) except -1:
+    """Refuse targets that are read-only, made in inference mode or whose elements share memory."""
+    cdef int d
+    check_changeable(target)
+    if target.storage.readonly:
+        raise ValueError("assignment destination is read-only: the tensor shares memory with a read-only buffer; use clone()")
     if target.flags & CONTIGUOUS:
         return 0
     for d in range(target.ndim):

@@ -143,6 +143,9 @@ class FunctionCtx(FunctionNode):
         return part._convert(dtype)
 
 
+_ContextMethodMixin = FunctionCtx      # its name in older releases of torch
+
+
 def _check_saved(rule: str, tensors: tuple[Any, ...]) -> None:
     for number, tensor in enumerate(tensors):
         if tensor is not None and not isinstance(tensor, Tensor):

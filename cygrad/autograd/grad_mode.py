@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -23,6 +24,10 @@ class ContextDecorator:
         return type(self)()
 
     def __call__(self, function: _Function) -> _Function:
+        if inspect.isclass(function):
+            warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
+                          "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method "
+                          "and nothing else.", FutureWarning, stacklevel=2)
         if inspect.isgeneratorfunction(function):
             return self._decorate_generator(function)
 

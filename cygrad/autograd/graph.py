@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from cygrad._core.engine.backward import RunContext, run_context, will_run
 from cygrad._core.graph.handles import RemovableHandle
-from cygrad._core.graph.node import Node
+from cygrad._core.graph.node import Node as _NativeNode
 from cygrad._imports import at_first_use
 from cygrad.autograd.derivatives import GradientEdge
 from cygrad.tensor import Tensor
@@ -19,6 +20,42 @@ __all__ = ["GradientEdge", "Node", "RemovableHandle", "get_gradient_edge", "incr
 __getattr__, __dir__ = at_first_use(globals(), dict.fromkeys(
     ("allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "save_on_cpu", "save_on_disk", "saved_tensors_hooks"),
     "cygrad.autograd.saved_tensors"))
+
+
+class Node(ABC):
+    """The type of all nodes for `isinstance` and `issubclass`: of operators, of leaves, and the `ctx` of a Function.
+
+    >>> import cygrad
+    >>> x = cygrad.ones(2, requires_grad=True)
+    >>> isinstance((x * 2).grad_fn, cygrad.autograd.graph.Node)
+    True
+    """
+
+    @classmethod
+    def __subclasshook__(cls, subclass: type) -> Any:
+        return cls is Node and issubclass(subclass, _NativeNode) or NotImplemented
+
+    @abstractmethod
+    def name(self) -> str:
+        """Return the name, such as `MulBackward0`."""
+
+    @property
+    @abstractmethod
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The (node, output number) pairs that the gradients of the inputs go to; None where an input needs no gradient."""
+
+    @property
+    @abstractmethod
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for notes on the node."""
+
+    @abstractmethod
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call `fn(grad_inputs, grad_outputs)` after the node has computed; returned gradients of inputs replace those."""
+
+    @abstractmethod
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call `fn(grad_outputs)` before the node computes; returned gradients replace those."""
 
 
 # ----- Edges -----

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
+import warnings
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any
@@ -15,7 +16,6 @@ from typing import Any
 from cygrad._core.levels.observers import Announcer, Observer, Recorder, current_observer
 from cygrad.autograd.profiler_output import write_chrome_trace
 from cygrad.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg, read_events, shapes_as_lists, shown_name
-from cygrad.device import resolve_device
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "emit_itt", "emit_nvtx", "kineto_available", "load_nvprof", "profile",
            "record_function"]
@@ -43,8 +43,8 @@ class profile:
     counts as that of the event around; the shares of the innermost events stay right. `with_modules` and `use_kineto` make no difference:
     there are no modules and there is no Kineto.
 
-    RuntimeError where the thread is profiled already, and where results are asked for before the end. AssertionError for CUDA and
-    for `use_cpu=False`: there is the CPU only.
+    RuntimeError where the thread is profiled already, and where results are asked for before the end. AssertionError for
+    `use_cpu=False`: there is the CPU only, so `use_cuda=True` and `use_device="cuda"` warn and profile it.
 
     >>> import cygrad
     >>> x = cygrad.ones(2, 2, requires_grad=True)
@@ -76,7 +76,14 @@ class profile:
         self._origin = self._wall_clock = 0
         if not enabled:
             return
-        resolve_device("cuda" if use_cuda else use_device)
+        if use_cuda:
+            warnings.warn("The attribute `use_cuda` will be deprecated soon, please use ``use_device = 'cuda'`` instead.", FutureWarning,
+                          stacklevel=2)
+        if use_cuda or use_device in ("cuda", "xpu", "hpu"):
+            name = "CUDA" if use_cuda or use_device is None else use_device.upper()
+            warnings.warn(f"{name} is not available, disabling {name} profiling", stacklevel=2)
+        elif use_device not in (None, "cpu"):
+            warnings.warn(f"The {use_device} is not a valid device option.", stacklevel=2)
         if not use_cpu:
             raise AssertionError("No activities specified for the profiler: use_cpu=False leaves none" if use_kineto else
                                  "Device-only events supported only with Kineto (use_kineto=True), and there is no device but the CPU")

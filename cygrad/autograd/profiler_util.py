@@ -7,7 +7,7 @@ import logging
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from types import CodeType
 from typing import Any, ClassVar
@@ -68,14 +68,9 @@ class FormattedTimesMixin:
     count: int
     cpu_time_total: float
 
-    node_id: ClassVar[int] = -1
-    is_remote: ClassVar[bool] = False
-    is_legacy: ClassVar[bool] = False
-    use_device: ClassVar[str | None] = None
     device_time: ClassVar[float] = 0
     device_time_total: ClassVar[float] = 0
     self_device_time_total: ClassVar[float] = 0
-    device_memory_usage: ClassVar[int] = 0
     self_device_memory_usage: ClassVar[int] = 0
     cuda_time: ClassVar[float] = 0
     cuda_time_total: ClassVar[float] = 0
@@ -98,52 +93,70 @@ class FormattedTimesMixin:
 class FunctionEvent(FormattedTimesMixin):
     """One event of a profile: an operator, a node of a backward, a range that the user named, or (`[memory]`) memory on its own.
 
-    Times are microseconds since the profile began, memory is bytes taken less bytes given back, both with the children's.
+    Times are microseconds since the profile began, memory is bytes taken less bytes given back, both with the children's. The signature is
+    torch's: events of devices, remote ones and those of Python functions are not made here.
     """
 
     id: int
     name: str
-    time_range: Interval
     thread: int                                 # the system's number
-    kind: str
-    scope: int                                  # 0: forward, 1: backward, 7: the user's
-    sequence_nr: int = -1                       # the number of the node: that it makes, or that it is
-    is_async: bool = False                      # ended by another thread: has neither parent nor children
-    input_shapes: list[list[int]] = field(default_factory=list)
-    structured_input_shapes: list[Any] = field(default_factory=list)    # with the shapes of lists of tensors
-    concrete_inputs: list[Any] = field(default_factory=list)            # numbers among the operands, None for others
-    stack: list[str] = field(default_factory=list)                      # the innermost call first
-    cpu_memory_usage: int = 0
-    flops: int = 0
-    forward: FunctionEvent | None = None        # of a node: the operator that made it, if that was seen
-    cpu_parent: FunctionEvent | None = None
-    cpu_children: list[FunctionEvent] = field(default_factory=list)
-    count: int = 1
+    start_us: InitVar[float]
+    end_us: InitVar[float]
     overload_name: str = ""
+    fwd_thread: int | None = None               # of a node: the thread of the operator that made it, if that was seen
+    input_shapes: list[list[int]] = field(default_factory=list)
+    stack: list[str] = field(default_factory=list)              # the innermost call first
+    scope: int = 0                              # 0: forward, 1: backward, 7: the user's
+    use_device: str | None = None
+    cpu_memory_usage: int = 0
+    device_memory_usage: int = 0
+    is_async: bool = False                      # ended by another thread: has neither parent nor children
+    is_remote: bool = False
+    sequence_nr: int = -1                       # the number of the node: that it makes, or that it is
+    node_id: int = -1
+    device_type: Any = "cpu"
+    device_index: int = 0
+    device_resource_id: int | None = None
+    is_legacy: bool = False
+    flops: int = 0
+    trace_name: str | None = None               # None for what has no duration
+    concrete_inputs: list[Any] = field(default_factory=list)    # numbers among the operands, None for others
+    kwinputs: dict[str, Any] | None = None
+    is_user_annotation: bool = False
+    is_python_function: bool = False
+    activity_type: str | None = None
+    metadata_json: str | None = None
+    flow_id: int | None = None
+    flow_type: int | None = None
+    flow_start: bool | None = None
+    external_id: int = 0
+    linked_correlation_id: int = 0
+    extra_meta: Any = None
+    structured_input_shapes: list[Any] = field(default_factory=list)    # with the shapes of lists of tensors
+    structured_input_strides: list[Any] | None = None
+    input_dtypes: list[str] | None = None
+    python_id: int = -1
+    python_parent_id: int = -1
+    python_module_id: int = -1
+    kind: str = field(default="operator", kw_only=True)                 # a key of _SHOWN
+    time_range: Interval = field(init=False)
     cpu_time_total: float = field(init=False)   # microseconds, with the children's
+    forward: FunctionEvent | None = field(default=None, init=False)     # of a node: the operator that made it, if that was seen
+    cpu_parent: FunctionEvent | None = field(default=None, init=False)
+    cpu_children: list[FunctionEvent] = field(default_factory=list, init=False)
+    kernels: list[Any] = field(default_factory=list, init=False)        # of devices: none
+    count: int = field(default=1, init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, start_us: float, end_us: float) -> None:
+        self.time_range = Interval(start_us, end_us)
         self.cpu_time_total = self.time_range.elapsed_us()
+        if self.device_resource_id is None:
+            self.device_resource_id = self.thread
 
     @property
     def key(self) -> str:
         """What averages are made over: the name."""
         return self.name
-
-    @property
-    def trace_name(self) -> str | None:
-        """The name in a trace; None for what has no duration."""
-        return None if self.kind == "memory" else self.name
-
-    @property
-    def is_user_annotation(self) -> bool:
-        """Whether the user named it."""
-        return self.kind == "user"
-
-    @property
-    def fwd_thread(self) -> int:
-        """Of a node: the thread of the operator that made it; 0 if that was not seen."""
-        return 0 if self.forward is None else self.forward.thread
 
     @property
     def self_cpu_time_total(self) -> float:
@@ -164,6 +177,12 @@ class FunctionEvent(FormattedTimesMixin):
 
 class FunctionEventAvg(FormattedTimesMixin):
     """Sums over the events of one key; `cpu_time` is their average. Shapes, stack and parent are those of the first event."""
+
+    node_id: ClassVar[int] = -1
+    is_remote: ClassVar[bool] = False
+    is_legacy: ClassVar[bool] = False
+    use_device: ClassVar[str | None] = None
+    device_memory_usage: ClassVar[int] = 0
 
     def __init__(self) -> None:
         self.key: str | None = None
@@ -311,9 +330,11 @@ def _connected(recorder: Recorder, origin: int, with_flops: bool, timeout: float
             break
         identifier, kind, name, start, stop, thread, is_async, sequence_nr, _, operands, stack, memory = row
         shapes, values = operands or ((), ())
+        title = shown_name(kind, name)
         events.append(FunctionEvent(
-            identifier, shown_name(kind, name), Interval((start - origin) / 1000, (stop - origin) / 1000), thread, kind, _SHOWN[kind][1],
-            sequence_nr, is_async=is_async, input_shapes=shapes_as_lists(shapes),
+            identifier, title, thread, (start - origin) / 1000, (stop - origin) / 1000, scope=_SHOWN[kind][1], kind=kind,
+            trace_name=None if kind == "memory" else title, is_user_annotation=kind == "user", sequence_nr=sequence_nr, is_async=is_async,
+            input_shapes=shapes_as_lists(shapes),
             structured_input_shapes=[[list(item or ()) for item in sizes] if isinstance(sizes, list) else list(sizes or ())
                                      for sizes in shapes],
             concrete_inputs=list(values), stack=places.texts(stack or ()), cpu_memory_usage=memory,
@@ -350,6 +371,7 @@ def _follow_nodes(events: Sequence[FunctionEvent]) -> None:
     for event in events:
         if event.kind in ("backward", "evaluation"):
             event.forward = forward.get(event.sequence_nr)
+            event.fwd_thread = 0 if event.forward is None else event.forward.thread
         node = event if event.kind == "backward" else nodes.get(event.cpu_parent)
         if node is not None:
             nodes[event] = node

@@ -14,7 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from cygrad._core.memory.storage import OutOfMemoryError as OutOfMemoryError
+from cygrad._imports import at_first_use as _at_first_use
 from cygrad.device import resolve_device
+
+__getattr__, __dir__ = _at_first_use(globals(), {"profiler": "cygrad.cuda.profiler"})
 
 
 def _function(name: str, answer: Callable[[], Any], doc: str) -> Callable[..., Any]:

@@ -270,3 +270,17 @@ def test_bad_input(call, error):
 def test_the_names_are_those_of_autograd_too():
     for name in ("no_grad", "enable_grad", "set_grad_enabled"):
         assert getattr(cg.autograd, name) is getattr(cg, name)
+
+
+@pytest.mark.parametrize("decorator", [cg.no_grad, cg.no_grad(), cg.enable_grad, cg.set_grad_enabled(True), cg.inference_mode])
+def test_decorating_a_class_warns_and_holds_for_its_constructor(decorator):
+    class Model:
+        def __init__(self, x):
+            self.enabled, self.inference = cg.is_grad_enabled(), cg.is_inference_mode_enabled()
+
+    with pytest.warns(FutureWarning, match="Decorating classes is deprecated.*directly decorate the `__init__` method"):
+        decorated = decorator(Model)
+    model = decorated(1)
+    assert isinstance(model, Model)
+    assert (model.enabled, model.inference) == (decorator in (cg.enable_grad,) or isinstance(decorator, cg.set_grad_enabled),
+                                                decorator is cg.inference_mode)  # fmt: skip

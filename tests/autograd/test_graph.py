@@ -44,6 +44,7 @@ def test_what_every_node_has(x, kind):
     node = make(x)
     assert isinstance(node, Node)
     assert issubclass(type(node), Node)
+    assert Node not in type(node).__mro__
     assert node.name() == name or kind == "structural"
     assert repr(node) == f"<{node.name()}>"
     assert isinstance(node._sequence_nr(), int)
@@ -74,6 +75,8 @@ def test_sequence_numbers_grow_and_leaves_come_last(x):
 
 def test_nodes_are_not_made_by_their_class():
     with pytest.raises(TypeError, match="cannot create"):
+        type((cg.ones(1, requires_grad=True) * 2).grad_fn)()
+    with pytest.raises(TypeError, match="abstract class"):
         Node()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import cygrad as cg
 from cygrad.autograd import Function, gradcheck, gradgradcheck
-from cygrad.autograd.gradcheck import GradcheckError
+from cygrad.autograd.gradcheck import GradcheckError, get_analytical_jacobian, get_numerical_jacobian
 
 CHECKS = [gradcheck, gradgradcheck]
 MODES = [False, True]
@@ -357,3 +357,60 @@ def test_the_function_wins_over_the_module_of_its_name(statement):
 def test_the_error_is_a_runtime_error():
     assert issubclass(GradcheckError, RuntimeError)
     assert isinstance(gradcheck, types.FunctionType)
+
+
+# ----- Torch's deprecated functions -----
+DEPRECATED = pytest.mark.filterwarnings("ignore:.*was part of PyTorch's private API:FutureWarning")
+
+
+@DEPRECATED
+def test_numerical_and_analytical_jacobians():
+    x, y = (cg.tensor(values, dtype=cg.float64, requires_grad=True) for values in ([0.5, 1.0], [2.0]))
+    numerical = get_numerical_jacobian(lambda inputs: (inputs[0] ** 2 * inputs[1], inputs[0]), (x, y), eps=1e-6)
+    analytical, *flags = get_analytical_jacobian((x, y), x**2 * y)
+    assert flags == [True, True, True]
+    for one, other in zip(numerical, analytical, strict=True):
+        assert one.allclose(other)
+    assert [jacobian.tolist() for jacobian in analytical] == [[[2, 0], [0, 4]], [[0.25, 1]]]
+    assert len(get_numerical_jacobian(lambda inputs: inputs[0] * y, (x,), target=y)) == 1
+
+
+@DEPRECATED
+def test_jacobians_of_complex_tensors_are_gradients():
+    z = cg.tensor([1 + 2j], requires_grad=True, dtype=cg.complex128)
+    (numerical,) = get_numerical_jacobian(lambda inputs: (inputs[0] ** 2).real, (z,))
+    (analytical,) = get_analytical_jacobian((z,), (z**2).real)[0]
+    for jacobian in (numerical, analytical):
+        assert jacobian.allclose(cg.tensor([[2 - 4j]], dtype=cg.complex128))
+    for call in (lambda: get_numerical_jacobian(lambda inputs: inputs[0], (z,)), lambda: get_analytical_jacobian((z,), z * 1)):
+        with pytest.raises(ValueError, match="Expected output to be non-complex"):
+            call()
+
+
+@DEPRECATED
+def test_analytical_jacobians_of_functions_that_differ_each_time():
+    class Growing(cg.autograd.Function):
+        calls = 0
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            Growing.calls += 1
+            return g * Growing.calls
+
+    x = cg.ones(2, dtype=cg.float64, requires_grad=True)
+    assert get_analytical_jacobian((x,), Growing.apply(x))[1:] == (False, True, True)
+    assert get_analytical_jacobian((x,), Growing.apply(x), nondet_tol=100.0)[1:] == (True, True, True)
+
+
+def test_the_deprecated_functions_warn_and_refuse_grad_out():
+    x = cg.ones(2, dtype=cg.float64, requires_grad=True)
+    for call in (lambda grad_out: get_numerical_jacobian(lambda inputs: inputs[0], (x,), grad_out=grad_out),
+                 lambda grad_out: get_analytical_jacobian((x,), x * 1, grad_out=grad_out)):  # fmt: skip
+        with pytest.warns(FutureWarning, match="was part of PyTorch's private API"):
+            call(1.0)
+        with pytest.warns(FutureWarning), pytest.raises(ValueError, match="Expected grad_out to be 1.0"):
+            call(2.0)

@@ -36,6 +36,18 @@ def test_the_usual_question_chooses_the_cpu():
         cg.cuda.set_rng_state_all([cg.zeros(1)])
 
 
+def test_the_profiler_of_cuda_refuses():
+    import cygrad.cuda.profiler
+
+    for name in cygrad.cuda.profiler.__all__:
+        with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled.*computes on the CPU only"):
+            getattr(cg.cuda.profiler, name)()
+
+
+def test_older_names_of_torch():
+    assert autograd.function._ContextMethodMixin is autograd.function.FunctionCtx
+
+
 # ----- Paths -----
 def test_the_path_of_checkpoint():
     from cygrad.utils.checkpoint import checkpoint, checkpoint_sequential

@@ -8,12 +8,12 @@ import pytest
 
 import cygrad as cg
 from cygrad.autograd.profiler import EventList, FunctionEvent, FunctionEventAvg, profile, record_function
-from cygrad.autograd.profiler_util import Interval
 
 
 def event(number, name, start, stop, parent=None, **others):
     """Return an event of the thread 7, as a child of another one if that is given."""
-    made = FunctionEvent(number, name, Interval(start, stop), 7, others.pop("kind", "operator"), 0, **others)
+    kind = others.pop("kind", "operator")
+    made = FunctionEvent(number, name, 7, start, stop, kind=kind, trace_name=name, is_user_annotation=kind == "user", **others)
     if parent is not None:
         made.cpu_parent = parent
         parent.cpu_children.append(made)
@@ -375,3 +375,13 @@ def test_stacks_that_cannot_be_written(events, tmp_path):
     with pytest.raises(ValueError, match="metric should be one of"):
         event_list(events).export_stacks(tmp_path / "stacks", "count")
     assert not (tmp_path / "stacks").exists()
+
+
+def test_events_are_made_by_the_signature_of_torch():
+    made = FunctionEvent(3, "name", 7, 10.0, 30.0, overload_name="out", fwd_thread=8, input_shapes=[[2]], node_id=5, is_remote=True,
+                         device_index=1, trace_name="shown", is_user_annotation=True, external_id=9, python_id=4)
+    assert (made.time_range.elapsed_us(), made.cpu_time_total, made.device_resource_id) == (20, 20, 7)
+    assert (made.node_id, made.fwd_thread, made.trace_name, made.is_user_annotation) == (5, 8, "shown", True)
+    assert (made.kernels, made.cpu_children, made.cpu_parent, made.count) == ([], [], None, 1)
+    average = event_list([made]).key_averages()[0]
+    assert (average.key, average.flops, average.count) == ("name", 0, 1)

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from cygrad.autograd.gradcheck.errors import GradcheckError as GradcheckError
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
-__getattr__, __dir__ = at_first_use(globals(), {"GradcheckError": "cygrad.autograd.gradcheck.errors"})
+__getattr__, __dir__ = at_first_use(globals(), {
+    "GradcheckError": "cygrad.autograd.gradcheck.errors",
+    **dict.fromkeys(("get_analytical_jacobian", "get_numerical_jacobian"), "cygrad.autograd.gradcheck.jacobians"),
+})
 
 
 def gradcheck(

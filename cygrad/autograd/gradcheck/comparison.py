@@ -9,12 +9,12 @@ u and v, differences along u give J u and one backward gives v J; both then give
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cygrad.autograd.gradcheck.analytical import gradients, tangents
+from cygrad.autograd.gradcheck.analytical import check_dtypes, gradients, tangents
 from cygrad.autograd.gradcheck.case import Case, Settings
 from cygrad.autograd.gradcheck.directions import PART_NAMES, in_parts, parts_of, random_directions, unit_vectors
 from cygrad.autograd.gradcheck.errors import GradcheckError
@@ -23,13 +23,20 @@ from cygrad.creation import from_numpy
 from cygrad.tensor import Tensor
 
 
+def _checked_gradients(case: Case, output: int, weights: Iterable[np.ndarray], settings: Settings) -> list[np.ndarray]:
+    rows = gradients(case, output, weights, settings.nondet_tol)
+    if settings.check_grad_dtypes:
+        check_dtypes(case, output)
+    return rows
+
+
 def compare_jacobians(case: Case, settings: Settings) -> None:
     """Compare the derivative of each element of each output with respect to each element of each input."""
     numerical = [numerical_jacobians(case, variable, case.output_positions, settings.eps) for variable in case.inputs]
     if settings.check_backward_ad:
         for output, part in _parts_in_turn(case.outputs):
             weights = unit_vectors(case.outputs[output], part)
-            for input, jacobian in enumerate(gradients(case, output, weights, settings)):
+            for input, jacobian in enumerate(_checked_gradients(case, output, weights, settings)):
                 expected = _of_output(numerical[input][output], part, case.inputs[input])
                 _compare(case, settings, Place(output, input, part), expected, jacobian.T, settings.atol)
     if settings.check_forward_ad:
@@ -53,7 +60,7 @@ def compare_products(case: Case, settings: Settings) -> None:
     if settings.check_backward_ad:
         for output, part in _parts_in_turn(case.outputs):
             weight = in_parts(case.outputs[output], v[output], [part])
-            for input, (gradient,) in enumerate(gradients(case, output, [weight], settings)):
+            for input, (gradient,) in enumerate(_checked_gradients(case, output, [weight], settings)):
                 with np.errstate(all="ignore"):
                     expected = _of_output(numerical[input][output], part, case.inputs[input]) @ v[output].ravel()
                     found = gradient @ u[input].ravel()
@@ -133,7 +140,7 @@ def _whole_jacobians(case: Case, settings: Settings, place: Place) -> str:
         numerical, analytical = _along_input(parts, place.part, variable), tangents(case, place.input, vectors)[place.output]
     else:
         numerical = _of_output(parts, place.part, variable)
-        analytical = gradients(case, place.output, vectors, settings)[place.input].T
+        analytical = gradients(case, place.output, vectors, settings.nondet_tol)[place.input].T
     with np.errstate(all="ignore"):
         difference = np.abs(numerical - analytical).max()
     message = ("\nThe above quantities relating the numerical and analytical jacobians are computed \nin fast mode, along random "

@@ -172,8 +172,8 @@ def derivative(name, arguments, position, **parameters):
 
 
 def reading(tree):
-    """Return a formula as a function of the numbers that it names."""
-    code = compile(ast.unparse(tree), "<formula>", "eval")
+    """Return a formula as a function of the real numbers that it names."""
+    code = compile(ast.unparse(formula.for_numbers(tree, is_complex=False)), "<formula>", "eval")
     return lambda **numbers: eval(code, NAMESPACE, numbers)
 
 

@@ -292,17 +292,15 @@ def test_detach_in_place_cuts_the_history(x):
     assert y.grad_fn is None
 
 
-@pytest.mark.parametrize("read", [lambda y: y * y, lambda y: y.exp(), lambda y: y[cg.tensor([1, 0])] * y, lambda y: y @ y])
-@pytest.mark.parametrize("changed", [lambda x: x * 2, lambda x: x.exp(), lambda x: x.clone()])
-def test_what_was_saved_of_a_tensor_that_is_detached_in_place_keeps_its_history(x, read, changed):
-    """Where it was saved as an operand, or as the result that it is; torch refuses that."""
+@pytest.mark.parametrize("changed", [lambda x: x.exp(), lambda x: x.tanh(), lambda x: x.sigmoid()])
+def test_a_saved_result_that_is_detached_in_place_keeps_its_history(x, changed):
+    """A saved operand is refused then (test_saved_tensors)."""
     kept, detached = changed(x), changed(x)
-    expected, total = read(kept).sum(), read(detached).sum()
+    expected, total = kept.sum(), detached.sum()
     detached.detach_()
     (first,), (second,) = (autograd.grad(y, x, create_graph=True) for y in (expected, total))
     assert first.tolist() == second.tolist()
-    if first.requires_grad:
-        assert autograd.grad(first.sum(), x)[0].tolist() == autograd.grad(second.sum(), x, retain_graph=True)[0].tolist()
+    assert autograd.grad(first.sum(), x)[0].tolist() == autograd.grad(second.sum(), x, retain_graph=True)[0].tolist()
     detached.requires_grad_()
     assert autograd.grad(total, detached, allow_unused=True, retain_graph=True) == (None,)
 

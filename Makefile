@@ -21,7 +21,7 @@ demo: $(VENV)/cygrad $(VENV)/demo.txt
 
 test: lint check
 
-# After each edit, within a minute: what changed is built and linted, and a part of the cases of almost every test runs (tests/cases.py).
+# After each edit: what changed is built and linted, and a part of the cases of almost every test runs (tests/cases.py), in a minute.
 quick: $(VENV)/cygrad $(VENV)/test.txt $(VENV)/lint.txt
 	$(TOOLS) ruff check
 	$(TOOLS) cython-lint cygrad

@@ -5,8 +5,8 @@ from cpython.object cimport PyObject
 from cygrad._core.graph.node cimport Hooks, LEAF, NODE_ACCUMULATES, NODE_ENDS, NODE_TRACKED, Node, finish_node_type, hooks_of, leaf_of
 from cygrad._core.graph.rules cimport record_view
 from cygrad._core.graph.tensor cimport (BATCHED, CREATED, CREATED_BY_FUNCTION, CREATED_IN_INFERENCE, CREATED_MULTIPLE, CREATED_WITHOUT_GRAD,
-                                        REQUIRES_GRAD, RETAINS_GRAD, TENSOR_TRACKED, TensorImpl, VIEW, byte_offset, inherit_special, needs_grad,
-                                        shallow_copy)
+                                        REQUIRES_GRAD, RETAINS_GRAD, TENSOR_TRACKED, TensorImpl, VIEW, byte_offset, inherit_special,
+                                        needs_grad, shallow_copy)
 from cygrad._core.graph.tracking cimport track_node, track_reachable, track_tensor
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes, visible_version

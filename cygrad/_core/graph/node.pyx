@@ -7,8 +7,8 @@ from libc.stdlib cimport free, realloc
 from cygrad._core.graph.handles cimport register_among
 from cygrad._core.graph.history cimport attach, edge, with_origin, with_own_history
 from cygrad._core.graph.modes cimport grad_mode
-from cygrad._core.graph.saved cimport (SavedTensor, check_attached, check_savable, check_version, hook_pairs, packed_by_default, packs_by_default,
-                                       released_error, saved_operand, saved_result)
+from cygrad._core.graph.saved cimport (SavedTensor, check_attached, check_savable, check_version, hook_pairs, packed_by_default,
+                                       packs_by_default, released_error, saved_operand, saved_result)
 from cygrad._core.graph.tensor cimport SAVED, TensorImpl, VIEW, shallow_copy
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.memory.storage cimport version_of

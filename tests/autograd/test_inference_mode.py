@@ -180,3 +180,19 @@ def test_views_made_inside_are_not_changed_outside(leaf, grad):
     for change in (lambda: view.mul_(leaf[:2]), lambda: of_leaf.mul_(2)):
         with pytest.raises(RuntimeError, match="A view was created in inference mode and is being modified inplace in normal mode"):
             change()
+
+
+@pytest.mark.parametrize("mode", [cg.no_grad, cg.inference_mode])
+@pytest.mark.parametrize("both", [False, True])
+def test_a_view_of_a_view_names_the_block_that_made_the_view(mode, both):
+    """Whether the second view was made in the block, too; and where the base requires a gradient only afterwards."""
+    for requires_grad in (False, True):
+        x = cg.ones(4) * 1
+        with mode():
+            view = x.view(2, 2)
+            part = view[0]
+        part = part if both else view[0]
+        x.requires_grad_(requires_grad)
+        with pytest.raises(RuntimeError, match=f"A view was created in {mode.__name__.replace('inference_', 'inference ')}"):
+            part.mul_(cg.ones(2, requires_grad=True))
+        assert x.tolist() == [1, 1, 1, 1]

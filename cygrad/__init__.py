@@ -34,7 +34,7 @@ from cygrad._core.memory.storage import OutOfMemoryError as OutOfMemoryError
 from cygrad._core.memory.storage import dtype_by_name as _dtype_by_name
 from cygrad._kernels.system.threads import get_num_threads as get_num_threads
 from cygrad._kernels.system.threads import set_num_threads as set_num_threads
-from cygrad.creation import *  # noqa: F403
+from cygrad.data.creation import *  # noqa: F403
 from cygrad.device import device as device
 from cygrad.operators import modules_of as _modules_of
 from cygrad.operators._written import registry as _registry

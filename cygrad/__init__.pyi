@@ -36,12 +36,6 @@ from cygrad._core.memory.storage import DType
 from cygrad._core.memory.storage import OutOfMemoryError as OutOfMemoryError
 from cygrad._kernels.system.threads import get_num_threads as get_num_threads
 from cygrad._kernels.system.threads import set_num_threads as set_num_threads
-from cygrad.asking import is_complex as is_complex
-from cygrad.asking import is_floating_point as is_floating_point
-from cygrad.asking import is_inference as is_inference
-from cygrad.asking import is_signed as is_signed
-from cygrad.asking import is_tensor as is_tensor
-from cygrad.asking import numel as numel
 from cygrad.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from cygrad.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from cygrad.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
@@ -51,31 +45,31 @@ from cygrad.autograd.grad_mode import is_inference_mode_enabled as is_inference_
 from cygrad.autograd.grad_mode import no_grad as no_grad
 from cygrad.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from cygrad.config import show_config as show_config
-from cygrad.creation import arange as arange
-from cygrad.creation import as_tensor as as_tensor
-from cygrad.creation import asarray as asarray
-from cygrad.creation import empty as empty
-from cygrad.creation import empty_strided as empty_strided
-from cygrad.creation import eye as eye
-from cygrad.creation import from_dlpack as from_dlpack
-from cygrad.creation import from_numpy as from_numpy
-from cygrad.creation import frombuffer as frombuffer
-from cygrad.creation import full as full
-from cygrad.creation import get_default_dtype as get_default_dtype
-from cygrad.creation import linspace as linspace
-from cygrad.creation import ones as ones
-from cygrad.creation import set_default_dtype as set_default_dtype
-from cygrad.creation import tensor as tensor
-from cygrad.creation import tril_indices as tril_indices
-from cygrad.creation import triu_indices as triu_indices
-from cygrad.creation import zeros as zeros
+from cygrad.data.creation import arange as arange
+from cygrad.data.creation import as_tensor as as_tensor
+from cygrad.data.creation import asarray as asarray
+from cygrad.data.creation import empty as empty
+from cygrad.data.creation import empty_strided as empty_strided
+from cygrad.data.creation import eye as eye
+from cygrad.data.creation import from_dlpack as from_dlpack
+from cygrad.data.creation import from_numpy as from_numpy
+from cygrad.data.creation import frombuffer as frombuffer
+from cygrad.data.creation import full as full
+from cygrad.data.creation import get_default_dtype as get_default_dtype
+from cygrad.data.creation import linspace as linspace
+from cygrad.data.creation import ones as ones
+from cygrad.data.creation import set_default_dtype as set_default_dtype
+from cygrad.data.creation import tensor as tensor
+from cygrad.data.creation import tril_indices as tril_indices
+from cygrad.data.creation import triu_indices as triu_indices
+from cygrad.data.creation import zeros as zeros
+from cygrad.data.limits import can_cast as can_cast
+from cygrad.data.limits import finfo as finfo
+from cygrad.data.limits import iinfo as iinfo
+from cygrad.data.limits import promote_types as promote_types
+from cygrad.data.limits import result_type as result_type
 from cygrad.device import device as _device
 from cygrad.func import vmap as vmap
-from cygrad.limits import can_cast as can_cast
-from cygrad.limits import finfo as finfo
-from cygrad.limits import iinfo as iinfo
-from cygrad.limits import promote_types as promote_types
-from cygrad.limits import result_type as result_type
 from cygrad.operators._language.arguments import ValuesAndIndices
 from cygrad.operators.determinants import SignAndLogarithm
 from cygrad.operators.factorizations import LUParts
@@ -103,7 +97,13 @@ from cygrad.random import set_rng_state as set_rng_state
 from cygrad.serialization import load as load
 from cygrad.serialization import save as save
 from cygrad.tensor import Tensor as Tensor
-from cygrad.tensor_types import set_default_tensor_type as set_default_tensor_type
+from cygrad.torch_names.asking import is_complex as is_complex
+from cygrad.torch_names.asking import is_floating_point as is_floating_point
+from cygrad.torch_names.asking import is_inference as is_inference
+from cygrad.torch_names.asking import is_signed as is_signed
+from cygrad.torch_names.asking import is_tensor as is_tensor
+from cygrad.torch_names.asking import numel as numel
+from cygrad.torch_names.tensor_types import set_default_tensor_type as set_default_tensor_type
 from cygrad.typing import Device, Dims, DTypeLike, Index, Ints, Number, Operand, Options, Pair
 
 dtype = DType

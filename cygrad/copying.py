@@ -18,8 +18,8 @@ from cygrad._core.levels.batches import refuse_special
 from cygrad._core.memory.sizes import Size, extent
 from cygrad._core.memory.storage import DType
 from cygrad._core.operands.arrays import from_array, to_bits
-from cygrad.creation import empty, empty_tensor, get_default_dtype
-from cygrad.creation import tensor as new_tensor
+from cygrad.data.creation import empty, empty_tensor, get_default_dtype
+from cygrad.data.creation import tensor as new_tensor
 from cygrad.device import resolve_device
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from cygrad._core.levels.batches import batched_level
 from cygrad._core.levels.tangents import dual_levels, tangent_of
 from cygrad._core.operands.arrays import to_array
 from cygrad._core.operands.operands import common_dtype
-from cygrad.creation import get_default_dtype
+from cygrad.data.creation import get_default_dtype
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor

@@ -20,8 +20,8 @@ import numpy as np
 
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.operands.arrays import to_array
-from cygrad.creation import from_numpy, int64, resolve_device, size_from_arguments
-from cygrad.sampling import (
+from cygrad.data.creation import from_numpy, int64, resolve_device, size_from_arguments
+from cygrad.data.sampling import (
     at_random,
     check_same,
     checked_template,

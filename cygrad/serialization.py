@@ -27,7 +27,7 @@ from cygrad._core.memory.sizes import Size, extent
 from cygrad._core.memory.storage import DType, dtype_by_name
 from cygrad._core.operands.arrays import from_array, to_bits
 from cygrad.copying import compact, refuse_history
-from cygrad.creation import empty_tensor
+from cygrad.data.creation import empty_tensor
 from cygrad.device import device as Device
 from cygrad.device import resolve_device
 from cygrad.tensor import Tensor

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from cygrad import creation
 from cygrad._core.compute.copies import warn_of_parts
 from cygrad._core.compute.dispatch import ops
 from cygrad._core.entry.operator_object import Declaration
@@ -26,6 +25,7 @@ from cygrad._core.memory.formats import MemoryFormat, preserve_format, strided
 from cygrad._core.memory.storage import DType, dtype_by_name
 from cygrad._core.memory.upward import fill
 from cygrad._core.operands.arrays import memory_of
+from cygrad.data import creation
 from cygrad.device import CPU, resolve_device
 from cygrad.operators import find, modules_of
 from cygrad.operators._written import registry
@@ -199,7 +199,7 @@ class Tensor(TensorBase):
         >>> cygrad.ones(2).type(cygrad.LongTensor)
         tensor([1, 1])
         """
-        from cygrad.tensor_types import dtype_of, type_name
+        from cygrad.torch_names.tensor_types import dtype_of, type_name
         return type_name(self.dtype) if dtype is None else self.to(dtype_of(dtype))
 
     def cpu(self, memory_format: Any = None) -> Tensor:

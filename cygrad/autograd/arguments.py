@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
-from cygrad.creation import tensor
+from cygrad.data.creation import tensor
 from cygrad.pytree import TreeSpec, tree_flatten
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import cygrad.random as random
 from cygrad._core.levels.level import enter_level, exit_level
-from cygrad.creation import eye, zeros
+from cygrad.data.creation import eye, zeros
 from cygrad.operators.joining import cat
 
 

@@ -12,7 +12,7 @@ from cygrad._core.graph.node import Node
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level, special_tensors
 from cygrad._core.levels.level import enter_level, exit_level
-from cygrad.creation import ones
+from cygrad.data.creation import ones
 from cygrad.tensor import set_backward
 
 _DEEPEST = 20   # backwards one inside the other on one stack: about 10 KiB each

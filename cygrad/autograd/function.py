@@ -15,7 +15,7 @@ from cygrad._core.graph.saved import SavedTensor, released_error_of, save_for
 from cygrad._core.levels.batches import special_tensors
 from cygrad._core.levels.observers import begin_function, end_function
 from cygrad.autograd.grad_mode import enable_grad, no_grad
-from cygrad.creation import zeros
+from cygrad.data.creation import zeros
 from cygrad.tensor import Tensor
 
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]

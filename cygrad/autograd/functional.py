@@ -24,7 +24,7 @@ from cygrad.autograd.arguments import given_tensor
 from cygrad.autograd.batches import basis, in_chunks
 from cygrad.autograd.derivatives import check_both_complex, differentiated, differentiated_in_batches, unit_weight
 from cygrad.autograd.grad_mode import enable_grad, is_grad_enabled
-from cygrad.creation import zeros
+from cygrad.data.creation import zeros
 from cygrad.operators.joining import stack
 from cygrad.operators.new_tensors import zeros_like
 from cygrad.tensor import Tensor

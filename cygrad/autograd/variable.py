@@ -47,7 +47,7 @@ class Variable(metaclass=VariableMeta):
             if requires_grad:
                 raise ValueError("Variable can't be volatile and require_grad at the same time!")
         if data is None:
-            from cygrad.creation import empty
+            from cygrad.data.creation import empty
             data = empty(0)
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}; use cygrad.tensor()")

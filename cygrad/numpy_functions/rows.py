@@ -21,7 +21,7 @@ from cygrad._core.graph.tensor import TensorImpl, tensor_class
 from cygrad._core.memory.storage import DType, resolve_dtype
 from cygrad._core.operands.arrays import from_array, readable
 from cygrad._core.operands.operands import checked_out
-from cygrad.limits import promote_types
+from cygrad.data.limits import promote_types
 from cygrad.operators.joining import stack
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cygrad import creation
 from cygrad._core.compute.matrices import first_failure, our_loop
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.levels.batches import special_tensors
 from cygrad._core.operands.arrays import from_array, to_array
+from cygrad.data import creation
 from cygrad.operators._language.arguments import delivered, delivered_together, shown_as
 from cygrad.operators._language.batches import matrices
 from cygrad.operators._language.declaration import operator, recorded, recorded_together

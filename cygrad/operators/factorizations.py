@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cygrad import creation
 from cygrad._core.compute.matrices import our_loop
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.operands.arrays import to_array
+from cygrad.data import creation
 from cygrad.operators import joining
 from cygrad.operators._language.arguments import checked_tensor, delivered, delivered_together, shown_as
 from cygrad.operators._language.batches import aligned_matrices, matrices

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Literal
 
-from cygrad import creation, limits
 from cygrad._core.compute import copies
 from cygrad._core.graph.tensor import TensorImpl
+from cygrad.data import creation, limits
 from cygrad.operators._language.arguments import given_tensors
 from cygrad.operators._language.batches import behind
 from cygrad.operators._language.declaration import operator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cygrad._core.exchange.aliases import byte_offset, storage_bytes, strided
 from cygrad._core.levels.batches import batched_level
 from cygrad.operators._language.declaration import operator
-from cygrad.storages import TypedStorage, UntypedStorage
+from cygrad.torch_names.storages import TypedStorage, UntypedStorage
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from cygrad import creation
 from cygrad._core.compute.creation import empty_tensor, fill_value
 from cygrad._core.memory.formats import check_layout
 from cygrad._core.memory.storage import resolve_dtype
-from cygrad.creation import finished
+from cygrad.data import creation
+from cygrad.data.creation import finished
 from cygrad.device import resolve_device
 from cygrad.operators._language.arguments import checked_tensor
 from cygrad.operators._language.batches import in_any_order, sizes_of

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from cygrad._core.memory.storage import resolve_dtype
-from cygrad.limits import finfo
+from cygrad.data.limits import finfo
 from cygrad.operators import public_name
 from cygrad.operators._language.arguments import checked_tensor, delivered, normalized_dims
 from cygrad.operators._language.batches import shifted

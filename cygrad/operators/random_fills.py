@@ -14,9 +14,7 @@ from cygrad import random
 from cygrad._core.compute.inplace import overwrite
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import special_tensors
-from cygrad.operators._language.declaration import operator
-from cygrad.random import _stream
-from cygrad.sampling import (
+from cygrad.data.sampling import (
     at_random,
     drawn,
     fill,
@@ -28,11 +26,13 @@ from cygrad.sampling import (
     require_floating,
     uniform,
 )
+from cygrad.operators._language.declaration import operator
+from cygrad.random import _stream
 
 if TYPE_CHECKING:
     from cygrad._core.memory.storage import DType
+    from cygrad.data.sampling import Sample
     from cygrad.random import Generator, Rng
-    from cygrad.sampling import Sample
     from cygrad.tensor import Tensor
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from cygrad._core.compute import reductions
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import computed, to_array
-from cygrad.limits import finfo
+from cygrad.data.limits import finfo
 from cygrad.operators._language.arguments import ValuesAndIndices, checked_operand, checked_tensor, delivered, delivered_together, pair_type
 from cygrad.operators._language.batches import shifted
 from cygrad.operators._language.declaration import operator, recorded, unrecorded

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad import creation
 from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.compute.indexing import array_key
 from cygrad._core.compute.inplace import check_disjoint
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import to_array
+from cygrad.data import creation
 from cygrad.operators._language.arguments import checked_operand, checked_tensor, read_factor
 from cygrad.operators._language.batches import along_index, behind, shifted
 from cygrad.operators._language.declaration import IN_PLACE, changed, changing, operator

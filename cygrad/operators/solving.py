@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cygrad import creation
 from cygrad._core.compute.matrices import our_loop
 from cygrad._core.operands.arrays import from_array, to_array
+from cygrad.data import creation
 from cygrad.operators import joining, public_name
 from cygrad.operators._language.arguments import checked_tensor, delivered, delivered_together, shown_as
 from cygrad.operators._language.batches import aligned_matrices, matrices

@@ -14,7 +14,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad._core.operands.arrays import computed, to_array
-from cygrad.limits import promote_types
+from cygrad.data.limits import promote_types
 from cygrad.operators._language.arguments import ValuesAndIndices, checked_operand, checked_tensor, delivered, delivered_together, pair_type
 from cygrad.operators._language.batches import dynamic_shape, is_tensor, shifted
 from cygrad.operators._language.declaration import operator, recorded

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cygrad import creation
 from cygrad._core.compute import views
 from cygrad._core.operands import strided
+from cygrad.data import creation
 from cygrad.operators._language.arguments import checked_tensor, integers
 from cygrad.operators._language.batches import entered, left, shifted, sizes_of
 from cygrad.operators._language.declaration import operator, rearranging, recorded, unrecorded

@@ -25,8 +25,8 @@ from cygrad.operators.reductions import MinimumAndMaximum
 from cygrad.operators.solving import TriangularSolution
 from cygrad.operators.spectra import SVDWithV
 from cygrad.random import Generator, Rng
-from cygrad.storages import TypedStorage, UntypedStorage
 from cygrad.tensor import Tensor
+from cygrad.torch_names.storages import TypedStorage, UntypedStorage
 from cygrad.typing import Device, Dims, DTypeLike, Geometry, Index, Ints, Number, Operand, Options, Pair, Real
 
 def __getattr__(name: str) -> Any: ...

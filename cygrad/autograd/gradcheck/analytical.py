@@ -16,7 +16,7 @@ from cygrad.autograd.derivatives import grad
 from cygrad.autograd.function import FunctionCtx
 from cygrad.autograd.gradcheck.case import Case, memory_of
 from cygrad.autograd.gradcheck.errors import GradcheckError
-from cygrad.creation import from_numpy
+from cygrad.data.creation import from_numpy
 from cygrad.tensor import Tensor
 
 

@@ -13,7 +13,7 @@ from cygrad.autograd.gradcheck.analytical import run_dual
 from cygrad.autograd.gradcheck.case import Case, memory_of
 from cygrad.autograd.gradcheck.directions import parts_of
 from cygrad.autograd.gradcheck.errors import GradcheckError
-from cygrad.creation import from_numpy
+from cygrad.data.creation import from_numpy
 from cygrad.tensor import Tensor
 
 _BACKWARD = ("gradcheck or gradgradcheck failed while testing batched gradient computation. The backward of what the function uses has to "

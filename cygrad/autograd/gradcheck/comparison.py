@@ -19,7 +19,7 @@ from cygrad.autograd.gradcheck.case import Case, Settings
 from cygrad.autograd.gradcheck.directions import PART_NAMES, in_parts, parts_of, random_directions, unit_vectors
 from cygrad.autograd.gradcheck.errors import GradcheckError
 from cygrad.autograd.gradcheck.numerical import numerical_derivatives, numerical_jacobians
-from cygrad.creation import from_numpy
+from cygrad.data.creation import from_numpy
 from cygrad.tensor import Tensor
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from cygrad.autograd.gradcheck.case import memory_of
-from cygrad.creation import from_numpy
+from cygrad.data.creation import from_numpy
 from cygrad.tensor import Tensor
 
 PART_NAMES = {1: "real", 1j: "imaginary"}

@@ -13,7 +13,7 @@ from cygrad.autograd.gradcheck.analytical import gradients
 from cygrad.autograd.gradcheck.case import Case, as_tuple
 from cygrad.autograd.gradcheck.directions import parts_of, unit_vectors
 from cygrad.autograd.gradcheck.numerical import numerical_jacobians
-from cygrad.creation import from_numpy
+from cygrad.data.creation import from_numpy
 from cygrad.tensor import Tensor
 
 

@@ -14,7 +14,7 @@ from cygrad.autograd.gradcheck.analytical import run_dual
 from cygrad.autograd.gradcheck.case import Case, memory_of
 from cygrad.autograd.gradcheck.directions import in_parts, parts_of, random_directions
 from cygrad.autograd.gradcheck.errors import GradcheckError
-from cygrad.creation import from_numpy
+from cygrad.data.creation import from_numpy
 from cygrad.operators.new_tensors import zeros_like
 from cygrad.tensor import Tensor
 

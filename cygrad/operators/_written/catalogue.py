@@ -128,7 +128,7 @@ def loaded_at_first_use() -> Iterator[tuple[str, str]]:
     here, stub = (list(_imports_of(FAMILIES.parent / name)) for name in ("__init__.py", "__init__.pyi"))
     wholly = [module for name, module in here if name == "*"]
     yield from ((name, module) for name, module in stub if (name, module) not in here and module not in (*wholly, "cygrad.tensor"))
-    yield from ((row.tensors, "cygrad.tensor_types") for row in DTYPES)
+    yield from ((row.tensors, "cygrad.torch_names.tensor_types") for row in DTYPES)
 
 
 def load() -> dict[str, RuleOp]:

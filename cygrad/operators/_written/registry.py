@@ -257,15 +257,15 @@ OTHERS: dict[str, str] = {
         "serialization load save",
     "cygrad.utils":
         "utils",
-    "cygrad.asking":
-        "is_complex is_floating_point is_inference is_signed is_tensor numel",
     "cygrad.autograd.anomaly_mode":
         "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
     "cygrad.autograd.grad_mode":
         "enable_grad inference_mode is_inference_mode_enabled no_grad set_grad_enabled",
-    "cygrad.limits":
+    "cygrad.data.limits":
         "can_cast finfo iinfo promote_types result_type",
-    "cygrad.tensor_types":
+    "cygrad.torch_names.asking":
+        "is_complex is_floating_point is_inference is_signed is_tensor numel",
+    "cygrad.torch_names.tensor_types":
         "set_default_tensor_type BoolTensor ByteTensor CharTensor ShortTensor IntTensor LongTensor UInt16Tensor UInt32Tensor "
         "UInt64Tensor HalfTensor BFloat16Tensor FloatTensor DoubleTensor ComplexFloatTensor ComplexDoubleTensor",
 }

@@ -19,7 +19,7 @@ from cygrad._core.memory.sizes import extent, index_argument
 from cygrad._core.memory.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
 from cygrad._core.operands.arrays import from_array, from_bits, type_of_bits
 from cygrad._core.operands.operands import checked_out, common_dtype
-from cygrad.data import read_array
+from cygrad.data.reading import read_array
 from cygrad.device import device as Device
 from cygrad.device import resolve_device
 

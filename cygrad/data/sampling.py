@@ -17,8 +17,8 @@ from cygrad._core.compute.inplace import write_values
 from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.levels.level import Level, innermost_level
-from cygrad.creation import empty, out_tensor
-from cygrad.limits import finfo, iinfo
+from cygrad.data.creation import empty, out_tensor
+from cygrad.data.limits import finfo, iinfo
 from cygrad.operators.new_tensors import empty_like
 from cygrad.tensor import Tensor
 

@@ -34,7 +34,7 @@ class UntypedStorage:
         self._elements[index] = value
 
     def __repr__(self) -> str:
-        return f"<cygrad.storages.{type(self).__name__} of {len(self)} elements of {self._elements.dtype}>"
+        return f"<cygrad.torch_names.storages.{type(self).__name__} of {len(self)} elements of {self._elements.dtype}>"
 
     @property
     def device(self) -> device:

@@ -42,6 +42,7 @@ debug: $(VENV)/build.txt
 
 # The suite, with fewer shapes, in a build with the sanitizers for addresses and undefined behaviour, loops included, in a folder of its own:
 # all but what is about the package, which starts other Pythons.
+# GCC lays vectors of 64 bytes at odd places of the stack that finds uses after a return (its bug 110027): that check is off.
 # Python is not built so, hence the preloaded libraries; its own small blocks come from malloc, so that they are watched too.
 SANITIZED := $(filter-out tests/package/,$(wildcard tests/*/))
 SANITIZER_FLAGS := -O1 -g1 -fno-omit-frame-pointer
@@ -52,7 +53,7 @@ sanitize: $(VENV)/build.txt $(VENV)/test.txt
 	CFLAGS="$(SANITIZER_FLAGS) -fsanitize=address,undefined -fno-sanitize-recover=undefined" LDFLAGS="-fsanitize=address,undefined" \
 	    $(RUN) setup.py build --build-base build/sanitize --build-lib build/sanitize/lib
 	$(call SANITIZER_ENVIRONMENT,build/sanitize) LD_PRELOAD="$(call sanitizer_library,libasan.so) $(call sanitizer_library,libubsan.so)" \
-	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	    $(RUN) -m pytest -p no:cacheprovider --numprocesses auto --dist worksteal $(SANITIZED)
 
 # Without OpenMP, whose runtime the thread sanitizer does not know; of other libraries only what they do to memory of ours is looked at.

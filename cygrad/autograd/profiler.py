@@ -13,7 +13,8 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any
 
-from cygrad._core.levels.observers import Announcer, Observer, Recorder, current_observer
+from cygrad._core.levels.observers import Observer, current_observer
+from cygrad._core.profiling.recorder import Announcer, Recorder
 from cygrad.autograd.profiler_output import write_chrome_trace
 from cygrad.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg, read_events, shapes_as_lists, shown_name
 

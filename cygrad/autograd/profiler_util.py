@@ -12,7 +12,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, ClassVar
 
-from cygrad._core.levels.observers import Recorder
+from cygrad._core.profiling.recorder import Recorder
 from cygrad.autograd.profiler_output import build_table, formatted_time, write_chrome_trace, write_stacks
 from cygrad.operators._language.flops import flops as flops_of
 

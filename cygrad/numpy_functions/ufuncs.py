@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cygrad._core.compute.matmul import promoted_factors
+from cygrad._core.compute.products import promoted_factors
 from cygrad._core.graph.tensor import TensorImpl, tensor_class
 from cygrad.numpy_functions.dispatch import ROWS
 from cygrad.numpy_functions.rows import delivered, refusal, refuse_out

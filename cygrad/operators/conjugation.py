@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cygrad._core.compute import views
+from cygrad._core.compute import dtype_views
 from cygrad._core.operands.operands import broadcast_shape
 from cygrad.operators._language.arguments import checked_tensor, delivered
 from cygrad.operators._language.batches import same
@@ -67,7 +67,7 @@ def is_neg(input: Tensor) -> bool:
 
 
 # ----- Parts -----
-@operator(views.view_as_real, dinput=lambda g: g.contiguous().view_as_complex(), tangent=linear, batch=same)
+@operator(dtype_views.view_as_real, dinput=lambda g: g.contiguous().view_as_complex(), tangent=linear, batch=same)
 def view_as_real(input: Tensor) -> Tensor:
     """View of complex numbers as pairs of their real and imaginary parts, which are a last dim of size 2.
 
@@ -78,7 +78,7 @@ def view_as_real(input: Tensor) -> Tensor:
     """
 
 
-@operator(views.view_as_complex, dinput=lambda g: g.view_as_real(), tangent=linear, batch=same)
+@operator(dtype_views.view_as_complex, dinput=lambda g: g.view_as_real(), tangent=linear, batch=same)
 def view_as_complex(input: Tensor) -> Tensor:
     """View of pairs of real numbers, which lie one behind the other along the last dim, as complex numbers.
 

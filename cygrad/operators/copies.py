@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from cygrad._core.compute import copies, indexing
+from cygrad._core.compute import copies, filling
 from cygrad._core.exchange import replacement
 from cygrad._core.graph.rules import declare_rule
 from cygrad._core.levels.batches import _leave_or_sum
@@ -71,7 +71,7 @@ def _write(self: Tensor, other: Operand, non_blocking: bool = False) -> Tensor:
     return self
 
 
-@operator(indexing.copy_, dself=_zeros, dother=lambda g, shape, dtype: g.sum_to_size(shape)._convert(dtype), node="CopyBackwards",
+@operator(filling.copy_, dself=_zeros, dother=lambda g, shape, dtype: g.sum_to_size(shape)._convert(dtype), node="CopyBackwards",
           parts=_write)
 def copy_(self: Tensor, other: Operand, non_blocking: bool = False) -> Tensor:
     """Copy the elements of `other`, broadcast and converted, into this tensor.
@@ -82,7 +82,7 @@ def copy_(self: Tensor, other: Operand, non_blocking: bool = False) -> Tensor:
     """
 
 
-@operator(indexing.fill_, dself=_zeros,
+@operator(filling.fill_, dself=_zeros,
           parts=lambda self, value: NotImplemented if is_tensor(value) and value.ndim else _write(self, value))
 def fill_(self: Tensor, value: Operand) -> Tensor:
     """Set all elements to a number (or a 0-d tensor).
@@ -93,7 +93,7 @@ def fill_(self: Tensor, value: Operand) -> Tensor:
     """
 
 
-@operator(indexing.zero_, dself=_zeros, parts=lambda self: _write(self, 0))
+@operator(filling.zero_, dself=_zeros, parts=lambda self: _write(self, 0))
 def zero_(self: Tensor) -> Tensor:
     """Set all elements to 0.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cygrad._core.compute import copies, views
+from cygrad._core.compute import diagonals
 from cygrad._core.compute.creation import empty_tensor, fill_value
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 # ----- Triangles -----
-@operator(copies.tril, dinput=lambda g, diagonal: g.tril(diagonal), tangent=linear, batch=matrices, in_place=True)
+@operator(diagonals.tril, dinput=lambda g, diagonal: g.tril(diagonal), tangent=linear, batch=matrices, in_place=True)
 def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Copy of (a batch of) matrices with zeros above the diagonal; `diagonal` counts above the main one.
 
@@ -30,7 +30,7 @@ def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     """
 
 
-@operator(copies.triu, dinput=lambda g, diagonal: g.triu(diagonal), tangent=linear, batch=matrices, in_place=True)
+@operator(diagonals.triu, dinput=lambda g, diagonal: g.triu(diagonal), tangent=linear, batch=matrices, in_place=True)
 def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Copy of (a batch of) matrices with zeros below the diagonal; `diagonal` counts above the main one.
 
@@ -41,7 +41,7 @@ def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
 
 
 # ----- Diagonals -----
-@operator(views.diagonal, dinput=lambda g, shape, offset, dim1, dim2: g.new_zeros(shape).diagonal_scatter(g, offset, dim1, dim2),
+@operator(diagonals.diagonal, dinput=lambda g, shape, offset, dim1, dim2: g.new_zeros(shape).diagonal_scatter(g, offset, dim1, dim2),
           place=lambda whole, offset, dim1, dim2: whole.diagonal(offset, dim1, dim2), tangent=linear, batch=shifted("dim1", "dim2"))
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """View of a diagonal of two dims, as the last dim; `offset` counts above (or, negative, below) the main one.

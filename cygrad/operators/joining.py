@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Literal
 
-from cygrad._core.compute import copies
+from cygrad._core.compute import joining as compiled
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.data import creation, limits
 from cygrad.operators._language.arguments import given_tensors
@@ -37,7 +37,7 @@ def _join_examples(level: Any, operator: Any, tensors: Iterable[Tensor], dim: in
     return level.leave(operator(shaped, behind(dim, shaped[0].ndim - 1)))
 
 
-@operator(copies.cat, each=_parts_of, tangent=joining, batch=_join_examples, method=False,
+@operator(compiled.cat, each=_parts_of, tangent=joining, batch=_join_examples, method=False,
           aliases=("concat", "concatenate"))
 def cat(tensors: Iterable[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along a dim; all other sizes must be equal.
@@ -54,7 +54,7 @@ def _stack_examples(level: Any, operator: Any, tensors: Iterable[Tensor], dim: i
     return level.leave(operator(items, behind(dim, items[0].ndim)))
 
 
-@operator(copies.stack, each=lambda g, dim: g.unbind(dim), tangent=joining, batch=_stack_examples, method=False)
+@operator(compiled.stack, each=lambda g, dim: g.unbind(dim), tangent=joining, batch=_stack_examples, method=False)
 def stack(tensors: Iterable[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Join tensors of one shape along a new dim.
 

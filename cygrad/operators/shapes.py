@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from cygrad._core.compute import views
+from cygrad._core.compute import dtype_views, shapes
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import Size, normalized_dim
 from cygrad._core.operands.operands import broadcast_shape
@@ -32,7 +32,7 @@ def _reshape_examples(level: Any, operator: Any, x: Tensor, *shape: Any, **keywo
 
 
 def _view_special(x: Any, *shape: Any, **keywords: Any) -> Any:
-    dtype = views._dtype_given(shape, keywords)
+    dtype = dtype_views._dtype_given(shape, keywords)
     return NotImplemented if dtype is None else x._as_dtype(dtype)
 
 
@@ -42,7 +42,7 @@ def view(input: Tensor, *size: int) -> Tensor: ...
 def view(input: Tensor, size: Sequence[int]) -> Tensor: ...
 @overload
 def view(input: Tensor, dtype: DTypeLike) -> Tensor: ...
-@operator(views.view, dinput=lambda g, shape: g.reshape(shape), tangent=linear, batch=_reshape_examples, parts=_view_special,
+@operator(shapes.view, dinput=lambda g, shape: g.reshape(shape), tangent=linear, batch=_reshape_examples, parts=_view_special,
           function=False)
 def view(input: Tensor, *shape: Any, **keywords: Any) -> Tensor:
     """View of another shape, or the same bytes read as another dtype; RuntimeError where the strides do not allow it.
@@ -57,7 +57,7 @@ def view(input: Tensor, *shape: Any, **keywords: Any) -> Tensor:
     """
 
 
-@operator(views.view_as_dtype, tangent=constant, batch=same, function=False)
+@operator(dtype_views.view_as_dtype, tangent=constant, batch=same, function=False)
 def _as_dtype(input: Tensor, dtype: DTypeLike) -> Tensor:
     """The same memory, read as another dtype."""
 
@@ -66,7 +66,7 @@ def _as_dtype(input: Tensor, dtype: DTypeLike) -> Tensor:
 def reshape(input: Tensor, *shape: int) -> Tensor: ...
 @overload
 def reshape(input: Tensor, shape: Sequence[int]) -> Tensor: ...
-@operator(views.reshape, tangent=linear, batch=_reshape_examples)
+@operator(shapes.reshape, tangent=linear, batch=_reshape_examples)
 def reshape(input: Tensor, *shape: Any, **keywords: Any) -> Tensor:
     """Elements in another shape; one size may be -1. A view where possible, else a copy.
 
@@ -92,7 +92,7 @@ def _flatten_examples(level: Any, operator: Any, x: Tensor, start_dim: int = 0, 
     return shifted("start_dim", "end_dim")(level, operator, x if x.ndim else x.reshape(1), start_dim, end_dim)
 
 
-@operator(views.flatten, tangent=linear, batch=_flatten_examples)
+@operator(shapes.flatten, tangent=linear, batch=_flatten_examples)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Elements with the dims from `start_dim` to `end_dim` joined into one.
 
@@ -140,7 +140,7 @@ def _squeeze_examples(level: Any, operator: Any, x: Tensor, dim: Dims = None) ->
     return x if isinstance(dim, tuple | list) and not dim else shifted("dim")(level, operator, x, dim)
 
 
-@operator(views.squeeze, dinput=lambda g, shape: g.reshape(shape), tangent=linear, batch=_squeeze_examples, in_place=rearranging)
+@operator(shapes.squeeze, dinput=lambda g, shape: g.reshape(shape), tangent=linear, batch=_squeeze_examples, in_place=rearranging)
 def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
     """View without the dims of size 1: all of them, or those named.
 
@@ -150,7 +150,7 @@ def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
     """
 
 
-@operator(views.unsqueeze, dinput=lambda g, shape: g.reshape(shape), tangent=linear, batch=shifted("dim", extra=1), in_place=rearranging)
+@operator(shapes.unsqueeze, dinput=lambda g, shape: g.reshape(shape), tangent=linear, batch=shifted("dim", extra=1), in_place=rearranging)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """View with a dim of size 1 put in at `dim`.
 
@@ -227,7 +227,7 @@ def _permute_examples(level: Any, operator: Any, x: Tensor, *dims: Any, **keywor
 def permute(input: Tensor, *dims: int) -> Tensor: ...
 @overload
 def permute(input: Tensor, dims: Sequence[int]) -> Tensor: ...
-@operator(views.permute, dinput=lambda g, inverse: g.permute(inverse), tangent=linear, batch=_permute_examples)
+@operator(shapes.permute, dinput=lambda g, inverse: g.permute(inverse), tangent=linear, batch=_permute_examples)
 def permute(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
     """View with the dims in another order.
 
@@ -255,7 +255,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor: ...
 def transpose(input: Tensor, dim0: int, dim1: int, *dims: int) -> Tensor: ...
 @overload
 def transpose(input: Tensor, dim0: Sequence[int] | None = None, *, axes: Sequence[int] | None = None) -> Tensor: ...
-@operator(views.transpose, dinput=lambda g, dim0, dim1: g.transpose(dim0, dim1), tangent=linear, batch=_transpose_examples,
+@operator(shapes.transpose, dinput=lambda g, dim0, dim1: g.transpose(dim0, dim1), tangent=linear, batch=_transpose_examples,
           in_place=rearranging, aliases=("swapdims",))
 def transpose(input: Tensor, dim0: Any = None, dim1: Any = None, *dims: Any, axes: Any = None) -> Tensor:
     """View with two dims exchanged; or, as NumPy's `transpose`, with all dims in the order that is given, by default reversed.
@@ -285,7 +285,7 @@ def _reverse_dims_of_examples(level: Any, operator: Any, x: Tensor) -> Tensor:
     return x.permute(*range(x.ndim - 1, -1, -1))
 
 
-@operator(views.t, dinput=lambda g: g.mT, tangent=linear, in_place=rearranging,
+@operator(shapes.t, dinput=lambda g: g.mT, tangent=linear, in_place=rearranging,
           batch=lambda level, operator, x: _reverse_dims_of_examples(level, operator, x) if x.ndim < 3 else operator(level.enter(x)))
 def t(input: Tensor) -> Tensor:
     """Transpose of a matrix; a vector or scalar as it is. RuntimeError for a batch of matrices: use `mT`.
@@ -296,7 +296,7 @@ def t(input: Tensor) -> Tensor:
     """
 
 
-@operator(views.reverse_dims, tangent=linear, batch=_reverse_dims_of_examples, property=True)
+@operator(shapes.reverse_dims, tangent=linear, batch=_reverse_dims_of_examples, property=True)
 def T(input: Tensor) -> Tensor:
     """View with the dims in reverse order.
 
@@ -306,7 +306,7 @@ def T(input: Tensor) -> Tensor:
     """
 
 
-@operator(views.matrix_transpose, tangent=linear, property=True,
+@operator(shapes.matrix_transpose, tangent=linear, property=True,
           batch=lambda level, operator, x: matrices(level, operator, x) if x.ndim else x)
 def mT(input: Tensor) -> Tensor:
     """View with the last two dims exchanged.
@@ -399,7 +399,7 @@ def _expand_examples(level: Any, operator: Any, x: Tensor, *size: Any, **keyword
 def expand(input: Tensor, *size: int) -> Tensor: ...
 @overload
 def expand(input: Tensor, size: Sequence[int]) -> Tensor: ...
-@operator(views.expand, dinput=lambda g, shape: g.sum_to_size(shape), tangent=linear, batch=_expand_examples, function=False)
+@operator(shapes.expand, dinput=lambda g, shape: g.sum_to_size(shape), tangent=linear, batch=_expand_examples, function=False)
 def expand(input: Tensor, *sizes: Any, **keywords: Any) -> Tensor:
     """View in which dims of size 1 are repeated without a copy; -1 keeps a size.
 
@@ -467,7 +467,7 @@ def _sum_examples_to_size(level: Any, operator: Any, x: Tensor, *size: Any, **ke
 def sum_to_size(input: Tensor, *size: int) -> Tensor: ...
 @overload
 def sum_to_size(input: Tensor, size: Sequence[int]) -> Tensor: ...
-@operator(views.sum_to_size, tangent=linear, batch=_sum_examples_to_size, function=False)
+@operator(shapes.sum_to_size, tangent=linear, batch=_sum_examples_to_size, function=False)
 def sum_to_size(input: Tensor, *size: Any, **keywords: Any) -> Tensor:
     """Sum over the dims that broadcasting from `size` has made.
 

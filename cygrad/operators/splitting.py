@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from cygrad._core.compute import indexing
+from cygrad._core.compute import splitting
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad.operators._language.arguments import checked_tensor
@@ -38,7 +38,7 @@ def _parts_of_examples(level: Any, operator: Any, x: Tensor, *arguments: Any, **
     return shifted("dim")(level, operator, x, *arguments, **keywords)
 
 
-@operator(indexing.split, dinput=_joined, place=_sections_of, tangent=linear, batch=_parts_of_examples)
+@operator(splitting.split, dinput=_joined, place=_sections_of, tangent=linear, batch=_parts_of_examples)
 def split(input: Tensor, split_size_or_sections: int | Sequence[int] | None = None, dim: int = 0, *,
           split_size: int | Sequence[int] | None = None) -> tuple[Tensor, ...]:
     """Views of parts along a dim: of one size (the last may be smaller), or of the sizes listed.
@@ -49,7 +49,7 @@ def split(input: Tensor, split_size_or_sections: int | Sequence[int] | None = No
     """
 
 
-@operator(indexing.split_with_sizes, dinput=_joined, place=_sections_of, tangent=linear, batch=_parts_of_examples)
+@operator(splitting.split_with_sizes, dinput=_joined, place=_sections_of, tangent=linear, batch=_parts_of_examples)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of the sizes listed.
 
@@ -59,7 +59,7 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
     """
 
 
-@operator(indexing.chunk, tangent=linear, batch=_parts_of_examples)
+@operator(splitting.chunk, tangent=linear, batch=_parts_of_examples)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of parts of equal size along a dim; the last may be smaller.
 
@@ -74,7 +74,7 @@ def _stacked(gs: Sequence[Tensor | None], shape: Sequence[int], dim: int) -> Ten
     return _joined([None if g is None else g.unsqueeze(dim) for g in gs], shape, (1,) * len(gs), dim)
 
 
-@operator(indexing.unbind, dinput=_stacked, place=lambda whole, dim: whole.unbind(dim), tangent=linear, batch=_parts_of_examples)
+@operator(splitting.unbind, dinput=_stacked, place=lambda whole, dim: whole.unbind(dim), tangent=linear, batch=_parts_of_examples)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views at each index of a dim.
 
@@ -121,7 +121,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
         if cuts <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {cuts}")
         least, more = divmod(size, cuts)
-        indexing.check_views(cuts)
+        splitting.check_views(cuts)
         parts = [slice(0)] * cuts
         for number in range(cuts):
             start = number * least + min(number, more)

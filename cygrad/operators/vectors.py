@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cygrad._core.compute import matmul as compiled
+from cygrad._core.compute import products as compiled
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.operands import broadcast_shape
 from cygrad.operators._language.arguments import check_ndim, checked_operand, checked_tensor, delivered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cygrad._core.compute import views
+from cygrad._core.compute import windows
 from cygrad._core.operands import strided
 from cygrad.data import creation
 from cygrad.operators._language.arguments import checked_tensor, integers
@@ -28,7 +28,7 @@ def _add_windows(whole: Tensor, g: Tensor, dim: int, size: int, step: int) -> No
         part += g.select(-1, place)
 
 
-@operator(views.unfold, dinput=lambda g, shape, dim, size, step: g._sum_windows(shape, dim, size, step), into=_add_windows,
+@operator(windows.unfold, dinput=lambda g, shape, dim, size, step: g._sum_windows(shape, dim, size, step), into=_add_windows,
           tangent=linear, batch=shifted("dimension"), function=False)
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """View of all windows of `size` along a dim, `step` apart; the windows are the last dim.

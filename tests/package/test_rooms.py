@@ -18,10 +18,11 @@ MOST_UPWARD_CALLS = 13
 
 
 def drawn():
-    """Return {room: its modules} as the design page draws them, the highest first."""
+    """Return {room: its modules} as the design page draws them, the highest first; a room may have several lines."""
     text = (ROOT / "docs" / "design.md").read_text()
     drawing = re.search(r"^cygrad\._core .*\n((?:   +\w.*\n)+)", text, re.MULTILINE)[1]
-    return {line.split()[0]: line.split()[1:] for line in drawing.splitlines()}
+    lines = re.sub(r"\n {10,}", "  ", drawing).splitlines()
+    return {line.split()[0]: line.split()[1:] for line in lines}
 
 
 ROOMS = drawn() if SOURCES else {}

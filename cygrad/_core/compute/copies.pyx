@@ -1,21 +1,17 @@
 # cython: cdivision=True
-"""Copies: whole tensors, in another layout or dtype, and several joined to one (see copies.pxd for the contract)."""
+"""Copies of whole tensors, in another layout or dtype (see copies.pxd for the contract)."""
 from libc.stdint cimport intptr_t
-from libc.string cimport memcpy, memset
 
-from cygrad._core.graph.history cimport attach
-from cygrad._core.graph.rules cimport RuleOp, any_wanted, record, rule_node_of_inputs, rule_op, wanted
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, empty_strided, settled_address, shallow_copy, view_of
+from cygrad._core.graph.rules cimport record, rule_op, wanted
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, shallow_copy
 from cygrad._core.memory.formats cimport fill_strides, lies_in_order, order_of
-from cygrad._core.memory.sizes cimport add_overflows, integer, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport DType, dtype_number, dtypes
-from cygrad._core.operands.operands cimport common_of, copy_into, copy_of, same_shape
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, cg_is_differentiable, cg_itemsize
+from cygrad._core.operands.operands cimport copy_into, copy_of
+from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, cg_is_differentiable
 
 import warnings
 
 from cygrad._core.memory.formats import preserve_format
-from cygrad._core.operands.operands import checked_out
 
 
 cdef TensorImpl empty_in_order(tuple order, int dtype, int ndim, const intptr_t* sizes):
@@ -74,153 +70,3 @@ def warn_of_parts(DType source not None, DType target not None, int stacklevel=1
     """Warn where a user's conversion drops imaginary parts; the gradient of what is real beside complex numbers drops them silently."""
     if source.is_complex and not target.is_complex and target.number != CG_BOOL:
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=stacklevel)
-
-
-cdef RuleOp CAT = rule_op("cat"), STACK = rule_op("stack")
-
-cdef enum:
-    SMALL_BLOCK = 1 << 12       # bytes of one piece that no driver need be asked for
-
-
-cdef int write_piece(TensorImpl joined, TensorImpl piece, int along, intptr_t start) except -1:
-    """Copy one of the pieces of a new tensor to its place; it may lack the dim that they lie along."""
-    cdef intptr_t strides[MAX_DIMS]
-    cdef intptr_t itemsize = cg_itemsize[joined.dtype_nr]
-    cdef intptr_t offset = start * joined.strides[along]
-    cdef int d, lacks = joined.ndim - piece.ndim
-    if along == 0 and piece.flags & CONTIGUOUS and piece.dtype_nr == joined.dtype_nr and piece.count * itemsize <= SMALL_BLOCK:
-        memcpy(settled_address(joined) + offset * itemsize, address(piece), piece.count * itemsize)
-        return 0
-    for d in range(piece.ndim):
-        strides[d] = joined.strides[d + lacks if d >= along else d]
-    return copy_into(view_of(joined, offset, piece.ndim, piece.sizes, strides), piece)
-
-
-cdef tuple given_tensors(str name, object tensors):
-    """Return the tensors of a sequence."""
-    cdef tuple parts
-    if isinstance(tensors, TensorImpl) or not hasattr(tensors, "__iter__"):
-        kind = "Tensor" if isinstance(tensors, TensorImpl) else type(tensors).__name__
-        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}")
-    parts = tuple(tensors)
-    for k, item in enumerate(parts):
-        if not isinstance(item, TensorImpl):
-            raise TypeError(f"expected Tensor as element {k} in argument 0, but got {type(item).__name__}")
-    return parts
-
-
-def cat(tensors, dim=0, *, out=None):
-    """Return tensors joined along a dim; all other sizes must be equal."""
-    cdef tuple parts = given_tensors("cat", tensors)
-    cdef TensorImpl part, first, result
-    cdef intptr_t shape[MAX_DIMS]
-    cdef intptr_t start = 0, joined = integer(dim, "dim")
-    cdef list sizes = []
-    cdef int d, along, dtype
-    cdef bint mixed = False
-    if not parts:
-        raise RuntimeError("cat(): expected a non-empty list of Tensors")
-    for part in parts:      # an empty vector joins with anything: torch's and NumPy's starting value of loops
-        if part.ndim != 1 or part.count:
-            first = part
-            break
-    else:
-        first = parts[0]
-    dtype = first.dtype_nr
-    if first.ndim == 0:
-        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated; use stack()")
-    along = wrap_dim(joined, first.ndim)
-    memcpy(shape, first.sizes, first.ndim * sizeof(intptr_t))
-    shape[along] = 0
-    for k, part in enumerate(parts):
-        mixed = mixed or part.dtype_nr != first.dtype_nr
-        dtype = common_of(dtype, part.dtype_nr)
-        if part.ndim == 1 and part.count == 0 and first.ndim != 1:
-            sizes.append(None)
-            continue
-        if part.ndim != first.ndim:
-            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {part.ndim}")
-        for d in range(first.ndim):
-            if d != along and part.sizes[d] != shape[d]:
-                raise RuntimeError(f"Sizes of tensors must match except in dimension {along}. Expected size {shape[d]} but got size "
-                                   f"{part.sizes[d]} for tensor number {k} in the list.")
-        if add_overflows(shape[along], part.sizes[along], &shape[along]):
-            raise RuntimeError(f"cat(): the sizes in dim {along} add up to 2**63 or more")
-        sizes.append(part.sizes[along])
-    if mixed:
-        parts = tuple([convert(part, dtypes[dtype]) for part in parts])
-    result = empty(dtype, first.ndim, shape)
-    for k, part in enumerate(parts):
-        if sizes[k] is not None:
-            write_piece(result, part, along, start)
-            start += part.sizes[along]
-    if any_wanted(parts):
-        attach(result, rule_node_of_inputs(CAT, parts, result, (tuple(sizes), along), 1), 0)
-    return result if out is None else checked_out(out, result)
-
-
-def stack(tensors, dim=0, *, out=None):
-    """Return tensors of one shape joined along a new dim."""
-    cdef tuple parts = given_tensors("stack", tensors)
-    cdef TensorImpl part, first, result
-    cdef intptr_t shape[MAX_DIMS]
-    cdef intptr_t joined = integer(dim, "dim"), start = 0
-    cdef int along, dtype
-    cdef bint mixed = False
-    if not parts:
-        raise RuntimeError("stack expects a non-empty TensorList")
-    first = parts[0]
-    dtype = first.dtype_nr
-    for k, part in enumerate(parts):
-        if not same_shape(part, first):
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(sizes_tuple(first.ndim, first.sizes))} at entry "
-                               f"0 and {list(sizes_tuple(part.ndim, part.sizes))} at entry {k}")
-        mixed = mixed or part.dtype_nr != first.dtype_nr
-        dtype = common_of(dtype, part.dtype_nr)
-    along = wrap_dim(joined, first.ndim + 1)
-    if first.ndim == MAX_DIMS:
-        raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions")
-    memcpy(shape, first.sizes, along * sizeof(intptr_t))
-    shape[along] = len(parts)
-    memcpy(shape + along + 1, first.sizes + along, (first.ndim - along) * sizeof(intptr_t))
-    if mixed:
-        parts = tuple([convert(part, dtypes[dtype]) for part in parts])
-    result = empty(dtype, first.ndim + 1, shape)
-    for part in parts:
-        write_piece(result, part, along, start)
-        start += 1
-    if any_wanted(parts):
-        attach(result, rule_node_of_inputs(STACK, parts, result, (along,), 1), 0)
-    return result if out is None else checked_out(out, result)
-
-
-# ----- Triangles -----
-cdef object triangle(str name, TensorImpl input, object diagonal, bint upper, object out):
-    """Copy matrices with zeros on one side of a diagonal, row by row."""
-    cdef TensorImpl result
-    cdef intptr_t above, rows, columns, row, kept, item = cg_itemsize[input.dtype_nr]
-    cdef char* place
-    if input.ndim < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, it has {input.ndim}")
-    rows, columns = input.sizes[input.ndim - 2], input.sizes[input.ndim - 1]
-    above = max(-rows - columns, min(integer(diagonal, "diagonal"), rows + columns))     # further out nothing changes
-    result = empty(input.dtype_nr, input.ndim, input.sizes)
-    copy_into(result, input)
-    place = address(result)
-    for row in range(result.count // columns if columns else 0):
-        kept = max(0, min(row % rows + above + (0 if upper else 1), columns))      # elements in front of where the diagonal cuts
-        memset(place if upper else place + kept * item, 0, (kept if upper else columns - kept) * item)
-        place += columns * item
-    if wanted(input, None):
-        record(rule_op(name), input, None, result, (above,))
-    return result if out is None else checked_out(out, result)
-
-
-def tril(TensorImpl input not None, diagonal=0, *, out=None):
-    """Copy matrices with zeros above a diagonal."""
-    return triangle("tril", input, diagonal, False, out)
-
-
-def triu(TensorImpl input not None, diagonal=0, *, out=None):
-    """Copy matrices with zeros below a diagonal."""
-    return triangle("triu", input, diagonal, True, out)

@@ -11,23 +11,20 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.creation cimport check_held
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place, write_values
-from cygrad._core.compute.parts cimport Cuts, basic_view, record_part, view_along, zero_outside
-from cygrad._core.graph.rules cimport RuleOp, record, record_outputs, rule_op, wanted
-from cygrad._core.graph.tensor cimport (CREATED, CREATED_MULTIPLE, TensorImpl, count_change, empty, needs_grad, tensor_type,
-                                        zero)
-from cygrad._core.memory.sizes cimport integer, parse_sizes, sequence_items, sizes_tuple, wrap_dim
+from cygrad._core.compute.parts cimport Cuts, basic_view, record_part, zero_outside
+from cygrad._core.graph.rules cimport RuleOp, record, rule_op, wanted
+from cygrad._core.graph.tensor cimport TensorImpl, count_change, empty, needs_grad, tensor_type, zero
+from cygrad._core.memory.sizes cimport integer, parse_sizes, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, bits_of, tensor_of_array, tensor_of_bits, values_of
 from cygrad._core.operands.operands cimport Value, copy_into, copy_of, number_tensor, to_value
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_DIMS, cg_is_complex, cg_is_differentiable, cg_is_index, cg_is_opaque,
                                                   cg_loops_of)
 
+import numpy
 import warnings
 
-import numpy
-
 from cygrad._core.compute.copies import warn_of_parts
-from cygrad._core.memory.storage import OutOfMemoryError
 
 cdef extern from "Python.h":
     bint PyIndex_Check(object value)
@@ -38,13 +35,8 @@ cdef extern from "Python.h":
         PyObject* step
 
 
-cdef enum:
-    MOST_VIEWS = 1 << 26    # that one call makes: they take 16 GiB
-
-
 # ----- Indexing -----
 cdef RuleOp INDEX_PUT = rule_op("index_put")
-cdef RuleOp UNBIND = rule_op("unbind"), SPLIT = rule_op("split"), SPLIT_WITH_SIZES = rule_op("split_with_sizes")
 
 
 cdef inline bint is_exact(PyObject* number) noexcept:
@@ -261,30 +253,6 @@ def add_at(TensorImpl whole not None, key, TensorImpl source not None):
     count_change(whole)
 
 
-def copy_(TensorImpl self not None, other, non_blocking=False):
-    """Copy the elements of `other`, broadcast and converted, into this tensor."""
-    set_item(self, Ellipsis, other)
-    return self
-
-
-def fill_(TensorImpl self not None, value):
-    """Set all elements to a number (or a 0-d tensor)."""
-    if isinstance(value, TensorImpl) and (<TensorImpl>value).ndim:
-        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {(<TensorImpl>value).ndim} dimensions.")
-    set_item(self, Ellipsis, value)
-    return self
-
-
-def zero_(TensorImpl self not None):
-    """Set all elements to 0."""
-    check_in_place(self, False)
-    copy_into(self, scalar_like(self, 0))
-    count_change(self)
-    if wanted(self, None):
-        cut_history(self, True)
-    return self
-
-
 # ----- Parts along a dim -----
 def narrow(TensorImpl input not None, dim, start, length):
     """Return the view of `length` elements from `start` on along a dim; `start` is an int, or a 0-d tensor of one."""
@@ -315,94 +283,3 @@ def select(TensorImpl input not None, dim, index):
         raise IndexError(f"select(): index {place} out of range for tensor of size {list(sizes_tuple(input.ndim, input.sizes))} at "
                          f"dimension {along}")
     return get_item(input, (slice(None),) * d + (place,))
-
-
-cpdef int check_views(count) except -1:
-    """Refuse a number of views that only a tensor which repeats its elements has, or a senseless argument asks for."""
-    if count > MOST_VIEWS:
-        raise OutOfMemoryError(f"{count} views at once do not fit into memory: at most {MOST_VIEWS} are made; use larger parts")
-    return 0
-
-
-cdef tuple several_views(TensorImpl x, RuleOp op, list views, tuple sections, int d):
-    """Record views that were made at once: none of them may be changed in place, since each knows the others."""
-    cdef TensorImpl view
-    if not views:
-        return ()
-    if wanted(x, None):
-        shape = sizes_tuple(x.ndim, x.sizes)
-        record_outputs(op, x, views, (shape, d) if sections is None else (shape, sections, d))
-    for view in views:
-        if not view.flags & CREATED:
-            view.flags |= CREATED_MULTIPLE
-    return tuple(views)
-
-
-def unbind(TensorImpl input not None, dim=0):
-    """Return the views at each index of a dim."""
-    cdef intptr_t along = integer(dim, "dim")
-    if input.ndim == 0:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    cdef int d = wrap_dim(along, input.ndim)
-    check_views(input.sizes[d])
-    return several_views(input, UNBIND, [view_along(input, d, index, -1) for index in range(input.sizes[d])], None, d)
-
-
-cdef tuple split_at(TensorImpl x, RuleOp op, list sections, int d):
-    """Return the views of consecutive parts along a dim."""
-    cdef list views = []
-    cdef Py_ssize_t start = 0, section
-    for section in sections:
-        views.append(view_along(x, d, start, section))
-        start += section
-    return several_views(x, op, views, tuple(sections), d)
-
-
-def split(TensorImpl input not None, split_size_or_sections=None, dim=0, *, split_size=None):
-    """Return views of parts along a dim: of one size (the last may be smaller), or of the sizes listed."""
-    split_size_or_sections = split_size if split_size_or_sections is None else split_size_or_sections
-    if isinstance(split_size_or_sections, (tuple, list)):
-        return split_with_sizes(input, split_size_or_sections, dim)
-    cdef intptr_t part = integer(split_size_or_sections, "split_size_or_sections"), along = integer(dim, "dim")
-    if input.ndim == 0:
-        raise RuntimeError("split expects at least a 1-dimensional tensor")
-    cdef int d = wrap_dim(along, input.ndim)
-    cdef intptr_t size = input.sizes[d]
-    if part == 0 and size:
-        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}")
-    if part < 0:
-        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={part}")
-    check_views((size - 1) // max(part, 1) + 1)
-    return split_at(input, SPLIT, [min(part, size - first) for first in range(0, size, max(part, 1))] or [0], d)
-
-
-def split_with_sizes(TensorImpl input not None, split_sizes, dim=0):
-    """Return views of consecutive parts of the sizes listed."""
-    cdef list sections = [integer(section, "split_sizes") for section in sequence_items(split_sizes, "split_sizes")]
-    cdef intptr_t along = integer(dim, "dim"), section, total = 0
-    cdef bint fits = True
-    if input.ndim == 0:
-        raise RuntimeError("split expects at least a 1-dimensional tensor")
-    cdef int d = wrap_dim(along, input.ndim)
-    for section in sections:
-        fits = fits and 0 <= section <= input.sizes[d] - total
-        total += section if fits else 0
-    if not fits or total != input.sizes[d]:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.sizes[d]} (input tensor's size at dimension "
-                           f"{d}), but got split_sizes={sections}")
-    return split_at(input, SPLIT_WITH_SIZES, sections, d)
-
-
-def chunk(TensorImpl input not None, chunks, dim=0):
-    """Return at most `chunks` views of parts of equal size along a dim; the last may be smaller."""
-    cdef intptr_t count = integer(chunks, "chunks"), along = integer(dim, "dim"), size
-    if input.ndim == 0:
-        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if count <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {count}")
-    cdef int d = wrap_dim(along, input.ndim)
-    size = input.sizes[d]
-    if size == 0:
-        check_views(count)
-        return split_at(input, SPLIT_WITH_SIZES, [0] * count, d)
-    return split(input, (size - 1) // count + 1, d)

@@ -19,7 +19,7 @@ from cygrad._kernels.drivers.elementwise cimport cg_is_complex, cg_is_differenti
 import numpy
 
 from cygrad._core.compute.dispatch import operand_error, ops
-from cygrad._core.compute.matmul import matmul as matmul_function
+from cygrad._core.compute.products import matmul as matmul_function
 from cygrad._core.memory.storage import OutOfMemoryError
 from cygrad._core.entry.operator_object import make_operator
 

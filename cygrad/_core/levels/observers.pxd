@@ -8,7 +8,7 @@ from cpython.object cimport PyObject
 from cygrad._core.graph.node cimport Node
 from cygrad._core.graph.tensor cimport special_active
 
-cdef enum Kind:         # names are in `kinds`
+cdef enum Kind:         # names are in `profiling.recorder`
     OPERATOR = 0        # a public operator
     FUNCTION = 1        # the forward pass of a user's Function
     EVALUATION = 2      # all that a backward does for a node: hooks, the node itself, sums of gradients
@@ -39,3 +39,6 @@ cdef long long next_sequence_nr() noexcept
 cdef Py_ssize_t begin_event(object name, tuple operands, long long sequence_nr) except -1
 cdef Py_ssize_t begin_node(int kind, Node node, PyObject** grads) except -1
 cdef int end_event(Py_ssize_t token) except -1
+cdef Py_ssize_t next_token() noexcept
+cdef unsigned long thread_number() noexcept
+cdef bint observes_this_thread(Observer observer) noexcept

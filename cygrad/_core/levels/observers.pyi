@@ -1,13 +1,6 @@
 """Types of the compiled module."""
 
-from collections.abc import Callable
-from types import CodeType
 from typing import Any, final
-
-_Sizes = tuple[int, ...]
-_Shapes = tuple[_Sizes | list[_Sizes] | None, ...]
-_Row = tuple[int, str, str, int, int, int, bool, int, int, tuple[_Shapes, tuple[Any, ...]] | None,
-             list[tuple[CodeType, int]] | None, int]
 
 class Observer:
     active: bool
@@ -18,18 +11,7 @@ class Observer:
     def end_range(self, token: int) -> None: ...
 
 @final
-class Recorder(Observer):
-    with_stack: bool
-    def __init__(self, with_shapes: bool = False, with_memory: bool = False, with_stack: bool = False) -> None: ...
-    def rows(self) -> list[_Row]: ...
-
-@final
-class Announcer(Observer):
-    def __init__(self, entered: Callable[[str, str, int, _Shapes | None], object], left: Callable[[], object],
-                 with_shapes: bool = False) -> None: ...
-
-@final
-class Turn: ...
+class ThreadProfile: ...
 
 def current_observer() -> Observer | None: ...
 def set_observer(observer: Observer | None) -> None: ...

@@ -1,22 +1,12 @@
-"""Observers of a thread's work (see profiler.pxd for the contract).
-
-The Recorder keeps events in a C array: an event that nobody asks the shapes or the stack of costs two readings of the clock and
-no Python object. Events know the one they began in; the tree is made from that when the profile is read.
-"""
+"""Observers of a thread's work (see observers.pxd for the contract); `profiling` has those that record."""
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
-from libc.stdlib cimport free, realloc
-from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport Node, grads_list, last_sequence_nr
-from cygrad._core.graph.tensor cimport TensorImpl, special_active
-from cygrad._core.memory.sizes cimport sizes_tuple
+from cygrad._core.graph.tensor cimport special_active
 from cygrad._core.memory.storage cimport settle
 from cygrad._kernels.system.allocator cimport memory_observer, observe_memory
-
-import sys
 
 cdef extern from "Python.h":
     PyObject* PyThreadState_GetDict() noexcept
@@ -24,26 +14,25 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
-    typedef struct { PyObject *turn, *observer; unsigned long thread; } cg_observation;
+    typedef struct { PyObject *profile, *observer; unsigned long thread; } cg_observation;
     static __thread cg_observation cg_observed;
     static cg_observation *cg_observation_address(void) { return &cg_observed; }
     """
     ctypedef struct Observation "cg_observation":
-        PyObject* turn              # of this thread, NULL before its first; the thread's state owns it
-        PyObject* observer          # the turn's
+        PyObject* profile           # of this thread, NULL before its first; the thread's state owns it
+        PyObject* observer          # the profile's
         unsigned long thread        # the system's number
     Observation* observation "cg_observation_address"() noexcept
 
-cdef tuple kinds = ("operator", "function", "evaluation", "backward", "user", "memory")
 cdef int profiling_threads = 0
-cdef Py_ssize_t tokens = 0          # given out so far, in all threads
+cdef Py_ssize_t last_token = 0      # of all threads
 cdef int memory_observers = 0
 
 
 # ----- The observer of this thread -----
 @cython.final
-cdef class Turn:
-    """Whom a thread reports to. The thread's state owns it, so that it ends with a thread that ends inside of a profile."""
+cdef class ThreadProfile:
+    """The observer of a thread. The thread's state owns it, so it ends with a thread that ends while it is observed."""
     cdef Observer observer
     cdef int run                # of the observer
 
@@ -54,8 +43,8 @@ cdef class Turn:
 
     def __dealloc__(self):
         cdef Observation* place = observation()
-        if place.turn is <PyObject*>self:       # else of a thread that a fork has left behind
-            place.turn = place.observer = NULL
+        if place.profile is <PyObject*>self:       # else of a thread that a fork has left behind
+            place.profile = place.observer = NULL
         self.end()
 
 
@@ -70,18 +59,18 @@ cdef int observe(Observer observer) except -1:
     """Have this thread report to an observer."""
     cdef Observation* place = observation()
     cdef PyObject* state
-    cdef Turn turn
-    if place.turn is NULL:
+    cdef ThreadProfile profile
+    if place.profile is NULL:
         state = PyThreadState_GetDict()
         if state is NULL:
             raise MemoryError()
-        turn = Turn.__new__(Turn)
-        (<dict>state)[Turn] = turn
-        place.turn = <PyObject*>turn
+        profile = ThreadProfile.__new__(ThreadProfile)
+        (<dict>state)[ThreadProfile] = profile
+        place.profile = <PyObject*>profile
     settle()        # or memory that only waiting results keep would be given back in the profile
-    turn = <Turn>place.turn
-    turn.end()
-    turn.observer, turn.run = observer, observer.run
+    profile = <ThreadProfile>place.profile
+    profile.end()
+    profile.observer, profile.run = observer, observer.run
     if observer.active:
         count_threads(observer, 1)
     place.observer, place.thread = <PyObject*>observer, PyThread_get_thread_native_id()
@@ -91,8 +80,8 @@ cdef int observe(Observer observer) except -1:
 cdef void observe_no_more() noexcept:
     cdef Observation* place = observation()
     place.observer = NULL
-    if place.turn is not NULL:
-        (<Turn>place.turn).end()
+    if place.profile is not NULL:
+        (<ThreadProfile>place.profile).end()
 
 
 cdef bint is_profiling() noexcept:
@@ -171,40 +160,20 @@ def end_function(Py_ssize_t token):
     end_event(token)
 
 
-# ----- What is kept of operands -----
-cdef object sizes_of(object operand):
-    """Return the sizes of a tensor, a list of them for several, None for anything else."""
-    cdef TensorImpl tensor
-    if isinstance(operand, TensorImpl):
-        tensor = <TensorImpl>operand
-        return sizes_tuple(tensor.ndim, tensor.sizes)
-    if isinstance(operand, (tuple, list)) and any([isinstance(item, TensorImpl) for item in operand]):
-        return [sizes_of(item) for item in operand]
-    return None
+cdef Py_ssize_t next_token() noexcept:
+    """Return a number that no event of any thread has had."""
+    global last_token
+    last_token += 1
+    return last_token
 
 
-cdef object value_of(object operand):
-    """Return a number, a string or a sequence of them as it is now, None for anything else."""
-    if isinstance(operand, (bool, int, float, str)):
-        return operand
-    if isinstance(operand, (tuple, list)) and all([isinstance(item, (bool, int, float, str)) for item in operand]):
-        return list(operand)
-    return None
+cdef unsigned long thread_number() noexcept:
+    """Return the system's number of this thread, which is observed."""
+    return observation().thread
 
 
-cdef tuple described(operands):
-    """Return what is known of operands after they are gone: shapes and values, each one for each operand."""
-    return tuple([sizes_of(operand) for operand in operands]), tuple([value_of(operand) for operand in operands])
-
-
-cdef list call_stack():
-    """Return where the Python program is, the innermost call first: code objects and offsets, since finding lines takes time."""
-    cdef list places = []
-    frame = sys._getframe()
-    while frame is not None:
-        places.append((frame.f_code, frame.f_lasti))
-        frame = frame.f_back
-    return places
+cdef bint observes_this_thread(Observer observer) noexcept:
+    return observation().observer is <PyObject*>observer
 
 
 # ----- Observers -----
@@ -217,9 +186,9 @@ cdef void memory_changed(Py_ssize_t delta) noexcept:
 cdef void count_memory_observers(int more) noexcept:
     """Have the allocator tell of each change while somebody wants to know."""
     global memory_observers
-    cdef memory_observer nobody = NULL
+    cdef memory_observer none = NULL
     memory_observers += more
-    observe_memory(memory_changed if memory_observers else nobody)
+    observe_memory(memory_changed if memory_observers else none)
 
 
 @cython.binding(False)
@@ -272,158 +241,3 @@ cdef class Observer:
         """End a range, from whichever thread."""
         if self.active:
             self.end(token)
-
-
-cdef struct Event:
-    PyObject* name              # these three are owned; NULL where there is none
-    PyObject* operands
-    PyObject* stack
-    Py_ssize_t token
-    Py_ssize_t parent           # index of the event it began in, or -1
-    long long start, stop       # nanoseconds; stop 0: still open
-    long long sequence_nr
-    long long memory            # while it is open: what the thread had taken when it began; then: what it took
-    unsigned long thread
-    int kind
-    bint asynchronous           # ended by another thread
-
-
-cdef long long now() noexcept:
-    """Return nanoseconds, on the clock of time.perf_counter_ns()."""
-    cdef timespec time
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return time.tv_sec * 1000000000LL + time.tv_nsec
-
-
-@cython.final
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
-cdef class Recorder(Observer):
-    """Keeps the events of a thread."""
-
-    cdef Event* events
-    cdef Py_ssize_t count, capacity
-    cdef Py_ssize_t innermost       # the open event that began last, or -1
-    cdef long long taken            # bytes, since the start
-    cdef readonly bint with_stack
-
-    def __cinit__(self, bint with_shapes=False, bint with_memory=False, bint with_stack=False):
-        self.with_shapes, self.with_memory, self.with_stack, self.innermost = with_shapes, with_memory, with_stack, -1
-
-    def __dealloc__(self):
-        cdef Py_ssize_t k
-        for k in range(self.count):
-            Py_DECREF(<object>self.events[k].name)
-            Py_XDECREF(self.events[k].operands)
-            Py_XDECREF(self.events[k].stack)
-        free(self.events)
-
-    cdef Event* add(self, int kind, object name) noexcept:
-        """Return a new event, NULL if there is no memory."""
-        global tokens
-        cdef Event* larger
-        cdef Event* event
-        if self.count == self.capacity:
-            larger = <Event*>realloc(self.events, (2 * self.capacity + 256) * sizeof(Event))
-            if larger is NULL:
-                return NULL
-            self.events, self.capacity = larger, 2 * self.capacity + 256
-        event = &self.events[self.count]
-        self.count += 1
-        tokens += 1
-        Py_INCREF(name)
-        event.name, event.operands, event.stack = <PyObject*>name, NULL, NULL
-        event.token, event.kind, event.parent, event.thread = tokens, kind, self.innermost, observation().thread
-        event.stop, event.sequence_nr, event.memory, event.asynchronous = 0, -1, 0, False
-        return event
-
-    cdef Py_ssize_t begin(self, int kind, object name, object operands, long long sequence_nr) except -1:
-        cdef tuple description = described(operands) if self.with_shapes and operands is not None else None
-        cdef list stack = call_stack() if self.with_stack and kind != BACKWARD else None    # those get the stack of their forward
-        cdef Event* event = self.add(kind, name)
-        if event is NULL:
-            raise MemoryError()
-        if description is not None:
-            Py_INCREF(description)
-            event.operands = <PyObject*>description
-        if stack is not None:
-            Py_INCREF(stack)
-            event.stack = <PyObject*>stack
-        event.sequence_nr, event.memory = sequence_nr, self.taken
-        self.innermost = self.count - 1
-        event.start = now()
-        return event.token
-
-    cdef int end(self, Py_ssize_t token) except -1:
-        cdef long long time = now()
-        cdef Py_ssize_t index = self.innermost
-        while index >= 0 and self.events[index].token != token:
-            index = self.events[index].parent
-        if index < 0 or self.events[index].stop:
-            return 0
-        self.events[index].stop, self.events[index].memory = time, self.taken - self.events[index].memory
-        self.events[index].asynchronous = observation().observer is not <PyObject*>self
-        while self.innermost >= 0 and self.events[self.innermost].stop:
-            self.innermost = self.events[self.innermost].parent
-        return 0
-
-    cdef int finish(self) except -1:
-        while self.innermost >= 0:
-            self.end(self.events[self.innermost].token)
-        return 0
-
-    cdef void note_memory(self, Py_ssize_t delta) noexcept:
-        cdef Event* event
-        self.taken += delta
-        if self.innermost < 0 and delta:
-            event = self.add(MEMORY, "[memory]")
-            if event is not NULL:
-                event.start = event.stop = now()
-                event.memory = delta
-
-    def rows(self):
-        """Return the events in the order they began, as tuples.
-
-        Each is (token, kind, name, start, stop, thread, ended by another thread, sequence number, index of the event around it or
-        -1, (shapes, values) of the operands or None, [(code, offset), ...] or None, bytes).
-        """
-        cdef Py_ssize_t k
-        cdef Event* event
-        cdef list rows = []
-        for k in range(self.count):
-            event = &self.events[k]
-            rows.append((event.token, kinds[event.kind], <object>event.name, event.start, event.stop, event.thread, event.asynchronous,
-                         event.sequence_nr, event.parent, None if event.operands is NULL else <object>event.operands,
-                         None if event.stack is NULL else <object>event.stack, event.memory))
-        return rows
-
-
-@cython.final
-cdef class Announcer(Observer):
-    """Calls functions at the beginning and the end of each event: entered(kind, name, sequence number, shapes or None), left()."""
-
-    cdef object entered, left
-    cdef list unended               # tokens
-
-    def __cinit__(self, entered not None, left not None, bint with_shapes=False):
-        self.entered, self.left, self.with_shapes, self.unended = entered, left, with_shapes, []
-
-    cdef Py_ssize_t begin(self, int kind, object name, object operands, long long sequence_nr) except -1:
-        global tokens
-        shapes = described(operands)[0] if self.with_shapes and operands is not None else None
-        self.entered(kinds[kind], name, sequence_nr, shapes)
-        tokens += 1
-        self.unended.append(tokens)
-        return tokens
-
-    cdef int end(self, Py_ssize_t token) except -1:
-        if token in self.unended:
-            self.unended.remove(token)
-            self.left()
-        return 0
-
-    cdef int finish(self) except -1:
-        while self.unended:
-            self.end(self.unended[len(self.unended) - 1])
-        return 0

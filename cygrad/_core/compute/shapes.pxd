@@ -1,4 +1,4 @@
-"""Views of other shapes, dims in another order, diagonals and windows: nothing is computed or moved."""
+"""Views of other shapes and of dims in another order: nothing is computed, and nothing is moved but by a reshape that must copy."""
 from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.tensor cimport TensorImpl

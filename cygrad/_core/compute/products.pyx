@@ -7,7 +7,7 @@ them. The output must not overlap an input, so it is always new. Bits may depend
 from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.matrices cimport Call, check_memory, numpy_loop, run
-from cygrad._core.compute.views cimport reshape_to
+from cygrad._core.compute.shapes cimport reshape_to
 from cygrad._core.graph.rules cimport record, rule_op, wanted
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_address, stand_alone, view_of
 from cygrad._core.memory.sizes cimport sizes_tuple

@@ -1,5 +1,5 @@
 # cython: cdivision=True
-"""Views of other shapes, diagonals and windows (see views.pxd for the contract).
+"""Views of other shapes and of dims in another order (see shapes.pxd for the contract).
 
 The functions are the methods of Tensor too: their first argument is the tensor.
 """
@@ -7,13 +7,12 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
 from cygrad._core.graph.rules cimport record, rule_op, wanted
-from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, copy_in, offset_of, place_of, refuse_batched, view_in, view_of
-from cygrad._core.memory.sizes cimport (checked_numel, integer, multiply_overflows, parse_sizes, read_dims, sizes_argument, sizes_tuple,
-                                        wrap_dim)
-from cygrad._core.memory.storage cimport DType, dtype_number, dtypes
-from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_complex, cg_is_complex, cg_is_floating_point, cg_itemsize, cg_real
+from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, view_of
+from cygrad._core.memory.sizes cimport checked_numel, integer, parse_sizes, read_dims, sizes_argument, sizes_tuple, wrap_dim
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 
 from cygrad._core.compute.copies import contiguous
+from cygrad._core.compute.dtype_views import _dtype_given, view_as_dtype
 
 
 # ----- Shapes -----
@@ -302,162 +301,3 @@ def sum_to_size(TensorImpl input not None, *size, **keywords):
         return input if leading == 0 else reshape_to(input, ndim, shape, "view", True)
     summed = (<object>input).sum(tuple(dims), keepdim=True)
     return reshape_to(summed, ndim, shape, "view", True) if leading else summed
-
-
-# ----- Other dtypes -----
-cpdef object _dtype_given(tuple arguments, dict keywords):
-    """Return the dtype that a call of `view` asks for in place of a shape, or None."""
-    given = arguments[0] if len(arguments) == 1 and not keywords else keywords.get("dtype") if len(keywords) == 1 else None
-    return given if isinstance(given, (DType, type)) else None
-
-
-def view_as_dtype(TensorImpl input not None, dtype):
-    """Return a tensor over the same memory, and version counter, that reads it as another dtype; no gradient flows through it."""
-    cdef int number = dtype_number(dtype), d, last = input.ndim - 1
-    cdef intptr_t old = cg_itemsize[input.dtype_nr], new = cg_itemsize[number], ratio
-    cdef intptr_t sizes[MAX_DIMS]
-    cdef intptr_t strides[MAX_DIMS]
-    refuse_batched(input, "view(dtype)")
-    what = f"to view {dtypes[input.dtype_nr].name} as {dtypes[number].name} (different element sizes)"
-    memcpy(sizes, input.sizes, input.ndim * sizeof(intptr_t))
-    memcpy(strides, input.strides, input.ndim * sizeof(intptr_t))
-    if old != new:
-        if last < 0:
-            raise RuntimeError(f"self.dim() cannot be 0 {what}")
-        if strides[last] != 1:
-            raise RuntimeError(f"self.stride(-1) must be 1 {what}, but got {strides[last]}")
-    if new > old:
-        ratio = new // old
-        if sizes[last] % ratio:
-            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {what}, but got {sizes[last]}")
-        if offset_of(input) % ratio:
-            raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {what}, but got {offset_of(input)}")
-        for d in range(last):
-            if strides[d] % ratio:
-                raise RuntimeError(f"self.stride({d}) must be divisible by {ratio} {what}, but got {strides[d]}")
-            strides[d] //= ratio
-        sizes[last] //= ratio
-    elif new < old:
-        ratio = old // new
-        for d in range(last):
-            if multiply_overflows(strides[d], ratio, &strides[d]):
-                raise RuntimeError(f"self.stride({d}) is too large {what}: {strides[d]}")
-        sizes[last] *= ratio
-    if input.count and place_of(input) % <size_t>cg_itemsize[cg_real[number]]:
-        raise RuntimeError(f"the memory of the tensor, which is another library's, must be aligned to the elements {what}")
-    return copy_in(input, number, input.ndim, sizes, strides)
-
-
-def view_as_real(TensorImpl input not None):
-    """Return the view of real and imaginary parts, which are the last dim."""
-    cdef intptr_t sizes[MAX_DIMS]
-    cdef intptr_t strides[MAX_DIMS]
-    cdef TensorImpl result
-    cdef int d
-    if not cg_is_complex[input.dtype_nr]:
-        raise RuntimeError("view_as_real is only supported for complex tensors")
-    if input.ndim == MAX_DIMS:
-        raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions")
-    for d in range(input.ndim):
-        sizes[d], strides[d] = input.sizes[d], 2 * input.strides[d]
-    sizes[input.ndim], strides[input.ndim] = 2, 1
-    result = view_in(input, 0, cg_real[input.dtype_nr], input.ndim + 1, sizes, strides)
-    if wanted(input, None):
-        record(rule_op("view_as_real"), input, None, result, ())
-    return result
-
-
-def view_as_complex(TensorImpl input not None):
-    """Return the view of pairs, which are the last dim, as complex numbers."""
-    cdef intptr_t strides[MAX_DIMS]
-    cdef TensorImpl result
-    cdef int d, last = input.ndim - 1, dtype = cg_complex[input.dtype_nr]
-    if cg_is_floating_point[input.dtype_nr] and cg_real[dtype] != input.dtype_nr:
-        raise NotImplementedError(f"there are no complex numbers of two {dtypes[input.dtype_nr].name}: complex32 is not supported; convert "
-                                  "the parts first, e.g. with .float()")
-    if not cg_is_floating_point[input.dtype_nr]:
-        raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
-                           f"{dtypes[input.dtype_nr].name}")
-    if last < 0:
-        raise RuntimeError("Input tensor must have one or more dimensions")
-    if input.sizes[last] != 2:
-        raise RuntimeError("Tensor must have a last dimension of size 2")
-    if input.strides[last] != 1:
-        raise RuntimeError("Tensor must have a last dimension with stride 1")
-    for d in range(last):
-        if input.strides[d] % 2:
-            raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-        strides[d] = input.strides[d] // 2
-    if offset_of(input) % 2:
-        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    result = view_in(input, 0, dtype, last, input.sizes, strides)
-    if wanted(input, None):
-        record(rule_op("view_as_complex"), input, None, result, ())
-    return result
-
-
-# ----- Diagonals and windows -----
-def diagonal(TensorImpl input not None, offset=0, dim1=0, dim2=1):
-    """Return the view of a diagonal of two dims, as the last dim; `offset` counts above (or, negative, below) the main one.
-
-    >>> import cygrad
-    >>> cygrad.eye(3).diagonal()
-    tensor([1., 1., 1.])
-    """
-    cdef intptr_t sizes[MAX_DIMS]
-    cdef intptr_t strides[MAX_DIMS]
-    cdef intptr_t above = integer(offset, "offset"), of_rows = integer(dim1, "dim1"), of_columns = integer(dim2, "dim2"), length, start = 0
-    cdef int first = wrap_dim(of_rows, input.ndim), second = wrap_dim(of_columns, input.ndim), d, ndim = 0
-    if input.ndim < 2 or first == second:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {of_rows}, {of_columns}: a diagonal runs through two dims")
-    for d in range(input.ndim):
-        if d != first and d != second:
-            sizes[ndim], strides[ndim] = input.sizes[d], input.strides[d]
-            ndim += 1
-    if above >= 0:      # neither difference overflows
-        length = min(input.sizes[first], input.sizes[second] - above)
-    else:
-        length = min(input.sizes[first] + above, input.sizes[second])
-    length = max(length, 0)
-    if length:
-        start = above * input.strides[second] if above >= 0 else -above * input.strides[first]
-    sizes[ndim], strides[ndim] = length, input.strides[first] + input.strides[second]
-    cdef TensorImpl result = view_of(input, start, ndim + 1, sizes, strides)
-    if wanted(input, None):
-        record(rule_op("diagonal"), input, None, result, (sizes_tuple(input.ndim, input.sizes), above, first, second))
-    return result
-
-
-def unfold(TensorImpl input not None, dimension, size, step):
-    """Return the view of all windows of `size` along a dim, `step` apart; the windows are the last dim.
-
-    >>> import cygrad
-    >>> cygrad.arange(5).unfold(0, 3, 2)
-    tensor([[0, 1, 2],
-            [2, 3, 4]])
-    """
-    cdef intptr_t sizes[MAX_DIMS]
-    cdef intptr_t strides[MAX_DIMS]
-    cdef intptr_t wanted_dim = integer(dimension, "dimension"), width = integer(size, "size"), apart = integer(step, "step")
-    cdef int along = wrap_dim(wanted_dim, input.ndim), d
-    cdef intptr_t there = input.sizes[along] if input.ndim else 1
-    if input.ndim == MAX_DIMS:
-        raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions")
-    if width < 0:
-        raise RuntimeError(f"size is {width} but must be >= 0")
-    if width > there:
-        raise RuntimeError(f"maximum size for tensor at dimension {along} is {there} but size is {width}")
-    if apart <= 0:
-        raise RuntimeError(f"step is {apart} but must be > 0")
-    for d in range(input.ndim):
-        sizes[d], strides[d] = input.sizes[d], input.strides[d]
-    strides[input.ndim], sizes[input.ndim] = input.strides[along] if input.ndim else 1, width
-    if input.ndim:
-        sizes[along] = (there - width) // apart + 1
-        if multiply_overflows(apart, input.strides[along], &strides[along]):
-            strides[along] = 1          # of one window
-        checked_numel(input.ndim + 1, sizes, cg_itemsize[input.dtype_nr])
-    cdef TensorImpl result = view_of(input, 0, input.ndim + 1, sizes, strides)
-    if wanted(input, None):
-        record(rule_op("unfold"), input, None, result, (sizes_tuple(input.ndim, input.sizes), along, width, apart))
-    return result

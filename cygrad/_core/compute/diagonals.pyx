@@ -1,0 +1,76 @@
+"""Diagonals as views, and triangles of matrices.
+
+The functions are the methods of Tensor too: their first argument is the tensor.
+"""
+from libc.stdint cimport intptr_t
+from libc.string cimport memset
+
+from cygrad._core.graph.rules cimport record, rule_op, wanted
+from cygrad._core.graph.tensor cimport TensorImpl, address, empty, view_of
+from cygrad._core.memory.sizes cimport integer, sizes_tuple, wrap_dim
+from cygrad._core.operands.operands cimport copy_into
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
+
+from cygrad._core.operands.operands import checked_out
+
+
+def diagonal(TensorImpl input not None, offset=0, dim1=0, dim2=1):
+    """Return the view of a diagonal of two dims, as the last dim; `offset` counts above (or, negative, below) the main one.
+
+    >>> import cygrad
+    >>> cygrad.eye(3).diagonal()
+    tensor([1., 1., 1.])
+    """
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef intptr_t above = integer(offset, "offset"), of_rows = integer(dim1, "dim1"), of_columns = integer(dim2, "dim2"), length, start = 0
+    cdef int first = wrap_dim(of_rows, input.ndim), second = wrap_dim(of_columns, input.ndim), d, ndim = 0
+    if input.ndim < 2 or first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {of_rows}, {of_columns}: a diagonal runs through two dims")
+    for d in range(input.ndim):
+        if d != first and d != second:
+            sizes[ndim], strides[ndim] = input.sizes[d], input.strides[d]
+            ndim += 1
+    if above >= 0:      # neither difference overflows
+        length = min(input.sizes[first], input.sizes[second] - above)
+    else:
+        length = min(input.sizes[first] + above, input.sizes[second])
+    length = max(length, 0)
+    if length:
+        start = above * input.strides[second] if above >= 0 else -above * input.strides[first]
+    sizes[ndim], strides[ndim] = length, input.strides[first] + input.strides[second]
+    cdef TensorImpl result = view_of(input, start, ndim + 1, sizes, strides)
+    if wanted(input, None):
+        record(rule_op("diagonal"), input, None, result, (sizes_tuple(input.ndim, input.sizes), above, first, second))
+    return result
+
+
+cdef object triangle(str name, TensorImpl input, object diagonal, bint upper, object out):
+    """Copy matrices with zeros on one side of a diagonal, row by row."""
+    cdef TensorImpl result
+    cdef intptr_t above, rows, columns, row, kept, item = cg_itemsize[input.dtype_nr]
+    cdef char* place
+    if input.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, it has {input.ndim}")
+    rows, columns = input.sizes[input.ndim - 2], input.sizes[input.ndim - 1]
+    above = max(-rows - columns, min(integer(diagonal, "diagonal"), rows + columns))     # further out nothing changes
+    result = empty(input.dtype_nr, input.ndim, input.sizes)
+    copy_into(result, input)
+    place = address(result)
+    for row in range(result.count // columns if columns else 0):
+        kept = max(0, min(row % rows + above + (0 if upper else 1), columns))      # elements in front of where the diagonal cuts
+        memset(place if upper else place + kept * item, 0, (kept if upper else columns - kept) * item)
+        place += columns * item
+    if wanted(input, None):
+        record(rule_op(name), input, None, result, (above,))
+    return result if out is None else checked_out(out, result)
+
+
+def tril(TensorImpl input not None, diagonal=0, *, out=None):
+    """Copy matrices with zeros above a diagonal."""
+    return triangle("tril", input, diagonal, False, out)
+
+
+def triu(TensorImpl input not None, diagonal=0, *, out=None):
+    """Copy matrices with zeros below a diagonal."""
+    return triangle("triu", input, diagonal, True, out)

@@ -1,0 +1,6 @@
+"""Types of the compiled module; those of what a declaration describes stand there."""
+
+from typing import Any
+
+def __getattr__(name: str) -> Any: ...
+def check_views(count: int) -> int: ...

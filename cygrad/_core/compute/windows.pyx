@@ -1,0 +1,45 @@
+"""Windows along a dim, as views.
+
+The functions are the methods of Tensor too: their first argument is the tensor.
+"""
+from libc.stdint cimport intptr_t
+
+from cygrad._core.graph.rules cimport record, rule_op, wanted
+from cygrad._core.graph.tensor cimport TensorImpl, view_of
+from cygrad._core.memory.sizes cimport checked_numel, integer, multiply_overflows, sizes_tuple, wrap_dim
+from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
+
+
+def unfold(TensorImpl input not None, dimension, size, step):
+    """Return the view of all windows of `size` along a dim, `step` apart; the windows are the last dim.
+
+    >>> import cygrad
+    >>> cygrad.arange(5).unfold(0, 3, 2)
+    tensor([[0, 1, 2],
+            [2, 3, 4]])
+    """
+    cdef intptr_t sizes[MAX_DIMS]
+    cdef intptr_t strides[MAX_DIMS]
+    cdef intptr_t wanted_dim = integer(dimension, "dimension"), width = integer(size, "size"), apart = integer(step, "step")
+    cdef int along = wrap_dim(wanted_dim, input.ndim), d
+    cdef intptr_t there = input.sizes[along] if input.ndim else 1
+    if input.ndim == MAX_DIMS:
+        raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions")
+    if width < 0:
+        raise RuntimeError(f"size is {width} but must be >= 0")
+    if width > there:
+        raise RuntimeError(f"maximum size for tensor at dimension {along} is {there} but size is {width}")
+    if apart <= 0:
+        raise RuntimeError(f"step is {apart} but must be > 0")
+    for d in range(input.ndim):
+        sizes[d], strides[d] = input.sizes[d], input.strides[d]
+    strides[input.ndim], sizes[input.ndim] = input.strides[along] if input.ndim else 1, width
+    if input.ndim:
+        sizes[along] = (there - width) // apart + 1
+        if multiply_overflows(apart, input.strides[along], &strides[along]):
+            strides[along] = 1          # of one window
+        checked_numel(input.ndim + 1, sizes, cg_itemsize[input.dtype_nr])
+    cdef TensorImpl result = view_of(input, 0, input.ndim + 1, sizes, strides)
+    if wanted(input, None):
+        record(rule_op("unfold"), input, None, result, (sizes_tuple(input.ndim, input.sizes), along, width, apart))
+    return result

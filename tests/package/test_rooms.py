@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CORE = ROOT / "cygrad" / "_core"
 SOURCES = sorted(CORE.glob("*/*.p[yx][xd]"))
+KERNELS = sorted((ROOT / "cygrad" / "_kernels").glob("*/*.p[yx][xd]"))
 UPWARD = CORE / "memory" / "upward.pxd"
 pytestmark = pytest.mark.skipif(not SOURCES, reason="looks at the sources, and runs beside none")
 
@@ -83,10 +84,62 @@ def test_all_calls_that_run_upwards_are_declared_in_one_file():
         assert [where for where, text in core.items() if re.search(asks, text)] == [f"{room}.{module}"], name
 
 
-def test_nothing_else_is_handed_downwards():
-    """A function that is set from above would be a call upwards that no import shows."""
-    found = {path.name: re.findall(r"^cdef void (set_\w+)\(\w+_function ", path.read_text(), re.MULTILINE) for path in SOURCES}
-    assert {name: functions for name, functions in found.items() if functions} == {}
+def rows_of_the_page(heading):
+    """Return the cells of the rows of the table below a heading of the design page."""
+    section = (ROOT / "docs" / "design.md").read_text().split(heading)[1].split("\n## ")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("| `")]
+
+
+def test_functions_handed_downwards_are_listed():
+    """A variable of a module that a function sets and another calls is a call upwards that no import shows."""
+    variables = {}
+    for path in (*SOURCES, *KERNELS):
+        text = path.read_text()
+        assigned = {name.strip() for names in re.findall(r"^ +global ([\w, ]+)$", text, re.MULTILINE) for name in names.split(",")}
+        for name in assigned:
+            if re.search(rf"(?<![\w.]){name}\(", text):
+                variables[name] = f"{path.parent.name}.{path.stem}"
+    assert {row[0].strip("`"): row[1].strip("`") for row in rows_of_the_page("### Functions set from above")} == variables
+
+
+def test_calls_by_name_do_not_grow():
+    """Methods of tensors, and rules of operators, that the core asks for by name are answered above it."""
+    text = "".join(path.read_text() for path in SOURCES if path.suffix == ".pyx")
+    counts = {"methods": len(re.findall(r"\(<object>\s*[\w.\[\]]+\)\.\w+", text)), "rules": len({*re.findall(r'rule_op\("(\w+)"\)', text)})}
+    page = (ROOT / "docs" / "design.md").read_text()
+    for kind, count in counts.items():
+        limit = int(re.search(rf"(\d+) {kind} by name", page)[1])
+        assert count <= limit, f"{kind}: import what is asked for, or say in docs/design.md why not"
+
+
+# ----- Kernels -----
+@pytest.mark.parametrize("path", KERNELS, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_kernels_import_downwards_and_nothing_of_the_core(path):
+    """`matrices` uses `drivers`, and both use `system`; no kernel imports anything above."""
+    rooms = re.findall(r"^ *(?:from|c?import) +cygrad\.(_core|_kernels\.\w+)", path.read_text(), re.MULTILINE)
+    lower = {"drivers": {"drivers", "system"}, "matrices": {"matrices", "drivers", "system"}, "system": {"system"}}[path.parent.name]
+    assert {room.removeprefix("_kernels.") for room in rooms} <= lower
+
+
+def test_matrices_are_included_by_one_header():
+    """`kernel.h` is the interface; beside it the unit of each level is compiled from `blocked_levels.h`."""
+    outside = [path for path in (ROOT / "cygrad").rglob("*") if path.suffix in (".pyx", ".pxd", ".h", ".py") and path.parent.name != "matrices"]
+    included = {name for path in outside for name in re.findall(r'["/]matrices/(\w+\.h)', path.read_text())}
+    assert included <= {"blocked_levels.h"}
+    inside = [path for path in KERNELS if path.parent.name == "matrices"]
+    assert {name for path in inside if path.suffix == ".pxd" for name in re.findall(r'"matrices/(\w+\.h)', path.read_text())} == {"kernel.h"}
+
+
+@pytest.mark.parametrize("room", ["drivers", "matrices", "system"])
+def test_kernels_import_in_no_circle(room):
+    inside = {path.stem: set() for path in KERNELS if path.parent.name == room and path.suffix == ".pyx"}
+    for path in KERNELS:
+        if path.parent.name == room and path.stem in inside:
+            modules = re.findall(rf"cygrad\._kernels\.{room}\.(\w+)", path.read_text())
+            inside[path.stem] |= {module for module in modules if module in inside} - {path.stem}
+    while free := [module for module, others in inside.items() if not others]:
+        inside = {module: others.difference(free) for module, others in inside.items() if module not in free}
+    assert inside == {}
 
 
 # ----- Memory -----

@@ -12,7 +12,8 @@ from cygrad._core.operands.operands cimport RELEASE_GIL, fill_operand, shape_is
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, MAX_DIMS, Operand, cast, cg_is_floating_point, cg_itemsize,
                                                   cg_loops_of, cg_number, kernel)
 from cygrad._kernels.drivers.reduction cimport reduction
-from cygrad._kernels.drivers.tiles cimport MAX_SLOTS, MAX_STEPS, Step, Tiles, cut, run_tiles
+from cygrad._kernels.drivers.tile_steps cimport MAX_SLOTS, MAX_STEPS, Step, Tiles
+from cygrad._kernels.drivers.tiles cimport cut, run_tiles
 
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad.ops import ELEMENTWISE

@@ -2,7 +2,7 @@
 
 The maps before a fold are a program, so nothing of a row's length is written. The bits are those of operators one by one.
 """
-from cygrad._kernels.drivers.tiles cimport Tiles
+from cygrad._kernels.drivers.tile_steps cimport Tiles
 
 # False: the formula has steps that a pass has not.
 cdef bint cut_passes(Tiles* tiles) noexcept nogil

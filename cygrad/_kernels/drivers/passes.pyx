@@ -7,7 +7,7 @@ from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, Operand,
 from cygrad._kernels.drivers.program cimport Program, add_array, add_block
 from cygrad._kernels.drivers.program cimport Step as ProgramStep
 from cygrad._kernels.drivers.reduction cimport fold_program, run
-from cygrad._kernels.drivers.tiles cimport MAX_SLOTS, Slot, Step, find_rows, is_number
+from cygrad._kernels.drivers.tile_steps cimport MAX_SLOTS, Slot, Step, find_rows, is_repeated_scalar
 
 cdef enum:
     PLACE = 128         # bytes of what is reduced: loops may run over the end
@@ -17,7 +17,7 @@ cdef enum:
 # ----- What a pass can do -----
 cdef inline bint is_single(const Tiles* tiles, int slot) noexcept nogil:
     """Say whether a row has one number in a slot."""
-    return tiles.slots[slot].reduced or tiles.slots[slot].array.data is not NULL and is_number(tiles, &tiles.slots[slot])
+    return tiles.slots[slot].reduced or tiles.slots[slot].array.data is not NULL and is_repeated_scalar(tiles, &tiles.slots[slot])
 
 
 cdef bint cut_passes(Tiles* tiles) noexcept nogil:
@@ -147,7 +147,7 @@ cdef bint run_passes(const Tiles* tiles, char* memory) noexcept nogil:
             if is_single(tiles, k):
                 places[k] = memory + k * PLACE
                 if data is not NULL and k != tiles.result:
-                    memcpy(places[k], data if is_number(tiles, &tiles.slots[k]) else data + i * itemsize, itemsize)
+                    memcpy(places[k], data if is_repeated_scalar(tiles, &tiles.slots[k]) else data + i * itemsize, itemsize)
             elif data is not NULL:
                 places[k] = data + i * tiles.row * itemsize
         if not run_row(tiles, places):

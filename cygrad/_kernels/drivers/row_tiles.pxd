@@ -4,7 +4,7 @@ A driver for each step of a tile would take longer than few rows do, and tiles o
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._kernels.drivers.tiles cimport Tiles
+from cygrad._kernels.drivers.tile_steps cimport Tiles
 
 # False: the folded dims are no dense row, or a step has no loop of rows.
 cdef bint cut_rows(Tiles* tiles) noexcept nogil

@@ -6,8 +6,8 @@ from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_itemsize, cg_kernel
 from cygrad._kernels.drivers.packing cimport LONG_ROW
 from cygrad._kernels.drivers.reduction cimport BLOCK, STRIP
 from cygrad._kernels.drivers.reduction cimport run_rows as fold_rows
-from cygrad._kernels.drivers.tiles cimport (MAX_OPERANDS, MAX_SLOTS, RowStep, Rows, Slot, Step, find_rows, is_number, provide,
-                                            streamed_above)
+from cygrad._kernels.drivers.tile_steps cimport (MAX_OPERANDS, MAX_SLOTS, RowStep, Rows, Slot, Step, find_rows, is_repeated_scalar, provide,
+                                                 streamed_above)
 
 cdef extern from "drivers/fetch.h" nogil:
     void fetch(const char* place, intptr_t nbytes) noexcept
@@ -41,7 +41,7 @@ cdef bint cut_rows(Tiles* tiles) noexcept nogil:
         rows.slots[k].data, rows.slots[k].apart = slot.array.data, apart
         if slot.array.data is NULL:
             continue
-        if k != tiles.result and is_number(tiles, slot):
+        if k != tiles.result and is_repeated_scalar(tiles, slot):
             rows.slots[k].data, rows.slots[k].apart = NULL, 0
         elif not slot.reduced and count * apart >= FAR and (k != tiles.result or cg_itemsize[slot.array.dtype] <= tiles.streamed):
             touched += apart

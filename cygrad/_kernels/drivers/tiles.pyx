@@ -1,18 +1,20 @@
 # cython: cdivision=True, initializedcheck=False
 """Maps and folds, tile by tile (see tiles.pxd for the contract)."""
 from cython.parallel cimport prange
+from libc.stdint cimport intptr_t
 
-from cygrad._kernels.drivers.elementwise cimport CG_BOOL, STREAM_BYTES, cg_itemsize, cg_loops_of, cg_stream_end, cg_team_size
+from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_DIMS, MAX_OPERANDS, Operand, cg_itemsize, cg_loops_of, cg_stream_end,
+                                                  cg_team_size)
 from cygrad._kernels.drivers.elementwise cimport run_part as run_map
 from cygrad._kernels.drivers.passes cimport cut_passes, run_passes
 from cygrad._kernels.drivers.reduction cimport run as run_fold
 from cygrad._kernels.drivers.row_tiles cimport cut_rows, repeat_numbers, run_rows
-from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
+from cygrad._kernels.drivers.tile_steps cimport Step, provide, streamed_above
+from cygrad._kernels.system.threads cimport note_threads, thread_limit
 
 cdef enum:
     TILE = 8192         # elements: a handful of slots fit the second-level cache
     LARGEST_TILE = 65536
-    VECTOR = 64
 
 
 cdef bint cut(Tiles* tiles) noexcept nogil:
@@ -37,39 +39,6 @@ cdef bint cut(Tiles* tiles) noexcept nogil:
     provide(tiles, elements, total)
     tiles.streamed = streamed_above(tiles, total)
     return elements <= LARGEST_TILE or cut_passes(tiles)
-
-
-cdef bint find_rows(const Tiles* tiles, intptr_t* row, intptr_t* rows) noexcept nogil:
-    cdef bint folded = False
-    cdef int d
-    row[0] = rows[0] = 1
-    for d in range(tiles.ndim):
-        folded = folded or tiles.folded[d]
-        if not folded:
-            rows[0] *= tiles.shape[d]
-        elif tiles.folded[d] or tiles.shape[d] == 1:
-            row[0] *= tiles.shape[d]
-        else:
-            return False
-    return folded
-
-
-cdef bint is_number(const Tiles* tiles, const Slot* slot) noexcept nogil:
-    cdef int d
-    for d in range(tiles.ndim):
-        if slot.array.strides[d] and tiles.shape[d] > 1:
-            return False
-    return True
-
-
-cdef intptr_t streamed_above(const Tiles* tiles, intptr_t total) noexcept nogil:
-    return STREAM_BYTES * max(threads_for(total, tiles.cost), 1) // max(total, 1)
-
-
-cdef void provide(Tiles* tiles, intptr_t elements, intptr_t total) noexcept nogil:
-    """Decide about threads, and the memory of each for a tile of some elements."""
-    tiles.slot_bytes = (elements * tiles.itemsize + 2 * VECTOR) // VECTOR * VECTOR
-    tiles.threads = threads_for(total, tiles.cost) if tiles.count > 1 else 1
 
 
 # ----- Tiles -----

@@ -254,20 +254,20 @@ cdef bint allocation_should_fail() noexcept:
     return countdown == 0
 
 
-cdef memory_observer tell = NULL
+cdef memory_observer memory_changed = NULL
 
 
 cdef void observe_memory(memory_observer observer) noexcept:
-    global tell
-    tell = observer
+    global memory_changed
+    memory_changed = observer
 
 
 cdef void count_live(Py_ssize_t delta) noexcept:
     global live, live_blocks
     live += delta
     live_blocks += 1 if delta > 0 else -1 if delta < 0 else 0
-    if tell is not NULL:
-        tell(delta)
+    if memory_changed is not NULL:
+        memory_changed(delta)
 
 
 cdef void* allocate(size_t nbytes) noexcept:

@@ -7,13 +7,13 @@ Conventions: x or a, b are operands, y the result. Gradients follow torch: 0 at 
 import ast
 import re
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
 from . import formula
+from .tuning import TUNING, Tuning
 
 
-class Elementwise(SimpleNamespace):
+class Elementwise(Tuning):
     """One elementwise operator.
 
     ``partials`` maps an operand to the formula of dy/d(operand); an operator without partials is not differentiable. Of what is not
@@ -27,14 +27,7 @@ class Elementwise(SimpleNamespace):
     ``no_bools``: it takes no bool, beside other operands either; ``no_integers``: nor converts it integers to floats. What is said of a
     dtype that it does not take is a row of `refusals`.
     ``integers`` names the check that the second operand needs there: a divisor must not be 0, an exponent not negative.
-    ``rare`` are kinds whose loops are compiled for the lowest instruction set only, to keep the library small.
-    ``narrow``: dtypes that are stored only have loops of their own, which convert in registers: elsewhere operands go through blocks.
-    ``stored``: it asks how close the numbers of its dtype lie, so it cannot be computed in another: its loops read those that are stored
-    only as they are.
-    ``shifted`` is an operand: beside the row's own there are loops that take a number from it first, as formulas of tiles do with what a
-    row of a tensor has, its largest element or its mean.
-    ``flops`` are the floating-point operations an element that a profile counts.
-    ``domain`` and ``edges`` are where the tests draw operands from.
+    ``domain`` and ``edges`` are where the tests draw operands from. How its loops are built is a row of `tuning`, whose fields it has, too.
     """
 
     name: str
@@ -61,12 +54,6 @@ class Elementwise(SimpleNamespace):
     no_integers: bool = False
     counts_bools: bool = False
     bounds: tuple[str, ...] = ()
-    cost: int = 0
-    rare: str = ""
-    narrow: bool = False
-    stored: bool = False
-    shifted: str | None = None
-    flops: int = 0
 
     def tree(self, text: str) -> Any:
         """Return a formula of the row as a syntax tree."""
@@ -120,126 +107,126 @@ def elementwise(name: str, *, y: str, operands: tuple[str, ...] = (), doc: str, 
     if unknown:
         raise TypeError(f"elementwise({name!r}): no such fields: {', '.join(unknown)}")
     ELEMENTWISE[name] = Elementwise(name=name, doc=doc, y=y, operands=operands, partials=partials, conjugates=conjugates, numpy=numpy,
-                                    **fields)
+                                    **fields, **TUNING.get(name, {}))
 
 
 # ----- Arithmetic -----
-elementwise("add", y="a + b", da="1", db="1", kinds="bifc", flops=1, narrow=True, numpy="add",
+elementwise("add", y="a + b", da="1", db="1", kinds="bifc", numpy="add",
             select=("alpha", {1: "add", ...: "add_scaled"}),
             doc="Sum of two tensors, `input + alpha * other`.")
-elementwise("add_scaled", y="a + alpha * b", da="1", db="alpha", params={"alpha": 1}, kinds="bifc", rare="bi", node="Add", method=False,
+elementwise("add_scaled", y="a + alpha * b", da="1", db="alpha", params={"alpha": 1}, kinds="bifc", node="Add", method=False,
             doc="Sum of a tensor and a multiple of another.")
-elementwise("sub", y="a - b", da="1", db="-1", narrow=True, kinds="ifc", numpy="subtract", aliases=("subtract",),
+elementwise("sub", y="a - b", da="1", db="-1", kinds="ifc", numpy="subtract", aliases=("subtract",),
             select=("alpha", {1: "sub", ...: "sub_scaled"}),
             no_bools=True,
             doc="Difference of two tensors, `input - alpha * other`.")
-elementwise("sub_scaled", y="a - alpha * b", da="1", db="-alpha", params={"alpha": 1}, kinds="ifc", rare="i", node="Sub", method=False,
+elementwise("sub_scaled", y="a - alpha * b", da="1", db="-alpha", params={"alpha": 1}, kinds="ifc", node="Sub", method=False,
             no_bools=True,
             doc="Difference of a tensor and a multiple of another.")
-elementwise("mul", y="a * b", da="b", db="a", narrow=True, shifted="b", kinds="biufc", flops=1, numpy="multiply", aliases=("multiply",),
+elementwise("mul", y="a * b", da="b", db="a", kinds="biufc", numpy="multiply", aliases=("multiply",),
             doc="Product of two tensors, element by element.")
 elementwise("div", y="a / b", da="1 / b", db="-(a / b) / b", kinds="fc", numpy="true_divide", domain=(0.3, 2),
             aliases=("divide", "true_divide"),
             select=("rounding_mode", {None: "div", "trunc": "trunc_divide", "floor": "floor_divide"}),
             doc="Quotient of two tensors; integers are divided as floats.")
-elementwise("floor_divide", y="floor_divide(a, b)", da="0", db="0", kinds="if", rare="i", numpy="floor_divide", domain=(0.3, 2),
+elementwise("floor_divide", y="floor_divide(a, b)", da="0", db="0", kinds="if", numpy="floor_divide", domain=(0.3, 2),
             integers="divisor", doc="Quotient rounded towards minus infinity.")
-elementwise("trunc_divide", y="trunc_divide(a, b)", da="0", db="0", kinds="if", rare="i", domain=(0.3, 2), method=False, integers="divisor",
+elementwise("trunc_divide", y="trunc_divide(a, b)", da="0", db="0", kinds="if", domain=(0.3, 2), method=False, integers="divisor",
             doc="Quotient rounded towards zero.")
-elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", kinds="if", rare="i", numpy="remainder", domain=(0.3, 2),
+elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", kinds="if", numpy="remainder", domain=(0.3, 2),
             integers="divisor", doc="Remainder of the floored division, with the sign of the divisor.")
-elementwise("fmod", y="fmod(a, b)", da="1", db="-trunc_divide(a, b)", kinds="if", rare="i", numpy="fmod", domain=(0.3, 2),
+elementwise("fmod", y="fmod(a, b)", da="1", db="-trunc_divide(a, b)", kinds="if", numpy="fmod", domain=(0.3, 2),
             integers="divisor", doc="Remainder of the division rounded towards zero, with the sign of the dividend.")
 elementwise("pow", operands=("a", "exponent"), y="pow(a, exponent)",
             da="0 if exponent == 0 else exponent * pow(base, exponent - 1 if exponent != 0 else 0)",
             let={"base": "(1 if a == 0 else a) if exponent * (exponent - 1) == 0 else a"},      # complex 0 ** 0 is NaN
             dexponent="0 if a == 0 and real(exponent) >= 0 else y * log(a if a != 0 or real(exponent) < 0 else 1)",
-            kinds="bifc", rare="bi", numpy="power", domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent", cost=2,
+            kinds="bifc", numpy="power", domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent",
             doc="`input` raised to the power `exponent`.")
 elementwise("neg", y="-x", dx="-1", kinds="ifc", numpy="negative", aliases=("negative",),
             doc="Negative of each element.")
 elementwise("abs", y="abs(x)", dx="sgn(x)", kinds="ifc", result="real", numpy="absolute", aliases=("absolute",), edges=(0.0,),
             doc="Absolute value of each element.")
-elementwise("sign", y="sign(x)", dx="0", kinds="bif", rare="bi", numpy="sign", edges=(0.0,), doc="Sign of each element: -1, 0 or 1.")
+elementwise("sign", y="sign(x)", dx="0", kinds="bif", numpy="sign", edges=(0.0,), doc="Sign of each element: -1, 0 or 1.")
 elementwise("sgn", y="sgn(x)", dx="0 if is_real else 0 if x == 0 else 0.5 / m",
             dx_conj="0 if is_real else 0 if x == 0 else -0.5 * y * y / m",
-            let={"m": "abs(x) if x != 0 else 1"}, kinds="bifc", rare="bi", edges=(0.0,),
+            let={"m": "abs(x) if x != 0 else 1"}, kinds="bifc", edges=(0.0,),
             doc="Sign of each element; complex ones divided by their absolute value.")
 elementwise("angle", y="angle(x)", dx="0 if is_real else 0 if x == 0 else complex(-imag(x), real(x)) / m / m",
-            let={"m": "abs(x) if x != 0 else 1"}, kinds="fc", rare="c", result="real", edges=(0.0,), cost=1,
+            let={"m": "abs(x) if x != 0 else 1"}, kinds="fc", result="real", edges=(0.0,),
             doc="Angle of each element in the complex plane, in radians; pi of a negative number.")
-elementwise("conj_physical", y="conj(x)", dx="0", dx_conj="1", kinds="biufc", rare="bi", numpy="conjugate", node="Conj",
+elementwise("conj_physical", y="conj(x)", dx="0", dx_conj="1", kinds="biufc", numpy="conjugate", node="Conj",
             doc="Complex conjugate of each element.")
 elementwise("reciprocal", y="1 / x", dx="-y * y", kinds="fc", numpy="reciprocal", domain=(0.3, 2), doc="One divided by each element.")
-elementwise("square", y="x * x", dx="2 * x", kinds="ifc", rare="i", shifted="x", counts_bools=True, numpy="square", node="Pow",
+elementwise("square", y="x * x", dx="2 * x", kinds="ifc", counts_bools=True, numpy="square", node="Pow",
             doc="Square of each element.")
 elementwise("sqrt", y="sqrt(x)", dx="0.5 / y", kinds="fc", numpy="sqrt", domain=(0.1, 3), doc="Square root of each element.")
-elementwise("rsqrt", y="1 / sqrt(x)", dx="-0.5 * y * y * y", kinds="fc", rare="c", domain=(0.1, 3),
+elementwise("rsqrt", y="1 / sqrt(x)", dx="-0.5 * y * y * y", kinds="fc", domain=(0.1, 3),
             doc="One divided by the square root of each element.")
-elementwise("hypot", y="hypot(a, b)", da="a / y", db="b / y", numpy="hypot", domain=(0.3, 2), cost=1,
+elementwise("hypot", y="hypot(a, b)", da="a / y", db="b / y", numpy="hypot", domain=(0.3, 2),
             doc="Square root of the sum of two squares, which do not overflow.")
 elementwise("lerp", operands=("x", "end", "weight"), y="x + weight * (end - x) if abs(weight) < 0.5 else end - (end - x) * (1 - weight)",
-            dx="1 - weight", dend="weight", dweight="end - x", kinds="fc", rare="c",
+            dx="1 - weight", dend="weight", dweight="end - x", kinds="fc",
             doc="Linear interpolation, `input + weight * (end - input)`.")
 elementwise("addcmul", operands=("x", "tensor1", "tensor2"), y="x + value * tensor1 * tensor2", dx="1", dtensor1="value * tensor2",
-            dtensor2="value * tensor1", params={"value": 1}, kinds="ifc", rare="i",
+            dtensor2="value * tensor1", params={"value": 1}, kinds="ifc",
             doc="Sum with a product, `input + value * tensor1 * tensor2`.")
 elementwise("addcdiv", operands=("x", "tensor1", "tensor2"), y="x + value * (tensor1 / tensor2)", dx="1", dtensor1="value / tensor2",
-            dtensor2="-value * (tensor1 / tensor2) / tensor2", kinds="fc", no_integers=True, rare="c", params={"value": 1},
+            dtensor2="-value * (tensor1 / tensor2) / tensor2", kinds="fc", no_integers=True, params={"value": 1},
             domain=(0.3, 2),
             doc="Sum with a quotient, `input + value * tensor1 / tensor2`.")
 
 # ----- Rounding -----
-elementwise("floor", y="floor(x)", dx="0", kinds="iuf", rare="i", numpy="floor", doc="Largest integer not above each element.")
-elementwise("ceil", y="ceil(x)", dx="0", kinds="iuf", rare="i", numpy="ceil", doc="Smallest integer not below each element.")
-elementwise("trunc", y="trunc(x)", dx="0", kinds="iuf", rare="i", numpy="trunc", aliases=("fix",), doc="Integer part of each element.")
-elementwise("round", y="round(x)", dx="0", kinds="iuf", rare="i", numpy="rint", edges=(0.5, 1.5, 2.5),
+elementwise("floor", y="floor(x)", dx="0", kinds="iuf", numpy="floor", doc="Largest integer not above each element.")
+elementwise("ceil", y="ceil(x)", dx="0", kinds="iuf", numpy="ceil", doc="Smallest integer not below each element.")
+elementwise("trunc", y="trunc(x)", dx="0", kinds="iuf", numpy="trunc", aliases=("fix",), doc="Integer part of each element.")
+elementwise("round", y="round(x)", dx="0", kinds="iuf", numpy="rint", edges=(0.5, 1.5, 2.5),
             doc="Nearest integer, halves to even; with `decimals` so many digits behind the point.")
 elementwise("frac", y="x - trunc(x)", dx="1", doc="Fractional part of each element, with its sign.")
 
 # ----- Exponential, logarithmic and trigonometric -----
-elementwise("exp", y="exp(x)", dx="y", narrow=True, shifted="x", kinds="fc", numpy="exp", cost=1, doc="Exponential of each element.")
-elementwise("expm1", y="expm1(x)", dx="y + 1", kinds="fc", rare="c", numpy="expm1", cost=1, doc="exp(x) - 1, accurate for small x.")
-elementwise("exp2", y="exp2(x)", dx="y * 0.6931471805599453", kinds="fc", rare="c", numpy="exp2", cost=1,
+elementwise("exp", y="exp(x)", dx="y", kinds="fc", numpy="exp", doc="Exponential of each element.")
+elementwise("expm1", y="expm1(x)", dx="y + 1", kinds="fc", numpy="expm1", doc="exp(x) - 1, accurate for small x.")
+elementwise("exp2", y="exp2(x)", dx="y * 0.6931471805599453", kinds="fc", numpy="exp2",
             doc="Two to the power of each element.")
-elementwise("log", y="log(x)", dx="1 / x", kinds="fc", numpy="log", domain=(0.1, 3), cost=1, doc="Natural logarithm of each element.")
-elementwise("log1p", y="log1p(x)", dx="1 / (1 + x)", kinds="fc", rare="c", numpy="log1p", domain=(-0.5, 3), node="Log1P", cost=1,
+elementwise("log", y="log(x)", dx="1 / x", kinds="fc", numpy="log", domain=(0.1, 3), doc="Natural logarithm of each element.")
+elementwise("log1p", y="log1p(x)", dx="1 / (1 + x)", kinds="fc", numpy="log1p", domain=(-0.5, 3), node="Log1P",
             doc="log(1 + x), accurate for small x.")
-elementwise("log2", y="log2(x)", dx="1.4426950408889634 / x", kinds="fc", rare="c", numpy="log2", domain=(0.1, 3), cost=1,
+elementwise("log2", y="log2(x)", dx="1.4426950408889634 / x", kinds="fc", numpy="log2", domain=(0.1, 3),
             doc="Logarithm to base 2 of each element.")
-elementwise("log10", y="log10(x)", dx="0.4342944819032518 / x", kinds="fc", rare="c", numpy="log10", domain=(0.1, 3), cost=1,
+elementwise("log10", y="log10(x)", dx="0.4342944819032518 / x", kinds="fc", numpy="log10", domain=(0.1, 3),
             doc="Logarithm to base 10 of each element.")
 elementwise("logaddexp", y="(a if first else b) + log1p(exp(0 if a == b else (b if first else a) - (a if first else b)))",
-            let={"first": "real(a) >= real(b)"}, da="sigmoid(a - b)", db="sigmoid(b - a)", kinds="fc", rare="c", numpy="logaddexp", cost=2,
+            let={"first": "real(a) >= real(b)"}, da="sigmoid(a - b)", db="sigmoid(b - a)", kinds="fc", numpy="logaddexp",
             doc="Logarithm of the sum of exponentials, log(exp(a) + exp(b)).")
 elementwise("logaddexp2", y="maximum(a, b) + 1.4426950408889634 * log1p(exp2(0 if a == b else -abs(a - b)))",
-            da="sigmoid(0.6931471805599453 * (a - b))", db="sigmoid(0.6931471805599453 * (b - a))", numpy="logaddexp2", cost=2,
+            da="sigmoid(0.6931471805599453 * (a - b))", db="sigmoid(0.6931471805599453 * (b - a))", numpy="logaddexp2",
             doc="Logarithm to base 2 of the sum of powers of 2.")
 elementwise("xlogy", y="b if isnan(b) else 0 if a == 0 else a * log(b)",
             da="0 if a == 0 and b <= 0 else log(1 if a == 0 and b <= 0 else b)",
-            db="a / b", domain=(0.3, 2), cost=1, doc="a * log(b); 0 where a is 0.")
-elementwise("logit", y="logit(x)", dx="1 / (x * (1 - x))", domain=(0.1, 0.9), cost=1,
+            db="a / b", domain=(0.3, 2), doc="a * log(b); 0 where a is 0.")
+elementwise("logit", y="logit(x)", dx="1 / (x * (1 - x))", domain=(0.1, 0.9),
             doc="Logarithm of the odds, log(x / (1 - x)); with `eps`, of elements limited to the range from `eps` to 1 - `eps`.")
-elementwise("sin", y="sin(x)", dx="cos(x)", kinds="fc", numpy="sin", cost=1, doc="Sine of each element, in radians.")
-elementwise("cos", y="cos(x)", dx="-sin(x)", kinds="fc", numpy="cos", cost=1, doc="Cosine of each element, in radians.")
-elementwise("tan", y="tan(x)", dx="1 + y * y", kinds="fc", numpy="tan", domain=(-1, 1), cost=1, doc="Tangent of each element, in radians.")
-elementwise("asin", y="asin(x)", dx="1 / sqrt((1 - x) * (1 + x))", kinds="fc", rare="c", numpy="arcsin", domain=(-0.9, 0.9), cost=1,
+elementwise("sin", y="sin(x)", dx="cos(x)", kinds="fc", numpy="sin", doc="Sine of each element, in radians.")
+elementwise("cos", y="cos(x)", dx="-sin(x)", kinds="fc", numpy="cos", doc="Cosine of each element, in radians.")
+elementwise("tan", y="tan(x)", dx="1 + y * y", kinds="fc", numpy="tan", domain=(-1, 1), doc="Tangent of each element, in radians.")
+elementwise("asin", y="asin(x)", dx="1 / sqrt((1 - x) * (1 + x))", kinds="fc", numpy="arcsin", domain=(-0.9, 0.9),
             aliases=("arcsin",), doc="Inverse sine of each element.")
-elementwise("acos", y="acos(x)", dx="-1 / sqrt((1 - x) * (1 + x))", kinds="fc", rare="c", numpy="arccos", domain=(-0.9, 0.9), cost=1,
+elementwise("acos", y="acos(x)", dx="-1 / sqrt((1 - x) * (1 + x))", kinds="fc", numpy="arccos", domain=(-0.9, 0.9),
             aliases=("arccos",), doc="Inverse cosine of each element.")
 elementwise("atan", y="atan(x)", dx="s * s / (s * s + q * q)", let={"s": "1 if abs(x) < 1e9 else 9.313225746154785e-10", "q": "s * x"},
-            kinds="fc", rare="c", numpy="arctan", cost=1, aliases=("arctan",), doc="Inverse tangent of each element.")
+            kinds="fc", numpy="arctan", aliases=("arctan",), doc="Inverse tangent of each element.")
 elementwise("atan2", y="atan2(a, b)", let={"h": "hypot(a, b) if a != 0 or b != 0 else 1"}, da="b / h / h", db="-a / h / h",
-            numpy="arctan2", domain=(0.3, 2), cost=1, aliases=("arctan2",), doc="Angle of the point (b, a), from -pi to pi.")
-elementwise("sinh", y="sinh(x)", dx="cosh(x)", kinds="fc", numpy="sinh", cost=1, doc="Hyperbolic sine of each element.")
-elementwise("cosh", y="cosh(x)", dx="sinh(x)", kinds="fc", numpy="cosh", cost=1, doc="Hyperbolic cosine of each element.")
-elementwise("asinh", y="asinh(x)", dx="1 / (sqrt(x * x + 1) if abs(x) < 1e9 else x * copysign(1, real(x)))", kinds="fc", rare="c",
-            numpy="arcsinh", cost=1, aliases=("arcsinh",), doc="Inverse hyperbolic sine of each element.")
-elementwise("acosh", y="acosh(x)", dx="1 / sqrt(x - 1) / sqrt(x + 1)", kinds="fc", rare="c", numpy="arccosh", domain=(1.1, 3), cost=1,
+            numpy="arctan2", domain=(0.3, 2), aliases=("arctan2",), doc="Angle of the point (b, a), from -pi to pi.")
+elementwise("sinh", y="sinh(x)", dx="cosh(x)", kinds="fc", numpy="sinh", doc="Hyperbolic sine of each element.")
+elementwise("cosh", y="cosh(x)", dx="sinh(x)", kinds="fc", numpy="cosh", doc="Hyperbolic cosine of each element.")
+elementwise("asinh", y="asinh(x)", dx="1 / (sqrt(x * x + 1) if abs(x) < 1e9 else x * copysign(1, real(x)))", kinds="fc",
+            numpy="arcsinh", aliases=("arcsinh",), doc="Inverse hyperbolic sine of each element.")
+elementwise("acosh", y="acosh(x)", dx="1 / sqrt(x - 1) / sqrt(x + 1)", kinds="fc", numpy="arccosh", domain=(1.1, 3),
             aliases=("arccosh",), doc="Inverse hyperbolic cosine of each element.")
-elementwise("atanh", y="atanh(x)", dx="1 / ((1 - x) * (1 + x))", kinds="fc", rare="c", numpy="arctanh", domain=(-0.9, 0.9), cost=1,
+elementwise("atanh", y="atanh(x)", dx="1 / ((1 - x) * (1 + x))", kinds="fc", numpy="arctanh", domain=(-0.9, 0.9),
             aliases=("arctanh",), doc="Inverse hyperbolic tangent of each element.")
-elementwise("sinc", y="1 if x == 0 else s / (3.141592653589793 * (x if x != 0 else 1))", kinds="fc", rare="c", cost=2,
+elementwise("sinc", y="1 if x == 0 else s / (3.141592653589793 * (x if x != 0 else 1))", kinds="fc",
             let={"n": "round(real(x))", "sign": "1 - 2 * abs(n - 2 * round(0.5 * n))", "s": "sign * sin(3.141592653589793 * (x - n))",
                  "c": "sign * cos(3.141592653589793 * (x - n))", "far": "x if abs(x) > 0.2 else 1", "z": "9.869604401089358 * x * x",
                  "series": "1 - z / 10 * (1 - z / 28 * (1 - z / 54 * (1 - z / 88 * (1 - z / 130 * (1 - z / 180)))))"},
@@ -247,50 +234,50 @@ elementwise("sinc", y="1 if x == 0 else s / (3.141592653589793 * (x if x != 0 el
             doc="sin(pi * x) / (pi * x) of each element.")
 elementwise("deg2rad", node="Deg2Rad", y="x * 0.017453292519943295", dx="0.017453292519943295", doc="Angles in degrees as radians.")
 elementwise("rad2deg", node="Rad2Deg", y="x * 57.29577951308232", dx="57.29577951308232", doc="Angles in radians as degrees.")
-elementwise("tanh", y="tanh(x)", dx="1 - y * y", kinds="fc", numpy="tanh", cost=1, doc="Hyperbolic tangent of each element.")
-elementwise("erf", y="erf(x)", dx="1.1283791670955126 * gaussian(x) * gaussian(x)", cost=1,
+elementwise("tanh", y="tanh(x)", dx="1 - y * y", kinds="fc", numpy="tanh", doc="Hyperbolic tangent of each element.")
+elementwise("erf", y="erf(x)", dx="1.1283791670955126 * gaussian(x) * gaussian(x)",
             doc="Error function of each element (Abramowitz and Stegun 7.1.1).")
-elementwise("erfc", y="erfc(x)", dx="-1.1283791670955126 * gaussian(x) * gaussian(x)", cost=1,
+elementwise("erfc", y="erfc(x)", dx="-1.1283791670955126 * gaussian(x) * gaussian(x)",
             doc="One minus the error function of each element, accurate where it is tiny.")
-elementwise("ndtr", y="ndtr(x)", dx="0.3989422804014327 * gaussian(x)", cost=1, method=False,
+elementwise("ndtr", y="ndtr(x)", dx="0.3989422804014327 * gaussian(x)", method=False,
             doc="Normal distribution: the area under the standard normal density below each element.")
-elementwise("gaussian", y="gaussian(x)", dx="-x * y", cost=1, method=False,
+elementwise("gaussian", y="gaussian(x)", dx="-x * y", method=False,
             doc="exp(-x * x / 2), of the square before it is rounded: right also where it is large.")
 
 # ----- Activations -----
-elementwise("sigmoid", y="sigmoid(x)", dx="y * (1 - y)", kinds="fc", cost=1, doc="Logistic function, 1 / (1 + exp(-x)).")
+elementwise("sigmoid", y="sigmoid(x)", dx="y * (1 - y)", kinds="fc", doc="Logistic function, 1 / (1 + exp(-x)).")
 elementwise("softplus", y="x if x * beta > threshold else log1p(exp(x * beta)) / beta",
-            dx="1 if x * beta > threshold else sigmoid(x * beta)", params={"beta": 1.0, "threshold": 20.0}, cost=2,
+            dx="1 if x * beta > threshold else sigmoid(x * beta)", params={"beta": 1.0, "threshold": 20.0},
             doc="Smooth rectifier, log(1 + exp(beta * x)) / beta; linear where beta * x exceeds `threshold`.")
 elementwise("relu", y="maximum(x, 0)", dx="0 if y <= 0 else 1", kinds="if", edges=(0.0,), doc="Rectifier, max(x, 0).")
-elementwise("gelu", y="x * ndtr(x)", dx="ndtr(x) + x * 0.3989422804014327 * gaussian(x)", cost=2, method=False,
+elementwise("gelu", y="x * ndtr(x)", dx="ndtr(x) + x * 0.3989422804014327 * gaussian(x)", method=False,
             select=("approximate", {"none": "gelu", "tanh": "gelu_tanh"}),
             doc="Gaussian error linear unit, x * Phi(x) (Hendrycks and Gimpel 2016).")
-elementwise("gelu_tanh", y="x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))", cost=2, method=False, node="Gelu",
+elementwise("gelu_tanh", y="x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))", method=False, node="Gelu",
             let={"m": "copysign(minimum(abs(x), 30), x)", "p": "1.5957691216057308 * m", "u": "p * (1 + 0.044715 * m * m)"},
             dx="sigmoid(u) * (1 + sigmoid(-u) * p * (1 + 0.134145 * m * m))",
             doc="Gaussian error linear unit, in its approximation by tanh.")
-elementwise("silu", y="x * sigmoid(x)", dx="sigmoid(x) * (1 + x * sigmoid(-x))", kinds="fc", rare="c", cost=1,
+elementwise("silu", y="x * sigmoid(x)", dx="sigmoid(x) * (1 + x * sigmoid(-x))", kinds="fc",
             doc="Sigmoid linear unit, x * sigmoid(x).")
-elementwise("logsigmoid", node="LogSigmoid", y="minimum(x, 0) - log1p(exp(-abs(x)))", dx="sigmoid(-x)", cost=1, method=False,
+elementwise("logsigmoid", node="LogSigmoid", y="minimum(x, 0) - log1p(exp(-abs(x)))", dx="sigmoid(-x)", method=False,
             doc="Logarithm of the sigmoid, without underflow.")
 elementwise("elu", y="x if x > 0 else alpha * expm1(x)", dx="1 if x > 0 else alpha * exp(0 if x > 0 else x)", params={"alpha": 1.0},
-            cost=1, method=False, doc="Exponential linear unit: x, or alpha * (exp(x) - 1) below 0.")
-elementwise("selu", y="1.0507009873554805 * x if x > 0 else 1.7580993408473766 * expm1(x)", cost=1, method=False,
+            method=False, doc="Exponential linear unit: x, or alpha * (exp(x) - 1) below 0.")
+elementwise("selu", y="1.0507009873554805 * x if x > 0 else 1.7580993408473766 * expm1(x)", method=False,
             dx="1.0507009873554805 if x > 0 else 1.7580993408473766 * exp(0 if x > 0 else x)", node="Elu",
             doc="Scaled exponential linear unit (Klambauer et al. 2017).")
 elementwise("celu", y="x if x > 0 else alpha * expm1(x / alpha)", dx="1 if x > 0 else exp((0 if x > 0 else x) / alpha)",
-            params={"alpha": 1.0}, cost=1, method=False, doc="Continuously differentiable exponential linear unit.")
+            params={"alpha": 1.0}, method=False, doc="Continuously differentiable exponential linear unit.")
 elementwise("leaky_relu", y="x if x > 0 else x * negative_slope", dx="1 if x > 0 else negative_slope", params={"negative_slope": 0.01},
             edges=(0.0,), method=False, doc="Rectifier with a slope below 0.")
 elementwise("hardtanh", y="minimum(maximum(x, min_val), max_val)", dx="1 if x > min_val and x < max_val else 0", edges=(-1.0, 1.0),
-            params={"min_val": -1.0, "max_val": 1.0}, kinds="if", rare="i", method=False,
+            params={"min_val": -1.0, "max_val": 1.0}, kinds="if", method=False,
             doc="Elements limited to a range; the gradient is 0 at its bounds.")
 elementwise("relu6", node="Hardtanh", y="minimum(maximum(x, 0), 6)", dx="1 if x > 0 and x < 6 else 0", edges=(0.0, 6.0), kinds="if",
-            rare="i", method=False, doc="Rectifier limited to 6.")
+            method=False, doc="Rectifier limited to 6.")
 elementwise("softsign", y="x / (1 + abs(x))", dx="1 / (1 + abs(x)) / (1 + abs(x))", method=False, doc="x / (1 + abs(x)).")
 elementwise("mish", y="x * (n / (n + 2))", let={"m": "minimum(x, 21)", "e": "exp(m)", "n": "e * (e + 2)"},
-            dx="(n + 4 * e * m * (1 + e) / (n + 2)) / (n + 2)", cost=2, method=False, doc="x * tanh(softplus(x)) (Misra 2019).")
+            dx="(n + 4 * e * m * (1 + e) / (n + 2)) / (n + 2)", method=False, doc="x * tanh(softplus(x)) (Misra 2019).")
 elementwise("hardsigmoid", y="minimum(maximum(x + 3, 0), 6) / 6", dx="0.16666666666666666 if x > -3 and x < 3 else 0", method=False,
             edges=(-3.0, 3.0), doc="Sigmoid in three straight pieces.")
 elementwise("hardswish", y="x * (minimum(maximum(x + 3, 0), 6) / 6)", dx="0 if x <= -3 else 1 if x >= 3 else (x + 1.5) / 3", method=False,
@@ -299,10 +286,10 @@ elementwise("softshrink", y="x - lambd if x > lambd else x + lambd if x < -lambd
             params={"lambd": 0.5}, edges=(-0.5, 0.5), method=False, doc="Elements moved towards 0 by `lambd`, those nearer to it set to 0.")
 elementwise("hardshrink", y="0 if x >= -lambd and x <= lambd else x", dx="1 if x > lambd or x < -lambd else 0", params={"lambd": 0.5},
             edges=(-0.5, 0.5), doc="Elements with those not farther from 0 than `lambd` set to 0.")
-elementwise("tanhshrink", y="x - tanh(x)", dx="tanh(x) * tanh(x)", kinds="fc", no_bools=True, rare="c", cost=1, method=False,
+elementwise("tanhshrink", y="x - tanh(x)", dx="tanh(x) * tanh(x)", kinds="fc", no_bools=True, method=False,
             doc="x - tanh(x).")
 elementwise("threshold", y="value if x <= threshold else x", dx="0 if x <= threshold else 1", params={"threshold": 0, "value": 0},
-            kinds="if", rare="i", edges=(0.0,), method=False, doc="Elements above a threshold, and `value` for the others.")
+            kinds="if", edges=(0.0,), method=False, doc="Elements above a threshold, and `value` for the others.")
 
 # ----- Maximum, minimum and selection -----
 elementwise("maximum", y="maximum(a, b)", da="0.5 if a == b else 0 if a < b else 1", db="0.5 if a == b else 0 if b < a else 1",
@@ -310,15 +297,15 @@ elementwise("maximum", y="maximum(a, b)", da="0.5 if a == b else 0 if a < b else
 elementwise("minimum", y="minimum(a, b)", da="0.5 if a == b else 0 if a > b else 1", db="0.5 if a == b else 0 if b > a else 1",
             kinds="bif", numpy="minimum", doc="Smaller of two elements; NaN if either is.")
 elementwise("fmax", y="b if isnan(a) or a < b else a", da="1 if a >= b or isnan(b) else 0", db="0 if a >= b or isnan(b) else 1",
-            kinds="bif", rare="bi", numpy="fmax", doc="Larger of two elements; the other one where one is NaN.")
+            kinds="bif", numpy="fmax", doc="Larger of two elements; the other one where one is NaN.")
 elementwise("fmin", y="b if isnan(a) or b < a else a", da="1 if a <= b or isnan(b) else 0", db="0 if a <= b or isnan(b) else 1",
-            kinds="bif", rare="bi", numpy="fmin", doc="Smaller of two elements; the other one where one is NaN.")
+            kinds="bif", numpy="fmin", doc="Smaller of two elements; the other one where one is NaN.")
 elementwise("copysign", y="copysign(a, b)", da="0 if a == 0 else y / (a if a != 0 else 1)", db="0", numpy="copysign",
             doc="Magnitude of `input` with the sign of `other`.")
-elementwise("nextafter", y="nextafter(a, b)", da="1", db="0", stored=True, numpy="nextafter", edges=(0.0,),
+elementwise("nextafter", y="nextafter(a, b)", da="1", db="0", numpy="nextafter", edges=(0.0,),
             doc="Neighbour of each float in the direction of `other`.")
 elementwise("nan_to_num", y="nan if isnan(x) else (posinf if x > 0 else neginf) if isinf(x) else x", dx="1 if isfinite(x) else 0",
-            kinds="biuf", rare="bi", params={"nan": 0.0, "posinf": 0.0, "neginf": 0.0},
+            kinds="biuf", params={"nan": 0.0, "posinf": 0.0, "neginf": 0.0},
             doc="Elements with NaN and infinities replaced, by 0 and the largest numbers.")
 elementwise("clamp", operands=("x", "min", "max"), y="minimum(maximum(x, min), max)",
             dx="1 if x >= min and x <= max else 0", dmin="1 if x < min and min < max else 0",
@@ -346,22 +333,22 @@ elementwise("logical_and", y="a != 0 and b != 0", kinds="bifc", result="bool", n
             doc="Where both elements are non-zero.")
 elementwise("logical_or", y="a != 0 or b != 0", kinds="bifc", result="bool", numpy="logical_or",
             doc="Where one of two elements is non-zero.")
-elementwise("logical_xor", y="(a != 0) != (b != 0)", kinds="bifc", rare="bic", result="bool", numpy="logical_xor",
+elementwise("logical_xor", y="(a != 0) != (b != 0)", kinds="bifc", result="bool", numpy="logical_xor",
             doc="Where exactly one of two elements is non-zero.")
 elementwise("logical_not", y="x == 0", kinds="bifc", result="bool", numpy="logical_not", doc="Where elements are zero.")
 elementwise("bitwise_and", y="a & b", kinds="biu", numpy="bitwise_and", doc="Bitwise and; logical and of bools.")
 elementwise("bitwise_or", y="a | b", kinds="biu", numpy="bitwise_or", doc="Bitwise or; logical or of bools.")
 elementwise("bitwise_xor", y="a ^ b", kinds="biu", numpy="bitwise_xor", doc="Bitwise exclusive or; of bools, where they differ.")
 elementwise("bitwise_not", y="~x", kinds="bi", numpy="bitwise_not", doc="Bitwise complement; logical not of bools.")
-elementwise("bitwise_left_shift", y="left_shift(a, b)", kinds="i", rare="i", numpy="left_shift",
+elementwise("bitwise_left_shift", y="left_shift(a, b)", kinds="i", numpy="left_shift",
             doc="Bits of `input` shifted left by `other`.")
-elementwise("bitwise_right_shift", y="right_shift(a, b)", kinds="i", rare="i", numpy="right_shift",
+elementwise("bitwise_right_shift", y="right_shift(a, b)", kinds="i", numpy="right_shift",
             doc="Bits of `input` shifted right by `other`; the sign is kept.")
-elementwise("isnan", y="isnan(x)", kinds="biufc", rare="bi", result="bool", numpy="isnan", in_place=False, edges=(float("nan"),),
+elementwise("isnan", y="isnan(x)", kinds="biufc", result="bool", numpy="isnan", in_place=False, edges=(float("nan"),),
             doc="Where elements are NaN.")
-elementwise("isinf", y="isinf(x)", kinds="biufc", rare="bi", result="bool", numpy="isinf", in_place=False, edges=(float("inf"),),
+elementwise("isinf", y="isinf(x)", kinds="biufc", result="bool", numpy="isinf", in_place=False, edges=(float("inf"),),
             doc="Where elements are infinite.")
-elementwise("isfinite", y="isfinite(x)", kinds="biufc", rare="bi", result="bool", numpy="isfinite", in_place=False,
+elementwise("isfinite", y="isfinite(x)", kinds="biufc", result="bool", numpy="isfinite", in_place=False,
             edges=(float("nan"), float("inf")), doc="Where elements are neither infinite nor NaN.")
 elementwise("isreal", y="imag(x) == 0", kinds="biufc", result="bool", in_place=False, edges=(1.0,),
             doc="Where elements have no imaginary part.")

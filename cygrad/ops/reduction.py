@@ -4,19 +4,18 @@ Partial results of fixed blocks are combined in a fixed order, so the bits do no
 """
 
 from collections.abc import Callable
-from types import SimpleNamespace
 
 from .gradients import keep_dims, product_beside_overflow, product_of_others, shared_among, spread, times
+from .tuning import TUNING, Tuning
 
 
-class Reduction(SimpleNamespace):
+class Reduction(Tuning):
     """One reduction.
 
     ``step`` folds element ``x`` into the accumulator ``acc``; ``combine`` (default: the step) folds a partial result;
     ``y`` finishes, knowing the count ``n``. A row with result "truth" reads ``x`` as `x != 0` and gives bool,
     or uint8 of uint8, which had that part before there was bool. ``empty`` False: an empty fold is an error.
     ``products``: rows of products of real floats are folded as they are made, too.
-    ``rare`` are kinds whose loops are compiled for the lowest instruction set only.
     ``wide`` accumulates in the widest type of the kind; with ``block_step`` the lanes of a whole block of 4096 elements are folded in the
     elements' own type before that, and numbers of 16 bits are converted in registers. ``nan`` decides what came out as NaN:
     (x, y, dim, keepdim) -> y. ``scan`` names the cumulative operator made of the same step; ``numpy`` NumPy's function, and ``ufunc`` the
@@ -39,7 +38,6 @@ class Reduction(SimpleNamespace):
     result: str = "same"
     wide: bool = False
     products: bool = False
-    rare: str = ""
     numpy: str | None = None
     ufunc: str | None = None
     nan: Callable | None = None
@@ -58,20 +56,20 @@ def reduction(name: str, **fields) -> None:
     unknown = set(fields) - set(Reduction.__annotations__)
     if unknown:
         raise TypeError(f"reduction({name!r}): no such fields: {', '.join(unknown)}")
-    REDUCTIONS[name] = Reduction(name=name, **fields)
+    REDUCTIONS[name] = Reduction(name=name, **fields, **TUNING.get(name, {}))
 
 
 reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, products=True, result="widest", numpy="sum", ufunc="add",
           scan="cumsum", tangent="linear", kinds="biufc",
           gradient=spread,
           doc="Sum of the elements.")
-reduction("nansum", start="0", step="acc + (0 if isnan(x) else x)", combine="acc + x", kinds="biuf", wide=True, result="widest", rare="bi",
+reduction("nansum", start="0", step="acc + (0 if isnan(x) else x)", combine="acc + x", kinds="biuf", wide=True, result="widest",
           numpy="nansum", gradient=lambda g, input, dim: keep_dims(g, input.shape, dim).where(input == input, 0.0),
           doc="Sum of the elements that are not NaN.")
 reduction("mean", start="0", step="acc + x", block_step="acc + x", y="acc / n", wide=True, kinds="fc", numpy="mean", tangent="linear",
           gradient=lambda g, shape, dim, count: spread(g / count, shape, dim),
           doc="Arithmetic mean of the elements.")
-reduction("prod", start="1", step="acc * x", kinds="biufc", rare="bic", wide=True, result="widest", numpy="prod", ufunc="multiply",
+reduction("prod", start="1", step="acc * x", kinds="biufc", wide=True, result="widest", numpy="prod", ufunc="multiply",
           nan=product_beside_overflow,
           gradient=lambda g, input, dim: times(keep_dims(g, input.shape, dim), product_of_others(input, dim)).to(input.dtype),
           tangent=lambda t, input, dim: times(t, product_of_others(input, dim)).to(input.dtype),
@@ -80,7 +78,7 @@ reduction("amax", start="lowest", step="maximum(acc, x)", empty=False, numpy="am
           doc="Largest element; NaN if there is one.")
 reduction("amin", start="highest", step="minimum(acc, x)", empty=False, numpy="amin", ufunc="minimum", gradient=shared_among,
           doc="Smallest element; NaN if there is one.")
-reduction("any", start="0", step="acc | x", kinds="biufc", rare="ic", result="truth", numpy="any", ufunc="logical_or",
+reduction("any", start="0", step="acc | x", kinds="biufc", result="truth", numpy="any", ufunc="logical_or",
           doc="Whether one element is non-zero.")
-reduction("all", start="1", step="acc & x", kinds="biufc", rare="ic", result="truth", numpy="all", ufunc="logical_and",
+reduction("all", start="1", step="acc & x", kinds="biufc", result="truth", numpy="all", ufunc="logical_and",
           doc="Whether every element is non-zero.")

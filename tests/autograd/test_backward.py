@@ -9,12 +9,6 @@ import pytest
 import cygrad as cg
 from cygrad import autograd
 
-
-@pytest.fixture
-def x():
-    return cg.tensor([1.0, 2.0], requires_grad=True)
-
-
 ONES = cg.ones(2)
 
 

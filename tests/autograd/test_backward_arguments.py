@@ -18,11 +18,6 @@ from cygrad.autograd import Function, Variable
 ONES, EYE = cg.ones(2), cg.eye(2)
 
 
-@pytest.fixture
-def x():
-    return cg.tensor([1.0, 2.0], requires_grad=True)
-
-
 def other():
     return cg.ones(2, requires_grad=True)
 

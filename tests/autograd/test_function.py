@@ -11,11 +11,6 @@ from cygrad.autograd import Function
 from cygrad.autograd.function import once_differentiable
 
 
-@pytest.fixture
-def x():
-    return cg.tensor([1.0, 2.0], requires_grad=True)
-
-
 def function(forward, backward, **attributes):
     """A Function called Foo."""
     methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}

@@ -13,11 +13,6 @@ from cygrad.autograd.graph import GradientEdge, Node, get_gradient_edge, to_dot
 ONES = cg.ones(2)
 
 
-@pytest.fixture
-def x():
-    return cg.tensor([1.0, 2.0], requires_grad=True)
-
-
 class Double(Function):
     @staticmethod
     def forward(ctx, x):

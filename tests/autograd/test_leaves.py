@@ -6,12 +6,6 @@ import pytest
 
 import cygrad as cg
 
-
-@pytest.fixture
-def x():
-    return cg.tensor([1.0, 2.0], requires_grad=True)
-
-
 LEAVES = [
     (lambda x: x, True, True),
     (lambda x: x * 2, False, True),

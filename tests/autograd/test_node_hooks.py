@@ -13,11 +13,6 @@ from cygrad.autograd.graph import register_multi_grad_hook
 queue_callback = Variable._execution_engine.queue_callback
 
 
-@pytest.fixture
-def x():
-    return cg.tensor([1.0, 2.0], requires_grad=True)
-
-
 class Undefined(Function):
     """Gives its input no gradient."""
 

@@ -17,15 +17,6 @@ LAYOUTS = [lambda a: a, lambda a: a.T, lambda a: a[::2], lambda a: a[:, 1:3], la
 signalled = pytest.mark.skipif(not hasattr(np, "unstack"), reason="NumPy before 2.1, whose DLPack cannot say that memory is read-only")
 
 
-@pytest.fixture
-def no_leak():
-    gc.collect()
-    before = live_bytes()
-    yield
-    gc.collect()
-    assert live_bytes() == before
-
-
 class Producer:
     """Hands on what `make` returns; a producer from before DLPack 1.0 takes no keywords but `stream`."""
 

@@ -2,7 +2,6 @@
 
 import binascii
 import contextlib
-import gc
 import gzip
 import io
 import json
@@ -19,16 +18,6 @@ import pytest
 import cygrad as cg
 from cygrad import serialization
 from cygrad._testing import fail_alloc, live_bytes
-
-
-@pytest.fixture
-def no_leak():
-    """No byte of tensors is left over; what earlier tests left must not die meanwhile."""
-    gc.collect()
-    before = live_bytes()
-    yield
-    gc.collect()
-    assert live_bytes() == before
 
 
 def saved(obj):

@@ -14,7 +14,6 @@ from mpmath import mp
 
 import cygrad as cg
 import samples
-from cygrad._kernels.drivers.elementwise import available_isas
 from cygrad.ops import ELEMENTWISE
 from cygrad.ops.dtypes import DTYPES as TABLE
 
@@ -89,11 +88,6 @@ def results():
             found[f"{name} {dtype}"] = call(name, *pairs(dtype))
             found[f"{name} {dtype} in pieces"] = np.concatenate([call(name, *(x[k:k + 7] for x in pairs(dtype))) for k in range(0, 700, 7)])
     return found
-
-
-@pytest.fixture(scope="module", params=available_isas())
-def level(request, tmp_path_factory):
-    return samples.at_level(request.param, "test_complexmath", "results", tmp_path_factory.mktemp("complexmath") / "results.npz")
 
 
 @pytest.mark.slow

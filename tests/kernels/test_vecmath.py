@@ -14,7 +14,7 @@ import pytest
 
 import cygrad as cg
 import samples
-from cygrad._kernels.drivers.elementwise import available_isas, is_blocked
+from cygrad._kernels.drivers.elementwise import is_blocked
 from cygrad.ops.elementwise import ELEMENTWISE
 from truth import DTYPES, TRUE, distance
 
@@ -162,12 +162,6 @@ def in_pieces(function, *arrays):
     ends = [n * (n + 1) // 2 for n in range(80)]
     pieces = ([some(x)[start:end] for x in arrays] for start, end in pairwise(ends) if start < len(some(arrays[0])))
     return np.concatenate([call(function, *piece) for piece in pieces])
-
-
-@pytest.fixture(scope="module", params=available_isas())
-def level(request, tmp_path_factory):
-    path = tmp_path_factory.mktemp("vecmath") / "results.npz"
-    return samples.at_level(request.param, "test_vecmath", "results", path)
 
 
 # ----- Tests -----

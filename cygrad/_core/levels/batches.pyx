@@ -135,11 +135,6 @@ def batched_level(tensor):
     return batch_of(tensor).level if isinstance(tensor, TensorImpl) and (<TensorImpl>tensor).flags & BATCHED else None
 
 
-def batch_levels(TensorImpl tensor not None):
-    """Return the levels that a tensor is batched at, the outermost first."""
-    return levels_of_batch(tensor)
-
-
 cdef list levels_of_batch(TensorImpl tensor):
     cdef list levels = []
     while tensor.flags & BATCHED:

@@ -95,11 +95,6 @@ def index_argument(value, str argument not None):
     return integer(value, argument)
 
 
-def dims_argument(dims, str argument not None="dim"):
-    """Return one dim or several as a tuple of ints; None stays None."""
-    return read_dims(dims, argument)
-
-
 def normalized_dim(dim, int ndim, str argument not None="dim"):
     """Return a dim as a number from 0 on; IndexError where it is out of range."""
     return wrap_dim(integer(dim, argument), ndim)

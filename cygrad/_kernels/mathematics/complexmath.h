@@ -19,7 +19,6 @@
 #define CG_LOG2_E 0x1.71547652b82fep+0
 #define CG_LOG10_E 0x1.bcb7b1526e50ep-2
 #define CG_LOG10_2 0x1.34413509f79ffp-2
-#define CG_PI 0x1.921fb54442d18p+1
 
 /* With the sign of b turned round where that of a is set. */
 CG_INLINE double signed_by_float64(double a, double b)

@@ -11,6 +11,7 @@ import pytest
 
 import cygrad as cg
 import samples
+from cygrad._core.graph import rules
 from cygrad.autograd import grad, gradcheck, gradgradcheck
 from samples import DTYPES, KINDS, LAYOUTS, WRITABLE, array_of, same_bits
 from samples.sample import write
@@ -510,3 +511,16 @@ def test_a_second_backward_through_an_index_needs_retain_graph(use):
         else:
             with pytest.raises(RuntimeError, match="Specify retain_graph=True if you need to backward through the graph a second time"):
                 y.backward()
+
+
+# ----- Rules -----
+def test_gradients_take_the_parameters_of_a_view_by_name():
+    """The core records the values of `test_rule` in one order; a gradient names them in any, and no other."""
+    rules.rule_op("test_rule", ("shape", "dim", "size"))
+    try:
+        rule = rules.declare_rule("test_rule", dinput=lambda g, size, shape: (size, shape))
+        assert rule.params == ("shape", "dim", "size")
+        with pytest.raises(TypeError, match="the gradient of test_rule names step: the core records shape, dim, size"):
+            rules.declare_rule("test_rule", dinput=lambda g, step: step)
+    finally:
+        del rules.rules["test_rule"]

@@ -2,7 +2,7 @@
 """Copies of whole tensors, in another layout or dtype (see copies.pxd for the contract)."""
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.rules cimport record, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, record, rule_op, wanted
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, shallow_copy
 from cygrad._core.memory.formats cimport fill_strides, lies_in_order, order_of
 from cygrad._core.memory.storage cimport DType, dtype_number, dtypes
@@ -12,6 +12,8 @@ from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, cg_is_differ
 import warnings
 
 from cygrad._core.memory.formats import preserve_format
+
+cdef RuleOp CONVERT = rule_op("convert", ("dtype",))
 
 
 cdef TensorImpl empty_in_order(tuple order, int dtype, int ndim, const intptr_t* sizes):
@@ -62,7 +64,7 @@ def convert(TensorImpl input not None, dtype, copy=False):
         return clone(input) if copy else input
     result = copy_of(input, number)
     if wanted(input, result) and cg_is_differentiable[number]:
-        record(rule_op("convert"), input, None, result, (dtypes[input.dtype_nr],))
+        record(CONVERT, input, None, result, (dtypes[input.dtype_nr],))
     return result
 
 

@@ -5,13 +5,16 @@ The functions are the methods of Tensor too: their first argument is the tensor.
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from cygrad._core.graph.rules cimport record, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, record, rule_op, wanted
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty, view_of
 from cygrad._core.memory.sizes cimport integer, sizes_tuple, wrap_dim
 from cygrad._core.operands.operands cimport copy_into
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 
 from cygrad._core.operands.operands import checked_out
+
+cdef RuleOp DIAGONAL = rule_op("diagonal", ("shape", "offset", "dim1", "dim2"))
+cdef RuleOp TRIL = rule_op("tril", ("diagonal",)), TRIU = rule_op("triu", ("diagonal",))
 
 
 def diagonal(TensorImpl input not None, offset=0, dim1=0, dim2=1):
@@ -41,17 +44,17 @@ def diagonal(TensorImpl input not None, offset=0, dim1=0, dim2=1):
     sizes[ndim], strides[ndim] = length, input.strides[first] + input.strides[second]
     cdef TensorImpl result = view_of(input, start, ndim + 1, sizes, strides)
     if wanted(input, None):
-        record(rule_op("diagonal"), input, None, result, (sizes_tuple(input.ndim, input.sizes), above, first, second))
+        record(DIAGONAL, input, None, result, (sizes_tuple(input.ndim, input.sizes), above, first, second))
     return result
 
 
-cdef object triangle(str name, TensorImpl input, object diagonal, bint upper, object out):
+cdef object triangle(RuleOp rule, TensorImpl input, object diagonal, bint upper, object out):
     """Copy matrices with zeros on one side of a diagonal, row by row."""
     cdef TensorImpl result
     cdef intptr_t above, rows, columns, row, kept, item = cg_itemsize[input.dtype_nr]
     cdef char* place
     if input.ndim < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, it has {input.ndim}")
+        raise RuntimeError(f"{rule.name}: input tensor must have at least 2 dimensions, it has {input.ndim}")
     rows, columns = input.sizes[input.ndim - 2], input.sizes[input.ndim - 1]
     above = max(-rows - columns, min(integer(diagonal, "diagonal"), rows + columns))     # further out nothing changes
     result = empty(input.dtype_nr, input.ndim, input.sizes)
@@ -62,15 +65,15 @@ cdef object triangle(str name, TensorImpl input, object diagonal, bint upper, ob
         memset(place if upper else place + kept * item, 0, (kept if upper else columns - kept) * item)
         place += columns * item
     if wanted(input, None):
-        record(rule_op(name), input, None, result, (above,))
+        record(rule, input, None, result, (above,))
     return result if out is None else checked_out(out, result)
 
 
 def tril(TensorImpl input not None, diagonal=0, *, out=None):
     """Copy matrices with zeros above a diagonal."""
-    return triangle("tril", input, diagonal, False, out)
+    return triangle(TRIL, input, diagonal, False, out)
 
 
 def triu(TensorImpl input not None, diagonal=0, *, out=None):
     """Copy matrices with zeros below a diagonal."""
-    return triangle("triu", input, diagonal, True, out)
+    return triangle(TRIU, input, diagonal, True, out)

@@ -36,7 +36,8 @@ cdef extern from "Python.h":
 
 
 # ----- Indexing -----
-cdef RuleOp INDEX_PUT = rule_op("index_put")
+cdef RuleOp INDEX_PUT = rule_op("index_put", ("key", "accumulate", "values_shape", "values_dtype"))
+cdef RuleOp INDEX = rule_op("index", ("shape", "key")), SCATTER_KEY = rule_op("scatter_key", ("key",))
 
 
 cdef inline bint is_exact(PyObject* number) noexcept:
@@ -170,7 +171,7 @@ cdef object get_item(TensorImpl x, object key):
         raise index_error(x, numpy_index, error) from None
     result = tensor_of_bits(array.copy() if array.base is not None else array, x.dtype_nr)
     if wanted(x, None):
-        record(rule_op("index"), x, None, result, (sizes_tuple(x.ndim, x.sizes), numpy_index))
+        record(INDEX, x, None, result, (sizes_tuple(x.ndim, x.sizes), numpy_index))
     return result
 
 
@@ -243,7 +244,7 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
         zero_outside(result, part)
         copy_into(part, input)
     if wanted(input, None):
-        record(rule_op("scatter_key"), input, None, result, (key,))
+        record(SCATTER_KEY, input, None, result, (key,))
     return result
 
 

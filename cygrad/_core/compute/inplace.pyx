@@ -20,7 +20,7 @@ from cygrad._core.operands.strided cimport laid_out, lies_within, overlaps_itsel
 from cygrad._kernels.drivers.elementwise cimport cg_is_opaque, cg_loops_of
 
 
-cdef RuleOp COPY = rule_op("copy"), FILL = rule_op("fill"), ZERO = rule_op("zero")
+cdef RuleOp COPY = rule_op("copy", ("shape", "dtype")), FILL = rule_op("fill"), ZERO = rule_op("zero")
 
 
 # ----- Checks -----

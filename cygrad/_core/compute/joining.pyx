@@ -14,7 +14,7 @@ from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 from cygrad._core.compute.copies import convert
 from cygrad._core.operands.operands import checked_out
 
-cdef RuleOp CAT = rule_op("cat"), STACK = rule_op("stack")
+cdef RuleOp CAT = rule_op("cat", ("sizes", "dim")), STACK = rule_op("stack", ("dim",))
 
 cdef enum:
     SMALL_BLOCK = 1 << 12       # bytes of a piece that are copied without a driver

@@ -31,7 +31,7 @@ cdef extern from "Python.h":
 cdef enum:
     LONG_ROW = 128      # elements from which a call for each row of a box is worth what it leaves out
 
-cdef RuleOp SLICE = rule_op("slice"), SELECT = rule_op("select")
+cdef RuleOp SLICE = rule_op("slice", ("shape", "key")), SELECT = rule_op("select", ("shape", "key"))
 
 
 # ----- Views -----

@@ -8,7 +8,7 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.matrices cimport Call, check_memory, numpy_loop, run
 from cygrad._core.compute.shapes cimport reshape_to
-from cygrad._core.graph.rules cimport record, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, record, rule_op, wanted
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_address, stand_alone, view_of
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.operands.arrays cimport foreign_operand
@@ -31,6 +31,9 @@ cdef enum:
 
 cdef matrix_loop[CG_DTYPES] loops, small_loops, block_loops      # NULL: none
 cdef (void*)[CG_DTYPES] loop_data
+
+
+cdef RuleOp MATMUL = rule_op("matmul", ("input_shape", "other_shape"))
 
 
 cdef int find_loops() except -1:
@@ -154,7 +157,7 @@ cdef TensorImpl multiply(TensorImpl a, TensorImpl b):
         return (<object>multiply(a, (<object>b).unsqueeze(1))).squeeze(-1)
     result = product(a, b)
     if wanted(a, b):
-        record(rule_op("matmul"), a, b, result, (sizes_tuple(a.ndim, a.sizes), sizes_tuple(b.ndim, b.sizes)))
+        record(MATMUL, a, b, result, (sizes_tuple(a.ndim, a.sizes), sizes_tuple(b.ndim, b.sizes)))
     return result
 
 

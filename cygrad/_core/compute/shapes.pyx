@@ -6,13 +6,18 @@ The functions are the methods of Tensor too: their first argument is the tensor.
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
-from cygrad._core.graph.rules cimport record, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, record, rule_op, wanted
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, view_of
 from cygrad._core.memory.sizes cimport checked_numel, integer, parse_sizes, read_dims, sizes_argument, sizes_tuple, wrap_dim
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 
 from cygrad._core.compute.copies import contiguous
 from cygrad._core.compute.dtype_views import _dtype_given, view_as_dtype
+
+
+for rule in ("view", "squeeze", "unsqueeze", "expand"):
+    rule_op(rule, ("shape",))
+cdef RuleOp PERMUTE = rule_op("permute", ("inverse",)), TRANSPOSE = rule_op("transpose", ("dim0", "dim1")), T = rule_op("t", ())
 
 
 # ----- Shapes -----
@@ -187,11 +192,11 @@ def permute(TensorImpl input not None, *dims, **keywords):
         sizes[d], strides[d] = input.sizes[source], input.strides[source]
     result = view_of(input, 0, ndim, sizes, strides)
     if wanted(input, None):
-        record(rule_op("permute"), input, None, result, (sizes_tuple(ndim, inverse),))
+        record(PERMUTE, input, None, result, (sizes_tuple(ndim, inverse),))
     return result
 
 
-cdef TensorImpl transposed(TensorImpl x, int dim0, int dim1, str rule):
+cdef TensorImpl transposed(TensorImpl x, int dim0, int dim1, RuleOp rule):
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
     cdef TensorImpl result
@@ -202,7 +207,7 @@ cdef TensorImpl transposed(TensorImpl x, int dim0, int dim1, str rule):
         strides[dim0], strides[dim1] = strides[dim1], strides[dim0]
     result = view_of(x, 0, x.ndim, sizes, strides)
     if wanted(x, None):
-        record(rule_op(rule), x, None, result, (dim0, dim1) if rule == "transpose" else ())
+        record(rule, x, None, result, (dim0, dim1) if rule is TRANSPOSE else ())
     return result
 
 
@@ -212,7 +217,7 @@ def transpose(TensorImpl input not None, dim0=None, dim1=None, *dims, axes=None)
     if dim1 is None or dims or axes is not None:
         return permute(input, numpy_order(input.ndim, dim0, dim1, dims, axes))
     first, second = integer(dim0, "dim0"), integer(dim1, "dim1")
-    return transposed(input, wrap_dim(first, input.ndim), wrap_dim(second, input.ndim), "transpose")
+    return transposed(input, wrap_dim(first, input.ndim), wrap_dim(second, input.ndim), TRANSPOSE)
 
 
 cdef extern from "Python.h":
@@ -238,7 +243,7 @@ def t(TensorImpl input not None):
     """Return the transpose of a matrix; a vector or scalar as it is."""
     if input.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D; use .mT for a batch of matrices")
-    return transposed(input, 0, 1, "t") if input.ndim == 2 else input
+    return transposed(input, 0, 1, T) if input.ndim == 2 else input
 
 
 def matrix_transpose(TensorImpl input not None):
@@ -247,7 +252,7 @@ def matrix_transpose(TensorImpl input not None):
         return permute(input)
     if input.ndim == 1:
         raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    return transposed(input, input.ndim - 2, input.ndim - 1, "transpose")
+    return transposed(input, input.ndim - 2, input.ndim - 1, TRANSPOSE)
 
 
 def reverse_dims(TensorImpl input not None):

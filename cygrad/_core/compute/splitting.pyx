@@ -16,7 +16,9 @@ cdef enum:
     MOST_VIEWS = 1 << 26    # that one call makes: they take 16 GiB
 
 
-cdef RuleOp UNBIND = rule_op("unbind"), SPLIT = rule_op("split"), SPLIT_WITH_SIZES = rule_op("split_with_sizes")
+cdef tuple PARTS = ("shape", "sections", "dim")
+cdef RuleOp UNBIND = rule_op("unbind", ("shape", "dim")), SPLIT = rule_op("split", PARTS)
+cdef RuleOp SPLIT_WITH_SIZES = rule_op("split_with_sizes", PARTS)
 
 
 cpdef int check_views(count) except -1:

@@ -13,6 +13,7 @@ cdef class RuleOp:
     cdef readonly str node_name
     cdef readonly tuple inputs          # names
     cdef readonly tuple params
+    cdef tuple recorded                 # the parameters that the core records, in its order; None: they are recorded by name
     cdef tuple param_sources            # of each: twice an input, and 0 for its shape, 1 for its dtype; -1: it is always given
     cdef readonly tuple functions                # of the inputs in order; one, for all, where `each`
     cdef tuple plans                    # where the arguments of each function come from
@@ -42,7 +43,7 @@ cdef class RuleNode(Node):
     cdef object place_in(self, TensorImpl whole, PyObject** grads)
     cdef intptr_t run_in(self, TensorImpl whole, TensorImpl g) noexcept
 
-cpdef RuleOp rule_op(str name)
+cpdef RuleOp rule_op(str name, tuple params=*)
 cdef int prepare(RuleOp op) except -1
 
 cdef inline int init_rule_node(RuleNode node, RuleOp op, int outputs) except -1:

@@ -55,11 +55,13 @@ cdef class RuleOp:
 rules = {}                      # RuleOp by name
 
 
-cpdef RuleOp rule_op(str name):
-    """Return the rule of that name; it may be declared later."""
+cpdef RuleOp rule_op(str name, tuple params=None):
+    """Return the rule of that name; it may be declared later. `params` names the values that the core records with it, in their order."""
     cdef RuleOp op = (<dict>rules).get(name)
     if op is None:
         op = (<dict>rules)[name] = RuleOp(name)
+    if params is not None:
+        op.recorded = params
     return op
 
 
@@ -88,6 +90,12 @@ def declare_rule(str name not None, *, each=None, str node="", place=None, into=
     given = {"g": GRADIENT, "gs": GRADIENTS, "whole": WHOLE, "shared": SHARED} | {word: k for k, word in enumerate(op.inputs)}
     given |= {word: RESULT + k for k, word in enumerate(("y", "y1", "y2", "y3"))}
     op.params = tuple(dict.fromkeys([word for words in names for word in words if word not in given]))
+    if op.recorded is not None:
+        unknown = [word for word in op.params if word not in op.recorded]
+        if unknown:
+            raise TypeError(f"the gradient of {name} names {', '.join(unknown)}: the core records "
+                            f"{', '.join(op.recorded) or 'no parameter'}")
+        op.params = op.recorded
     if op.place is not None:
         (op.shape_param,) = [k for k, word in enumerate(op.params) if word in ("shape", f"{op.inputs[0]}_shape")]
         op.node_flags = NODE_PLACES
@@ -293,7 +301,7 @@ cdef int record_outputs(RuleOp op, TensorImpl a, list results, tuple params) exc
     return 0
 
 
-cdef RuleOp AS_STRIDED = rule_op("as_strided")
+cdef RuleOp AS_STRIDED = rule_op("as_strided", ("geometry",))
 
 
 cdef int record_view(TensorImpl base, TensorImpl view, tuple geometry) except -1:

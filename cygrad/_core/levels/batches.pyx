@@ -3,7 +3,7 @@ cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.rules cimport record, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, record, rule_op, wanted
 from cygrad._core.graph.tensor cimport (BATCHED, FRESH, RETIRED, SPECIAL, TensorImpl, VIEW, byte_offset, new_tensor, refuse_batched,
                                         special_active, view_of)
 from cygrad._core.levels.level cimport Level
@@ -15,6 +15,8 @@ from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
+
+cdef RuleOp ENTER = rule_op("enter", ("level",))
 
 
 @cython.final
@@ -115,7 +117,7 @@ cdef TensorImpl enter(TensorImpl tensor, Level level):
         sizes[d + 1], strides[d + 1] = tensor.sizes[d], tensor.strides[d]
     result = view_of(tensor, 0, tensor.ndim + 1, sizes, strides)
     if wanted(tensor, None):
-        record(rule_op("enter"), tensor, None, result, (level,))
+        record(ENTER, tensor, None, result, (level,))
     dual = visible_dual(tensor)
     while dual is not None:
         duals.append(dual)

@@ -3,7 +3,7 @@
 from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.history cimport geometry_of
-from cygrad._core.graph.rules cimport record, record_view, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, record, record_view, rule_op, wanted
 from cygrad._core.graph.tensor cimport (TensorImpl, byte_offset, empty, empty_strided, new_tensor, offset_of, settled_address, view_of,
                                         zero)
 from cygrad._core.memory.sizes cimport (add_overflows, bytes_needed, checked_numel, integer, multiply_overflows, parse_sizes,
@@ -23,6 +23,8 @@ cdef enum:      # in a geometry
     OFFSET = 6
 
 cdef int UINT8 = dtype_by_name["uint8"].number
+cdef RuleOp GATHER_VIEW = rule_op("gather_view", ("geometry",)), SCATTER_VIEW = rule_op("scatter_view", ("geometry",))
+cdef RuleOp PUT_VIEW = rule_op("put_view", ("geometry",))
 
 
 # ----- Geometry -----
@@ -200,7 +202,7 @@ def _gather_view(TensorImpl input not None, tuple geometry):
         copy_into(memory.whole(), input)
     result = copy_of(memory.part(), dtype_in(geometry, PART + 2).number)
     if wanted(input, None):
-        record(rule_op("gather_view"), input, None, result, (geometry,))
+        record(GATHER_VIEW, input, None, result, (geometry,))
     return result
 
 
@@ -217,7 +219,7 @@ def _scatter_view(TensorImpl input not None, tuple geometry):
         copy_into(memory.part(), input)
     result = copy_of(divided(memory.whole(), memory.shares()) if memory.shared else memory.whole(), dtype_in(geometry, 2).number)
     if wanted(input, None):
-        record(rule_op("scatter_view"), input, None, result, (geometry,))
+        record(SCATTER_VIEW, input, None, result, (geometry,))
     return result
 
 
@@ -233,5 +235,5 @@ def _put_view(TensorImpl input not None, TensorImpl src not None, tuple geometry
     result = laid_out(input, geometry)
     copy_into(part_of(result, geometry), src)
     if wanted(input, src):
-        record(rule_op("put_view"), input, src, result, (geometry,))
+        record(PUT_VIEW, input, src, result, (geometry,))
     return result

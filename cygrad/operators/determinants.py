@@ -18,6 +18,7 @@ from cygrad.operators._language.declaration import operator, recorded, recorded_
 from cygrad.operators._language.matrices import checked_matrix
 from cygrad.operators.joining import cat
 from cygrad.operators.solving import inverted, linalg_inv
+from cygrad.ops.refusals import LOW_PRECISION, NOT_FLOATING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +97,8 @@ def _determinant_gradient(g: Tensor, A: Tensor, y: Tensor, LU: Tensor, pivots: T
     return _times_matrix(g * y.conj(), inverted(A, LU, pivots)[0].mH)
 
 
-@operator(dA=_determinant_gradient, adjoints=True, batch=matrices, node="LinalgDetBackward0", aliases=("det",))
+@operator(dA=_determinant_gradient, adjoints=True, batch=matrices, node="LinalgDetBackward0", aliases=("det",),
+          refuses={"biu": NOT_FLOATING}, loop="lu_cpu")
 def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Determinant of square matrices in the last two dims.
 
@@ -129,7 +131,8 @@ def _logarithm_gradient(gs: Any, A: Tensor, y: Tensor, LU: Tensor, pivots: Tenso
     return A.new_zeros(A.shape) if g is None else _times_matrix(g, inverted(A, LU, pivots)[0].mH)
 
 
-@operator(dA=_logarithm_gradient, adjoints=True, batch=matrices, aliases=("slogdet",))
+@operator(dA=_logarithm_gradient, adjoints=True, batch=matrices, aliases=("slogdet",),
+          refuses={"biu": NOT_FLOATING, "f": LOW_PRECISION})
 def linalg_slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> SignAndLogarithm:
     """Sign of the determinant, of complex matrices its phase, and the logarithm of its absolute value.
 
@@ -143,7 +146,7 @@ def linalg_slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> SignAnd
     return delivered_together(SignAndLogarithm, results, out)
 
 
-@operator
+@operator(refuses={"biu": NOT_FLOATING, "f": LOW_PRECISION})
 def logdet(input: Tensor) -> Tensor:
     """Logarithm of the determinant: NaN where that is negative, minus infinity where it is 0.
 

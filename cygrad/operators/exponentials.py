@@ -13,6 +13,7 @@ from cygrad.operators._language.narrow_floats import of_unrounded_result
 from cygrad.operators._language.tangents import self_adjoint
 from cygrad.operators._language.tiled import tiled
 from cygrad.ops.gradients import keep_dims
+from cygrad.ops.refusals import NO_LOOP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,7 +104,8 @@ def _normalized(operator: Any, formula: Callable[[Tensor, int], Tensor], input: 
     return delivered(recorded(operator, (x,), unrecorded(compute), dim=d), out)
 
 
-@operator(dinput=lambda g, y, dim: _softmax_gradient(g, y, dim), tangent=self_adjoint, batch=shifted("dim"))
+@operator(dinput=lambda g, y, dim: _softmax_gradient(g, y, dim), tangent=self_adjoint, batch=shifted("dim"),
+          refuses={"bic": NO_LOOP}, loop="softmax_lastdim_kernel_impl")
 def softmax(input: Tensor, dim: int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
     """exp(x) divided by its sum along `dim`, without overflow.
 
@@ -122,7 +124,8 @@ def _tangent_of_log_softmax(tangent_of, operator, y, input, dim, *_, **__):
     return t - (y.exp() * t).sum(dim, keepdim=True)
 
 
-@operator(dinput=lambda g, y, dim: _log_softmax_gradient(g, y, dim), tangent=_tangent_of_log_softmax, batch=shifted("dim"))
+@operator(dinput=lambda g, y, dim: _log_softmax_gradient(g, y, dim), tangent=_tangent_of_log_softmax, batch=shifted("dim"),
+          refuses={"bic": NO_LOOP}, loop="log_softmax_lastdim_kernel_impl")
 def log_softmax(input: Tensor, dim: int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of softmax along `dim`, accurate also where softmax is tiny.
 

@@ -16,6 +16,7 @@ from cygrad.operators._language.matrices import check_info, checked_matrix
 from cygrad.operators._language.tangents import first_linear
 from cygrad.operators.solving import check_sides, linalg_solve_triangular
 from cygrad.ops.dtypes import DTYPES, NUMBER
+from cygrad.ops.refusals import NOT_FLOATING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +49,8 @@ def _factored(operator: Any, A: Tensor, upper: bool, checks: bool) -> tuple[Tens
     return recorded(operator, (a,), factor.mH if upper else factor, upper=upper), info
 
 
-@operator(dA=_cholesky_gradient, adjoints=True, node="LinalgCholeskyExBackward0", batch=matrices)
+@operator(dA=_cholesky_gradient, adjoints=True, node="LinalgCholeskyExBackward0", batch=matrices,
+          refuses={"biu": NOT_FLOATING}, loop="cholesky_cpu")
 def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
     """Cholesky's factor L of Hermitian, positive definite matrices in the last two dims, A = L L^H; with `upper` L^H.
 
@@ -70,7 +72,8 @@ class CholeskyResult(NamedTuple):
     info: Tensor
 
 
-@operator(dA=_cholesky_gradient, adjoints=True, batch=matrices)
+@operator(dA=_cholesky_gradient, adjoints=True, batch=matrices,
+          refuses={"biu": NOT_FLOATING}, loop="cholesky_cpu")
 def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False,
                        out: Sequence[Tensor] | None = None) -> CholeskyResult:
     """Cholesky's factor, and `info`: the order of the first leading minor that is not positive definite, 0 where there is none.
@@ -189,7 +192,7 @@ def lu_factored(A: Tensor, pivot: bool = True, checks: str = "") -> LUResult:
     return LUResult(*recorded_together(lu_factored, (A,), results))
 
 
-@operator
+@operator(loop="lu_cpu")
 def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Sequence[Tensor] | None = None) -> LUResult:
     """LU factors as `linalg.lu_factor` gives them, and `info`: the first pivot that is 0, counted from 1; 0 where there is none.
 
@@ -201,7 +204,7 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
     return delivered_together(LUResult, lu_factored(a, pivot, "linalg_lu_factor_ex" * check_errors), out)
 
 
-@operator
+@operator(loop="lu_cpu")
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> LUFactors:
     """LU factors of matrices in the last two dims: U above, L below the diagonal, which is 1; and the exchanges of rows, counted from 1.
 
@@ -215,7 +218,7 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | N
     return delivered_together(LUFactors, lu_factored(checked_matrix("linalg_lu_factor", A), pivot, "linalg_lu_factor")[:2], out)
 
 
-@operator
+@operator(loop="lu_cpu")
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None) -> tuple[Tensor, ...]:
     """LU factors and pivots, with `get_infos` also the info: `linalg.lu_factor_ex` of old.
 
@@ -251,7 +254,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     return delivered_together(LUParts, (P, L, U), out)
 
 
-@operator
+@operator(loop="lu_cpu")
 def linalg_lu(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> LUParts:
     """Factors of A = P L U: a permutation, a lower triangle with ones on the diagonal, and an upper triangle.
 
@@ -281,7 +284,8 @@ def _from_the_right(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
 
 
 @operator(shared=_by_the_other, dLU=_factors_gradient,
-          dB=lambda shared, B_shape: shared.sum_to_size(B_shape), adjoints=True, batch=aligned_matrices, parts=_from_the_right)
+          dB=lambda shared, B_shape: shared.sum_to_size(B_shape), adjoints=True, batch=aligned_matrices, parts=_from_the_right,
+          refuses={"biu": NOT_FLOATING}, loop="linalg.lu_solve_cpu")
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False,
                     out: Tensor | None = None) -> Tensor:
     """Solution X of A X = B (of X A = B without `left`) by the LU factors of A; with `adjoint` of the equation with A^H.
@@ -355,7 +359,7 @@ def ldl_factored(A: Tensor, hermitian: bool = False, checks: str = "") -> LDLRes
     return LDLResult(*results)
 
 
-@operator
+@operator(refuses={"biu": NOT_FLOATING}, loop="ldl_factor_kernel_cpu")
 def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False,
                          out: Sequence[Tensor] | None = None) -> LDLResult:
     """LDL factors as `linalg.ldl_factor` gives them, and `info`: the first block of D that is 0, counted from 1; 0 where there is none.
@@ -368,7 +372,7 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
     return delivered_together(LDLResult, ldl_factored(a, hermitian, "linalg_ldl_factor_ex" * check_errors), out)
 
 
-@operator
+@operator(refuses={"biu": NOT_FLOATING}, loop="ldl_factor_kernel_cpu")
 def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False, out: Sequence[Tensor] | None = None) -> LDLFactors:
     """Packed factors of symmetric, with `hermitian` of Hermitian matrices, A = L D L^T, in the format of LAPACK, with its pivots.
 
@@ -389,7 +393,8 @@ def _by_adjoint(g: Tensor, LD: Tensor, pivots: Tensor, hermitian: bool, B_shape:
     return (solution if hermitian else solution.conj()).sum_to_size(B_shape)
 
 
-@operator(dLD=None, dB=_by_adjoint, adjoints=True, batch=aligned_matrices)
+@operator(dLD=None, dB=_by_adjoint, adjoints=True, batch=aligned_matrices,
+          refuses={"biu": NOT_FLOATING}, loop="ldl_solve_kernel_cpu")
 def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Tensor:
     """Solution X of A X = B by the LDL factors of A; its derivative is that by B.
 

@@ -48,7 +48,9 @@ def _pseudoinverse(a: Tensor, atol: Any, rtol: Any, hermitian: bool) -> tuple[Te
     return U, _inverted(values, tolerance("linalg_pinv", a, S, atol, rtol)), Vh, S
 
 
-@operator(dA=_pinv_gradient, adjoints=True, batch=matrices)
+@operator(dA=_pinv_gradient, adjoints=True, batch=matrices,
+          refuses={"biuf": RuntimeError("{public}({dtype}): expected a tensor with 2 or more dimensions of float, double, cfloat or "
+                                        "cdouble types")})
 def linalg_pinv(A: Tensor, rcond: float | Tensor | None = None, hermitian: bool = False, *, atol: float | Tensor | None = None,
                 rtol: float | Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """Pseudoinverse (Moore-Penrose) of the matrices in the last two dims; singular values up to max(atol, rtol * largest) count as 0.
@@ -135,7 +137,7 @@ def _lstsq(A: Tensor, B: Tensor, rcond: float) -> Any:
     return *recorded_together(_lstsq, (A, B), (X, P, rank)), S
 
 
-@operator
+@operator(refuses={"biuf": RuntimeError("This function doesn't handle types other than float and double")})
 def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None,
                  out: Sequence[Tensor] | None = None) -> LeastSquares:
     """Solution X of least norm among those with the least |A X - B|, for matrices in the last two dims; B may be vectors.

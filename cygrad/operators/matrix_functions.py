@@ -14,6 +14,7 @@ from cygrad.operators._language.declaration import operator, recorded, unrecorde
 from cygrad.operators._language.matrices import check_dims
 from cygrad.operators.joining import cat
 from cygrad.operators.solving import linalg_inv, linalg_solve_ex
+from cygrad.ops.refusals import NOT_FLOATING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +92,8 @@ def _exponential_tangent(tangent_of: Any, operator: Any, result: Tensor, a: Tens
     return None if t is None else _derivative(a, t)
 
 
-@operator(dA=lambda g, A: _derivative(A.mT, g), tangent=_exponential_tangent, batch=matrices, aliases=("matrix_exp",))
+@operator(dA=lambda g, A: _derivative(A.mT, g), tangent=_exponential_tangent, batch=matrices, aliases=("matrix_exp",),
+          refuses={"biu": NOT_FLOATING})
 def linalg_matrix_exp(A: Tensor) -> Tensor:
     """Exponential of square matrices in the last two dims: the sum of A^k / k!.
 
@@ -199,7 +201,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
 
 
 # ----- Vandermonde matrices -----
-@operator
+@operator(refuses={"b": RuntimeError("{public} supports floating point, complex, and integer tensors, but got {dtype}")})
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """Vandermonde matrices: the powers 0 to N - 1 of each element, along a new last dim; N is by default the last size of `x`.
 

@@ -11,6 +11,7 @@ from cygrad.operators._language.matrices import checked_matrix, tolerance
 from cygrad.operators.norms import in_dtype, linalg_vector_norm, vector_norm
 from cygrad.operators.solving import linalg_inv_ex
 from cygrad.operators.spectra import linalg_eigvalsh, linalg_svdvals
+from cygrad.ops.refusals import LOW_PRECISION, NOT_FLOATING
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
@@ -20,7 +21,7 @@ _ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
 
 
 # ----- Norms -----
-@operator
+@operator(refuses={"biu": NOT_FLOATING, "f": LOW_PRECISION})
 def linalg_matrix_norm(A: Tensor, ord: float | str = "fro", dim: Dims = (-2, -1), keepdim: bool = False, *,
                        dtype: DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """Norm of the matrices in two dims.
@@ -153,7 +154,7 @@ def linalg_cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None =
     return delivered(product.masked_fill(singular, math.inf), out)
 
 
-@operator
+@operator(refuses={"biuf": RuntimeError("This function doesn't handle types other than float and double")})
 def linalg_matrix_rank(A: Tensor, tol: float | Tensor | None = None, hermitian: bool = False, *, atol: float | Tensor | None = None,
                        rtol: float | Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """How many singular values of the matrices in the last two dims are larger than max(atol, rtol * the largest one).

@@ -16,7 +16,7 @@ from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators._language.tiled import tiled
 from cygrad.ops.dtypes import DTYPES, NUMBER, common
 from cygrad.ops.gradients import keep_dims, shared_among
-from cygrad.ops.refusals import refusal
+from cygrad.ops.refusals import NOT_FLOATING, refusal
 
 if TYPE_CHECKING:
     from cygrad._core.memory.storage import DType
@@ -111,7 +111,8 @@ def _norm_of_sizes(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = 
     return linalg_vector_norm(x.abs(), ord, dim, keepdim, out=out) if x.is_complex() else NotImplemented
 
 
-@operator(dx=_norm_gradient, node="LinalgVectorNormBackward0", batch=shifted("dim"), parts=_norm_of_sizes)
+@operator(dx=_norm_gradient, node="LinalgVectorNormBackward0", batch=shifted("dim"), parts=_norm_of_sizes,
+          refuses={"biu": NOT_FLOATING})
 def linalg_vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike | None = None,
                        out: Tensor | None = None) -> Tensor:
     """Norm of the elements as a vector, over all dims or those in `dim`: (sum of |x|^ord)^(1/ord).

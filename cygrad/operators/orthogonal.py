@@ -12,6 +12,7 @@ from cygrad.operators._language.declaration import operator, recorded, recorded_
 from cygrad.operators._language.matrices import checked_matrix
 from cygrad.operators.joining import cat
 from cygrad.operators.solving import linalg_solve_triangular
+from cygrad.ops.refusals import NOT_FLOATING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +71,8 @@ def _qr_gradient(gs: list[Any], y: Tensor, y1: Tensor, mode: str) -> Tensor:
     return gradient if last is None else cat([gradient, last], -1)
 
 
-@operator(dA=_qr_gradient, adjoints=True, batch=matrices)
+@operator(dA=_qr_gradient, adjoints=True, batch=matrices,
+          refuses={"biu": NOT_FLOATING}, loop="geqrf_cpu")
 def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Sequence[Tensor] | None = None) -> QR:
     """Q with orthonormal columns and R, upper triangular, of matrices in the last two dims, A = Q R.
 
@@ -176,7 +178,8 @@ def _check_reflections(name: str, A: Tensor, tau: Tensor) -> None:
 
 
 @operator(shared=_reflections_gradient, dA=lambda shared, A_shape: _leading_columns(shared[0], A_shape[-1]), dtau=lambda shared: shared[1],
-          adjoints=True, batch=same)
+          adjoints=True, batch=same,
+          loop="orgqr_cpu")
 def linalg_householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """First columns of the product of reflections I - tau v v^H, whose vectors v stand below the diagonal of A, with ones on it.
 

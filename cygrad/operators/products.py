@@ -54,7 +54,8 @@ def _as_matmul(dims_a: int, dims_b: int) -> Callable[..., Any]:
 
 @operator(compiled.matmul, flops=of_product(), dinput=lambda g, other, input_shape: (g @ other.mT).sum_to_size(input_shape),
           dother=lambda g, input, other_shape: (input.mT @ g).sum_to_size(other_shape), node="MmBackward0", tangent=bilinear,
-          batch=_batched_matmul)
+          batch=_batched_matmul,
+          loop="addmm_impl_cpu_")
 def matmul(input: Tensor | np.ndarray, other: Tensor | np.ndarray, *, out: Tensor | None = None) -> Tensor:
     """Return the matrix product; vectors, matrices and batches that broadcast, as NumPy's `@`.
 

@@ -29,6 +29,7 @@ from cygrad.operators._language.tangents import constant, first_linear, selectin
 from cygrad.operators._language.tiled import tiled
 from cygrad.ops import REDUCTIONS, Reduction
 from cygrad.ops.gradients import attained, keep_dims
+from cygrad.ops.refusals import NO_LOOP, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,6 +107,8 @@ def _to_its_place(g: Tensor, input_shape: Sequence[int], indices: Tensor, dim: i
 
 def _of_all(name: str, elementwise: str) -> Callable[..., Any]:
     """Return what an extremum is where no dim is given: that of all elements, or of the elements of two tensors."""
+    refuse(f"{name}_all", {"c": NO_LOOP}, f"{name}_all")
+
     def parts(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None, out: Any = None) -> Any:
         other = dim if isinstance(dim, TensorImpl) else other
         if other is not None:
@@ -147,7 +150,8 @@ def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: .
 @overload
 def max(input: Tensor, dim: int, keepdim: bool = False, *, out: Pair | None = None) -> ValuesAndIndices: ...
 @operator(dinput=_to_its_place, dindices=None, tangent=selecting, batch=shifted("dim"),  # type: ignore[misc]  # dim may be `other`
-          parts=_of_all("max", "maximum"))
+          parts=_of_all("max", "maximum"),
+          refuses={"c": RuntimeError("{name}(): does not support complex input")})
 def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None,
         out: Tensor | Pair | None = None) -> Tensor | ValuesAndIndices:
     """Largest element of all; (values, indices) along `dim`, of the first such; or the maximum of two tensors.
@@ -168,7 +172,8 @@ def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: .
 @overload
 def min(input: Tensor, dim: int, keepdim: bool = False, *, out: Pair | None = None) -> ValuesAndIndices: ...
 @operator(dinput=_to_its_place, dindices=None, tangent=selecting, batch=shifted("dim"),  # type: ignore[misc]  # dim may be `other`
-          parts=_of_all("min", "minimum"))
+          parts=_of_all("min", "minimum"),
+          refuses={"c": RuntimeError("{name}(): does not support complex input")})
 def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None,
         out: Tensor | Pair | None = None) -> Tensor | ValuesAndIndices:
     """Smallest element of all; (values, indices) along `dim`, of the first such; or the minimum of two tensors.
@@ -190,7 +195,7 @@ class MinimumAndMaximum(NamedTuple):
     max: Tensor
 
 
-@operator
+@operator(refuses={"c": NO_LOOP})
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Pair | None = None) -> MinimumAndMaximum:
     """Smallest and largest element of all, or along `dim`: (min, max). Equal ones share the gradient.
 
@@ -227,7 +232,9 @@ def _place(operator: Any, fold: str, input: Tensor, dim: Any, keepdim: bool, out
     return delivered(place, out)
 
 
-@operator(tangent=constant, batch=shifted("dim"), parts=_place_of_all("argmax"))
+@operator(tangent=constant, batch=shifted("dim"), parts=_place_of_all("argmax"),
+          refuses={"c": RuntimeError("{name}(): does not support complex input"), "b": RuntimeError("{name}(): does not support bool "
+                                     "input")})
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Index of the first largest element along `dim`, or in all.
 
@@ -238,7 +245,9 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out:
     return _place(argmax, "amax", input, dim, keepdim, out)
 
 
-@operator(tangent=constant, batch=shifted("dim"), parts=_place_of_all("argmin"))
+@operator(tangent=constant, batch=shifted("dim"), parts=_place_of_all("argmin"),
+          refuses={"c": RuntimeError("{name}(): does not support complex input"), "b": RuntimeError("{name}(): does not support bool "
+                                     "input")})
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Index of the first smallest element along `dim`, or in all.
 

@@ -17,6 +17,7 @@ from cygrad.operators._language.narrow_floats import of_unrounded_result
 from cygrad.operators._language.tangents import linear, selecting
 from cygrad.operators.joining import cat, stack
 from cygrad.ops.gradients import in_double, times
+from cygrad.ops.refusals import NO_LOOP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,7 +71,8 @@ def _running_logarithm(x: Tensor, dim: int) -> Tensor:
     return stack(rows, dim)
 
 
-@operator(dinput=of_unrounded_result(lambda x, dim: x.logcumsumexp(dim), _log_cumulative_gradient), batch=shifted("dim"))
+@operator(dinput=of_unrounded_result(lambda x, dim: x.logcumsumexp(dim), _log_cumulative_gradient), batch=shifted("dim"),
+          refuses={"biu": NO_LOOP}, loop="logcumsumexp_out_cpu")
 def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     """log(cumsum(exp(x))) along `dim`, without overflow.
 
@@ -161,7 +163,8 @@ def _running_extremum(operator: Any, fold: np.ufunc, pair: type[ValuesAndIndices
 cummax_pair, cummin_pair = pair_type("cummax"), pair_type("cummin")
 
 
-@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"))
+@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"),
+          refuses={"c": NO_LOOP})
 def cummax(input: Tensor, dim: int, *, out: Pair | None = None) -> ValuesAndIndices:
     """Largest element up to each along `dim`, with the place of the last such: (values, indices).
 
@@ -172,7 +175,8 @@ def cummax(input: Tensor, dim: int, *, out: Pair | None = None) -> ValuesAndIndi
     return _running_extremum(cummax, np.maximum, cummax_pair, input, dim, out)
 
 
-@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"))
+@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"),
+          refuses={"c": NO_LOOP})
 def cummin(input: Tensor, dim: int, *, out: Pair | None = None) -> ValuesAndIndices:
     """Smallest element up to each along `dim`, with the place of the last such: (values, indices).
 

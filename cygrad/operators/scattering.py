@@ -34,6 +34,7 @@ from cygrad.operators._language.tangents import filling, linear
 from cygrad.operators.indexing import with_value_at
 from cygrad.ops.dtypes import DTYPES
 from cygrad.ops.gradients import attained, padded, product_without, times
+from cygrad.ops.refusals import NO_LOOP, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -202,6 +203,11 @@ def _neutral(reduce: str, dtype: Any) -> Any:
         return math.inf if reduce == "amin" else -math.inf
     row = DTYPES[dtype.number]
     return row.highest if reduce == "amin" else row.lowest
+
+
+refuse("scatter_amax", {"c": NO_LOOP}, "scatter_gather_tensor_cpu_reduce_amax")
+refuse("scatter_amin", {"c": NO_LOOP}, "scatter_gather_tensor_cpu_reduce_amin")
+refuse("scatter_mean", {"b": NO_LOOP}, "div_floor_cpu")
 
 
 @operator(in_place=changing)

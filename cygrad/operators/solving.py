@@ -15,6 +15,7 @@ from cygrad.operators._language.arguments import checked_tensor, delivered, deli
 from cygrad.operators._language.batches import aligned_matrices, matrices
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.matrices import check_info, checked_matrix
+from cygrad.ops.refusals import LOW_PRECISION, NOT_FLOATING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +54,8 @@ def _from_the_right(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, uni
 
 
 @operator(shared=_solved_by_the_adjoint, dA=_matrix_gradient, dB=lambda shared, B_shape: shared.sum_to_size(B_shape),
-          batch=aligned_matrices, parts=_from_the_right)
+          batch=aligned_matrices, parts=_from_the_right,
+          loop="triangular_solve_cpu")
 def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False,
                             out: Tensor | None = None) -> Tensor:
     """Solution X of A X = B (of X A = B without `left`) for triangular matrices in the last two dims of A; batches broadcast.
@@ -183,7 +185,7 @@ def _solved(name: str, A: Tensor, B: Tensor, left: bool, checks: bool) -> tuple[
     return X.squeeze(-1) if vector else X, info
 
 
-@operator
+@operator(refuses={"biu": NOT_FLOATING}, loop="lu_cpu")
 def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False,
                     out: Sequence[Tensor] | None = None) -> SolveResult:
     """Solution as `linalg.solve` gives it, and `info`, which is not 0 for a singular matrix: then the solution has infinities or NaN.
@@ -195,7 +197,7 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bo
     return delivered_together(SolveResult, _solved("linalg_solve_ex", A, B, left, check_errors), out)
 
 
-@operator
+@operator(refuses={"biu": NOT_FLOATING}, loop="lu_cpu")
 def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
     """Solution X of A X = B (of X A = B without `left`) for square matrices in the last two dims of A; batches broadcast.
 
@@ -236,7 +238,7 @@ class InverseResult(NamedTuple):
     info: Tensor
 
 
-@operator
+@operator(refuses={"biu": NOT_FLOATING, "f": LOW_PRECISION})
 def linalg_inv_ex(A: Tensor, *, check_errors: bool = False, out: Sequence[Tensor] | None = None) -> InverseResult:
     """Inverse of square matrices in the last two dims, and `info`, which is not 0 for a singular one: then it has infinities or NaN.
 
@@ -248,7 +250,8 @@ def linalg_inv_ex(A: Tensor, *, check_errors: bool = False, out: Sequence[Tensor
     return delivered_together(InverseResult, inverted(checked_matrix(name, A, square=True), checks=name * check_errors), out)
 
 
-@operator(aliases=("inverse",))
+@operator(aliases=("inverse",),
+          refuses={"biu": NOT_FLOATING, "f": LOW_PRECISION})
 def linalg_inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse of square matrices in the last two dims. LinAlgError where one is singular.
 
@@ -323,7 +326,8 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor
     return delivered(recorded(cholesky_solve, (b, factor), result, upper=bool(upper)), out)
 
 
-@operator(dL=lambda g, y, L, upper, L_shape: _by_whole_factor(y @ g, y, L, upper, L_shape), adjoints=True, batch=matrices)
+@operator(dL=lambda g, y, L, upper, L_shape: _by_whole_factor(y @ g, y, L, upper, L_shape), adjoints=True, batch=matrices,
+          loop="cholesky_inverse_out_cpu")
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Inverse of A = L L^H by Cholesky's factor, which is L^H with `upper`; see `cholesky_solve`. LinAlgError where the factor is singular.
 

@@ -20,7 +20,7 @@ from cygrad.operators._language.batches import dynamic_shape, is_tensor, shifted
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.tangents import constant, selecting
 from cygrad.ops.gradients import shared_among
-from cygrad.ops.refusals import refusal
+from cygrad.ops.refusals import NO_LOOP, refusal
 
 if TYPE_CHECKING:
 
@@ -105,7 +105,8 @@ def _to_their_places(g, input_shape, dim, indices):
 _sorted, _top, _kth = map(pair_type, ("sort", "topk", "kthvalue"))
 
 
-@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"))
+@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"),
+          refuses={"c": RuntimeError("Sort does not support complex dtypes on CPU")})
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Pair | None = None) -> ValuesAndIndices:
     """Elements in order along `dim`, with the places they had: (values, indices). Equal ones keep their order; NaN is the largest.
 
@@ -117,7 +118,8 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     return _chosen(sort, _sorted, input, d, _ranked(np.atleast_1d(to_array(input)), d, descending), False, out)
 
 
-@operator(tangent=constant, batch=shifted("dim"))
+@operator(tangent=constant, batch=shifted("dim"),
+          refuses={"c": RuntimeError("Sort does not support complex dtypes on CPU")})
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Places of the elements along `dim` in their order; see `sort`.
 
@@ -139,7 +141,9 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return delivered(sort(checked_tensor("msort", input), 0).values, out)
 
 
-@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"))
+@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"),
+          refuses={"c": RuntimeError("topk does not support complex dtypes on CPU"), "b": RuntimeError("topk does not support bool "
+                                     "dtypes on CPU")})
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Pair | None = None) -> ValuesAndIndices:
     """The `k` largest elements along `dim` (or smallest), in order, with their places: (values, indices).
 
@@ -157,7 +161,8 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     return _chosen(topk, _top, input, d, places, False, out)
 
 
-@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"))
+@operator(dinput=_to_their_places, dindices=None, tangent=selecting, batch=shifted("dim"),
+          refuses={"c": NO_LOOP})
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: Pair | None = None) -> ValuesAndIndices:
     """The `k`-th smallest element along `dim`, counted from 1, with its place: (values, indices).
 
@@ -228,7 +233,7 @@ def _median_of_all(input: Tensor) -> Tensor:
 def median(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def median(input: Tensor, dim: int, keepdim: bool = False, *, out: Pair | None = None) -> ValuesAndIndices: ...
-@operator
+@operator(refuses={"c": NO_LOOP}, loop="median_out")
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """Lower median of all elements, or along `dim`; NaN if there is one.
 
@@ -256,7 +261,7 @@ def _nanmedian_of_all(input: Tensor) -> Tensor:
 def nanmedian(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def nanmedian(input: Tensor, dim: int, keepdim: bool = False, *, out: Pair | None = None) -> ValuesAndIndices: ...
-@operator
+@operator(refuses={"c": NO_LOOP}, loop="median_out")
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """Lower median of the elements that are not NaN, or along `dim`.
 
@@ -312,7 +317,8 @@ def _ranks_batch(level, operator, sorted_sequence, input=None, *, out_int32=Fals
     return before.sum(-1).int() if out_int32 else before.sum(-1)
 
 
-@operator(tangent=constant, batch=_ranks_batch, method=False)
+@operator(tangent=constant, batch=_ranks_batch, method=False,
+          refuses={"c": NO_LOOP}, loop="searchsorted_out_cpu")
 def searchsorted(sorted_sequence: Tensor, input: Tensor | Number | None = None, *, out_int32: bool = False, right: bool = False,
                  side: Literal["left", "right"] | None = None, sorter: Tensor | None = None, out: Tensor | None = None,
                  self: Number | None = None) -> Tensor:
@@ -387,7 +393,8 @@ def _among_batch(level, operator, elements=None, test_elements=None, *, assume_u
     return ~found if invert else found
 
 
-@operator(tangent=constant, batch=_among_batch, method=False)
+@operator(tangent=constant, batch=_among_batch, method=False,
+          refuses={"bc": RuntimeError("Unsupported input type encountered for {name}(): {dtype}")})
 def isin(elements: Tensor | Number | None = None, test_elements: Tensor | Number | None = None, *, assume_unique: bool = False,
          invert: bool = False, element: Number | None = None, test_element: Number | None = None, out: Tensor | None = None) -> Tensor:
     """Say of each element whether it is among the test elements, or (`invert`) whether it is not; NaN is among none.
@@ -453,7 +460,8 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: Literal[False] = 
 @overload
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
            dim: int | None = None) -> Any: ...
-@operator(tangent="transposed", batch=dynamic_shape)
+@operator(tangent="transposed", batch=dynamic_shape,
+          refuses={"c": NO_LOOP}, loop="unique")
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """Distinct elements in order, or distinct slices along `dim`; a NaN differs from all.
 
@@ -472,7 +480,8 @@ def unique_consecutive(input: Tensor, return_inverse: Literal[False] = False, re
                        dim: int | None = None) -> Tensor: ...
 @overload
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any: ...
-@operator(tangent="transposed", batch=dynamic_shape)
+@operator(tangent="transposed", batch=dynamic_shape,
+          refuses={"c": NO_LOOP}, loop="unique")
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """First of each run of equal elements, or of equal slices along `dim`; see `unique`.
 

@@ -14,6 +14,7 @@ from cygrad.operators._language.batches import matrices
 from cygrad.operators._language.declaration import operator, recorded_together
 from cygrad.operators._language.matrices import by_size, check_converged, check_finite, checked_matrix, failure, numpys_loop
 from cygrad.operators.solving import linalg_solve
+from cygrad.ops.refusals import NOT_FLOATING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -169,7 +170,8 @@ def _check_eig(a: Tensor) -> None:
 _EIG_FAILED = "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues."
 
 
-@operator(dA=_eig_gradient, adjoints=True, batch=matrices)
+@operator(dA=_eig_gradient, adjoints=True, batch=matrices,
+          refuses={"biu": RuntimeError("Unknown Complex ScalarType for {dtype}")}, loop="linalg_eig_out_cpu")
 def linalg_eig(A: Tensor, *, out: Sequence[Tensor] | None = None) -> Eig:
     """Eigenvalues L and eigenvectors V, in columns of norm 1, of square matrices in the last two dims, A = V diag(L) V^-1; both complex.
 
@@ -279,7 +281,8 @@ def _check_driver(driver: str | None) -> None:
         raise RuntimeError("linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
 
 
-@operator(dA=_svd_gradient, adjoints=True, batch=matrices)
+@operator(dA=_svd_gradient, adjoints=True, batch=matrices,
+          refuses={"biu": NOT_FLOATING})
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Sequence[Tensor] | None = None) -> SVD:
     """Singular values S, in descending order, of matrices in the last two dims, with U and Vh of A = U diag(S) Vh.
 

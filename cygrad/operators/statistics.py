@@ -206,7 +206,10 @@ def std_mean(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keep
 
 
 # ----- Beside NaN -----
-@operator
+@operator(
+    refuses={"c": RuntimeError("nansum on CPU does not support complex inputs"), "biu": RuntimeError("nanmean(): expected input to have "
+                               "floating point or complex dtype but got {dtype}; convert it first")},
+)
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """Mean of the elements that are not NaN; NaN where there are none.
 

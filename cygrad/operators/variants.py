@@ -11,7 +11,7 @@ from cygrad.operators._language.arguments import checked_operand, checked_tensor
 from cygrad.operators._language.declaration import operator
 from cygrad.operators.conjugation import view_as_complex, view_as_real
 from cygrad.ops.dtypes import DTYPES
-from cygrad.ops.refusals import refusal
+from cygrad.ops.refusals import NO_LOOP, refusal
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
@@ -124,7 +124,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
     return rows["logit"](checked_tensor("logit", input) if eps is None else input.clamp(eps, 1 - eps), out=out)
 
 
-@operator
+@operator(refuses={"c": NO_LOOP})
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Rectifier with a learnt slope below 0: one number, or one for each channel (dim 1).
 

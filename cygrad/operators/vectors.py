@@ -15,6 +15,7 @@ from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators._language.tangents import bilinear
 from cygrad.operators.joining import cat
 from cygrad.ops.dtypes import DTYPES, NUMBER
+from cygrad.ops.refusals import NO_LOOP, NOT_FLOATING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +61,8 @@ def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 # ----- Along a dim -----
 @operator(dinput=lambda g, other, dim: _cross(other, g, dim), dother=lambda g, input, dim: _cross(g, input, dim), tangent=bilinear,
-          batch=shifted("dim"))
+          batch=shifted("dim"),
+          refuses={"b": NO_LOOP}, loop="cross")
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """Cross products of the vectors along `dim`; the other dims broadcast.
 
@@ -105,7 +107,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor |
     return linalg_cross(input, other, dim=dim, out=out)
 
 
-@operator
+@operator(refuses={"biu": NOT_FLOATING})
 def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """Inner products of the vectors along `dim`, the first conjugated; the other dims broadcast.
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import formula
+from .refusals import refuse
 from .tuning import TUNING, Tuning
 
 
@@ -24,8 +25,8 @@ class Elementwise(Tuning):
     ``result`` is "same", "bool", or "real": the dtype of the parts of what it computes in. ``masks`` are operands read as bool, outside
     promotion. ``params`` are constants of one call with their defaults. ``select`` names a keyword and the row that each of its values
     stands for.
-    ``no_bools``: it takes no bool, beside other operands either; ``no_integers``: nor converts it integers to floats. What is said of a
-    dtype that it does not take is a row of `refusals`.
+    ``no_bools``: it takes no bool, beside other operands either; ``no_integers``: nor converts it integers to floats.
+    ``refuses`` are torch's exceptions by kinds of dtype that it does not take, ``loop`` is torch's name of the loop (see `refusals`).
     ``integers`` names the check that the second operand needs there: a divisor must not be 0, an exponent not negative.
     ``domain`` and ``edges`` are where the tests draw operands from. How its loops are built is a row of `tuning`, whose fields it has, too.
     """
@@ -52,6 +53,8 @@ class Elementwise(Tuning):
     integers: str | None = None
     no_bools: bool = False
     no_integers: bool = False
+    refuses: Mapping[str, Exception] = {}
+    loop: str = ""
     counts_bools: bool = False
     bounds: tuple[str, ...] = ()
 
@@ -108,20 +111,29 @@ def elementwise(name: str, *, y: str, operands: tuple[str, ...] = (), doc: str, 
         raise TypeError(f"elementwise({name!r}): no such fields: {', '.join(unknown)}")
     ELEMENTWISE[name] = Elementwise(name=name, doc=doc, y=y, operands=operands, partials=partials, conjugates=conjugates, numpy=numpy,
                                     **fields, **TUNING.get(name, {}))
+    refuse(name, ELEMENTWISE[name].refuses, ELEMENTWISE[name].loop)
 
 
 # ----- Arithmetic -----
 elementwise("add", y="a + b", da="1", db="1", kinds="bifc", numpy="add",
             select=("alpha", {1: "add", ...: "add_scaled"}),
+            loop="add_stub",
             doc="Sum of two tensors, `input + alpha * other`.")
 elementwise("add_scaled", y="a + alpha * b", da="1", db="alpha", params={"alpha": 1}, kinds="bifc", node="Add", method=False,
+            loop="add_stub",
             doc="Sum of a tensor and a multiple of another.")
 elementwise("sub", y="a - b", da="1", db="-1", kinds="ifc", numpy="subtract", aliases=("subtract",),
             select=("alpha", {1: "sub", ...: "sub_scaled"}),
             no_bools=True,
+            refuses={"b": RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
+                                       "a mask, use the `~` or `logical_not()` operator instead.")},
+            loop="add_stub",
             doc="Difference of two tensors, `input - alpha * other`.")
 elementwise("sub_scaled", y="a - alpha * b", da="1", db="-alpha", params={"alpha": 1}, kinds="ifc", node="Sub", method=False,
             no_bools=True,
+            refuses={"b": RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
+                                       "a mask, use the `~` or `logical_not()` operator instead.")},
+            loop="add_stub",
             doc="Difference of a tensor and a multiple of another.")
 elementwise("mul", y="a * b", da="b", db="a", kinds="biufc", numpy="multiply", aliases=("multiply",),
             doc="Product of two tensors, element by element.")
@@ -130,8 +142,11 @@ elementwise("div", y="a / b", da="1 / b", db="-(a / b) / b", kinds="fc", numpy="
             select=("rounding_mode", {None: "div", "trunc": "trunc_divide", "floor": "floor_divide"}),
             doc="Quotient of two tensors; integers are divided as floats.")
 elementwise("floor_divide", y="floor_divide(a, b)", da="0", db="0", kinds="if", numpy="floor_divide", domain=(0.3, 2),
-            integers="divisor", doc="Quotient rounded towards minus infinity.")
+            integers="divisor",
+            loop="div_floor_cpu",
+            doc="Quotient rounded towards minus infinity.")
 elementwise("trunc_divide", y="trunc_divide(a, b)", da="0", db="0", kinds="if", domain=(0.3, 2), method=False, integers="divisor",
+            loop="div_trunc_cpu",
             doc="Quotient rounded towards zero.")
 elementwise("remainder", y="remainder(a, b)", da="1", db="-floor_divide(a, b)", kinds="if", numpy="remainder", domain=(0.3, 2),
             integers="divisor", doc="Remainder of the floored division, with the sign of the divisor.")
@@ -142,15 +157,22 @@ elementwise("pow", operands=("a", "exponent"), y="pow(a, exponent)",
             let={"base": "(1 if a == 0 else a) if exponent * (exponent - 1) == 0 else a"},      # complex 0 ** 0 is NaN
             dexponent="0 if a == 0 and real(exponent) >= 0 else y * log(a if a != 0 or real(exponent) < 0 else 1)",
             kinds="bifc", numpy="power", domain=(0.3, 2), edges=(0.0, 1.0), integers="exponent",
+            loop="pow",
             doc="`input` raised to the power `exponent`.")
 elementwise("neg", y="-x", dx="-1", kinds="ifc", numpy="negative", aliases=("negative",),
+            refuses={"b": RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
+                                       "mask, use the `~` or `logical_not()` operator instead.")},
             doc="Negative of each element.")
 elementwise("abs", y="abs(x)", dx="sgn(x)", kinds="ifc", result="real", numpy="absolute", aliases=("absolute",), edges=(0.0,),
             doc="Absolute value of each element.")
-elementwise("sign", y="sign(x)", dx="0", kinds="bif", numpy="sign", edges=(0.0,), doc="Sign of each element: -1, 0 or 1.")
+elementwise("sign", y="sign(x)", dx="0", kinds="bif", numpy="sign", edges=(0.0,),
+            refuses={"c": NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
+                                              "torch.sgn instead.")},
+            doc="Sign of each element: -1, 0 or 1.")
 elementwise("sgn", y="sgn(x)", dx="0 if is_real else 0 if x == 0 else 0.5 / m",
             dx_conj="0 if is_real else 0 if x == 0 else -0.5 * y * y / m",
             let={"m": "abs(x) if x != 0 else 1"}, kinds="bifc", edges=(0.0,),
+            loop="sign_cpu",
             doc="Sign of each element; complex ones divided by their absolute value.")
 elementwise("angle", y="angle(x)", dx="0 if is_real else 0 if x == 0 else complex(-imag(x), real(x)) / m / m",
             let={"m": "abs(x) if x != 0 else 1"}, kinds="fc", result="real", edges=(0.0,),
@@ -159,6 +181,7 @@ elementwise("conj_physical", y="conj(x)", dx="0", dx_conj="1", kinds="biufc", nu
             doc="Complex conjugate of each element.")
 elementwise("reciprocal", y="1 / x", dx="-y * y", kinds="fc", numpy="reciprocal", domain=(0.3, 2), doc="One divided by each element.")
 elementwise("square", y="x * x", dx="2 * x", kinds="ifc", counts_bools=True, numpy="square", node="Pow",
+            loop="pow",
             doc="Square of each element.")
 elementwise("sqrt", y="sqrt(x)", dx="0.5 / y", kinds="fc", numpy="sqrt", domain=(0.1, 3), doc="Square root of each element.")
 elementwise("rsqrt", y="1 / sqrt(x)", dx="-0.5 * y * y * y", kinds="fc", domain=(0.1, 3),
@@ -170,17 +193,27 @@ elementwise("lerp", operands=("x", "end", "weight"), y="x + weight * (end - x) i
             doc="Linear interpolation, `input + weight * (end - input)`.")
 elementwise("addcmul", operands=("x", "tensor1", "tensor2"), y="x + value * tensor1 * tensor2", dx="1", dtensor1="value * tensor2",
             dtensor2="value * tensor1", params={"value": 1}, kinds="ifc",
+            loop="addcmul_cpu_out",
             doc="Sum with a product, `input + value * tensor1 * tensor2`.")
 elementwise("addcdiv", operands=("x", "tensor1", "tensor2"), y="x + value * (tensor1 / tensor2)", dx="1", dtensor1="value / tensor2",
             dtensor2="-value * (tensor1 / tensor2) / tensor2", kinds="fc", no_integers=True, params={"value": 1},
             domain=(0.3, 2),
+            refuses={"biu": RuntimeError("Integer division with addcdiv is no longer supported: convert the operands first, e.g. with "
+                                         ".float()")},
             doc="Sum with a quotient, `input + value * tensor1 / tensor2`.")
 
 # ----- Rounding -----
-elementwise("floor", y="floor(x)", dx="0", kinds="iuf", numpy="floor", doc="Largest integer not above each element.")
-elementwise("ceil", y="ceil(x)", dx="0", kinds="iuf", numpy="ceil", doc="Smallest integer not below each element.")
-elementwise("trunc", y="trunc(x)", dx="0", kinds="iuf", numpy="trunc", aliases=("fix",), doc="Integer part of each element.")
+elementwise("floor", y="floor(x)", dx="0", kinds="iuf", numpy="floor",
+            refuses={"c": NotImplementedError("{name} is not supported for complex inputs")}, loop="floor_vml_cpu",
+            doc="Largest integer not above each element.")
+elementwise("ceil", y="ceil(x)", dx="0", kinds="iuf", numpy="ceil",
+            refuses={"c": NotImplementedError("{name} is not supported for complex inputs")}, loop="ceil_vml_cpu",
+            doc="Smallest integer not below each element.")
+elementwise("trunc", y="trunc(x)", dx="0", kinds="iuf", numpy="trunc", aliases=("fix",),
+            refuses={"c": NotImplementedError("{name} is not supported for complex inputs")}, loop="trunc_vml_cpu",
+            doc="Integer part of each element.")
 elementwise("round", y="round(x)", dx="0", kinds="iuf", numpy="rint", edges=(0.5, 1.5, 2.5),
+            loop="round_vml_cpu",
             doc="Nearest integer, halves to even; with `decimals` so many digits behind the point.")
 elementwise("frac", y="x - trunc(x)", dx="1", doc="Fractional part of each element, with its sign.")
 
@@ -232,14 +265,21 @@ elementwise("sinc", y="1 if x == 0 else s / (3.141592653589793 * (x if x != 0 el
                  "series": "1 - z / 10 * (1 - z / 28 * (1 - z / 54 * (1 - z / 88 * (1 - z / 130 * (1 - z / 180)))))"},
             dx="(c - s / (3.141592653589793 * far)) / far if abs(x) > 0.2 else -3.289868133696453 * x * series",
             doc="sin(pi * x) / (pi * x) of each element.")
-elementwise("deg2rad", node="Deg2Rad", y="x * 0.017453292519943295", dx="0.017453292519943295", doc="Angles in degrees as radians.")
-elementwise("rad2deg", node="Rad2Deg", y="x * 57.29577951308232", dx="57.29577951308232", doc="Angles in radians as degrees.")
+elementwise("deg2rad", node="Deg2Rad", y="x * 0.017453292519943295", dx="0.017453292519943295",
+            refuses={"c": RuntimeError("{name} is not supported for complex tensors.")},
+            doc="Angles in degrees as radians.")
+elementwise("rad2deg", node="Rad2Deg", y="x * 57.29577951308232", dx="57.29577951308232",
+            refuses={"c": RuntimeError("{name} is not supported for complex tensors.")},
+            doc="Angles in radians as degrees.")
 elementwise("tanh", y="tanh(x)", dx="1 - y * y", kinds="fc", numpy="tanh", doc="Hyperbolic tangent of each element.")
 elementwise("erf", y="erf(x)", dx="1.1283791670955126 * gaussian(x) * gaussian(x)",
+            loop="erf_vml_cpu",
             doc="Error function of each element (Abramowitz and Stegun 7.1.1).")
 elementwise("erfc", y="erfc(x)", dx="-1.1283791670955126 * gaussian(x) * gaussian(x)",
+            loop="erfc_vml_cpu",
             doc="One minus the error function of each element, accurate where it is tiny.")
 elementwise("ndtr", y="ndtr(x)", dx="0.3989422804014327 * gaussian(x)", method=False,
+            loop="erf_vml_cpu",
             doc="Normal distribution: the area under the standard normal density below each element.")
 elementwise("gaussian", y="gaussian(x)", dx="-x * y", method=False,
             doc="exp(-x * x / 2), of the square before it is rounded: right also where it is large.")
@@ -249,32 +289,49 @@ elementwise("sigmoid", y="sigmoid(x)", dx="y * (1 - y)", kinds="fc", doc="Logist
 elementwise("softplus", y="x if x * beta > threshold else log1p(exp(x * beta)) / beta",
             dx="1 if x * beta > threshold else sigmoid(x * beta)", params={"beta": 1.0, "threshold": 20.0},
             doc="Smooth rectifier, log(1 + exp(beta * x)) / beta; linear where beta * x exceeds `threshold`.")
-elementwise("relu", y="maximum(x, 0)", dx="0 if y <= 0 else 1", kinds="if", edges=(0.0,), doc="Rectifier, max(x, 0).")
+elementwise("relu", y="maximum(x, 0)", dx="0 if y <= 0 else 1", kinds="if", edges=(0.0,),
+            refuses={"c": NotImplementedError("clamp is not supported for complex types"), "b": RuntimeError("Boolean inputs not "
+                                              "supported for relu")},
+            loop="clamp_min_scalar_cpu",
+            doc="Rectifier, max(x, 0).")
 elementwise("gelu", y="x * ndtr(x)", dx="ndtr(x) + x * 0.3989422804014327 * gaussian(x)", method=False,
             select=("approximate", {"none": "gelu", "tanh": "gelu_tanh"}),
+            loop="GeluKernelImpl",
             doc="Gaussian error linear unit, x * Phi(x) (Hendrycks and Gimpel 2016).")
 elementwise("gelu_tanh", y="x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))", method=False, node="Gelu",
             let={"m": "copysign(minimum(abs(x), 30), x)", "p": "1.5957691216057308 * m", "u": "p * (1 + 0.044715 * m * m)"},
             dx="sigmoid(u) * (1 + sigmoid(-u) * p * (1 + 0.134145 * m * m))",
+            loop="GeluKernelImpl",
             doc="Gaussian error linear unit, in its approximation by tanh.")
 elementwise("silu", y="x * sigmoid(x)", dx="sigmoid(x) * (1 + x * sigmoid(-x))", kinds="fc",
             doc="Sigmoid linear unit, x * sigmoid(x).")
 elementwise("logsigmoid", node="LogSigmoid", y="minimum(x, 0) - log1p(exp(-abs(x)))", dx="sigmoid(-x)", method=False,
+            loop="log_sigmoid_cpu",
             doc="Logarithm of the sigmoid, without underflow.")
 elementwise("elu", y="x if x > 0 else alpha * expm1(x)", dx="1 if x > 0 else alpha * exp(0 if x > 0 else x)", params={"alpha": 1.0},
             method=False, doc="Exponential linear unit: x, or alpha * (exp(x) - 1) below 0.")
 elementwise("selu", y="1.0507009873554805 * x if x > 0 else 1.7580993408473766 * expm1(x)", method=False,
             dx="1.0507009873554805 if x > 0 else 1.7580993408473766 * exp(0 if x > 0 else x)", node="Elu",
+            loop="elu_cpu",
             doc="Scaled exponential linear unit (Klambauer et al. 2017).")
 elementwise("celu", y="x if x > 0 else alpha * expm1(x / alpha)", dx="1 if x > 0 else exp((0 if x > 0 else x) / alpha)",
-            params={"alpha": 1.0}, method=False, doc="Continuously differentiable exponential linear unit.")
+            params={"alpha": 1.0}, method=False,
+            loop="elu_cpu",
+            doc="Continuously differentiable exponential linear unit.")
 elementwise("leaky_relu", y="x if x > 0 else x * negative_slope", dx="1 if x > 0 else negative_slope", params={"negative_slope": 0.01},
             edges=(0.0,), method=False, doc="Rectifier with a slope below 0.")
 elementwise("hardtanh", y="minimum(maximum(x, min_val), max_val)", dx="1 if x > min_val and x < max_val else 0", edges=(-1.0, 1.0),
             params={"min_val": -1.0, "max_val": 1.0}, kinds="if", method=False,
+            refuses={"c": NotImplementedError("clamp is not supported for complex types"), "b": RuntimeError("Bool inputs not supported "
+                                              "for hardtanh")},
+            loop="clamp_scalar_cpu",
             doc="Elements limited to a range; the gradient is 0 at its bounds.")
 elementwise("relu6", node="Hardtanh", y="minimum(maximum(x, 0), 6)", dx="1 if x > 0 and x < 6 else 0", edges=(0.0, 6.0), kinds="if",
-            method=False, doc="Rectifier limited to 6.")
+            method=False,
+            refuses={"c": NotImplementedError("clamp is not supported for complex types"), "b": RuntimeError("Bool inputs not supported "
+                                              "for hardtanh")},
+            loop="clamp_scalar_cpu",
+            doc="Rectifier limited to 6.")
 elementwise("softsign", y="x / (1 + abs(x))", dx="1 / (1 + abs(x)) / (1 + abs(x))", method=False, doc="x / (1 + abs(x)).")
 elementwise("mish", y="x * (n / (n + 2))", let={"m": "minimum(x, 21)", "e": "exp(m)", "n": "e * (e + 2)"},
             dx="(n + 4 * e * m * (1 + e) / (n + 2)) / (n + 2)", method=False, doc="x * tanh(softplus(x)) (Misra 2019).")
@@ -283,23 +340,35 @@ elementwise("hardsigmoid", y="minimum(maximum(x + 3, 0), 6) / 6", dx="0.16666666
 elementwise("hardswish", y="x * (minimum(maximum(x + 3, 0), 6) / 6)", dx="0 if x <= -3 else 1 if x >= 3 else (x + 1.5) / 3", method=False,
             edges=(-3.0, 3.0), doc="x times its hardsigmoid.")
 elementwise("softshrink", y="x - lambd if x > lambd else x + lambd if x < -lambd else x * 0", dx="1 if x > lambd or x < -lambd else 0",
-            params={"lambd": 0.5}, edges=(-0.5, 0.5), method=False, doc="Elements moved towards 0 by `lambd`, those nearer to it set to 0.")
+            params={"lambd": 0.5}, edges=(-0.5, 0.5), method=False,
+            loop="softshrink_check",
+            doc="Elements moved towards 0 by `lambd`, those nearer to it set to 0.")
 elementwise("hardshrink", y="0 if x >= -lambd and x <= lambd else x", dx="1 if x > lambd or x < -lambd else 0", params={"lambd": 0.5},
             edges=(-0.5, 0.5), doc="Elements with those not farther from 0 than `lambd` set to 0.")
 elementwise("tanhshrink", y="x - tanh(x)", dx="tanh(x) * tanh(x)", kinds="fc", no_bools=True, method=False,
+            refuses={"b": RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
+                                       "a mask, use the `~` or `logical_not()` operator instead.")},
             doc="x - tanh(x).")
 elementwise("threshold", y="value if x <= threshold else x", dx="0 if x <= threshold else 1", params={"threshold": 0, "value": 0},
             kinds="if", edges=(0.0,), method=False, doc="Elements above a threshold, and `value` for the others.")
 
 # ----- Maximum, minimum and selection -----
 elementwise("maximum", y="maximum(a, b)", da="0.5 if a == b else 0 if a < b else 1", db="0.5 if a == b else 0 if b < a else 1",
-            kinds="bif", numpy="maximum", doc="Larger of two elements; NaN if either is.")
+            kinds="bif", numpy="maximum",
+            refuses={"c": RuntimeError("{name} not implemented for complex tensors.")},
+            doc="Larger of two elements; NaN if either is.")
 elementwise("minimum", y="minimum(a, b)", da="0.5 if a == b else 0 if a > b else 1", db="0.5 if a == b else 0 if b > a else 1",
-            kinds="bif", numpy="minimum", doc="Smaller of two elements; NaN if either is.")
+            kinds="bif", numpy="minimum",
+            refuses={"c": RuntimeError("{name} not implemented for complex tensors.")},
+            doc="Smaller of two elements; NaN if either is.")
 elementwise("fmax", y="b if isnan(a) or a < b else a", da="1 if a >= b or isnan(b) else 0", db="0 if a >= b or isnan(b) else 1",
-            kinds="bif", numpy="fmax", doc="Larger of two elements; the other one where one is NaN.")
+            kinds="bif", numpy="fmax",
+            refuses={"c": RuntimeError("{name} not implemented for complex tensors.")}, loop="maximum_cpu",
+            doc="Larger of two elements; the other one where one is NaN.")
 elementwise("fmin", y="b if isnan(a) or b < a else a", da="1 if a <= b or isnan(b) else 0", db="0 if a <= b or isnan(b) else 1",
-            kinds="bif", numpy="fmin", doc="Smaller of two elements; the other one where one is NaN.")
+            kinds="bif", numpy="fmin",
+            refuses={"c": RuntimeError("{name} not implemented for complex tensors.")}, loop="minimum_cpu",
+            doc="Smaller of two elements; the other one where one is NaN.")
 elementwise("copysign", y="copysign(a, b)", da="0 if a == 0 else y / (a if a != 0 else 1)", db="0", numpy="copysign",
             doc="Magnitude of `input` with the sign of `other`.")
 elementwise("nextafter", y="nextafter(a, b)", da="1", db="0", numpy="nextafter", edges=(0.0,),
@@ -310,11 +379,16 @@ elementwise("nan_to_num", y="nan if isnan(x) else (posinf if x > 0 else neginf) 
 elementwise("clamp", operands=("x", "min", "max"), y="minimum(maximum(x, min), max)",
             dx="1 if x >= min and x <= max else 0", dmin="1 if x < min and min < max else 0",
             dmax="1 if x > max or max < min else 0", kinds="bif", bounds=("min", "max"), method=False,
+            refuses={"c": NotImplementedError("clamp is not supported for complex types")},
             doc="Elements limited to the range from `min` to `max`.")
 elementwise("clamp_min", operands=("x", "min"), y="maximum(x, min)", dx="1 if x >= min else 0", dmin="1 if x < min else 0",
-            kinds="bif", doc="Elements limited from below by `min`.")
+            kinds="bif",
+            loop="maximum_cpu",
+            doc="Elements limited from below by `min`.")
 elementwise("clamp_max", operands=("x", "max"), y="minimum(x, max)", dx="1 if x <= max else 0", dmax="1 if x > max else 0",
-            kinds="bif", doc="Elements limited from above by `max`.")
+            kinds="bif",
+            loop="minimum_cpu",
+            doc="Elements limited from above by `max`.")
 elementwise("where", operands=("condition", "a", "b"), masks=("condition",), y="a if condition else b", da="1 if condition else 0",
             db="0 if condition else 1", kinds="biufc", method=False, in_place=False,
             doc="Elements of `input` where `condition` holds, of `other` elsewhere.")
@@ -341,8 +415,10 @@ elementwise("bitwise_or", y="a | b", kinds="biu", numpy="bitwise_or", doc="Bitwi
 elementwise("bitwise_xor", y="a ^ b", kinds="biu", numpy="bitwise_xor", doc="Bitwise exclusive or; of bools, where they differ.")
 elementwise("bitwise_not", y="~x", kinds="bi", numpy="bitwise_not", doc="Bitwise complement; logical not of bools.")
 elementwise("bitwise_left_shift", y="left_shift(a, b)", kinds="i", numpy="left_shift",
+            loop="lshift_cpu",
             doc="Bits of `input` shifted left by `other`.")
 elementwise("bitwise_right_shift", y="right_shift(a, b)", kinds="i", numpy="right_shift",
+            loop="rshift_cpu",
             doc="Bits of `input` shifted right by `other`; the sign is kept.")
 elementwise("isnan", y="isnan(x)", kinds="biufc", result="bool", numpy="isnan", in_place=False, edges=(float("nan"),),
             doc="Where elements are NaN.")
@@ -353,10 +429,13 @@ elementwise("isfinite", y="isfinite(x)", kinds="biufc", result="bool", numpy="is
 elementwise("isreal", y="imag(x) == 0", kinds="biufc", result="bool", in_place=False, edges=(1.0,),
             doc="Where elements have no imaginary part.")
 elementwise("isposinf", y="x == inf", result="bool", in_place=False, edges=(float("inf"),),
+            refuses={"c": RuntimeError("{name} does not support complex inputs.")},
             doc="Where elements are plus infinity.")
 elementwise("isneginf", y="x == -inf", result="bool", in_place=False, edges=(float("-inf"),),
+            refuses={"c": RuntimeError("{name} does not support complex inputs.")},
             doc="Where elements are minus infinity.")
 elementwise("signbit", y="copysign(1, x) < 0", result="bool", numpy="signbit", in_place=False, edges=(-0.0,),
+            refuses={"c": NotImplementedError("{name} is not implemented for complex tensors.")},
             doc="Where the sign is minus, also that of zeros.")
 elementwise("isclose", kinds="fc", params={"rtol": 1e-5, "atol": 1e-8, "equal_nan": 0}, result="bool", in_place=False,
             y="a == b or abs(a - b) <= real(atol) + real(rtol) * abs(b) and isfinite(a - b) or equal_nan != 0 and isnan(a) and isnan(b)",

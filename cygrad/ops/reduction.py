@@ -3,9 +3,10 @@
 Partial results of fixed blocks are combined in a fixed order, so the bits do not depend on the number of threads.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from .gradients import keep_dims, product_beside_overflow, product_of_others, shared_among, spread, times
+from .refusals import refuse
 from .tuning import TUNING, Tuning
 
 
@@ -46,6 +47,8 @@ class Reduction(Tuning):
     aliases: tuple[str, ...] = ()
     gradient: Callable | None = None
     tangent: Callable | str = "transposed"
+    refuses: Mapping[str, Exception] = {}       # see `refusals`
+    loop: str = ""
 
 
 REDUCTIONS: dict[str, Reduction] = {}
@@ -57,6 +60,7 @@ def reduction(name: str, **fields) -> None:
     if unknown:
         raise TypeError(f"reduction({name!r}): no such fields: {', '.join(unknown)}")
     REDUCTIONS[name] = Reduction(name=name, **fields, **TUNING.get(name, {}))
+    refuse(name, REDUCTIONS[name].refuses, REDUCTIONS[name].loop)
 
 
 reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, products=True, result="widest", numpy="sum", ufunc="add",
@@ -65,9 +69,12 @@ reduction("sum", start="0", step="acc + x", block_step="acc + x", wide=True, pro
           doc="Sum of the elements.")
 reduction("nansum", start="0", step="acc + (0 if isnan(x) else x)", combine="acc + x", kinds="biuf", wide=True, result="widest",
           numpy="nansum", gradient=lambda g, input, dim: keep_dims(g, input.shape, dim).where(input == input, 0.0),
+          refuses={"c": RuntimeError("nansum on CPU does not support complex inputs")},
           doc="Sum of the elements that are not NaN.")
 reduction("mean", start="0", step="acc + x", block_step="acc + x", y="acc / n", wide=True, kinds="fc", numpy="mean", tangent="linear",
           gradient=lambda g, shape, dim, count: spread(g / count, shape, dim),
+          refuses={"biu": RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
+                                       "dtype. Got: {dtype}; convert it first, or give dtype=")},
           doc="Arithmetic mean of the elements.")
 reduction("prod", start="1", step="acc * x", kinds="biufc", wide=True, result="widest", numpy="prod", ufunc="multiply",
           nan=product_beside_overflow,
@@ -75,8 +82,10 @@ reduction("prod", start="1", step="acc * x", kinds="biufc", wide=True, result="w
           tangent=lambda t, input, dim: times(t, product_of_others(input, dim)).to(input.dtype),
           doc="Product of the elements.")
 reduction("amax", start="lowest", step="maximum(acc, x)", empty=False, numpy="amax", ufunc="maximum", gradient=shared_among,
+          loop="max_values_cpu",
           doc="Largest element; NaN if there is one.")
 reduction("amin", start="highest", step="minimum(acc, x)", empty=False, numpy="amin", ufunc="minimum", gradient=shared_among,
+          loop="min_values_cpu",
           doc="Smallest element; NaN if there is one.")
 reduction("any", start="0", step="acc | x", kinds="biufc", result="truth", numpy="any", ufunc="logical_or",
           doc="Whether one element is non-zero.")

@@ -17,7 +17,7 @@ import samples
 from cygrad._core.compute.dispatch import ops
 from cygrad._kernels.drivers.elementwise import available_isas, is_blocked, isa
 from cygrad.ops import ELEMENTWISE
-from cygrad.ops.refusals import SAID, TWO_BOOLS, refusal
+from cygrad.ops.refusals import REFUSALS, TWO_BOOLS, refusal
 from samples import BROADCASTS, DTYPES, FLOATS, KINDS, LAYOUTS, PARAMETERS, SHAPES, WRITABLE, array_of, same_bits
 
 erf = np.vectorize(math.erf, otypes=[float])
@@ -203,7 +203,7 @@ def test_other_dtypes_are_converted_or_refused(row):
     for dtype in set(DTYPES) - set(samples.dtypes_of(row)):
         tensors = [cg.tensor([0, 1, 1], dtype=getattr(cg, dtype))] * len(row.operands)
         counted = row.counts_bools and dtype == "bool"
-        if (row.name, KINDS[dtype]) in SAID or row.kinds.replace("c", "") != "f" and not counted:
+        if (row.name, KINDS[dtype]) in REFUSALS or row.kinds.replace("c", "") != "f" and not counted:
             said = RuntimeError(TWO_BOOLS) if row.no_bools and len(tensors) == 2 and dtype == "bool" else refusal(row.name, dtype)
             with pytest.raises(type(said), match=re.escape(str(said))):
                 call(*tensors)

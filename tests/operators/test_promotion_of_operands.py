@@ -14,7 +14,7 @@ import cygrad as cg
 import samples
 from cygrad.func import vmap
 from cygrad.ops import ELEMENTWISE
-from cygrad.ops.refusals import SAID
+from cygrad.ops.refusals import REFUSALS
 from samples import DTYPES, KINDS, as_tuple
 from test_promotion import PAIRS, name
 
@@ -52,7 +52,7 @@ def result_of(row, operands):
     dtype = common(*used)
     if row.no_bools and any(KINDS[kind] == "b" for _, kind in used):
         return None
-    if (row.name, KINDS[dtype]) in SAID:
+    if (row.name, KINDS[dtype]) in REFUSALS:
         return None
     if row.kinds.startswith("f") and KINDS[dtype] not in row.kinds:
         dtype = "float32"

@@ -13,11 +13,9 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-import public
 import samples
 from cygrad.ops import ELEMENTWISE
 from cygrad.ops.dtypes import DTYPES, NUMBER
-from cygrad.ops.refusals import LOOPS, SENTENCES
 
 GROUPS = {
     "integer": ("uint8", "int8", "int16", "int32", "int64"), "unsigned": ("uint16", "uint32", "uint64"),
@@ -121,10 +119,3 @@ def test_a_target_of_a_lower_kind_is_spoken_of_first(name, dtype):
         assert raised.type is RuntimeError
     with pytest.raises(NotImplementedError, match="not implemented for 'Complex"):
         low.lt_(high)       # gives bools, which go anywhere
-
-
-def test_the_tables_name_operators():
-    """The words of the table are of operators, and of what these choose between."""
-    named = {name for _, _, names in SENTENCES for name in names.split()} | set(LOOPS)
-    chosen = {"max_all", "min_all", *(f"scatter_{reduce}" for reduce in ("amax", "amin", "mean"))}
-    assert all(name in ELEMENTWISE or public.function(name) for name in named - chosen)

@@ -10,7 +10,7 @@ import numpy as np
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.operands import checked_out
-from cygrad.ops.refusals import SAID, refusal, refused_factor
+from cygrad.ops.refusals import REFUSALS, refusal, refused_factor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ def checked_tensor(name: str, value: Any, argument: str = "input", position: int
 
 def checked_operand(name: str, value: Any, argument: str = "input", position: int = 1) -> Any:
     """Return a tensor, of a dtype that the operator takes."""
-    if isinstance(value, TensorImpl) and (name, value.dtype.kind) not in SAID:
+    if isinstance(value, TensorImpl) and (name, value.dtype.kind) not in REFUSALS:
         return value
     raise refusal(name, checked_tensor(name, value, argument, position).dtype.name)
 

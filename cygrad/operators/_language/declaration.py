@@ -9,7 +9,7 @@ test suite; `python -m cygrad.operators` writes what is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -22,6 +22,7 @@ from cygrad._core.graph.rules import recorded as recorded
 from cygrad._core.memory.formats import contiguous_format
 from cygrad.operators import public_name
 from cygrad.operators._language.arguments import delivered
+from cygrad.ops.refusals import refuse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,13 +40,14 @@ def operator(
     node: str = "", flops: Callable[..., int] | None = None, function: bool = True, method: bool | Callable[..., Any] = True,
     property: bool = False, in_place: bool | Callable[[Any], Any] = False, aliases: Sequence[str] = (),
     special: bool = True, place: Callable[..., Any] | None = None, into: Callable[..., Any] | None = None, adjoints: bool = False,
-    shared: Callable[..., Any] | None = None, **gradients: Callable[..., Any] | None,
+    shared: Callable[..., Any] | None = None, refuses: Mapping[str, Exception] = {}, loop: str = "",
+    **gradients: Callable[..., Any] | None,
 ) -> Callable[[F], F]: ...
 def operator(
     compiled: Any = None, /, *, tangent: Any = None, batch: Any = None, parts: Any = None, each: Any = None, node: str = "",
     flops: Any = None, function: bool = True, method: Any = True, property: bool = False, in_place: Any = False,
     aliases: Sequence[str] = (), special: bool = True, place: Any = None, into: Any = None, adjoints: bool = False,
-    shared: Any = None, **gradients: Any,
+    shared: Any = None, refuses: Mapping[str, Exception] = {}, loop: str = "", **gradients: Any,
 ) -> Any:
     """Declare an operator, by the function that computes it.
 
@@ -66,6 +68,7 @@ def operator(
     in_place: whether there is a method `name_` that computes it into its tensor; of a view, `rearranging`; of an operator that
         writes a part of a copy, `changing`.
     aliases: other names.
+    refuses, loop: torch's exceptions by kinds of dtype that it does not take, and the name of its loop there; see `ops/refusals.py`.
     special: whether it takes tensors that have a tangent or are one example of many; without that they are refused.
 
     Without any of them (`@operator`) it is composed of other operators, which do all that.
@@ -75,6 +78,7 @@ def operator(
 
     def declare(described: Any) -> Any:
         name, namespace = described.__name__, described.__globals__
+        refuse(name, refuses, loop)
         rule = None
         if gradients or each:
             kind = namespace.get(described.__annotations__.get("return"))       # a named tuple, of an operator of several results

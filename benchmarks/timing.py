@@ -74,15 +74,15 @@ def selected(work: str) -> bool:
 
 def peers(*names: str) -> dict[str, Any]:
     """Return the modules of that name which are installed, and print a line for each that is not."""
-    found = {}
+    results = {}
     for name in names:
         try:
-            found[name] = importlib.import_module(name)
+            results[name] = importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name != name.partition(".")[0]:
                 raise  # it is there, and broken
             print(f"{name} is not installed: the rows that compare with it are skipped")
-    return found
+    return results
 
 
 def compare(
@@ -100,14 +100,14 @@ def compare(
     collection does not escape, times are means, their ratio is the row's, and it is measured for longer, in longer rounds.
     """
     candidates = {name: (statement, ns) for name, ns in namespaces.items() if name == "cygrad" or name in limits}
-    found = [peer for peer in candidates if peer != "cygrad"]
-    if not found or not selected(work):
+    results = [peer for peer in candidates if peer != "cygrad"]
+    if not results or not selected(work):
         return []
     rounds = interleave(candidates, 8.0, threads, LONG_ROUND_SECONDS) if mean else interleave(candidates, threads=threads)
     average = statistics.mean if mean else statistics.median
     time_of = {name: average(times) / per for name, times in rounds.times.items()}
     rows = []
-    for peer in found:
+    for peer in results:
         ratio = time_of["cygrad"] / time_of[peer] if mean else rounds.median(lambda ours, theirs: ours / theirs, "cygrad", peer)
         rows.append(Row(work, time_of["cygrad"], limits[peer], peer, time_of[peer], ratio, doubtful=rounds.doubtful))
     return rows

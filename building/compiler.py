@@ -59,14 +59,14 @@ PROBES = {
 class Compiler:
     """GCC or Clang, as setuptools found it."""
 
-    def __init__(self, found: Any, includes: Iterable[str], debug: bool) -> None:
-        if not hasattr(found, "compiler_so"):
+    def __init__(self, result: Any, includes: Iterable[str], debug: bool) -> None:
+        if not hasattr(result, "compiler_so"):
             raise CompileError("cygrad is built with GCC or Clang, and this platform's setuptools uses neither")
-        self.command: list[str] = found.compiler_so     # CC and its first arguments
-        self.linker: list[str] = found.linker_so
-        self.includes = [f"-I{folder}" for folder in (*includes, *found.include_dirs)]
+        self.command: list[str] = result.compiler_so     # CC and its first arguments
+        self.linker: list[str] = result.linker_so
+        self.includes = [f"-I{folder}" for folder in (*includes, *result.include_dirs)]
         # What a debugger and __FILE__ call files does not tell where they were.
-        places = {folder: "include" for folder in (*includes, *found.include_dirs) if os.path.isabs(folder)} | {os.getcwd(): "."}
+        places = {folder: "include" for folder in (*includes, *result.include_dirs) if os.path.isabs(folder)} | {os.getcwd(): "."}
         self.places = [f"-ffile-prefix-map={folder}={name}" for folder, name in places.items()]
         self.debug = debug
         if self.levelled and int(self.macros["__GNUC__"]) < 12:

@@ -24,9 +24,9 @@ def repaired(wheel: Path, folder: Path, options: Sequence[str] = ()) -> Path:
     with TemporaryDirectory() as place:
         subprocess.run(["auditwheel", "repair", *options, "--wheel-dir", place, str(wheel)], check=True, stdin=subprocess.DEVNULL,
                        env={"SOURCE_DATE_EPOCH": EPOCH, **os.environ, "PATH": tools}, umask=0o022)     # which it packs folders with
-        (found,) = Path(place).glob("*.whl")
+        (result,) = Path(place).glob("*.whl")
         folder.mkdir(parents=True, exist_ok=True)
-        return packed(found, folder / found.name)
+        return packed(result, folder / result.name)
 
 
 def packed(wheel: Path, target: Path) -> Path:

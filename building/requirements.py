@@ -21,10 +21,10 @@ def complaint(requirement: str) -> str | None:
     """Return what is wrong with a package that is needed in a version or a newer one."""
     name, _, oldest = requirement.partition(">=")
     try:
-        found = version(name)
+        result = version(name)
     except PackageNotFoundError:
         return f"{name} is missing"
-    return f"{name} is {found}" if numbers(found) < numbers(oldest) else None
+    return f"{name} is {result}" if numbers(result) < numbers(oldest) else None
 
 
 def unmet_requirements() -> str | None:
@@ -33,8 +33,8 @@ def unmet_requirements() -> str | None:
     complaints = {requirement: wrong for requirement in requirements if (wrong := complaint(requirement))}
     if not complaints:
         return None
-    wanted = " ".join(f"'{requirement}'" for requirement in complaints)
-    return f"cygrad is built with {', '.join(requirements)}, and here {' and '.join(complaints.values())}: pip install --upgrade {wanted}"
+    packages = " ".join(f"'{requirement}'" for requirement in complaints)
+    return f"cygrad is built with {', '.join(requirements)}, and here {' and '.join(complaints.values())}: pip install --upgrade {packages}"
 
 
 def unsuitable_python() -> str | None:

@@ -83,13 +83,13 @@ def minor_versions() -> list[int]:
 def targets(pythons: Sequence[str]) -> Iterator[Target]:
     """Yield a target for each Python that is named, or for each that is found, with a line for those that are not."""
     for python in pythons or [f"python3.{minor}" for minor in minor_versions()]:
-        found = shutil.which(python)
-        asked = found and subprocess.run([found, "-c", "import ensurepip, platform, sys; "
+        result = shutil.which(python)
+        asked = result and subprocess.run([result, "-c", "import ensurepip, platform, sys; "
                                           "print('cp%d%d' % sys.version_info[:2], platform.python_version())"],
                                          capture_output=True, text=True)
         if asked and asked.returncode == 0:
             name, version = asked.stdout.split()
-            yield Target(name, version, str(found))
+            yield Target(name, version, str(result))
         else:
             print(f"{python}: not here, or without venv", flush=True)
 
@@ -129,8 +129,8 @@ def tested(target: Target, wheel: Path, options: Sequence[str]) -> str:
     programs = environment_of(folder / "test", target.python, f"{wheel}[test]")
     shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)
-    if found := [name for name in COMPILERS if shutil.which(name, path=str(programs))]:
-        raise Failure(f"there is a compiler where the wheel is tested: {', '.join(found)}")
+    if result := [name for name in COMPILERS if shutil.which(name, path=str(programs))]:
+        raise Failure(f"there is a compiler where the wheel is tested: {', '.join(result)}")
     shown, code = outcome(programs / "python", "-m", "pytest", "--quiet", "-p", "no:cacheprovider", *options, cwd=folder,
                           env={**os.environ, "PATH": str(programs)})
     last = (shown.strip() or f"pytest ended with {code}, without a word").splitlines()[-1].strip("= ")

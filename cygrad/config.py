@@ -57,12 +57,12 @@ def _openblas_library() -> tuple[ctypes.CDLL, str, str] | None:
 
 def _blas(threads: int) -> dict[str, Any]:
     """Look at NumPy's BLAS; `hint` says where its kernels use less of the processor than they could, or its threads more."""
-    found = _openblas_library()
-    if found is None:
+    result = _openblas_library()
+    if result is None:
         build = numpy.show_config(mode="dicts") or {}
         name = build.get("Build Dependencies", {}).get("blas", {}).get("name", "unknown")
         return {"name": name, "version": None, "kernels": None, "threads": None, "library": None, "hint": None}
-    library, prefix, suffix = found
+    library, prefix, suffix = result
 
     def text(name: str) -> str:
         function = library[f"{prefix}openblas_get_{name}{suffix}"]
@@ -133,35 +133,35 @@ def describe() -> dict[str, Any]:
 
 
 # ----- In words -----
-def _instruction_set(found: dict[str, Any]) -> str:
-    wish, processor = found["requested"], found["built_for"]
-    return f"{found['chosen']} of {', '.join(found['available'])}" + (f" (CYGRAD_ISA={wish})" if wish else "") + (
+def _instruction_set(result: dict[str, Any]) -> str:
+    wish, processor = result["requested"], result["built_for"]
+    return f"{result['chosen']} of {', '.join(result['available'])}" + (f" (CYGRAD_ISA={wish})" if wish else "") + (
         f", built for {processor} alone" if processor else "")
 
 
-def _openmp(found: dict[str, Any] | None) -> str:
-    return f"{found['version']}, {found['runtime']}" if found else "not in this build"
+def _openmp(result: dict[str, Any] | None) -> str:
+    return f"{result['version']}, {result['runtime']}" if result else "not in this build"
 
 
-def _launcher(found: dict[str, Any]) -> str:
-    said = [f"{words}: {found[what]} ({found[f'{what}_variable']})" for what, words in (
-        ("processes", "processes on this node"), ("cpus", "CPUs for each process")) if found[what]]
-    ignored = [f"{variable}={text!r} is no count, and ignored" for variable, text in found["ignored"].items()]
-    return ", ".join([found["launcher"] or "none", *said, *ignored])
+def _launcher(result: dict[str, Any]) -> str:
+    said = [f"{words}: {result[what]} ({result[f'{what}_variable']})" for what, words in (
+        ("processes", "processes on this node"), ("cpus", "CPUs for each process")) if result[what]]
+    ignored = [f"{variable}={text!r} is no count, and ignored" for variable, text in result["ignored"].items()]
+    return ", ".join([result["launcher"] or "none", *said, *ignored])
 
 
-def _blas_in_words(found: dict[str, Any]) -> str:
-    if found["library"] is None:
-        return f"{found['name']}, as NumPy was built with"
-    described = f"{found['name']} {found['version']}, {found['kernels']} kernels, threads of its own: {found['threads']}"
-    return described + (f"; {found['hint']}" if found["hint"] else "")
+def _blas_in_words(result: dict[str, Any]) -> str:
+    if result["library"] is None:
+        return f"{result['name']}, as NumPy was built with"
+    described = f"{result['name']} {result['version']}, {result['kernels']} kernels, threads of its own: {result['threads']}"
+    return described + (f"; {result['hint']}" if result["hint"] else "")
 
 
-def _memory(found: dict[str, Any]) -> str:
-    return (f"{_size(found['live_bytes'])} in {found['live_blocks']} blocks, "
-            f"{_size(found['cached_bytes'])} of at most {_size(found['cache_limit'])} ({found['cache_limit_reason']}) cached "
-            f"({found['hits']} hits, {found['misses']} misses), {_size(found['granted'])} granted, "
-            f"huge pages: {found['huge_pages'] or 'unknown'}")
+def _memory(result: dict[str, Any]) -> str:
+    return (f"{_size(result['live_bytes'])} in {result['live_blocks']} blocks, "
+            f"{_size(result['cached_bytes'])} of at most {_size(result['cache_limit'])} ({result['cache_limit_reason']}) cached "
+            f"({result['hits']} hits, {result['misses']} misses), {_size(result['granted'])} granted, "
+            f"huge pages: {result['huge_pages'] or 'unknown'}")
 
 
 def _size(nbytes: int) -> str:
@@ -187,19 +187,19 @@ def show_config() -> str:
     >>> print(cygrad.show_config())  # doctest: +ELLIPSIS
     cygrad ...
     """
-    found = describe()
+    result = describe()
     lines = {
-        "Python": f"{found['python']['version']}, NumPy {found['numpy']}, {found['platform']}",
-        "processor": found["processor"],
-        "compiler": found["compiler"],
-        "instruction set": _instruction_set(found["instruction_set"]),
-        "threads": f"{found['threads']['threads']} ({found['threads']['reason']})",
-        "launcher": _launcher(found["launcher"]),
-        "OpenMP": _openmp(found["openmp"]),
-        "BLAS": _blas_in_words(found["blas"]),
-        "LAPACK": found["lapack"]["reason"],
-        "memory": _memory(found["memory"]),
-        "denormals": _denormals(found["denormals"]),
-        "package": found["files"]["library"],
+        "Python": f"{result['python']['version']}, NumPy {result['numpy']}, {result['platform']}",
+        "processor": result["processor"],
+        "compiler": result["compiler"],
+        "instruction set": _instruction_set(result["instruction_set"]),
+        "threads": f"{result['threads']['threads']} ({result['threads']['reason']})",
+        "launcher": _launcher(result["launcher"]),
+        "OpenMP": _openmp(result["openmp"]),
+        "BLAS": _blas_in_words(result["blas"]),
+        "LAPACK": result["lapack"]["reason"],
+        "memory": _memory(result["memory"]),
+        "denormals": _denormals(result["denormals"]),
+        "package": result["files"]["library"],
     }
-    return "\n".join([f"cygrad {found['version']}", *(f"  {name + ':':<17}{text}" for name, text in lines.items())])
+    return "\n".join([f"cygrad {result['version']}", *(f"  {name + ':':<17}{text}" for name, text in lines.items())])

@@ -133,13 +133,13 @@ class TreeSpec:
         >>> tree_flatten([0, {"a": 0}])[1].flatten_up_to([(1, 2), {"a": 3}])
         [(1, 2), 3]
         """
-        found: list[Any] = []
-        self._collect(tree, name, found)
-        return found
+        results: list[Any] = []
+        self._collect(tree, name, results)
+        return results
 
-    def _collect(self, tree: Any, name: str, found: list[Any]) -> None:
+    def _collect(self, tree: Any, name: str, result: list[Any]) -> None:
         if self.kind is None:
-            found.append(tree)
+            result.append(tree)
             return
         kind, keys, values = _take_apart(tree)
         dicts = self.kind in _DICTS and kind in _DICTS
@@ -156,7 +156,7 @@ class TreeSpec:
         if dicts and keys != self.keys:
             values = [tree[key] for key in self.keys]
         for number, (child, value) in enumerate(zip(self.children, values, strict=True)):
-            child._collect(value, self._path(name, number), found)
+            child._collect(value, self._path(name, number), result)
 
 
 _LEAF = TreeSpec(None, None, ())

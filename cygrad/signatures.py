@@ -161,10 +161,10 @@ def explained(name: str, error: BaseException, arguments: tuple[Any, ...], keywo
         parameters |= {parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
         if len(arguments) > len(function.args.posonlyargs) + len(function.args.args) and function.args.vararg is None:
             continue        # another overload is meant
-        found = _problem(function, error, arguments, keywords)
-        if found is None:
+        result = _problem(function, error, arguments, keywords)
+        if result is None:
             return None
-        problem = problem or found
+        problem = problem or result
     spoken = _argument(text)
     own_word = text.startswith(f"{name}()") and spoken not in parameters       # torch's name of a parameter that is called otherwise here
     speaker = re.match(r"(\w+)\(\)", text)
@@ -176,5 +176,5 @@ def explained(name: str, error: BaseException, arguments: tuple[Any, ...], keywo
 
 def _argument(text: str) -> str | None:
     """Return the argument that an error speaks of."""
-    found = re.search(r"argument '(\w+)'", text)
-    return found and found[1]
+    result = re.search(r"argument '(\w+)'", text)
+    return result and result[1]

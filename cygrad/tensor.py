@@ -404,10 +404,10 @@ def _prepare_rule(rule: RuleOp) -> None:
     """Load what declares the gradients of an operator, the methods that they name, and those that methods and functions they call name."""
     if not rule.declared:
         _load(modules_of(registry.RULES)[rule.name])
-    found = [function for function in (*rule.functions, rule.shared, rule.place) if function is not None]
+    results = [function for function in (*rule.functions, rule.shared, rule.place) if function is not None]
     seen: set[str] = set()
-    while found:
-        function = found.pop()
+    while results:
+        function = results.pop()
         codes = [function.__code__]
         while codes:
             code = codes.pop()
@@ -418,7 +418,7 @@ def _prepare_rule(rule: RuleOp) -> None:
                 named: Any = getattr(Tensor, name) if is_late else function.__globals__.get(name)
                 called = inspect.unwrap(named)
                 if isinstance(called, FunctionType):
-                    found.append(called)
+                    results.append(called)
 
 
 def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:

@@ -152,10 +152,10 @@ def main() -> None:
 
     stages: dict[str, tuple[Array, ...]] = {}
     for title, x in {"The start": steps[0], "After Gauss-Newton, moved onto the truth": steps[-1]}.items():
-        turned, placed, found = unpacked(x.numpy(), len(points))
-        scale, rotation, shift = aligned(np.concatenate([placed, found]), np.concatenate([places, points]))
+        turned, placed, result = unpacked(x.numpy(), len(points))
+        scale, rotation, shift = aligned(np.concatenate([placed, result]), np.concatenate([places, points]))
         turned = (Rotation.from_rotvec(turned) * Rotation.from_matrix(rotation).inv()).as_rotvec()
-        stages[title] = turned, scale * placed @ rotation.T + shift, scale * found @ rotation.T + shift
+        stages[title] = turned, scale * placed @ rotation.T + shift, scale * result @ rotation.T + shift
     errors = np.array([residuals(x).square().mean().sqrt().item() for x in steps])
     draw(true, stages, errors, joined, output)
 
@@ -164,8 +164,8 @@ def main() -> None:
     print(f"{CAMERAS} cameras, {len(points)} points: {unknown} unknowns, {measured.numel()} coordinates in pictures; picture: {output}")
     print(f"residual (pixels): {' '.join(f'{error:.3f}' for error in errors)}; "
           f"expected of {freedom} parameters: {PIXELS * np.sqrt(1 - freedom / measured.numel()):.3f}")
-    for title, (_, placed, found) in stages.items():
-        off = [1000 * np.sqrt(np.square(a - b).sum(axis=1).mean()) for a, b in ((placed, places), (found, points))]
+    for title, (_, placed, result) in stages.items():
+        off = [1000 * np.sqrt(np.square(a - b).sum(axis=1).mean()) for a, b in ((placed, places), (result, points))]
         print(f"{title}: cameras are {off[0]:.0f} mm off, points {off[1]:.0f} mm")
     print(f"time: {middle - start:.2f} s for {len(steps) - 1} steps; SciPy's least_squares {end - middle:.2f} s for {reference.njev}, "
           f"its sum of squares differs by {apart:.0e}")

@@ -109,7 +109,7 @@ def dense_temperatures(diffusivity: Array) -> Array:
     return np.array(steps)
 
 
-def draw(places: Array, measured: Array, true: Array, found: Array, deviations: Array, field: Array, output: Path) -> None:
+def draw(places: Array, measured: Array, true: Array, result: Array, deviations: Array, field: Array, output: Path) -> None:
     """Write the picture: the temperature in place and time, at the thermometers, and the diffusivity with its band."""
     figure, parts = plt.subplot_mosaic([["field", "found"], ["times", "found"]], figsize=(10, 5.2), layout="constrained")
     seconds = STEP * np.arange(1, STEPS + 1)
@@ -128,11 +128,11 @@ def draw(places: Array, measured: Array, true: Array, found: Array, deviations: 
                        xlim=(0, seconds[-1]), ylim=(None, 1.3 * measured.max()))
     parts["times"].legend(loc="upper left", ncols=4)
 
-    low, high = found * np.exp(-DEVIATIONS * deviations), found * np.exp(DEVIATIONS * deviations)
+    low, high = result * np.exp(-DEVIATIONS * deviations), result * np.exp(DEVIATIONS * deviations)
     axes = parts["found"]
     axes.fill_between(places, low, high, color="tab:blue", alpha=0.2, lw=0, label="95 % band")
     axes.plot(places, true, color="black", lw=1.2, label="true")
-    axes.plot(places, found, color="tab:blue", lw=1.5, label="inferred")
+    axes.plot(places, result, color="tab:blue", lw=1.5, label="inferred")
     axes.axhline(TYPICAL, color="grey", lw=1, ls="--", label="start")
     axes.set(title="Diffusivity; dotted: the thermometers", xlabel="place (mm)", ylabel="diffusivity (mm²/s)",
              xlim=(0, CELLS * WIDTH), ylim=(0, None))
@@ -163,9 +163,9 @@ def main() -> None:
     covariance = np.linalg.inv(hessian).cumsum(axis=0).cumsum(axis=1) * ROUGHNESS**2  # of the logarithm of the diffusivity
     deviations = np.sqrt(covariance.diagonal())
     end = time.perf_counter()
-    found = diffusivity(cg.tensor(fit.x)).numpy()
-    field = temperatures(cg.tensor(found)).numpy()
-    draw(places, measured, true, found, deviations, field, output)
+    result = diffusivity(cg.tensor(fit.x)).numpy()
+    field = temperatures(cg.tensor(result)).numpy()
+    draw(places, measured, true, result, deviations, field, output)
 
     cg.manual_seed(0)
     matrix = cg.rand(3, 6, dtype=cg.float64) + cg.tensor([[0.0], [4.0], [0.0]], dtype=cg.float64)
@@ -173,8 +173,8 @@ def main() -> None:
     right = gradcheck(TridiagonalSolve.apply, inputs) and gradgradcheck(TridiagonalSolve.apply, inputs)
     apart = np.abs(dense_temperatures(true) - truth).max() / truth.max()
     misfit = np.sqrt(np.square(field[:, THERMOMETERS] - measured).mean())
-    inside = np.abs(np.log(true / found)) < DEVIATIONS * deviations
-    error = np.sqrt(np.square(np.log(true / found)).mean())
+    inside = np.abs(np.log(true / result)) < DEVIATIONS * deviations
+    error = np.sqrt(np.square(np.log(true / result)).mean())
     print(f"{CELLS} cells, {STEPS} steps, {measured.size} measurements with errors of {ERROR} K; picture: {output}")
     print(f"misfit of the thermometers: {misfit:.3f} K")
     print(f"diffusivity: off by {100 * error:.1f} % on average, from {100 * np.sqrt(np.square(np.log(true / TYPICAL)).mean()):.0f} % "

@@ -174,8 +174,8 @@ def main() -> None:
     inside = np.abs(means - states)[:, :2] < DEVIATIONS * np.sqrt(covariances[:, [0, 1], [0, 1]])
     print(f"{STEPS} steps, {seen.sum()} of them measured; picture: {output}")
     print("parameter                  true   fitted   standard error")
-    for name, true, found, deviation in zip(NAMES, TRUE, fit.x, deviations, strict=True):
-        print(f"{name:<24} {true:>6.2f} {found:>8.2f} {deviation:>16.2f}")
+    for name, true, result, deviation in zip(NAMES, TRUE, fit.x, deviations, strict=True):
+        print(f"{name:<24} {true:>6.2f} {result:>8.2f} {deviation:>16.2f}")
     print(f"distance from the true position: {raw:.1f} m measured, {better:.1f} m filtered; "
           f"{100 * inside.mean():.0f} % of the coordinates lie in their 95 % bands")
     print(f"log-likelihood: {-fit.fun:.6f}, as one dense Gaussian {dense:.6f}")

@@ -63,13 +63,13 @@ def methods(qualified_name, kind):
 
 def docstrings():
     """Return {qualified name: docstring}, with "" where there is none; each text under its first name only."""
-    found, seen = {}, set()
+    result, seen = {}, set()
     for name, thing in public():
         text = inspect.getdoc(thing) or ""
         if not text or text not in seen:
-            found[name] = text
+            result[name] = text
             seen.add(text)
-    return found
+    return result
 
 
 def pages():

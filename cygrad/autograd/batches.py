@@ -40,12 +40,12 @@ def in_chunks(compute: Callable[[list[Any]], list[Any]], directions: list[Any], 
     """Apply a function to rows of tensors, all at once or some at a time."""
     count = len(directions[0]) if directions else 0
     size = count if chunk_size is None else chunk_size
-    found: list[list[Any]] = []
+    results: list[list[Any]] = []
     for start, length in chunks(count, size, randomness):
         parts = directions if size >= count else [rows.narrow(0, start, length) for rows in directions]
         level = enter_level(len(parts[0]), randomness)
         try:
-            found.append([level.enter(item) for item in compute([level.leave(part) for part in parts])])
+            results.append([level.enter(item) for item in compute([level.leave(part) for part in parts])])
         finally:
             exit_level(level)
-    return found[0] if len(found) == 1 else [cat(list(column)) for column in zip(*found, strict=True)]
+    return results[0] if len(results) == 1 else [cat(list(column)) for column in zip(*results, strict=True)]

@@ -57,11 +57,11 @@ def _by_jvp(function: type[Function], levels: list[Any], arguments: tuple[Any, .
         try:
             given = tuple(_tangent(ctx, argument, level) for argument in arguments)
             ctx._in_jvp = True
-            found = function.jvp(ctx, *given)
-            found = found if isinstance(found, tuple) else (found,)
-            _check_jvp(ctx, outputs, found)
-            _check_relations(ctx, level, arguments, given, result if isinstance(result, tuple) else (result,), found)
-            _attach(ctx, level, outputs, found)
+            results = function.jvp(ctx, *given)
+            results = results if isinstance(results, tuple) else (results,)
+            _check_jvp(ctx, outputs, results)
+            _check_relations(ctx, level, arguments, given, result if isinstance(result, tuple) else (result,), results)
+            _attach(ctx, level, outputs, results)
         finally:
             ctx._in_jvp = False
             set_ceiling(before)
@@ -238,10 +238,10 @@ def _for_all_examples(base: type[Function], function: type[Function]) -> type[Fu
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
             def call(level: Any, values: Any) -> Any:
-                found = function._call_backward(_Context(ctx.inner, values[0]), *values[1])  # type: ignore[arg-type]
-                found = found if isinstance(found, tuple) else (found,)
+                result = function._call_backward(_Context(ctx.inner, values[0]), *values[1])  # type: ignore[arg-type]
+                result = result if isinstance(result, tuple) else (result,)
                 return tuple(part.sum_to_size(shape) if isinstance(part, Tensor) and shape not in (None, part.shape) else part
-                             for part, shape in itertools.zip_longest(found, ctx.shapes[:len(found)]))
+                             for part, shape in itertools.zip_longest(result, ctx.shapes[:len(result)]))
 
             return None, None, *_seen(ctx.many, call, (ctx.saved_tensors, grads))
 

@@ -281,10 +281,10 @@ def _jvp(func: Callable[..., Any], inputs: tuple[Tensor, ...], vectors: tuple[Te
     gradients = _gradients(outputs, inputs, weights, create_graph=True)
     if strict:
         _check_strict(gradients, _INDEPENDENT, _GRADIENT_DETACHED)
-    found = _gradients(gradients, weights, vectors, create_graph)
+    result = _gradients(gradients, weights, vectors, create_graph)
     if strict:
-        _check_strict(found, _GRADIENT_LINEAR, _JACOBIAN_DETACHED if create_graph else None)
-    return returns_tuple, outputs, _filled(found, outputs)
+        _check_strict(result, _GRADIENT_LINEAR, _JACOBIAN_DETACHED if create_graph else None)
+    return returns_tuple, outputs, _filled(result, outputs)
 
 
 def vhp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, create_graph: bool = False, strict: bool = False,
@@ -378,10 +378,10 @@ def _hvp(func: Callable[..., Any], inputs: tuple[Tensor, ...], vectors: tuple[Te
         _check_strict(gradients, _INDEPENDENT, _JACOBIAN_CONSTANT)
     weights = tuple(zeros_like(tensor).requires_grad_() for tensor in inputs)
     second = _gradients(gradients, inputs, weights, create_graph=True)
-    found = _gradients(second, weights, vectors, create_graph)
+    result = _gradients(second, weights, vectors, create_graph)
     if strict:
-        _check_strict(found, _HESSIAN_INDEPENDENT, _HESSIAN_DETACHED if create_graph else None)
-    return output, _filled(found, inputs)
+        _check_strict(result, _HESSIAN_INDEPENDENT, _HESSIAN_DETACHED if create_graph else None)
+    return output, _filled(result, inputs)
 
 
 # ----- Jacobians -----
@@ -513,11 +513,11 @@ def _columns(func: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple[bool
             returns_tuple, outputs = _call(func, variables, "jacobian")
             return list(_filled(mode.tangents(outputs), outputs))
 
-    found = in_chunks(products, basis(inputs), None)
+    result = in_chunks(products, basis(inputs), None)
     sizes = [tensor.numel() for tensor in inputs]
     return returns_tuple, [tuple(part.movedim(0, -1).reshape(output.shape + tensor.shape)
                                  for part, tensor in zip(columns.split(sizes), inputs, strict=True))
-                           for columns, output in zip(found, outputs, strict=True)]
+                           for columns, output in zip(result, outputs, strict=True)]
 
 
 def hessian(func: Callable[..., Any], inputs: _Tensors, create_graph: bool = False, strict: bool = False, vectorize: bool = False,

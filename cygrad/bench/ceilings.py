@@ -83,8 +83,8 @@ def kernels(nbytes: int, threads: int) -> Iterable[tuple[str, str, int, Callable
 
 def level(nbytes: int, threads: int, seconds: float) -> Level:
     """Return the best of the kernels over a working set."""
-    found = [(moved / quickest(run, seconds), by, stores) for by, stores, moved, run in kernels(nbytes, threads)]
-    rate, by, stores = max(found)
+    results = [(moved / quickest(run, seconds), by, stores) for by, stores, moved, run in kernels(nbytes, threads)]
+    rate, by, stores = max(results)
     return {"working_set": nbytes, "bytes_per_second": rate, "by": by, "write_allocate": stores}
 
 
@@ -117,7 +117,7 @@ def measured(threads: int, dtypes: Sequence[str], libraries: Iterable[str], quic
 
 def higher(one: Ceiling, other: Ceiling) -> Ceiling:
     """Return the higher of two measurements, each figure by itself."""
-    levels = [max(pair, key=lambda found: found["bytes_per_second"]) for pair in zip(levels_of(one), levels_of(other), strict=True)]
+    levels = [max(pair, key=lambda result: result["bytes_per_second"]) for pair in zip(levels_of(one), levels_of(other), strict=True)]
     best = {dtype: one if one["flops"][dtype] >= other["flops"][dtype] else other for dtype in one["flops"]}
     return {"bandwidth": {**levels[-1], "levels": levels[:-1]},
             "flops": {dtype: ceiling["flops"][dtype] for dtype, ceiling in best.items()},
@@ -137,11 +137,11 @@ def shares(ceiling: Ceiling, nbytes: int, flops: int, dtype: str, seconds: float
 
     A working set between two levels is judged by the faster one, and none by a level of less than half of its bytes.
     """
-    found = {}
+    results = {}
     levels = levels_of(ceiling)
     if nbytes >= levels[0]["working_set"]:
         rates = [each["bytes_per_second"] for each in levels if each["working_set"] >= nbytes / 2] or [levels[-1]["bytes_per_second"]]
-        found["bandwidth"] = nbytes / seconds / max(rates)
+        results["bandwidth"] = nbytes / seconds / max(rates)
     if flops and dtype in ceiling["flops"]:
-        found["flops"] = flops / seconds / ceiling["flops"][dtype]
-    return found
+        results["flops"] = flops / seconds / ceiling["flops"][dtype]
+    return results

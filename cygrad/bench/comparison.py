@@ -72,7 +72,7 @@ class Comparison:
         self.before, self.after = before, after
         rows: list[dict[Key, Row]] = [{key(row): row for row in record["rows"] if has(row, only)} for record in (before, after)]
         both = [change(row, rows[1][name]) for name, row in rows[0].items() if name in rows[1]]
-        self.changes = [found for found in both if found]
+        self.changes = [result for result in both if result]
         self.only_before = [row for name, row in rows[0].items() if name not in rows[1]]
         self.only_after = [row for name, row in rows[1].items() if name not in rows[0]]
 

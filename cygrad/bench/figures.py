@@ -32,15 +32,15 @@ def fault(file: Path) -> str:
     from matplotlib.backend_bases import FigureCanvasBase
     from matplotlib.figure import Figure
 
-    formats, wanted = sorted(FigureCanvasBase.get_supported_filetypes()), suffix(file).removeprefix(".")
-    if wanted not in formats:
+    formats, kind = sorted(FigureCanvasBase.get_supported_filetypes()), suffix(file).removeprefix(".")
+    if kind not in formats:
         return f"Matplotlib writes files that end in {', '.join(f'.{name}' for name in formats)}"
     figure = Figure()
     figure.text(0, 0, "word")
     try:
-        figure.savefig(BytesIO(), format=wanted)
+        figure.savefig(BytesIO(), format=kind)
     except Exception as error:      # each format has needs of its own: LaTeX, codecs of Pillow
-        return f"Matplotlib cannot write .{wanted} here: {error}"
+        return f"Matplotlib cannot write .{kind} here: {error}"
     return ""
 
 
@@ -288,14 +288,14 @@ def panels_height(families: dict[str, dict[str, Points]]) -> float:
 
 def ratios_by_size(record: Record) -> dict[str, dict[str, Points]]:
     """Return cygrad's time by NumPy's, by family, direction and size, with the fewest threads."""
-    found: dict[str, dict[str, Points]] = {}
+    results: dict[str, dict[str, Points]] = {}
     rows = [row for row in good(record) if CONTROL in row["ratios"] and row["kind"] == OPERATOR]
     fewest = min((row["threads"] for row in rows), default=1)
     for row in rows:
         if row["threads"] == fewest:
-            points = found.setdefault(row["family"], {}).setdefault(row["direction"], {})
+            points = results.setdefault(row["family"], {}).setdefault(row["direction"], {})
             points.setdefault(row["size"], []).append(row["ratios"][CONTROL]["median"])
-    return found
+    return results
 
 
 def draw_ratios(record: Record, figure: Any) -> None:
@@ -315,13 +315,13 @@ def speeds_by_threads(record: Record) -> dict[str, dict[str, Points]]:
         place = row["family"], row["work"], row["dtype"], row["direction"], row["size"]
         times.setdefault(place, {})[row["threads"]] = row["times"]["cygrad"]["median"]
     largest = {place[:-1]: place for place in sorted(times, key=lambda place: place[-1]) if len(times[place]) > 1}
-    found: dict[str, dict[str, Points]] = {}
+    results: dict[str, dict[str, Points]] = {}
     for place in largest.values():
-        points = found.setdefault(place[0], {}).setdefault(place[3], {})
+        points = results.setdefault(place[0], {}).setdefault(place[3], {})
         fewest = min(times[place])
         for threads, seconds in times[place].items():
             points.setdefault(threads, []).append(times[place][fewest] / seconds)
-    return found
+    return results
 
 
 def draw_scaling(record: Record, figure: Any) -> None:

@@ -22,15 +22,15 @@ ONE_THREAD = ("jax", "casadi", "autograd")      # they have no number of threads
 
 def split(names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the versions of the peers of that name which are installed, and what would install the others."""
-    found, missing = {}, {}
+    result, missing = {}, {}
     for name in names:
         if name not in PEERS:
             raise ValueError(f"unknown library {name!r}: choose from {', '.join(PEERS)}")
         try:        # a folder of that name could be imported, too
-            found[name] = version(name)
+            result[name] = version(name)
         except PackageNotFoundError:
             missing[name] = f"pip install {name}"
-    return found, missing
+    return result, missing
 
 
 def entered(name: str) -> Any:

@@ -30,10 +30,10 @@ def write(record: Record, file: Path) -> list[Path]:
 def _pictures(record: Record, file: Path) -> dict[str, Path]:
     from cygrad.bench.figures import draw, drawable
 
-    found = {name: file.with_name(f"{file.stem}_{name}.svg") for name in drawable(record)}
-    for name, picture in found.items():
+    results = {name: file.with_name(f"{file.stem}_{name}.svg") for name in drawable(record)}
+    for name, picture in results.items():
         draw(record, [name], picture)
-    return found
+    return results
 
 
 def _lines(record: Record, pictures: dict[str, str]) -> Iterator[str]:

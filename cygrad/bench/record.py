@@ -196,14 +196,14 @@ def write(record: Record, file: Path) -> None:
 def read(file: Path) -> Record:
     """Return the record in a file; RecordError says what is wrong with it, OSError why it cannot be read."""
     try:
-        found = printable(json.loads(file.read_text(encoding="utf-8")))
+        result = printable(json.loads(file.read_text(encoding="utf-8")))
     except (ValueError, RecursionError) as error:   # what is no text, or lists in lists without end
         raise RecordError(f"{file} is no record of a benchmark: {error}") from None
-    if not isinstance(found, dict) or "format" not in found:
+    if not isinstance(result, dict) or "format" not in result:
         raise RecordError(f"{file} is no record of a benchmark: `python -m cygrad bench --json FILE` writes one")
-    if found["format"] != FORMAT:
-        raise RecordError(f"{file} has format {shown(found['format'])}, this version of cygrad reads {FORMAT}: measure again, or read it "
-                          f"by the version that wrote it ({shown(found.get('version', 'unknown'))})")
-    for fault in faults(found, Annotated[Record, _what_rows_share], "record"):
+    if result["format"] != FORMAT:
+        raise RecordError(f"{file} has format {shown(result['format'])}, this version of cygrad reads {FORMAT}: measure again, or read it "
+                          f"by the version that wrote it ({shown(result.get('version', 'unknown'))})")
+    for fault in faults(result, Annotated[Record, _what_rows_share], "record"):
         raise RecordError(f"{file} is damaged: {fault}")
-    return found    # type: ignore[return-value]
+    return result    # type: ignore[return-value]

@@ -83,19 +83,19 @@ class Plan:
         """Return what is measured, and with how many threads: family by family. In a quick run, which may end before all is done, first
         comes what stands for the rest, last the dtypes that are not central.
         """
-        found: list[tuple[int, Work, int]] = []
+        results: list[tuple[int, Work, int]] = []
         for threads in self.counts():
             first = threads == self.counts()[0]
             for row in OPERATORS:
                 if self.only in row.name or self.only in row.family:
                     for dtype in filter(self.wants, row.dtypes()):
                         rank = 2 if dtype not in self.central() else row is not leader(row.family)
-                        found += [(rank, tasks.work(row, dtype, *place), threads) for place in self.grid(row, dtype, first)]
+                        results += [(rank, tasks.work(row, dtype, *place), threads) for place in self.grid(row, dtype, first)]
             if first or not self.quick:
-                found += [(0, work, threads) for work in workloads.works(self.quick) if self.wants(work.dtype)
+                results += [(0, work, threads) for work in workloads.works(self.quick) if self.wants(work.dtype)
                           if self.only in work.name or self.only in work.family]
-        families = list(dict.fromkeys(work.family for _, work, _ in found))
-        ordered = sorted(found, key=lambda each: each[0] if self.quick else families.index(each[1].family))
+        families = list(dict.fromkeys(work.family for _, work, _ in results))
+        ordered = sorted(results, key=lambda each: each[0] if self.quick else families.index(each[1].family))
         return [(work, threads) for _, work, threads in ordered]
 
     def central(self) -> tuple[str, ...]:
@@ -200,8 +200,8 @@ class Benchmark:
 
     def enter(self) -> None:
         """Import what is compared with, and no other library; one whose import fails is not there."""
-        wanted = {name for work, threads in self.works for name in self.present(work, threads)}
-        self.found = {name: version for name, version in self.found.items() if name in wanted}
+        used = {name for work, threads in self.works for name in self.present(work, threads)}
+        self.found = {name: version for name, version in self.found.items() if name in used}
         for name in list(self.found):
             try:
                 entered(name)
@@ -258,7 +258,7 @@ class Benchmark:
     # ----- Ceilings -----
     def measure(self, threads: int) -> None:
         """Measure the ceilings of a number of threads, which are no lower than before, and than those of fewer threads."""
-        known = [found for count, found in self.ceilings.items() if count <= threads]
+        known = [result for count, result in self.ceilings.items() if count <= threads]
         new = self.measure_ceilings(threads, self.dtypes, [name for name in self.found if name in LIKE_TORCH], self.plan.quick)
         self.ceilings[threads] = reduce(ceilings.higher, known, new)
 

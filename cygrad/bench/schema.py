@@ -58,8 +58,8 @@ def faults(value: Any, kind: Any, place: str) -> Iterator[str]:
     """Say in sentences where a value is not as a declaration says; rules are asked only of what has the right type."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        found = [*faults(value, inner[0], place)]
-        yield from found or (f"{place}{words}" for rule in inner[1:] if (words := rule(value)))
+        results = [*faults(value, inner[0], place)]
+        yield from results or (f"{place}{words}" for rule in inner[1:] if (words := rule(value)))
     elif origin in (UnionType, Union):
         if all(any(faults(value, each, place)) for each in inner):
             yield f"{place} is {shown(value)}"

@@ -79,10 +79,10 @@ def peers(record: Record) -> list[str]:
 
 def families(record: Record) -> dict[str, list[Row]]:
     """Return the rows of each family, in the record's order."""
-    found: dict[str, list[Row]] = {}
+    results: dict[str, list[Row]] = {}
     for row in record["rows"]:
-        found.setdefault(row["family"], []).append(row)
-    return found
+        results.setdefault(row["family"], []).append(row)
+    return results
 
 
 def condition(row: Row) -> str:

@@ -64,10 +64,10 @@ def noise(rounds: Rounds) -> list[str]:
         if len(times) < MINIMUM_ROUNDS:
             said.append(f"{name}: {len(times)} round{'s' * (len(times) > 1)}")
             continue
-        found = spread(times)
-        deviation = (found["high"] - found["low"]) / 1.349 / found["median"]
+        result = spread(times)
+        deviation = (result["high"] - result["low"]) / 1.349 / result["median"]
         low, *_, high = statistics.quantiles(times, n=20, method="inclusive")
-        stray = max(high / found["median"] - 1, 1 - low / found["median"])
+        stray = max(high / result["median"] - 1, 1 - low / result["median"])
         if deviation > UNSTABLE:
             said.append(f"{name}: the deviation is {deviation:.0%} of the median")
         elif stray > STRAY:

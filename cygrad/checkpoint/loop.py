@@ -106,27 +106,27 @@ class _Loop:
 
     def check_captured(self, number: int, inputs: tuple[Any, ...], outputs: tuple[Tensor, ...], before: int) -> None:
         """Find the leaves that a step takes from elsewhere: those of the last step are inputs of the whole loop."""
-        found: dict[int, Tensor] = {}
+        results: dict[int, Tensor] = {}
         seen: set[Node] = set()
         stack: list[Node | None] = [output.grad_fn for output in outputs]
         for output in outputs:
             if output.requires_grad and output.is_leaf:
-                found[id(output)] = output
+                results[id(output)] = output
         while stack:
             node = stack.pop()
             if node is None or node in seen:
                 continue
             seen.add(node)
             if isinstance(node, AccumulateGrad):
-                found[id(node.variable)] = node.variable
+                results[id(node.variable)] = node.variable
             elif node._sequence_nr() <= before:
                 raise RuntimeError(f"checkpoint_loop: step {number} uses an output of {node.name()} that is not among its arguments; pass "
                                    "it to checkpoint_loop as a parameter, so that its gradient can be found")
             else:
                 stack += [edge[0] for edge in node.next_functions]
         for value in inputs:
-            found.pop(id(value), None)
-        captured = list(found.values())
+            results.pop(id(value), None)
+        captured = list(results.values())
         if self.last is None and number == self.steps - 1:
             self.captured = tuple(captured)
         elif {id(tensor) for tensor in captured} - {id(tensor) for tensor in self.captured}:
@@ -154,9 +154,9 @@ class _Loop:
             targets = [inputs[place] for place in places] + list(self.captured)
             places += range(len(inputs), len(inputs) + len(self.captured))
             with _without_hooks(self.captured):
-                found = grad([pair[0] for pair in pairs], targets, [pair[1] for pair in pairs], allow_unused=True) if targets else ()
+                result = grad([pair[0] for pair in pairs], targets, [pair[1] for pair in pairs], allow_unused=True) if targets else ()
             del inputs, outputs, pairs, targets     # the graph of the step goes before the next is made
-            for place, gradient in zip(places, found, strict=True):
+            for place, gradient in zip(places, result, strict=True):
                 if place < count:
                     grads[place] = gradient
                 elif gradient is not None:

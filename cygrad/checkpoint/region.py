@@ -139,10 +139,10 @@ class _Region:
             holder = self.holders[number]()
             if holder is not None:      # it is None where a backward inside the region has freed it
                 holder.tensors[run] = tensor
-                found = self.describe(tensor)
-                if found != self.descriptions[number]:
+                result = self.describe(tensor)
+                if result != self.descriptions[number]:
                     differences.append(f"tensor at position {number}:\nsaved metadata: {self.descriptions[number]}\n"
-                                       f"recomputed metadata: {found}\n")
+                                       f"recomputed metadata: {result}\n")
             if self.early_stop and saved == len(self.holders):
                 raise _StopRecomputation
             return tensor

@@ -115,10 +115,10 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
         result = data.detach().clone()
         return finished(result if dtype is None else result.to(dtype), requires_grad)
     given = None if dtype is None else _dtype_argument("tensor", dtype)
-    array, wanted = read_array(data, given)
-    result = empty_tensor(array.shape, wanted)
-    if array.dtype.kind == "c" and wanted.kind in "if":
-        warn_of_parts(dtype_by_name[array.dtype.name], wanted, 2)
+    array, result_dtype = read_array(data, given)
+    result = empty_tensor(array.shape, result_dtype)
+    if array.dtype.kind == "c" and result_dtype.kind in "if":
+        warn_of_parts(dtype_by_name[array.dtype.name], result_dtype, 2)
         array = array.real
     with np.errstate(invalid="ignore", over="ignore"):
         write_values(result, lambda memory: memory.__setitem__(..., array))
@@ -228,7 +228,7 @@ def frombuffer(buffer: Any, *, dtype: DTypeLike, count: int = -1, offset: int = 
     >>> cygrad.frombuffer(bytearray(b"\\x01\\x02"), dtype=cygrad.uint8)
     tensor([1, 2], dtype=cygrad.uint8)
     """
-    wanted = resolve_dtype(dtype)
+    result_dtype = resolve_dtype(dtype)
     try:
         nbytes = memoryview(buffer).nbytes
     except TypeError:
@@ -239,13 +239,14 @@ def frombuffer(buffer: Any, *, dtype: DTypeLike, count: int = -1, offset: int = 
         raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({nbytes} bytes) - 1")
     if count == 0 or count < -1:
         raise ValueError(f"count must be -1 or positive, got {count}")
-    if count > 0 and offset + count * wanted.itemsize > nbytes:
-        raise ValueError(f"requested buffer length ({count} * {wanted.itemsize} bytes) after offset ({offset} bytes) must not be greater "
+    if count > 0 and offset + count * result_dtype.itemsize > nbytes:
+        raise ValueError(f"requested buffer length ({count} * {result_dtype.itemsize} bytes) after offset ({offset} "
+                         f"bytes) must not be greater "
                          f"than actual buffer length ({nbytes} bytes)")
-    if count < 0 and (nbytes - offset) % wanted.itemsize:
+    if count < 0 and (nbytes - offset) % result_dtype.itemsize:
         raise ValueError(f"buffer length ({nbytes - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
-                         f"({wanted.itemsize})")
-    return finished(from_bits(np.frombuffer(buffer, type_of_bits(wanted), count, offset), wanted), requires_grad)
+                         f"({result_dtype.itemsize})")
+    return finished(from_bits(np.frombuffer(buffer, type_of_bits(result_dtype), count, offset), result_dtype), requires_grad)
 
 
 # ----- From shapes -----
@@ -302,9 +303,9 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: DTypeLik
         raise RuntimeError(f"mismatch in length of strides and shape: got strides {list(strides)} for shape {list(sizes)}")
     if any(number < 0 for number in (*sizes, *strides)):
         raise RuntimeError(f"sizes and strides must be non-negative, got {list(sizes)} and {list(strides)}")
-    wanted = get_default_dtype() if dtype is None else resolve_dtype(dtype)
-    memory = empty_tensor((extent(wanted.itemsize, sizes, strides),), np.uint8)
-    return finished(strided(memory, wanted, 0, sizes, strides), requires_grad)
+    result_dtype = get_default_dtype() if dtype is None else resolve_dtype(dtype)
+    memory = empty_tensor((extent(result_dtype.itemsize, sizes, strides),), np.uint8)
+    return finished(strided(memory, result_dtype, 0, sizes, strides), requires_grad)
 
 
 def full(size: Sequence[int], fill_value: Tensor | Number, *, dtype: DTypeLike | None = None, device: str | Device | None = None,
@@ -315,8 +316,8 @@ def full(size: Sequence[int], fill_value: Tensor | Number, *, dtype: DTypeLike |
     >>> cygrad.full((2,), 7)
     tensor([7, 7])
     """
-    wanted = wanted_dtype(dtype, out, common_dtype(fill_value, fill_value))
-    return placed(filled(empty(size, dtype=wanted, device=device, layout=layout), fill_value), out, requires_grad)
+    result_dtype = wanted_dtype(dtype, out, common_dtype(fill_value, fill_value))
+    return placed(filled(empty(size, dtype=result_dtype, device=device, layout=layout), fill_value), out, requires_grad)
 
 
 def filled(tensor: Tensor, value: Tensor | Number) -> Tensor:
@@ -355,19 +356,19 @@ def arange(start: Tensor | Real | None = None, end: Tensor | Real | None = None,
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: from {start} to {end} in steps of {step}")
-    wanted = wanted_dtype(dtype, out, common_dtype(start, end + step))
+    result_dtype = wanted_dtype(dtype, out, common_dtype(start, end + step))
     resolve_device(device)
     check_layout("arange", layout)
-    if wanted.kind in "buc":
+    if result_dtype.kind in "buc":
         from cygrad.ops.refusals import refusal
-        raise refusal("arange", wanted.name)
+        raise refusal("arange", result_dtype.name)
     exact = all(isinstance(value, int) for value in (start, end, step))
     count = int(-((start - end) // step) if exact else np.ceil((end - start) / step))
     if count >= 2**63:
         raise RuntimeError(f"invalid size, possible overflow? From {start} to {end} in steps of {step} there are 2**63 numbers or more")
     for value in (start, start + (count - 1) * step) if count else ():
-        scalar_tensor(value, wanted)        # refuses what the dtype does not hold
-    return placed(arange_into(empty_tensor((count,), wanted), start, step), out, requires_grad)
+        scalar_tensor(value, result_dtype)        # refuses what the dtype does not hold
+    return placed(arange_into(empty_tensor((count,), result_dtype), start, step), out, requires_grad)
 
 
 def linspace(start: Tensor | Number, end: Tensor | Number, steps: int, *, dtype: DTypeLike | None = None,
@@ -390,17 +391,17 @@ def linspace(start: Tensor | Number, end: Tensor | Number, steps: int, *, dtype:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
     start, end = (value.item() if isinstance(value, TensorImpl) else value for value in (start, end))
     given = common_dtype(start, end)
-    wanted = wanted_dtype(dtype, out, given if given.is_complex else get_default_dtype())
-    if given.is_complex and not wanted.is_complex:
-        raise RuntimeError(f"torch.linspace(): inferred dtype {given} can't be safely cast to passed dtype {wanted}")
-    if wanted.kind == "b":
+    result_dtype = wanted_dtype(dtype, out, given if given.is_complex else get_default_dtype())
+    if given.is_complex and not result_dtype.is_complex:
+        raise RuntimeError(f"torch.linspace(): inferred dtype {given} can't be safely cast to passed dtype {result_dtype}")
+    if result_dtype.kind == "b":
         raise NotImplementedError("\"linspace\" not implemented for 'bool'; give another dtype and compare")
     resolve_device(device)
     check_layout("linspace", layout)
-    result = empty_tensor((steps,), wanted)
-    number: Any = complex if wanted.is_complex else float
+    result = empty_tensor((steps,), result_dtype)
+    number: Any = complex if result_dtype.is_complex else float
     for value in (start, end):
-        scalar_tensor(number(value), wanted)    # refuses what the dtype does not hold
+        scalar_tensor(number(value), result_dtype)    # refuses what the dtype does not hold
     numbers = np.linspace(number(start), number(end), steps)
     numbers[1:][-1:] += 0 * number(start)   # NumPy writes the end there, also where the start is NaN
     write_values(result, lambda memory: memory.__setitem__(..., numbers))
@@ -433,12 +434,12 @@ def _triangle_indices(name: str, holds: Callable[..., Any], row: int, col: int, 
         if size < 0 and word != "offset":
             raise RuntimeError(f"{word} must be non-negative, got {size}")
     resolve_device(device)
-    wanted = int64 if dtype is None else resolve_dtype(dtype)
-    if wanted.name not in ("int64", "int32"):
-        raise NotImplementedError(f"\"{name}\" not implemented for '{wanted.name}': indices are int64 or int32")
+    result_dtype = int64 if dtype is None else resolve_dtype(dtype)
+    if result_dtype.name not in ("int64", "int32"):
+        raise NotImplementedError(f"\"{name}\" not implemented for '{result_dtype.name}': indices are int64 or int32")
     offset = min(max(offset, -row), col)       # what lies beyond the matrix makes no difference
     places = np.nonzero(holds(np.arange(row)[:, None] + offset, np.arange(col)))
-    return finished(from_array(np.array(places, wanted.name)), requires_grad)
+    return finished(from_array(np.array(places, result_dtype.name)), requires_grad)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: str | Device | None = None,

@@ -32,11 +32,11 @@ def read_array(data: Any, dtype: DType | None) -> tuple[np.ndarray, DType]:
         return array, dtype or _own_dtype(array)
     if isinstance(data, str | bytes):
         raise TypeError(f"new(): invalid data type {type(data).__name__!r}")
-    found: set[Any] = set()
-    snapshot = _snapshot(data, 0, found)
+    results: set[Any] = set()
+    snapshot = _snapshot(data, 0, results)
     try:
         array = np.array(snapshot)
-        if array.dtype.kind == "f" and found == {int} and dtype is not None and not dtype.is_signed:
+        if array.dtype.kind == "f" and results == {int} and dtype is not None and not dtype.is_signed:
             array = np.array(snapshot, np.uint64)       # of some integers beyond int64 NumPy makes floats
         if array.dtype == object and dtype is not None and not _holds_sequences(array):
             array = array.astype(dtype.loops.name)      # by __float__ and __index__ of the elements
@@ -46,9 +46,9 @@ def read_array(data: Any, dtype: DType | None) -> tuple[np.ndarray, DType]:
     if not _has_numbers(array):
         _explain(snapshot)
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
-    wanted = _inferred(array, found) if dtype is None else dtype
-    check_range(array, wanted)
-    return array, wanted
+    dtype = _inferred(array, results) if dtype is None else dtype
+    check_range(array, dtype)
+    return array, dtype
 
 
 def own_array(data: Any) -> np.ndarray | None:
@@ -82,12 +82,12 @@ def _same_dtype(dtype: np.dtype) -> DType | None:
     return dtype_by_name.get(dtype.name)
 
 
-def _inferred(array: np.ndarray, found: set[Any]) -> DType:
+def _inferred(array: np.ndarray, result: set[Any]) -> DType:
     """Return the dtype of nested sequences: that of all arrays and tensors in it and of the types of Python's numbers, promoted."""
-    if array.dtype == np.uint64 and np.dtype("uint64") not in found:
+    if array.dtype == np.uint64 and np.dtype("uint64") not in result:
         raise RuntimeError(f"Overflow when unpacking long: {array.max()} does not fit int64")
     named = [item if isinstance(item, DType) else get_default_dtype() if item is float else common_dtype(item(), item())
-             if isinstance(item, type) else _own_dtype(np.empty(0, item)) for item in found]
+             if isinstance(item, type) else _own_dtype(np.empty(0, item)) for item in result]
     if not named:
         return get_default_dtype() if array.dtype.kind == "f" else _own_dtype(array)
     return dtype_by_name[functools.reduce(common, [DTYPES[dtype.number] for dtype in named]).name]
@@ -128,28 +128,28 @@ def _is_sequence(value: Any) -> bool:
                                                and not isinstance(value, str | bytes | dict | np.generic | TensorImpl))
 
 
-def _snapshot(data: Any, depth: int, found: set[Any]) -> Any:
+def _snapshot(data: Any, depth: int, result: set[Any]) -> Any:
     """Copy nested sequences into lists, and tensors into the arrays they hold; collect the dtypes and types of numbers found."""
     if depth > MAX_DEPTH:
         raise ValueError(f"too many nested sequences: tensors have at most {MAX_DEPTH} dimensions")
     if isinstance(data, TensorImpl):
         warn_of_scalar(data, stacklevel=frames_inside())
         array = to_array(data.detach())
-        found.add(data.dtype)
+        result.add(data.dtype)
         return array.item() if array.ndim == 0 else array
     if isinstance(data, list | tuple):
-        return [_snapshot(item, depth + 1, found) for item in tuple(data)]
+        return [_snapshot(item, depth + 1, result) for item in tuple(data)]
     if isinstance(data, np.generic | np.ndarray):
-        found.add(data.dtype)
+        result.add(data.dtype)
         return data
     if isinstance(data, int | float | complex):
-        found.add(bool if isinstance(data, bool) else int if isinstance(data, int) else float if isinstance(data, float) else complex)
+        result.add(bool if isinstance(data, bool) else int if isinstance(data, int) else float if isinstance(data, float) else complex)
         return data
     own = own_array(data)
     if own is not None:
-        found.add(own.dtype)
+        result.add(own.dtype)
         return own
-    return [_snapshot(item, depth + 1, found) for item in list(data)] if _is_sequence(data) else data
+    return [_snapshot(item, depth + 1, result) for item in list(data)] if _is_sequence(data) else data
 
 
 def frames_inside() -> int:

@@ -42,11 +42,11 @@ class _Values:
                 output, aux = split_aux(name, function, call(duals), has_aux)
             outputs, self.spec = tree_flatten(output)
             check_outputs("jvp(f, primals, tangents)" if name == "jvp" else "jacfwd(f)(*args)", outputs)
-            found = [tangent_of(item, level) for item in outputs]
-            self.independent = any(tangent is None for tangent in found)
+            results = [tangent_of(item, level) for item in outputs]
+            self.independent = any(tangent is None for tangent in results)
             self.values = [without_tangent(item, level) for item in outputs]
             self.tangents = [value.detach().new_zeros(value.shape) if tangent is None else tangent
-                             for value, tangent in zip(self.values, found, strict=True)]
+                             for value, tangent in zip(self.values, results, strict=True)]
             others, spec = tree_flatten(aux)
             self.aux = tree_unflatten([without_tangent(item, level) if hasattr(item, "requires_grad") else item for item in others], spec)
         finally:
@@ -83,11 +83,11 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         for item in items:
             if not isinstance(item, TensorImpl):
                 raise RuntimeError(f"jvp(f, primals, tangents): Expected {what} to only contain Tensors, got {type(item)}")
-    found = _Values("jvp", func, leaves, directions, lambda duals: func(*tree_unflatten(duals, spec)), has_aux)
-    if strict and found.independent:
+    results = _Values("jvp", func, leaves, directions, lambda duals: func(*tree_unflatten(duals, spec)), has_aux)
+    if strict and results.independent:
         raise RuntimeError("jvp(f, primals, tangents): The output of f is independent of the inputs. This is not allowed with strict=True.")
-    result = tree_unflatten(found.values, found.spec), tree_unflatten(found.tangents, found.spec)
-    return (*result, found.aux) if has_aux else result
+    result = tree_unflatten(results.values, results.spec), tree_unflatten(results.tangents, results.spec)
+    return (*result, results.aux) if has_aux else result
 
 
 def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error",
@@ -122,11 +122,11 @@ def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux
             calls.append(_Values("jacfwd", func, leaves, directions, call, has_aux))
             return calls[-1].tangents
 
-        found = in_chunks(columns, basis(leaves), chunk_size, randomness)
+        result_values = in_chunks(columns, basis(leaves), chunk_size, randomness)
         sizes, last = [leaf.numel() for leaf in leaves], calls[-1]
         check_real("jacfwd", "outputs", last.values)
         results = []
-        for column, value in zip(found, last.values, strict=True):
+        for column, value in zip(result_values, last.values, strict=True):
             parts = []
             for number, leaf in enumerate(leaves):
                 part = column.narrow(0, sum(sizes[:number]), sizes[number])
@@ -180,15 +180,15 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             raise RuntimeError(f"Expected the tangents {spec} to have the same argspec as the primals {call.inputs_spec}")
         for number, (direction, leaf) in enumerate(zip(directions, call.leaves, strict=True)):
             for what in ("shape", "dtype"):
-                given, wanted = getattr(direction, what), getattr(leaf, what)
-                if given != wanted:
-                    raise RuntimeError(f"tangent:{number} with {what} {given} in flattened pytree doesn't match the {what} {wanted} of the "
-                                       "corresponding primal.")
-        found = [(product, direction) for product, direction in zip(products, directions, strict=True)
+                given, expected = getattr(direction, what), getattr(leaf, what)
+                if given != expected:
+                    raise RuntimeError(f"tangent:{number} with {what} {given} in flattened pytree doesn't match the {what} {expected} of "
+                                       "the corresponding primal.")
+        results_values = [(product, direction) for product, direction in zip(products, directions, strict=True)
                  if product is not None and product.requires_grad]
         results: tuple[Any, ...] = (None,) * len(weights)
-        if found:
-            outputs, given = zip(*found, strict=True)
+        if results_values:
+            outputs, given = zip(*results_values, strict=True)
             graph = is_grad_enabled() and reaches_other_leaves((*outputs, *given), (*call.leaves, *weights))
             results = _gradients(outputs, weights, given, retain_graph=True, create_graph=graph, allow_unused=True)
         return tree_unflatten([weight.detach().new_zeros(weight.shape) if result is None else result

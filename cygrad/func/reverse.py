@@ -108,14 +108,14 @@ class Recorded:
     def gradients(self, weights: list[Any], keep: bool) -> list[Any]:
         """Return the gradients of the leaves, zeros where nothing depends on them."""
         pairs = [(output, weight) for output, weight in zip(self.outputs, weights, strict=True) if output.requires_grad]
-        found: tuple[Any, ...] = (None,) * len(self.leaves)
+        result: tuple[Any, ...] = (None,) * len(self.leaves)
         if pairs:
             outputs, given = zip(*pairs, strict=True)
             graph = self.differentiable and (reaches_other_leaves((*outputs, *given), self.leaves))
             with inference_mode_suspended():
-                found = _gradients(outputs, self.leaves, given, retain_graph=keep or graph, create_graph=graph, allow_unused=True)
+                result = _gradients(outputs, self.leaves, given, retain_graph=keep or graph, create_graph=graph, allow_unused=True)
         return [leaf.detach().new_zeros(leaf.shape) if gradient is None else gradient
-                for leaf, gradient in zip(self.leaves, found, strict=True)]
+                for leaf, gradient in zip(self.leaves, result, strict=True)]
 
 
 def as_argnums(argnums: Any, values: list[Any]) -> Any:
@@ -260,12 +260,12 @@ def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, has_
         check_real("jacrev", "outputs", call.outputs)
         sizes = [output.numel() for output in call.outputs]
         rows = in_chunks(lambda weights: call.gradients(weights, True), basis(call.outputs), chunk_size)
-        found = []
+        results = []
         for number, output in enumerate(call.outputs):
             start = sum(sizes[:number])
             parts = [row.narrow(0, start, sizes[number]).reshape((*output.shape, *row.shape[1:])) for row in rows]
-            found.append(as_argnums(argnums, tree_unflatten(parts, call.inputs_spec)))
-        result = tree_unflatten(found, call.outputs_spec)
+            results.append(as_argnums(argnums, tree_unflatten(parts, call.inputs_spec)))
+        result = tree_unflatten(results, call.outputs_spec)
         return (result, call.outside(call.aux)) if has_aux else result
 
     return differentiated

@@ -107,8 +107,8 @@ def _batched(function: Callable[..., Any], leaves: list[Any], dims: list[Any], s
         examples = [leaf if dim is None else level.leave(leaf if dim == 0 else leaf.movedim(dim, 0))
                     for leaf, dim in zip(leaves, dims, strict=True)]
         outputs = function(*tree_unflatten(examples, spec), **keywords)
-        found, places, structure = _output_dims(function, out_dims, outputs)
-        return tree_unflatten([_all_examples(function, output, dim, level) for output, dim in zip(found, places, strict=True)], structure)
+        result, places, structure = _output_dims(function, out_dims, outputs)
+        return tree_unflatten([_all_examples(function, output, dim, level) for output, dim in zip(result, places, strict=True)], structure)
     finally:
         exit_level(level)
 
@@ -163,11 +163,11 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
         size = _batch_size(leaves, dims)
         if chunk_size is None or chunk_size >= size:
             return _batched(func, leaves, dims, spec, size, out_dims, randomness, keywords)
-        found = []
+        results = []
         for start, count in chunks(size, chunk_size, randomness):
             parts = [leaf if dim is None else leaf.narrow(dim, start, count) for leaf, dim in zip(leaves, dims, strict=True)]
-            found.append(_batched(func, parts, dims, spec, count, out_dims, randomness, keywords))
-        return _joined(func, found, out_dims)
+            results.append(_batched(func, parts, dims, spec, count, out_dims, randomness, keywords))
+        return _joined(func, results, out_dims)
 
     return batched
 

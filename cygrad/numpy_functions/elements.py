@@ -9,7 +9,7 @@ import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad.numpy_functions.rows import operand, promoted, row, wanted
+from cygrad.numpy_functions.rows import numpy_dtype, operand, promoted, row
 from cygrad.operators import comparison, masking, new_tensors, sorting
 from cygrad.operators._language.arguments import integers
 
@@ -144,7 +144,7 @@ def angle(z: Any, deg: bool = False) -> Tensor:
 @row(np.empty_like)
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None) -> Tensor:
     prototype = operand(prototype)
-    return prototype.new_empty(prototype.shape if shape is None else integers(shape), dtype=wanted(dtype) or prototype.dtype)
+    return prototype.new_empty(prototype.shape if shape is None else integers(shape), dtype=numpy_dtype(dtype) or prototype.dtype)
 
 
 @row(np.full_like)

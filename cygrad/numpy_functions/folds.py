@@ -9,7 +9,7 @@ import numpy as np
 
 from cygrad._core.graph.tensor import tensor_class
 from cygrad._core.memory.storage import DType, dtype_by_name
-from cygrad.numpy_functions.rows import ROWS, is_integer, operand, row, wanted
+from cygrad.numpy_functions.rows import ROWS, is_integer, numpy_dtype, operand, row
 from cygrad.operators.masking import where as chosen
 from cygrad.ops import REDUCTIONS
 
@@ -21,14 +21,14 @@ Axis = int | tuple[int, ...] | None
 
 def widest(a: Tensor, dtype: Any) -> DType | None:
     """Return the dtype that NumPy adds and multiplies in: of unsigned integers the widest of them, of other integers int64."""
-    return dtype_by_name["uint64"] if dtype is None and a.dtype.is_integer and not a.dtype.is_signed else wanted(dtype)
+    return dtype_by_name["uint64"] if dtype is None and a.dtype.is_integer and not a.dtype.is_signed else numpy_dtype(dtype)
 
 
 def precise(a: Tensor, dtype: Any) -> Tensor:
     """Return a tensor in the dtype that NumPy averages in."""
     if dtype is None and not a.dtype.is_differentiable:
         dtype = np.float64
-    return a if dtype is None else a.to(wanted(dtype))
+    return a if dtype is None else a.to(numpy_dtype(dtype))
 
 
 def folded(fold: Callable[..., Tensor], a: Tensor, axis: Axis, keepdims: bool, **options: Any) -> Tensor:
@@ -118,7 +118,7 @@ def _spread(name: str) -> Callable[..., Tensor]:
         if correction is not None and ddof:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         a = operand(a)
-        given = wanted(dtype)
+        given = numpy_dtype(dtype)
         if given is not None and a.is_complex() and not given.is_complex:
             raise TypeError(f"np.{name} of complex numbers is not supported with dtype={dtype}: leave it out, and convert the result")
         return folded(getattr(tensor_class(), name), precise(a, dtype), axis, keepdims, correction=correction or ddof)

@@ -163,14 +163,14 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, int | np.integer)
 
 
-def wanted(dtype: Any) -> DType | None:
+def numpy_dtype(dtype: Any) -> DType | None:
     """Return what `dtype=` means to NumPy, of which `float` is double."""
     return dtype if dtype is None or isinstance(dtype, DType) else resolve_dtype(np.dtype(dtype))
 
 
 def cast(tensor: Any, dtype: Any, casting: str) -> Any:
     """Return a tensor in the dtype that was asked for, by NumPy's rules of what may become what."""
-    dtype = wanted(dtype)
+    dtype = numpy_dtype(dtype)
     if dtype is not None and not np.can_cast(tensor.dtype.name, dtype.name, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data from {tensor.dtype} to {dtype} according to the rule {casting!r}")
     return tensor if dtype is None else tensor.to(dtype)

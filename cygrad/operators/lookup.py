@@ -116,8 +116,8 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([1., 4.])
     """
     places = flat_places("take", input, index)
-    found = np.asarray(to_array(input).reshape(-1)[places]) if input.numel() else np.empty(places.shape, to_array(input).dtype)
-    return delivered(recorded(take, (input, index), computed(found)), out)
+    result = np.asarray(to_array(input).reshape(-1)[places]) if input.numel() else np.empty(places.shape, to_array(input).dtype)
+    return delivered(recorded(take, (input, index), computed(result)), out)
 
 
 # ----- Places of what is not 0 -----

@@ -359,19 +359,19 @@ def _contracted(a: Tensor, labels_a: list[int], b: Tensor, labels_b: list[int], 
 
 def _subscripts(text: str, operand: int, at: int) -> list[str]:
     """Return the labels of one operand; an ellipsis is one of them."""
-    found = []
+    results = []
     while text:
         if text.startswith("..."):
-            found.append("...")
+            results.append("...")
             text, at = text[3:], at + 3
         elif text[0] in string.ascii_letters:
-            found.append(text[0])
+            results.append(text[0])
             text, at = text[1:], at + 1
         else:
             raise RuntimeError(f"einsum(): invalid subscript given at index {at} in the equation string, subscripts must be in [a-zA-Z]")
-    if found.count("...") > 1:
+    if results.count("...") > 1:
         raise RuntimeError(f"einsum(): found '...' for operand {operand} for which an ellipsis was already found")
-    return found
+    return results
 
 
 def _parsed(arguments: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | None, list[Any]]:

@@ -39,9 +39,9 @@ def _ranked(array: np.ndarray, dim: int, descending: bool = False) -> np.ndarray
     # Where NumPy has vectors for it, its other sort takes a tenth of the time. Then the places of a run of equal elements are sorted.
     rows, length = np.moveaxis(array, dim, -1), array.shape[dim]
     places = np.argsort(rows)
-    found = _along(rows, places, -1)
-    before = found[..., :-1]
-    begins = (found[..., 1:] != before) & (before == before)    # NaN is last, and one run
+    result = _along(rows, places, -1)
+    before = result[..., :-1]
+    begins = (result[..., 1:] != before) & (before == before)    # NaN is last, and one run
     if not begins.all():
         runs = np.zeros(places.shape, np.int64)
         np.cumsum(begins, -1, out=runs[..., 1:])
@@ -78,22 +78,22 @@ def _leading(array: np.ndarray, dim: int, count: int, descending: bool) -> np.nd
         border = array.shape[dim] - count if descending else count - 1
         parted = np.argpartition(array, border, dim)
         places = np.sort(parted[*along, border:] if descending else parted[*along, :count], dim)
-        found, last = (_along(array, chosen, dim) for chosen in (places, parted[*along, border:border + 1]))
-        if (last == last).all() and ((found == last).sum(dim) == (array == last).sum(dim)).all():   # else others are equal to the last one
-            return _along(places, _ranked(found, dim, descending), dim)
+        result, last = (_along(array, chosen, dim) for chosen in (places, parted[*along, border:border + 1]))
+        if (last == last).all() and ((result == last).sum(dim) == (array == last).sum(dim)).all():   # else others are equal to the last one
+            return _along(places, _ranked(result, dim, descending), dim)
     return _ranked(array, dim, descending)[*along, :count]
 
 
 def _chosen(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: int, indices: np.ndarray, drop: bool,
             out: Pair | None) -> ValuesAndIndices:
     """Return the elements at the places along a dim, and the places; `drop` the dim, which has one."""
-    found = _along(np.atleast_1d(to_array(input)), indices, dim)
+    results = _along(np.atleast_1d(to_array(input)), indices, dim)
     if not input.ndim:
-        found, indices, drop = found.reshape(()), indices.reshape(()), False
+        results, indices, drop = results.reshape(()), indices.reshape(()), False
     kept = places = computed(indices)
     if drop:
-        found, places = found.squeeze(dim), computed(indices.squeeze(dim).copy())
-    result = recorded(operator, (input, kept), computed(found), 2, dim=dim)
+        results, places = results.squeeze(dim), computed(indices.squeeze(dim).copy())
+    result = recorded(operator, (input, kept), computed(results), 2, dim=dim)
     return delivered_together(pair, (result, places), out)
 
 
@@ -185,8 +185,8 @@ def _middle(array: np.ndarray, dim: int, skips_nan: bool) -> np.ndarray:
     if not missing.any():
         return _at_rank(array, dim, (array.shape[dim] - 1) // 2)
     count = array.shape[dim] - missing.sum(dim, keepdims=True) * skips_nan
-    found = _along(_ranked(array, dim), np.maximum(count - 1, 0) // 2, dim)
-    return found if skips_nan else np.where(missing.any(dim, keepdims=True), missing.argmax(dim, keepdims=True), found)
+    result = _along(_ranked(array, dim), np.maximum(count - 1, 0) // 2, dim)
+    return result if skips_nan else np.where(missing.any(dim, keepdims=True), missing.argmax(dim, keepdims=True), result)
 
 
 def _middle_along(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: int, keepdim: bool,
@@ -333,8 +333,8 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | Number | None = None, 
     """
     input = self if input is None else input
     _check_search(sorted_sequence, input, right, side, sorter)
-    wanted = dtype_by_name["int32" if out_int32 else "int64"]
-    if out is not None and isinstance(out, TensorImpl) and out.dtype is not wanted:
+    index_dtype = dtype_by_name["int32" if out_int32 else "int64"]
+    if out is not None and isinstance(out, TensorImpl) and out.dtype is not index_dtype:
         raise RuntimeError("torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on "
                            f"whether out_int32 flag is True, but we got output tensor's dtype {out.dtype} and out_int32 flag is "
                            f"{bool(out_int32)}")
@@ -349,13 +349,13 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | Number | None = None, 
             raise RuntimeError("torch.searchsorted(): sorter index out of range")
         array = np.take_along_axis(array, places, -1)
     where: Literal["left", "right"] = "right" if right or side == "right" else "left"
-    found = np.empty(values.shape, wanted.name)
+    result = np.empty(values.shape, index_dtype.name)
     if array.ndim == 1:
-        found[...] = np.searchsorted(array, values, where)
+        result[...] = np.searchsorted(array, values, where)
     else:
         for row in np.ndindex(array.shape[:-1]):
-            found[row] = np.searchsorted(array[row], values[row], where)
-    return delivered(computed(found), out)
+            result[row] = np.searchsorted(array[row], values[row], where)
+    return delivered(computed(result), out)
 
 
 @operator(method=False)
@@ -387,10 +387,10 @@ def _members(elements: Any, test_elements: Any, element: Any, test_element: Any)
 def _among_batch(level, operator, elements=None, test_elements=None, *, assume_unique=False, invert=False, element=None, test_element=None):
     elements, tests = _members(elements, test_elements, element, test_element)
     if is_tensor(elements):
-        found = (elements.unsqueeze(-1) == (tests.reshape(-1) if is_tensor(tests) else tests)).any(-1)
+        result = (elements.unsqueeze(-1) == (tests.reshape(-1) if is_tensor(tests) else tests)).any(-1)
     else:
-        found = (tests == elements).any()
-    return ~found if invert else found
+        result = (tests == elements).any()
+    return ~result if invert else result
 
 
 @operator(tangent=constant, batch=_among_batch, method=False,
@@ -408,9 +408,9 @@ def isin(elements: Tensor | Number | None = None, test_elements: Tensor | Number
     """
     given = _members(elements, test_elements, element, test_element)
     if not all(isinstance(value, TensorImpl) for value in given):
-        found = given[0] == given[1]
-        found = found if isinstance(given[0], TensorImpl) else found.any()
-        return delivered(~found if invert else found, out)
+        result = given[0] == given[1]
+        result = result if isinstance(given[0], TensorImpl) else result.any()
+        return delivered(~result if invert else result, out)
     dtype = promote_types(given[0].dtype, given[1].dtype)
     array, tests = (to_array(checked_operand("isin", value.detach().to(dtype))) for value in given)
     return delivered(computed(np.asarray(np.isin(array, tests, assume_unique=assume_unique, invert=invert))), out)

@@ -179,10 +179,10 @@ def refused_promotion(a: DTypeRow, b: DTypeRow) -> str:
 
 def common(a: DTypeRow, b: DTypeRow) -> DTypeRow:
     """Return the smallest type that holds both; RuntimeError where torch refuses the pair."""
-    found = promote(a, b)
-    if found is None:
+    result = promote(a, b)
+    if result is None:
         raise RuntimeError(refused_promotion(a, b))
-    return found
+    return result
 
 
 def why_unsupported(name: str) -> str:

@@ -94,8 +94,8 @@ class Elementwise(Tuning):
 
     def words(self, text: str) -> set[str]:
         """Return the names in a formula. Parsing it would tell functions apart, but costs half the time of an import."""
-        found = set(re.findall(r"[A-Za-z_]\w*", text))
-        return found.union(*(self.words(self.let[name]) for name in found & set(self.let)))
+        results = set(re.findall(r"[A-Za-z_]\w*", text))
+        return results.union(*(self.words(self.let[name]) for name in results & set(self.let)))
 
 
 ELEMENTWISE: dict[str, Elementwise] = {}

@@ -52,8 +52,8 @@ def nodes_of(tree: ast.AST) -> Iterator[ast.AST]:
 
 def names(tree: ast.AST) -> set[str]:
     """Return the argument and parameter names a formula mentions."""
-    found = {node.id for node in nodes_of(tree) if isinstance(node, ast.Name)}
-    return found - called(tree) - {*CONSTANTS, IS_REAL}
+    results = {node.id for node in nodes_of(tree) if isinstance(node, ast.Name)}
+    return results - called(tree) - {*CONSTANTS, IS_REAL}
 
 
 def called(tree: ast.AST) -> set[str]:

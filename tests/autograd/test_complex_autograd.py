@@ -21,9 +21,9 @@ def tensor(array, leaf=False):
     return cg.from_numpy(np.array(array)).requires_grad_(leaf)
 
 
-def close(found, expected):
-    found = found.detach().numpy()
-    return found.dtype == np.asarray(expected).dtype and np.allclose(found, expected)
+def close(result, expected):
+    result = result.detach().numpy()
+    return result.dtype == np.asarray(expected).dtype and np.allclose(result, expected)
 
 
 # ----- What is given -----
@@ -56,8 +56,8 @@ def test_weights_are_complex_where_the_output_is():
 # ----- Gradients -----
 def test_real_operands_get_the_real_part():
     z, r = tensor(Z, True), tensor(R, True)
-    for found, expected in zip(grad(z * r, (z, r), tensor(G)), (G * R, (G * Z.conj()).real), strict=True):
-        assert close(found, expected)
+    for result, expected in zip(grad(z * r, (z, r), tensor(G)), (G * R, (G * Z.conj()).real), strict=True):
+        assert close(result, expected)
     mask = cg.tensor(R > 0)
     of_z, of_r = grad(cg.where(mask, z, r), (z, r), tensor(G))
     assert close(of_z, np.where(R > 0, G, 0)) and close(of_r, np.where(R > 0, 0, G.real))
@@ -78,8 +78,8 @@ def test_operators_in_place():
     y = z * 1
     y.mul_(w).add_(r).exp_()
     expected = G * np.conj(np.exp(Z * W + R))
-    for found, gradient in zip(grad(y, (z, w, r), tensor(G)), (expected * W.conj(), expected * Z.conj(), expected.real), strict=True):
-        assert close(found, gradient)
+    for result, gradient in zip(grad(y, (z, w, r), tensor(G)), (expected * W.conj(), expected * Z.conj(), expected.real), strict=True):
+        assert close(result, gradient)
     with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
         (r * 1).mul_(z)
     out = tensor(np.zeros(3, complex))

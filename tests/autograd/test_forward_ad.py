@@ -335,7 +335,7 @@ def test_a_tangent_that_is_laid_out_otherwise_is_copied(primal, tangent, as_it_i
     given = tangent(cg.arange(16.0).view(4, 4)).requires_grad_()
     with fw.dual_level():
         dual = fw.make_dual(primal(cg.ones(4, 4)), given)
-        found = fw.unpack_dual(dual).tangent
-        assert found.tolist() == given.tolist()
-        assert (found.data_ptr() == given.data_ptr()) is as_it_is
-        assert cg.autograd.grad(found.sum(), given)[0].tolist() == cg.ones(given.shape).tolist()
+        result = fw.unpack_dual(dual).tangent
+        assert result.tolist() == given.tolist()
+        assert (result.data_ptr() == given.data_ptr()) is as_it_is
+        assert cg.autograd.grad(result.sum(), given)[0].tolist() == cg.ones(given.shape).tolist()

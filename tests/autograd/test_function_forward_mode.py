@@ -36,18 +36,18 @@ SAVED = {
 @pytest.mark.parametrize("saved", SAVED)
 def test_saved_tensors_holds_what_was_saved_for_forward_and_nothing_else(saved):
     save, expected = SAVED[saved]
-    found = []
+    results = []
 
     def forward(ctx, x, y):
         save(ctx, x, y)
         return x * y
 
     def jvp(ctx, tx, ty):
-        found.extend(None if tensor is None else tensor.tolist() for tensor in ctx.saved_tensors)
+        results.extend(None if tensor is None else tensor.tolist() for tensor in ctx.saved_tensors)
         return tx
 
     assert applied(forward, jvp) == [1, 1]
-    assert tuple(found) == expected
+    assert tuple(results) == expected
 
 
 # ----- Views, changes in place, outputs without a gradient -----

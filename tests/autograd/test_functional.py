@@ -61,16 +61,16 @@ def draw(*shape, dtype=np.float64, seed=0):
     return cg.from_numpy(np.asarray(np.random.default_rng(seed).uniform(-1, 1, shape), dtype))
 
 
-def assert_close(found, expected, tolerance=1e-12):
+def assert_close(result, expected, tolerance=1e-12):
     """Compare nested tuples of tensors, their shapes and dtypes too."""
-    assert isinstance(found, tuple) == isinstance(expected, tuple)
-    if isinstance(found, tuple):
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
+    assert isinstance(result, tuple) == isinstance(expected, tuple)
+    if isinstance(result, tuple):
+        assert len(result) == len(expected)
+        for one, other in zip(result, expected, strict=True):
             assert_close(one, other, tolerance)
     else:
-        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-        assert np.allclose(found.detach().numpy(), expected.detach().numpy(), tolerance, tolerance)
+        assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+        assert np.allclose(result.detach().numpy(), expected.detach().numpy(), tolerance, tolerance)
 
 
 def two_by_two(x, y):

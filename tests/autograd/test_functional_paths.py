@@ -351,5 +351,5 @@ def test_inside_of_vmap(x, v):
     assert np.allclose(vmap(lambda v: jvp(lambda x: x**3, x, v)[1])(rows), 3 * x**2 * rows)
     assert np.allclose(vmap(lambda x: vhp(lambda x: (x**3).sum(), x, x)[1])(rows), 6 * rows**2)
     for keywords in {}, {"vectorize": True}, FORWARD:
-        found = vmap(lambda x, keywords=keywords: jacobian(lambda x: x**3, x, **keywords))(rows)
-        assert np.allclose(found, cg.stack([cg.diag(3 * row**2) for row in rows]))
+        result = vmap(lambda x, keywords=keywords: jacobian(lambda x: x**3, x, **keywords))(rows)
+        assert np.allclose(result, cg.stack([cg.diag(3 * row**2) for row in rows]))

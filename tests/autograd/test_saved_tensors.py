@@ -276,14 +276,14 @@ def test_saved_values_have_torchs_names(name):
     x = leaf()
     y = function(x)
     for field, value in expected.items():
-        found = getattr(y.grad_fn, f"_saved_{field}")
+        result = getattr(y.grad_fn, f"_saved_{field}")
         assert f"_saved_{field}" in dir(y.grad_fn)
         if value == "x":
-            assert found is x
+            assert result is x
         elif value == "y":
-            assert (found.grad_fn is y.grad_fn, found.tolist()) == (True, y.tolist())
+            assert (result.grad_fn is y.grad_fn, result.tolist()) == (True, y.tolist())
         else:
-            assert (found.tolist() if isinstance(found, cg.Tensor) else found) == value
+            assert (result.tolist() if isinstance(result, cg.Tensor) else result) == value
     with pytest.raises(AttributeError, match=f"'{y.grad_fn.name()}' object has no attribute '_saved_nothing'"):
         y.grad_fn._saved_nothing  # noqa: B018
 

@@ -29,7 +29,8 @@ def gradients(program, dtype="float64", alone=False, weight=None, **options):
     if alone:
         one_by_one(results)
     total = results[-1].sum() if weight is None else results[-1]
-    return [None if found is None else array_of(found) for found in cg.autograd.grad(total, inputs, weight, allow_unused=True, **options)]
+    gradients = cg.autograd.grad(total, inputs, weight, allow_unused=True, **options)
+    return [None if gradient is None else array_of(gradient) for gradient in gradients]
 
 
 def composite(a, b, c, d):
@@ -100,12 +101,12 @@ def test_the_bits_are_those_of_nodes_one_by_one(program, dtype):
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_bits_do_not_depend_on_the_threads(program):
-    found = []
+    results = []
     for count in (1, 2, 3):
         with threads(count, parallel=False):
-            found.append(gradients(program))
-    for other in found[1:]:
-        for a, b in zip(found[0], other, strict=True):
+            results.append(gradients(program))
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
             assert a is b is None or same_bits(a, b)
 
 
@@ -113,7 +114,7 @@ def test_the_bits_do_not_depend_on_the_threads(program):
 def test_every_row_in_a_chain(name):
     row = ELEMENTWISE[name]
     arrays = operands(row, "float64", [(SIZE,)] * len(row.operands))
-    found = []
+    results = []
     for alone in (False, True):
         inputs = [cg.tensor(array, requires_grad=True) for array in arrays]
         before = [x * 1.0 for x in inputs]
@@ -121,8 +122,8 @@ def test_every_row_in_a_chain(name):
         after = middle * middle
         if alone:
             one_by_one([*before, middle, after])
-        found.append([array_of(g) for g in cg.autograd.grad(after.sum(), inputs)])
-    assert all(map(same_bits, *found))
+        results.append([array_of(g) for g in cg.autograd.grad(after.sum(), inputs)])
+    assert all(map(same_bits, *results))
 
 
 def test_what_was_given_stays():
@@ -142,15 +143,15 @@ def test_what_was_given_stays():
 
 def test_a_weight_is_not_added_to_where_gradients_meet_it():
     """The buffer of x has the weight that the user gave, until the chain from w arrives."""
-    found = []
+    result = []
     for alone in (False, True):
         inputs, weights = leaves(4), [cg.ones(SIZE, dtype=cg.float64), cg.full((SIZE,), 2.0, dtype=cg.float64)]
         results = composite(*inputs)
         if alone:
             one_by_one(results)
-        found.append([array_of(g) for g in cg.autograd.grad((results[0], results[-1]), inputs, weights)])
+        result.append([array_of(g) for g in cg.autograd.grad((results[0], results[-1]), inputs, weights)])
         assert (array_of(weights[0]) == 1).all() and (array_of(weights[1]) == 2).all()
-    assert all(map(same_bits, *found))
+    assert all(map(same_bits, *result))
 
 
 def test_a_change_in_place_is_found_within_a_chain():

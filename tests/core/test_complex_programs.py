@@ -86,10 +86,10 @@ def test_chains_threads_and_streams(dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_operators_in_place_one_after_the_other(dtype):
     a, b, c = (x.detach() for x in leaves(3, dtype, 3001))
-    found, expected = a.clone(), a
+    result, expected = a.clone(), a
     for _ in range(3):
-        found.mul_(b).add_(c).exp_().div_(1 + 2j)
+        result.mul_(b).add_(c).exp_().div_(1 + 2j)
         expected = (expected * b + c).exp() / (1 + 2j)
-    assert bits(found) == bits(expected)
+    assert bits(result) == bits(expected)
     strided = a.clone().reshape(3001, 1).expand(3001, 2).clone()[::2, 1]
     assert bits(strided.mul_(b[::2])) == bits(a[::2] * b[::2])

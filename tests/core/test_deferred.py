@@ -98,8 +98,8 @@ def everything(program, dtype, size=SIZE):
 def test_the_same_bits_as_at_once(program, dtype):
     with at_once():
         expected = everything(program, dtype)
-    found = everything(program, dtype)
-    assert all(same_bits(x, y) for x, y in zip(found, expected, strict=True))
+    result = everything(program, dtype)
+    assert all(same_bits(x, y) for x, y in zip(result, expected, strict=True))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
@@ -109,8 +109,8 @@ def test_threads_and_streams(count, size):
     with threads(1), at_once():
         expected = everything(chain, "float64", size)
     with threads(count), threads_used() as used:
-        found = everything(chain, "float64", size)
-    assert all(same_bits(x, y) for x, y in zip(found, expected, strict=True))
+        result = everything(chain, "float64", size)
+    assert all(same_bits(x, y) for x, y in zip(result, expected, strict=True))
     assert used.count == (count if count > 1 and thread_report()["openmp"] else 0)
 
 
@@ -132,9 +132,9 @@ def test_rows(row, dtype):
 
     with at_once():
         _, *expected = compute()
-    count, *found = compute()
+    count, *results = compute()
     assert count > 1 or row.masks
-    assert all(same_bits(x, y) for x, y in zip(found, expected, strict=True))
+    assert all(same_bits(x, y) for x, y in zip(results, expected, strict=True))
 
 
 # ----- Programs at random -----
@@ -309,12 +309,12 @@ def test_allocations_that_fail():
     for n in itertools.count(1):
         with fail_alloc(n) as failure:
             try:
-                found = everything(kept, "float64")
+                result = everything(kept, "float64")
             except MemoryError:
-                found = None
+                result = None
         if not failure.fired:
             break
-    assert n > 20 and all(same_bits(x, y) for x, y in zip(found, expected, strict=True)) and waiting_results() == 0
+    assert n > 20 and all(same_bits(x, y) for x, y in zip(result, expected, strict=True)) and waiting_results() == 0
 
 
 def test_memory_that_only_waiting_results_keep():

@@ -190,12 +190,12 @@ TAKERS = {
 
 def inputs_of(y):
     """Return the leaves behind a result."""
-    found, waiting = [], [y.grad_fn]
+    result, waiting = [], [y.grad_fn]
     while waiting:
         node = waiting.pop()
-        found += [node.variable] if node.name() == "AccumulateGrad" else []
+        result += [node.variable] if node.name() == "AccumulateGrad" else []
         waiting += [follower for follower, _ in node.next_functions if follower is not None]
-    return found
+    return result
 
 
 def kept(holder, shape, use, dtype=cg.float32):

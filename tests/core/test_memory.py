@@ -55,9 +55,9 @@ def hook_on_a_result(x):
 
 
 def hook_that_holds_a_later_result(x):
-    found = []
-    x.register_hook(lambda gradient: found[0])
-    found.append(x * 2)
+    results = []
+    x.register_hook(lambda gradient: results[0])
+    results.append(x * 2)
 
 
 def retained_gradient(x):
@@ -206,17 +206,17 @@ def test_100_000_training_steps_do_not_grow():
 def test_an_operator_leaves_no_object_and_no_reference(name, call, arrays):
     """Blocks that Python has allocated, references to the operands, bytes of tensors: after 50 derivatives as after the first."""
     tensors = samples.prepared(arrays)
-    wanted = [tensor for tensor in tensors if tensor.requires_grad]
+    expected_values = [tensor for tensor in tensors if tensor.requires_grad]
     results = len(samples.as_tuple(call(*tensors)))
 
     def run():
         for number in range(results):       # each of a graph of its own: the second backward frees what several results share
             result = samples.as_tuple(call(*tensors))[number]
             if result.requires_grad:
-                first = grad(result.sum(), wanted, create_graph=True, allow_unused=True)
+                first = grad(result.sum(), expected_values, create_graph=True, allow_unused=True)
                 total = sum((g * g).sum() for g in first if g is not None and g.requires_grad)
                 if isinstance(total, cg.Tensor):
-                    grad(total, wanted, allow_unused=True)
+                    grad(total, expected_values, allow_unused=True)
 
     def count():
         gc.collect()
@@ -276,7 +276,7 @@ def test_a_gradient_that_somebody_holds_is_not_written_over(size, hold):
     for tensor in (y, z):
         tensor.register_hook(lambda g: held.append(hold(g)))
     (z * 2).backward(cg.ones(size))
-    found = [np.array(kept.numpy() if isinstance(kept, cg.Tensor) else kept) for kept in held]
+    results = [np.array(kept.numpy() if isinstance(kept, cg.Tensor) else kept) for kept in held]
     slope = 2 * (1 - np.tanh(np.float32(1.5)) ** 2)
-    assert all(np.allclose(values, expected) for values, expected in zip(found, (2, slope), strict=True))
+    assert all(np.allclose(values, expected) for values, expected in zip(results, (2, slope), strict=True))
     assert np.allclose(x.grad.numpy(), 3 * slope)

@@ -38,13 +38,13 @@ def test_parts_of_every_dtype(dtype):
 
 def nodes_of(*results):
     """Return all nodes of a graph but those of leaves."""
-    found, waiting = [], [result.grad_fn for result in results]
+    result_values, waiting = [], [result.grad_fn for result in results]
     while waiting:
         node = waiting.pop()
-        if node is not None and node not in found and node.name() != "AccumulateGrad":
-            found.append(node)
+        if node is not None and node not in result_values and node.name() != "AccumulateGrad":
+            result_values.append(node)
             waiting += [follower for follower, _ in node.next_functions]
-    return found
+    return result_values
 
 
 def spread(*results):
@@ -100,8 +100,8 @@ def gradients(program, dtype="float64", watched=False, **options):
 SUMMED = {"unfold", "index", "index_select", "gather", "take"}      # elements that one reader reads twice are summed in another order
 
 
-def check(name, found, expected):
-    for a, b in zip(found, expected, strict=True):
+def check(name, result, expected):
+    for a, b in zip(result, expected, strict=True):
         if name in SUMMED:
             np.testing.assert_allclose(a, b, rtol=1e-14 if a.dtype == np.float64 else 1e-5, atol=1e-15)
         else:
@@ -248,8 +248,8 @@ def test_a_gradient_that_goes_to_two_places_is_not_written_over():
     other = [leaf((4,)), leaf((4,))]
     result = total([cg.cat(other) + cg.stack(other).reshape(-1), other[0][1], other[1][2:], other[0][0]])
     spread(result)
-    for expected, found in zip(grad(result, other), (x.grad, y.grad), strict=True):
-        np.testing.assert_allclose(array_of(found), array_of(expected), rtol=1e-15)
+    for expected, results in zip(grad(result, other), (x.grad, y.grad), strict=True):
+        np.testing.assert_allclose(array_of(results), array_of(expected), rtol=1e-15)
 
 
 def test_a_gradient_without_memory_of_its_own_is_copied_before_it_is_added_to():
@@ -349,9 +349,9 @@ def test_batches_in_batches():
 
     x = cg.tensor(np.random.default_rng(0).standard_normal((3, 4)))
     many = vmap(hessian(value))(x)
-    for row, found in zip(x, many, strict=True):
-        np.testing.assert_allclose(array_of(cg.autograd.functional.hessian(value, row)), array_of(found), rtol=1e-12)
-        np.testing.assert_allclose(array_of(cg.autograd.functional.hessian(value, row, vectorize=True)), array_of(found), rtol=1e-12)
+    for row, result in zip(x, many, strict=True):
+        np.testing.assert_allclose(array_of(cg.autograd.functional.hessian(value, row)), array_of(result), rtol=1e-12)
+        np.testing.assert_allclose(array_of(cg.autograd.functional.hessian(value, row, vectorize=True)), array_of(result), rtol=1e-12)
 
 
 def test_two_threads_on_one_graph():
@@ -359,18 +359,18 @@ def test_two_threads_on_one_graph():
     y = x * 1
     result = total([y[k] for k in range(200)] + [y[k:k + 3] for k in range(0, 190, 7)])
     expected, = grad(result, x, retain_graph=True)
-    found = []
+    results = []
 
     def run():
-        found.extend(array_of(grad(result, x, retain_graph=True)[0]) for _ in range(20))
+        results.extend(array_of(grad(result, x, retain_graph=True)[0]) for _ in range(20))
 
     workers = [threading.Thread(target=run) for _ in range(3)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert len(found) == 60
-    assert all(same_bits(each, array_of(expected)) for each in found)
+    assert len(results) == 60
+    assert all(same_bits(each, array_of(expected)) for each in results)
 
 
 # ----- What it costs -----

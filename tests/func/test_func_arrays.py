@@ -67,9 +67,9 @@ OF_COMPLEX = ("vjp", "pulled back", "jvp", "linearize", "functional.vjp", "funct
 
 def same(actual, expected):
     """Check that two trees are the same tensors."""
-    (found, spec), (wanted, structure) = tree_flatten(actual), tree_flatten(expected)
+    (result, spec), (expected_values, structure) = tree_flatten(actual), tree_flatten(expected)
     assert spec == structure
-    for tensor, other in zip(found, wanted, strict=True):
+    for tensor, other in zip(result, expected_values, strict=True):
         assert isinstance(tensor, cg.Tensor)
         assert tensor.dtype == other.dtype
         np.testing.assert_array_equal(tensor.numpy(), other.numpy())

@@ -43,8 +43,8 @@ def numbers(result):
 
 
 def same(result, expected):
-    for got, wanted in zip(numbers(result), numbers(expected), strict=True):
-        np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
+    for got, expected_values in zip(numbers(result), numbers(expected), strict=True):
+        np.testing.assert_allclose(got, expected_values, rtol=1e-12, atol=1e-12)
 
 
 def inner(y):

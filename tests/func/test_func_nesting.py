@@ -192,7 +192,7 @@ def test_levels_end_with_the_call():
 
 
 def test_threads_have_levels_of_their_own():
-    barrier, found = threading.Barrier(2), {}
+    barrier, result = threading.Barrier(2), {}
 
     def work(name, power):
         def f(x):
@@ -201,14 +201,14 @@ def test_threads_have_levels_of_their_own():
             barrier.wait(timeout=10)
             return y
 
-        found[name] = grad(f)(TWO).item()
+        result[name] = grad(f)(TWO).item()
 
     threads = [threading.Thread(target=work, args=(f"power {power}", power)) for power in (2, 3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(timeout=20)
-    assert found == {"power 2": 4, "power 3": 12}
+    assert result == {"power 2": 4, "power 3": 12}
 
 
 def test_deep_nesting():

@@ -57,9 +57,9 @@ def test_buffers(dtype, code):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_pickles_copies_and_files(dtype):
     x = cg.tensor(VALUES, dtype=getattr(cg, dtype), requires_grad=True)
-    for found in pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy(x):
-        same(found, x.detach().numpy())
-        assert found.requires_grad
+    for result in pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy(x):
+        same(result, x.detach().numpy())
+        assert result.requires_grad
     file = io.BytesIO()
     plain = x.detach()
     cg.save({"leaf": x, "whole": plain, "parts": plain.view_as_real(), "real": plain.real, "turned": plain.t()}, file)
@@ -77,12 +77,12 @@ def test_functions_of_numpy(dtype):
     x = cg.tensor(VALUES, dtype=getattr(cg, dtype), requires_grad=True)
     array = x.detach().numpy()
     for function in np.exp, np.conjugate, np.square, np.absolute, np.sin:
-        found = function(x)
-        assert found.grad_fn is not None
-        np.testing.assert_allclose(found.detach().numpy(), function(array), rtol=1e-5)
-    for found, wanted in ((np.add(x, 1j), array + 1j), (np.complex64(1j) * x, array * np.complex64(1j)), (array * x, array * array),
+        result = function(x)
+        assert result.grad_fn is not None
+        np.testing.assert_allclose(result.detach().numpy(), function(array), rtol=1e-5)
+    for result, expected in ((np.add(x, 1j), array + 1j), (np.complex64(1j) * x, array * np.complex64(1j)), (array * x, array * array),
                           (x.detach() / np.float64(2), array / 2)):
-        same(found, wanted)
+        same(result, expected)
 
 
 def test_membership_and_storages():

@@ -24,14 +24,14 @@ REFUSALS = (RuntimeError, NotImplementedError, TypeError, IndexError)
 def drawn(shapes, dtype=np.float64):
     """Return arrays of numbers from -1 to 1, no two of which are alike."""
     generator = np.random.default_rng(7)
-    found = []
+    results = []
     for shape in shapes:
         numbers = generator.permutation(np.linspace(-0.97, 1.03, int(np.prod(shape)) or 1))[:int(np.prod(shape))].reshape(shape)
-        numbers = np.asarray(numbers + 0.011 * len(found))
+        numbers = np.asarray(numbers + 0.011 * len(results))
         if np.dtype(dtype).kind == "c":
             numbers = numbers + 1j * numbers[..., ::-1] if numbers.ndim else numbers + 0.5j
-        found.append(np.asarray(numbers * 4 if np.dtype(dtype).kind in "iu" else numbers > 0 if dtype == np.bool_ else numbers, dtype))
-    return found
+        results.append(np.asarray(numbers * 4 if np.dtype(dtype).kind in "iu" else numbers > 0 if dtype == np.bool_ else numbers, dtype))
+    return results
 
 
 def listed(result):
@@ -113,8 +113,8 @@ def test_gradients(sample):
     gradients = [np.zeros(array.shape) for array in arrays]
     if recorded:
         total = sum((results[number] * cg.from_numpy(weights[number])).sum() for number in recorded)
-        found = cg.autograd.grad(total, tensors, materialize_grads=True)
-        gradients = [gradient.numpy() for gradient in found]
+        result_values = cg.autograd.grad(total, tensors, materialize_grads=True)
+        gradients = [gradient.numpy() for gradient in result_values]
 
     def value():
         return sum(float((np.asarray(result) * weights[number]).sum()) for number, result in enumerate(listed(sample.call(*arrays)))
@@ -152,12 +152,12 @@ def test_batches(sample):
 def parameters(function):
     """Return the parameters of a function of NumPy's by name, without those of any number."""
     try:
-        found = inspect.signature(function).parameters
+        result = inspect.signature(function).parameters
     except ValueError:          # of functions in C, before NumPy 2.4
         return {}
     if isinstance(function, np.ufunc):
         return {}               # which take each way of naming axes alone
-    return {name: each for name, each in found.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)}
+    return {name: each for name, each in result.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)}
 
 
 def test_importing_the_package_loads_no_row():

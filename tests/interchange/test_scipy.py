@@ -71,5 +71,5 @@ def test_stiff_equations(method):
     def solved(slope, derivative):
         return integrate.solve_ivp(slope, (0, 1), [1.0, 2.0], method=method, jac=derivative).y[:, -1]
 
-    found = solved(lambda t, y: slope(cg.as_tensor(y)), lambda t, y: jacrev(slope)(y))
-    np.testing.assert_allclose(found, solved(lambda t, y: matrix.numpy() @ y, lambda t, y: matrix.numpy()), rtol=1e-6)
+    result = solved(lambda t, y: slope(cg.as_tensor(y)), lambda t, y: jacrev(slope)(y))
+    np.testing.assert_allclose(result, solved(lambda t, y: matrix.numpy() @ y, lambda t, y: matrix.numpy()), rtol=1e-6)

@@ -104,7 +104,7 @@ BOUNDS = {
 def compared_numbers():
     """Return, for each dtype and function of vector mathematics, the numbers that something is compared with in it or what it calls."""
     text = "".join(path.read_text() for path in KERNELS.glob("*.h") if not path.name.startswith("complex"))
-    bodies, found = {}, {}
+    bodies, result = {}, {}
     start = r"^CG_(?:INLINE|VECTOR_FUNCTION) .*?(?:CG_NAME\((\w+)\)|\b(\w+)_float(?:32|64))"
     for shared, own, body in re.findall(start + r"\([^{;]*\)\s*\{(.*?)\}$", text, re.S | re.M):
         bodies[shared or own] = bodies.get(shared or own, "") + body
@@ -114,8 +114,8 @@ def compared_numbers():
             sides = re.findall(r"(?<![<>])[<>]=?(?![<>=])([^?;:&|<>]*)", "".join(bodies[word] for word in reached(name, bodies)))
             sides = [[float_of(macros.get(word, word)) for word in re.findall(r"\bCG_[A-Z_]+\b|\b\d[\w.]*(?:(?<=p)[+-]\d+)?", side)
                       if word in macros or word[0].isdigit()] for side in sides]
-            found[dtype, name] = {abs(number) for numbers in sides for number in (*numbers, sum(numbers))} - {0}
-    return found
+            result[dtype, name] = {abs(number) for numbers in sides for number in (*numbers, sum(numbers))} - {0}
+    return result
 
 
 def reached(name, bodies):
@@ -138,14 +138,14 @@ def float_of(literal):
 
 def differences(row, dtype):
     """Return functions of the operands and parameters that change their sign at the branches of a row's formulas."""
-    found = set()
+    results = set()
     for node in (node for text in (row.y, *row.partials.values()) for node in ast.walk(row.tree(text))):
         match node:
             case ast.Compare(left=left, comparators=[right]) | ast.Call(func=ast.Name(id="maximum" | "minimum"), args=[left, right]):
-                found.add(f"({ast.unparse(left)}) - ({ast.unparse(right)})")
+                results.add(f"({ast.unparse(left)}) - ({ast.unparse(right)})")
             case ast.Call(func=ast.Name(id=name), args=[argument, *_]):
-                found |= {f"abs({ast.unparse(argument)}) - {number!r}" for number in compared_numbers().get((dtype, name), ())}
-    trees = [tree for tree in map(formula.parse, sorted(found)) if "y" not in formula.names(tree)]
+                results |= {f"abs({ast.unparse(argument)}) - {number!r}" for number in compared_numbers().get((dtype, name), ())}
+    trees = [tree for tree in map(formula.parse, sorted(results)) if "y" not in formula.names(tree)]
     return [(formula.names(tree), formula.to_tensor_function(tree, [*row.operands, *row.params], NUMPY, row.name)) for tree in trees]
 
 
@@ -155,7 +155,7 @@ NUMPY = {"where": np.where, **{name: getattr(np, row.numpy) for name, row in ELE
 # ----- Points -----
 def around_branches(row, operand, fixed, grid):
     """Return the last number before each change of sign and the first behind it, as one operand runs over the grid."""
-    kind, found = grid.dtype.type, [grid[:0]]
+    kind, result = grid.dtype.type, [grid[:0]]
     parameters = {name: kind(value) for name, value in {**PARAMETERS.get(row.name, {}), **fixed}.items()}
     for difference in (function for names, function in differences(row, grid.dtype.name) if operand in names):
         def sign(x, difference=difference):
@@ -168,8 +168,8 @@ def around_branches(row, operand, fixed, grid):
             middle = low + (high - low) // 2
             same = sign(number(middle, kind)) == before
             low, high = np.where(same, middle, low), np.where(same | (high - low <= 1), high, middle)
-        found += [number(low, kind), number(high, kind)]
-    return np.concatenate(found)
+        result += [number(low, kind), number(high, kind)]
+    return np.concatenate(result)
 
 
 def ordered(values):
@@ -196,21 +196,21 @@ def points(name, dtype):
     columns = np.concatenate([-sizes[::-1], [0], sizes])
     fine = np.linspace(-30, 30, 2000) / 7
     grid = np.unique(np.concatenate([columns, fine, *(np.outer([-1, 1], 2.0 ** np.linspace(lowest + 1, top - 0.01, 900)))]).astype(kind))
-    found = []
+    results = []
     for position, operand in enumerate(row.operands):
         for others in ((0.7, 0.3), (-2.5, 40.0)) if count > 1 else [()]:
             fixed = dict(zip((word for word in row.operands if word != operand), others, strict=False))
             near = around_branches(row, operand, fixed, grid)
             if len(near):
-                found.append([near if k == position else np.full(len(near), fixed[word], kind) for k, word in enumerate(row.operands)])
+                results.append([near if k == position else np.full(len(near), fixed[word], kind) for k, word in enumerate(row.operands)])
     if count == 1:
-        found.append([columns])
+        results.append([columns])
     else:
         chosen = rng.choice(columns, (count, 50))
         close = (0.5 + rng.uniform(size=(count, 16)) * 10.0 ** rng.uniform(-6, 1, 16)).astype(kind)
         neighbours = close[:1] * (1 + 2.0 ** -rng.integers(1, 23, (count - 1, 16)))
-        found += [list(chosen), list(close), list(-close), [close[0], *neighbours]]
-    arrays = [np.concatenate(column).astype(kind) for column in zip(*found, strict=True)]
+        results += [list(chosen), list(close), list(-close), [close[0], *neighbours]]
+    arrays = [np.concatenate(column).astype(kind) for column in zip(*results, strict=True)]
     keep = np.all(np.isfinite(arrays), axis=0)
     return [(array != 0) if word in row.masks else array[keep] for word, array in zip(row.operands, arrays, strict=True)]
 
@@ -248,18 +248,18 @@ def error_of_y(read, y, names, dtype):
 # ----- Results of one instruction set -----
 def results(names):
     """Return what this process computes; runs once per instruction set."""
-    found = {}
+    results = {}
     for name in names:
         row = ROWS[name]
         for dtype in truth.DTYPES:
             tensors = samples.prepared(points(name, dtype))
             result = samples.function(row)(*tensors)
-            found[f"{name} None {dtype}"] = array_of(result)
+            results[f"{name} None {dtype}"] = array_of(result)
             leaves = {operand: tensor for operand, tensor in zip(row.operands, tensors, strict=True) if operand in row.partials}
             gradients = cg.autograd.grad(result, [*leaves.values()], cg.ones_like(result)) if leaves else ()
             for operand, gradient in zip(leaves, gradients, strict=True):
-                found[f"{name} {operand} {dtype}"] = array_of(gradient)
-    return found
+                results[f"{name} {operand} {dtype}"] = array_of(gradient)
+    return results
 
 
 @pytest.fixture(scope="module")
@@ -298,8 +298,8 @@ def test_distance_from_the_true_value(levels, row, operand, dtype):
     true, allowed = reference(row.name, operand, dtype)
     known = ~np.isnan(true)
     edge = np.ldexp(np.longdouble(1), truth.DTYPES[dtype][3])
-    for level, found in levels.items():
-        values = found[f"{row.name} {operand} {dtype}"]
+    for level, result in levels.items():
+        values = result[f"{row.name} {operand} {dtype}"]
         assert values.dtype == dtype
         error = np.abs(np.clip(values.astype(np.longdouble), -edge, edge) - np.clip(true, -edge, edge))
         ratio = np.where(known, np.where(np.isnan(values), np.inf, error / np.where(known, allowed, 1)), 0)

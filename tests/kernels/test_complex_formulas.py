@@ -59,10 +59,10 @@ def test_gradients_are_those_of_the_parts(row, operand):
     names = ["g", *row.operands, "y", *params]
     gradient = formula.to_tensor_function(row.backward(operand), names, NUMPYS, row.name, True)
     with np.errstate(all="ignore"):
-        found = gradient(g=g, y=y(**values, **params), **values, **params)
+        result = gradient(g=g, y=y(**values, **params), **values, **params)
         parts = [(loss(step * 1e-6) - loss(-step * 1e-6)) / 2e-6 for step in (1, 1j)]
     expected = parts[0] + 1j * parts[1]
-    assert np.allclose(found, expected, rtol=1e-5, atol=1e-6), abs(found - expected).max()
+    assert np.allclose(result, expected, rtol=1e-5, atol=1e-6), abs(result - expected).max()
 
 
 def test_the_real_reading_knows_no_conjugates():

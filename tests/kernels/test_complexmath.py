@@ -75,19 +75,20 @@ def call(name, *arrays):
 
 def results():
     """Return what this process computes; runs once per instruction set."""
-    found = {}
+    results = {}
     for dtype in DTYPES:
         for name in UNARY:
-            values = found[f"{name} {dtype}"] = call(name, points(dtype))
-            found[f"{name} {dtype} of the grid"] = call(name, grid(dtype))
+            values = results[f"{name} {dtype}"] = call(name, points(dtype))
+            results[f"{name} {dtype} of the grid"] = call(name, grid(dtype))
             ends = np.cumsum(np.arange(20))
             pieces = [call(name, points(dtype)[start:end]) for start, end in zip(ends, [*ends[1:], len(values)], strict=True)]
-            found[f"{name} {dtype} in pieces"] = np.concatenate(pieces)
-        found[f"exp2 {dtype} of turns"] = call("exp2", turns(dtype))
+            results[f"{name} {dtype} in pieces"] = np.concatenate(pieces)
+        results[f"exp2 {dtype} of turns"] = call("exp2", turns(dtype))
         for name in ("mul", "div", "pow", "eq"):
-            found[f"{name} {dtype}"] = call(name, *pairs(dtype))
-            found[f"{name} {dtype} in pieces"] = np.concatenate([call(name, *(x[k:k + 7] for x in pairs(dtype))) for k in range(0, 700, 7)])
-    return found
+            results[f"{name} {dtype}"] = call(name, *pairs(dtype))
+            pieces = [call(name, *(x[k:k + 7] for x in pairs(dtype))) for k in range(0, 700, 7)]
+            results[f"{name} {dtype} in pieces"] = np.concatenate(pieces)
+    return results
 
 
 @pytest.mark.slow
@@ -225,5 +226,5 @@ def test_reductions(dtype, n):
             assert values.dtype == dtype
             assert np.allclose(values, expected, rtol=64 * eps, atol=64 * eps * max(n, 1) ** 0.5, equal_nan=True), (name, dim)
         for name in ("any", "all"):
-            found = samples.array_of(getattr(cg, name)(cg.tensor(x), *along))
-            assert np.array_equal(found, getattr(np, name)(x != 0, axis=dim))
+            result = samples.array_of(getattr(cg, name)(cg.tensor(x), *along))
+            assert np.array_equal(result, getattr(np, name)(x != 0, axis=dim))

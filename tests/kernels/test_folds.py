@@ -91,9 +91,9 @@ def test_threads_fold_to_the_same_bits(name, shape, part, dims):
     expected = None
     for threads in (1, 2, 3):
         with samples.threads(threads):
-            found = array_of(folded(name, array, part, dims))
-        expected = found if expected is None else expected
-        assert same_bits(found, expected)
+            result = array_of(folded(name, array, part, dims))
+        expected = result if expected is None else expected
+        assert same_bits(result, expected)
 
 
 def test_a_row_by_itself_has_the_bits_of_a_row_among_others():

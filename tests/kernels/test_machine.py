@@ -89,7 +89,7 @@ def test_numbers_of_the_environment_and_of_files_are_read_by_one_function():
     readers = {path.name: path.read_text() for path in SYSTEM.parents[1].rglob("*") if path.suffix in (".py", ".pyx", ".pxd", ".h")
                and "generated" not in path.parts and reading.search(path.read_text())}
     assert {"machine.pyx", "threads.pyx", "config.py", "timing.py", "terminal.py"} <= readers.keys()
-    assert {name: found for name, text in readers.items() if (found := converting.findall(text))} == {}
+    assert {name: result for name, text in readers.items() if (result := converting.findall(text))} == {}
 
 
 # ----- Control groups -----
@@ -275,9 +275,9 @@ def test_the_cpus_of_a_process(monkeypatch, tmp_path, variables, share):
     cpus_of(tmp_path, "0-7")
     for name, text in variables.items():
         monkeypatch.setenv(name, text)
-    found = machine.process_share(str(tmp_path))
-    assert (found and found[0]) == share
-    assert found is None or any(name in found[1] for name in variables)
+    result = machine.process_share(str(tmp_path))
+    assert (result and result[0]) == share
+    assert result is None or any(name in result[1] for name in variables)
 
 
 # ----- The limit of the cache -----

@@ -132,7 +132,7 @@ def test_threads_begin_in_the_middle_of_rows():
             with samples.threads(count):
                 results.append([array_of(cg.logaddexp(a, b)), array_of(cg.logaddexp(b, a, out=LAYOUTS[layout](np.zeros(shape, dtype))))])
         expected = array_of(cg.logaddexp(cg.tensor(arrays[0]), dense(arrays[1], shape)))
-        assert all(same_bits(found, expected) for pair in results for found in pair), (dtype, shape, layout)
+        assert all(same_bits(result, expected) for pair in results for result in pair), (dtype, shape, layout)
 
 
 @pytest.mark.slow
@@ -147,10 +147,10 @@ def test_large_results_of_every_way():
         out = cg.zeros(shape, dtype=getattr(cg, dtype))
         unaligned = cg.zeros(out.numel() + 1, dtype=out.dtype)[1:].view(shape)
         with samples.threads(2):
-            for found in (a * b, cg.mul(a, b, out=out), cg.mul(b, a, out=unaligned), a.clone().mul_(b)):
-                assert same_bits(found.numpy(), product), (dtype, shape, layout)
-            for found in (out.copy_(a), unaligned.copy_(a), a.contiguous()):
-                assert same_bits(found.numpy(), arrays[0]), (dtype, shape, layout)
+            for result in (a * b, cg.mul(a, b, out=out), cg.mul(b, a, out=unaligned), a.clone().mul_(b)):
+                assert same_bits(result.numpy(), product), (dtype, shape, layout)
+            for result in (out.copy_(a), unaligned.copy_(a), a.contiguous()):
+                assert same_bits(result.numpy(), arrays[0]), (dtype, shape, layout)
             assert same_bits(a.to(cg.float64).numpy(), arrays[0].astype("float64"))
             assert same_bits(b.expand(shape).contiguous().numpy(), repeated)
 

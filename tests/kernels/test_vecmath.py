@@ -136,17 +136,17 @@ def true_value(function, x, *exponent):
 # ----- Results of one instruction set -----
 def results():
     """Return what this process computes; runs once per instruction set."""
-    found = {}
+    results = {}
     for dtype in DTYPES:
         for function in FUNCTIONS:
-            found[f"{function} {dtype}"] = call(function, points(dtype))
-            found[f"{function} {dtype} in pieces"] = in_pieces(function, points(dtype))
-        found[f"pow {dtype}"] = call("pow", *pairs(dtype))
-        found[f"pow {dtype} in pieces"] = in_pieces("pow", *pairs(dtype))
+            results[f"{function} {dtype}"] = call(function, points(dtype))
+            results[f"{function} {dtype} in pieces"] = in_pieces(function, points(dtype))
+        results[f"pow {dtype}"] = call("pow", *pairs(dtype))
+        results[f"pow {dtype} in pieces"] = in_pieces("pow", *pairs(dtype))
         for function in ("remainder", "floor_divide"):
-            found[f"{function} {dtype}"] = call(function, *quotients(dtype))
-    found["erf of rows"] = call("erf", rows_of_erf())
-    return found
+            results[f"{function} {dtype}"] = call(function, *quotients(dtype))
+    results["erf of rows"] = call("erf", rows_of_erf())
+    return results
 
 
 def call(function, *arrays):

@@ -22,8 +22,8 @@ WORDLESS = ("Python int too large", "int too big", "int too large", "cannot fit"
 
 def callables(owner):
     """Return the public functions of the package, or of a class, by name."""
-    found = {name: getattr(owner, name) for name in dir(owner) if not name.startswith("_")}
-    return {name: thing for name, thing in found.items() if callable(thing) and not isinstance(thing, type)}
+    results = {name: getattr(owner, name) for name in dir(owner) if not name.startswith("_")}
+    return {name: thing for name, thing in results.items() if callable(thing) and not isinstance(thing, type)}
 
 
 @functools.cache

@@ -31,11 +31,11 @@ def test_places_that_were_given_back_cannot_change_a_gradient(call, shapes):
 
     expected = gradients(lambda places: None)
     try:
-        found = gradients(lambda places: places.copy_(places.max() - places))
+        result_values = gradients(lambda places: places.copy_(places.max() - places))
     except RuntimeError as error:
         assert "has been modified by an inplace operation" in str(error)
     else:
-        assert found == expected
+        assert result_values == expected
 
 
 @pytest.mark.parametrize("name", ["max", "min", "sort", "cummax", "cummin"])
@@ -72,5 +72,5 @@ def test_a_quotient_may_be_changed(quotient):
     expected = grad(quotient(a, b).sum(), (a, b), allow_unused=True)
     result = quotient(a, b)
     result += 1
-    for found, wanted in zip(grad(result.sum(), (a, b), allow_unused=True), expected, strict=True):
-        assert found is wanted is None or found.tolist() == wanted.tolist()
+    for results, expected_values in zip(grad(result.sum(), (a, b), allow_unused=True), expected, strict=True):
+        assert results is expected_values is None or results.tolist() == expected_values.tolist()

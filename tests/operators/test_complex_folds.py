@@ -78,10 +78,11 @@ def drawn(shapes, dtype="complex128"):
 def test_values_are_numpys(name, layout, dtype):
     call, numpy, *shapes = CALLS[name]
     tensors = [LAYOUTS[layout](array) for array in drawn(shapes, dtype)]
-    found, wanted = call(*tensors).numpy(), np.asarray(numpy(*(tensor.numpy() for tensor in tensors)))
-    assert found.shape == wanted.shape and found.dtype.kind == wanted.dtype.kind or wanted.dtype.kind == "f"
-    assert found.dtype.kind in "bi" or found.dtype.itemsize == (8 if found.dtype.kind == "c" else 4) * (1 + (dtype == "complex128"))
-    np.testing.assert_allclose(found, wanted, rtol=1e-12 if dtype == "complex128" else 1e-5, atol=1e-12 if dtype == "complex128" else 1e-5)
+    result, expected = call(*tensors).numpy(), np.asarray(numpy(*(tensor.numpy() for tensor in tensors)))
+    assert result.shape == expected.shape and result.dtype.kind == expected.dtype.kind or expected.dtype.kind == "f"
+    assert result.dtype.kind in "bi" or result.dtype.itemsize == (8 if result.dtype.kind == "c" else 4) * (1 + (dtype == "complex128"))
+    tolerance = 1e-12 if dtype == "complex128" else 1e-5
+    np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
@@ -102,8 +103,8 @@ def test_gradients_at_zero(call):
 def test_sums_are_accumulated_in_complex128():
     x = np.full(1 << 16, 0.1 + 0.3j, np.complex64)
     x[0] = 1e6
-    found = cg.tensor(x).sum().item()
-    assert abs(found - np.complex64(x.astype(complex).sum())) <= 2e-6 * abs(found)
+    result = cg.tensor(x).sum().item()
+    assert abs(result - np.complex64(x.astype(complex).sum())) <= 2e-6 * abs(result)
 
 
 def test_norms_do_not_overflow():

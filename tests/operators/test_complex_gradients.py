@@ -81,9 +81,9 @@ def test_powers_at_zero(exponent, kind):
     y = z**n
     first, = cg.autograd.grad(y, z, cg.ones_like(y), create_graph=True)
     second, = cg.autograd.grad(first, z, cg.ones_like(first)) if first.requires_grad else (0 * z,)
-    wanted = np.array([exponent * z.item() ** max(exponent - 1, 0) for z in z.detach()])
+    expected = np.array([exponent * z.item() ** max(exponent - 1, 0) for z in z.detach()])
     curve = np.array([exponent * (exponent - 1) * z.item() ** max(exponent - 2, 0) for z in z.detach()])
-    assert np.allclose(first.detach().numpy(), wanted.conj()) and np.allclose(second.numpy(), curve.conj())
+    assert np.allclose(first.detach().numpy(), expected.conj()) and np.allclose(second.numpy(), curve.conj())
     if isinstance(n, cg.Tensor):
         slope, = cg.autograd.grad(z**n, n, cg.ones_like(y))
         assert slope[0] == 0 and slope.isfinite().all()

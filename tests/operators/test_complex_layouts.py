@@ -27,8 +27,8 @@ def dense(row, arrays):
     return array_of(function(row)(*(cg.tensor(np.array(array)) for array in arrays)))
 
 
-def same(found, expected):
-    return (found.dtype, found.shape, found.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
+def same(result, expected):
+    return (result.dtype, result.shape, result.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
 
 
 @pytest.mark.cases("shape", SHAPES)

@@ -75,9 +75,9 @@ def test_tiles_of_several_threads_have_the_same_bits(name):
     expected = None
     for threads in (1, 2, 3):
         with samples.threads(threads):
-            found = results_of(CALLS[name], samples.leaf(array), 1)
-        expected = expected or found
-        assert all(same_bits(a, b) for a, b in zip(found, expected, strict=True))
+            result = results_of(CALLS[name], samples.leaf(array), 1)
+        expected = expected or result
+        assert all(same_bits(a, b) for a, b in zip(result, expected, strict=True))
 
 
 # Two steps at once: maps of a difference from what is reduced, sums of products; and what looks like one, but is none.

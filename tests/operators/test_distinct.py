@@ -113,9 +113,9 @@ def test_aminmax(dtype):
         tensor = cg.tensor(samples.draw(dtype, shape))
         for dim in (None, *range(-len(shape), len(shape))):
             for keepdim in (False, True):
-                found = cg.aminmax(tensor, dim=dim, keepdim=keepdim)
-                assert same_bits(array_of(found.min), np.amin(array_of(tensor), dim, keepdims=keepdim))
-                assert same_bits(array_of(found.max), np.amax(array_of(tensor), dim, keepdims=keepdim))
+                result = cg.aminmax(tensor, dim=dim, keepdim=keepdim)
+                assert same_bits(array_of(result.min), np.amin(array_of(tensor), dim, keepdims=keepdim))
+                assert same_bits(array_of(result.max), np.amax(array_of(tensor), dim, keepdims=keepdim))
 
 
 def test_aminmax_of_special_tensors_and_into_out():

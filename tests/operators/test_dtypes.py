@@ -115,8 +115,8 @@ NUMBERS = {
 
 
 def pairs(table):
-    return [(left, right, SHORT.get(found)) for left, line in zip(NAMES, table.split("\n")[1:-1], strict=True)
-            for right, found in zip(NAMES, line.split(), strict=True)]
+    return [(left, right, SHORT.get(result)) for left, line in zip(NAMES, table.split("\n")[1:-1], strict=True)
+            for right, result in zip(NAMES, line.split(), strict=True)]
 
 
 def ones(name, shape=(2,)):
@@ -155,8 +155,8 @@ def test_a_tensor_and_one_without_dims(left, right, expected):
     check(ones(left), ones(right, ()), expected)
 
 
-@pytest.mark.cases(("dtype", "number", "expected"), [(name, number, SHORT[found]) for number, line in NUMBERS.items()
-                                                     for name, found in zip(NAMES, line.split(), strict=True)])
+@pytest.mark.cases(("dtype", "number", "expected"), [(name, number, SHORT[result]) for number, line in NUMBERS.items()
+                                                     for name, result in zip(NAMES, line.split(), strict=True)])
 def test_a_tensor_and_a_number(dtype, number, expected):
     check(ones(dtype), number, expected)
     assert cg.result_type(ones(dtype, ()), number) == getattr(cg, expected)

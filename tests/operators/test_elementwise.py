@@ -397,20 +397,20 @@ def test_bits_depend_on_no_thread_count(row):
         expected = None
         for layout, threads in RUNS:
             with samples.threads(threads):
-                found = samples.gradients(samples.function(row), samples.prepared(arrays, LAYOUTS[layout]), weight)
-            expected = expected or found
-            assert all(same_bits(a, b) for a, b in zip(found, expected, strict=True))
+                result = samples.gradients(samples.function(row), samples.prepared(arrays, LAYOUTS[layout]), weight)
+            expected = expected or result
+            assert all(same_bits(a, b) for a, b in zip(result, expected, strict=True))
 
 
 def results_of_all_rows():
     """Return the results and gradients of all rows, for comparison between instruction sets."""
-    found = {"isa": np.array(isa())}
+    results = {"isa": np.array(isa())}
     for row, dtype in ((one, dtype) for one in ROWS for dtype in samples.dtypes_of(one)):
         for place, arrays in enumerate([samples.operands(row, dtype, [(67,)] * 3), samples.edge_operands(row, dtype)]):
             weight = cg.tensor(samples.draw(dtype, arrays[0].shape, 9))
             for number, array in enumerate(samples.gradients(samples.function(row), samples.prepared(arrays), weight)):
-                found[f"{row.name} {dtype} {place} {number}"] = array
-    return found
+                results[f"{row.name} {dtype} {place} {number}"] = array
+    return results
 
 
 @pytest.mark.slow

@@ -79,14 +79,14 @@ def test_gradients_of_many_elements_are_those_of_few(row):
     arrays = samples.operands(row, "float64", [(3000,)] * len(row.operands))
     weight = samples.draw("float64", (3000,), seed=1)
 
-    def found(part):
+    def result(part):
         operands = prepared([array[part] for array in arrays])
-        wanted = [operand for operand in operands if operand.requires_grad]
+        expected_values = [operand for operand in operands if operand.requires_grad]
         product = samples.function(row)(*operands) * cg.tensor(weight[part])        # gives a gradient of its own
-        return [array_of(gradient) for gradient in grad(product.sum(), wanted)]
+        return [array_of(gradient) for gradient in grad(product.sum(), expected_values)]
 
-    few = zip(*(found(slice(start, start + 1000)) for start in range(0, 3000, 1000)), strict=True)
-    for gradient, parts in zip(found(slice(None)), few, strict=True):
+    few = zip(*(result(slice(start, start + 1000)) for start in range(0, 3000, 1000)), strict=True)
+    for gradient, parts in zip(result(slice(None)), few, strict=True):
         assert same_bits(gradient, np.concatenate(parts))
 
 
@@ -248,8 +248,8 @@ def test_gradients_of_mixed_dtypes(row):
     )
     wide = prepared(array_of(tensor if tensor.dtype == cg.bool else tensor.double()) for tensor in mixed)
     weight = cg.tensor(samples.draw("float64", (3, 17), 9))
-    (_, *found), (_, *expected) = (gradients(samples.function(row), tensors, weight) for tensors in (mixed, wide))
-    for tensor, a, b in zip((tensor for tensor in mixed if tensor.requires_grad), found, expected, strict=True):
+    (_, *result), (_, *expected) = (gradients(samples.function(row), tensors, weight) for tensors in (mixed, wide))
+    for tensor, a, b in zip((tensor for tensor in mixed if tensor.requires_grad), result, expected, strict=True):
         assert same_bits(a, b.astype(tensor.dtype.name))
 
 
@@ -280,18 +280,18 @@ def test_recorded_only_where_there_is_a_gradient(row):
 def test_changes_of_saved_values_are_errors(row):
     """Changing in place what the wanted partial reads is refused; what it does not read may change."""
     arrays = samples.operands(row, "float64", [(3,)] * len(row.operands))
-    for wanted, operand in enumerate(row.operands):
+    for expected_values, operand in enumerate(row.operands):
         if operand not in row.partials:
             continue
         for changed in (*range(len(arrays)), "y"):
-            tensors = [cg.tensor(array).requires_grad_(k == wanted) for k, array in enumerate(arrays)]
+            tensors = [cg.tensor(array).requires_grad_(k == expected_values) for k, array in enumerate(arrays)]
             result = samples.function(row)(*tensors)
-            expected = array_of(grad(result, tensors[wanted], cg.ones_like(result), retain_graph=True)[0])
+            expected = array_of(grad(result, tensors[expected_values], cg.ones_like(result), retain_graph=True)[0])
             with cg.no_grad():
                 (result if changed == "y" else tensors[changed]).zero_()
             name = changed if changed == "y" else row.operands[changed]
             if name in row.saved(operand):
                 with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
-                    grad(result, tensors[wanted], cg.ones_like(result))
+                    grad(result, tensors[expected_values], cg.ones_like(result))
             else:
-                assert same_bits(array_of(grad(result, tensors[wanted], cg.ones_like(result))[0]), expected)
+                assert same_bits(array_of(grad(result, tensors[expected_values], cg.ones_like(result))[0]), expected)

@@ -218,14 +218,14 @@ def compiled_types():
 
 def test_compiled_methods_check_whose_they_are():
     """Cython's own kind of method does not, and reads a stranger's memory."""
-    found = 0
+    result = 0
     for kind in compiled_types():
         for name, method in vars(kind).items():
             if name.endswith("_cython__"):      # which refuses everybody
                 continue
             assert type(method).__name__ != "cython_function_or_method", (kind, name)
             if isinstance(method, types.MethodDescriptorType):
-                found += 1
+                result += 1
                 with pytest.raises(TypeError):
                     method("a stranger")
-    assert found > 50
+    assert result > 50

@@ -42,15 +42,15 @@ OPERANDS = {"input", "self", "tensor", "other", "src", "source", "vec2", "mat2",
 
 def functions():
     """Return the functions of the package and the methods of Tensor by name, each once."""
-    found = {}
+    results = {}
     for name, thing in public.public():
         short = name.rpartition(".")[2]
         if short.rstrip("_") in SKIPPED or inspect.ismodule(thing) or not (
                 name in (f"cygrad.{short}", f"cygrad.Tensor.{short}") or public.is_operator(thing)):
             continue
         if not isinstance(thing, type):
-            found.setdefault(thing, name)
-    return {name: thing for thing, name in found.items()}
+            results.setdefault(thing, name)
+    return {name: thing for thing, name in results.items()}
 
 
 def junk_calls(function, name):
@@ -122,12 +122,12 @@ def test_errors_of_the_user_come_out_as_they_are():
 
 def flags():
     """Return (operator, place or None, name) of each parameter that is True or False."""
-    found = []
+    results = []
     for operator in {operator for _, operator in public.operators()}:
         for place, parameter in enumerate(inspect.signature(operator).parameters.values()):
             if parameter.annotation in ("bool", "bool | None"):
-                found.append((operator, None if parameter.kind is parameter.KEYWORD_ONLY else place, parameter.name))
-    return sorted(found, key=lambda flag: (flag[0].name, flag[2]))
+                results.append((operator, None if parameter.kind is parameter.KEYWORD_ONLY else place, parameter.name))
+    return sorted(results, key=lambda flag: (flag[0].name, flag[2]))
 
 
 @pytest.mark.cases(("operator", "place", "name"), flags)

@@ -36,10 +36,10 @@ def drawn(dtype, shape, seed=3):
     return (array + 2 * math.sqrt(shape[-1]) * np.eye(*shape[-2:])).astype(dtype)
 
 
-def close(found, expected, dtype):
+def close(result, expected, dtype):
     expected = np.asarray(expected)
-    assert tuple(found.shape) == expected.shape
-    np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=EPS[dtype] * max(1.0, float(np.abs(expected).max(initial=0))))
+    assert tuple(result.shape) == expected.shape
+    np.testing.assert_allclose(result.numpy(), expected, rtol=0, atol=EPS[dtype] * max(1.0, float(np.abs(expected).max(initial=0))))
 
 
 @pytest.mark.cases("dtype", EPS)
@@ -55,8 +55,8 @@ def test_square_matrices(dtype, layout, shape, lapack):
     close(cg.linalg.solve(a, cg.tensor(b.swapaxes(-1, -2)), left=False) @ a, b.swapaxes(-1, -2), dtype)
     if shape[-1] < 40:      # beyond the range of float32
         close(cg.linalg.det(a) / np.linalg.det(array), np.ones(shape[:-2]), dtype)
-    for found, expected in zip(cg.linalg.slogdet(a), np.linalg.slogdet(array), strict=True):
-        close(found, expected, dtype)
+    for result, expected in zip(cg.linalg.slogdet(a), np.linalg.slogdet(array), strict=True):
+        close(result, expected, dtype)
     for upper in (False, True):
         L = cg.linalg.cholesky(LAYOUTS[layout](np.triu(definite) if upper else np.tril(definite)), upper=upper)
         close(L.mH @ L if upper else L @ L.mH, definite, dtype)
@@ -260,11 +260,11 @@ def test_pivots_that_change_before_the_backward_change_nothing():
     a, b = cg.tensor(drawn("float64", (3, 3)))[[2, 0, 1]], cg.ones(3, 1, dtype=cg.float64)
     for factor, solve in ((cg.linalg.lu_factor, cg.linalg.lu_solve), (lambda x: cg.linalg.ldl_factor(x + x.mT), cg.linalg.ldl_solve)):
         factors, pivots = factor(a)
-        expected, found = [], b.clone().requires_grad_()
+        expected, results = [], b.clone().requires_grad_()
         for change in (False, True):
-            result = solve(factors, pivots, found)
+            result = solve(factors, pivots, results)
             pivots.fill_(1) if change else None
-            expected.append(cg.autograd.grad(result.sum(), found)[0])
+            expected.append(cg.autograd.grad(result.sum(), results)[0])
         assert cg.equal(*expected)
 
 
@@ -276,8 +276,8 @@ def test_results_have_names_and_are_written_into_out():
         results = function(a)
         assert list(results._fields) == fields.split()
         out = tuple(result.new_empty(result.shape) for result in results)
-        for found, target, result in zip(function(a, out=out), out, results, strict=True):
-            assert found is target and cg.equal(found, result)
+        for result_values, target, result in zip(function(a, out=out), out, results, strict=True):
+            assert result_values is target and cg.equal(result_values, result)
         assert repr(results).startswith(f"cygrad.return_types.{function.name}(\n{results._fields[0]}=tensor")
         with pytest.raises(TypeError, match="'out' must be tuple"):
             function(a, out=a)

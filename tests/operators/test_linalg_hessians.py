@@ -185,8 +185,8 @@ def test_second_derivatives(mode, name, rank, is_complex):
         with pytest.raises(RuntimeError, match="ill-defined"):
             MODES[mode](f, x, e)
         return
-    found = MODES[mode](f, x, e).item()
-    assert abs(found - expected) <= 1e-9 * max(1, abs(expected)), (found, expected)
+    result = MODES[mode](f, x, e).item()
+    assert abs(result - expected) <= 1e-9 * max(1, abs(expected)), (result, expected)
 
 
 def test_every_function_of_linear_algebra_is_here():
@@ -221,8 +221,8 @@ DEGENERATE = {
 @pytest.mark.cases("name", DEGENERATE)
 def test_hessians_of_determinants(outer, inner, name):
     a = DEGENERATE[name]
-    found = outer(inner(cg.linalg.det))(cg.tensor(a)).numpy()
-    np.testing.assert_allclose(found, minors(a), rtol=1e-9, atol=1e-14 * np.abs(a).max())
+    result = outer(inner(cg.linalg.det))(cg.tensor(a)).numpy()
+    np.testing.assert_allclose(result, minors(a), rtol=1e-9, atol=1e-14 * np.abs(a).max())
 
 
 def test_hessians_of_determinants_of_a_batch_of_any_ranks():

@@ -36,37 +36,37 @@ def test_norms_ranks_and_inverses(dtype, layout, shape):
 def test_least_squares(dtype, layout, shape, driver):
     array, sides = drawn(dtype, shape), drawn(dtype, (*shape[:-1], 2), seed=4)
     a, (m, n) = LAYOUTS[layout](array), shape[-2:]
-    found = cg.linalg.lstsq(a, cg.tensor(sides), driver=driver)
+    result = cg.linalg.lstsq(a, cg.tensor(sides), driver=driver)
     expected = np.linalg.pinv(array) @ sides
-    np.testing.assert_allclose(found.solution.numpy(), expected, atol=EPS[dtype] * 1e3 * max(1.0, float(np.abs(expected).max(initial=0))))
+    np.testing.assert_allclose(result.solution.numpy(), expected, atol=EPS[dtype] * 1e3 * max(1.0, float(np.abs(expected).max(initial=0))))
     batch = shape[:-2]
-    assert tuple(found.rank.shape) == ((0,) if driver == "gels" else batch) and (found.rank == min(m, n)).all()
-    assert tuple(found.singular_values.shape) == ((*batch, min(m, n)) if driver in ("gelsd", "gelss") else (0,))
-    assert found.residuals.dtype == found.singular_values.dtype == a.dtype.to_real()
+    assert tuple(result.rank.shape) == ((0,) if driver == "gels" else batch) and (result.rank == min(m, n)).all()
+    assert tuple(result.singular_values.shape) == ((*batch, min(m, n)) if driver in ("gelsd", "gelss") else (0,))
+    assert result.residuals.dtype == result.singular_values.dtype == a.dtype.to_real()
     if driver == "gelsy" or m <= n:
-        assert tuple(found.residuals.shape) == (0,)
+        assert tuple(result.residuals.shape) == (0,)
     else:
-        close(found.residuals.numpy(), (np.abs(array @ expected - sides)**2).sum(-2), dtype)
+        close(result.residuals.numpy(), (np.abs(array @ expected - sides)**2).sum(-2), dtype)
     vectors = cg.linalg.lstsq(a, cg.tensor(sides[..., 0]), driver=driver)
-    assert cg.allclose(vectors.solution, found.solution[..., 0], rtol=1e-3)
-    assert cg.allclose(vectors.residuals, found.residuals[..., :1], rtol=1e-3)
+    assert cg.allclose(vectors.solution, result.solution[..., 0], rtol=1e-3)
+    assert cg.allclose(vectors.residuals, result.residuals[..., :1], rtol=1e-3)
 
 
 def test_matrices_without_full_rank():
     a = cg.tensor([[1.0, 2.0, 2.0], [0.0, 1.0, 1.0], [3.0, 1.0, 1.0], [1.0, 0.0, 0.0]], dtype=cg.float64)
     b = cg.tensor([1.0, 2.0, 3.0, 4.0], dtype=cg.float64)
     for driver in ("gelsy", "gelsd"):
-        found = cg.linalg.lstsq(a, b, driver=driver)
-        assert found.rank == 2 == cg.linalg.matrix_rank(a) and not found.residuals.numel()
-        assert cg.allclose(found.solution, cg.tensor(np.linalg.lstsq(a.numpy(), b.numpy(), rcond=None)[0]))
+        result = cg.linalg.lstsq(a, b, driver=driver)
+        assert result.rank == 2 == cg.linalg.matrix_rank(a) and not result.residuals.numel()
+        assert cg.allclose(result.solution, cg.tensor(np.linalg.lstsq(a.numpy(), b.numpy(), rcond=None)[0]))
     x, y = a.clone().requires_grad_(), b.clone().requires_grad_()
     cg.linalg.lstsq(x, y).solution.square().sum().backward()
     assert x.grad.isfinite().all() and cg.allclose(y.grad, 2 * cg.linalg.pinv(a).mT @ (cg.linalg.pinv(a) @ b))
     assert cg.linalg.lstsq(a, b, rcond=0.9).rank == 1 and cg.linalg.matrix_rank(a, tol=10) == 0
-    found = cg.linalg.lstsq(a, b, driver="gelsd")
-    out = tuple(cg.empty_like(part) for part in found)
+    result = cg.linalg.lstsq(a, b, driver="gelsd")
+    out = tuple(cg.empty_like(part) for part in result)
     written = cg.linalg.lstsq(a, b, driver="gelsd", out=out)
-    assert all(one is other for one, other in zip(written, out, strict=True)) and all(map(cg.equal, written, found))
+    assert all(one is other for one, other in zip(written, out, strict=True)) and all(map(cg.equal, written, result))
 
 
 @pytest.mark.cases("dtype", ["float64", "complex128"])

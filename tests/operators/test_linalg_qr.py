@@ -71,8 +71,8 @@ def test_signs_are_those_of_lapack_where_columns_begin_with_zeros(dtype):
             factors, tau = cg.geqrf(a)
             close(factors.numpy(), raw[0].swapaxes(-1, -2), dtype)
             close(tau.numpy(), raw[1], dtype)
-            for found, expected in zip(cg.linalg.qr(a), np.linalg.qr(arrays), strict=True):
-                close(found.numpy(), expected, dtype)
+            for result, expected in zip(cg.linalg.qr(a), np.linalg.qr(arrays), strict=True):
+                close(result.numpy(), expected, dtype)
 
 
 def test_ill_conditioned_and_singular_matrices():

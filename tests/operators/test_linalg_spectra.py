@@ -32,10 +32,10 @@ def hermitian(dtype, shape):
     return array + array.swapaxes(-1, -2).conj()
 
 
-def close(found, expected, dtype):
+def close(result, expected, dtype):
     size = max(1.0, float(np.abs(expected).max(initial=0)))
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=0, atol=EPS[dtype] * size)
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(result, expected, rtol=0, atol=EPS[dtype] * size)
 
 
 @pytest.mark.cases("dtype", EPS)
@@ -101,13 +101,13 @@ def test_a_matrix_of_a_batch_has_the_bits_that_it_has_alone():
 def test_vectors_of_small_matrices_have_the_signs_that_lapack_gives_them(dtype, size):
     a = hermitian(dtype, (40, size, size))
     for triangle in ("L", "U"):
-        for found, expected in zip(cg.linalg.eigh(cg.tensor(a), triangle), np.linalg.eigh(a, triangle), strict=True):
-            close(found.numpy(), expected, dtype)
+        for result, expected in zip(cg.linalg.eigh(cg.tensor(a), triangle), np.linalg.eigh(a, triangle), strict=True):
+            close(result.numpy(), expected, dtype)
     for shape in ((size, size), (size + size // 2, size), (size, size + size // 2)):
         b = drawn(dtype, (40, *shape))
         for full in (False, True):
-            for found, expected in zip(cg.linalg.svd(cg.tensor(b), full), np.linalg.svd(b, full), strict=True):
-                close(found.numpy(), expected, dtype)
+            for result, expected in zip(cg.linalg.svd(cg.tensor(b), full), np.linalg.svd(b, full), strict=True):
+                close(result.numpy(), expected, dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
@@ -118,15 +118,15 @@ def test_they_are_lapacks_where_a_column_begins_with_zero(dtype, size, zero):
     for corner, triangle in ((0, "L"), (size - 2, "U")):
         a = hermitian(dtype, (20, size, size))
         a[:, corner, corner + 1] = a[:, corner + 1, corner] = zero
-        for found, expected in zip(cg.linalg.eigh(cg.tensor(a), triangle), np.linalg.eigh(a, triangle), strict=True):
-            close(found.numpy(), expected, dtype)
+        for result, expected in zip(cg.linalg.eigh(cg.tensor(a), triangle), np.linalg.eigh(a, triangle), strict=True):
+            close(result.numpy(), expected, dtype)
     for shape in ((size, size), (size + 1, size), (size, size + 1)):
         b = drawn(dtype, (20, *shape))
         b[:, 0, 0] = zero
         b[10:, 0, 1:] = b[10:, 1:, 0] = 0
         b[10:, -1, 0] = b[10:, 0, -1] = 1
-        for found, expected in zip(cg.linalg.svd(cg.tensor(b), False), np.linalg.svd(b, False), strict=True):
-            close(found.numpy(), expected, dtype)
+        for result, expected in zip(cg.linalg.svd(cg.tensor(b), False), np.linalg.svd(b, False), strict=True):
+            close(result.numpy(), expected, dtype)
 
 
 def unusual_matrices(n):
@@ -203,14 +203,14 @@ def test_large_matrices_by_their_backward_error(dtype, size):
 def test_large_matrices_have_the_bits_that_one_thread_gives_them_anywhere():
     a, threads = cg.tensor(hermitian("float64", (300, 300))), cg.get_num_threads()
     moved = cg.zeros(300 * 300 + 1, dtype=cg.float64)[1:].view(300, 300).copy_(a)
-    found = []
+    results = []
     try:
         for count in (1, 3):
             cg.set_num_threads(count)
-            found += [(*cg.linalg.eigh(x), cg.linalg.eigvalsh(x), *cg.linalg.svd(x), cg.linalg.svdvals(x)) for x in (a, moved)]
+            results += [(*cg.linalg.eigh(x), cg.linalg.eigvalsh(x), *cg.linalg.svd(x), cg.linalg.svdvals(x)) for x in (a, moved)]
     finally:
         cg.set_num_threads(threads)
-    assert all(cg.equal(part, first) for parts in found[1:] for part, first in zip(parts, found[0], strict=True))
+    assert all(cg.equal(part, first) for parts in results[1:] for part, first in zip(parts, results[0], strict=True))
 
 
 @pytest.mark.parametrize("where", ["numpy", "scipy", "none"])
@@ -244,9 +244,9 @@ def test_values_alone_of_graded_matrices(dtype, case):
         a = a.astype(dtype)
         exact = np.linalg.eigh(a.astype(np.result_type(a, "float64")))[0]
         bound = 3 * n * np.finfo(dtype).eps * np.abs(exact).max()
-        for found, expected in ((cg.linalg.eigvalsh(cg.tensor(a)), exact), (cg.linalg.eigvalsh(cg.tensor(a), "U"), exact),
+        for result, expected in ((cg.linalg.eigvalsh(cg.tensor(a)), exact), (cg.linalg.eigvalsh(cg.tensor(a), "U"), exact),
                                 (cg.linalg.svdvals(cg.tensor(a)), np.sort(np.abs(exact))[::-1])):
-            assert np.abs(found.numpy() - expected).max() <= bound
+            assert np.abs(result.numpy() - expected).max() <= bound
 
 
 def test_loops_of_spectra_end_with_what_is_not_finite():
@@ -289,8 +289,8 @@ def test_one_triangle_is_read(triangle):
         a = cg.tensor(hermitian(dtype, (size, size)))
         other = a.triu(1) if triangle in "Ll" else a.tril(-1)
         broken = cg.where(other != 0, cg.tensor(float("nan"), dtype=a.dtype), a)
-        found, expected = cg.linalg.eigh(broken, triangle), cg.linalg.eigh(a, triangle)
-        assert all(map(cg.equal, found, expected))
+        result, expected = cg.linalg.eigh(broken, triangle), cg.linalg.eigh(a, triangle)
+        assert all(map(cg.equal, result, expected))
         assert cg.equal(cg.linalg.eigvalsh(broken, triangle), cg.linalg.eigvalsh(a, triangle))
     turned = cg.tensor(a.numpy() + 1j * np.eye(4))      # of the diagonal the real part is read
     assert all(map(cg.equal, cg.linalg.eigh(turned, triangle), expected))

@@ -48,9 +48,9 @@ def wide(value):
     return value.detach().float() if isinstance(value, cg.Tensor) and value.is_floating_point() else value
 
 
-def check_rounded(found, wanted, dtype):
+def check_rounded(result, expected, dtype):
     """Compare results, bit by bit but for NaNs, with those that float32 gave."""
-    for one, other in zip(as_tuple(found), as_tuple(wanted), strict=True):
+    for one, other in zip(as_tuple(result), as_tuple(expected), strict=True):
         assert one.dtype == (dtype if other.dtype == cg.float32 else other.dtype) and one.shape == other.shape
         rounded = other.to(one.dtype)
         same = to_bits(one.detach()) == to_bits(rounded.detach())
@@ -79,14 +79,14 @@ def converted_bits():
 
 
 def test_conversions_round_to_nearest():
-    found = converted_bits()
+    result = converted_bits()
     with np.errstate(over="ignore"):
-        np.testing.assert_array_equal(found["float16_to"], floats().astype(np.float16).view(np.int16))
-    np.testing.assert_array_equal(found["bfloat16_to"], rounded_to_bfloat16(floats()))
+        np.testing.assert_array_equal(result["float16_to"], floats().astype(np.float16).view(np.int16))
+    np.testing.assert_array_equal(result["bfloat16_to"], rounded_to_bfloat16(floats()))
     numbers = np.arange(1 << 16, dtype=np.uint16)
-    np.testing.assert_array_equal(found["float16_from"], numbers.view(np.float16).astype(np.float32))
-    there = ~np.isnan(found["bfloat16_from"])
-    np.testing.assert_array_equal(found["bfloat16_from"].view(np.uint32)[there], (numbers.astype(np.uint32) << 16)[there])
+    np.testing.assert_array_equal(result["float16_from"], numbers.view(np.float16).astype(np.float32))
+    there = ~np.isnan(result["bfloat16_from"])
+    np.testing.assert_array_equal(result["bfloat16_from"].view(np.uint32)[there], (numbers.astype(np.uint32) << 16)[there])
 
 
 @pytest.mark.parametrize("level", [level for level in available_isas() if level != isa()])
@@ -142,15 +142,15 @@ def test_rows_in_every_layout(dtype, row, layout):
 def test_in_place_and_out(dtype, layout, row):
     x = drawn(row, dtype, ((5, 7),) * 3)
     call = samples.function(row)
-    wanted = call(*map(wide, x))
+    expected = call(*map(wide, x))
     target = LAYOUTS[layout](cg.zeros(5, 7, dtype=x[0].dtype))
-    check_rounded(call(*x, out=target), wanted, x[0].dtype)
+    check_rounded(call(*x, out=target), expected, x[0].dtype)
     if layout == "cut":     # what lies beside it is as before
         assert not target._base[:, :1].any() and not target._base[:, 8:].any()
     if len(row.operands) == 1:
         target = LAYOUTS[layout](x[0].clone())
-        around, wanted = target._base[:, 8:].clone() if layout == "cut" else None, call(wide(target))
-        check_rounded(getattr(target, f"{row.name}_")(**samples.PARAMETERS.get(row.name, {})), wanted, x[0].dtype)
+        around, expected = target._base[:, 8:].clone() if layout == "cut" else None, call(wide(target))
+        check_rounded(getattr(target, f"{row.name}_")(**samples.PARAMETERS.get(row.name, {})), expected, x[0].dtype)
         assert around is None or target._base[:, 8:].equal(around)
 
 
@@ -168,11 +168,11 @@ def test_bits_depend_on_no_position(dtype):
 @pytest.mark.parametrize("dtype", NARROW)
 def test_bits_depend_on_no_threads(dtype):
     x = cg.rand(1 << 20, rng=0).to(getattr(cg, dtype))
-    found = []
+    results = []
     for count in (1, 2):
         with samples.threads(count, parallel=False):
-            found.append([x + x, x.exp(), x.sum(), x.reshape(1 << 10, -1).sum(0), x.reshape(-1, 4).sum(1)])
-    for one, other in zip(*found, strict=True):
+            results.append([x + x, x.exp(), x.sum(), x.reshape(1 << 10, -1).sum(0), x.reshape(-1, 4).sum(1)])
+    for one, other in zip(*results, strict=True):
         assert one.equal(other)
 
 
@@ -246,7 +246,7 @@ def test_all_other_operators(dtype, name, sample):
     x = [cg.tensor(array).to(narrow).requires_grad_(name in samples.SAMPLES) for array in samples.rule_operands(sample.shapes)]
     y = [t.detach().float().requires_grad_(name in samples.SAMPLES) for t in x]
     try:
-        wanted = as_tuple(sample.call(*y))
+        expected_values = as_tuple(sample.call(*y))
     except (NotImplementedError, RuntimeError, TypeError):
         return      # is not for floats
     try:
@@ -255,7 +255,7 @@ def test_all_other_operators(dtype, name, sample):
         refused = "not implemented for|doesn't handle types other than float|of float, double, cfloat or cdouble|Low precision"
         assert re.search(refused, str(error))       # linear algebra, as torch
         return
-    for one, other in zip(results, wanted, strict=True):
+    for one, other in zip(results, expected_values, strict=True):
         if not isinstance(one, cg.Tensor):
             assert type(one) is type(other)
             continue
@@ -264,9 +264,9 @@ def test_all_other_operators(dtype, name, sample):
         assert one.dtype == narrow or other.dtype != cg.float32 or "float32" in str(one.grad_fn) or name == "cumprod"
         np.testing.assert_allclose(to_array(one.detach()), to_array(other.detach()), rtol=0.01, atol=0.02)
         if one.requires_grad:
-            found = cg.autograd.grad(one, x, cg.ones_like(one), allow_unused=True, create_graph=True, retain_graph=True)
+            result = cg.autograd.grad(one, x, cg.ones_like(one), allow_unused=True, create_graph=True, retain_graph=True)
             by_float = cg.autograd.grad(other, y, cg.ones_like(other), allow_unused=True, retain_graph=True)
-            for g, expected in zip(found, by_float, strict=True):
+            for g, expected in zip(result, by_float, strict=True):
                 assert (g is None) == (expected is None)
                 if g is not None:
                     assert g.dtype == narrow

@@ -148,9 +148,9 @@ DTYPES = ["bool", "uint8", "int16", "int32", "int64", "float32", "float64", "com
 def test_memory_is_read_as_another_dtype(old, new):
     x = cg.ones(3, 16, dtype=getattr(cg, old)).contiguous()
     for view in (x, x[1:], x[:, :16], x.t() if sizes(old) == sizes(new) else x, x[:0]):
-        found, array = view.view(getattr(cg, new)), view.numpy()
-        np.testing.assert_array_equal(values(found), array.view(new) if array.ndim else array)
-        assert found.data_ptr() == view.data_ptr() and not found._is_view()
+        result, array = view.view(getattr(cg, new)), view.numpy()
+        np.testing.assert_array_equal(values(result), array.view(new) if array.ndim else array)
+        assert result.data_ptr() == view.data_ptr() and not result._is_view()
     version = x._version
     x.view(dtype=getattr(cg, new)).zero_()
     assert x._version == version + 1 and not x.any()

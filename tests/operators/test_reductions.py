@@ -379,10 +379,10 @@ def results_of(name, x, dim, weight=None):
     """Return the values and, where there is one, the gradient."""
     call = getattr(cg, name)
     result = values_of(name, call(x) if dim is None else call(x, dim))
-    found = [array_of(result)]
+    results = [array_of(result)]
     if result.requires_grad:
-        found.append(array_of(grad(result, x, cg.ones_like(result) if weight is None else weight)[0]))
-    return found
+        results.append(array_of(grad(result, x, cg.ones_like(result) if weight is None else weight)[0]))
+    return results
 
 
 @pytest.mark.slow
@@ -398,9 +398,9 @@ def test_bits_depend_on_no_thread_count(name, shape):
         expected = None
         for threads in (1, 2, 3, 7):
             with samples.threads(threads, parallel=name != "cumsum" or len(shape) > 1):  # one line is one thread's
-                found = results_of(name, samples.leaf(array, layout), dim)
-            expected = expected or found
-            assert all(same_bits(a, b) for a, b in zip(found, expected, strict=True))
+                result = results_of(name, samples.leaf(array, layout), dim)
+            expected = expected or result
+            assert all(same_bits(a, b) for a, b in zip(result, expected, strict=True))
 
 
 @pytest.mark.cases("dtype", FLOATS)
@@ -415,13 +415,13 @@ def test_bits_depend_on_no_position(name, dtype):
         rows = results_of(name, samples.leaf(np.tile(row, (5, 1))), 1)
         assert all(same_bits(a, np.broadcast_to(b, a.shape)) for a, b in zip(rows, alone, strict=True))
         columns = results_of(name, samples.leaf(np.tile(row[:, None], 5)), 0)
-        for found in columns:
-            assert same_bits(found, np.repeat(found[..., :1], 5, -1))
+        for result in columns:
+            assert same_bits(result, np.repeat(result[..., :1], 5, -1))
 
 
 def results_of_all_reductions():
     """Return the results and gradients of all reductions, for comparison between instruction sets."""
-    found = {}
+    results = {}
     for name, dtype in ((one, dtype) for one in NAMES for dtype in dtypes_of(one)):
         for shape, dim in itertools.product(((17,), (3, 70), (70, 3), (5000,)), (None, 0, 1)):
             if not fits(name, len(shape), dim):
@@ -429,8 +429,8 @@ def results_of_all_reductions():
             array = samples.draw(dtype, shape, 5)
             x = samples.leaf(array) if KINDS[dtype] == "f" else cg.tensor(array)
             for number, array in enumerate(results_of(name, x, dim)):
-                found[f"{name} {dtype} {shape} {dim} {number}"] = array
-    return found
+                results[f"{name} {dtype} {shape} {dim} {number}"] = array
+    return results
 
 
 @pytest.mark.slow

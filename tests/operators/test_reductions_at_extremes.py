@@ -107,8 +107,8 @@ def test_second_derivatives_and_tangents_beside_zeros(call, zeros, dtype):
             assert np.allclose(array_of(grad(gradient[k], x, retain_graph=True)[0]), in_type(expected, dtype), rtol=1e-5), (size, k)
             with forward_ad.dual_level():
                 tangent = cg.tensor(np.eye(5, dtype=dtype)[k])
-                found = forward_ad.unpack_dual(call(forward_ad.make_dual(x.detach(), tangent))).tangent
-                assert np.allclose(array_of(found), in_type(np.array(product(rest)), dtype), rtol=1e-5), (size, k)
+                result = forward_ad.unpack_dual(call(forward_ad.make_dual(x.detach(), tangent))).tangent
+                assert np.allclose(array_of(result), in_type(np.array(product(rest)), dtype), rtol=1e-5), (size, k)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -150,8 +150,8 @@ def test_gradients_of_extrema_of_nans(name, values, of_all, of_dim, dtype, creat
     assert grad(getattr(x, name)(), x, create_graph=create_graph)[0].tolist() == of_all
     rows = x.reshape(1, -1)
     for call in (lambda: getattr(x, name)(0), lambda: getattr(rows, name)(1), lambda: getattr(rows, name)(-1, keepdim=True)):
-        found = grad(call().values.sum(), x, create_graph=create_graph)[0].tolist()
-        assert found == of_dim or of_dim is None and sorted(found) == [0, 0, 0, 1]
+        result = grad(call().values.sum(), x, create_graph=create_graph)[0].tolist()
+        assert result == of_dim or of_dim is None and sorted(result) == [0, 0, 0, 1]
 
 
 @pytest.mark.parametrize("name", ["amax", "amin"])

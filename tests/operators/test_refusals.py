@@ -32,8 +32,8 @@ def calls_of(name):
         arrays = samples.operands(row, "float64", ((3, 2), (2,), ()))
         arrays = [np.abs(array) + 1 if row.integers and place else array for place, array in enumerate(arrays)]
         return [(0, samples.function(row), arrays)]
-    found = samples.SAMPLES.get(name) or samples.PLAIN[name]
-    return [(number, sample.call, samples.rule_operands(sample.shapes)) for number, sample in enumerate(found)]
+    result = samples.SAMPLES.get(name) or samples.PLAIN[name]
+    return [(number, sample.call, samples.rule_operands(sample.shapes)) for number, sample in enumerate(result)]
 
 
 def tensor_of(array, dtype):
@@ -69,8 +69,8 @@ def test_refused_dtypes(name, numbers, dtype, exception, clause):
                 continue        # whichever of the operators inside of it comes first refuses
             assert type(error).__name__ == exception, error
             # Several loops of torch may stand behind what is one here.
-            found, expected = (re.sub(r'^"\w+"', "", text) if numbers else text for text in (str(error), clause))
-            assert found.startswith(expected), error
+            result, expected = (re.sub(r'^"\w+"', "", text) if numbers else text for text in (str(error), clause))
+            assert result.startswith(expected), error
         else:
             assert not row.real and "not implemented for" in clause, "computed"
 

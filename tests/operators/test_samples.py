@@ -13,10 +13,10 @@ from samples import DTYPES, KINDS, LAYOUTS, array_of, as_tuple
 
 def public_operators():
     """Return {operator: its names} of the functions and methods."""
-    found = {}
+    results = {}
     for name, operator in public.operators():
-        found.setdefault(operator.name, (operator, set()))[1].add(name)
-    return found
+        results.setdefault(operator.name, (operator, set()))[1].add(name)
+    return results
 
 
 def test_every_public_operator_has_a_sample():
@@ -56,9 +56,10 @@ def compared(name):
 @pytest.mark.cases("number, sample", compared)
 def test_values_are_numpys(name, number, sample, layout, dtype):
     tensors = [LAYOUTS[layout](samples.draw(dtype, shape, position=k)) for k, shape in enumerate(sample.shapes)]
-    found, expected = sample.call(*tensors), sample.numpy(*map(array_of, tensors))
+    result, expected = sample.call(*tensors), sample.numpy(*map(array_of, tensors))
     several = isinstance(expected, list | tuple)
-    for one, wanted in zip(as_tuple(found), expected if several else [expected], strict=True):
+    for one, expected_values in zip(as_tuple(result), expected if several else [expected], strict=True):
         one = array_of(one) if isinstance(one, cg.Tensor) else np.asarray(one)
-        assert one.shape == np.shape(wanted)
-        np.testing.assert_allclose(one, np.asarray(wanted).astype(one.dtype), rtol=1e-12 if one.dtype == float else 1e-5, atol=1e-6)
+        assert one.shape == np.shape(expected_values)
+        tolerance = 1e-12 if one.dtype == float else 1e-5
+        np.testing.assert_allclose(one, np.asarray(expected_values).astype(one.dtype), rtol=tolerance, atol=1e-6)

@@ -120,9 +120,9 @@ NAMED_VIEWS = [pytest.param(view, expected, id=name) for name, view, expected in
 @pytest.mark.parametrize(("view", "expected"), NAMED_VIEWS)
 def test_views_share_memory(view, expected):
     base = cg.tensor(ARRAY)
-    result, wanted = view(base), expected(ARRAY)
-    assert tuple(result.shape) == wanted.shape
-    assert same_bits(array_of(result), wanted)
+    result, expected_values = view(base), expected(ARRAY)
+    assert tuple(result.shape) == expected_values.shape
+    assert same_bits(array_of(result), expected_values)
     assert result._version == base._version == 0
     first = result[(0,) * result.ndim]
     first.fill_(99)

@@ -23,17 +23,17 @@ def floats(results):
 def by_double_backward(call, tensors, tangents):
     """The product of the Jacobian with tangents, without forward mode."""
     leaves = [tensor.detach().clone().requires_grad_() for tensor in tensors]
-    found = []
+    results = []
     for output in floats(call(*leaves)):
         if not output.requires_grad:
-            found.append(np.zeros(output.shape))
+            results.append(np.zeros(output.shape))
             continue
         weight = cg.rand_like(output).requires_grad_()
         products = cg.autograd.grad(output, leaves, weight, create_graph=True, allow_unused=True)
         pairs = [(p, t) for p, t in zip(products, tangents, strict=True) if p is not None and p.requires_grad]
         result = None if not pairs else cg.autograd.grad([p for p, _ in pairs], weight, [t for _, t in pairs], allow_unused=True)[0]
-        found.append(np.zeros(output.shape) if result is None else array_of(result))
-    return found
+        results.append(np.zeros(output.shape) if result is None else array_of(result))
+    return results
 
 
 def by_forward_mode(call, tensors, tangents):
@@ -48,12 +48,12 @@ def check_tangents(call, tensors, seed=0):
     tangents = [cg.tensor(direction.astype(x.dtype.name)) for direction, x in zip(directions, tensors, strict=True)]
     values = [array_of(output) for output in floats(call(*(x.clone() for x in tensors)))]
     expected = by_double_backward(call, tensors, tangents)
-    found = by_forward_mode(call, tensors, tangents)
-    assert len(found) == len(expected)
-    for (primal, tangent), value, wanted in zip(found, values, expected, strict=True):
+    result = by_forward_mode(call, tensors, tangents)
+    assert len(result) == len(expected)
+    for (primal, tangent), value, expected_values in zip(result, values, expected, strict=True):
         np.testing.assert_allclose(primal, value, rtol=1e-14 if tensors[0].dtype == cg.float64 else 1e-6)     # values come with vectors
-        assert tangent.shape == wanted.shape
-        np.testing.assert_allclose(tangent, wanted, rtol=1e-6 if tensors[0].dtype == cg.float64 else 1e-4, atol=1e-9)
+        assert tangent.shape == expected_values.shape
+        np.testing.assert_allclose(tangent, expected_values, rtol=1e-6 if tensors[0].dtype == cg.float64 else 1e-4, atol=1e-9)
     return len(expected)
 
 

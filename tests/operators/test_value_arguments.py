@@ -39,7 +39,7 @@ def number_parameters(function):
 
 def sample_calls():
     """Return {(operator, parameter): (function of a dtype and a number)} of the calls of the samples that a number may be given to."""
-    found = {}
+    results = {}
     for owner, name, arguments, keywords in calls.recorded_calls():
         function = getattr(owner, name)
         given = inspect.signature(function).bind(*arguments, **keywords).arguments
@@ -49,8 +49,8 @@ def sample_calls():
                             for each, value in given.items()}
                 return function(**(calls.copied(of_dtype) | {parameter: number}))
 
-            found[name, parameter] = call
-    return found
+            results[name, parameter] = call
+    return results
 
 
 def is_flag(name, parameter):
@@ -104,9 +104,9 @@ def test_a_tensor_is_taken_for_its_number(table, dtype):
 
 
 def test_every_operator_with_a_number_has_a_call():
-    found = {name.rstrip("_") for name, _ in sample_calls()}
+    results = {name.rstrip("_") for name, _ in sample_calls()}
     declared = {name.rstrip("_") for name, operator in public.operators() if number_parameters(operator)}
-    assert declared and declared <= found
+    assert declared and declared <= results
 
 
 WRITERS = {

@@ -187,20 +187,20 @@ ARITHMETIC = re.compile(r"\bv?(?:add|sub|mul|div|sqrt|fn?m(?:add|sub)\d*)([sp])[
 def test_loops_of_vector_mathematics_are_vectors(level):
     """Where one choice among comparisons is too many, the compiler says nothing, and a loop takes three times as long."""
     texts = [text for path in GENERATED.glob("*_loops.h") for text in path.read_text().split("\nvoid ")]
-    wanted = {text.partition("(")[2].partition(")")[0] for text in texts
+    expected_values = {text.partition("(")[2].partition(")")[0] for text in texts
               if "CG_VECTORS(" in text and "stream_" not in text and "uint8_t *out" not in text}    # numbers to bools are fewer bytes
     objects = [line for line in (GENERATED / "objects").read_text().splitlines() if line.endswith(f"_{level}.o") and (ROOT / line).exists()]
     if not objects:
         pytest.skip("this level is not built, or its objects are gone")
-    found, name = {}, ""
+    result, name = {}, ""
     listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", *objects], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for line in listing.splitlines():
         if line.endswith(">:"):
             name = line.partition("<")[2].removesuffix(f"_{level}>:")
-        elif (operation := ARITHMETIC.search(line)) and name in wanted:
-            found.setdefault(name, []).append(operation[1])
-    assert len(found) > 20
-    assert {name for name, kinds in found.items() if kinds.count("s") > kinds.count("p") + 10} == set()
+        elif (operation := ARITHMETIC.search(line)) and name in expected_values:
+            result.setdefault(name, []).append(operation[1])
+    assert len(result) > 20
+    assert {name for name, kinds in result.items() if kinds.count("s") > kinds.count("p") + 10} == set()
 
 
 @in_checkout

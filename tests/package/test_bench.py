@@ -57,11 +57,11 @@ def test_programs_agree_with_gradients_by_hand(workload):
 
 
 def test_other_libraries_agree_where_they_are_installed():
-    found, _ = split(("jax", "autograd", "numexpr", "casadi"))
-    if not found:
+    result, _ = split(("jax", "autograd", "numexpr", "casadi"))
+    if not result:
         pytest.skip("none of them is installed")
     workload = next(workload for workload in WORKLOADS if workload.name == "elementwise chain")
-    made = workload.work(PROGRAM).prepare(("cygrad", *found)).tasks
+    made = workload.work(PROGRAM).prepare(("cygrad", *result)).tasks
     agree(workload.name, {name: task.results() for name, task in made.items()}, workload.dtype)
 
 
@@ -199,13 +199,13 @@ def run(only="exp(x)", timer=STEADY, measure=lambda *_: ceiling(), **given):
 
 def test_a_run_and_its_record(tmp_path):
     benchmark = run()
-    found = benchmark.record()
-    record.write(found, tmp_path / "record.json")
-    assert record.read(tmp_path / "record.json") == found
-    assert found["complete"] and found["errors"] == []
-    assert [event.done for event in benchmark.events] == [0, *range(1, len(found["rows"]) + 1)]
-    assert {row["family"] for row in found["rows"]} == {"overhead", "elementwise"}
-    for row in found["rows"]:
+    result = benchmark.record()
+    record.write(result, tmp_path / "record.json")
+    assert record.read(tmp_path / "record.json") == result
+    assert result["complete"] and result["errors"] == []
+    assert [event.done for event in benchmark.events] == [0, *range(1, len(result["rows"]) + 1)]
+    assert {row["family"] for row in result["rows"]} == {"overhead", "elementwise"}
+    for row in result["rows"]:
         assert row["times"]["numpy"] == {"median": 1e-3, "low": 1e-3, "high": 1e-3, "rounds": 9}
         assert row["ratios"]["numpy"] == {"median": 1, "low": 1, "high": 1}
         assert row["bytes"] > 0 and row["noise"] == [] and row["error"] is None
@@ -260,8 +260,8 @@ def test_a_run_that_ends_early_is_judged():
 
 
 def test_a_ceiling_that_was_measured_too_low_is_measured_again():
-    found = iter([ceiling(bandwidth=1e6), ceiling()])
-    benchmark = run(measure=lambda *_: next(found))
+    result = iter([ceiling(bandwidth=1e6), ceiling()])
+    benchmark = run(measure=lambda *_: next(result))
     assert benchmark.errors == [] and benchmark.record()["ceilings"]["1"]["bandwidth"]["bytes_per_second"] == HIGH
 
 
@@ -346,23 +346,23 @@ def test_a_table_that_is_another_by_the_end_comes_again(capsys):
 def test_a_working_set_is_judged_by_the_ceiling_of_its_size():
     levels = [{"working_set": size, "bytes_per_second": rate, "by": "", "write_allocate": ""} for size, rate in
               ((100, 8.0), (1000, 4.0), (10_000, 2.0))]
-    found = {"bandwidth": {**levels[-1], "levels": levels[:-1]}, "flops": {"float64": 16.0}, "flops_by": {}}
+    results = {"bandwidth": {**levels[-1], "levels": levels[:-1]}, "flops": {"float64": 16.0}, "flops_by": {}}
 
     def share(nbytes):
-        return ceilings.shares(found, nbytes, 0, "float64", 1.0).get("bandwidth")
+        return ceilings.shares(results, nbytes, 0, "float64", 1.0).get("bandwidth")
 
     assert share(99) is None        # in a cache below the smallest, where a call takes as long as its bytes
     assert share(200) == 200 / 8
     assert share(201) == 201 / 4
     assert share(20_000) == 20_000 / 2
     assert share(1_000_000) == 1_000_000 / 2
-    assert ceilings.shares(found, 10, 8, "float64", 1.0) == {"flops": 0.5}
-    assert ceilings.shares(found, 10, 8, "float16", 1.0) == {}
+    assert ceilings.shares(results, 10, 8, "float64", 1.0) == {"flops": 0.5}
+    assert ceilings.shares(results, 10, 8, "float16", 1.0) == {}
 
 
 def test_the_higher_of_two_ceilings():
-    found = ceilings.higher(ceiling(1.0, 4.0), ceiling(2.0, 3.0))
-    assert (found["bandwidth"]["bytes_per_second"], found["flops"]) == (2.0, {"float64": 4.0})
+    result = ceilings.higher(ceiling(1.0, 4.0), ceiling(2.0, 3.0))
+    assert (result["bandwidth"]["bytes_per_second"], result["flops"]) == (2.0, {"float64": 4.0})
 
 
 def test_ceilings_are_measured(monkeypatch):
@@ -371,10 +371,10 @@ def test_ceilings_are_measured(monkeypatch):
     monkeypatch.setattr(ceilings, "SECONDS", 0.0)
     before = cygrad.get_num_threads()
     for threads, quick in itertools.product((1, 2), (False, True)):
-        found = ceilings.measured(threads, ("float64", "int8"), (), quick)
-        assert found["flops"].keys() == found["flops_by"].keys() == {"float64"}
-        assert [level["working_set"] for level in ceilings.levels_of(found)] == [1 << 14, 1 << 15, 1 << 16][:2 if quick else 3]
-        assert all(level["bytes_per_second"] > 0 and level["by"] and level["write_allocate"] for level in ceilings.levels_of(found))
+        result = ceilings.measured(threads, ("float64", "int8"), (), quick)
+        assert result["flops"].keys() == result["flops_by"].keys() == {"float64"}
+        assert [level["working_set"] for level in ceilings.levels_of(result)] == [1 << 14, 1 << 15, 1 << 16][:2 if quick else 3]
+        assert all(level["bytes_per_second"] > 0 and level["by"] and level["write_allocate"] for level in ceilings.levels_of(result))
     cygrad.set_num_threads(before)
 
 

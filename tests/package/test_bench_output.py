@@ -241,9 +241,9 @@ def meanings(after):
     ({"ratios": {}, "times": {"cygrad": {**bench_record.spread(1.0), "rounds": 9}}}, "slower"),     # judged by its time
 ])
 def test_a_row_has_changed_if_it_did_so_beyond_noise(fields, meaning):
-    found = meanings(changed(0, **fields))
-    assert found[0] == meaning
-    assert not any(found[1:])
+    result = meanings(changed(0, **fields))
+    assert result[0] == meaning
+    assert not any(result[1:])
 
 
 def test_a_slower_node_is_no_change_of_rows():

@@ -133,10 +133,10 @@ def test_the_source_archive_is_complete_and_holds_nothing_generated(checkout, tm
     assert "warning" not in output
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames() if "." in name}
-    wanted = {path for suffix in ("py", "pyx", "pxd", "h", "pyi") for path in ROOT.glob(f"cygrad/**/*.{suffix}")}
-    wanted |= {*ROOT.glob("tests/**/*.py"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("building/*.py")}
-    wanted = {str(path.relative_to(ROOT)) for path in wanted if "generated" not in path.parts}
-    assert wanted | {"cygrad/py.typed", "setup.py", "pyproject.toml", "README.md"} <= packed
+    expected_values = {path for suffix in ("py", "pyx", "pxd", "h", "pyi") for path in ROOT.glob(f"cygrad/**/*.{suffix}")}
+    expected_values |= {*ROOT.glob("tests/**/*.py"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("building/*.py")}
+    expected_values = {str(path.relative_to(ROOT)) for path in expected_values if "generated" not in path.parts}
+    assert expected_values | {"cygrad/py.typed", "setup.py", "pyproject.toml", "README.md"} <= packed
     assert not {name for name in packed if name.endswith((".c", ".so", ".o", ".pyc")) or "/generated" in name}
 
 

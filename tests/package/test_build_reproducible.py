@@ -30,8 +30,8 @@ def here_and_there(checkout, tmp_path):  # noqa: F811
 def built(folders, *arguments, status, **environment):
     """Run setup.py in both, whose sets and dictionaries of strings have other orders."""
     for folder, seed, zone in zip(folders, "12", ("UTC", "Asia/Tokyo"), strict=True):
-        found, output = setup(folder, *arguments, PYTHONHASHSEED=seed, TZ=zone, **environment)
-        assert found == status, output
+        result, output = setup(folder, *arguments, PYTHONHASHSEED=seed, TZ=zone, **environment)
+        assert result == status, output
 
 
 def contents(folder, pattern):
@@ -82,8 +82,8 @@ def test_a_processor_that_lacks_what_the_loops_need_is_told_so(tmp_path):
 
 def found_compiler(name):
     """Return the path of a compiler, which may be called by its version."""
-    found = next(filter(None, map(shutil.which, [name, *(f"{name}-{version}" for version in range(25, 11, -1))])), "")
-    return found or pytest.skip(f"there is no {name} here")
+    result = next(filter(None, map(shutil.which, [name, *(f"{name}-{version}" for version in range(25, 11, -1))])), "")
+    return result or pytest.skip(f"there is no {name} here")
 
 
 def test_clang_takes_all_loops(checkout):  # noqa: F811
@@ -99,26 +99,26 @@ def test_clang_takes_all_loops(checkout):  # noqa: F811
 
 @pytest.mark.parametrize("name", ["gcc", "clang"])
 def test_gcc_and_clang_take_all_flags(monkeypatch, tmp_path, name):
-    found = found_compiler(name)
+    result = found_compiler(name)
     monkeypatch.setenv("CYGRAD_OPENMP", "0")
     monkeypatch.syspath_prepend(ROOT)
     building = importlib.import_module("building.compiler")
-    tools = SimpleNamespace(compiler_so=[found], linker_so=[found], include_dirs=[sysconfig.get_path("include")])
+    tools = SimpleNamespace(compiler_so=[result], linker_so=[result], include_dirs=[sysconfig.get_path("include")])
     asked = building.Compiler(tools, [], False)
     source = tmp_path / "nothing.c"
     source.write_text("int nothing(void) { return 0; }\n")
     levels = {key: value for key, value in vars(building).items() if isinstance(value, list) and value and str(value[0]).startswith("-O")}
     assert {"LOOPS", "CALLS", "SELDOM"} <= levels.keys()
     for optimization in levels.values():
-        command = [found, "-c", source, "-o", tmp_path / "nothing.o", *asked.compile_flags(optimization)]
+        command = [result, "-c", source, "-o", tmp_path / "nothing.o", *asked.compile_flags(optimization)]
         assert subprocess.run(command, capture_output=True, text=True).returncode == 0, optimization
 
 
 def test_what_native_loops_need_is_what_this_processor_has(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     native, building = importlib.import_module("building.native"), importlib.import_module("building.compiler")
-    found = SimpleNamespace(compiler_so=["gcc"], linker_so=["gcc", "-shared"], include_dirs=[sysconfig.get_path("include")])
-    gcc = building.Compiler(found, [], False)
+    result = SimpleNamespace(compiler_so=["gcc"], linker_so=["gcc", "-shared"], include_dirs=[sysconfig.get_path("include")])
+    gcc = building.Compiler(result, [], False)
     if not gcc.levelled:
         pytest.skip("levels are a matter of GCC for x86-64")
     assert native.known_features(gcc, ["avx2", "no-such-thing", "sse4.1", "sse4_1"]) == ["avx2", "sse4.1"]

@@ -138,12 +138,12 @@ def check(schema, value, path="info"):
 
 
 def test_json_has_these_keys_and_types():
-    found = json.loads(printed("-m", "cygrad", "info", "--json"))
-    check(SCHEMA if found["openmp"] else SCHEMA | {"openmp": "str?"}, found)
-    assert found["version"] == cygrad.__version__
-    assert found["instruction_set"]["available"] == LEVELS
-    assert os.path.samefile(found["files"]["package"], os.path.dirname(cygrad.__file__))
-    assert os.path.dirname(found["files"]["library"]) == found["files"]["package"]
+    result = json.loads(printed("-m", "cygrad", "info", "--json"))
+    check(SCHEMA if result["openmp"] else SCHEMA | {"openmp": "str?"}, result)
+    assert result["version"] == cygrad.__version__
+    assert result["instruction_set"]["available"] == LEVELS
+    assert os.path.samefile(result["files"]["package"], os.path.dirname(cygrad.__file__))
+    assert os.path.dirname(result["files"]["library"]) == result["files"]["package"]
 
 
 def test_whoever_reads_may_close_the_pipe():
@@ -155,12 +155,13 @@ def test_whoever_reads_may_close_the_pipe():
 @pytest.mark.openmp
 def test_json_of_a_process_of_a_launcher():
     variables = {"OMPI_COMM_WORLD_LOCAL_SIZE": "1000", "SLURM_CPUS_PER_TASK": "two", "CYGRAD_ISA": LEVELS[0]}
-    found = json.loads(printed("-m", "cygrad", "info", "--json", **variables))
-    assert (found["threads"]["threads"], found["threads"]["source"], found["threads"]["share"]) in [(1, "launcher", 1), (1, "affinity", 1)]
-    assert found["launcher"] == {"launcher": "Open MPI", "processes": 1000, "processes_variable": "OMPI_COMM_WORLD_LOCAL_SIZE",
+    result = json.loads(printed("-m", "cygrad", "info", "--json", **variables))
+    threads = result["threads"]
+    assert (threads["threads"], threads["source"], threads["share"]) in [(1, "launcher", 1), (1, "affinity", 1)]
+    assert result["launcher"] == {"launcher": "Open MPI", "processes": 1000, "processes_variable": "OMPI_COMM_WORLD_LOCAL_SIZE",
                                  "cpus": None, "cpus_variable": None, "ignored": {"SLURM_CPUS_PER_TASK": "two"}}
-    assert found["instruction_set"]["requested"] == LEVELS[0]
-    assert found["blas"]["threads"] in (None, 1) or "OPENBLAS_NUM_THREADS=1 may be faster" in found["blas"]["hint"]
+    assert result["instruction_set"]["requested"] == LEVELS[0]
+    assert result["blas"]["threads"] in (None, 1) or "OPENBLAS_NUM_THREADS=1 may be faster" in result["blas"]["hint"]
 
 
 @pytest.mark.skipif(not PAGE.exists(), reason="looks at the documentation, and runs beside none")
@@ -181,10 +182,10 @@ def test_what_is_no_count_is_shown_without_what_controls_a_terminal(variable):
 
 def test_the_text_is_made_from_the_same_data(monkeypatch):
     assert json.loads(json.dumps(config.describe())) == config.describe()
-    found = config.describe()
-    found["threads"] |= {"threads": 77, "reason": "of this test"}
-    found["launcher"] |= {"launcher": "Slurm", "processes": 5, "processes_variable": "A", "ignored": {"B": "c"}}
-    monkeypatch.setattr(config, "describe", lambda: found)
+    result = config.describe()
+    result["threads"] |= {"threads": 77, "reason": "of this test"}
+    result["launcher"] |= {"launcher": "Slurm", "processes": 5, "processes_variable": "A", "ignored": {"B": "c"}}
+    monkeypatch.setattr(config, "describe", lambda: result)
     lines = parsed(config.show_config())
     assert lines["threads"] == "77 (of this test)"
     assert lines["launcher"] == "Slurm, processes on this node: 5 (A), B='c' is no count, and ignored"

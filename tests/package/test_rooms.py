@@ -59,12 +59,12 @@ def test_imports_run_in_no_circle_within_a_room(room):
 
 
 @pytest.mark.parametrize("room", ORDER)
-def test_rooms_say_what_they_promise_and_may_know(room):
+def test_rooms_state_promises_and_what_they_use(room):
     """Nothing else stands in their `__init__.py`, which is not read on import."""
     (sentence,) = ast.parse((CORE / room / "__init__.py").read_text()).body
     text = ast.get_docstring(ast.Module([sentence], []))
     assert len(text.splitlines()) <= 5
-    assert "\nPromises " in text and "\nKnows " in text
+    assert "\nPromises " in text and "\nUses " in text
 
 
 # ----- Upwards -----

@@ -126,14 +126,14 @@ def test_refused(call, message):
 # ----- Wrong arguments -----
 def tensor_parameters():
     """Return (name, number of tensors, place of the wrong one, its parameter) for functions whose first parameters are all tensors."""
-    found = []
+    results = []
     for entry in catalogue.entries():
         if entry.function and len(entry.signatures) == 1:
             parameters = entry.signatures[0].args
             required = parameters.args[:len(parameters.args) - len(parameters.defaults)]
             if not parameters.vararg and all(p.annotation is not None and ast.unparse(p.annotation) == "Tensor" for p in required):
-                found += [(entry.name, len(required), place, parameter.arg) for place, parameter in enumerate(required)]
-    return found
+                results += [(entry.name, len(required), place, parameter.arg) for place, parameter in enumerate(required)]
+    return results
 
 
 @pytest.mark.cases("company", [contextlib.nullcontext, profile], ids=["alone", "profiled"])

@@ -55,17 +55,17 @@ UNSEEN = {"id", "__getattr__"}
 
 def names(body):
     """Return the names that statements of a stub or a class define; an import counts if it is renamed, to whatever."""
-    found = set()
+    results = set()
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.add(node.name)
+            results.add(node.name)
         elif isinstance(node, ast.AnnAssign):
-            found.add(node.target.id)
+            results.add(node.target.id)
         elif isinstance(node, ast.Assign):
-            found |= {target.id for target in node.targets}
+            results |= {target.id for target in node.targets}
         elif isinstance(node, ast.ImportFrom):
-            found |= {alias.asname for alias in node.names if alias.asname}
-    return found
+            results |= {alias.asname for alias in node.names if alias.asname}
+    return results
 
 
 def class_named(path, name):
@@ -136,12 +136,12 @@ def by_hand():
     """Return [(qualified name, function, its declaration)] of what stubs declare by hand, without overloads."""
     pairs = [(cygrad, stubs.FUNCTIONS), *((getattr(cygrad, space), path) for path, space in stubs.OF_NAMESPACES.items())]
     pairs += [(importlib.import_module(name), path) for name, path in COMPILED.items()]
-    found = []
+    results = []
     for module, path in pairs:
         text = stubs.by_hand(path) if path in stubs.PATHS else path.read_text()
-        found += [(f"{module.__name__}.{node.name}", getattr(module, node.name), node) for node in ast.parse(text).body
+        results += [(f"{module.__name__}.{node.name}", getattr(module, node.name), node) for node in ast.parse(text).body
                   if isinstance(node, ast.FunctionDef) and not node.decorator_list and node.name != "__getattr__"]
-    return found
+    return results
 
 
 @pytest.mark.cases("operator", lambda: declared_operators().values(), ids=lambda operator: operator.__name__)

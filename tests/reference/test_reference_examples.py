@@ -199,17 +199,17 @@ def pow_adder_reducer(x, y):
     return (2 * x.pow(2) + 3 * y.pow(2)).sum()
 
 
-def assert_printed(found, expected, differentiable=False):
+def assert_printed(result, expected, differentiable=False):
     """Compare nested tuples of tensors with the numbers in the documents, which have four digits behind the point."""
     if isinstance(expected, tuple):
-        assert isinstance(found, tuple) and len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
+        assert isinstance(result, tuple) and len(result) == len(expected)
+        for one, other in zip(result, expected, strict=True):
             assert_printed(one, other, differentiable)
     else:
         expected = torch.tensor(expected)
-        assert found.shape == expected.shape
-        assert (found - expected).abs().max() <= 1.1e-4
-        assert ("grad_fn=<" in repr(found)) is differentiable
+        assert result.shape == expected.shape
+        assert (result - expected).abs().max() <= 1.1e-4
+        assert ("grad_fn=<" in repr(result)) is differentiable
 
 
 def test_jacobian():

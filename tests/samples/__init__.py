@@ -213,10 +213,10 @@ def named(rows):
 
 def gradients(call, tensors, weight, **options):
     """Return the result and the gradients of the operands that require one, as arrays."""
-    wanted = [tensor for tensor in tensors if tensor.requires_grad]
+    expected_values = [tensor for tensor in tensors if tensor.requires_grad]
     result = call(*tensors)
-    found = cg.autograd.grad(result, wanted, weight, **options) if result.requires_grad else ()
-    return [array_of(result), *map(array_of, found)]
+    results = cg.autograd.grad(result, expected_values, weight, **options) if result.requires_grad else ()
+    return [array_of(result), *map(array_of, results)]
 
 
 def prepared(arrays, place=cg.tensor):

@@ -88,10 +88,10 @@ def test_numbers_come_out():
 @pytest.mark.parametrize("dims", [0, 1])
 def test_numbers_are_weak(left, expected, dims):
     x = cg.tensor(2).to(getattr(cg, left)).expand((3,) * dims).contiguous()
-    for found, wanted in ((x * 2j, values(x) * 2j), (2j * x, values(x) * 2j), (x + 1j, values(x) + 1j), (1j / x, 1j / values(x)),
+    for result, expected_values in ((x * 2j, values(x) * 2j), (2j * x, values(x) * 2j), (x + 1j, values(x) + 1j), (1j / x, 1j / values(x)),
                           (cg.where(x == x, x, 1j), values(x) + 0j)):
-        assert found.dtype is getattr(cg, expected)
-        np.testing.assert_allclose(values(found), wanted)
+        assert result.dtype is getattr(cg, expected)
+        np.testing.assert_allclose(values(result), expected_values)
 
 
 def test_the_power_0_is_1_everywhere():
@@ -124,8 +124,8 @@ def test_complex_parameters_and_constants_have_gradients(dtype, call, gradients)
     a, b = (cg.tensor([1 + 2j, -0.5, 3j], dtype=getattr(cg, dtype)) * factor for factor in (1, 0.5 - 1j))
     g = cg.tensor([1j, 2 - 1j, 1], dtype=getattr(cg, dtype))
     leaves = [x.clone().requires_grad_() for x in (a, b)]
-    for found, wanted in zip(cg.autograd.grad(call(*leaves), leaves, g), gradients(*map(values, (g, a, b))), strict=True):
-        np.testing.assert_allclose(values(found), wanted, rtol=1e-5)
+    for result, expected in zip(cg.autograd.grad(call(*leaves), leaves, g), gradients(*map(values, (g, a, b))), strict=True):
+        np.testing.assert_allclose(values(result), expected, rtol=1e-5)
 
 
 def test_a_real_operand_takes_the_real_part_of_its_gradient_without_a_warning():
@@ -172,12 +172,12 @@ def test_a_conversion_warns_of_lost_imaginary_parts():
 # ----- New tensors -----
 @pytest.mark.parametrize("dtype", COMPLEX)
 def test_factories(dtype):
-    wanted = getattr(cg, dtype)
-    made = {"zeros": cg.zeros(2, dtype=wanted), "ones": cg.ones(2, dtype=wanted), "eye": cg.eye(2, dtype=wanted),
-            "full": cg.full((2,), 1j, dtype=wanted), "ones_like": cg.ones_like(cg.ones(2), dtype=wanted),
-            "full_like": cg.full_like(cg.ones(2, dtype=wanted), 1j), "new_full": cg.ones(2, dtype=wanted).new_full((2,), 1j),
-            "linspace": cg.linspace(1, 1j, 3, dtype=wanted)}
-    assert {tensor.dtype for tensor in made.values()} == {wanted} and all(tensor.is_complex() for tensor in made.values())
+    expected = getattr(cg, dtype)
+    made = {"zeros": cg.zeros(2, dtype=expected), "ones": cg.ones(2, dtype=expected), "eye": cg.eye(2, dtype=expected),
+            "full": cg.full((2,), 1j, dtype=expected), "ones_like": cg.ones_like(cg.ones(2), dtype=expected),
+            "full_like": cg.full_like(cg.ones(2, dtype=expected), 1j), "new_full": cg.ones(2, dtype=expected).new_full((2,), 1j),
+            "linspace": cg.linspace(1, 1j, 3, dtype=expected)}
+    assert {tensor.dtype for tensor in made.values()} == {expected} and all(tensor.is_complex() for tensor in made.values())
     assert made["eye"].tolist() == [[1, 0], [0, 1]] and made["full"].tolist() == made["full_like"].tolist() == [1j, 1j]
     assert made["linspace"].tolist() == [1, 0.5 + 0.5j, 1j] and cg.linspace(0, 1j, 2).dtype is cg.complex64
     assert not made["ones"].is_floating_point() and made["ones"].requires_grad_().requires_grad
@@ -185,27 +185,27 @@ def test_factories(dtype):
 
 @pytest.mark.parametrize("dtype", COMPLEX)
 def test_random_numbers(dtype):
-    wanted = getattr(cg, dtype)
-    normal = values(cg.randn(20000, dtype=wanted, rng=0))
+    expected = getattr(cg, dtype)
+    normal = values(cg.randn(20000, dtype=expected, rng=0))
     assert abs(normal.real.var() - 0.5) < 0.02 and abs(normal.imag.var() - 0.5) < 0.02 and abs(np.mean(normal.real * normal.imag)) < 0.02
-    even = values(cg.rand(20000, dtype=wanted, rng=0))
+    even = values(cg.rand(20000, dtype=expected, rng=0))
     for part in even.real, even.imag:
         assert part.min() >= 0 and part.max() < 1 and abs(part.mean() - 0.5) < 0.02
-    around = values(cg.empty(20000, dtype=wanted).normal_(1, 2, rng=0))     # the mean is that of both parts, as in torch
+    around = values(cg.empty(20000, dtype=expected).normal_(1, 2, rng=0))     # the mean is that of both parts, as in torch
     assert abs(around.mean() - (1 + 1j)) < 0.1 and abs(around.var() - 4) < 0.2
-    transposed = cg.empty(3, 2, dtype=wanted).t().uniform_(2, 3, rng=0)
-    assert values(transposed).tolist() == values(cg.empty(2, 3, dtype=wanted).uniform_(2, 3, rng=0)).tolist()
-    assert cg.randn_like(transposed).dtype is cg.rand_like(transposed).dtype is wanted and cg.rand((), dtype=wanted).ndim == 0
+    transposed = cg.empty(3, 2, dtype=expected).t().uniform_(2, 3, rng=0)
+    assert values(transposed).tolist() == values(cg.empty(2, 3, dtype=expected).uniform_(2, 3, rng=0)).tolist()
+    assert cg.randn_like(transposed).dtype is cg.rand_like(transposed).dtype is expected and cg.rand((), dtype=expected).ndim == 0
 
 
 # ----- Conjugates -----
 def test_conjugates_and_adjoints():
     x = cg.tensor([[1 + 2j, 3j], [4, 5 - 1j]])
     expected = values(x).conj()
-    for found in x.conj(), cg.conj_physical(x), x.conj().resolve_conj():
-        np.testing.assert_array_equal(values(found), expected)
-    for found in x.H, x.mH, x.adjoint(), cg.adjoint(x):
-        np.testing.assert_array_equal(values(found), expected.T)
+    for result in x.conj(), cg.conj_physical(x), x.conj().resolve_conj():
+        np.testing.assert_array_equal(values(result), expected)
+    for result in x.H, x.mH, x.adjoint(), cg.adjoint(x):
+        np.testing.assert_array_equal(values(result), expected.T)
     real = cg.ones(2, 2)
     assert real.conj() is real and real.H._is_view() and not x.conj().is_conj() and not cg.is_conj(x) and not x.is_neg()
     assert x.isreal().tolist() == [[False, False], [True, False]] and cg.isreal(real).all() and cg.isreal(cg.tensor([1])).all()

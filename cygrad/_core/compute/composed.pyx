@@ -1,5 +1,5 @@
 # cython: cdivision=True
-"""Formulas of maps and folds over some dims, computed tile by tile where nobody records them."""
+"""Formulas of maps and reductions over some dims, computed tile by tile where they are not recorded."""
 cimport cython
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
@@ -29,8 +29,8 @@ cdef enum:
 cdef class Steps:
     """A formula read for inputs of which some are reduced and some are numbers: its slots, and the steps between them.
 
-    A slot is (its input or None, a number or None, the name of its dtype or None for that of the tensors, whether it is reduced).
-    A step is (name, whether it folds, whether there is a loop of it and the step before, the name of its dtype or None, bits of the
+    A slot is (its input or None, a number or None, the name of its dtype or None for the dtype of the tensors, whether it is reduced).
+    A step is (name, whether it reduces, whether one loop computes it and the step before, the name of its dtype or None, bits of the
     inputs that are masks, its slots).
     """
     cdef Step steps[MAX_STEPS]
@@ -67,11 +67,11 @@ cdef class Steps:
                 self.cost = max(self.cost, <int>ELEMENTWISE[name].cost)
 
     cdef TensorImpl compute(self, tuple inputs, TensorImpl first, const char* folded):
-        """Compute the formula; None where its folds are too large for a tile."""
+        """Compute the formula; None where its reductions are too large for a tile."""
         cdef Tiles tiles
         cdef Operand* array
         cdef cg_number numbers[MAX_SLOTS]
-        cdef intptr_t shapes[2][MAX_DIMS]   # of the tensors, and of what is reduced
+        cdef intptr_t shapes[2][MAX_DIMS]   # of the tensors, and of reduced slots
         cdef intptr_t needed
         cdef int d, k, ndim = first.ndim
         cdef TensorImpl result = None, memory, tensor
@@ -136,7 +136,7 @@ cdef bint is_plain(TensorImpl tensor) noexcept:
 
 @cython.final
 cdef class Tiled:
-    """A formula, called with tensors and numbers and, at last, the dims that it folds."""
+    """A formula, called with tensors and numbers and, at last, the dims that it reduces."""
     cdef object formula, step_by_step, read
     cdef dict readings      # Steps by which inputs are reduced and which are numbers
 
@@ -148,7 +148,7 @@ cdef class Tiled:
         return self.step_by_step(*arguments) if result is None else result
 
     cdef TensorImpl by_tiles(self, tuple arguments):
-        """Compute, or return None: of special tensors, where it is recorded, and of what are no plain floats of one shape."""
+        """Compute by tiles; None if a tensor is special, the call is recorded, or operands are not floats of one shape."""
         cdef TensorImpl first = None, tensor
         cdef char folded[MAX_DIMS]
         cdef intptr_t reduced[MAX_DIMS]

@@ -2,7 +2,7 @@
 """Copies of whole tensors, in another layout or dtype (see copies.pxd for the contract)."""
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.rules cimport RuleOp, record, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, empty_strided, shallow_copy
 from cygrad._core.memory.formats cimport fill_strides, lies_in_order, order_of
 from cygrad._core.memory.storage cimport DType, dtype_number, dtypes
@@ -33,7 +33,7 @@ def clone(TensorImpl input not None, *, memory_format=None):
     else:
         result = empty_in_order(order_of("clone", memory_format, input.ndim), input.dtype_nr, input.ndim, input.sizes)
         copy_into(result, input)
-    if wanted(input, result):      # written into a tensor of its own, which may be followed where the input is not
+    if needs_node(input, result):      # written into a tensor of its own, which may be followed where the input is not
         record(rule_op("clone"), input, None, result, ())
     return result
 
@@ -46,7 +46,7 @@ def contiguous(TensorImpl input not None, *, memory_format=None):
         return input
     result = empty_in_order(order, input.dtype_nr, input.ndim, input.sizes)
     copy_into(result, input)
-    if wanted(input, None):
+    if needs_node(input, None):
         record(rule_op("clone"), input, None, result, ())
     return result
 
@@ -63,12 +63,12 @@ def convert(TensorImpl input not None, dtype, copy=False):
     if number == input.dtype_nr:
         return clone(input) if copy else input
     result = copy_of(input, number)
-    if wanted(input, result) and cg_is_differentiable[number]:
+    if needs_node(input, result) and cg_is_differentiable[number]:
         record(CONVERT, input, None, result, (dtypes[input.dtype_nr],))
     return result
 
 
 def warn_of_parts(DType source not None, DType target not None, int stacklevel=1):
-    """Warn where a user's conversion drops imaginary parts; the gradient of what is real beside complex numbers drops them silently."""
+    """Warn where a user's conversion drops imaginary parts; gradients of real operands beside complex ones drop them silently."""
     if source.is_complex and not target.is_complex and target.number != CG_BOOL:
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=stacklevel)

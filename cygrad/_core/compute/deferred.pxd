@@ -1,7 +1,7 @@
-"""Results that are not computed yet: large recorded elementwise results wait until somebody looks, and are computed together.
+"""Pending results: large recorded elementwise results are computed together, when their memory is read.
 
-What only the next operator reads is then never written to memory. At most one program waits in a process. Everything that reads or
-writes the memory of tensors asks address() for it, which computes what waits, so nobody can tell the difference but by a clock. Needs
+An intermediate that only the next operator reads is then never written to memory. At most one program is pending in a process. All code
+that reads or writes the memory of tensors asks address() for it, which computes pending results, so deferral changes timing only. Needs
 the GIL, and keeps it.
 """
 from cygrad._core.graph.tensor cimport TensorImpl
@@ -14,5 +14,5 @@ from cygrad._kernels.drivers.reduction cimport cg_reduction
 cdef void note_thread() noexcept
 # The result of an operator, computed later; None where it has to be computed now.
 cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost)
-# Fold all elements of a dense result that waits; False if it does not, was folded before, or will be needed anyway.
+# Reduce all elements of a dense pending result; False if it is not pending, was reduced before, or will be needed anyway.
 cdef bint fold_waiting(const cg_reduction* reduction, TensorImpl x, char* output) except -1

@@ -26,14 +26,14 @@ cdef unsigned long computing = 0    # the thread in Python that used large tenso
 cdef bint several = False           # there was another one
 cdef Program program
 cdef int arrays                     # slots that are whole arrays
-cdef int folded = -1                # the slot of a result that was folded, and will be computed if it is needed again
+cdef int folded = -1                # the slot of a result that was reduced, and will be computed if it is needed again
 cdef PyObject* owners[MAX_SLOTS]    # the Storage of an array; a reference to one that is read, borrowed from one that waits
 cdef cg_number constants[MAX_SLOTS]     # numbers by slot
 cdef cg_number parameters[MAX_SLOTS][MAX_PARAMS]    # of the step whose output a slot is
 
 
 def defer_from(intptr_t count):
-    """Set from how many elements on results may wait, and return what it was; threads before now do not count."""
+    """Set from how many elements on results are deferred, and return the limit before; threads that ran before do not count."""
     global smallest, computing, several
     settle()
     before = smallest
@@ -54,7 +54,7 @@ cdef void note_thread() noexcept:
 
 
 cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* values, TensorImpl first) noexcept:
-    """Say whether operands are dense and of one shape, that of `first` if given, and dtype, and nobody outside can write into them."""
+    """Return True if operands are dense, of one shape (of `first`, if given) and dtype, and no other library can write into them."""
     cdef TensorImpl tensor
     cdef int k
     if cg_loops_of[dtype] != dtype:
@@ -125,7 +125,7 @@ cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value
 
 
 cdef void needed_steps(Program* compact) noexcept:
-    """Copy the program less the steps whose results nobody will read."""
+    """Copy the program without the steps whose results are dead."""
     cdef bint needed[MAX_SLOTS]
     cdef bint kept[MAX_STEPS]
     cdef const Step* step
@@ -191,7 +191,7 @@ upward.compute_waiting, upward.forget_waiting = compute_all, <forget_function>fo
 
 
 cdef bint fold_waiting(const cg_reduction* reduction, TensorImpl x, char* output) except -1:
-    """All other results are computed on the way, x itself only if somebody asks for it later, which temporaries never live to see."""
+    """All other results are computed on the way, x itself only if it is read later, and temporaries die before."""
     global folded
     cdef Program compact
     cdef int slot = x.storage.slot - 1, k

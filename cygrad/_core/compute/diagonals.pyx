@@ -5,7 +5,7 @@ The functions are the methods of Tensor too: their first argument is the tensor.
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from cygrad._core.graph.rules cimport RuleOp, record, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty, view_of
 from cygrad._core.memory.sizes cimport integer, sizes_tuple, wrap_dim
 from cygrad._core.operands.operands cimport copy_into
@@ -43,7 +43,7 @@ def diagonal(TensorImpl input not None, offset=0, dim1=0, dim2=1):
         start = above * input.strides[second] if above >= 0 else -above * input.strides[first]
     sizes[ndim], strides[ndim] = length, input.strides[first] + input.strides[second]
     cdef TensorImpl result = view_of(input, start, ndim + 1, sizes, strides)
-    if wanted(input, None):
+    if needs_node(input, None):
         record(DIAGONAL, input, None, result, (sizes_tuple(input.ndim, input.sizes), above, first, second))
     return result
 
@@ -64,7 +64,7 @@ cdef object triangle(RuleOp rule, TensorImpl input, object diagonal, bint upper,
         kept = max(0, min(row % rows + above + (0 if upper else 1), columns))      # elements in front of where the diagonal cuts
         memset(place if upper else place + kept * item, 0, (kept if upper else columns - kept) * item)
         place += columns * item
-    if wanted(input, None):
+    if needs_node(input, None):
         record(rule, input, None, result, (above,))
     return result if out is None else checked_out(out, result)
 

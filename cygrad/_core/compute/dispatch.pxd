@@ -1,6 +1,6 @@
 """Elementwise operators: from a row of the table and operands to a result and, if needed, a node.
 
-`elementwise` is the one way in: it promotes, computes and records, and hands on what is special.
+`elementwise` is the one way in: it promotes, computes and records, and hands special tensors to `entry`.
 """
 from cygrad._core.compute.rows cimport Row
 from cygrad._core.graph.tensor cimport TensorImpl

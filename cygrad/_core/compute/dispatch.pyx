@@ -27,9 +27,9 @@ from cygrad.ops import ELEMENTWISE
 
 
 cdef int result_dtype(Row op, const Value* values, TensorImpl target) except -1:
-    """Return the dtype to compute in: that of all operands; kinds the row lacks are converted or refused.
+    """Return the common dtype of the operands to compute in; kinds that the row lacks are converted or refused.
 
-    A target that could not take the result either is what torch speaks of first.
+    Torch's first error is about a target that could not take the result either.
     """
     cdef int k, numbers = 0, dtype
     for k in range(op.arity if op.bounds else 0):
@@ -64,7 +64,7 @@ cdef TensorImpl elementwise(Row op, Value* values, const Value* params, TensorIm
 
 
 cdef TensorImpl observed(Row op, Value* values, const Value* params, TensorImpl target, bint in_place):
-    """Compute an operator where somebody profiles or a tensor is special."""
+    """Compute an operator in a profile, or with a special tensor."""
     cdef Py_ssize_t event = 0
     cdef int k
     if profiling_threads:

@@ -6,7 +6,7 @@ The functions are the methods of Tensor too: their first argument is the tensor.
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
-from cygrad._core.graph.rules cimport record, rule_op, wanted
+from cygrad._core.graph.rules cimport record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport TensorImpl, copy_in, offset_of, place_of, refuse_batched, view_in
 from cygrad._core.memory.sizes cimport multiply_overflows
 from cygrad._core.memory.storage cimport DType, dtype_number, dtypes
@@ -70,7 +70,7 @@ def view_as_real(TensorImpl input not None):
         sizes[d], strides[d] = input.sizes[d], 2 * input.strides[d]
     sizes[input.ndim], strides[input.ndim] = 2, 1
     result = view_in(input, 0, cg_real[input.dtype_nr], input.ndim + 1, sizes, strides)
-    if wanted(input, None):
+    if needs_node(input, None):
         record(rule_op("view_as_real"), input, None, result, ())
     return result
 
@@ -99,6 +99,6 @@ def view_as_complex(TensorImpl input not None):
     if offset_of(input) % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
     result = view_in(input, 0, dtype, last, input.sizes, strides)
-    if wanted(input, None):
+    if needs_node(input, None):
         record(rule_op("view_as_complex"), input, None, result, ())
     return result

@@ -4,7 +4,7 @@ The functions are the methods of Tensor too: their first argument is the tensor.
 """
 from cygrad._core.compute.indexing cimport scalar_like, set_item
 from cygrad._core.compute.inplace cimport check_in_place, cut_history
-from cygrad._core.graph.rules cimport wanted
+from cygrad._core.graph.rules cimport needs_node
 from cygrad._core.graph.tensor cimport TensorImpl, count_change
 from cygrad._core.operands.operands cimport copy_into
 
@@ -28,6 +28,6 @@ def zero_(TensorImpl self not None):
     check_in_place(self, False)
     copy_into(self, scalar_like(self, 0))
     count_change(self)
-    if wanted(self, None):
+    if needs_node(self, None):
         cut_history(self, True)
     return self

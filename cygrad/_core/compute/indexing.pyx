@@ -12,7 +12,7 @@ from libc.stdint cimport intptr_t
 from cygrad._core.compute.creation cimport check_held
 from cygrad._core.compute.inplace cimport as_before, check_in_place, cut_history, record_copy, record_in_place, write_values
 from cygrad._core.compute.parts cimport Cuts, basic_view, record_part, zero_outside
-from cygrad._core.graph.rules cimport RuleOp, record, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport TensorImpl, count_change, empty, needs_grad, tensor_type, zero
 from cygrad._core.memory.sizes cimport integer, parse_sizes, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
@@ -63,7 +63,7 @@ cdef object bound(object end):
 
 
 cdef object exact_item(object item):
-    """Return an item of an index of which this is true: what selects one place, ints and integer scalars, as an exact int."""
+    """Return an item of an index: one that selects one place, an int or an integer scalar, as an exact int."""
     if PySlice_Check(item):
         return slice(bound(item.start), bound(item.stop), bound(item.step))
     if isinstance(item, TensorImpl):
@@ -121,7 +121,7 @@ cdef object numpy_key(object key):
 
 
 cdef object index_error(TensorImpl x, object key, object error):
-    """Say in torch's words what NumPy found wrong with an index."""
+    """Return NumPy's error about an index in torch's words."""
     text = str(error)
     shape = list(sizes_tuple(x.ndim, x.sizes))
     if text.startswith("only integers"):
@@ -161,7 +161,7 @@ cdef object get_item(TensorImpl x, object key):
     cdef tuple items = read_key(key)
     cdef TensorImpl result = basic_view(x, items, &cuts)
     if result is not None:
-        if wanted(x, None):
+        if needs_node(x, None):
             record_part(x, result, items, &cuts)
         return result
     numpy_index = numpy_key(items)
@@ -170,7 +170,7 @@ cdef object get_item(TensorImpl x, object key):
     except IndexError as error:
         raise index_error(x, numpy_index, error) from None
     result = tensor_of_bits(array.copy() if array.base is not None else array, x.dtype_nr)
-    if wanted(x, None):
+    if needs_node(x, None):
         record(INDEX, x, None, result, (sizes_tuple(x.ndim, x.sizes), numpy_index))
     return result
 
@@ -179,7 +179,7 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
     cdef Cuts cuts
     cdef tuple items = read_key(key)
     cdef TensorImpl source = value if isinstance(value, TensorImpl) else scalar_like(x, value), place
-    cdef bint recorded = cg_is_differentiable[x.dtype_nr] and wanted(x, source), whole = len(items) == 1 and items[0] is Ellipsis
+    cdef bint recorded = cg_is_differentiable[x.dtype_nr] and needs_node(x, source), whole = len(items) == 1 and items[0] is Ellipsis
     place = x if whole else basic_view(x, items, &cuts)
     if recorded and place is not None and not whole and needs_grad(x):
         record_part(x, place, items, &cuts)
@@ -243,7 +243,7 @@ def _scatter_key(TensorImpl input not None, shape, key, bint accumulate):
         part = basic_view(result, key, &cuts)
         zero_outside(result, part)
         copy_into(part, input)
-    if wanted(input, None):
+    if needs_node(input, None):
         record(SCATTER_KEY, input, None, result, (key,))
     return result
 

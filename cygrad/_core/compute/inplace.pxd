@@ -1,4 +1,4 @@
-"""In-place changes: what they may touch, and the histories of bases and views after them.
+"""In-place changes: which are allowed, and the histories of bases and views after them.
 
 A base that was changed through a view gets a CopySlices node, which applies the operator's node to the view's part of the
 gradient. Other views notice by the version that their node is out of date and get a new one when it is read.

@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free
 from cygrad._core.graph.history cimport attach, connect, creation_error, edge, geometry_of, gradient_edge, refresh, set_edge
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport NODE_PACKED, NODE_TRACKED, Node, finish_node_type, init_node
-from cygrad._core.graph.rules cimport RuleOp, any_wanted, params_of, record_view, rule_node, rule_node_of_inputs, rule_op
+from cygrad._core.graph.rules cimport RuleOp, any_needs_node, params_of, record_view, rule_node, rule_node_of_inputs, rule_op
 from cygrad._core.graph.saved cimport released_error
 from cygrad._core.graph.tensor cimport (CREATED, CREATED_BY_FUNCTION, CREATED_MULTIPLE, REQUIRES_GRAD, SAVED, TENSOR_TRACKED, TensorImpl,
                                         VIEW, count_change, is_unique, needs_grad, place_of, shallow_copy, special_active, view_of)
@@ -25,7 +25,7 @@ cdef RuleOp COPY = rule_op("copy", ("shape", "dtype")), FILL = rule_op("fill"), 
 
 # ----- Checks -----
 cdef int check_history(TensorImpl target, bint recorded) except -1:
-    """Refuse to change in place what autograd cannot follow; `recorded`: another operand brings a history."""
+    """Refuse in-place changes that autograd cannot follow; `recorded`: another operand brings a history."""
     if not grad_mode()[0] or not recorded and not needs_grad(target):
         return 0
     if target.flags & VIEW and target.flags & CREATED:
@@ -99,7 +99,7 @@ cdef int take_history(TensorImpl copy, TensorImpl tensor) except -1:
 
 
 cdef TensorImpl as_before(TensorImpl operand, TensorImpl target):
-    """Return what stands for an operand while a target is changed: a view of the same memory takes its node from the changed base."""
+    """Return an operand as it is before a target changes: a view of the same memory takes its node from the changed base later."""
     cdef TensorImpl now
     if not operand.flags & VIEW or operand.storage is not target.storage or not needs_grad(operand):
         return operand
@@ -158,7 +158,7 @@ def check_disjoint(TensorImpl target not None, tuple others):
 
 
 cpdef object write_values(TensorImpl target, write):
-    """Have `write` change the array of a tensor's numbers: of what is stored only in the dtype that is computed in, rounded once."""
+    """Have `write` change the array of a tensor's numbers; 16-bit floats are changed in float32 and rounded once."""
     cdef TensorImpl wide = copy_of(target, cg_loops_of[target.dtype_nr]) if cg_is_opaque[target.dtype_nr] else target
     write(array_of(wide))
     if wide is not target:
@@ -168,8 +168,8 @@ cpdef object write_values(TensorImpl target, write):
 def write_in_place(RuleOp op not None, tuple inputs not None, write, **params):
     """Let `write` change the array of the first input, and record that by a rule; its other inputs may be None."""
     cdef TensorImpl target = inputs[0], before
-    cdef bint recorded = any_wanted(inputs)
-    check_in_place(target, any_wanted(inputs[1:]))
+    cdef bint recorded = any_needs_node(inputs)
+    check_in_place(target, any_needs_node(inputs[1:]))
     if recorded and op.reads_input(0):
         before = copy_of(target, target.dtype_nr)
         take_history(before, target)
@@ -182,8 +182,8 @@ def write_in_place(RuleOp op not None, tuple inputs not None, write, **params):
 
 
 def overwrite(TensorImpl target not None, write):
-    """Let `write` fill the array of a tensor with what depends on nothing: its history ends."""
-    cdef bint recorded = any_wanted((target,))
+    """Let `write` fill the array of a tensor with values that depend on nothing: its history ends."""
+    cdef bint recorded = any_needs_node((target,))
     check_in_place(target, False)
     write_values(target, write)
     count_change(target)
@@ -207,7 +207,7 @@ cdef int record_copy(TensorImpl target, TensorImpl source) except -1:
 
 
 cdef int cut_history(TensorImpl target, bint zero=False) except -1:
-    """Record that a target was overwritten with what has no gradient."""
+    """Record that a target was overwritten with values without a gradient."""
     return record_in_place(ZERO if zero else FILL, target, None, ())
 
 
@@ -273,7 +273,7 @@ cdef class CopySlices(Node):
         if grad_mode()[0] or special_active and is_special(g):
             part = (<object>g)._gather_view(self.params)
         else:
-            # A gradient that nobody else holds is changed where it is: many slices of one base cost as many slices, not bases.
+            # A gradient without other references is changed where it is: many slices of one base cost as many slices, not bases.
             laid = g if own and sizes_tuple(g.ndim, g.strides) == self.params[1] else laid_out(g, self.params)
             whole = <PyObject*>laid
             part = part_of(laid, self.params)

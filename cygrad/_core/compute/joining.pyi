@@ -1,4 +1,4 @@
-"""Types of the compiled module; those of what a declaration describes stand there."""
+"""Types of the compiled module; functions that a declaration describes have theirs there."""
 
 from typing import Any
 

@@ -4,7 +4,7 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
 from cygrad._core.graph.history cimport attach
-from cygrad._core.graph.rules cimport RuleOp, any_wanted, rule_node_of_inputs, rule_op
+from cygrad._core.graph.rules cimport RuleOp, any_needs_node, rule_node_of_inputs, rule_op
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, settled_address, view_of
 from cygrad._core.memory.sizes cimport add_overflows, integer, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtypes
@@ -92,7 +92,7 @@ def cat(tensors, dim=0, *, out=None):
         if sizes[k] is not None:
             write_piece(result, part, along, start)
             start += part.sizes[along]
-    if any_wanted(parts):
+    if any_needs_node(parts):
         attach(result, rule_node_of_inputs(CAT, parts, result, (tuple(sizes), along), 1), 0)
     return result if out is None else checked_out(out, result)
 
@@ -127,6 +127,6 @@ def stack(tensors, dim=0, *, out=None):
     for part in parts:
         write_piece(result, part, along, start)
         start += 1
-    if any_wanted(parts):
+    if any_needs_node(parts):
         attach(result, rule_node_of_inputs(STACK, parts, result, (along,), 1), 0)
     return result if out is None else checked_out(out, result)

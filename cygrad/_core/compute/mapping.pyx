@@ -16,7 +16,7 @@ cdef inline int dtype_of(int k, int masks, int dtype) noexcept:
 
 
 cdef int loop_dtype_of(const cg_kernel* kernel, int dtype, int count, const Value* values) noexcept:
-    """Return the dtype of the loop for what is stored only: its own where it must be, or there is one and nothing is of another dtype."""
+    """Return the dtype of the loop: of a 16-bit float its own where the row needs it, or has one and all operands are of that dtype."""
     cdef int k
     for k in range(count):
         if not kernel.stored and (values[k].tensor is NULL or (<TensorImpl>values[k].tensor).dtype_nr != dtype):

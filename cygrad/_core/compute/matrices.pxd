@@ -1,6 +1,6 @@
 """Loops over matrices, each of the interface of NumPy's generalized ufuncs: ours, and NumPy's own with its LAPACK.
 
-Whoever has filled a `Call` has it run by `run`: batches of any strides, other threads meanwhile where it takes long.
+A filled `Call` is run by `run`: batches of any strides, other threads meanwhile where it takes long.
 """
 from libc.stdint cimport intptr_t
 
@@ -13,11 +13,11 @@ cdef enum:
     RELEASE_GIL = 1 << 16   # multiplications from which other threads may run meanwhile
 
 cdef struct Call:
-    int arguments, batch                            # how many there are, and dims in front of those of the matrices
+    int arguments, batch                            # how many there are, and dims in front of the matrices' own
     intptr_t shape[MAX_DIMS]                        # of the batch
     intptr_t steps[MAX_ARGUMENTS][MAX_DIMS]         # strides of each argument in the batch; all in bytes
     intptr_t dims[1 + MAX_NAMES]                    # the count of matrices in one call, and the sizes that a signature names
-    intptr_t strides[3 * MAX_ARGUMENTS]             # of the matrices: one for each argument in one call, then those of its own dims
+    intptr_t strides[3 * MAX_ARGUMENTS]             # of the matrices: one for each argument in one call, then of its own dims
     char* places[MAX_ARGUMENTS]                     # where the arguments are
 
 cdef void run_batch(Call* call, matrix_loop loop, void* data, double work) noexcept
@@ -31,7 +31,7 @@ cdef inline void once(Call* call, char** places, matrix_loop loop, void* data, d
         loop(places, call.dims, call.strides, data)
 
 cdef inline void run(Call* call, matrix_loop loop, void* data, double work) noexcept:
-    """Run a loop over all matrices; `work` is the multiplications for one of them. Who calls LAPACK looks for an error afterwards."""
+    """Run a loop over all matrices; `work` is the multiplications for one of them. Callers of LAPACK check for an error afterwards."""
     cdef int k
     if call.batch:
         run_batch(call, loop, data, work)

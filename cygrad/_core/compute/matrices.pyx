@@ -61,7 +61,7 @@ cdef void run_batch(Call* call, matrix_loop loop, void* data, double work) noexc
 
 
 cdef int check_memory() except -1:
-    """Raise what a loop of LAPACK has left: there was no memory for what it works in."""
+    """Raise the error that a loop of LAPACK has left: there was no memory for its workspace."""
     return 0 if PyErr_Occurred() is NULL else -1
 
 
@@ -187,7 +187,7 @@ cdef class MatrixLoop:
     cdef object otherwise                   # computes the results from arrays, where there is no loop
     cdef bint is_lapack                     # NumPy's own, of its linalg
     cdef int inputs, arguments              # how many
-    cdef int names, known                   # sizes, and those of them that inputs have
+    cdef int names, known                   # sizes, and how many of them inputs have
     cdef int ndim[MAX_ARGUMENTS]            # of the matrices of each argument
     cdef int dims[MAX_ARGUMENTS][2]         # which of the sizes they have
     cdef matrix_loop[CG_DTYPES] loops

@@ -1,4 +1,4 @@
-"""Parts of a tensor that basic indices say (ints, slices, None, ...): views, and the nodes that know where they lie."""
+"""Parts of a tensor by basic indices (ints, slices, None, ...): views, and the nodes that have their places."""
 from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.rules cimport RuleNode

@@ -29,7 +29,7 @@ cdef extern from "Python.h":
         PyObject* step
 
 cdef enum:
-    LONG_ROW = 128      # elements from which a call for each row of a box is worth what it leaves out
+    LONG_ROW = 128      # elements from which a call for each row of a box pays
 
 cdef RuleOp SLICE = rule_op("slice", ("shape", "key")), SELECT = rule_op("select", ("shape", "key"))
 
@@ -56,7 +56,7 @@ cdef inline int unpack_slice(object item, Py_ssize_t* start, Py_ssize_t* stop, P
 
 
 cdef bint read_cuts(TensorImpl x, tuple key, Cuts* cuts) except -1:
-    """Read what a basic index makes of each dim; False if it holds an index array or a mask."""
+    """Read the cut that a basic index makes of each dim; False if it holds an index array or a mask."""
     cdef Py_ssize_t index, start, stop, step
     cdef int d = 0, ndim = 0, consumed = 0, ellipses = 0, overflow = 0
     cuts.adds_dims = False
@@ -119,7 +119,7 @@ cdef inline int keep_dims(TensorImpl x, Cuts* cuts, int first, int end, int ndim
 
 
 cdef inline void cut(TensorImpl x, int d, const Cut* cut, intptr_t* offset, intptr_t* size, intptr_t* stride) noexcept:
-    """Write what a cut of a dim adds to the offset of a view, its size and its stride."""
+    """Write the offset, size and stride that a view has from the cut of a dim."""
     if cut.length:
         offset[0] += cut.start * x.strides[d]
     size[0] = cut.length

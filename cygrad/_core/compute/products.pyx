@@ -8,7 +8,7 @@ from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.matrices cimport Call, check_memory, numpy_loop, run
 from cygrad._core.compute.shapes cimport reshape_to
-from cygrad._core.graph.rules cimport RuleOp, record, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_address, stand_alone, view_of
 from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.operands.arrays cimport foreign_operand
@@ -61,7 +61,7 @@ cdef inline matrix_loop loop_of(int dtype, intptr_t n, intptr_t m, intptr_t inne
 
 
 cdef tuple factors(str name, str second, object a, object b, bint promotes=False):
-    """Return two arguments as tensors. Those of unlike dtypes are refused later; beside a NumPy array they promote, as everywhere."""
+    """Return two arguments as tensors. Unlike dtypes are refused later; beside a NumPy array they promote, as everywhere."""
     cdef list tensors = []
     for argument, value in ("input", a), (second, b):
         if isinstance(value, numpy.ndarray):
@@ -87,7 +87,7 @@ cdef object shape_error(TensorImpl a, TensorImpl b):
 
 
 cdef object unlike(str words, TensorImpl a, TensorImpl b):
-    """Return the exception for two dtypes, in what torch says of this product."""
+    """Return the exception for two dtypes, in torch's words for this product."""
     return RuntimeError(words.format(DTYPES[a.dtype_nr], DTYPES[b.dtype_nr]) + "; convert one with .to(dtype)")
 
 
@@ -156,7 +156,7 @@ cdef TensorImpl multiply(TensorImpl a, TensorImpl b):
     if b.ndim == 1:
         return (<object>multiply(a, (<object>b).unsqueeze(1))).squeeze(-1)
     result = product(a, b)
-    if wanted(a, b):
+    if needs_node(a, b):
         record(MATMUL, a, b, result, (sizes_tuple(a.ndim, a.sizes), sizes_tuple(b.ndim, b.sizes)))
     return result
 
@@ -222,6 +222,6 @@ def dot(input, tensor, *, out=None):
     result = product(view_of(a, 0, 2, row, row_strides), view_of(b, 0, 2, column, column_strides))
     result = reshape_to(result, 0, row, "view", False)
     stand_alone(result)
-    if wanted(a, b):
+    if needs_node(a, b):
         record(rule_op("dot"), a, b, result, ())
     return result if out is None else checked_out(out, result)

@@ -28,7 +28,7 @@ cdef extern from *:
 
 
 cdef ElementwiseNode elementwise_node(Row op, int dtype, Value* values, TensorImpl result, const cg_number* params, bint one_shape):
-    """Return the node of a result: edges to the operands, and what the partials read. `one_shape`: nothing was broadcast."""
+    """Return the node of a result: edges to the operands, and the values that the partials read. `one_shape`: nothing was broadcast."""
     cdef ElementwiseNode node = ElementwiseNode.__new__(ElementwiseNode)
     cdef PyObject* tensor
     cdef int k, reads = 0
@@ -161,7 +161,7 @@ cdef class ElementwiseNode(Node):
         return tensor
 
     cdef bint saved_special(self):
-        """Say whether what is saved has tangents, or is one example of many."""
+        """Return True if a saved tensor has tangents, or is one example of many."""
         cdef object saved
         for saved in (self.saved0, self.saved1, self.saved2, self.result):
             if saved is not None and (not isinstance(saved, TensorImpl) or is_special(<TensorImpl>saved)):
@@ -180,13 +180,13 @@ cdef class ElementwiseNode(Node):
         if grads[0] is NULL:
             return 0
         if special_tensors() and not by_formula and (self.saved_special() or is_special(<TensorImpl>grads[0])):
-            # Gradients of many examples at once are one gradient that broadcasts to what is saved.
+            # Gradients of many examples at once are one gradient that broadcasts to the saved tensors.
             target = private_examples(grads[0])
             batch = kernel_batch(<TensorImpl>grads[0])
             by_formula = batch is None or self.saved_special()
         elif is_unique(grads[0]):
             target = <TensorImpl>grads[0]
-        # The last partial may be written over the gradient where nobody else holds that or gets it: it is in the cache already.
+        # The last partial may be written over the gradient where nothing else refers to it: it is in the cache already.
         if target is not None and self.params is None and target.dtype_nr == self.dtype:
             for k in range(op.arity):
                 if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is not None:

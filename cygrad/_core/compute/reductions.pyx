@@ -1,12 +1,12 @@
 # cython: cdivision=True
-"""Reductions, running folds and the places of extrema: from arguments to the driver and the graph."""
+"""Reductions, scans and the places of extrema: from arguments to the driver and the graph."""
 cimport cython
 from libc.math cimport isnan
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
 from cygrad._core.compute.deferred cimport fold_waiting
-from cygrad._core.graph.rules cimport RuleOp, record, wanted
+from cygrad._core.graph.rules cimport RuleOp, record, needs_node
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, settled_address, shallow_copy, stand_alone
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
 from cygrad._core.memory.storage cimport dtype_number, dtypes
@@ -26,7 +26,7 @@ cdef class ReductionOp:
     cdef readonly object row
     cdef const cg_reduction* kernel
     cdef RuleOp rule
-    cdef object decide_nan      # what a result is that came out as NaN
+    cdef object decide_nan      # computes a result that came out as NaN in another way
     cdef bint takes_dim, takes_count, needs_elements, accumulates, truth, reads_nan
 
     def __cinit__(self, row):
@@ -43,7 +43,7 @@ ops = {name: ReductionOp(row) for name, row in REDUCTIONS.items()}
 
 
 cdef int fill_mask(tuple dims, int ndim, char* mask) except -1:
-    """Mark the dims to fold: None means all of them."""
+    """Mark the dims to reduce: None means all of them."""
     cdef int d
     if dims is None:
         memset(mask, 1, ndim)
@@ -59,7 +59,7 @@ cdef int fill_mask(tuple dims, int ndim, char* mask) except -1:
 
 
 cdef tuple params_of(RuleOp rule, TensorImpl x, tuple dims, intptr_t count):
-    """Collect what the rule of a reduction asks for."""
+    """Collect the parameters that the rule of a reduction names."""
     cdef dict known = {"shape": sizes_tuple(x.ndim, x.sizes), "count": count, "dim": dims}
     return tuple([known[name] for name in rule.params])
 
@@ -79,7 +79,7 @@ cdef bint holds_nan(TensorImpl x) noexcept:
 
 
 cdef int check_taken(ReductionOp op, TensorImpl x) except -1:
-    """Refuse a dtype that is not folded."""
+    """Refuse a dtype without a loop."""
     if op.kernel.out_dtype[x.dtype_nr] < 0:
         raise refused(op.name, x.dtype_nr, op.row.kinds)
     return 0
@@ -97,9 +97,9 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     cdef bint single = type(dim) is int         # then a tuple of it is made for the record alone
     cdef tuple dims = None if dim is None or single else read_dims(dim) or None
     if out is not None:
-        check_out(out, op.rule is not None and wanted(x, None))
+        check_out(out, op.rule is not None and needs_node(x, None))
         if dtype is None and op.accumulates and out.dtype_nr != op.kernel.out_dtype[x.dtype_nr]:
-            dtype = dtypes[out.dtype_nr]        # as torch: who gives an out says what to compute in
+            dtype = dtypes[out.dtype_nr]        # as torch: the dtype of out= decides
     if dtype is not None and dtype_number(dtype) != x.dtype_nr:
         if op.reads_nan and cg_is_floating_point[x.dtype_nr]:
             check_cast(x.dtype_nr, dtype_number(dtype))     # converted, a NaN is a number
@@ -112,7 +112,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         run_small(op.kernel, x.dtype_nr, address(x), x.count, settled_address(result))
         if op.decide_nan is not None and holds_nan(result):
             result = op.decide_nan((<object>x).detach(), result, None, False)
-        if op.rule is not None and wanted(x, None):
+        if op.rule is not None and needs_node(x, None):
             record(op.rule, x, None, result, params_of(op.rule, x, (dim,) if single else dims, x.count))
         return result
     if single:
@@ -131,7 +131,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         if not mask[d] or keepdim:
             shape[ndim] = 1 if mask[d] else x.sizes[d]
             ndim += 1
-    recorded = op.rule is not None and wanted(x, None)
+    recorded = op.rule is not None and needs_node(x, None)
     out_dtype = CG_BOOL if op.truth and out is not None else op.kernel.out_dtype[x.dtype_nr]
     result = empty(out_dtype, ndim, shape)
     if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1:
@@ -179,7 +179,7 @@ cdef TensorImpl widened(ReductionOp op, TensorImpl x):
 
 
 def cumulate(str name, TensorImpl input not None, dim, bint reverse=False):
-    """Return the running fold along a dim, from the end if `reverse`; not recorded."""
+    """Return the scan along a dim, from the end if `reverse`; not recorded."""
     cdef ReductionOp op = ops[name]
     cdef intptr_t along = integer(dim, "dim")
     cdef TensorImpl x = widened(op, input), result

@@ -1,4 +1,4 @@
-"""Rows of the table of elementwise operators, as the core uses them: kernels of the operator and of its partials, and what these read."""
+"""Rows of the table of elementwise operators, as the core uses them: kernels of an operator and its partials, and the values these read."""
 from cygrad._core.operands.operands cimport Value
 from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, cg_kernel, cg_number
 

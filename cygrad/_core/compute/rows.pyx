@@ -21,7 +21,7 @@ PUBLIC_NAMES = {"x": "input", "a": "input", "b": "other"}
 
 @cython.binding(False)
 cdef class Row:
-    """An elementwise operator of the table: its kernels, and what the gradients of its operands read."""
+    """An elementwise operator of the table: its kernels, and the values that the gradients of its operands read."""
 
     def __cinit__(self, row):
         cdef int k
@@ -76,7 +76,7 @@ cdef bint reads_operand(Row op, int operand) noexcept:
 
 
 cdef int read_param(object argument, Value* value) except -1:
-    """Read a parameter: a number, or what can be one, such as a tensor of a single element."""
+    """Read a parameter: a number, or a tensor of a single element."""
     alive = to_value(argument, value)
     if alive is NotImplemented:
         value.tensor, value.kind, value.real = NULL, b"f", PyFloat_AsDouble(argument)

@@ -6,7 +6,7 @@ The functions are the methods of Tensor too: their first argument is the tensor.
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy, memset
 
-from cygrad._core.graph.rules cimport RuleOp, record, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, view_of
 from cygrad._core.memory.sizes cimport checked_numel, integer, parse_sizes, read_dims, sizes_argument, sizes_tuple, wrap_dim
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
@@ -92,7 +92,7 @@ cdef TensorImpl reshape_to(TensorImpl x, int ndim, intptr_t* shape, str rule, bi
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
                            f"contiguous subspaces): sizes {list(sizes_tuple(x.ndim, x.sizes))}, strides "
                            f"{list(sizes_tuple(x.ndim, x.strides))}. Use .reshape(...) instead.")
-    if wanted(x, None):
+    if needs_node(x, None):
         record(rule_op(rule), x, None, view, (sizes_tuple(x.ndim, x.sizes),))
     return view
 
@@ -167,7 +167,7 @@ def unsqueeze(TensorImpl input not None, dim):
 cdef TensorImpl shape_view(TensorImpl x, int ndim, const intptr_t* sizes, const intptr_t* strides, str rule):
     """Make a view whose gradient is reshaped back."""
     cdef TensorImpl result = view_of(x, 0, ndim, sizes, strides)
-    if wanted(x, None):
+    if needs_node(x, None):
         record(rule_op(rule), x, None, result, (sizes_tuple(x.ndim, x.sizes),))
     return result
 
@@ -191,7 +191,7 @@ def permute(TensorImpl input not None, *dims, **keywords):
         inverse[source] = d
         sizes[d], strides[d] = input.sizes[source], input.strides[source]
     result = view_of(input, 0, ndim, sizes, strides)
-    if wanted(input, None):
+    if needs_node(input, None):
         record(PERMUTE, input, None, result, (sizes_tuple(ndim, inverse),))
     return result
 
@@ -206,7 +206,7 @@ cdef TensorImpl transposed(TensorImpl x, int dim0, int dim1, RuleOp rule):
         sizes[dim0], sizes[dim1] = sizes[dim1], sizes[dim0]
         strides[dim0], strides[dim1] = strides[dim1], strides[dim0]
     result = view_of(x, 0, x.ndim, sizes, strides)
-    if wanted(x, None):
+    if needs_node(x, None):
         record(rule, x, None, result, (dim0, dim1) if rule is TRANSPOSE else ())
     return result
 
@@ -285,7 +285,7 @@ def expand(TensorImpl input not None, *sizes, **keywords):
                                f"Tensor sizes: {list(sizes_tuple(input.ndim, input.sizes))}")
     checked_numel(ndim, shape, cg_itemsize[input.dtype_nr])
     result = view_of(input, 0, ndim, shape, strides)
-    if wanted(input, None):
+    if needs_node(input, None):
         record(rule_op("expand"), input, None, result, (sizes_tuple(input.ndim, input.sizes),))
     return result
 

@@ -6,7 +6,7 @@ The functions are the methods of Tensor too: their first argument is the tensor.
 from libc.stdint cimport intptr_t
 
 from cygrad._core.compute.parts cimport view_along
-from cygrad._core.graph.rules cimport RuleOp, record_outputs, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, record_outputs, rule_op, needs_node
 from cygrad._core.graph.tensor cimport CREATED, CREATED_MULTIPLE, TensorImpl
 from cygrad._core.memory.sizes cimport integer, sequence_items, sizes_tuple, wrap_dim
 
@@ -29,11 +29,11 @@ cpdef int check_views(count) except -1:
 
 
 cdef tuple several_views(TensorImpl x, RuleOp op, list views, tuple sections, int d):
-    """Record views that were made at once: none of them may be changed in place, since each knows the others."""
+    """Record views that were made at once: none of them may be changed in place, since they have one node."""
     cdef TensorImpl view
     if not views:
         return ()
-    if wanted(x, None):
+    if needs_node(x, None):
         shape = sizes_tuple(x.ndim, x.sizes)
         record_outputs(op, x, views, (shape, d) if sections is None else (shape, sections, d))
     for view in views:

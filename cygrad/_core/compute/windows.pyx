@@ -4,7 +4,7 @@ The functions are the methods of Tensor too: their first argument is the tensor.
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.rules cimport RuleOp, record, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport TensorImpl, view_of
 from cygrad._core.memory.sizes cimport checked_numel, integer, multiply_overflows, sizes_tuple, wrap_dim
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
@@ -42,6 +42,6 @@ def unfold(TensorImpl input not None, dimension, size, step):
             strides[along] = 1          # of one window
         checked_numel(input.ndim + 1, sizes, cg_itemsize[input.dtype_nr])
     cdef TensorImpl result = view_of(input, 0, input.ndim + 1, sizes, strides)
-    if wanted(input, None):
+    if needs_node(input, None):
         record(UNFOLD, input, None, result, (sizes_tuple(input.ndim, input.sizes), along, width, apart))
     return result

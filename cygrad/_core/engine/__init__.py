@@ -1,5 +1,5 @@
-"""Backward: from gradients of outputs to those of leaves.
+"""Backward: from the gradients of outputs to the gradients of leaves.
 
 Promises that each node runs once, after all that lead to it, and that hooks run in torch's order.
-Knows nodes and the kernels of elementwise rows; nothing of functions that users call.
+Uses nodes and the kernels of elementwise rows; no function that users call.
 """

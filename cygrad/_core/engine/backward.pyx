@@ -1,7 +1,7 @@
 """The engine: walks the graph from the newest node to the oldest and hands gradients on.
 
 Iterative; its state is per run (run.pxd), so runs may nest and meet in several threads. Hooks run in torch's order: those on a
-node's gradients, what retains them, the node's before and after it computes; a leaf's after accumulation come before the last.
+node's gradients, `retain_grad`, the node's before and after it computes; a leaf's after accumulation come before the last.
 Signals are answered between nodes. Needs the GIL.
 """
 cimport cython
@@ -40,14 +40,14 @@ cdef object interruption = None     # called at each node while set: raises in t
 
 
 def set_interruption(check):
-    """Set what is called at each node of every backward, or None; signals reach the main thread only."""
+    """Set a function that is called at each node of every backward, or None; signals reach the main thread only."""
     global interruption
     interruption = check
 
 
 # ----- The run of this thread -----
 cdef class RunContext:
-    """What lasts as long as one backward: callbacks for its end. Hooks use it as a key, weakly."""
+    """The context of one backward: callbacks for its end. Hooks use it as a key, weakly."""
     cdef list callbacks
     cdef object __weakref__
 
@@ -113,7 +113,7 @@ cdef int run_callbacks(Run* run) except -1:
     cdef RunContext context
     if run.context is not NULL:
         context = <RunContext>run.context
-        for callback in context.callbacks or ():    # finds what is appended meanwhile
+        for callback in context.callbacks or ():    # sees callbacks that are appended meanwhile
             callback()
     return 0
 
@@ -180,7 +180,7 @@ cdef int compute_observed(Node node, PyObject** grads, PyObject** results) excep
 
 
 cdef bint leads_on(Run* run, Node node) except -1:
-    """Say whether somebody waits for what a node computes: not behind a non-leaf whose `.grad` is all that was asked for."""
+    """Return True if the result of a node is needed: not behind a non-leaf of which only the `.grad` is requested."""
     cdef Py_ssize_t next
     cdef int k, output_nr
     for k in range(node.edges):

@@ -27,15 +27,15 @@ cdef class Chain:
     cdef Program program
     cdef Py_ssize_t nodes[MAX_NODES]        # states
     cdef int node_count
-    cdef bint own           # nobody else holds the gradient that the chain starts from
+    cdef bint own           # the gradient that the chain starts from has no other reference
     cdef dict wholes        # by slot: the tensor of an output that leaves
     cdef list outgoing      # (state, output number, slot) of gradients that leave the chain; NONE: added to one before
-    cdef dict gathered      # by slot: the place of a gradient that is added to what the place has
-    cdef list skipped       # states that an edge leads to whose gradient nobody asked for
-    cdef list alive         # what the steps read
+    cdef dict gathered      # by slot: the place of a gradient that is added to the one there
+    cdef list skipped       # states behind an edge whose gradient is not needed
+    cdef list alive         # the tensors that the steps read
 
     cdef bint add_node(self, Run* run, Py_ssize_t index, int slot) except -1:
-        """Add a node and what follows it; False where it does not fit, and nothing is added then."""
+        """Add a node and the nodes behind it; False where it does not fit, and nothing is added then."""
         cdef ElementwiseNode node
         cdef Node target
         cdef State* state
@@ -99,7 +99,7 @@ cdef class Chain:
         return True
 
     cdef int add_step(self, ElementwiseNode node, Row op, int k, int slot) except -1:
-        """Add the loop of a partial and return the slot of its output; RuntimeError if what it reads was changed in place."""
+        """Add the loop of a partial and return the slot of its output; RuntimeError if a tensor it reads was changed in place."""
         cdef Step* step = &self.program.steps[self.program.step_count]
         cdef TensorImpl saved
         cdef int j
@@ -136,7 +136,7 @@ cdef class Chain:
         return 0
 
     cdef bint depends_on_chain(self, State* state):
-        """Say whether a node is an elementwise one that waits for a gradient of the chain alone, and nobody else asks for that."""
+        """Return True if a node is elementwise, its only gradient comes from the chain, and no other code needs that gradient."""
         if not state.needed or state.captured:
             return False
         if state.missing != 1 or state.outputs != 1 or state.single is not NULL:
@@ -161,7 +161,7 @@ cdef class Chain:
         return True
 
     cdef int add_sums(self, Run* run, TensorImpl g) except -1:
-        """Add gradients that go to one place to what it has, and to each other, as steps: in the order of the outgoing ones."""
+        """Add gradients with one target to its gradient so far, and to each other, as steps: in the order of the outgoing ones."""
         cdef dict sums = {}         # by place: the outgoing one that later ones are added to, NONE once one did not fit
         cdef PyObject* old
         cdef int k, slot, total
@@ -210,7 +210,7 @@ cdef class Chain:
 
 
 cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
-    """Compute a ready node and those that follow it; False where there is no gain, or something could tell the difference."""
+    """Compute a ready node and those that follow it; False where there is no gain, or hooks could see the difference."""
     cdef State* state = &run.states[index]
     cdef TensorImpl g
     cdef Chain chain
@@ -274,7 +274,7 @@ cdef bint is_one_number(TensorImpl g) noexcept:
 
 
 cdef int assign(Run* run, Chain chain, TensorImpl g) except -1:
-    """Give whole arrays to the gradients that leave the chain: what was gathered is added to in place where nobody else holds it, and
+    """Give whole arrays to the gradients that leave the chain: a gathered gradient without other references is added to in place, and
     the last of the others may take the memory of the gradient the chain starts from."""
     cdef set leaving = {slot for _, _, slot in chain.outgoing}
     cdef Program* program = &chain.program

@@ -1,9 +1,9 @@
-"""Leaves that stand for the arguments of a function while that is differentiated, and what of a graph ends elsewhere."""
+"""Fresh leaves for the arguments of a function being differentiated; a check whether its graph also reaches other leaves."""
 from cpython.object cimport PyObject
 
 from cygrad._core.graph.history cimport edge, gradient_edge
 from cygrad._core.graph.node cimport NODE_ACCUMULATES, NODE_ENDS, Node, leaf_of
-from cygrad._core.graph.rules cimport record, rule_op, wanted
+from cygrad._core.graph.rules cimport record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport BATCHED, FRESH, REQUIRES_GRAD, RETIRED, TensorImpl, inherit_special, shallow_copy, view_of
 from cygrad._core.levels.batches cimport Batch, all_examples, batch_of, leave
 
@@ -13,7 +13,7 @@ def fresh(TensorImpl tensor not None):
     cdef TensorImpl result
     if tensor.flags & BATCHED:
         return leave(fresh(batch_of(tensor).inner), (<Batch>tensor.special).level)
-    if wanted(tensor, None):
+    if needs_node(tensor, None):
         result = view_of(tensor, 0, tensor.ndim, tensor.sizes, tensor.strides)
         record(rule_op("alias"), tensor, None, result, ())
     else:

@@ -1,6 +1,6 @@
-"""Hooks: called by the engine on gradients and nodes, in torch's order; what they return is checked before it takes a place.
+"""Hooks: called by the engine on gradients and nodes, in torch's order; their results are checked before they are used.
 
-A table is copied before its hooks are called, so they may remove each other; each gets what the one before it left.
+A table is copied before its hooks are called, so they may remove each other; each gets the result of the one before it.
 """
 from cpython.object cimport PyObject
 

@@ -33,7 +33,7 @@ cdef int put(PyObject** place, object grad) except -1:
 
 
 cdef int check_result(object old, object result, object hook) except -1:
-    """Refuse what may not take the place of a gradient."""
+    """Refuse a value that may not replace a gradient."""
     cdef TensorImpl before, after
     if old is None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
@@ -54,7 +54,7 @@ cdef object hook_name(object hook):
 
 
 cdef tuple check_results(tuple old, object result, object hook):
-    """Refuse what may not take the place of a tuple of gradients; None leaves them, None inside it makes one undefined."""
+    """Refuse a value that may not replace a tuple of gradients; None leaves them, None inside it makes one undefined."""
     cdef Py_ssize_t k
     if result is None:
         return old
@@ -80,7 +80,7 @@ cdef int call_on_one(object table, PyObject** place) except -1:
 
 
 cdef int call_tensor_hooks(Node node, PyObject** grads) except -1:
-    """Call what hangs on the gradients of a node's outputs: hooks, then the tensors that keep their gradient."""
+    """Call the hooks on the gradients of a node's outputs, then set `.grad` of the tensors that retain theirs."""
     cdef Hooks hooks = node.hooks
     if node.flags & NODE_ACCUMULATES:
         hooks = leaf_of(node).extra
@@ -96,7 +96,7 @@ cdef int call_tensor_hooks(Node node, PyObject** grads) except -1:
 
 
 cdef int keep_grad(TensorImpl tensor, TensorImpl grad) except -1:
-    """Add to the `.grad` of a non-leaf: always a new tensor, dense at first, so nobody sees it change."""
+    """Add to the `.grad` of a non-leaf: always a new tensor, dense at first, so no reference sees it change."""
     refuse_many(grad)
     if tensor.gradient is not None:
         tensor.gradient = ops["add"](tensor.gradient, grad)
@@ -120,7 +120,7 @@ cdef int call_prehooks(Hooks hooks, PyObject** grads, int count) except -1:
 
 
 cdef int call_posthooks(Hooks hooks, PyObject** results, int edges, tuple grads) except -1:
-    """Call a node's hooks on the gradients of its inputs and those of its outputs that it computed them from."""
+    """Call a node's hooks on the gradients of its inputs and of its outputs."""
     cdef tuple items = tuple(grads_list(results, edges))
     for hook in list((<dict>hooks.post).values()):
         items = check_results(items, hook(items, grads), hook)

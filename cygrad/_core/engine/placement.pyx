@@ -27,14 +27,14 @@ cdef enum:
 
 # ----- Where gradients go -----
 cdef bint is_quiet(State* state) noexcept:
-    """Say whether a node places its gradient, and nobody sees what it computes otherwise."""
+    """Return True if a node places its gradient, and no hook sees the gradient that it computes otherwise."""
     cdef Node node = <Node>state.node
     return (node.flags & (NODE_PLACES | NODE_RELEASED | NODE_PACKED) == NODE_PLACES and node.hooks is None and state.needed
             and not state.captured)
 
 
 cdef Py_ssize_t target_of(Run* run, Py_ssize_t index, int* output_nr) except -2:
-    """Return the state that a node's first gradient goes to; -1 where nobody asks for that."""
+    """Return the state that a node's first gradient goes to; -1 where that gradient is not needed."""
     cdef Node target = edge(<Node>run.states[index].node, 0, output_nr)
     cdef Py_ssize_t next
     if target is None:
@@ -44,13 +44,13 @@ cdef Py_ssize_t target_of(Run* run, Py_ssize_t index, int* output_nr) except -2:
 
 
 cdef bint passes_on(Run* run, State* state) noexcept:
-    """Say whether a node reads one part, would run next, and has no gradient but that of the node before."""
+    """Return True if a node reads one part, would run next, and has its only gradient from the node before."""
     return (is_quiet(state) and state.outputs == 1 and state.missing == 1 and state.single is NULL
             and not (<RuleOp>(<RuleNode>state.node).op).adds
             and (run.ready == 0 or run.states[run.heap[0]].priority < state.priority))
 
 
-# ----- What they are added to -----
+# ----- The gradients that they are added to -----
 cdef inline TensorImpl memory_of(TensorImpl tensor):
     """Return the tensor that a kernel computes on: all examples, where it stands for one of many."""
     return (<Batch>tensor.special).inner if tensor.flags & BATCHED else tensor
@@ -187,7 +187,7 @@ cdef bint add_placed(RuleNode node, PyObject** grads, TensorImpl whole, TensorIm
 
 
 cdef bint run_placement(Run* run, Py_ssize_t index, bint keep_graph) except -1:
-    """Add a ready node's gradient where it belongs; False where it does not say so, or something could tell the difference."""
+    """Add a ready node's gradient where it belongs; False where it does not, or a hook could see the difference."""
     cdef Py_ssize_t path[LONGEST]
     cdef Py_ssize_t next, further
     cdef int depth = 1, output_nr, further_nr, k

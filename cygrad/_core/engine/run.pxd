@@ -1,4 +1,4 @@
-"""State of one backward: what it knows of each node it reaches, and which nodes are ready.
+"""State of one backward: a record for each node it reaches, and which nodes are ready.
 
 A hash map of its own for each run, so runs nest and meet on one graph. Nodes are borrowed from the graph, which the roots of
 the run keep alive; nothing here runs code of the user. Needs the GIL.
@@ -17,7 +17,7 @@ cdef struct State:
     int next_edge           # of the walk
     uint64_t priority       # the sequence number: leaves first, since that frees gradients soonest, then the newest node
     bint visited
-    bint needed             # leads to what is asked for
+    bint needed             # leads to an input whose gradient is needed
     bint captured           # some output is asked for
     bint deferred           # an accumulation that waits for the other readers of its gradient
 

@@ -111,7 +111,7 @@ cdef Py_ssize_t pop_ready(Run* run) noexcept:
 
 
 cdef int walk(Run* run, Py_ssize_t root) except -1:
-    """Visit what a root reaches: count the edges into each node and find which nodes lead to what is asked for."""
+    """Visit the nodes that a root reaches: count the edges into each, and mark which lead to inputs whose gradients are needed."""
     cdef Py_ssize_t* stack = NULL
     cdef Py_ssize_t* larger
     cdef Py_ssize_t depth = 1, capacity = 64, index, target_index

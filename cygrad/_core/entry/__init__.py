@@ -1,5 +1,5 @@
-"""Where calls come in: Python's operators, functions made from rows, and the door for what is special.
+"""Where calls come in: Python's operators, functions made from rows, and the door for special tensors.
 
 Promises that a call without special tensors costs no Python frame.
-Knows all operators; nothing below calls it but by `special_elementwise`.
+Uses all operators; lower rooms call it by `special_elementwise` alone.
 """

@@ -1,4 +1,4 @@
-/* A public operator: calls its function, or, where a tensor is special, what knows about that; an event where somebody profiles.
+/* A public operator: calls its function, or the door for special tensors; an event in a profile.
  *
  * It binds as a method. Forwarding a call costs a few nanoseconds, which a wrapper in Python or Cython would not.
  */
@@ -10,10 +10,10 @@
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *function;             /* what is called */
+    PyObject *function;             /* called by it */
     PyObject *described;            /* the function that has the signature and the documentation */
     PyObject *name;
-    PyObject *declaration;          /* what it does with tangents and batches */
+    PyObject *declaration;          /* how it treats tangents and batches */
     PyObject *flags;                /* the names of its parameters that are True or False, interned */
     unsigned long long flag_places; /* a bit for each of them that can be given by position */
     PyObject *weak_references;
@@ -52,7 +52,7 @@ static PyObject *cg_operator_special(PyObject *op, PyObject *const *arguments, P
     return result;
 }
 
-/* An error that may come of a wrong argument is replaced by one that names the argument, where that is what was wrong. */
+/* An error that may come of a wrong argument is replaced by one that names the argument, where that was wrong. */
 static PyObject *cg_operator_failed(PyObject *self, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
     PyObject *type, *error, *traceback, *positional, *keywords, *better = NULL;
     if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_AttributeError)
@@ -149,7 +149,7 @@ static PyObject *cg_operator_bind(PyObject *self, PyObject *instance, PyObject *
     return PyMethod_New(self, instance);
 }
 
-/* Whatever else functions have: __signature__, __defaults__, ... */
+/* Other attributes of functions: __signature__, __defaults__, ... */
 static PyObject *cg_operator_getattr(PyObject *self, PyObject *name) {
     PyObject *found = PyObject_GenericGetAttr(self, name);
     if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;

@@ -1,6 +1,6 @@
-"""The operators that are made of functions: what they declare, which of their parameters are flags, what else keywords may be called.
+"""The operators that are made of functions: their declarations, which of their parameters are flags, and other names of keywords.
 
-`operator_object.h` has their type, which forwards calls; here is what it asks for where a call is not an ordinary one.
+`operator_object.h` has their type, which forwards calls; the functions here serve calls that are not ordinary.
 """
 from cpython.object cimport PyObject
 
@@ -34,16 +34,16 @@ cdef Py_ssize_t begin_operator(object name, PyObject** arguments, Py_ssize_t cou
 
 
 class Declaration(NamedTuple):
-    """What an operator does with special tensors, and its gradients.
+    """How an operator treats special tensors, and its gradients.
 
     ``rule``: its gradients, or None.
-    ``forward``: the tangent of the result from (tangent_of, operator, result, *arguments); a name: that of `forward_rules`;
+    ``forward``: the tangent of the result from (tangent_of, operator, result, *arguments); or the name of one of `forward_rules`;
     ``batch``: the result from (level, operator, *arguments), computed over all examples, which `level.enter` puts along dim 0;
     ``parts``: the operator composed of others, which stands for it where an argument is special; NotImplemented where it does not
     apply;
     ``flops``: the floating-point operations that a profile counts, from the shapes of its arguments.
 
-    What these functions call are operators, so that they nest. One that has none of them is composed of others: it passes special
+    These functions call operators, so that they nest. One that has none of them is composed of others: it passes special
     tensors on.
     """
 
@@ -103,7 +103,7 @@ def signature_without_out(function):
 
 
 cdef tuple parameters_of(described):
-    """Return the names of the parameters that can be given by position, and those of the others."""
+    """Return the names of the parameters that can be given by position, and the names of the others."""
     code = getattr(unwrap(described), "__code__", None)
     if code is None:
         return (), ()
@@ -138,7 +138,7 @@ cdef object explain_failure(object name, object error, object arguments, object 
 OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "axes": "dims", "input": "A", "input2": "tau"}
 
 
-cdef dict renamings = {}     # what `renamed_keywords` has returned, of names that all are parameters: those are few
+cdef dict renamings = {}     # results of `renamed_keywords` for names that are all parameters: these are few
 
 
 cdef object renamed_keywords(object described, Py_ssize_t positional, object names):

@@ -1,6 +1,6 @@
 """Types of the compiled module, and the methods that Tensor is given from the tables and the functions.
 
-Written by hand down to the line that says so; `python -m cygrad.operators` writes what is below it.
+Written by hand down to the line that says so; `python -m cygrad.operators` writes the lines below it.
 """
 
 from builtins import bool as _bool

@@ -1,5 +1,5 @@
 # cython: c_api_binop_methods=True
-"""What Python's operators and the elementwise functions call: the entries into dispatch, made from rows.
+"""The entries into dispatch for Python's operators and the elementwise functions, made from rows.
 
 TensorBase has the operators as C slots; the factories make functions that bind as methods and cost no Python frame.
 """
@@ -44,7 +44,7 @@ cdef inline object unary(Op op, TensorImpl x, TensorImpl out):
 
 
 cdef object binary(Op op, object a, object b):
-    """Apply an operator to two operands, of which one is a tensor; NotImplemented for what is no operand."""
+    """Apply an operator to two operands, of which one is a tensor; NotImplemented for values that are no operands."""
     cdef Value values[2]
     left = to_value(a, &values[0])
     if left is NotImplemented:
@@ -244,7 +244,7 @@ cdef object get_item_operator = make_operator("__getitem__", _item_at), set_item
 
 # ----- Factories of functions -----
 cdef object argument_error(str name, int expected, int given, dict unknown):
-    """Return the TypeError of a call with the wrong arguments, as Python words it; the compiled function does not know its name."""
+    """Return the TypeError of a call with the wrong arguments, as Python words it; the compiled function has no public name."""
     if unknown:
         return TypeError(f"{name}() got an unexpected keyword argument '{next(iter(unknown))}'")
     if given < expected:

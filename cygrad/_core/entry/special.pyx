@@ -1,8 +1,8 @@
-"""What operators do with special tensors: batches are unfolded first, then tangents are handed on, level by level.
+"""Operators on special tensors: batches are unfolded first, then tangents are handed on, level by level.
 
 Elementwise operators come here from `dispatch`, all others are `Operator`s, whose ways with batches and tangents are rows of
 `ops/transforms`. The value at a level of forward mode is computed with that level and all higher ones out of sight (`ceiling`), and so
-is its tangent: what it depends on at lower levels follows by itself.
+is its tangent, which carries its own tangents of lower levels.
 """
 from cpython.object cimport PyObject
 
@@ -33,7 +33,7 @@ cdef TensorImpl special_elementwise(Row op, Value* values, const Value* params, 
     cdef Dual dual
     cdef int k
     if in_place:
-        before = <TensorImpl>(<object>target).clone()       # what the graph may save
+        before = <TensorImpl>(<object>target).clone()       # the graph may save this
         values[0].tensor = <PyObject*>before
         return write_result(target, elementwise(op, values, params, None, False))
     for k in range(op.arity):
@@ -53,7 +53,7 @@ cdef TensorImpl special_elementwise(Row op, Value* values, const Value* params, 
 
 
 cdef TensorImpl write_result(TensorImpl target, TensorImpl result):
-    """Write what an operator computed of a special tensor into that."""
+    """Write the result of an operator on a special tensor into that tensor."""
     from cygrad._core.compute.inplace import check_result
     check_result(target, result)
     return (<object>target).copy_(result)
@@ -283,7 +283,7 @@ def example_of(Level level not None, Py_ssize_t number):
 
 
 cdef object explain(object op, tuple arguments, dict keywords, Level level):
-    """Raise what an operator has against its arguments, in the words that it has for one of the first examples; or return."""
+    """Raise the error that an operator has for one of the first examples; return if it has none."""
     if level is None or level.size < 0:
         op.function(*over_tensors(zeros_of, arguments), **{name: over_tensors(zeros_of, value) for name, value in keywords.items()})
         return

@@ -1,5 +1,5 @@
 """Memory that goes out and comes in: DLPack, plain bytes, tensors laid over other memory.
 
 Promises that nothing handed out moves or dies, and that layouts from outside are checked.
-Knows all rooms below; nobody knows it but Python.
+Uses all rooms below; Python alone uses it.
 """

@@ -1,6 +1,6 @@
 """Other tensors over memory that is there: as instances of a subclass, as plain bytes, in a layout read from a file.
 
-Nothing here copies or records. `strided` takes what came from outside, so it checks every bound.
+Nothing here copies or records. `strided` takes sizes and strides from outside, so it checks every bound.
 """
 from libc.stdint cimport intptr_t
 

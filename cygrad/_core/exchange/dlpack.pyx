@@ -1,6 +1,6 @@
 """Memory shared by DLPack (dlpack_structs.h cites the specification): tensors out as capsules, capsules in as tensors.
 
-Who shares keeps the other side's memory alive: a managed tensor of ours holds the Storage, a Storage over foreign memory
+Each side keeps the other's memory alive: a managed tensor of ours holds the Storage, a Storage over foreign memory
 holds a Managed, whose end calls the deleter. Nothing that comes in is believed. The deleter of ours takes the GIL.
 """
 cimport cython
@@ -87,7 +87,7 @@ cdef void delete_versioned(DLManagedTensorVersioned* managed) noexcept nogil:
 
 
 cdef void delete_unconsumed(object capsule) noexcept:
-    """Free what a capsule holds, unless a consumer has taken it and renamed the capsule."""
+    """Free the managed tensor of a capsule, unless a consumer has taken it and renamed the capsule."""
     if PyCapsule_IsValid(capsule, LEGACY):
         free_exported(<Exported*>(<DLManagedTensor*>PyCapsule_GetPointer(capsule, LEGACY)).manager_ctx)
     elif PyCapsule_IsValid(capsule, VERSIONED):
@@ -106,7 +106,7 @@ cdef void describe(TensorImpl tensor, int code, Exported* exported, DLTensor* de
 
 
 def export(TensorImpl tensor not None, bint versioned, bint copied):
-    """Return a capsule over the memory of a tensor; BufferError where the protocol cannot say what the tensor is."""
+    """Return a capsule over the memory of a tensor; BufferError where the protocol cannot describe the tensor."""
     cdef Exported* exported
     cdef int code
     if tensor.flags & REQUIRES_GRAD:
@@ -154,7 +154,7 @@ cdef class Managed:
 
 
 cdef Managed consume(object capsule):
-    """Take over what a capsule holds. Nothing can fail between its new name and the owner, so it is freed once, whatever comes."""
+    """Take over the managed tensor of a capsule. Nothing can fail between its new name and the owner, so it is freed exactly once."""
     cdef Managed managed = Managed.__new__(Managed)
     cdef const char* name
     cdef void* pointer
@@ -176,7 +176,7 @@ cdef Managed consume(object capsule):
 
 
 def from_capsule(capsule):
-    """Return a tensor over what a capsule holds, and whether its producer says that it is a copy.
+    """Return a tensor over the memory of a capsule, and whether its producer says that it is a copy.
 
     BufferError for another device, a dtype without a counterpart or a layout that cannot be, ValueError for negative strides.
     """

@@ -1,6 +1,6 @@
 """Tensors that are given other memory or another size in place.
 
-Other tensors over the old memory keep it: nothing that was handed out moves or dies. The version grows, so that what a node
+Other tensors over the old memory keep it: nothing that was handed out moves or dies. The version grows, so that the values a node
 has saved of the tensor counts as changed.
 """
 from libc.stdint cimport intptr_t
@@ -64,7 +64,7 @@ def set_(TensorImpl self not None, source=None, storage_offset=None, size=None, 
     cdef intptr_t lengths[MAX_DIMS]
     cdef intptr_t steps[MAX_DIMS]
     cdef int ndim
-    if size is not None:        # read once: what follows runs no code of the user
+    if size is not None:        # read once: the code below runs none of the user's
         ndim = parse_sizes(size, lengths)
         size = sizes_tuple(ndim, lengths)
         if stride is None:

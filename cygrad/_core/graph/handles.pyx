@@ -26,7 +26,7 @@ def hooks_registered():
 
 
 class RemovableHandle:
-    """What registering a hook returns: `remove()` takes the hook away; also a context manager."""
+    """The handle of a registered hook: `remove()` takes the hook away; also a context manager."""
 
     def __init__(self, hooks_dict):
         self.hooks_dict_ref = weakref.ref(hooks_dict)
@@ -46,7 +46,7 @@ class RemovableHandle:
 
 
 cpdef object register_among(Hooks hooks, str kind, object hook):
-    """Put a hook among those of a kind (`pre`, `post` or `accumulated`) and return its handle."""
+    """Add a hook to a table (`pre`, `post` or `accumulated`) and return its handle."""
     table = getattr(hooks, kind)
     if table is None:
         table = HookTable()
@@ -80,7 +80,7 @@ def hook_table(TensorImpl tensor not None):
 
 
 def set_hook_table(TensorImpl tensor not None, table):
-    """Put a table (None: none) in the place of that of a tensor's hooks; a leaf may get one before it requires a gradient."""
+    """Replace the table of a tensor's hooks (None: none); a leaf may get one before it requires a gradient."""
     if table is not None and not isinstance(table, dict):
         raise TypeError(f"_backward_hooks must be a dict of hooks or None, got {type(table).__name__}")
     refresh(tensor)

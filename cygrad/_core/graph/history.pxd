@@ -1,4 +1,4 @@
-"""How tensors and nodes hang together: edges, the ends at leaves, what a tensor's gradient goes to, and views of what was changed.
+"""How tensors and nodes hang together: edges, the ends at leaves, the node of a tensor's gradient, and views of changed tensors.
 
 `tensor.node` is read through gradient_edge() and connect() only: they bring the node of a view up to date with its base.
 """

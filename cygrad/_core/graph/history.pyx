@@ -65,7 +65,7 @@ cdef Node general_edge(Node node, int index, int* output_nr):
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 cdef class AccumulateGrad(Node):
-    """The end of the graph at a leaf: adds what arrives to `.grad`."""
+    """The end of the graph at a leaf: adds gradients to `.grad`."""
 
     @property
     def variable(self):
@@ -136,7 +136,7 @@ cdef int cut_leaf(TensorImpl leaf) except -1:
 
 # ----- Tensors -----
 cdef int refresh(TensorImpl tensor) except -1:
-    """Bring the node of a view up to date with what was done to its base in place."""
+    """Bring the node of a view up to date with in-place changes of its base."""
     if (tensor.flags & VIEW and tensor.view_version != tensor.storage.version and tensor.base.flags & REQUIRES_GRAD
             and tensor.storage is tensor.base.storage and visible_version(tensor.view_version ^ tensor.storage.version)):
         return regenerate(tensor)
@@ -188,7 +188,7 @@ cdef int attach(TensorImpl result, Node node, int output_nr) except -1:
 
 
 cdef int move_retained(TensorImpl tensor, Node node, int output_nr) except -1:
-    """Have a tensor that was changed in place keep the gradient of what it is now; its hooks stay with what it was."""
+    """Have a tensor that was changed in place retain the gradient of its new value; its hooks stay with the old one."""
     cdef Hooks old = None if tensor.node is None else tensor.node.hooks
     if old is not None and tensor.output_nr in old.retained and old.retained[tensor.output_nr]() is tensor:
         del old.retained[tensor.output_nr]
@@ -200,7 +200,7 @@ cdef int move_retained(TensorImpl tensor, Node node, int output_nr) except -1:
 cdef TensorImpl with_origin(TensorImpl tensor, object origin, int output_nr):
     """Return a tensor with the history it had when it was saved: detach_() may have taken it since, or hooks."""
     cdef TensorImpl copy
-    if tensor.flags & BATCHED:      # the history is that of all examples
+    if tensor.flags & BATCHED:      # all examples have one history
         copy = with_origin((<object>tensor.special).inner, origin, output_nr)
         return tensor if copy is (<object>tensor.special).inner else (<object>tensor.special).level.leave(copy)
     if origin is None and not tensor.flags & REQUIRES_GRAD:

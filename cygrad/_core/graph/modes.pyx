@@ -23,7 +23,7 @@ def _set_grad_enabled(bint mode):
 
 
 # ----- Inference mode -----
-cdef int inference_threads = 0      # threads in inference mode: while there are none, nobody asks for his own mode
+cdef int inference_threads = 0      # threads in inference mode: while there are none, no thread looks for its mode
 
 
 cdef bint is_inference_mode() noexcept:
@@ -47,7 +47,7 @@ def is_inference_mode_enabled():
 
 
 cdef int exchange_inference_mode(int mode) noexcept:
-    """Set whether this thread makes inference tensors (a negative mode: leave it) and return what it did before."""
+    """Set whether this thread makes inference tensors (a negative mode: leave it), and return the mode before."""
     global inference_threads, cg_inference_mode
     cdef int before = cg_inference_mode
     if mode >= 0:
@@ -57,18 +57,18 @@ cdef int exchange_inference_mode(int mode) noexcept:
 
 
 def _set_inference_mode(int mode):
-    """Set what `exchange_inference_mode` sets, for a thread that works in another's place; `inference_mode` is the public form."""
+    """Set the mode of a thread that works in another's place; `inference_mode` is the public form."""
     return exchange_inference_mode(mode)
 
 
 # ----- Anomaly mode -----
 cdef int anomaly_mode = 0
-cdef object node_created = None     # what anomaly mode does with a new node,
+cdef object node_created = None     # called with a new node in anomaly mode,
 cdef object node_failed = None      # and with one whose backward raised an error
 
 
 def set_anomaly_mode(bint mode, bint checks_nan, created, failed):
-    """Set anomaly mode and what is called while it is on: created(node) and failed(node)."""
+    """Set anomaly mode and the functions called while it is on: created(node) and failed(node)."""
     global anomaly_mode, node_created, node_failed
     node_created, node_failed = created, failed
     anomaly_mode = 0 if not mode else ANOMALY_DETECTED | ANOMALY_CHECKS_NAN if checks_nan else ANOMALY_DETECTED
@@ -92,7 +92,7 @@ cdef int note_failure(object node) except -1:
 # ----- As `with` statements enter and leave them -----
 @cython.binding(False)
 cdef class RecordingMode:
-    """Sets modes on entry and what was before on exit; an object that is entered may be entered again.
+    """Sets modes on entry and the former ones on exit; an object that is entered may be entered again.
 
     Leaving allocates nothing and runs no Python code, so it happens even where memory has run out or Ctrl-C arrives just then.
     """

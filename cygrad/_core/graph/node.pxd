@@ -1,7 +1,7 @@
-"""Vertices of the graph: edges, sequence number, hooks, and `apply`, which turns gradients of outputs into those of inputs.
+"""Vertices of the graph: edges, sequence number, hooks, and `apply`, which turns gradients of outputs into gradients of inputs.
 
 `apply` takes borrowed gradients (one for each output, NULL: undefined) and gives new references (one for each edge);
-a gradient that nobody but the caller's array holds may be overwritten.
+a gradient with no reference but the caller's array may be overwritten.
 Nodes are not tracked by the garbage collector unless they may be part of a cycle (flag TRACKED). Needs the GIL.
 """
 from cpython.object cimport PyObject
@@ -54,14 +54,14 @@ cdef class Node:
     cdef object saved_attribute(self, str name)
 
 cdef class Hooks:
-    """What hangs on a node or on a leaf: tables of hooks (dicts from handle id to callable, or None), and what is noted of a node."""
+    """The hooks of a node or a leaf, as tables (dicts from handle id to callable, or None), and notes on a node."""
     cdef public object pre          # of a node, called with the gradients of all outputs
     cdef public object post         # of a node, called with (gradients of inputs, gradients of outputs)
     cdef public object accumulated  # of a leaf, called with the leaf after its gradient was added to
-    cdef public object cut          # of a leaf that was given other memory: the accumulator of what was recorded before
+    cdef public object cut          # of a leaf that was given other memory: the accumulator of the graph recorded before
     cdef public dict tensor         # output number -> table of hooks on that gradient
     cdef public dict retained       # output number -> weak reference of the tensor that keeps its gradient
-    cdef public dict metadata       # whatever is noted on a node; anomaly mode keeps tracebacks there
+    cdef public dict metadata       # notes on a node; anomaly mode keeps tracebacks there
     cdef public dict outputs        # output number -> (shape, dtype), where a GradientEdge was asked for
 
 cdef unsigned long long last_sequence_nr    # one count for all threads: the GIL is held

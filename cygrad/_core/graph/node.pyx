@@ -54,7 +54,7 @@ cdef inline int keep(Node node, int place, object saved, unsigned long long vers
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 cdef class Node:
-    """A vertex of the graph: what `grad_fn` gives; subclasses apply."""
+    """A vertex of the graph: the value of `grad_fn`; subclasses apply."""
 
     cdef int apply(self, PyObject** grads, PyObject** results) except -1:
         raise NotImplementedError
@@ -70,7 +70,7 @@ cdef class Node:
             self.saved0 = self.saved1 = self.saved2 = self.result = None
 
     cdef int save(self, int place, TensorImpl tensor) except -1:
-        """Keep an operand, or (place RESULT) the result, with its version, or what the hooks of this thread make of it."""
+        """Keep an operand, or (place RESULT) the result, with its version, or the result of this thread's pack hook."""
         check_savable(tensor)
         tensor.flags |= SAVED
         if tensor.base is not None:
@@ -80,7 +80,7 @@ cdef class Node:
         return keep(self, place, shallow_copy(tensor) if place == RESULT else tensor, version_of(tensor.storage))
 
     cdef int pack(self, int place, TensorImpl tensor) except -1:
-        """Keep what the hooks of this thread make of a tensor; they see a result with its history."""
+        """Keep the result of this thread's pack hook for a tensor; they see a result with its history."""
         if place == RESULT and (tensor.node is not None or tensor.flags & VIEW):
             tensor = with_own_history(tensor, self, 0)      # changed in place: it has its former history still
         elif place == RESULT:
@@ -150,10 +150,10 @@ cdef class Node:
         return with_origin(tensor, origin, output_nr) if grad_mode()[0] else tensor
 
     cdef list unpack_all(self):
-        """Return what `unpack` gives for each place, so that hooks run once for each saved tensor."""
+        """Return the saved tensor of each place, so that hooks run once for each saved tensor."""
         return [self.unpack(place) for place in range(RESULT + (len(self.result) if type(self.result) is tuple else 1))]
 
-    # ----- What was saved, by name -----
+    # ----- Saved values, by name -----
     cdef dict saved_places(self):
         """Return the places of saved tensors by the names of operands that torch has: self, other, result, ..."""
         return {}
@@ -239,7 +239,7 @@ cdef class Node:
         return self.sequence_nr
 
     def _hooks(self):
-        """Return what hangs on the node, made if there is nothing; hooks may close a cycle, so the node is tracked."""
+        """Return the hooks of the node, made if there is nothing; hooks may close a cycle, so the node is tracked."""
         track_reachable(self)
         return hooks_of(self)
 
@@ -272,9 +272,9 @@ cdef class Node:
         return register_among(self._hooks(), "pre", fn)
 
     def __call__(self, *grads):
-        """Turn gradients of the outputs into those of the inputs, without the engine.
+        """Turn gradients of the outputs into gradients of the inputs, without the engine.
 
-        What has one reference, a node writes over; `grads` may be the tuple that the caller holds them by, so they get one more.
+        A node writes over a gradient with one reference; `grads` may be the tuple that the caller holds them by, so they get one more.
         """
         cdef PyObject* stack[8]
         cdef PyObject** buffers = stack

@@ -1,6 +1,6 @@
 """Structural operators in the graph: a node that applies the rule of its row.
 
-Whoever computes a structural operator asks `wanted` whether to record, then `record`s inputs, result and parameters.
+A structural operator calls `needs_node`, and `record` with inputs, result and parameters where that is True.
 """
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
@@ -31,7 +31,7 @@ cdef class RuleOp:
     cdef int shape_param                # the parameter that is the shape of the input
     cdef bint adds                      # it was given as `into=`
     cdef unsigned node_flags            # of its nodes
-    cdef bint prepared                  # what its functions call is imported
+    cdef bint prepared                  # the operators that its functions call are imported
     cdef bint reads_input(self, int k) except -1
 
 cdef class RuleNode(Node):
@@ -55,10 +55,10 @@ cdef inline int init_rule_node(RuleNode node, RuleOp op, int outputs) except -1:
     node.flags |= op.node_flags
     return 0
 
-cdef bint wanted(TensorImpl a, TensorImpl b)
+cdef bint needs_node(TensorImpl a, TensorImpl b)
 cdef RuleNode rule_node(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs)
 cdef RuleNode rule_node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tuple params, int outputs)
-cdef bint any_wanted(tuple inputs)
+cdef bint any_needs_node(tuple inputs)
 cdef tuple params_of(RuleOp op, tuple inputs, dict given)
 cdef int record(RuleOp op, TensorImpl a, TensorImpl b, TensorImpl result, tuple params, int outputs=*) except -1
 cdef int record_view(TensorImpl base, TensorImpl view, tuple geometry) except -1

@@ -30,14 +30,14 @@ cdef extern from *:
 cdef enum:
     GRADIENT = -1
     GRADIENTS = -2              # of all outputs, as a list
-    WHOLE = -3                  # what the gradient is added to
-    SHARED = -4                 # what several gradients begin with
+    WHOLE = -3                  # the tensor that the gradient is added to
+    SHARED = -4                 # the common beginning of several gradients
     FIRST_PARAM = RESULT + 4    # below are inputs and up to four results
 
 
 @cython.final
 cdef class RuleOp:
-    """The gradients of a structural operator: made when somebody asks for its name, known from its declaration on."""
+    """The gradients of a structural operator: made at the first look-up of its name, complete from its declaration on."""
 
     def __cinit__(self, str name not None):
         self.name = name
@@ -67,14 +67,14 @@ cpdef RuleOp rule_op(str name, tuple params=None):
 
 def declare_rule(str name not None, *, each=None, str node="", place=None, into=None, bint adjoints=False, tuple results=(),
                  shared=None, **gradients):
-    """Say what the gradients of an operator are, one function per differentiable input, and return the rule.
+    """Declare the gradients of an operator, one function per differentiable input, and return the rule.
 
     The functions are written as tensor algebra, so that they differentiate again. `dinput=`, `dsrc=`, ... give the gradient for the input
-    of that name, None where an input is only read by others. A function names what it needs: `g` the incoming gradient (`gs`: those
-    of all outputs, None where nothing arrived), inputs, `y` the result, `y1`, `y2`, `y3` the further ones, parameters. What it names is
-    what the node saves. `each` serves an operator of any number of inputs: it returns the gradients of all of them. `node` is the name of
-    the node in torch, `results` are those of several results. With `adjoints` the functions are written for complex numbers. `shared` is
-    computed once for all functions that name it: what the gradients of several inputs begin with.
+    of that name, None where an input is only read by others. The parameters of a function are the values it needs: `g` the incoming
+    gradient (`gs`: the gradients of all outputs, None where nothing arrived), inputs, `y` the result, `y1`, `y2`, `y3` the further ones,
+    parameters. The node saves these values. `each` serves an operator of any number of inputs: it returns the gradients of all of them.
+    `node` is the name of the node in torch, `results` are the names of several results. With `adjoints` the functions are written for
+    complex numbers. `shared` is computed once for all functions that name it: the common beginning of several gradients.
 
     An operator that reads a part of one input may say where its gradient belongs, so that it need not be spread over zeros: `place`
     returns the part of `whole`, a tensor of the shape of the input, that it is added to (of several outputs, a tuple of parts);
@@ -119,13 +119,13 @@ def declare_rule(str name not None, *, each=None, str node="", place=None, into=
 
 
 cdef int prepare(RuleOp op) except -1:
-    """Import what a backward will need when its first node is made: while Python shuts down nothing can be imported."""
+    """Import the modules that a backward will need when its first node is made: while Python shuts down nothing can be imported."""
     upward.prepare(op)
     op.prepared = True
     return 0
 
 
-cdef bint wanted(TensorImpl a, TensorImpl b):
+cdef bint needs_node(TensorImpl a, TensorImpl b):
     """Say whether an operator on these inputs (b may be None) is to be recorded."""
     return (grad_mode()[0] != 0 and (needs_grad(a) or b is not None and needs_grad(b))
             and (is_followed(a) or b is not None and is_followed(b)))
@@ -171,10 +171,10 @@ cdef class RuleNode(Node):
             self.flags |= NODE_RELEASED
 
     cdef object call(self, object function, tuple plan, PyObject** grads, list unpacked, TensorImpl whole, object shared=None):
-        """Call a function of the rule with what it names.
+        """Call a function of the rule with the values that it names.
 
-        Rules are written for real numbers, but those with adjoints. Where the gradient is complex, what they multiply it by is the
-        conjugate of what is read.
+        Rules are written for real numbers, but those with adjoints. Where the gradient is complex, they multiply it by the
+        conjugate of the values that are read.
         """
         cdef TensorImpl tensor
         cdef object argument
@@ -220,7 +220,7 @@ cdef class RuleNode(Node):
         return self.params
 
     cdef int input_sizes(self, intptr_t* sizes) except -1:
-        """Write the shape of the input that `place_in` knows the place in, and return its number of dims."""
+        """Write the shape of the input in which `place_in` gives the place, and return its number of dims."""
         return parse_sizes(self.params[(<RuleOp>self.op).shape_param], sizes)
 
     cdef object place_in(self, TensorImpl whole, PyObject** grads):
@@ -337,7 +337,7 @@ cdef RuleNode rule_node_of_inputs(RuleOp op, tuple inputs, TensorImpl result, tu
     return node
 
 
-cdef bint any_wanted(tuple inputs):
+cdef bint any_needs_node(tuple inputs):
     """Say whether an operator on these inputs, which may be None, is to be recorded."""
     cdef TensorImpl tensor
     cdef bint needed = False, followed = False
@@ -397,7 +397,7 @@ cdef TensorImpl with_node(RuleOp op, tuple inputs, TensorImpl result, int output
 def record_rule(RuleOp op not None, tuple inputs, TensorImpl result not None, **params):
     """Record an operator that was computed without recording: a node with these inputs (one may be None) and parameters, by name."""
     own(inputs, result)
-    return with_node(op, inputs, result, 1, params) if any_wanted(inputs) else result
+    return with_node(op, inputs, result, 1, params) if any_needs_node(inputs) else result
 
 
 cdef TensorImpl in_dtype_of(tuple inputs, TensorImpl result):
@@ -412,7 +412,7 @@ def recorded(operator, tuple inputs, TensorImpl result not None, int outputs=1, 
     """Return a result that a declared operator computed without recording, recorded: with a node of these inputs and parameters."""
     result = in_dtype_of(inputs, result)
     own(inputs, result)
-    return with_node(operator.declaration.rule, inputs, result, outputs, params) if any_wanted(inputs) else result
+    return with_node(operator.declaration.rule, inputs, result, outputs, params) if any_needs_node(inputs) else result
 
 
 def record_several(RuleOp op not None, tuple inputs, tuple results, **params):
@@ -422,7 +422,7 @@ def record_several(RuleOp op not None, tuple inputs, tuple results, **params):
     results = tuple([in_dtype_of(inputs, result) for result in results])
     for result in results:
         own(inputs, result)
-    if any_wanted(inputs):
+    if any_needs_node(inputs):
         node = rule_node_of_inputs(op, inputs, results[0], params_of(op, inputs, params), <int>len(results))
         for k in range(node.outputs):
             if cg_is_differentiable[(<TensorImpl>results[k]).dtype_nr]:

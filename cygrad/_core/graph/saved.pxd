@@ -7,14 +7,14 @@ from cygrad._core.graph.tensor cimport TensorImpl
 
 cdef class SavedTensor:
     cdef TensorImpl tensor      # as it was saved, an output without its history; None where packed, empty or freed
-    cdef object packed          # what the pack hook returned
+    cdef object packed          # the result of the pack hook
     cdef object unpacker        # the hook; None where not packed
-    cdef list tangents          # Duals of what was packed, or None
+    cdef list tangents          # Duals of the packed tensor, or None
     cdef object origin          # node, or leaf (output number LEAF), that gradients of the tensor go to
     cdef int output_nr
     cdef unsigned long long version
     cdef bint is_output         # of the node that keeps it
-    cdef bint shares_memory     # what was packed is a tensor over the same memory
+    cdef bint shares_memory     # the packed value is a tensor over the same memory
     cdef bint freed
     cdef int pack(self, TensorImpl tensor, object packer, object unpacker) except -1
     cdef TensorImpl value(self, Node reader, bint with_history)

@@ -42,7 +42,7 @@ cdef void set_to(PyObject** place, object value):
 
 @cython.binding(False)
 cdef class HookPair:
-    """Has what is saved in this thread packed by a pair of hooks, from entry to exit; leaving allocates nothing, so it always happens."""
+    """Packs the tensors that this thread saves by a pair of hooks, from entry to exit; leaving allocates nothing, so it always happens."""
     cdef public object pack_hook, unpack_hook
 
     def __init__(self, pack_hook, unpack_hook):
@@ -70,7 +70,7 @@ def thread_hooks():
 
 
 def set_thread_hooks(pairs, message):
-    """Set what `thread_hooks` returns; a thread that has done so sets None, None before it ends."""
+    """Set the result of `thread_hooks`; a thread that has done so sets None, None before it ends."""
     set_to(&cg_pair, pairs)
     set_to(&cg_refusal, message)
 
@@ -102,7 +102,7 @@ cdef class SavedTensor:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     cdef int pack(self, TensorImpl tensor, object packer, object unpacker) except -1:
-        """Keep what a hook makes of a tensor in place of the tensor."""
+        """Keep the result of a pack hook in place of the tensor."""
         cdef unsigned long long version = version_of(tensor.storage)
         cdef int mode = grad_mode()[0]
         if special_active and self.tangents is None:
@@ -115,7 +115,7 @@ cdef class SavedTensor:
         if changed_since(tensor, version):
             raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be "
                                "modified by in-place operations as this can lead to unexpected side-effects. Change a clone() of it.")
-        # What is still the saved memory is still checked for changes; what became of a copy is the hook's affair.
+        # The saved memory is still checked for changes; a copy is the hook's affair.
         self.shares_memory = isinstance(packed, TensorImpl) and (<TensorImpl>packed).storage is tensor.storage
         self.packed, self.unpacker, self.tensor = packed, unpacker, None
         return 0
@@ -173,7 +173,7 @@ cdef class SavedTensor:
 
     @property
     def data(self):
-        """What is kept: the tensor, or what the pack hook returned."""
+        """The saved value: the tensor, or the result of the pack hook."""
         return self.tensor if self.unpacker is None else self.packed
 
     @property
@@ -226,7 +226,7 @@ cdef SavedTensor saved_tensor(TensorImpl tensor, bint is_output):
 
 
 def save_for(Node node, TensorImpl tensor):
-    """Return what a node, or (None) something else that recomputes, keeps of a tensor or None for a backward."""
+    """Return the saved value of a tensor, or of None, for a backward of a node, or (None) of other code that recomputes."""
     cdef bint is_output = tensor is not None and node is not None and tensor.node is node
     if tensor is None:
         return saved_operand(None, 0, None, LEAF)
@@ -282,7 +282,7 @@ cdef str saved_name(str argument):
 
 
 cdef bint is_followed(TensorImpl tensor) noexcept:
-    """Say whether what is computed of a tensor alone is recorded: not of an inference tensor, unless a derivative was asked for there."""
+    """Return True if operations on a tensor alone are recorded: not on an inference tensor, but while a transform differentiates there."""
     return not tensor.flags & INFERENCE or is_inference_suspended()
 
 

@@ -1,7 +1,7 @@
 """TensorImpl: memory, shape, strides and the autograd state of a tensor.
 
-Strides count elements. Up to eight dims are stored inline. Whoever reads or writes elements gets their address from `address`, which
-computes what waits; whoever makes views says by how many elements they are offset. Nothing here computes: operators are in the
+Strides count elements. Up to eight dims are stored inline. Code that reads or writes elements gets their address from `address`, which
+computes pending results; code that makes views gives their offset in elements. Nothing here computes: operators are in the
 rooms above.
 Plain tensors are not tracked by the garbage collector unless they may be part of a cycle (flag TENSOR_TRACKED).
 """
@@ -32,7 +32,7 @@ cdef enum:
     BATCHED = 8192                  # `special` is a Batch: one of many examples, of which vmap computes all at once
     SPECIAL = DUAL | BATCHED
     FRESH = 16384                   # a leaf that stands for an argument of a function that is differentiated
-    RETIRED = 32768                 # such a leaf after the call: nobody else will ask for its gradient
+    RETIRED = 32768                 # such a leaf after the call: its gradient is not needed any more
     SHARES_TANGENTS = 65536         # a view that took on the tangents of its base: its own are views of those
     INLINE_DIMS = 8
 
@@ -55,7 +55,7 @@ cdef class TensorImpl:
     cdef TensorImpl base            # of a view, else None
     cdef ManyDims many_dims         # of more than eight dims, else None
     cdef object extra               # hooks of a leaf, or None
-    cdef object special             # what forward mode or vmap knows of it (levels.pxd), or None
+    cdef object special             # its Dual or Batch (levels.pxd), or None
     cdef void* accumulator          # weak: the AccumulateGrad clears it when it dies
     cdef object __weakref__
     cdef unsigned long long view_version    # of the memory when a view got its node
@@ -88,7 +88,7 @@ cdef inline void inherit_special(TensorImpl copy, TensorImpl tensor) noexcept:
     copy.flags |= tensor.flags & SPECIAL
 
 cdef inline bint needs_grad(TensorImpl tensor) noexcept:
-    """Say whether operations on a tensor are recorded: its own flag, or that of the base which a view shares memory with."""
+    """Return True if operations on a tensor are recorded: its own flag, or the flag of the base that a view shares memory with."""
     return (tensor.flags & REQUIRES_GRAD or tensor.flags & VIEW and tensor.base.flags & REQUIRES_GRAD
             and tensor.storage is tensor.base.storage)
 
@@ -99,7 +99,7 @@ cdef inline void count_change(TensorImpl tensor) noexcept:
         note_write(tensor.storage, tensor.unsettled, cg_itemsize[tensor.dtype_nr], tensor.ndim, tensor.sizes, tensor.strides)
 
 cdef type tensor_type
-cdef int special_active             # while 0, no tensor is special and nobody profiles: operators ask nothing else
+cdef int special_active             # while 0, no tensor is special and no thread is profiled: operators check nothing else
 cdef TensorImpl new_tensor(Storage storage, intptr_t start, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides)
 cdef TensorImpl new_instance(type cls, TensorImpl source, bint view)
 cdef TensorImpl empty(int dtype, int ndim, const intptr_t* shape)

@@ -108,14 +108,14 @@ cdef inline int set_memory(TensorImpl tensor, Storage storage, intptr_t start, i
 
 
 cdef inline void stay_inference(TensorImpl tensor, TensorImpl source) noexcept:
-    """Have a new tensor over the memory of another be an inference tensor exactly if that is one, whatever the mode."""
+    """Have a new tensor over the memory of another be an inference tensor exactly if the other is one, in any mode."""
     tensor.flags = (tensor.flags & ~<unsigned>INFERENCE) | source.flags & INFERENCE
 
 
 cdef TensorImpl new_instance(type cls, TensorImpl source, bint view):
     """Make an instance of a subclass of Tensor in Python over the memory of another tensor; a view of it if `view`.
 
-    Its attributes may close a cycle, so it counts as tracked and what is made from it is tracked too.
+    Its attributes may close a cycle, so it counts as tracked and tensors made from it are tracked too.
     """
     cdef TensorImpl tensor = <TensorImpl>cg_new_tensor(cls, no_arguments)
     set_memory(tensor, source.storage, byte_offset(source), source.dtype_nr, source.ndim, source.sizes, source.strides)
@@ -151,13 +151,13 @@ cdef TensorImpl empty_strided(int dtype, int ndim, const intptr_t* shape, const 
 cdef TensorImpl view_of(TensorImpl base, intptr_t offset, int ndim, const intptr_t* shape, const intptr_t* strides):
     """Make a tensor over the memory of another, `offset` elements behind its first one.
 
-    RuntimeError where it would not lie there, whatever the caller has computed.
+    RuntimeError where it would not lie there.
     """
     return view_in(base, offset, base.dtype_nr, ndim, shape, strides)
 
 
 cdef TensorImpl view_in(TensorImpl base, intptr_t offset, int dtype, int ndim, const intptr_t* shape, const intptr_t* strides):
-    """Make a view whose strides count elements of a dtype, which may be that of the parts of complex numbers, or the other way round."""
+    """Make a view whose strides count elements of a dtype: of complex numbers, or of their parts."""
     cdef TensorImpl view = <TensorImpl>cg_new_tensor(tensor_type, no_arguments)
     refuse_batched(base, "a view of the memory")
     set_memory(view, base.storage, byte_offset(base) + offset * cg_itemsize[base.dtype_nr], dtype, ndim, shape, strides)
@@ -177,7 +177,7 @@ cdef object outside_error(TensorImpl view):
 
 
 cdef inline int become_view(TensorImpl view, TensorImpl base) except -1:
-    """Make a new tensor over the memory of another a view of it; those of inference tensors are none that autograd follows."""
+    """Make a new tensor over the memory of another a view of it; autograd does not follow views of inference tensors."""
     stay_inference(view, base)
     if base.flags & DUAL:
         upward.share(view, base)
@@ -206,24 +206,26 @@ cdef TensorImpl copy_in(TensorImpl tensor, int dtype, int ndim, const intptr_t* 
 
 
 cdef void stand_alone(TensorImpl view):
-    """Have a view of what nobody else holds be no view: an operator has laid out its result."""
+    """Make a view no view where its base has no other reference: an operator has laid out its result."""
     view.base = None
     view.flags &= ~<unsigned>(VIEW | CREATED)
 
 
 cdef bint is_unique(PyObject* object) noexcept:
-    """Say whether the caller's reference to a tensor is the only one, and the tensor's to its memory; hides what a
-    free-threaded interpreter would have to do otherwise."""
+    """Return True if the caller has the only reference to a tensor, and the tensor the only one to its memory.
+
+    A free-threaded interpreter would need another way.
+    """
     return Py_REFCNT(object) == 1 and (<TensorImpl>object).base is None and has_own_memory(<TensorImpl>object)
 
 
 cdef bint has_own_memory(TensorImpl tensor) noexcept:
-    """Say whether nothing else has a tensor's memory: what is behind its end is nobody's."""
+    """Return True if no other tensor has a tensor's memory."""
     return tensor.storage.padded and Py_REFCNT(<PyObject*>tensor.storage) == 1
 
 
 cdef int replace_memory(TensorImpl tensor, TensorImpl source, Storage storage) except -1:
-    """Lay a tensor over other memory, as `source` is; what was saved of it counts as changed."""
+    """Lay a tensor over other memory, as `source` is; saved values of it count as changed."""
     storage.version = tensor.storage.version + 1 if storage is tensor.storage else visible_version(tensor.storage.version) + 1
     tensor.flags &= ~<unsigned>CONTIGUOUS
     stay_inference(tensor, source)
@@ -240,7 +242,7 @@ cdef void track(TensorImpl tensor):
 
 
 cdef int refuse_batched(TensorImpl tensor, str what) except -1:
-    """Refuse what one example of many, inside of vmap, has not of its own."""
+    """Refuse attributes that one example of many, inside of vmap, does not have."""
     if tensor.flags & BATCHED:
         raise RuntimeError(f"vmap: {what} under vmap transform is not allowed: the tensor stands for one of many examples. Use func.grad() "
                            "or autograd.grad() for gradients, and do the rest outside of vmap.")

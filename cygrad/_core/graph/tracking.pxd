@@ -1,7 +1,7 @@
 """Garbage collection of tensors and nodes.
 
 They are created untracked: a tracked survivor counts towards full collections, which makes graphs of some thousand nodes
-several times slower. Whatever closes a cycle tracks what it reaches; what is made from it is tracked too.
+several times slower. Code that closes a cycle tracks the objects it reaches; objects made from them are tracked too.
 """
 from cygrad._core.graph.node cimport Node
 from cygrad._core.graph.tensor cimport TensorImpl

@@ -29,7 +29,7 @@ cdef void track_tensor(TensorImpl tensor) noexcept:
 
 
 cdef struct Stack:
-    PyObject** items        # borrowed: everything here is held by what was walked before
+    PyObject** items        # borrowed: each object here has a reference from one that was walked before
     Py_ssize_t size, capacity
 
 
@@ -57,7 +57,7 @@ cdef inline bint is_untracked_vertex(PyObject* object) noexcept:
 
 
 cdef inline bint is_container(PyObject* object) noexcept:
-    """Say whether an object may stand between two vertices: what nodes keep their edges, parameters and hooks in."""
+    """Return True if an object may stand between two vertices: the containers of edges, parameters and hooks of nodes."""
     cdef type kind = type(<object>object)
     return kind is tuple or kind is list or isinstance(<object>object, dict) or kind is Hooks or kind is SavedTensor
 

@@ -1,5 +1,5 @@
-"""What makes a tensor special: tangents of forward mode, batches of vmap, observers of a thread's work.
+"""The marks of special tensors: tangents of forward mode, batches of vmap, observers of a thread's work.
 
 Promises that a tensor which is not special costs one predictable branch.
-Knows operands; what operators do with special tensors stands in `entry`.
+Uses operands; `entry` has the operators on special tensors.
 """

@@ -1,6 +1,6 @@
 """Batches: a batched tensor stands for one example of those that vmap computes all at once.
 
-Its geometry is the example's, and `inner` holds all examples along dim 0. Its history and tangents are those of `inner`, so the engine
+Its geometry is the example's, and `inner` holds all examples along dim 0. It has the history and the tangents of `inner`, so the engine
 differentiates all examples at once. Needs the GIL.
 """
 from cpython.object cimport PyObject

@@ -3,7 +3,7 @@ cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
-from cygrad._core.graph.rules cimport RuleOp, record, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport (BATCHED, FRESH, RETIRED, SPECIAL, TensorImpl, VIEW, byte_offset, new_tensor, refuse_batched,
                                         special_active, view_of)
 from cygrad._core.levels.level cimport Level
@@ -25,7 +25,7 @@ cdef class Batch:
 
     def __cinit__(self):
         global special_active
-        special_active += 1     # what outlives its level is refused, so operators have to look
+        special_active += 1     # a batch that outlives its level is refused, so operators have to look
 
     def __dealloc__(self):
         global special_active
@@ -58,7 +58,7 @@ cdef Batch kernel_batch(TensorImpl tensor):
 
 
 cdef TensorImpl private_examples(PyObject* object):
-    """Return all examples of a gradient if a kernel may write over them: nobody holds them but the caller's reference; else None."""
+    """Return all examples of a gradient if a kernel may write over them: the caller has the only reference; else None."""
     cdef Batch batch = kernel_batch(<TensorImpl>object)
     if (batch is None or Py_REFCNT(object) > 1 or Py_REFCNT(<PyObject*>(<TensorImpl>object).special) > 2
             or Py_REFCNT(<PyObject*>batch.inner) > 1 or batch.inner.base is not None or not batch.inner.storage.padded
@@ -116,7 +116,7 @@ cdef TensorImpl enter(TensorImpl tensor, Level level):
     for d in range(tensor.ndim):
         sizes[d + 1], strides[d + 1] = tensor.sizes[d], tensor.strides[d]
     result = view_of(tensor, 0, tensor.ndim + 1, sizes, strides)
-    if wanted(tensor, None):
+    if needs_node(tensor, None):
         record(ENTER, tensor, None, result, (level,))
     dual = visible_dual(tensor)
     while dual is not None:
@@ -125,7 +125,7 @@ cdef TensorImpl enter(TensorImpl tensor, Level level):
     if duals:
         expanded = result       # tangents may differ among examples, and have to lie as the value does
         result = copy_of(expanded, expanded.dtype_nr)
-        if wanted(expanded, None):
+        if needs_node(expanded, None):
             record(rule_op("clone"), expanded, None, result, ())
         for dual in reversed(duals):
             add_tangent(result, dual.level, enter(tangent_at(tensor, dual.level), level))
@@ -146,7 +146,7 @@ cdef list levels_of_batch(TensorImpl tensor):
 
 
 def refuse_special(TensorImpl tensor not None, str what, error=RuntimeError):
-    """Refuse what would give away the values of a tensor without its tangent or its derivative, or those of one of many examples."""
+    """Refuse to give away the values of a tensor without its tangent or derivative, or the values of one of many examples."""
     refuse_batched(tensor, what)
     refuse_lost_tangent(tensor, what, error)
     if tensor.flags & (FRESH | RETIRED) == FRESH:

@@ -12,6 +12,6 @@ cdef class Level:
     cdef readonly bint active
     cdef readonly bint recorded             # whether tangents go where history goes: not seen while grad mode is off
     cdef bint in_backward                   # but in the backward that the level is for
-    cdef PyObject* duals                    # linked: what dies with the level
+    cdef PyObject* duals                    # linked: the Duals that die with the level
 
 cdef unsigned long long* ceiling() noexcept nogil       # levels from this number on are not seen by this thread

@@ -17,7 +17,7 @@ cdef extern from *:
     unsigned long long* cg_ceiling_address() noexcept nogil
     void** cg_innermost_address() noexcept nogil
 
-cdef unsigned long long last_number = 0     # no number is given twice: what outlives its level is known by that
+cdef unsigned long long last_number = 0     # no number is given twice, so objects that outlive their level are found
 
 
 cdef unsigned long long* ceiling() noexcept nogil:
@@ -57,7 +57,7 @@ cdef class Level:
         return False
 
     def differentiate_backward(self):
-        """Show tangents from now on whether grad mode is on or off: what runs is a backward, recorded or not."""
+        """Show tangents from now on whether grad mode is on or off: a backward runs, recorded or not."""
         self.in_backward = True
 
     def varies(self, TensorImpl tensor not None):

@@ -1,6 +1,6 @@
-"""What a thread tells of its work while somebody observes it: operators, nodes of a backward, ranges that users name.
+"""Events of a thread that is observed: operators, nodes of a backward, ranges that users name.
 
-An Observer belongs to one thread, and to those that compute for it while it waits. Who begins an event gets a token and ends the
+An Observer belongs to one thread, and to threads that compute for it meanwhile. The code that begins an event gets a token and ends the
 event by it; 0, and the token of an observer that was stopped meanwhile, end nothing. Needs the GIL.
 """
 from cpython.object cimport PyObject
@@ -27,7 +27,7 @@ cdef class Observer:
     cdef int finish(self) except -1
     cdef void note_memory(self, Py_ssize_t delta) noexcept
 
-cdef int profiling_threads      # that are observed; while there are none, nobody asks for his own observer
+cdef int profiling_threads      # that are observed; while there are none, no thread looks for its observer
 
 cdef inline bint special_tensors() noexcept:
     """Say whether any tensor may be special: threads that are observed have operators look, too."""

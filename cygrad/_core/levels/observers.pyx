@@ -123,7 +123,7 @@ cdef bint wants_operands() noexcept:
 
 
 cdef Py_ssize_t begin_event(object name, tuple operands, long long sequence_nr) except -1:
-    """Begin the event of an operator; returns its token. `operands` may be None where nobody wants them."""
+    """Begin the event of an operator; returns its token. `operands` may be None where no observer reads them."""
     cdef Observer observer = own_observer()
     return 0 if observer is None else observer.begin(OPERATOR, name, operands, sequence_nr)
 
@@ -184,7 +184,7 @@ cdef void memory_changed(Py_ssize_t delta) noexcept:
 
 
 cdef void count_memory_observers(int more) noexcept:
-    """Have the allocator tell of each change while somebody wants to know."""
+    """Have the allocator report each change while an observer counts memory."""
     global memory_observers
     cdef memory_observer none = NULL
     memory_observers += more
@@ -195,7 +195,7 @@ cdef void count_memory_observers(int more) noexcept:
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 cdef class Observer:
-    """What a thread reports to, between start() and stop(); subclasses keep or pass on what they are told."""
+    """The receiver of a thread's events between start() and stop(); subclasses keep them or pass them on."""
 
     cdef Py_ssize_t begin(self, int kind, object name, object operands, long long sequence_nr) except -1:
         raise NotImplementedError
@@ -204,14 +204,14 @@ cdef class Observer:
         raise NotImplementedError
 
     cdef int finish(self) except -1:
-        """End what is still open."""
+        """End open events."""
         raise NotImplementedError
 
     cdef void note_memory(self, Py_ssize_t delta) noexcept:
         """Note that tensors take `delta` bytes more; for observers `with_memory`."""
 
     def start(self):
-        """Observe this thread; RuntimeError if somebody does."""
+        """Observe this thread; RuntimeError if it is observed."""
         if own_observer() is not None:
             raise RuntimeError("Profiler is already enabled on this thread: profiles do not nest; use record_function for a part")
         self.run += 1

@@ -1,7 +1,7 @@
 """Tangents: a tensor with tangents is an ordinary tensor that has, beside its value, one Dual for each level.
 
-Views share the Duals of what they are views of, so that what is written into one of them is seen by all. The tangents of a batched tensor
-are those of all its examples. Needs the GIL.
+Views share the Duals of their bases, so that all see a write into one of them. The tangents of a batched tensor
+are the tangents of all its examples. Needs the GIL.
 """
 from cpython.object cimport PyObject
 
@@ -11,7 +11,7 @@ from cygrad._core.levels.level cimport Level
 cdef class Dual:
     cdef Level level
     cdef TensorImpl tangent
-    cdef tuple layout                       # sizes, strides, dtype, first byte that the tangent belongs to; None: those of who has it
+    cdef tuple layout                       # sizes, strides, dtype, first byte that the tangent belongs to; None: of the tensor that has it
     cdef Dual below                         # of a lower level
     cdef PyObject* before                   # in the level's list
     cdef PyObject* behind

@@ -4,7 +4,7 @@ from cpython.object cimport PyObject
 
 from cygrad._core.graph.modes cimport grad_mode
 from cygrad._core.graph.node cimport RESULT
-from cygrad._core.graph.rules cimport record, rule_op, wanted
+from cygrad._core.graph.rules cimport record, rule_op, needs_node
 from cygrad._core.graph.saved cimport SavedTensor
 from cygrad._core.graph.tensor cimport (BATCHED, CREATED_WITHOUT_GRAD, DUAL, SHARES_TANGENTS, TensorImpl, VIEW, byte_offset,
                                         inherit_special, needs_grad, place_of, shallow_copy, special_active, view_of)
@@ -24,7 +24,7 @@ cdef extern from "Python.h":
 @cython.final
 @cython.no_gc_clear     # the destructor needs the level
 cdef class Dual:
-    """A tangent, and those of lower levels."""
+    """A tangent, and the tangents of lower levels."""
 
     def __dealloc__(self):
         if self.level is not None and (self.before is not NULL or self.level.duals == <PyObject*>self):
@@ -77,7 +77,7 @@ cdef tuple layout_of(TensorImpl tensor):
 
 
 cdef int share(TensorImpl view, TensorImpl source) except -1:
-    """Have another tensor over the memory of `source` share what is special about that."""
+    """Have another tensor over the memory of `source` share its Dual or Batch."""
     cdef Dual dual = None if source.flags & BATCHED else tangents_of(source)
     if dual is not None and dual.level.recorded and not dual.level.in_backward and not grad_mode()[0]:
         return 0        # constant for a backward
@@ -93,7 +93,7 @@ upward.share = <share_function>share
 
 
 cdef Dual tangents_of(TensorImpl tensor):
-    """Return the tangents of a tensor; a view made before its base had any takes on those of the base."""
+    """Return the tangents of a tensor; a view made before its base had any takes on the base's."""
     cdef TensorImpl base = tensor.base
     if tensor.flags & BATCHED:
         return None
@@ -155,7 +155,7 @@ cdef TensorImpl laid_out(TensorImpl tangent, tuple layout, bint copied):
 
 
 cdef int arrange(Dual dual, bint private) except -1:
-    """Lay a tangent out as the tensor that it belongs to; `private`: in memory that nobody else sees, to be written to."""
+    """Lay a tangent out as the tensor that it belongs to; `private`: in memory that no other tensor has, to be written to."""
     if (not is_laid_out(dual.tangent, dual.layout)
             or private and (not is_private(<PyObject*>dual.tangent) or needs_grad(dual.tangent) and dual.tangent.node is None)):
         dual.tangent = laid_out(dual.tangent, dual.layout, True)
@@ -191,7 +191,7 @@ cdef TensorImpl tangent_at(TensorImpl tensor, Level level):
 
 
 cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except -1:
-    """Give a new tensor its own tangent at a level; what its node saved of it gets it too."""
+    """Give a new tensor its own tangent at a level; the values that its node saved get it too."""
     cdef TensorImpl saved
     cdef SavedTensor packed
     if tensor.flags & BATCHED:
@@ -212,7 +212,7 @@ cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except 
 
 
 cdef Dual insert(TensorImpl tensor, Level level, TensorImpl tangent, tuple layout):
-    """Add a tangent to those of a tensor and of all who share them: these hold the first object, so that takes it over."""
+    """Add a tangent to a tensor's and to all that share them: they refer to the first object, which takes it over."""
     cdef Dual dual = <Dual>tensor.special, last = None
     while dual is not None and dual.level.number > level.number:
         last, dual = dual, dual.below
@@ -234,7 +234,7 @@ cdef Dual insert(TensorImpl tensor, Level level, TensorImpl tangent, tuple layou
 def tangent_to_write(TensorImpl tensor not None, Level level not None, TensorImpl source):
     """Return the tangent of a tensor at a level, for the tangent of a part (None: zero) to be written into; None if all are zero.
 
-    All tensors over that memory see what is written, nobody else does.
+    All tensors over that memory see the write, no others do.
     """
     cdef Dual dual = tangents_of(tensor), first = dual
     cdef TensorImpl holder = tensor         # of a new tangent: the base of a view
@@ -256,7 +256,7 @@ def tangent_to_write(TensorImpl tensor not None, Level level not None, TensorImp
     elif dual.layout is None:
         dual.layout = layout_of(tensor)
     for other in () if source is None else levels_of_batch(source):
-        if not other.holds(dual.tangent):       # what was the same for all examples will not be
+        if not other.holds(dual.tangent):       # the tangent was the same for all examples, and will not be
             dual.tangent = other.leave((<object>other.enter(dual.tangent)).clone())
     arrange(dual, True)
     return part_at(dual, layout_of(tensor))
@@ -333,17 +333,17 @@ def without_tangent(TensorImpl tensor not None, Level level not None):
     if dual is None or dual.level.number < level.number:
         return tensor
     copy = view_of(tensor, 0, tensor.ndim, tensor.sizes, tensor.strides)
-    if wanted(tensor, None):
+    if needs_node(tensor, None):
         record(rule_op("alias"), tensor, None, copy, ())
     while dual is not None and dual.level.number >= level.number:
         dual = dual.below
     copy.special = dual
-    copy.flags |= DUAL      # also without any: those of its base are none of its own
+    copy.flags |= DUAL      # also without any: the tangents of its base are not its own
     return copy
 
 
 def refuse_tangent(TensorImpl tensor not None, str what, error=RuntimeError):
-    """Refuse what would give away the values of a tensor without its tangent."""
+    """Refuse to give away the values of a tensor without its tangent."""
     refuse_lost_tangent(tensor, what, error)
 
 

@@ -49,21 +49,21 @@ cg_refuse_new(Layout)
 
 
 def memory_format_named(str name not None):
-    """Return the memory format of a name: what a pickled one is made from."""
+    """Return the memory format of a name: pickles call it."""
     if name not in formats:
         raise ValueError(f"there is no memory format {name!r}; choose one of {', '.join(formats)}")
     return formats[name]
 
 
 def layout_named(str name not None):
-    """Return the layout of a name: what a pickled one is made from."""
+    """Return the layout of a name: pickles call it."""
     if name != "strided":
         raise ValueError(f"there is no layout {name!r}; the only one is strided")
     return strided
 
 
 def check_layout(str function, layout):
-    """Refuse what is no layout; None stands for the only one."""
+    """Refuse values that are no layout; None stands for the only one."""
     if layout is not None and layout is not strided:
         raise TypeError(f"{function}(): argument 'layout' must be cygrad.layout, not {type(layout).__name__}; the only layout is "
                         "cygrad.strided")

@@ -178,7 +178,7 @@ cdef tuple sizes_tuple(int ndim, const intptr_t* sizes):
 
 # ----- Shapes -----
 class Size(tuple):
-    """The shape of a tensor: a tuple of ints that knows its number of elements; its parts and sums are Sizes, too.
+    """The shape of a tensor: a tuple of ints that has its number of elements; its parts and sums are Sizes, too.
 
     >>> import cygrad
     >>> cygrad.zeros(2, 3).shape.numel()
@@ -230,7 +230,7 @@ cdef object repeat(object size, Py_ssize_t count):
     return as_size(tuple_repeat(size, count))
 
 
-# What size[0] calls: the way through a method takes five times as long. And what 2 * size calls: with a method NumPy would multiply.
+# The slots of size[0] and of 2 * size: a method takes five times as long for the former, and NumPy would multiply for the latter.
 cdef object (*tuple_subscript)(object, object)
 cdef object (*tuple_repeat)(object, Py_ssize_t)
 tuple_subscript = (<PyTypeObject*>tuple).tp_as_mapping.mp_subscript

@@ -3,7 +3,7 @@
 A Storage owns its bytes (inside itself when small), or holds a buffer export, or borrows from another Storage.
 64 readable and writable bytes follow owned data. The version counts in-place changes, shared by all views. `.data` and `set_` borrow
 memory with a counter of their own; while there are several, the high bits of the owner's, which users do not see, count the changes
-through all of them, and writes.pxd knows where those were. Needs the GIL.
+through all of them, and writes.pxd has the places of writes. Needs the GIL.
 """
 from libc.stdint cimport intptr_t
 
@@ -26,7 +26,7 @@ cdef class DType:
     cdef readonly bint is_complex
     cdef readonly bint is_integer           # bools are not counted among them
     cdef readonly bint is_differentiable    # the numbers are real or complex: its tensors may need gradients
-    cdef readonly DType loops               # that is computed in: itself, but for what is stored only
+    cdef readonly DType loops               # that is computed in: itself, but for 16-bit floats and large unsigned integers
     cdef bytes buffer_code
 
 cdef class Storage:
@@ -46,11 +46,11 @@ cdef class Storage:
 cdef int waiting            # results that are not computed yet
 
 cdef inline void settle() noexcept:
-    """Compute what waits: comes before each look at the memory of tensors, and each change of it."""
+    """Compute pending results: before each read and each change of the memory of tensors."""
     if waiting:
         upward.compute_waiting()
 
-# Whoever gives away an address says so before, and may take it back.
+# Code that gives away an address calls this before, and may take it back.
 cdef void expose(Storage storage) noexcept
 cdef void unexpose(Storage storage) noexcept
 cdef list dtypes            # DType by number

@@ -52,11 +52,11 @@ cdef class DType:
 
     @property
     def dtype(self):
-        """NumPy's dtype of these numbers: `np.dtype` asks for it, and whatever takes a dtype in NumPy and SciPy."""
+        """NumPy's dtype of these numbers: `np.dtype` reads it, as functions of NumPy and SciPy with a dtype do."""
         import numpy
         try:
             return numpy.dtype(self.name)
-        except TypeError:       # what ml_dtypes adds to NumPy when it is imported
+        except TypeError:       # ml_dtypes adds it to NumPy when it is imported
             try:
                 import ml_dtypes
             except ImportError:
@@ -65,7 +65,7 @@ cdef class DType:
             return numpy.dtype(getattr(ml_dtypes, self.name))
 
     def __getattr__(self, str name):
-        """Return what NumPy's dtype has by a name, such as `type` and `char`: SciPy asks for it where it is given tensors."""
+        """Return an attribute of NumPy's dtype, such as `type` and `char`: SciPy reads them of tensors."""
         if not name.startswith("_"):
             import numpy
             if hasattr(numpy.dtype, name):
@@ -80,7 +80,7 @@ cdef class DType:
 
 
 def dtype_named(str name not None):
-    """Return the dtype of a name: what a pickled one is made from."""
+    """Return the dtype of a name: pickles call it."""
     if name not in dtype_by_name:
         raise ValueError(f"there is no dtype {name!r}; choose one of {', '.join(dtype_by_name)}")
     return dtype_by_name[name]
@@ -135,7 +135,7 @@ def set_default_dtype(dtype not None):
 
 
 cdef int dtype_number(object dtype) except -1:
-    """Return the number of a cygrad dtype, of bool, int or float, or of what NumPy takes for a dtype."""
+    """Return the number of a cygrad dtype, of bool, int or float, or of a value that NumPy takes for a dtype."""
     if isinstance(dtype, DType):
         return (<DType>dtype).number
     if isinstance(dtype, str):
@@ -157,7 +157,7 @@ cdef int dtype_number(object dtype) except -1:
 
 
 def resolve_dtype(dtype):
-    """Return what a `dtype=` argument means as a DType."""
+    """Return a `dtype=` argument as a DType."""
     return dtypes[dtype_number(dtype)]
 
 
@@ -172,7 +172,7 @@ cdef int waiting = 0
 
 
 cdef void expose(Storage storage) noexcept:
-    """Count one more who can reach the memory without asking: what is computed from it must not wait."""
+    """Count one more reader that reaches the memory by itself: results computed from it must not be pending."""
     cdef Storage owner = owner_of(storage)
     settle()
     owner.exports += 1
@@ -184,7 +184,7 @@ cdef void unexpose(Storage storage) noexcept:
 
 
 cdef void release_memory(PyObject* object) noexcept:
-    """Give back what a dying Storage owns."""
+    """Give back the memory of a dying Storage."""
     if (<Storage>object).slot:
         upward.forget_waiting(<Storage>object)
     if (<Storage>object).borrowed:
@@ -215,7 +215,7 @@ cdef Storage new_storage(size_t nbytes):
         count_live(<Py_ssize_t>nbytes)
     else:
         storage.data = <char*>allocate(nbytes)
-        if storage.data is NULL and upward.compute_waiting():      # what waits may be all that keeps its operands
+        if storage.data is NULL and upward.compute_waiting():      # pending results may have the last references to their operands
             storage.data = <char*>allocate(nbytes)
         if storage.data is NULL:
             raise out_of_memory(nbytes)

@@ -1,6 +1,6 @@
-/* What Cython leaves to type slots: objects made untracked, destructors without the exception dance, operators inherited.
+/* Type slots that Cython does not set: objects made untracked, destructors without the exception dance, operators inherited.
  *
- * Each is set once, when a module is imported; the GIL is held. What keeps something for its type is a macro that defines the function
+ * Each is set once, when a module is imported; the GIL is held. A slot with data of its own is a macro that defines the function
  * that sets it, cg_recycle_node() by CG_RECYCLE(node): a name serves one type of a file, and twice it does not compile.
  */
 #ifndef CG_TYPE_SLOTS_H
@@ -94,7 +94,7 @@ static inline void cg_inherit_operators(PyTypeObject *type) {
     if (base->tp_as_number) *type->tp_as_number = *base->tp_as_number;
 }
 
-/* What has to be done before tp_dealloc: __dealloc__ would save and restore exceptions (10 ns). */
+/* Work before tp_dealloc: __dealloc__ would save and restore exceptions (10 ns). */
 #define CG_PREPEND_DEALLOC(name) \
     static destructor cg_dealloc_##name; \
     static void (*cg_before_dealloc_##name)(PyObject *); \
@@ -145,7 +145,7 @@ typedef struct { int depth; PyObject *put_off; } cg_dying;
         type->tp_dealloc = cg_dealloc_bounded_##name; \
     }
 
-/* subtype_dealloc less what a class with empty __slots__ and no __del__ has not. */
+/* subtype_dealloc without the parts for __slots__ and __del__. */
 static void cg_dealloc_short(PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
     PyTypeObject *base = type->tp_base;

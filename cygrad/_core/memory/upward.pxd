@@ -1,7 +1,8 @@
 """Every call from a lower room into a higher one, and every one into Python: fields of one object.
 
-Imports run downwards, so who asks does not know who answers. Each field is filled once, while the module that answers is imported, and no
-tensor needs it before. A field says: who asks <- who answers, and what. Besides, `set_tensor_type` takes the class that results have.
+Imports run downwards, so a caller does not import the function that answers. Each field is filled once, while the module that answers is
+imported, and no tensor needs it before. A field names the caller <- the module that answers, and the result. Besides, `set_tensor_type`
+takes the class that results have.
 """
 from cpython.object cimport PyObject
 
@@ -18,11 +19,11 @@ cdef class Upward:
     cdef object refuse_special                  # graph.tensor <- levels.batches: refuse to give away the values of a special tensor
     cdef object tangents_of                     # graph.saved <- levels.tangents: all tangents of a tensor
     cdef object with_tangents                   # graph.saved <- levels.tangents: a tensor of the same value that has tangents
-    cdef accumulate_function accumulate         # graph.history <- engine.accumulation: add what arrived at a leaf to its gradient
+    cdef accumulate_function accumulate         # graph.history <- engine.accumulation: add an arrived gradient to a leaf's
     cdef special_function special_elementwise   # compute.dispatch <- entry.special: an elementwise operator with a special operand
     # From Python, by fill().
-    cdef public object prepare          # graph.rules <- cygrad.tensor: import the declaration of a rule and what its functions call
-    cdef public object functions        # compute.rows <- cygrad.operators.elementwise: what the tensor readings of formulas call, by name
+    cdef public object prepare          # graph.rules <- cygrad.tensor: import a rule's declaration and the operators it calls
+    cdef public object functions        # compute.rows <- cygrad.operators.elementwise: operators that formulas call, by name
     cdef public object explain          # entry.operator_object <- cygrad.operators.elementwise: the argument that an error comes of
     cdef public object declaration_of   # entry.special <- cygrad.tensor: the declaration of an operator of the core, by name
     cdef public object forward_rules    # entry.special <- cygrad.autograd.tangents: rules of forward mode that declarations name

@@ -2,13 +2,13 @@
 
 
 cdef class Upward:
-    """What higher rooms bring."""
+    """Functions of higher rooms."""
 
 
 cdef Upward upward = Upward()
 
 
 def fill(**calls):
-    """Bring what Python answers."""
+    """Set the functions of Python."""
     for name, answer in calls.items():
         setattr(upward, name, answer)

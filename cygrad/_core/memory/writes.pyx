@@ -1,8 +1,8 @@
 # cython: cdivision=True
 """Writes that other version counters than a saved tensor's have counted (see writes.pxd for the contract).
 
-A part is a run of dense bytes, repeated along dims. What a later write covers is forgotten, so a memory that is written as a whole, or
-always in the same places, has as many parts as places. There are at most LIMIT; then the two oldest become all that lies between them.
+A part is a run of dense bytes, repeated along dims. A part that a later write covers is forgotten, so a memory that is written as a whole,
+or always in the same places, has as many parts as places. There are at most LIMIT; then the two oldest become all that lies between them.
 So nothing is forgotten, and up to LIMIT parts are exact.
 """
 from libc.stdint cimport intptr_t
@@ -15,7 +15,7 @@ from cygrad._kernels.drivers.elementwise cimport MAX_DIMS
 cdef enum:
     PART_DIMS = 8           # of a part; of a stranger one the innermost dims count as dense
     LIMIT = 1024            # parts of a memory: 200 KiB
-    WORK = 1 << 20          # steps of one comparison; what takes more counts as an overlap
+    WORK = 1 << 20          # steps of one comparison; longer ones count as an overlap
 
 cdef struct Part:
     unsigned long long moment
@@ -93,7 +93,7 @@ cdef inline intptr_t floor_of(intptr_t a, intptr_t b) noexcept nogil:
 cdef bint meet(const Part* a, int i, intptr_t a_start, const Part* b, int j, intptr_t b_start, intptr_t* work) noexcept nogil:
     """Say whether two parts, in their dims from i and j on and from these addresses on, have a byte in common.
 
-    The dim of the largest step is split into those of its pieces that reach the other part. Where both have it, only the distance
+    The dim of the largest step is split into the pieces that reach the other part. Where both have it, only the distance
     between two pieces matters, of which few are small enough.
     """
     cdef intptr_t a_extent = extent(a, i), b_extent = extent(b, j), step, first, last, k

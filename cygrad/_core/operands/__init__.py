@@ -1,5 +1,5 @@
-"""What operators are given: tensors, Python numbers, arrays; their common dtype and shape, and the memory of results.
+"""Operands: tensors, Python numbers, arrays; their common dtype and shape, and the memory of results.
 
 Promises torch's promotion and NumPy's broadcasting, in one place for all operators. Records nothing by itself.
-Knows tensors and the graph.
+Uses tensors and the graph.
 """

@@ -1,10 +1,10 @@
-"""Memory shared with NumPy and other buffers, in both directions. Whoever shares keeps the other side's memory alive."""
+"""Memory shared with NumPy and other buffers, in both directions. The sharing object keeps the other side's memory alive."""
 from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.tensor cimport TensorImpl
 
 cdef object array_of(TensorImpl tensor)
-# Of what is stored only: its numbers in the dtype that is computed in, a copy; and its memory as integers, which NumPy can move.
+# Of 16-bit floats: the numbers in float32, a copy; and the memory as integers, which NumPy can move.
 cdef object values_of(TensorImpl tensor)
 cdef object bits_of(TensorImpl tensor)
 cdef TensorImpl tensor_of_array(object array)

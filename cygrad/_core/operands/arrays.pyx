@@ -59,7 +59,7 @@ cdef int find_foreign_type(DType dtype) except -1:
 @cython.final
 @cython.no_gc
 cdef class Export:
-    """What a NumPy array has for its base: it keeps the memory of a tensor alive, and counts as long as it lives itself."""
+    """The base of a NumPy array: it keeps the memory of a tensor alive, and counts as long as it lives itself."""
     cdef Storage storage
 
     def __dealloc__(self):
@@ -119,7 +119,7 @@ cdef TensorImpl tensor_of_array(object source):
     if number is None:
         raise TypeError(f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only supported types are: "
                         f"{', '.join([dtype.name for dtype in dtypes])}")
-    if array.dtype.isbuiltin == 2:      # buffers know no types of other packages
+    if array.dtype.isbuiltin == 2:      # buffers have no types of other packages
         array = array.view(type_of_bits(dtypes[number]))
     itemsize = cg_itemsize[number]
     for d in range(array.ndim):
@@ -143,7 +143,7 @@ cdef TensorImpl tensor_of_array(object source):
 
 
 cdef TensorImpl tensor_of_bits(object array, int dtype):
-    """Return a tensor over an array like those of `bits_of`."""
+    """Return a tensor over an array as `bits_of` makes it."""
     cdef TensorImpl result = tensor_of_array(array)
     if cg_itemsize[result.dtype_nr] != cg_itemsize[dtype]:
         raise ValueError(f"elements of {array.dtype} are no elements of {dtypes[dtype].name}: their sizes differ")
@@ -168,7 +168,7 @@ def from_array(array not None):
 
 
 def computed(array not None):
-    """Return a row-major tensor of what NumPy has computed, whose results lie as its operands do."""
+    """Return a row-major tensor of NumPy's result, which lies as its operands do."""
     return tensor_of_array(numpy.PyArray_GETCONTIGUOUS(numpy.asarray(array)))
 
 
@@ -188,7 +188,7 @@ def memory_of(TensorImpl tensor not None):
 
 
 def to_array(TensorImpl tensor not None):
-    """Return a NumPy array of a tensor's numbers: over it, or, of what is stored only, a copy in the dtype that is computed in."""
+    """Return a NumPy array of a tensor's numbers: over it, or a copy in the dtype that is computed in."""
     return values_of(tensor)
 
 

@@ -1,6 +1,6 @@
 """Operands: values that are tensors or Python scalars, their common shape, and the memory that results go to.
 
-Whoever writes into a tensor asks check_in_place (of `inplace`) or check_out first. Nothing here is recorded. Needs the GIL.
+Code that writes into a tensor calls check_in_place (of `inplace`) or check_out first. Nothing here is recorded. Needs the GIL.
 """
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t

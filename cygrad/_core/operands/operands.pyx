@@ -74,7 +74,7 @@ cdef double real_of(object integer) except? -1:
 cdef int to_number(Value* value, int dtype) except -1:
     """Convert a number to a dtype: rounded, truncated, or for bool whether it is not 0, so that NaN is true, as in Python.
 
-    RuntimeError where an integer dtype does not hold it, or a real one what has an imaginary part: nothing wraps.
+    RuntimeError where an integer dtype does not hold it, or a real one a number with an imaginary part: nothing wraps.
     """
     if value.kind == b"c" and (value.imaginary or cg_is_complex[dtype]):
         if not cg_is_complex[dtype] and dtype != CG_BOOL:
@@ -392,7 +392,7 @@ cdef TensorImpl empty_in_order(int dtype, int ndim, const intptr_t* shape, int c
     cdef intptr_t strides[MAX_DIMS]
     cdef intptr_t expected = 1
     cdef int d, k, place, compared
-    # Innermost first. Dims that no operand tells apart stay as in row-major memory: insertion that stops only where one lies inside.
+    # Innermost first. Dims with equal strides in all operands stay as in row-major memory: insertion that stops only where one lies inside.
     for d in range(ndim):
         order[d] = ndim - 1 - d
         place = d
@@ -465,7 +465,7 @@ cdef int check_writable(TensorImpl target) except -1:
 
 
 cdef int check_out(TensorImpl out, bint recorded) except -1:
-    """Refuse an `out=` that autograd would have to know of."""
+    """Refuse an `out=` that autograd would have to record."""
     if recorded or (grad_mode()[0] and needs_grad(out)):
         raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                            "requires grad; call the function inside `with cygrad.no_grad():`, or without out=.")
@@ -510,7 +510,7 @@ cdef bint overlaps(TensorImpl target, TensorImpl source) noexcept:
 
 
 cdef int copy_into(TensorImpl target, TensorImpl source) except -1:
-    """Copy with broadcasting and conversion, without recording. Keeps the GIL, which guards what others can see."""
+    """Copy with broadcasting and conversion, without recording. Keeps the GIL, which guards memory that other threads can see."""
     return copy_elements(target, source, False)
 
 

@@ -1,7 +1,7 @@
-"""Views by strides and offset, and their transposes: what in-place changes of views are differentiated with.
+"""Views by strides and offset, and their transposes: the derivatives of in-place changes of views use them.
 
 A geometry is a tuple: sizes, strides and dtype of a whole, the same of a part, and the part's offset from the first element of the whole
-in bytes. The dtypes differ where one is that of the parts of the other's complex numbers.
+in bytes. The dtypes differ where one is of the parts of the other's complex numbers.
 """
 from libc.stdint cimport intptr_t
 

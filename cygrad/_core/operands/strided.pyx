@@ -3,7 +3,7 @@
 from libc.stdint cimport intptr_t
 
 from cygrad._core.graph.history cimport geometry_of
-from cygrad._core.graph.rules cimport RuleOp, record, record_view, rule_op, wanted
+from cygrad._core.graph.rules cimport RuleOp, record, record_view, rule_op, needs_node
 from cygrad._core.graph.tensor cimport (TensorImpl, byte_offset, empty, empty_strided, new_tensor, offset_of, settled_address, view_of,
                                         zero)
 from cygrad._core.memory.sizes cimport (add_overflows, bytes_needed, checked_numel, integer, multiply_overflows, parse_sizes,
@@ -128,7 +128,7 @@ def as_strided(TensorImpl input not None, size, stride, storage_offset=None):
                            f"offset {offset}, and itemsize {itemsize} requiring a storage size of {needed} are out of bounds for "
                            f"storage of size {input.storage.nbytes}")
     result = view_of(input, offset - offset_of(input), ndim, sizes, strides)
-    if wanted(input, None):
+    if needs_node(input, None):
         record_view(input, result, geometry_of(input, result))
     return result
 
@@ -171,7 +171,7 @@ cdef class Geometry:
         return new_tensor(self.buffer.storage, self.offset - self.low, self.part_dtype, self.part_ndim, self.part_sizes, self.part_strides)
 
     cdef int add(self, TensorImpl elements, TensorImpl target) except -1:
-        """Add elements at those of the whole or the part, however often one has the place of another."""
+        """Add elements at the places of the whole or the part, however often places repeat."""
         cdef intptr_t length = span(target.ndim, target.sizes, target.strides)
         row = new_tensor(self.buffer.storage, byte_offset(target), target.dtype_nr, 1, &length, NULL)
         taken = places(sizes_tuple(target.ndim, target.sizes), sizes_tuple(target.ndim, target.strides))
@@ -201,7 +201,7 @@ def _gather_view(TensorImpl input not None, tuple geometry):
     else:
         copy_into(memory.whole(), input)
     result = copy_of(memory.part(), dtype_in(geometry, PART + 2).number)
-    if wanted(input, None):
+    if needs_node(input, None):
         record(GATHER_VIEW, input, None, result, (geometry,))
     return result
 
@@ -218,7 +218,7 @@ def _scatter_view(TensorImpl input not None, tuple geometry):
     else:
         copy_into(memory.part(), input)
     result = copy_of(divided(memory.whole(), memory.shares()) if memory.shared else memory.whole(), dtype_in(geometry, 2).number)
-    if wanted(input, None):
+    if needs_node(input, None):
         record(SCATTER_VIEW, input, None, result, (geometry,))
     return result
 
@@ -234,6 +234,6 @@ def _put_view(TensorImpl input not None, TensorImpl src not None, tuple geometry
                            f"slice size = {list(geometry[PART])}")
     result = laid_out(input, geometry)
     copy_into(part_of(result, geometry), src)
-    if wanted(input, src):
+    if needs_node(input, src):
         record(PUT_VIEW, input, src, result, (geometry,))
     return result

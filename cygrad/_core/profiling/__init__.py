@@ -1,5 +1,5 @@
 """Observers that record a thread's events, or announce them.
 
 Promises that an event without shapes and stack makes no Python object.
-Knows levels, whose observers it extends; the package's profiler reads what is recorded.
+Uses levels, whose observers it extends; the package's profiler reads the records.
 """

@@ -40,7 +40,7 @@ cdef object value_of(object operand):
 
 
 cdef tuple described(operands):
-    """Return what is known of operands after they are gone: shapes and values, each one for each operand."""
+    """Return a description of operands for after their death: shapes and values, one of each for each operand."""
     return tuple([sizes_of(operand) for operand in operands]), tuple([value_of(operand) for operand in operands])
 
 
@@ -63,7 +63,7 @@ cdef struct Event:
     Py_ssize_t parent           # index of the event it began in, or -1
     long long start, stop       # nanoseconds; stop 0: still open
     long long sequence_nr
-    long long memory            # while it is open: what the thread had taken when it began; then: what it took
+    long long memory            # while it is open: the bytes that the thread had taken when it began; then: the bytes it took
     unsigned long thread
     int kind
     bint asynchronous           # ended by another thread

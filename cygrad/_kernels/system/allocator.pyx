@@ -342,10 +342,10 @@ def set_cache_limit(nbytes: int | None) -> None:
         limit_reason = ("the default" if limit < share else "an eighth of the memory" if variable is None else
                         f"an eighth of the memory for {processes} processes, {variable}")
     else:
-        wanted = operator.index(nbytes)
-        if wanted < 0:
-            raise ValueError(f"set_cache_limit expects a number of bytes, 0 or more, but got {wanted}")
-        limit = min(wanted, sys.maxsize)
+        limit_bytes = operator.index(nbytes)
+        if limit_bytes < 0:
+            raise ValueError(f"set_cache_limit expects a number of bytes, 0 or more, but got {limit_bytes}")
+        limit = min(limit_bytes, sys.maxsize)
         limit_reason = "set_cache_limit"
     shrink_cache(limit)
     note("cache of freed memory", f"at most {limit} bytes, {limit_reason}")

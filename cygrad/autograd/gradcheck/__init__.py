@@ -216,8 +216,8 @@ def gradgradcheck(
         results = tensors_of(func(*given[:len(arguments)]))
         outputs = [results[position] for position in positions_of_differentiable(results)]
         variables = [given[position] for position in differentiable if position < len(arguments)]
-        found = grad(outputs, variables, given[len(arguments):], create_graph=True, allow_unused=True)
-        return tuple(gradient for gradient in found if gradient is not None)
+        result = grad(outputs, variables, given[len(arguments):], create_graph=True, allow_unused=True)
+        return tuple(gradient for gradient in result if gradient is not None)
 
     return gradcheck(
         gradients,

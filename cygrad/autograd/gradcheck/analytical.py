@@ -37,9 +37,9 @@ def gradients(case: Case, output: int, weights: Iterable[np.ndarray], tolerance:
 
 
 def _flat_gradients(case: Case, output: int, weight: np.ndarray) -> list[np.ndarray]:
-    found = grad(case.outputs[output], case.inputs, from_numpy(weight.copy()), retain_graph=True, allow_unused=True)
+    result = grad(case.outputs[output], case.inputs, from_numpy(weight.copy()), retain_graph=True, allow_unused=True)
     return [np.zeros(variable.numel()) if gradient is None else memory_of(gradient).flatten()
-            for variable, gradient in zip(case.inputs, found, strict=True)]
+            for variable, gradient in zip(case.inputs, result, strict=True)]
 
 
 def _check_reproduced(one: np.ndarray, other: np.ndarray, output: int, input: int, tolerance: float) -> None:

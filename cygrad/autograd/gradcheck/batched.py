@@ -51,18 +51,18 @@ def _both_ways(derivatives: Derivatives, tensor: Tensor, targets: Sequence[Tenso
     batch = from_numpy(np.asarray(sum(parts), memory_of(tensor).dtype))
     expected = [derivatives(vector) for vector in batch]
     try:
-        found = _at_once(derivatives, batch)
+        result = _at_once(derivatives, batch)
     except RuntimeError as error:
         raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{failure}") from error
     return [(_array(whole, (2, *target.shape)), np.stack([_array(part, target.shape) for part in parts]))
-            for target, whole, *parts in zip(targets, found, *expected, strict=True)]
+            for target, whole, *parts in zip(targets, result, *expected, strict=True)]
 
 
 def _at_once(derivatives: Derivatives, batch: Tensor) -> list[Tensor | None]:
     """Call with a tensor that stands for any one of the batch, as `vmap` does."""
     level = enter_level(len(batch), "none")
     try:
-        return [None if found is None else level.enter(found) for found in derivatives(level.leave(batch))]
+        return [None if result is None else level.enter(result) for result in derivatives(level.leave(batch))]
     finally:
         exit_level(level)
 
@@ -71,7 +71,7 @@ def _array(derivative: Tensor | None, shape: tuple[int, ...]) -> np.ndarray:
     return np.zeros(shape) if derivative is None else memory_of(derivative)
 
 
-def _compare(output: int, input: int, found: np.ndarray, expected: np.ndarray, failure: str) -> None:
-    if found.shape != expected.shape or not np.allclose(found, expected):
-        raise GradcheckError(f"For output {output} and input {input}:\n\n{failure}\n\nGot:\n{from_numpy(found)}\n\nExpected:\n"
+def _compare(output: int, input: int, result: np.ndarray, expected: np.ndarray, failure: str) -> None:
+    if result.shape != expected.shape or not np.allclose(result, expected):
+        raise GradcheckError(f"For output {output} and input {input}:\n\n{failure}\n\nGot:\n{from_numpy(result)}\n\nExpected:\n"
                              f"{from_numpy(expected)}")

@@ -63,8 +63,8 @@ def compare_products(case: Case, settings: Settings) -> None:
             for input, (gradient,) in enumerate(_checked_gradients(case, output, [weight], settings)):
                 with np.errstate(all="ignore"):
                     expected = _of_output(numerical[input][output], part, case.inputs[input]) @ v[output].ravel()
-                    found = gradient @ u[input].ravel()
-                _compare(case, settings, Place(output, input, part), expected, found, settings.atol * u[input].sum() * v[output].sum())
+                    result = gradient @ u[input].ravel()
+                _compare(case, settings, Place(output, input, part), expected, result, settings.atol * u[input].sum() * v[output].sum())
     if settings.check_forward_ad:
         for input, part in _parts_in_turn(case.inputs):
             direction = in_parts(case.inputs[input], u[input], [part])
@@ -79,10 +79,10 @@ def compare_with_zero(case: Case, settings: Settings) -> None:
     directions = random_directions(case.inputs, np.random.default_rng(0))
     for input, (variable, direction) in enumerate(zip(case.inputs, directions, strict=True)):
         if settings.fast_mode:
-            found = numerical_derivatives(case, variable, direction, positions, settings.eps)
+            results = numerical_derivatives(case, variable, direction, positions, settings.eps)
         else:
-            found = numerical_jacobians(case, variable, positions, settings.eps)
-        for position, derivatives in zip(positions, found, strict=True):
+            results = numerical_jacobians(case, variable, positions, settings.eps)
+        for position, derivatives in zip(positions, results, strict=True):
             if not (np.abs(derivatives) <= (settings.nondet_tol if settings.fast_mode else 0)).all():
                 raise GradcheckError("Numerical gradient for function expected to be zero: no result requires a gradient, but result "
                                      f"{position} changes with input {input},\nnumerical:{_shown(derivatives)}\n")

@@ -78,7 +78,7 @@ def check_undefined_tangents(case: Case) -> None:
         given = run_dual(case, [*directions[:input], np.zeros_like(direction), *directions[input + 1:]])
         missing = run_dual(case, [*directions[:input], None, *directions[input + 1:]])
         for output, pairs in enumerate(zip(given, missing, strict=True)):
-            expected, found = (np.zeros(tuple(primal.shape)) if tangent is None else memory_of(tangent) for primal, tangent in pairs)
-            if not np.allclose(found, expected):
+            expected, result = (np.zeros(tuple(primal.shape)) if tangent is None else memory_of(tangent) for primal, tangent in pairs)
+            if not np.allclose(result, expected):
                 raise GradcheckError(f"Mismatch in tangent values for output with index: {output} when input: {input} has an undefined "
-                                     f"tangent value. Got: {from_numpy(found)} but expected: {from_numpy(expected)}")
+                                     f"tangent value. Got: {from_numpy(result)} but expected: {from_numpy(expected)}")

@@ -47,5 +47,5 @@ def flops(name: str, shapes: Shapes) -> int:
 
 def _operands(shapes: Shapes, *places: int) -> list[Sizes]:
     """Return the sizes of operands: of no dims where there is no tensor."""
-    found = (shapes[place] if place < len(shapes) else None for place in places)
-    return [sizes if isinstance(sizes, tuple) else () for sizes in found]
+    result = (shapes[place] if place < len(shapes) else None for place in places)
+    return [sizes if isinstance(sizes, tuple) else () for sizes in result]

@@ -58,13 +58,13 @@ def by_size(small: Callable[[Tensor], Any], large: Callable[[Tensor], Any], redu
     """
     def computed(A: Tensor) -> Any:
         *_, m, n = A.shape
-        size, found = max(m, n), large
+        size, result = max(m, n), large
         if size < min(m, n) * 11 // 6:
             if size <= 24:
-                found = small
+                result = small
             elif reduced is not None and not A.is_complex() and is_reduced(size, routine):
-                found = reduced
-        return found(A)
+                result = reduced
+        return result(A)
 
     return computed
 

@@ -13,16 +13,16 @@ from .batches import is_tensor, named_arguments
 
 def linear(tangent_of, operator, result, *arguments, **keywords):
     """Apply the operator to the tangents of all floating-point arguments; one that has none has tangent 0."""
-    found = []
+    results = []
 
     def tangent(x):
         t = tangent_of(x) if x.dtype.is_differentiable else x
-        found.append(t is not None and t is not x)
+        results.append(t is not None and t is not x)
         return x.new_zeros(()).expand(x.shape) if t is None else t
 
     arguments = over_tensors(tangent, arguments)
     keywords = {name: over_tensors(tangent, value) for name, value in keywords.items()}
-    return operator(*arguments, **keywords) if any(found) else None
+    return operator(*arguments, **keywords) if any(results) else None
 
 
 def joining(tangent_of, operator, result, *arguments, **keywords):

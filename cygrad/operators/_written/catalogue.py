@@ -142,13 +142,13 @@ def load() -> dict[str, RuleOp]:
 def registry() -> str:
     """Return the text of `registry`."""
     text = '"""Written by `python -m cygrad.operators`: where each operator is declared, read when a name is first asked for."""\n'
-    found = list(entries())
+    results = list(entries())
     tables = {
-        "FUNCTIONS": [(entry.name, entry.module) for entry in found if entry.function and not entry.namespace()],
-        **{space.upper(): [(entry.name, entry.module) for entry in found if entry.namespace() == space] for space in NAMESPACES},
-        "METHODS": [(entry.name, entry.module) for entry in found if entry.method and not entry.name.startswith("__")],
-        "SYNTAX": [(entry.name, entry.module) for entry in found if entry.name.startswith("__")],      # methods that the core has
-        "PROPERTIES": [(entry.name, entry.module) for entry in found if entry.property],
+        "FUNCTIONS": [(entry.name, entry.module) for entry in results if entry.function and not entry.namespace()],
+        **{space.upper(): [(entry.name, entry.module) for entry in results if entry.namespace() == space] for space in NAMESPACES},
+        "METHODS": [(entry.name, entry.module) for entry in results if entry.method and not entry.name.startswith("__")],
+        "SYNTAX": [(entry.name, entry.module) for entry in results if entry.name.startswith("__")],      # methods that the core has
+        "PROPERTIES": [(entry.name, entry.module) for entry in results if entry.property],
         "RULES": list(rules()),
         "OTHERS": list(loaded_at_first_use()),      # names of the package that are no operators
     }

@@ -53,13 +53,13 @@ def _summary(thing: Any) -> str:
 # ----- Declared operators -----
 def _families() -> dict[str, dict[str, list[catalogue.Entry]]]:
     """Return {module: {operator: its public names}}; the names of an operator are its own, its aliases and its in-place forms."""
-    found: dict[str, dict[str, list[catalogue.Entry]]] = {}
+    results: dict[str, dict[str, list[catalogue.Entry]]] = {}
     for entry in catalogue.entries():
         if not entry.name.startswith("_") and (entry.function or entry.method or entry.property):     # not what gradients alone call
             name = entry.name[:-1] if entry.in_place else entry.name
             declared = getattr(import_module(entry.module), name).name
-            found.setdefault(entry.module, {}).setdefault(declared, []).append(entry)
-    return found
+            results.setdefault(entry.module, {}).setdefault(declared, []).append(entry)
+    return results
 
 
 def _names(entries: list[catalogue.Entry]) -> Iterator[str]:
@@ -70,14 +70,14 @@ def _names(entries: list[catalogue.Entry]) -> Iterator[str]:
 
 def _signatures(entries: list[catalogue.Entry]) -> str:
     """Return the signatures of an operator, that of its method too where it is another."""
-    found = {}
+    results = {}
     for entry in entries:
         for signature in () if entry.in_place else entry.signatures:
             bare = copy.copy(signature)
             bare.name = entry.name if bare.name.startswith("_") else public_name(bare.name).rpartition(".")[2]
             bare.decorator_list, bare.body = [], [ast.Expr(ast.Constant(...))]
-            found[signature] = stubs.formatted(ast.unparse(bare), "").removesuffix(": ...\n")
-    return "\n".join(found.values())
+            results[signature] = stubs.formatted(ast.unparse(bare), "").removesuffix(": ...\n")
+    return "\n".join(results.values())
 
 
 def _reductions(operators: dict[str, list[catalogue.Entry]]) -> Iterator[str]:
@@ -141,13 +141,13 @@ def _stem(module: str) -> str:
 def pages() -> dict[Path, str]:
     """Return the text of each page by its place."""
     families = _families()
-    found = {FOLDER / f"{_stem(module)}.md": _family(module, operators) for module, operators in families.items()}
+    results = {FOLDER / f"{_stem(module)}.md": _family(module, operators) for module, operators in families.items()}
     links = [(f"[{_title(module)}]({_stem(module)}.md)", _code(map(public_name, operators), " ")) for module, operators in families.items()]
     rows = _code((row.name for _, section in _sections() for row in section), " ")
     index = _table("page, operators", [("[Formulas](formulas.md)", rows), *links])
-    found[FOLDER / "formulas.md"] = _formulas()
-    found[FOLDER / "README.md"] = f"# Operators\n\n{index}\n\n{ABOUT}\n"
-    return found
+    results[FOLDER / "formulas.md"] = _formulas()
+    results[FOLDER / "README.md"] = f"# Operators\n\n{index}\n\n{ABOUT}\n"
+    return results
 
 
 def write() -> None:

@@ -135,8 +135,8 @@ def declared_operators(namespace: str | None) -> Iterator[str]:
     """Yield the signatures of declared operators, as functions of a namespace, or (None) as methods and properties."""
     methods = namespace is None
     for entry in catalogue.entries():
-        wanted = entry.method or entry.property if methods else entry.function and entry.namespace() == namespace
-        for signature in entry.signatures if wanted else ():
+        is_declared = entry.method or entry.property if methods else entry.function and entry.namespace() == namespace
+        for signature in entry.signatures if is_declared else ():
             node = ast.parse(ast.unparse(signature)).body[0]
             assert isinstance(node, ast.FunctionDef)
             node.decorator_list = [ast.Name("overload")] if len(entry.signatures) > 1 else [ast.Name("property")] * entry.property

@@ -142,13 +142,13 @@ class Kernel(NamedTuple):
 
     def entry(self) -> str:
         """Return the row of the table of kernels."""
-        found: dict[str, dict[int, str]] = {"loop": {}, "stream": {}}
+        results: dict[str, dict[int, str]] = {"loop": {}, "stream": {}}
         for form, dtype, unit in self.loops():
             name = symbol(f"{form}_{self.name}_{dtype.name}", unit)
-            found[form][NUMBER[dtype.name]] = f"CG_NARROW_LOOP({name})" if dtype.is_opaque and not self.is_stored else name
+            results[form][NUMBER[dtype.name]] = f"CG_NARROW_LOOP({name})" if dtype.is_opaque and not self.is_stored else name
         blocked = ", ".join(str(int(is_blocked(self.formula(dtype), dtype))) for dtype in DTYPES)
         numbers = f"{len(self.inputs)}, {int(self.is_stored)}"
-        return f'    {{"{self.name}", {numbers}, {{{blocked}}}, {table(found["loop"])}, {table(found["stream"])}}},'
+        return f'    {{"{self.name}", {numbers}, {{{blocked}}}, {table(results["loop"])}, {table(results["stream"])}}},'
 
     def declarations(self) -> str:
         names = [symbol(f"{form}_{self.name}_{dtype.name}", unit) for form, dtype, unit in self.loops()]

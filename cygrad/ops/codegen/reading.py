@@ -36,16 +36,16 @@ BOOL = dtype_row("bool")
 def functions_defined(macro: str) -> set[str]:
     """Return what the headers define for formulas with one of the macros that say how it is evaluated."""
     definition = re.compile(rf"^ *{macro} \w+ (?:CG_NAME\((\w+)\)|(\w+)_(?:float64|##D))\(", re.MULTILINE)
-    found = (match for path in HEADERS.glob("*.h") for match in definition.findall(path.read_text()))
-    return {shared or own for shared, own in found}
+    result = (match for path in HEADERS.glob("*.h") for match in definition.findall(path.read_text()))
+    return {shared or own for shared, own in result}
 
 
 def complex_functions(macro: str) -> dict[str, tuple[str, str]]:
     """Return the kinds of number ("r", "c") that functions of complex numbers take, and the one that they give."""
     definition = re.compile(rf"^{macro} (\w+) (?:CG_COMPLEX_NAME\((\w+)\)|(\w+)_complex128)\((.*?)\)", re.MULTILINE)
-    found = (match for path in HEADERS.glob("*.h") for match in definition.findall(path.read_text()))
+    result = (match for path in HEADERS.glob("*.h") for match in definition.findall(path.read_text()))
     return {shared or own: ("".join(kind_of(word) for word in arguments.split(", ")), kind_of(given))
-            for given, shared, own, arguments in found}
+            for given, shared, own, arguments in result}
 
 
 def kind_of(declaration: str) -> str:
@@ -72,8 +72,8 @@ def is_blocked(tree, dtype) -> bool:
 def line_directives(filename: str, call: str) -> dict[str, str]:
     """Map each row of a table to the #line directive that makes the compiler name it."""
     text = (ROOT / "ops" / filename).read_text().splitlines()
-    found = ((re.match(rf'{call}\("(\w+)"', line), number) for number, line in enumerate(text, 1))
-    return {match[1]: f'#line {number} "cygrad/ops/{filename}"' for match, number in found if match}
+    result = ((re.match(rf'{call}\("(\w+)"', line), number) for number, line in enumerate(text, 1))
+    return {match[1]: f'#line {number} "cygrad/ops/{filename}"' for match, number in result if match}
 
 
 def converted(value, source, target):

@@ -30,8 +30,7 @@ typedef void cg_ormqr(const char *side, const char *transposed, cg_count m, cg_c
                       const void *tau, void *c, cg_count ld_c, void *work, cg_count work_size, int64_t *info, size_t, size_t);
 typedef void cg_sytrd(const char *triangle, cg_count n, void *a, cg_count ld, void *d, void *e, void *tau, void *work, cg_count work_size,
                       int64_t *info, size_t);
-typedef void cg_stedc(const char *vectors, cg_count n, void *d, void *e, void *z, cg_count ld, void *work, cg_count work_size, void
-*integers,
+typedef void cg_stedc(const char *vectors, cg_count n, void *d, void *e, void *z, cg_count ld, void *work, cg_count work_size, void *integers,
                       cg_count integer_size, int64_t *info, size_t);
 typedef void cg_bdsdc(const char *triangle, const char *vectors, cg_count n, void *d, void *e, void *u, cg_count ld, void *v, cg_count ld_v,
                       void *q, void *iq, void *work, void *integers, int64_t *info, size_t, size_t);

@@ -463,8 +463,8 @@ static CG_SELDOM void cg_product(const cg_field *f, char **p, const intptr_t *di
     cg_matrix q = cg_matrix_of(f, m, n, p[2], s[2], s[6], s[7]);
     const size_t work_size = blocked ? 2 * (m + n) * CG_REFLECTORS : orgqr ? n * CG_WIDTH : 0;
     cg_workspace space;
-    if (!cg_reserve(&space, cg_room_of(&q) + CG_ROOM(k * f->size) + CG_ROOM(work_size * f->size) + cg_room_of_blocks(f, blocked, m)))
-    return; cg_give_room(&q, &space);
+    if (!cg_reserve(&space, cg_room_of(&q) + CG_ROOM(k * f->size) + CG_ROOM(work_size * f->size) + cg_room_of_blocks(f, blocked, m))) return;
+    cg_give_room(&q, &space);
     void *const tau = cg_take(&space, k * f->size), *const work = cg_take(&space, work_size * f->size);
     cg_room room = cg_take_blocks(blocked, &space);
     room.work = work;

@@ -4,9 +4,8 @@
  * Howell et al. 2008. Columns are padded by zeros to whole vectors, to an even number of columns, and aligned alike.
  */
 
-/* Two columns from a block of CG_LANES rows on: a -= v w^T + w v^T; product += a u; where they lie `below` their own block, sums += a^T u.
-*/ CG_INLINED void CG_NAME(update_block)(int below, intptr_t i, CG_T *a, intptr_t ld, const CG_VECTOR *factors, const CG_T *v, const CG_T
-*w,
+/* Two columns from a block of CG_LANES rows on: a -= v w^T + w v^T; product += a u; where they lie `below` their own block, sums += a^T u. */
+CG_INLINED void CG_NAME(update_block)(int below, intptr_t i, CG_T *a, intptr_t ld, const CG_VECTOR *factors, const CG_T *v, const CG_T *w,
                                       const CG_T *u, CG_T *product, CG_VECTOR *sums)
 {
     CG_VECTOR *const rows = (CG_VECTOR *)(product + i);
@@ -38,8 +37,7 @@ CG_CALLED void CG_NAME(update_columns)(intptr_t j, intptr_t height, CG_T *a, int
     for (int c = 0; c < 2; c++) sums[j + c] = CG_NAME(sum_of_lanes)(sum + c);
 }
 
-/* Make a symmetric matrix T = Q^T A Q tridiagonal, as LAPACK's sytd2 of the lower triangle: d and e are its diagonals, and Q the product of
-the
+/* Make a symmetric matrix T = Q^T A Q tridiagonal, as LAPACK's sytd2 of the lower triangle: d and e are its diagonals, and Q the product of the
  * reflectors below the diagonal. What lies above is lost.
  */
 static void CG_NAME(tridiagonal)(intptr_t n, void *matrix, intptr_t ld, void *factors, void *diagonal, void *beside, void *work)

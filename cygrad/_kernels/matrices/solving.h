@@ -121,8 +121,7 @@ static void cg_lu_inverse(const cg_field *f, char **p, const intptr_t *dims, con
             }
             if (factors.blocked) {
                 const intptr_t step = factors.matrix.ld;
-                factors.blocked->inverse(n, cg_read(&factors.matrix, p[0]), factors.rows ? step : 1, factors.rows ? 1 : step, pivots,
-                solved,
+                factors.blocked->inverse(n, cg_read(&factors.matrix, p[0]), factors.rows ? step : 1, factors.rows ? 1 : step, pivots, solved,
                                          ld, &room);
             } else if ((int32_t)info) {     /* getri leaves off where a pivot is 0 */
                 f->plain->identity(n, solved, x.ld);

@@ -3,8 +3,8 @@
 #define CG_MATRIX_SPECTRA_H
 
 /* Write numbers of one size as those of another, times a power of 2, or NaN where they were not found. */
-static void cg_write_values(intptr_t size, intptr_t n, char *y, intptr_t stride, const void *values, intptr_t given, int exponent, int
-found) {
+static void cg_write_values(intptr_t size, intptr_t n, char *y, intptr_t stride, const void *values, intptr_t given, int exponent, int found)
+{
     for (intptr_t i = 0; i < n; i++, y += stride) {
         double value = cg_real_number((const char *)values + i * given, given);
         value = !found ? NAN : exponent ? ldexp(value, exponent) : value;

@@ -1,4 +1,4 @@
-"""Ratios of cygrad's times to those of its peers; run them with `python -m benchmarks [names]`."""
+"""Ratios of cygrad's times to its peers'; run them with `python -m benchmarks [names]`."""
 
 import os
 

@@ -1,6 +1,6 @@
 """Run benchmarks and print their rows: `python -m benchmarks [names] [--only TEXT] [--markdown FILE]`.
 
-A row that misses what it must reach says NO; the exit status does not, as a busy machine would decide it.
+A row that misses its limit says NO; the exit status does not, as a busy machine would decide it.
 """
 
 import argparse
@@ -19,7 +19,7 @@ NAMES = ("overhead", "bandwidth", "vecmath", "dtypes", "composite", "shapes", "p
 
 
 def environment() -> str:
-    """Return one line that says what ran on what."""
+    """Return one line on the program and the machine."""
     parts = [f"Python {platform.python_version()}"]
     for package in ("cygrad", "numpy", "torch"):
         try:

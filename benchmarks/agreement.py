@@ -1,6 +1,6 @@
 """A program that two libraries run by one source, and how long each takes: `measured` compares results before anything is timed.
 
-A program is a function of the library and a size. It makes its data and returns what is measured: a function without arguments,
+A program is a function of the library and a size. It makes its data and returns the measured function: one without arguments,
 which returns its value and gradients.
 """
 
@@ -15,7 +15,7 @@ from cygrad.bench.workloads import Workload
 
 
 class Program(NamedTuple):
-    """What a row measures: the mean of its executions, the garbage collector on."""
+    """The measurement of a row: the mean of its executions, the garbage collector on."""
 
     work: str
     make: Callable[[Any, int], Run]

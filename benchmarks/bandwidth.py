@@ -1,7 +1,7 @@
 """Large arrays, where memory sets the pace: `a + b` and `sum` of 1e7 floats.
 
 The result of `a + b` is thrown away at once, so each execution takes and frees a fresh one. Sums are also checked for
-what speed must not cost: the same bits for every number of threads, and an error as small as pairwise summation's.
+the conditions of speed: the same bits for every number of threads, and an error as small as pairwise summation's.
 """
 
 from collections.abc import Iterator

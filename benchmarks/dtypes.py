@@ -9,7 +9,7 @@ import cygrad
 from benchmarks.timing import Row, compare, peers
 
 SIZE = 1_000_000
-# Of complex64 and complex128: what each function may take of torch's time.
+# Of complex64 and complex128: the part of torch's time that each function may take.
 COMPLEX = {
     **dict.fromkeys(("exp", "sin", "tanh", "sqrt"), (0.15, 0.35)),
     **dict.fromkeys(("log", "pow"), (0.2, 0.35)),

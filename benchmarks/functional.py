@@ -17,7 +17,7 @@ EQUATIONS, SIZE = 200, 100_000
 
 
 def namespace(library: Any) -> Namespace:
-    """Return what the statements name, in one library."""
+    """Return the names in the statements, of one library."""
     random = np.random.default_rng(0)
 
     def system(v: Any) -> Any:

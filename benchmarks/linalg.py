@@ -1,6 +1,6 @@
 """Dense linear algebra with gradients: single small matrices, batches of them, large ones, and two programs made of them.
 
-Small matrices and the filter by one thread, the others by all. What a large matrix takes is BLAS's: here that of NumPy against torch's.
+Small matrices and the filter by one thread, the others by all. Large matrices take BLAS's time: here NumPy's against torch's.
 Both by one thread: with `OPENBLAS_NUM_THREADS=1` and on one processor.
 """
 

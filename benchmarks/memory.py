@@ -1,7 +1,7 @@
 """Peak memory of chains, forward and backward, in tensors: `python -m benchmarks.memory`.
 
-Each library runs in a process of its own, which measures its peak resident memory above that of a small run of the same chain.
-The least possible is what is saved and two gradients; `exp` and `tanh` save their result, `mul` by data its factor, `sin` its input.
+Each library runs in a process of its own, which measures its peak resident memory above a small run's of the same chain.
+The least possible is the saved tensors and two gradients; `exp` and `tanh` save their result, `mul` by data its factor, `sin` its input.
 """
 
 import importlib
@@ -16,7 +16,7 @@ SAVED = {"exp": LENGTH, "tanh": LENGTH, "sin": LENGTH, "mul": 1, "mul, exp": LEN
 
 
 def measure(library_name: str, chain: str) -> float:
-    """Return the peak of this process above what it was before, in tensors."""
+    """Return the rise of the peak of this process, in tensors."""
     library = importlib.import_module(library_name)
     step = eval(f"lambda y, data: {CHAINS[chain]}")
 

@@ -1,7 +1,7 @@
-"""What one small operator costs: 4 doubles or a 4x4 matrix, so that the kernel is next to nothing.
+"""The cost of one small operator: 4 doubles or a 4x4 matrix, so that the kernel is next to nothing.
 
 The chain is `x = x * b`, forward and backward, per operator, with `b` once without and once with a gradient of its own.
-The overhead of a method is the time of the call less that of the operator form `-t`. For `t.tanh()` the difference of
+The overhead of a method is the time of the call less the time of the operator form `-t`. For `t.tanh()` the difference of
 the two kernels is taken off, measured between `t.tanh_()` and `t.neg_()`, which are called alike. `t.sum(dim=0)` has no
 in-place form to do so: its figure includes the whole reduction against a negation, and is an upper bound.
 """
@@ -43,7 +43,7 @@ def rows() -> Iterator[Row]:
     """Yield the rows of this benchmark."""
     libraries = {"cygrad": cygrad, **peers("torch")}
     try:
-        import scipy.optimize  # noqa: F401  its many objects are what a full garbage collection has to walk
+        import scipy.optimize  # noqa: F401  a full garbage collection has to walk its many objects
         import scipy.stats  # noqa: F401
     except ModuleNotFoundError:
         print("scipy is not installed: the long chains are measured without it, where garbage collection is cheaper")

@@ -1,7 +1,7 @@
-"""What the profiler costs: an event of an operator, of a node and of a named range, and a range that nobody records.
+"""The cost of the profiler: an event of an operator, of a node and of a named range, and a range without a profile.
 
 Events are counted in runs of 1000 operators on 4 doubles; the time of the same run without a profile is taken off. Reading the
-records afterwards is not part of it. That operators look whether somebody profiles is part of every figure of `overhead`.
+records afterwards is not part of it. The check of operators for a profile is part of every figure of `overhead`.
 """
 
 from collections.abc import Iterator

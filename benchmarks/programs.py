@@ -1,4 +1,4 @@
-"""Whole programs, value and gradients, as a user of torch writes them: what each may take of torch's time; and selects of one leaf."""
+"""Whole programs, value and gradients, as a user of torch writes them: limits in parts of torch's time; and selects of one leaf."""
 
 import statistics
 import time
@@ -52,7 +52,7 @@ def selects() -> Iterator[Row]:
             work = f"{size:,} selects of one leaf, {how}, forward + backward, each, mean"
             if selected(work):
                 timer = timeit.Timer("run()", "import gc; gc.enable()", time.process_time, {"run": make(cygrad, size)})
-                timer.timeit(1)     # loads what loads at first use
+                timer.timeit(1)     # loads the modules that load at first use
                 count = max(SELECT_SIZES) // size
                 yield Row(work, statistics.mean(timer.repeat(SELECT_ROUNDS, count)) / count / size, SELECT_LIMIT)
 

@@ -1,8 +1,8 @@
 """How time grows with size, family by family: the slope of its logarithm over the last two of five decades.
 
-What costs the same for each element has exponent 1, for each pair of elements 2. A size counts elements, nodes, tensors or
-multiplications, whatever the work is proportional to. Processor time, one thread, the quickest of a few executions. Where the last
-decades are those in which caches end, the exponent is up to 1.4: the first row shows what NumPy's copy has.
+Work that costs the same for each element has exponent 1, for each pair of elements 2. A size counts elements, nodes, tensors or
+multiplications, the quantity that the work is proportional to. Processor time, one thread, the quickest of a few executions. Where the last
+decades are where caches end, the exponent is up to 1.4: the first row shows the exponent of NumPy's copy.
 """
 
 import copy
@@ -30,7 +30,7 @@ EXECUTIONS, SECONDS = 3, 0.05
 
 
 class Family(NamedTuple):
-    """Work whose size is given: `make(n)` returns what is executed."""
+    """Work whose size is given: `make(n)` returns the function to execute."""
 
     work: str
     largest: int
@@ -48,7 +48,7 @@ def positions(n: int, *shape: int) -> Any:
 
 
 def backward(function: Callable[..., Any], *shapes: tuple[int, ...], data: Any = ()) -> Run:
-    """Return what differentiates the sum of a function of leaves, and of data."""
+    """Return a function that differentiates the sum of a function of leaves, and of data."""
     return differentiated(cygrad, lambda *leaves: function(*leaves, *data).sum(), *(numbers(*shape).numpy() for shape in shapes))
 
 
@@ -69,7 +69,7 @@ def recorded(n: int) -> Any:
     return numbers(n).requires_grad_()
 
 
-# ----- What is made of many nodes -----
+# ----- Graphs of many nodes -----
 def differentiate(outputs: Any, inputs: Any) -> Any:
     """Differentiate without touching `.grad`."""
     return cygrad.autograd.grad(outputs, inputs)
@@ -331,7 +331,7 @@ FAMILIES = ELEMENTS + FOLDS + PLACES + PRODUCTS + GRAPHS + FUNCTIONS
 def quickest(run: Callable[[], Any]) -> float:
     """Return the least processor time of an execution by this thread."""
     timer = timeit.Timer("run()", "import gc; gc.enable()", time.thread_time, {"run": run})
-    elapsed, count = timer.timeit(1), 1     # loads what loads at first use, unless it takes so long that this is nothing
+    elapsed, count = timer.timeit(1), 1     # loads the modules that load at first use, unless it takes so long that this is nothing
     while elapsed < SECONDS / EXECUTIONS:
         count *= 2
         elapsed = timer.timeit(count)

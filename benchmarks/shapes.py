@@ -1,4 +1,4 @@
-"""Operators of shapes that drivers are tested by: short rows, small folds, long rows of floats, results of large operators.
+"""Operators of shapes that drivers are tested by: short rows, small reductions, long rows of floats, results of large operators.
 
 Forward alone where nothing else is said. `out=` and in-place changes are also compared with a fresh result.
 """
@@ -49,7 +49,7 @@ PROGRAMS = (
 
 
 def over_older() -> Iterator[Row]:
-    """Yield the time of a result written over older ones, against that of a fresh one, and against torch's."""
+    """Yield the time of a result written over older ones, against the time of a fresh one, and against torch's."""
     libraries = {"cygrad": cygrad, **peers("torch")}
     for library in libraries.values():
         library.set_num_threads(1)

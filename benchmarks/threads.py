@@ -4,7 +4,7 @@ The crossing is the size from which on two threads are quicker. The grain size, 
 it: a start costs more where cores are shared. Far above it two threads must take at most 1 / 1.6 of the time of one.
 
 Times are processor times of the thread that calls, the quickest of many. It computes its part, and sleeps until the others are
-done: so each kind of loop is measured in a process of its own, in which OpenMP's threads wait asleep. What other processes do
+done: so each kind of loop is measured in a process of its own, in which OpenMP's threads wait asleep. Work of other processes
 is left out but for the memory they use.
 """
 
@@ -27,7 +27,7 @@ GAIN = 1.6
 
 
 class Loop(NamedTuple):
-    """A kind of loop, and its cost class: `make(n)` returns what computes n elements."""
+    """A kind of loop, and its cost class: `make(n)` returns a function that computes n elements."""
 
     work: str
     cost: int

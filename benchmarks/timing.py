@@ -68,7 +68,7 @@ def select(part: str) -> None:
 
 
 def selected(work: str) -> bool:
-    """Say whether the row of that name is wanted."""
+    """Return True if the row of that name is selected."""
     return _selected in work
 
 

@@ -37,7 +37,7 @@ def rows() -> Iterator[Row]:
 
 
 def erf_beside_exp() -> Iterator[Row]:
-    """Yield the time of erf of doubles in the first-level cache, against that of exp."""
+    """Yield the time of erf of doubles in the first-level cache, against exp's."""
     work = f"erf, float64, per element of {NEAR:,}, in the cache, median"
     if not selected(work):
         return

@@ -1,4 +1,5 @@
-"""How cygrad is built: files made of others, the C compiler, Cython, what a build needs, and setuptools' command that puts them together.
+"""How cygrad is built: files made of others, the C compiler, Cython, the requirements of a build, and setuptools' command that puts them
+together.
 
 Only `setup.py` imports this; nothing of it is installed.
 """

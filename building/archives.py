@@ -1,6 +1,6 @@
-"""The archives hold the same bytes wherever, whenever and by whom they are made.
+"""The archives hold the same bytes at any place and time, and for any user.
 
-Of files they tell the contents, and which are programs. All are as old as SOURCE_DATE_EPOCH says, which setuptools and auditwheel
+They hold the contents of files, and which are programs. All are as old as SOURCE_DATE_EPOCH says, which setuptools and auditwheel
 ask for, too.
 """
 
@@ -18,12 +18,12 @@ from setuptools.command.sdist import sdist
 from building import EPOCH
 
 SECONDS = os.environ.setdefault("SOURCE_DATE_EPOCH", EPOCH)
-if not (re.fullmatch("[0-9]{9,10}", SECONDS) and 315_532_800 <= int(SECONDS) < 4_354_819_200):      # what a wheel has room for
+if not (re.fullmatch("[0-9]{9,10}", SECONDS) and 315_532_800 <= int(SECONDS) < 4_354_819_200):      # the range of a wheel
     sys.exit(f"SOURCE_DATE_EPOCH={SECONDS!r} is no time of a file: give seconds since 1970, of the years 1980 to 2107, or unset it")
 
 
 def plain_mode(mode: int) -> int:
-    """Return a file's permissions as everybody has them, whatever the umask of who made it."""
+    """Return a file's permissions without the umask of the user."""
     return 0o755 if mode & 0o100 else 0o644
 
 

@@ -1,4 +1,4 @@
-"""What pip and others build with: setuptools, once it is there with the rest of what a build needs."""
+"""The build backend of pip and others: setuptools, once it and the other requirements are there."""
 
 from building.requirements import exit_unless_met
 

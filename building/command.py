@@ -1,6 +1,6 @@
 """setuptools' command `build_ext`: generate the loops, translate Cython to C, compile and link, as far as anything changed.
 
-`--debug` builds with bounds checks and assertions; its objects lie beside those of the normal build.
+`--debug` builds with bounds checks and assertions; its objects lie beside the normal build's.
 """
 
 import importlib
@@ -22,8 +22,8 @@ from building.units import Unit, build_units
 
 PACKAGE, GENERATED = Path("cygrad"), Path("cygrad/_kernels/generated")
 MODULES = sorted(PACKAGE.glob("**/*.pyx"))
-# Rooms whose own code takes no time beside what it calls: half as much where it is to be small. Loops of matrices are short, or LAPACK's,
-# and the engine and the levels are no slower.
+# Rooms whose own code takes no time beside the functions it calls: half as much where it is to be small. Loops of matrices are short, or
+# LAPACK's, and the engine and the levels are no slower.
 OPTIMIZATION = {"exchange": SELDOM, "system": SELDOM, "matrices": SHORT, "engine": SHORT, "levels": SHORT}
 INCLUDES = ["cygrad/_core", "cygrad/_kernels", numpy.get_include()]
 
@@ -52,7 +52,7 @@ class Build(build_ext):
         (native,) = self.extensions
         place = Path(self.get_ext_fullpath(native.name))
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.unlink(missing_ok=True)   # who runs it keeps what is opened
+        place.unlink(missing_ok=True)   # running programs keep the open file
         shutil.copy(library.target, place)
 
     def loops(self, compiler: Compiler) -> Iterator[Unit]:

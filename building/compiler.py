@@ -1,7 +1,7 @@
-"""The C compiler: what it is asked about itself, the flags that suit it, and how it compiles and links.
+"""The C compiler: its version and features, the flags that suit it, and how it compiles and links.
 
 `CC`, `CFLAGS` and `LDFLAGS` are respected, CFLAGS with the last word. `CYGRAD_OPENMP=0` builds without threads.
-What the compiler can do is asked of the compiler, so nothing is decided by the name of the platform.
+The features of the compiler are read from the compiler, so nothing is decided by the name of the platform.
 """
 
 import os
@@ -21,16 +21,16 @@ from building.files import MadeFile, listed_dependencies
 
 # Never -ffast-math: it deletes NaN checks and links a start-up object that turns denormals off for the whole process.
 # -fno-builtin-memset: gcc clears objects of 200 bytes by `rep stos`, which takes 20 ns to start.
-# -g1 gives a crash its line numbers; `make wheel` strips them. What unwinds the stack besides a debugger would be a twentieth of the
-# library: nothing is thrown through it, and threads that end within it need none.
+# -g1 gives a crash its line numbers; `make wheel` strips them. Tables that unwind the stack besides a debugger's would be a twentieth of
+# the library: nothing is thrown through it, and threads that end within it need none.
 FLAGS = ["-g1", "-fno-math-errno", "-fno-trapping-math", "-fno-builtin-memset", "-ffp-contract=off", "-fwrapv",
          "-fno-strict-aliasing", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fvisibility=hidden",
          "-Wall", "-Wsign-compare", "-Wno-unused-function", "-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration",
          "-DNPY_NO_DEPRECATED_API=NPY_2_0_API_VERSION"]
 
-# Rare loops are to be small, and for old processors those that -O3 makes no faster: what it does more is half of their code, and lies in
+# Rare loops are to be small, and for old processors the loops that -O3 makes no faster: its additions are half of their code, and lies in
 # their ends.
-# A short loop is a tenth slower where it crosses a window of the decoder; in what Cython writes places are no matter, since it is calls.
+# A short loop is a tenth slower where it crosses a window of the decoder; in Cython's output places do not matter, since it is calls.
 # Its loops are over dims and operands, too short for vectors. Names are those that Clang has, too.
 LOOPS = ["-O3", "-falign-loops=32", "-falign-jumps=1"]
 RARE = ["-O2", "-falign-loops=1", "-falign-jumps=1"]
@@ -38,10 +38,11 @@ CALLS = ["-O3", "-ffunction-sections", "-fno-tree-vectorize", "-ftree-slp-vector
 SHORT = ["-O2", "-ffunction-sections", "-fno-tree-vectorize"]
 SELDOM = ["-Os", "-ffunction-sections"]
 
-# What `--debug` changes: assertions, those of Python's headers too, and what a debugger shows.
+# The changes of `--debug`: assertions, of Python's headers too, and symbols for a debugger.
 DEBUG_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", "-UNDEBUG"]
 
-# Clang warns of NaN checks, of conditions that are meant to have no branches, of loops it has no vectors for, and of what only GCC has.
+# Clang warns of NaN checks, of conditions that are meant to have no branches, of loops it has no vectors for, and of features that only GCC
+# has.
 CLANG_FLAGS = ["-Wno-tautological-compare", "-Wno-bitwise-instead-of-logical", "-Wno-bitwise-conditional-parentheses", "-Wno-pass-failed",
                "-Wno-unknown-attributes", "-Wno-ignored-optimization-argument", "-Wno-unknown-warning-option"]
 
@@ -65,7 +66,7 @@ class Compiler:
         self.command: list[str] = result.compiler_so     # CC and its first arguments
         self.linker: list[str] = result.linker_so
         self.includes = [f"-I{folder}" for folder in (*includes, *result.include_dirs)]
-        # What a debugger and __FILE__ call files does not tell where they were.
+        # The names of files for a debugger and in __FILE__ do not contain their folders.
         places = {folder: "include" for folder in (*includes, *result.include_dirs) if os.path.isabs(folder)} | {os.getcwd(): "."}
         self.places = [f"-ffile-prefix-map={folder}={name}" for folder, name in places.items()]
         self.debug = debug
@@ -75,7 +76,7 @@ class Compiler:
 
     @cached_property
     def macros(self) -> dict[str, str]:
-        """What the compiler predefines, with Python's headers and the C library's."""
+        """The macros that the compiler predefines, with Python's headers and the C library's."""
         return self.macros_with()
 
     def macros_with(self, *flags: str) -> dict[str, str]:
@@ -99,7 +100,7 @@ class Compiler:
 
     @cached_property
     def openmp_flag(self) -> str:
-        """The flag for threads, which the compiler and the linker must both know, or for doing without."""
+        """The flag for threads, which both the compiler and the linker need, or for doing without."""
         if os.environ.get("CYGRAD_OPENMP", "1") == "0":
             return "-fopenmp-simd"
         if self.probe("-shared", "-fopenmp", "openmp.c", "-o", "openmp.so").returncode:
@@ -121,7 +122,7 @@ class Compiler:
 
     @cached_property
     def wrapped(self) -> list[str]:
-        """The functions that are bound to an older version than the newest, of which the header knows whether it is of use here."""
+        """The functions that are bound to an older version than the newest, where the header decides whether it is of use here."""
         return re.findall(r"\b__wrap_(\w+)[^;{}]*\{", self.probe("-E", "-D_GNU_SOURCE", str(OLDER_GLIBC.resolve())).stdout)
 
     def object_of(self, source: Path, target: Path, optimization: list[str]) -> MadeFile:
@@ -164,7 +165,7 @@ def messages_of(target: Path) -> Path:
 
 
 def run(command: list[str]) -> str:
-    """Run a command, and return what it says; that is shown at once, and the command itself if it fails."""
+    """Run a command, and return its output; that is shown at once, and the command itself if it fails."""
     result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if result.returncode:
         sys.stdout.write(f"{shlex.join(command)}\n{result.stdout}")

@@ -22,7 +22,7 @@ def _digest(path: Path, modified: int, size: int) -> str:
 
 
 def digest(path: Path) -> str | None:
-    """Return what tells one text of a file from another, or None where there is no file."""
+    """Return a digest of the text of a file, or None where there is no file."""
     try:
         status = path.stat()
     except FileNotFoundError:

@@ -1,6 +1,6 @@
 """`CYGRAD_ISA_BUILD=native`: loops for the processor that builds, in place of those for each level of x86-64.
 
-What they may use is what `-march=native` turns on; a header says so in the words that a processor is asked in when cygrad is loaded.
+They may use the features that `-march=native` turns on; a header names these as a processor's check does when cygrad is loaded.
 """
 
 import os
@@ -25,7 +25,7 @@ def is_wanted(compiler: Compiler) -> bool:
 
 
 def header(compiler: Compiler) -> str:
-    """Return the C text of what the loops need, which every source of a build reads."""
+    """Return the C text of the features that the loops need, which every source of a build reads."""
     macros = compiler.macros_with(*FLAGS)
     added = sorted(macros.keys() - compiler.macros.keys())
     names = [name.strip("_").lower() for name in added if re.fullmatch("__[A-Z0-9_]+__", name)]
@@ -38,7 +38,7 @@ def header(compiler: Compiler) -> str:
 
 
 def known_features(compiler: Compiler, names: Iterable[str]) -> list[str]:
-    """Return the names that the compiler can ask a processor for; a line each, and those of errors are no such names."""
+    """Return the names that the compiler can ask a processor for; a line each, without the lines of errors."""
     asked = list(names)
     lines = [f'int has_{number}(void) {{ return __builtin_cpu_supports("{name}"); }}' for number, name in enumerate(asked)]
     messages = compiler.probe("-c", "-x", "c", "-", "-o", os.devnull, text="\n".join(lines)).stderr

@@ -1,8 +1,8 @@
-"""A wheel for others: auditwheel brings the libraries that not every system has, and what it packs is packed anew by Zopfli.
+"""A wheel for others: auditwheel brings the libraries that not every system has, and Zopfli packs the archive anew.
 
     python -m building.repair [--option=value ...] wheel folder
 
-Options are auditwheel's. Zopfli looks for what is shortest in the format of zlib: that takes twenty seconds and saves a thirtieth. The
+Options are auditwheel's. Zopfli looks for the shortest form in the format of zlib: that takes twenty seconds and saves a thirtieth. The
 same bytes come of the same wheel.
 """
 

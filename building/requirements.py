@@ -1,4 +1,4 @@
-"""What the build needs, and the sentence where it is not there: pip brings packages, but not with `--no-build-isolation`.
+"""The requirements of the build, and the sentence where one is missing: pip brings packages, but not with `--no-build-isolation`.
 
 Imports nothing but the standard library, which may be all that is there.
 """
@@ -18,7 +18,7 @@ def numbers(text: str) -> list[int]:
 
 
 def complaint(requirement: str) -> str | None:
-    """Return what is wrong with a package that is needed in a version or a newer one."""
+    """Return the complaint about a package that is needed in a version or a newer one."""
     name, _, oldest = requirement.partition(">=")
     try:
         result = version(name)
@@ -28,7 +28,7 @@ def complaint(requirement: str) -> str | None:
 
 
 def unmet_requirements() -> str | None:
-    """Return a sentence that names what is missing or too old, and how to get it; None where nothing is."""
+    """Return a sentence that names missing and too old packages, and how to get it; None where nothing is."""
     requirements = tomllib.loads(PROJECT.read_text())["build-system"]["requires"]
     complaints = {requirement: wrong for requirement in requirements if (wrong := complaint(requirement))}
     if not complaints:

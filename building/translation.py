@@ -1,4 +1,4 @@
-"""Cython: a module's translation to C, in the folder of what is built."""
+"""Cython: a module's translation to C, in the build folder."""
 
 import os
 import subprocess
@@ -14,16 +14,16 @@ from setuptools.errors import CompileError
 
 from building.files import MadeFile, listed_dependencies
 
-# Indices are checked by whoever computes them; a module that reads what others wrote says otherwise in its first line.
+# Indices are checked where they are computed; a module that reads foreign data says otherwise in its first line.
 DIRECTIVES = {"language_level": 3, "boundscheck": False, "wraparound": False, "embedsignature": False,
               "freethreading_compatible": False, "auto_pickle": False}
 
-Options.warning_errors = True       # such as that of a negative index, which without `wraparound` reads anything
+Options.warning_errors = True       # such as the warning about a negative index, which without `wraparound` reads anything
 
-# What `--debug` changes: an index outside of a list or a tuple, and an attribute of None, are errors instead of a crash.
+# The changes of `--debug`: an index outside of a list or a tuple, and an attribute of None, are errors instead of a crash.
 DEBUG_DIRECTIVES = {"boundscheck": True, "nonecheck": True}
 
-# The module of what all modules would have a copy of each: Cython's functions and the like, a fifth of their code.
+# The module of code that each module would have a copy of: Cython's functions and the like, a fifth of their code.
 COMMON = Path("cygrad/_kernels/system/cython_common.pyx")
 UNUSED = ("AutoPickle", "MemoryView")
 
@@ -33,7 +33,7 @@ def name_of(module: Path) -> str:
 
 
 def common_translation(folder: Path) -> MadeFile:
-    """Return the C file of what modules share; there is no source."""
+    """Return the C file of the shared code of modules; there is no source."""
     def translate_to(partial: Path) -> list[Path]:
         made = folder / "partial" / COMMON.with_suffix(".c")
         made.parent.mkdir(parents=True, exist_ok=True)

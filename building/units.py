@@ -14,7 +14,7 @@ FIRST = ": about two minutes on two cores"      # of a build of all files
 
 @dataclass(frozen=True)
 class Unit:
-    """What one source becomes: an object, by way of a translation to C if it is Cython."""
+    """The target of one source: an object, by way of a translation to C if it is Cython."""
 
     source: Path
     compiled: MadeFile
@@ -25,7 +25,7 @@ class Unit:
 
 
 def build_units(units: Sequence[Unit], workers: int, force: bool = False) -> None:
-    """Build what is not current: translate in this thread, which Cython needs, while the compiler runs in others."""
+    """Build the outdated units: translate in this thread, which Cython needs, while the compiler runs in others."""
     stale = [unit for unit in units if force or not unit.is_current()]
     if stale:
         print(f"{len(stale)} of {len(units)} files to build, {workers} at a time{FIRST * (len(stale) == len(units))}", flush=True)

@@ -3,7 +3,7 @@
     python -m building.wheelhouse [--tests OPTIONS] [python ...]
 
 Without a name all that `pyproject.toml` has wheels of are looked for. Wheels are in `dist`, all else in `build/wheelhouse`.
-A line tells of each wheel when it is done; one that fails is no reason to leave out the others.
+Each wheel has a line when it is done; one that fails is no reason to leave out the others.
 """
 
 import argparse
@@ -29,7 +29,7 @@ COMPILERS = "cc", "c99", "gcc", "g++", "clang", "ld"
 
 @dataclass(frozen=True)
 class Target:
-    """What a wheel is for: the Python that it is built with, and what the build has in its environment."""
+    """The target of a wheel: the Python that it is built with, and the environment of the build."""
 
     name: str
     version: str
@@ -39,7 +39,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Row:
-    """What became of a target: its wheel, if there is one, the last line of the suite or of what failed, and the seconds that it took."""
+    """The outcome of a target: its wheel, if there is one, the last line of the suite or of the failed command, and its seconds."""
 
     target: Target
     wheel: Path | None
@@ -60,21 +60,21 @@ class Failure(Exception):
 
 
 def outcome(*command: str | Path, **options: object) -> tuple[str, int]:
-    """Run a command and return what it prints, and its exit code."""
+    """Run a command and return its output, and its exit code."""
     result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             text=True, **options)      # type: ignore[call-overload]
     return str(result.stdout), int(result.returncode)
 
 
 def run(*command: str | Path, **options: object) -> str:
-    """Run a command and return what it prints; where it fails, Failure holds all of that."""
+    """Run a command and return its output; where it fails, Failure holds all of that."""
     shown, code = outcome(*command, **options)
     if code:
         raise Failure(f"{shown}\n{shlex.join(map(str, command))} failed with exit code {code}")
     return shown
 
 
-# ----- What can be built -----
+# ----- Targets -----
 def minor_versions() -> list[int]:
     """Return n of each Python 3.n that has wheels."""
     return [int(minor) for minor in re.findall(r"cp3(\d+)-", " ".join(PROJECT["tool"]["cibuildwheel"]["build"]))]
@@ -140,7 +140,7 @@ def tested(target: Target, wheel: Path, options: Sequence[str]) -> str:
 
 
 def made(target: Target, archive: Path, options: Sequence[str]) -> Row:
-    """Build and test the wheel of a target, and say what is going on."""
+    """Build and test the wheel of a target, and print the progress."""
     began, wheel = monotonic(), None
     try:
         print(f"{target.name}: building", flush=True)

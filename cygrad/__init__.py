@@ -9,7 +9,7 @@ tensor([0.4200, 0.0707, 0.0099])
 
 import sys as _sys
 
-if _sys.argv[:1] == ["-m"]:     # of Python, which has not found yet what to run
+if _sys.argv[:1] == ["-m"]:     # of Python, which has not found the module to run yet
     from cygrad import _commands
 
     _commands.begin()

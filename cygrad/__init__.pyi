@@ -1,6 +1,6 @@
-"""Types of the package: the functions. Those of class Tensor are in `tensor.py` and `_core/entry/operators.pyi`.
+"""Types of the functions of the package. The types of class Tensor are in `tensor.py` and `_core/entry/operators.pyi`.
 
-Written by hand down to the line that says so; `python -m cygrad.operators` writes what is below it.
+Written by hand down to the line that says so; `python -m cygrad.operators` writes the lines below it.
 """
 
 from builtins import bool as _bool

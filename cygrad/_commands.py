@@ -34,7 +34,7 @@ def interrupted_by(*numbers: int) -> Iterator[None]:
 
 
 def ended(command: Callable[[], int], name: str) -> int:
-    """Run a command to its end, and return its exit status; a sentence under its name says what is wrong with the output or a file."""
+    """Run a command to its end, and return its exit status; a sentence under its name states an error of the output or a file."""
     if sys.stdout is None:
         return _refused(name, "the output is closed: > /dev/null throws it away")
     try:
@@ -50,7 +50,7 @@ def ended(command: Callable[[], int], name: str) -> int:
         status = _refused(name, f"{error.filename or 'the output cannot be written'}: {error.strerror or error}")
         if error.filename:
             return status
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())      # where the end of the process flushes what is left
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())      # where the end of the process flushes the rest
     return status
 
 

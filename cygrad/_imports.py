@@ -1,4 +1,4 @@
-"""How `import cygrad` stays quick: compiled modules lie in one shared library, and what few programs use loads at first use.
+"""How `import cygrad` stays quick: compiled modules lie in one shared library, and modules that few programs use load at first use.
 
 `import cygrad` loads every compiled module, so their finder stays in `sys.meta_path` only as long as that takes.
 """
@@ -14,12 +14,12 @@ _PLACES = [os.path.join(os.path.dirname(__file__), f"_native{suffix}") for suffi
 _LIBRARY = next(filter(os.path.exists, _PLACES), None)
 
 
-# What pickles hold stands in these modules; they name them as when the core had no rooms.
+# Pickles name these modules as when the core had no rooms.
 _PICKLED = {"cygrad._core.storage": "cygrad._core.memory.storage", "cygrad._core.tensor": "cygrad._core.memory.sizes"}
 
 
 class _Finder:
-    """Finds `cygrad._core`, `cygrad._kernels` and their rooms, whose `__init__.py` hold no code and are not read, and what is in them."""
+    """Finds `cygrad._core`, `cygrad._kernels` and their rooms, whose `__init__.py` hold no code and are not read, and their modules."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
@@ -44,7 +44,7 @@ def install() -> None:
 
 
 def remove() -> None:
-    """Load the compiled modules that nobody has asked for yet, take the finder away again, and have what pickles name be found."""
+    """Load the other compiled modules, take the finder away again, and add the modules that pickles name."""
     here = os.path.dirname(__file__)
     for package in ("_core", "_kernels"):
         for room in filter(str.isidentifier, os.listdir(os.path.join(here, package))):

@@ -16,7 +16,7 @@ __all__ = ["defer_from", "fail_alloc", "grains", "live_bytes", "threads_used", "
 class fail_alloc:
     """Make the n-th storage allocation from now on fail, once; n = 0 takes that back.
 
-    Called alone it stays armed; in a `with` statement until its end, after which `fired` tells whether it came to it:
+    Called alone it stays armed; in a `with` statement until its end, after which `fired` is True if it happened:
 
         for n in itertools.count(1):
             with fail_alloc(n) as failure:
@@ -37,7 +37,7 @@ class fail_alloc:
 
 
 class grains:
-    """Let regions have threads from so many elements on, whatever an element costs, in a `with` statement.
+    """Let regions have threads from so many elements on, at any cost of an element, in a `with` statement.
 
     `before` has the sizes by cost class that hold without it.
     """

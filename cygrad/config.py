@@ -1,7 +1,7 @@
-"""What this build and this process compute with: `describe()`, `show_config()`, `python -m cygrad info`; how much freed memory is kept.
+"""The settings of this build and this process: `describe()`, `show_config()`, `python -m cygrad info`; how much freed memory is kept.
 
 They look and report; nothing is changed, not even a foreign library's denormal mode. Safe from every thread; threads
-and denormals are those of the calling one. Not needed by anything else, so the package loads it on first use only.
+and denormals are the calling one's. No other module needs it, so the package loads it on first use only.
 """
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _blas(threads: int) -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """Return the processor's model where Linux tells it, else the architecture."""
+    """Return the processor's model where Linux has it, else the architecture."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -100,9 +100,9 @@ def _huge_pages() -> str | None:
 
 
 def describe() -> dict[str, Any]:
-    """Return what this build and process compute with, as values that JSON has: strings, numbers, bools, lists and dicts of them, None.
+    """Return the settings of this build and process, as values that JSON has: strings, numbers, bools, lists and dicts of them, None.
 
-    Keys stay what they are from version to version; new ones may come. None stands for what is not there, or cannot be found out.
+    Keys stay the same from version to version; new ones may come. None stands for missing and unknown values.
 
     >>> import cygrad
     >>> sorted(cygrad.config.describe()["threads"])[:3]
@@ -181,7 +181,7 @@ def _denormals(mode: dict[str, bool]) -> str:
 def show_config() -> str:
     """Return `describe()` in words: compiler, instruction set, threads, launcher, BLAS, LAPACK, memory, denormals.
 
-    Each line says what is in use and, where there was a choice, why.
+    Each line names the choice in use and, where there was a choice, why.
 
     >>> import cygrad
     >>> print(cygrad.show_config())  # doctest: +ELLIPSIS

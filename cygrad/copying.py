@@ -1,6 +1,6 @@
 """Tensors as Python objects: copy, deepcopy, pickle, and instances of subclasses.
 
-A copy of whichever kind is a leaf, so a tensor with a history is refused: it would be lost without a word. What is
+A copy of any kind is a leaf, so a tensor with a history is refused: it would be lost without a word. A pickle that is
 unpickled is checked before it is used, and nothing but the functions here runs. Imported at the first use.
 """
 
@@ -69,7 +69,7 @@ def _copied_memory(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
 
 # ----- pickle -----
 def reduce(tensor: Tensor, protocol: int) -> Any:
-    """Return what `__reduce_ex__` has to: from protocol 5 on, the elements may be passed out of band."""
+    """Return the value of `__reduce_ex__`: from protocol 5 on, the elements may be passed out of band."""
     if type(tensor).__reduce__ is not object.__reduce__:
         return tensor.__reduce__()
     refuse_history(tensor, "pickle")
@@ -124,7 +124,7 @@ def make_subclass(cls: type[T], data: Tensor, require_grad: bool = False) -> T:
 
 
 def construct(cls: type[T], arguments: tuple[Any, ...], device: Any, dtype: DType | None = None) -> T:
-    """Return what calling the class does, in torch's old way: sizes make unset memory, a sequence is copied, as floats or as `dtype`."""
+    """Return the result of calling the class, in torch's old way: sizes make unset memory, a sequence is copied."""
     resolve_device(device)
     data = arguments[0] if len(arguments) == 1 else None
     if isinstance(data, TensorImpl):
@@ -140,7 +140,7 @@ def construct(cls: type[T], arguments: tuple[Any, ...], device: Any, dtype: DTyp
 
 
 def _with_state(tensor: T, requires_grad: bool, state: Any) -> T:
-    """Give a new leaf its attributes: `state` is what `object.__getstate__` returns, a dict, or a dict and one of slots."""
+    """Give a new leaf its attributes: `state` is the result of `object.__getstate__`, a dict, or a dict and one of slots."""
     if requires_grad:
         tensor.requires_grad_()
     attributes, slots = state if isinstance(state, tuple) else (state, None)

@@ -1,6 +1,6 @@
 """Types of `cygrad.linalg`.
 
-Written by hand down to the line that says so; `python -m cygrad.operators` writes what is below it.
+Written by hand down to the line that says so; `python -m cygrad.operators` writes the lines below it.
 """
 
 from builtins import bool as _bool

@@ -27,7 +27,7 @@ Vector = NDArray[np.float64]
 
 
 class Objective:
-    """A function of a tree of parameters as SciPy wants it: `objective(x)` is its value, a float, and its gradient, for a vector x.
+    """A function of a tree of parameters as SciPy calls it: `objective(x)` is its value, a float, and its gradient, for a vector x.
 
     A single parameter is a number as well as a vector of one. Made by `value_and_grad`. `x0` is the start that was given, as a vector;
     `flatten` and `unflatten` go from trees to vectors and back. The point of the last `hessp` is remembered with the graph of its gradient,
@@ -63,7 +63,7 @@ class Objective:
         return np.concatenate([_parts(array.astype(dtype)) for array, dtype in zip(arrays, self._dtypes, strict=True)])
 
     def unflatten(self, x: Any) -> Any:
-        """Return the tree of float64 tensors, as f takes it, that a vector stands for; ValueError if its size is not that of x0.
+        """Return the tree of float64 tensors, as f takes it, for a vector; ValueError if its size is not x0's.
 
         >>> import cygrad
         >>> objective = cygrad.optimize.value_and_grad(lambda p: p["a"] * p["b"].sum(), {"a": 2., "b": cygrad.ones(2)})
@@ -73,7 +73,7 @@ class Objective:
         return self._spec.unflatten(self._tensors(self._checked(x, "x")))
 
     def __call__(self, x: Any) -> tuple[float, Vector]:
-        """Return the value and the gradient at a vector x, which are what they are: infinite and NaN ones are SciPy's to judge."""
+        """Return the value and the gradient at a vector x, infinite and NaN ones too, which SciPy judges."""
         self._recorded = None                   # frees the graph before the next one is made
         point = self._record(self._checked(x, "x"))
         gradient = grad(point.value, point.leaves, retain_graph=self._keep_graph, materialize_grads=True)
@@ -84,8 +84,8 @@ class Objective:
     def hessp(self, x: Any, p: Any) -> Vector:
         """Return the product of the Hessian at a vector x with a vector p, by reverse mode over reverse mode.
 
-        The first product at a point makes the graph of the gradient, from that of the value where `objective(x)` came just before; each
-        further one is a backward through it. Such a product costs a few gradients whatever the number of parameters (B. Pearlmutter,
+        The first product at a point makes the graph of the gradient, from the value's where `objective(x)` came just before; each
+        further one is a backward through it. Such a product costs a few gradients for any number of parameters (B. Pearlmutter,
         Fast exact multiplication by the Hessian, Neural Computation 6 (1994) 147-160); forward mode over reverse mode, which computes
         f and its gradient again for each product, was slower in all that was measured.
 
@@ -145,7 +145,7 @@ class Objective:
 
 
 class _Point:
-    """What was recorded where: parameters and value, and the gradient if that was recorded, too."""
+    """The recorded point: parameters and value, and the gradient if that was recorded, too."""
 
     def __init__(self, x: Vector, leaves: list[Tensor], value: Tensor) -> None:
         self.x, self.leaves, self.value = x, leaves, value
@@ -153,10 +153,10 @@ class _Point:
 
 
 def value_and_grad(f: Callable[[Any], Tensor], x0: Any) -> Objective:
-    """Return what `scipy.optimize.minimize` takes with `jac=True`: a function of a vector that returns value and gradient of f.
+    """Return a function for `scipy.optimize.minimize` with `jac=True`: a function of a vector that returns value and gradient of f.
 
     `f` takes the parameters, a tree with the structure of `x0`, and returns a scalar tensor. The leaves of `x0` are tensors, arrays or
-    numbers; f is given tensors of float64 or complex128 in their places, whatever their precision. Of a complex parameter the vector has
+    numbers; f is given tensors of float64 or complex128 in their places, in any precision. Of a complex parameter the vector has
     both parts of each number, one behind the other. A parameter that f does not use has gradient 0.
     TypeError for leaves that are no floating-point numbers; when called, ValueError for a vector of another size than `x0`, TypeError or
     RuntimeError if f returns no scalar tensor, or one that was not computed from the parameters.
@@ -186,7 +186,7 @@ def hessp(f: Callable[[Any], Tensor], x0: Any) -> Callable[[Any, Any], Vector]:
 
 
 def _parameter(leaf: Any, path: str) -> NDArray[Any]:
-    """Return a leaf of the start as an array; only what has a gradient is a parameter."""
+    """Return a leaf of the start as an array; only tensors with gradients are parameters."""
     array = to_array(leaf.detach()) if isinstance(leaf, Tensor) else np.asarray(leaf)
     if array.dtype.kind not in "fc":
         kind = f"{type(leaf).__name__} of dtype {array.dtype}" if isinstance(leaf, Tensor | np.ndarray) else type(leaf).__name__

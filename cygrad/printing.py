@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class PrintOptions:
-    """What `set_printoptions` changes."""
+    """The settings of `set_printoptions`."""
 
     precision: int = 4
     threshold: float = 1000
@@ -89,7 +89,7 @@ def set_printoptions(
 def tensor_repr(tensor: Tensor) -> str:
     """Return the text of `tensor` with its dtype and history where they are not the default."""
     level = batched_level(tensor)
-    if level is not None:       # its values are those of all examples
+    if level is not None:       # it has the values of all examples
         inner = tensor_repr(level.enter(tensor)).replace("\n", "\n    ")
         return f"BatchedTensor(lvl={level.number}, bdim=0, value=\n    {inner}\n)"
     class_name = type(tensor).__name__

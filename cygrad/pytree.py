@@ -1,7 +1,7 @@
 """Trees of values: nested dicts, lists, tuples, named tuples and dataclasses, taken apart into leaves and put together again.
 
 Containers are dict, OrderedDict, defaultdict, list and tuple (of these very types), named tuples, and instances of dataclasses, field
-by field. Anything else is a leaf, None too, as in torch.utils._pytree. The leaves come in the order of the containers: that of
+by field. Anything else is a leaf, None too, as in torch.utils._pytree. The leaves come in the order of the containers: the order of
 insertion in a dict. A tree may be 256 levels deep.
 
 >>> from cygrad.pytree import tree_flatten, tree_map
@@ -29,7 +29,7 @@ _DICTS = (dict, OrderedDict, defaultdict)
 
 
 class TreeSpec:
-    """The structure of a tree: what is left when each leaf is taken out.
+    """The structure of a tree: the containers without the leaves.
 
     Specs are equal if type, keys and children of all containers are, in the same order. `num_leaves` counts the leaves.
 
@@ -75,7 +75,7 @@ class TreeSpec:
         return f"OrderedDict({items})" if self.kind is OrderedDict else f"defaultdict({self.default_factory!r}, {items})"
 
     def paths(self, name: str = "tree") -> list[str]:
-        """Return how to write each leaf, for messages; `name` is what the tree is called.
+        """Return how to write each leaf, for messages; `name` is the name of the tree.
 
         >>> from cygrad.pytree import tree_flatten
         >>> tree_flatten([1, {"a": 2}])[1].paths("input")
@@ -124,7 +124,7 @@ class TreeSpec:
         return instance
 
     def flatten_up_to(self, tree: Any, name: str = "tree") -> list[Any]:
-        """Return what `tree` has where this structure has leaves: leaves or whole subtrees.
+        """Return the parts of `tree` at the leaves of this structure: leaves or whole subtrees.
 
         ValueError, with the place in `tree`, called `name`, where the two differ. As in torch, dicts of any of the three types match if
         they have the same keys, in any order.
@@ -185,7 +185,7 @@ def tree_unflatten(leaves: Iterable[Any], spec: TreeSpec) -> Any:
 
 
 def tree_map(function: Callable[..., Any], tree: Any, *trees: Any) -> Any:
-    """Return the tree of what `function` gives for each leaf, and for what the other trees have in its place.
+    """Return the tree of the results of `function` for each leaf and the other trees' parts in its place.
 
     Where `tree` has a leaf, another tree may have a whole subtree, which the function is given. ValueError, with the place, for trees
     that differ otherwise.

@@ -122,7 +122,7 @@ class Generator:
         return Generator, (), self.get_state()
 
     def _unlock(self) -> None:
-        """Release the lock, which nobody else will, as Python does with its own locks; NumPy's state cannot be read while it is held."""
+        """Release the lock, whose thread is gone, as Python does with its own locks; NumPy's state cannot be read while it is held."""
         self._stream.bit_generator.lock._at_fork_reinit()   # type: ignore[attr-defined]
 
     def __setstate__(self, state: Tensor) -> None:
@@ -220,7 +220,7 @@ def rand(
     Args:
         args: the sizes, as integers or as one tuple, which may also be given as `size=`.
         generator: the stream to draw from; None means the default generator.
-        rng: in place of `generator`, what `numpy.random.default_rng` takes: a seed or a NumPy generator.
+        rng: in place of `generator`, an argument of `numpy.random.default_rng`: a seed or a NumPy generator.
         out: a tensor of this shape to write to.
         dtype: a floating-point dtype; None means the default dtype.
         device: the CPU.
@@ -252,7 +252,7 @@ def randn(
 ) -> Tensor:
     """Return a tensor of numbers drawn from the normal distribution with mean 0 and standard deviation 1.
 
-    Arguments, dtypes and errors are those of `rand`.
+    Arguments, dtypes and errors are as in `rand`.
 
     Example:
         >>> import cygrad
@@ -278,7 +278,7 @@ def randint(
 ) -> Tensor:
     """Return a tensor of integers drawn uniformly from `low` to `high - 1`; `randint(high, size)` starts at 0.
 
-    `dtype` is int64 unless given and may be any that holds all these integers. Other arguments are those of `rand`.
+    `dtype` is int64 unless given and may be any that holds all these integers. Other arguments are as in `rand`.
 
     Raises:
         RuntimeError: no integer lies in the range, or `dtype` does not hold them all.
@@ -312,7 +312,7 @@ def randperm(
 ) -> Tensor:
     """Return the integers from 0 to `n - 1` in random order.
 
-    `dtype` is int64 unless given and may be any that holds `n - 1`, bool excepted. Other arguments are those of `rand`.
+    `dtype` is int64 unless given and may be any that holds `n - 1`, bool excepted. Other arguments are as in `rand`.
 
     Raises:
         RuntimeError: a negative `n`, or one too large for `dtype`.
@@ -344,7 +344,7 @@ def normal(
 
     Tensors `mean` and `std` broadcast against each other; the result has the dtype of the first that is a tensor. With
     two numbers `size` must be given. A draw does not depend differentiably on its distribution, so the result has no
-    history: write `mean + std * cygrad.randn(...)` for a differentiable one. Other arguments are those of `rand`.
+    history: write `mean + std * cygrad.randn(...)` for a differentiable one. Other arguments are as in `rand`.
 
     Raises:
         RuntimeError: a negative standard deviation, or shapes that do not broadcast.
@@ -396,7 +396,7 @@ def bernoulli(
 ) -> Tensor:
     """Return a tensor of zeros and ones: each is one with the probability in `input`, or with probability `p` if given.
 
-    The result has the shape and dtype of `input` and no history. Other arguments are those of `rand`.
+    The result has the shape and dtype of `input` and no history. Other arguments are as in `rand`.
 
     Raises:
         RuntimeError: a probability outside [0, 1].

@@ -46,7 +46,7 @@ def save(obj: Any, f: _File) -> None:
     """Write tensors and plain data to a file: a path, which is replaced at once when all is written, or a binary file object.
 
     Takes tensors (leaves), None, bool, int, float, complex, str, bytes, Size, dtype, and lists, tuples and dicts of these. Tensors
-    that share memory share it after loading; the gradient is not saved. TypeError for any other object, ValueError for what is
+    that share memory share it after loading; the gradient is not saved. TypeError for any other object, ValueError for tensors that are
     nested more than 64 deep, RuntimeError for a tensor with a history.
 
     >>> import cygrad, io
@@ -65,7 +65,7 @@ def save(obj: Any, f: _File) -> None:
     path = Path(os.path.realpath(os.fsdecode(f)))
     mode = path.stat().st_mode if path.exists() else None
     if mode is not None and not stat.S_ISREG(mode):
-        with open(path, "wb") as file:      # a pipe or a device stays what it is
+        with open(path, "wb") as file:      # a pipe or a device is not replaced
             record.write(tree, file)
         return
     temporary = _unused_neighbour(path)
@@ -87,7 +87,7 @@ def _unused_neighbour(path: Path) -> Path:
 
 
 class _Record:
-    """What is to be written: the tensors of a tree, and the memory they need."""
+    """The content to write: the tensors of a tree, and the memory they need."""
 
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []
@@ -186,13 +186,13 @@ def _need_little_endian() -> None:
 
 # ----- Loading -----
 def load(f: _File, map_location: str | Device | None = None, *, mmap: bool | Literal["r", "c"] = False, weights_only: bool = True) -> Any:
-    """Return what `save` wrote to a path, or to a binary file object from where it stands. No code in the file is ever run.
+    """Return the tree that `save` wrote to a path, or to a binary file object from where it stands. No code in the file is ever run.
 
     With `mmap` the tensors of a path are read from the file as they are used: with "r" they are read-only, with "c" or True they
     can be changed, which the file does not see; then their checksums are not compared. While that lasts the file may be replaced,
     as `save` does, but not be shortened. `map_location` can only be the CPU; `weights_only` changes nothing.
 
-    ValueError, which says what is wrong, for any other or a damaged file.
+    ValueError, which names the damage, for any other or a damaged file.
 
     >>> import cygrad, io
     >>> file = io.BytesIO()
@@ -221,7 +221,7 @@ def load(f: _File, map_location: str | Device | None = None, *, mmap: bool | Lit
 
 
 class _Unsound(ValueError):
-    """The file is not what `save` writes."""
+    """The file is no file of `save`."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(f"this is no sound file of cygrad.save: {problem}")
@@ -233,7 +233,7 @@ def _check(condition: bool, problem: str) -> None:
 
 
 def _with_size(file: Any) -> tuple[Any, int]:
-    """Return a file object and how many bytes it has left; one that cannot tell is read to its end."""
+    """Return a file object and how many bytes it has left; one without a size is read to its end."""
     try:
         here = file.tell()
         size = file.seek(0, os.SEEK_END) - here

@@ -1,4 +1,4 @@
-"""What is wrong with the arguments of a call that failed: they are compared with the types that the stubs declare.
+"""The wrong argument of a call that failed: arguments are compared with the types that the stubs declare.
 
 The stubs are the one place where the types of all arguments stand. Nothing here runs before a call has failed.
 """
@@ -46,7 +46,7 @@ KINDS = {
 }
 
 
-_TENSOR = ast.Name("Tensor")        # what `self` is
+_TENSOR = ast.Name("Tensor")        # the type of `self`
 
 
 def _sequence(items: list[Kind] | None) -> Kind:
@@ -114,7 +114,7 @@ def _bound(function: ast.FunctionDef, arguments: tuple[Any, ...], keywords: dict
 
 
 def _words(kinds: Iterable[Kind], value: Any) -> str:
-    """Say what an argument must be, and what it is."""
+    """Return a sentence: the required type of an argument, and its type."""
     known = [kind for kind in kinds if kind.words != "None"] or list(kinds)
     expected = " or ".join(dict.fromkeys(kind.words for kind in known))
     if isinstance(value, tuple | list):

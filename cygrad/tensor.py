@@ -64,7 +64,7 @@ _Class = type[_T]
 
 
 def set_backward(function: Callable[..., None]) -> None:
-    """Set what `Tensor.backward` calls: the module above brings it, since an import at each call would fail while Python shuts down."""
+    """Set the function that `Tensor.backward` calls, from the module above: an import at each call would fail while Python shuts down."""
     global _backward
     _backward = function
 
@@ -157,7 +157,7 @@ class Tensor(TensorBase):
     def detach_(self) -> Tensor:
         """Make this tensor a leaf that needs no gradient; RuntimeError for a view.
 
-        What nodes have saved of it keeps its history, so gradients of what was computed before are right. (In torch they raise.)
+        A node that has saved it as its result keeps the history; one that has saved it as an operand refuses to differentiate, as in torch.
         """
         if self._is_view():
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
@@ -245,7 +245,7 @@ class Tensor(TensorBase):
         return call(ufunc, method, inputs, keywords)
 
     def __array_function__(self, function: Any, types: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Keep NumPy's other functions on the tape as well; what is none here is refused, and never computed on an array unseen."""
+        """Keep NumPy's other functions on the tape as well; functions without a row are refused."""
         from cygrad.numpy_functions.dispatch import call
         return call(function, types, arguments, keywords)
 
@@ -308,7 +308,7 @@ class Tensor(TensorBase):
     def as_subclass(self, cls: _Class[_T]) -> _T:
         """Return a view of all elements that is an instance of a subclass.
 
-        Results of operators are plain tensors, whatever the class of the operands. TypeError for any other class.
+        Results of operators are plain tensors, for any class of operands. TypeError for any other class.
 
         >>> import cygrad
         >>> class Field(cygrad.Tensor):
@@ -329,7 +329,7 @@ class Tensor(TensorBase):
     # ----- Parts -----
     @property
     def real(self) -> Tensor:
-        """The view of real parts, or the tensor itself where its numbers are real. What is assigned is written there."""
+        """The view of real parts, or the tensor itself where its numbers are real. Assigned values are written there."""
         return self.view_as_real().select(-1, 0) if self.is_complex() else self
 
     @real.setter
@@ -338,7 +338,7 @@ class Tensor(TensorBase):
 
     @property
     def imag(self) -> Tensor:
-        """The view of imaginary parts. What is assigned is written there."""
+        """The view of imaginary parts. Assigned values are written there."""
         if not self.is_complex():
             raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
         return self.view_as_real().select(-1, 1)
@@ -401,7 +401,7 @@ def _declaration_of(name: str) -> Declaration | None:
 
 
 def _prepare_rule(rule: RuleOp) -> None:
-    """Load what declares the gradients of an operator, the methods that they name, and those that methods and functions they call name."""
+    """Load the declarations of an operator's gradients, of the methods that they name, and of all that these name in turn."""
     if not rule.declared:
         _load(modules_of(registry.RULES)[rule.name])
     results = [function for function in (*rule.functions, rule.shared, rule.place) if function is not None]

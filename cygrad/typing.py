@@ -48,7 +48,7 @@ class Factory(Protocol):
 
 
 class Options(TypedDict, total=False):
-    """What a new tensor may be asked to be."""
+    """The options of a new tensor."""
 
     dtype: DTypeLike | None
     device: Device

@@ -10,10 +10,10 @@
 #include "generated/dtypes.h"
 
 #define CG_REDUCTION_BLOCK 4096 /* elements of a dense block of a reduction */
-#define CG_REDUCTION_STRIP 512  /* neighbouring outputs that one task folds, at most */
+#define CG_REDUCTION_STRIP 512  /* neighbouring outputs that one task reduces, at most */
 #define CG_REDUCTION_LONG 1024  /* elements of a dense row from which on it has the most lanes */
-#define CG_REDUCTION_SHORT 64   /* elements up to which a fold has few lanes, at every layout */
-#define CG_ROW_AHEAD 4096       /* bytes from what rows of tiles read to what they fetch: more would leave the first-level cache again */
+#define CG_REDUCTION_SHORT 64   /* elements up to which a reduction has few lanes, at every layout */
+#define CG_ROW_AHEAD 4096       /* bytes from the operands that rows of tiles read to those they prefetch: more would leave the first-level cache again */
 
 /* Bytes of a block of complex numbers, on every level; loops may run over the end by less. */
 #define CG_COMPLEX_BLOCK 64
@@ -41,13 +41,13 @@ typedef void cg_fold_fill(char *acc, intptr_t n);                        /* star
 typedef void cg_fold_rows(const char *x, intptr_t stride, intptr_t n, intptr_t count, char *acc);
 /* the same of products, of rows of two arrays */
 typedef void cg_fold_products(const char *x, const char *other, intptr_t stride, intptr_t n, intptr_t count, char *acc);
-/* short folds of elements at any offsets, each into one accumulator of those that are `step` apart */
+/* short reductions of elements at any offsets, each into one accumulator; accumulators are `step` apart */
 typedef void cg_fold_columns(const char *x, intptr_t stride, const intptr_t *offsets, intptr_t n, intptr_t count, char *acc, intptr_t step);
 /* rows of n elements into n accumulators */
 typedef void cg_fold_across(char *acc, const char *x, intptr_t n, intptr_t rows, intptr_t stride);
 typedef cg_fold_across cg_fold_across_wide;
 typedef int cg_fold_finite(const char *acc, intptr_t n);
-typedef void cg_fold_combine(char *acc, const char *other, intptr_t n);  /* fold n partial results into n */
+typedef void cg_fold_combine(char *acc, const char *other, intptr_t n);  /* combine n partial results with n */
 typedef void cg_fold_finish(const char *acc, char *y, intptr_t n, double count);
 typedef void cg_fold_scan(const char *x, intptr_t x_stride, char *y, intptr_t y_stride, intptr_t n);
 typedef intptr_t cg_fold_find(const char *x, intptr_t stride, intptr_t n, const char *value);
@@ -68,7 +68,7 @@ typedef struct {
     signed char acc_dtype[CG_DTYPES], out_dtype[CG_DTYPES];
 } cg_reduction;
 
-/* What was written past the caches is in order for other threads only after this; on Arm the end of a region suffices. */
+/* Non-temporal stores are in order for other threads only after this; on Arm the end of a region suffices. */
 #ifdef __x86_64__
 #include <xmmintrin.h>
 static inline void cg_stream_end(void) { _mm_sfence(); }

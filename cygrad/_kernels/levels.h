@@ -1,4 +1,4 @@
-/* The levels that loops are compiled for in this build: FOR_LEVELS declares something of each, LEVELS lists what each has. */
+/* The levels that loops are compiled for in this build: FOR_LEVELS declares something of each, LEVELS lists the declarations of each. */
 #ifndef CG_LEVELS_H
 #define CG_LEVELS_H
 #include "generated/native.h"

@@ -1,4 +1,4 @@
-/* What every generated loop file includes: types of the tables, the loop forms, the cast.
+/* Included by every generated file of loops: types of the tables, the loop forms, the cast.
  *
  * CG_LOOP is for exact formulas: a scalar tail has the same bits as the vector body. CG_VECTORS is for vector mathematics:
  * whole vectors only, running over the end of the arrays by less than 64 bytes (the drivers see to it that they may).
@@ -33,7 +33,7 @@
 #define CG_VECTORS(T, n) for (intptr_t first = 0; first < (n); first += CG_VL(T))
 #define CG_LANE(T) _Pragma("omp simd") for (intptr_t k = 0; k < CG_VL(T); k++)
 
-/* Formulas are so long that the processor does not see the next misses. What is in a cache needs no fetch; the condition is hidden,
+/* Formulas are so long that the processor does not see the next misses. Cached data need no prefetch; the condition is hidden,
    since gcc would make two loops of it. */
 #define CG_FAR(T, n) int far = (n) * (intptr_t)sizeof(T) > 32768; __asm__("" : "+r"(far))
 #define CG_IS_FAR __builtin_expect(far, 0)
@@ -73,7 +73,7 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
 /* Lanes of a dense reduction: the same number on every instruction set, for the same bits. */
 #define CG_LANES 64
 #define CG_FEW_LANES 4
-#define CG_BESIDE 32 /* short folds side by side */
+#define CG_BESIDE 32 /* short reductions side by side */
 /* Bytes to fetch ahead, into the second-level cache, in a whole block: it is one of many, and hardware prefetchers stop at the
    end of a page. */
 #define CG_AHEAD 32768
@@ -88,7 +88,7 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
         }                                                                                                        \
     }
 
-/* The dense case stands apart because gcc does not vectorise over a stride that it does not know. */
+/* The dense case stands apart because gcc does not vectorise over a stride that is no constant. */
 #define CG_CAST(name, S, D, value)                                                                               \
     void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {                             \
         if (ds == (intptr_t)sizeof(D) && ss == (intptr_t)sizeof(S)) {                                            \
@@ -108,7 +108,7 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
 #define CG_NARROW_LOOP(name) 0
 #endif
 
-/* Between floats and what is stored in 16 bits. `move` is widen or narrow. */
+/* Between floats and 16-bit floats. `move` is widen or narrow. */
 #define CG_NARROW_CAST(name, S, D, format, move)                                                                  \
     void name(char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n) {                                    \
         intptr_t i = 0;                                                                                          \
@@ -117,7 +117,7 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
         for (; i < n; i++) *(D *)(d + i * ds) = move##ed_##format(*(const S *)(s + i * ss));                     \
     }
 
-/* What has no conversion of its own goes by way of another dtype of some bytes, as in torch. */
+/* A dtype without a conversion of its own goes by way of another dtype of some bytes, as in torch. */
 CG_SERIAL static void cg_cast_by(int size, char *d, intptr_t ds, const char *s, intptr_t ss, intptr_t n, cg_cast first, cg_cast second) {
     cg_number block[64];
     for (intptr_t i = 0; i < n; i += 64) {
@@ -131,7 +131,7 @@ CG_SERIAL static void cg_cast_by(int size, char *d, intptr_t ds, const char *s, 
         cg_cast_by(size, d, ds, s, ss, n, first, second);                                \
     }
 
-/* What is behind the end is poisoned there (poison.h): the last vector is cut short, so that any other step over it is found. */
+/* Memory behind the end is poisoned there (poison.h): the last vector is cut short, so that any other step over it is found. */
 #ifdef __SANITIZE_ADDRESS__
 #undef CG_LANE
 #define CG_LANE(T) for (intptr_t k = 0; k < CG_VL(T) && first + k < n; k++)

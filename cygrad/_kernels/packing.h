@@ -1,4 +1,4 @@
-/* Copies between strided arrays and dense blocks, for each size of an element (packing_template.h), and what they share. */
+/* Copies between strided arrays and dense blocks, for each size of an element (packing_template.h), and the parts they share. */
 #ifndef CG_PACKING_H
 #define CG_PACKING_H
 #include <string.h>

@@ -2,7 +2,7 @@
  * on purpose.
  *
  * The array is at a cursor, which is moved on. Rows of its innermost dim are copied by loops that lie here, since they may be as
- * short as two elements. What repeats is copied once and doubled.
+ * short as two elements. A repeated pattern is copied once and doubled.
  */
 
 /* Rows of one number each. Vectors that run over the end of a row are overwritten by the next. */

@@ -1,9 +1,9 @@
-/* Dense rows, each into one; a part of reduction_template.h, from the macros CG_ROW(part), which names what is defined here, CG_AT(i), the
- * element i of a row at `v` or what is made of it and of that at `w`, and CG_PARTS, in which the most lanes are folded one after the other
+/* Dense rows, each into one; a part of reduction_template.h, from the macros CG_ROW(part), which names the functions defined here, CG_AT(i), the
+ * element i of a row at `v` or a product of it and the one at `w`, and CG_PARTS, in which the most lanes are reduced one after the other
  * since there are registers for as many. Included for each form of element; not guarded on purpose.
  */
 
-/* A short row: few lanes, and what is left of it in registers. Unrolled as GCC would, it stores its lanes again and again. */
+/* A short row: few lanes, and the rest in registers. Unrolled as GCC would, it stores its lanes again and again. */
 CG_INLINE T CG_ROW(few)(const X *v, const X *w, intptr_t n) {
     T a[CG_FEW_LANES];
     intptr_t start = 0;
@@ -54,7 +54,7 @@ CG_INLINE T CG_ROW(many)(const X *v, const X *w, intptr_t n, const int lanes, co
     return acc;
 }
 
-/* What is left behind whole lanes is a short row. */
+/* The rest behind whole lanes is a short row. */
 CG_INLINE T CG_ROW(long)(const X *v, const X *w, intptr_t n, const int lanes, const int ahead) {
     const intptr_t left = n % lanes, whole = n - left;
     const T acc = CG_ROW(many)(v, w, whole, lanes, ahead);

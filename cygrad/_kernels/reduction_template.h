@@ -1,9 +1,9 @@
 /* The kernels of one reduction for one dtype, from the macros NAME, X (element), T (accumulator), Y (result), CG_ELEMENT (X to T),
- * CG_RESULT (T to Y), CG_COUNT (of elements, a real type), START, STEP, COMBINE, FINISH, where lanes are folded as X before they become
- * T BLOCK_START, BLOCK_STEP and CG_FINITE (of a T), ORDERED where there is an order, and PRODUCTS where rows of products are folded as
+ * CG_RESULT (T to Y), CG_COUNT (of elements, a real type), START, STEP, COMBINE, FINISH, where lanes are reduced as X before they become
+ * T BLOCK_START, BLOCK_STEP and CG_FINITE (of a T), ORDERED where there is an order, and PRODUCTS where rows of products are reduced as
  * well. Included once for each; not guarded on purpose.
  *
- * A fold has a number of lanes that its length decides, folded one by one and combined in a fixed tree. So the bits depend on the data
+ * A reduction has a number of lanes that its length decides, reduced one by one and combined in a fixed tree. So the bits depend on the data
  * and the length alone: not on threads, position, strides or instruction set.
  */
 #define CG_PASTE2(a, b) a##_##b
@@ -30,7 +30,7 @@ void CG_FN(combine)(char *p, const char *q, intptr_t n) {
 #ifdef BLOCK_STEP
 CG_INLINE X CG_FN(own)(const X acc, const X x) { return BLOCK_STEP; }
 
-/* Conversions would cost more than memory does: eight rows are folded as X before they become T. */
+/* Conversions would cost more than memory does: eight rows are reduced as X before they become T. */
 void CG_FN(across)(char *p, const char *q, intptr_t n, intptr_t rows, intptr_t stride) {
     T *a = (T *)p;
     for (; rows >= 8; rows -= 8, q += 8 * stride) {
@@ -68,7 +68,7 @@ void CG_FN(CG_ACROSS)(char *p, const char *q, intptr_t n, intptr_t rows, intptr_
 #undef CG_ACROSS
 
 /* ----- Dense rows, each into one ----- */
-/* A step of the tree that folds lanes into one; a constant length becomes vectors. */
+/* A step of the tree that combines lanes into one; a constant length becomes vectors. */
 #define CG_HALVE(a, half) _Pragma("omp simd") for (int k = 0; k < half; k++) a[k] = CG_FN(join)(a[k], a[k + half]);
 
 /* The lanes of a row are accumulators, or elements that become those at last. */
@@ -147,7 +147,7 @@ NARROW
 #undef CG_NARROW_ROWS
 #endif
 
-/* ----- Short folds side by side ----- */
+/* ----- Short reductions side by side ----- */
 /* Element k of all of them at once; each has the lanes, and so the bits, of a short row. */
 CG_INLINE void CG_FN(beside)(const char *p, intptr_t stride, const intptr_t *offsets, intptr_t n, T *out, intptr_t out_step,
                            const intptr_t count) {
@@ -161,7 +161,7 @@ CG_INLINE void CG_FN(beside)(const char *p, intptr_t stride, const intptr_t *off
     for (intptr_t i = 0; i < count; i++) out[i * out_step] = CG_FN(join)(CG_FN(join)(a[0][i], a[2][i]), CG_FN(join)(a[1][i], a[3][i]));
 }
 
-/* The last ones, and those of integers and of complex numbers: vectors that are gathered take much code. */
+/* The last ones, and short reductions of integers and of complex numbers: vectors that are gathered take much code. */
 #ifdef ORDERED
 #define CG_GATHERED ((X)0.5 != 0)
 #else

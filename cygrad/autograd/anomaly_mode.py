@@ -16,7 +16,7 @@ from cygrad._core.graph.node import Node
 __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled", "set_detect_anomaly"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_check_nan = True   # what was asked for last, also while the mode is off
+_check_nan = True   # the last setting, also while the mode is off
 
 
 def is_anomaly_enabled() -> bool:
@@ -108,7 +108,7 @@ def _remember(node: Node) -> None:
 
 
 def _report(node: Node) -> None:
-    """Warn of a node that failed, with what is known of where it came from."""
+    """Warn of a node that failed, with the place where it was made, if that is known."""
     traceback = node.metadata.get("traceback_")
     if traceback is None:
         _warn(f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward pass for more "

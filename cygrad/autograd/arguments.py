@@ -1,4 +1,4 @@
-"""What the transforms read their arguments as: tensors, and what other programs hand out in their place."""
+"""How the transforms read their arguments: tensors, and values of other programs in their place."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from cygrad.pytree import TreeSpec, tree_flatten
 
 
 def given_tensor(value: Any, like: Any = None) -> Any:
-    """Return a number, or an array of NumPy's, as a new tensor; a tensor, and what is neither, as it is.
+    """Return a number, or an array of NumPy's, as a new tensor; other values as they are.
 
-    The elements are copied, so nothing writes into the caller's array, and what a graph keeps does not change with it. Arrays and
-    NumPy's scalars keep their dtype. A Python number gets that of the tensor it goes with, `like`, or the default.
+    The elements are copied, so nothing writes into the caller's array, and values saved by a graph do not change with it. Arrays and
+    NumPy's scalars keep their dtype. A Python number gets the dtype of the tensor it goes with, `like`, or the default.
     """
     if isinstance(value, TensorImpl):
         return value

@@ -1,4 +1,4 @@
-"""Unit vectors, and functions of many vectors at once: what Jacobians are made with."""
+"""Unit vectors, and functions of many vectors at once: the parts of Jacobians."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def _items(value: Any) -> tuple[Any, ...]:
 
 
 def _inputs(value: Any, function: str) -> tuple[Any, ...]:
-    """Return what gradients are asked for of."""
+    """Return the tensors or edges whose gradients are requested."""
     if isinstance(value, Mapping) and type(value) is not dict:
         raise TypeError(f"`inputs` argument to `{function}()` must be a dict, not {type(value).__name__}. Other Mapping types are not "
                         "supported.")
@@ -46,7 +46,7 @@ def _inputs(value: Any, function: str) -> tuple[Any, ...]:
 
 
 def _described(output: Any) -> tuple[Any, Any]:
-    """Return shape and dtype of an output; None where an edge does not know them."""
+    """Return shape and dtype of an output; None where an edge has none."""
     if isinstance(output, TensorImpl):
         return output.shape, output.dtype
     if not isinstance(output, GradientEdge):
@@ -56,7 +56,7 @@ def _described(output: Any) -> tuple[Any, Any]:
 
 
 def _weights(outputs: tuple[Any, ...], gradients: Any, batched: bool = False) -> tuple[Any, ...]:
-    """Check the weights of the outputs and make up those of scalars that have none."""
+    """Check the weights of the outputs and make weights of scalars that have none."""
     gradients = (None,) * len(outputs) if gradients is None else _items(gradients)
     weights: list[Any] = []
     for number, (output, gradient) in enumerate(zip(outputs, gradients, strict=False)):
@@ -84,7 +84,7 @@ def _weights(outputs: tuple[Any, ...], gradients: Any, batched: bool = False) ->
 
 
 def check_both_complex(number: int, gradient: Any, dtype: Any) -> None:
-    """Refuse a real weight of what is complex, and a complex one of what is real."""
+    """Refuse a real weight of a complex output, and a complex one of a real output."""
     if gradient.dtype.is_complex != dtype.is_complex:
         raise RuntimeError("For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
                            f"grad_output[{number}] has a dtype of {gradient.dtype} and output[{number}] has a dtype of {dtype}.")

@@ -28,7 +28,7 @@ class Drawing(str):
 
 
 def draw(outputs: Any, params: dict[str, Any] | None) -> Drawing:
-    """Draw what some tensors, nodes or GradientEdges were computed from; gradients flow against the arrows."""
+    """Draw the graph behind tensors, nodes or GradientEdges; gradients flow against the arrows."""
     one = isinstance(outputs, TensorImpl | Node) or hasattr(outputs, "ownership_token")
     roots = (outputs,) if one else tuple(outputs)
     names = {id(tensor): name for name, tensor in (params or {}).items()}

@@ -22,7 +22,7 @@ from cygrad._core.levels.tangents import set_tangent, tangent_of, without_overla
 from cygrad.autograd import tangents as tangents  # the rules that operators name
 from cygrad.autograd.grad_mode import ContextDecorator
 
-_state = threading.local()      # `level`: that of this thread
+_state = threading.local()      # `level`: this thread's
 
 
 def _current() -> Any:
@@ -30,7 +30,7 @@ def _current() -> Any:
 
 
 def __getattr__(name: str) -> int:
-    """Tell the number of the level in `_current_level`, -1 outside of one, as torch's module does."""
+    """Write the number of the level into `_current_level`, -1 outside of one, as torch's module does."""
     if name == "_current_level":
         return -1 if _current() is None else 0
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -104,7 +104,7 @@ def dual(primal: Any, tangent: Any, level: Any) -> Any:
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     """Return a tensor over the memory of `tensor` that has `tangent`, of the same shape and dtype, beside its value.
 
-    `tangent` is taken as it is where its memory is laid out as that of `tensor` (strides, and the size of all), else a copy of it.
+    `tangent` is taken as it is where its memory is laid out as `tensor`'s (strides, and the size of all), else a copy of it.
     Differentiable with respect to both. RuntimeError outside of `dual_level`; ValueError for tensors that are not floating-point.
 
     >>> import cygrad
@@ -130,7 +130,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 
 
 def _lie_alike(tensor: Any, other: Any) -> bool:
-    """Say whether two tensors have the same steps in memories of the same size; what stands for one of many examples has no memory."""
+    """Say whether two tensors have the same steps in memories of the same size; one of many examples has no memory."""
     if batched_level(tensor) is not None or batched_level(other) is not None:
         return True
     return (all(a == b or size == 1 for a, b, size in zip(tensor.stride(), other.stride(), tensor.shape, strict=False))
@@ -138,7 +138,7 @@ def _lie_alike(tensor: Any, other: Any) -> bool:
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What `unpack_dual` returns: the value without its tangent, and the tangent or None."""
+    """The result of `unpack_dual`: the value without its tangent, and the tangent or None."""
 
     primal: Any
     tangent: Any

@@ -76,20 +76,20 @@ class FunctionCtx(FunctionNode):
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What `save_for_backward` kept, in `jvp` only what `save_for_forward` kept; RuntimeError if it was changed or freed."""
+        """The tensors of `save_for_backward`, in `jvp` only the tensors of `save_for_forward`; RuntimeError if it was changed or freed."""
         if self._in_jvp:
             return self.saved_for_forward or ()
         return tuple(saved.unpack(self) for saved in self._raw_saved_tensors)
 
     @property
     def saved_variables(self) -> tuple[Tensor | None, ...]:
-        """What `saved_tensors` is; the former name."""
+        """The former name of `saved_tensors`."""
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
 
     @property
     def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
-        """What `save_for_backward` kept, as objects that take hooks; RuntimeError if it was freed by a backward."""
+        """The tensors of `save_for_backward`, as objects that take hooks; RuntimeError if it was freed by a backward."""
         if self._freed:
             raise released_error_of()
         return self._saved
@@ -108,7 +108,7 @@ class FunctionCtx(FunctionNode):
             self._saved, self._freed = (), True
 
     def _run_backward(self, *grads: Tensor | None) -> list[Tensor | None]:
-        """Call the user's backward and check what it returns; the engine's gradients of the tensor inputs."""
+        """Call the user's backward and check its results; the engine's gradients of the tensor inputs."""
         # An output that is no tensor has no dtype, and None as its gradient.
         filled = tuple(zeros(shape, dtype=dtype)
                        if grad is None and dtype and self._materialize and (use or self._materialize_non_diff_grads) else grad
@@ -193,7 +193,7 @@ class Function:
 
     @staticmethod
     def setup_context(ctx: FunctionCtx, inputs: tuple[Any, ...], output: Any) -> None:
-        """Keep what `backward` needs, where `forward` takes no ctx; to be overridden."""
+        """Save the values that `backward` needs, where `forward` takes no ctx; to be overridden."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
@@ -210,7 +210,7 @@ class Function:
     def jvp(ctx: FunctionCtx, *grad_inputs: Any) -> Any:
         """Return the tangent of each output, from one for each argument (None for those that are no tensors); to be overridden.
 
-        What `save_for_forward` kept is in `ctx.saved_tensors`.
+        The tensors of `save_for_forward` are in `ctx.saved_tensors`.
         """
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
 
@@ -278,7 +278,7 @@ class Function:
 
 
 class InplaceFunction(Function):
-    """What old code derives Functions from that change an input in place; `Function` does the same."""
+    """The base class in old code of Functions that change an input in place; `Function` does the same."""
 
 
 def _finished(ctx: FunctionCtx, inputs: list[Tensor | None], result: Any, recorded: bool) -> Any:
@@ -310,7 +310,7 @@ def _finished(ctx: FunctionCtx, inputs: list[Tensor | None], result: Any, record
 
 
 def _check_dirty(ctx: FunctionCtx, outputs: tuple[Any, ...], edges: dict[int, int], recorded: bool) -> None:
-    """Check what was marked as changed in place, and count the change."""
+    """Check the inputs marked as changed in place, and count the change."""
     returned = {id(output): output for output in outputs}
     if not ctx._dirty.keys() <= returned.keys():
         raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are "

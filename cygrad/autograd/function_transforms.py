@@ -1,4 +1,4 @@
-"""User-defined Functions in forward mode and inside of vmap: their `jvp` and `vmap`, or what is made of `forward` and `backward`.
+"""User-defined Functions in forward mode and inside of vmap: their `jvp` and `vmap`, or ones made of `forward` and `backward`.
 
 Loaded when a Function meets a special tensor first.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class VmapInfo(NamedTuple):
-    """What the `vmap` of a Function is told: the number of examples, and what random functions are to do."""
+    """The first argument of a Function's `vmap`: the number of examples, and how random functions behave."""
 
     batch_size: int
     randomness: str
@@ -30,7 +30,7 @@ class VmapInfo(NamedTuple):
 def apply_special(base: type[Function], function: type[Function], arguments: tuple[Any, ...]) -> Any:
     """Apply a Function of which an argument has a tangent or is one example of many; NotImplemented where none is.
 
-    `base` is the class Function itself: what a Function does not define it has from there.
+    `base` is the class Function itself: a Function inherits the methods that it does not define.
     """
     levels = [level for level in map(batched_level, arguments) if level is not None]
     if levels:
@@ -42,7 +42,7 @@ def apply_special(base: type[Function], function: type[Function], arguments: tup
 
 # ----- Forward mode -----
 def _by_jvp(function: type[Function], levels: list[Any], arguments: tuple[Any, ...]) -> Any:
-    """Apply the Function with its tangents out of sight, then call its jvp for those of each level, the lowest first."""
+    """Apply the Function with its tangents out of sight, then call its jvp for the tangents of each level, the lowest first."""
     before = set_ceiling(levels[0].number)
     try:
         result, ctx = function._apply(arguments)
@@ -78,7 +78,7 @@ def _tangent(ctx: FunctionCtx, argument: Any, level: Any) -> Any:
 
 
 def _check_jvp(ctx: FunctionCtx, outputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> None:
-    """Check what jvp returned; None stands for a tangent of zeros."""
+    """Check the result of jvp; None stands for a tangent of zeros."""
     if len(tangents) != len(outputs):
         raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got "
                            f"{len(tangents)}): {ctx._function.__name__}.jvp must return one for each output")
@@ -99,7 +99,7 @@ def _check_jvp(ctx: FunctionCtx, outputs: tuple[Any, ...], tangents: tuple[Any, 
 
 def _check_relations(ctx: FunctionCtx, level: Any, arguments: tuple[Any, ...], given: tuple[Any, ...], outputs: tuple[Any, ...],
                      tangents: tuple[Any, ...]) -> None:
-    """Refuse a jvp that does not to tangents what forward does to memory: change them in place, or (in `forward_ad`) give views of them.
+    """Refuse a jvp that does not treat tangents as forward treats memory: change them in place, or (in `forward_ad`) give views of them.
 
     `cygrad.func` takes any tangent of a view, as torch's does.
     """
@@ -125,7 +125,7 @@ def _check_relations(ctx: FunctionCtx, level: Any, arguments: tuple[Any, ...], g
 
 
 def _attach(ctx: FunctionCtx, level: Any, outputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> None:
-    """Give the outputs what jvp returned."""
+    """Give the outputs the tangents that jvp returned."""
     for output, tangent in zip(outputs, tangents, strict=True):
         if tangent is None:
             continue
@@ -172,7 +172,7 @@ def _by_vmap(function: type[Function], level: Any, arguments: tuple[Any, ...]) -
 
 
 class _Context:
-    """A context as one example sees it: what was saved stands for one of many, all else is the context's own."""
+    """A context as one example sees it: saved tensors stand for one of many, all else is the context's own."""
 
     def __init__(self, ctx: FunctionCtx, saved: tuple[Any, ...]) -> None:
         object.__setattr__(self, "_ctx", ctx)

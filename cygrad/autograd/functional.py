@@ -1,9 +1,9 @@
 """Jacobians, Hessians and their products with vectors, of functions of tensors.
 
-`func` gets new tensors over the memory of the inputs: so derivatives tell arguments from the same tensors captured, and the inputs
+`func` gets new tensors over the memory of the inputs: so derivatives by arguments do not include the same tensors captured, and the inputs
 stay as they are. Floats and NumPy's arrays are taken for tensors: it gets copies of them that are. Where forward mode, or a batch, meets
-what cannot take part in it, reverse mode, or a loop, does the work.
-`strict` asks for what only a graph tells, and takes reverse mode at once.
+reverse mode, or a loop, does the work where forward mode cannot.
+`strict` needs a graph, and takes reverse mode at once.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 _Given = Tensor | np.ndarray | np.generic | complex
 _Tensors = _Given | tuple[_Given, ...]
 _Gradients = Sequence[Tensor | None]    # None: independent of it
-_Blocks = list[tuple[Tensor, ...]]      # Jacobians: for each output those of the inputs
+_Blocks = list[tuple[Tensor, ...]]      # Jacobians: for each output one of each input
 
 _STRATEGIES = ("forward-mode", "reverse-mode")
 
-# What strict mode refuses. {0} is the number of the input, output or entry.
+# Errors of strict mode. {0} is the number of the input, output or entry.
 _DETACHED = ("Output {0} of the user-provided function does not require gradients. The outputs must be computed in a differentiable manner "
              "from the input when running in strict mode.")
 _INDEPENDENT = "The output of the user-provided function is independent of input {0}. This is not allowed in strict mode."
@@ -158,7 +158,7 @@ def _check_strict(tensors: _Gradients, independent: str | None, detached: str | 
 
 
 class _ForwardMode:
-    """A level of forward mode; with `recorded` tangents go where history goes, so that jvp differentiates what a backward would."""
+    """A level of forward mode; with `recorded` tangents go where history goes, so that jvp differentiates the same inputs as a backward."""
 
     def __init__(self, recorded: bool = False) -> None:
         self.recorded = recorded
@@ -214,7 +214,7 @@ def vjp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
 
     Raises:
         TypeError: inputs, outputs or `v` are no tensors.
-        RuntimeError: `v` does not match the outputs; what `strict` refuses.
+        RuntimeError: `v` does not match the outputs; a refusal by `strict`.
 
     >>> import cygrad
     >>> from cygrad.autograd.functional import vjp
@@ -242,14 +242,14 @@ def jvp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
         inputs: a tensor, or a tuple of tensors.
         v: of the shape of the inputs; 1 by default where these are a single element.
         create_graph: whether both results are differentiable.
-        strict: whether to refuse outputs, gradients and products that do not depend on what they are differentiated by.
+        strict: whether to refuse outputs, gradients and products that do not depend on the inputs.
 
     Returns:
-        (outputs, products): both in the structure, shapes and dtypes of what `func` returns.
+        (outputs, products): both in the structure, shapes and dtypes of the results of `func`.
 
     Raises:
         TypeError: inputs, outputs or `v` are no tensors.
-        RuntimeError: `v` does not match the inputs; an output is no floating-point tensor; what `strict` refuses.
+        RuntimeError: `v` does not match the inputs; an output is no floating-point tensor; a refusal by `strict`.
 
     >>> import cygrad
     >>> from cygrad.autograd.functional import jvp
@@ -276,7 +276,7 @@ def _jvp(func: Callable[..., Any], inputs: tuple[Tensor, ...], vectors: tuple[Te
             if not mode.hooked():
                 return returns_tuple, outputs, _filled(mode.tangents(outputs), outputs)
     returns_tuple, outputs = called or _call(func, inputs, "jvp", strict)
-    # A backward is linear in its weights, whatever they are, so its own backward with respect to them is the product.
+    # A backward is linear in its weights, so its own backward with respect to them is the product.
     weights = tuple(zeros_like(output).requires_grad_() for output in outputs)
     gradients = _gradients(outputs, inputs, weights, create_graph=True)
     if strict:
@@ -303,7 +303,7 @@ def vhp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
 
     Raises:
         TypeError: inputs, output or `v` are no tensors.
-        RuntimeError: the output is no single element; `v` does not match the inputs; what `strict` refuses.
+        RuntimeError: the output is no single element; `v` does not match the inputs; a refusal by `strict`.
 
     >>> import cygrad
     >>> from cygrad.autograd.functional import vhp
@@ -343,7 +343,7 @@ def hvp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
 
     Raises:
         TypeError: inputs, output or `v` are no tensors.
-        RuntimeError: the output is no single element; `v` does not match the inputs; what `strict` refuses.
+        RuntimeError: the output is no single element; `v` does not match the inputs; a refusal by `strict`.
 
     >>> import cygrad
     >>> from cygrad.autograd.functional import hvp
@@ -405,7 +405,7 @@ def jacobian(func: Callable[..., Any], inputs: _Tensors, create_graph: bool = Fa
 
     Raises:
         TypeError: inputs or outputs are no tensors.
-        RuntimeError: what `strict` refuses; `strict` with `vectorize`.
+        RuntimeError: a refusal by `strict`; `strict` with `vectorize`.
         NotImplementedError: "forward-mode" with `create_graph`, or without `vectorize`.
 
     >>> import cygrad

@@ -66,7 +66,7 @@ class ContextDecorator:
 
 
 class no_grad(RecordingMode, ContextDecorator):
-    """Switch recording off: results need no gradient, whatever the operands.
+    """Switch recording off: results need no gradient, with any operands.
 
     A context manager and a decorator; thread-local.
 
@@ -123,7 +123,7 @@ class set_grad_enabled(RecordingMode, ContextDecorator):
         _set_grad_enabled(mode)
 
     def __enter__(self) -> None:
-        # The mode was set when this object was made: what counts as former is what was before that.
+        # The mode was set when this object was made: the former mode is the one before that.
         _set_grad_enabled(self.before)
         super().__enter__()
         self.before = self.mode

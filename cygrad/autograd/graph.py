@@ -1,4 +1,4 @@
-"""What can be asked of the graph: nodes, edges, hooks on several gradients, a drawing."""
+"""The graph as users see it: nodes, edges, hooks on several gradients, a drawing."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def to_dot(outputs: Any, params: dict[str, Any] | None = None) -> Any:
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Count a change of a tensor, or of several, that was made by other means than in-place operators.
 
-    What was saved of the same memory counts as changed then.
+    Saved values of the same memory count as changed then.
 
     >>> import cygrad
     >>> x = cygrad.ones(2)

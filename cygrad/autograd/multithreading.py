@@ -8,11 +8,11 @@ from cygrad.autograd.grad_mode import ContextDecorator
 
 __all__ = ["is_multithreading_enabled", "set_multithreading_enabled"]
 
-_multithreading = threading.local()     # `enabled`: what this thread has set
+_multithreading = threading.local()     # `enabled`: this thread's setting
 
 
 def is_multithreading_enabled() -> bool:
-    """Say what this thread has set by `set_multithreading_enabled`; True at first.
+    """Return this thread's setting by `set_multithreading_enabled`; True at first.
 
     >>> import cygrad
     >>> cygrad.autograd.is_multithreading_enabled()
@@ -24,7 +24,7 @@ def is_multithreading_enabled() -> bool:
 class set_multithreading_enabled(ContextDecorator):
     """Choose whether the engine may use threads of its own for devices: at once, or until the end of a block.
 
-    There is one device, so a backward computes on the thread that calls it whatever is chosen; code for torch asks for it.
+    There is one device, so a backward computes on the calling thread with either setting; code for torch calls it.
 
     >>> import cygrad
     >>> with cygrad.autograd.set_multithreading_enabled(False):

@@ -1,6 +1,7 @@
-"""The profiler: `profile` records what a thread computes, `record_function` names a part of it, `emit_itt` and `emit_nvtx` tell others.
+"""The profiler: `profile` records a thread's computations, `record_function` names a part of it, `emit_itt` and `emit_nvtx` announce them
+to other tools.
 
-Operators are events by the names that torch has for them, `aten::add`, so code that looks for names, and what is written about them,
+Operators are events by the names that torch has for them, `aten::add`, so code that looks for names, and texts about them,
 carries over. While no thread is profiled an operator and a node ask one counter.
 """
 
@@ -33,7 +34,7 @@ def kineto_available() -> bool:
 
 
 class profile:
-    """Record what this thread computes from entering the context to leaving it: operators, nodes of a backward, named ranges.
+    """Record this thread's computations between entering and leaving the context: operators, nodes of a backward, named ranges.
 
     `record_shapes`: the shapes of operands. `with_flops`: floating-point operations of matrix products, `mul` and `add`; records shapes
     too. `profile_memory`: bytes that tensors take and give back. `with_stack`: where in the Python program an operator was called.
@@ -41,8 +42,8 @@ class profile:
     trace. After `post_processing_timeout_s` seconds of reading the records the rest is left out. `enabled=False` records nothing.
 
     Threads that an operator's backward starts count as this one, others are not seen. Recording shapes and stacks takes time, which
-    counts as that of the event around; the shares of the innermost events stay right. `with_modules` and `use_kineto` make no difference:
-    there are no modules and there is no Kineto.
+    counts as the time of the event around; the shares of the innermost events stay right. `with_modules` and `use_kineto` make no
+    difference: there are no modules and there is no Kineto.
 
     RuntimeError where the thread is profiled already, and where results are asked for before the end. AssertionError for
     `use_cpu=False`: there is the CPU only, so `use_cuda=True` and `use_device="cuda"` warn and profile it.
@@ -71,7 +72,7 @@ class profile:
         self.custom_trace_id_callback, self.post_processing_timeout_s = custom_trace_id_callback, post_processing_timeout_s
         self.entered, self.trace_id = False, ""
         self._recorder: Recorder | None = None      # while the context is open
-        self._unread: list[Recorder] = []           # records are read when somebody asks for events
+        self._unread: list[Recorder] = []           # records are read when events are requested
         self._events = EventList(profile_memory=profile_memory, with_flops=with_flops)
         self._events._tree_built = True
         self._origin = self._wall_clock = 0
@@ -120,7 +121,7 @@ class profile:
         return f"{uuid.uuid4().int:032X}"
 
     def create_trace_id(self) -> str:
-        """Return an id: that of `custom_trace_id_callback`, or a random one."""
+        """Return an id: the result of `custom_trace_id_callback`, or a random one."""
         return self.custom_trace_id_callback() if self.custom_trace_id_callback else self.default_trace_id()
 
     @property
@@ -205,7 +206,7 @@ class record_function(ContextDecorator):
         self._open: list[tuple[Observer | None, int]] = []
 
     def _recreate_cm(self) -> record_function:
-        """Return what one call of a decorated function uses, so that calls may nest and run in several threads."""
+        """Return the context of one call of a decorated function, so that calls may nest and run in several threads."""
         return record_function(self.name, self.args)
 
     def __enter__(self) -> record_function:
@@ -233,7 +234,7 @@ class _Emitter:
         self._announcer: Announcer | None = None
 
     def _functions(self) -> tuple[Callable[[str], object], Callable[[], object]]:
-        """Return what begins a range and what ends it."""
+        """Return the functions that begin and end a range."""
         raise NotImplementedError
 
     def __enter__(self) -> _Emitter:
@@ -261,7 +262,7 @@ class _Emitter:
 
 
 def _range_name(kind: str, name: str, sequence_nr: int, shapes: tuple[Any, ...] | None) -> str:
-    """Return what a range is called: operators end in the number that their node gets (0: none), nodes in the one they have."""
+    """Return the name of a range: operators end in the number that their node gets (0: none), nodes in the one they have."""
     text = shown_name(kind, name)
     if kind in ("operator", "function"):
         text += f", seq = {max(sequence_nr, 0)}"
@@ -289,7 +290,7 @@ class emit_itt(_Emitter):
 class emit_nvtx(_Emitter):
     """Make each operator, node and named range of this thread a range that NVIDIA's Nsight shows; needs the package nvtx, but no GPU.
 
-    Names end as those of `emit_itt` do. `enabled=False` does nothing. ModuleNotFoundError without the package, RuntimeError where the
+    Names end as in `emit_itt`. `enabled=False` does nothing. ModuleNotFoundError without the package, RuntimeError where the
     thread is profiled already.
     """
 
@@ -301,6 +302,6 @@ class emit_nvtx(_Emitter):
 
 
 def load_nvprof(path: Any) -> EventList:
-    """Refuse: nvprof's files tell what a GPU did, which has no meaning here."""
+    """Refuse: nvprof's files describe the work of a GPU, which has no meaning here."""
     raise RuntimeError("load_nvprof has no meaning here: nvprof records what CUDA devices do; use profile() on the CPU "
                        f"(path: {path})")

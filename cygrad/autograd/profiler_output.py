@@ -24,7 +24,7 @@ def formatted_time(microseconds: float, unit: str | None = None) -> str:
 
 
 def attribute_of(metric: str) -> str:
-    """Return the attribute that a metric or a key to sort by means: those of all devices are one."""
+    """Return the attribute of a metric or a key to sort by; the metrics of all devices are one."""
     return metric.replace("cuda", "device").replace("xpu", "device").replace("privateuse1", "device")
 
 

@@ -1,4 +1,4 @@
-"""What a profile is read as: events with their children, averages of events, and lists of both."""
+"""Profiles as they are read: events with their children, averages of events, and lists of both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAv
 _log = logging.getLogger(__name__)
 _PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
 
-# By the kind of an event: what stands before its name, and torch's number of its scope.
+# By the kind of an event: the prefix of its name, and torch's number of its scope.
 _SHOWN = {"operator": ("aten::", 0), "function": ("", 0), "evaluation": ("autograd::engine::evaluate_function: ", 0), "backward": ("", 1),
           "user": ("", 7), "memory": ("", 0)}
 _ENGINE_NODES = ("AccumulateGrad", "GraphRoot")
@@ -62,7 +62,7 @@ def _text_of(attribute: str) -> Any:
 
 
 class FormattedTimesMixin:
-    """Times as texts, and what only devices have, which is nothing here."""
+    """Times as texts, and the numbers of devices, which are 0 here."""
 
     __slots__ = ()
     count: int
@@ -94,7 +94,7 @@ class FunctionEvent(FormattedTimesMixin):
     """One event of a profile: an operator, a node of a backward, a range that the user named, or (`[memory]`) memory on its own.
 
     Times are microseconds since the profile began, memory is bytes taken less bytes given back, both with the children's. The signature is
-    torch's: events of devices, remote ones and those of Python functions are not made here.
+    torch's: events of devices, remote ones and events of Python functions are not made here.
     """
 
     id: int
@@ -119,7 +119,7 @@ class FunctionEvent(FormattedTimesMixin):
     device_resource_id: int | None = None
     is_legacy: bool = False
     flops: int = 0
-    trace_name: str | None = None               # None for what has no duration
+    trace_name: str | None = None               # None without a duration
     concrete_inputs: list[Any] = field(default_factory=list)    # numbers among the operands, None for others
     kwinputs: dict[str, Any] | None = None
     is_user_annotation: bool = False
@@ -155,7 +155,7 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def key(self) -> str:
-        """What averages are made over: the name."""
+        """The key of averages: the name."""
         return self.name
 
     @property
@@ -176,7 +176,7 @@ class FunctionEvent(FormattedTimesMixin):
 
 
 class FunctionEventAvg(FormattedTimesMixin):
-    """Sums over the events of one key; `cpu_time` is their average. Shapes, stack and parent are those of the first event."""
+    """Sums over the events of one key; `cpu_time` is their average. Shapes, stack and parent are the first event's."""
 
     node_id: ClassVar[int] = -1
     is_remote: ClassVar[bool] = False
@@ -246,10 +246,11 @@ class EventList(list[Any]):
               top_level_events_only: bool = False, time_unit: str | None = None) -> str:
         """Return the events as a table; "" where there are none.
 
-        `sort_by` names what to sort by, the largest first: `cpu_time`, `cpu_time_total`, `self_cpu_time_total`, `cpu_memory_usage`,
-        `self_cpu_memory_usage`, `count` or another attribute (of CUDA all are 0); None keeps the order. `row_limit`: how many rows
-        (-1: all). `header` stands above. `top_level_events_only` leaves out what ran inside another event. `time_unit`: `"s"`, `"ms"` or
-        `"us"` for all times. Columns may be `max_..._column_width` wide (None: as they need). AttributeError for an unknown `sort_by`.
+        `sort_by` names the attribute to sort by, the largest first: `cpu_time`, `cpu_time_total`, `self_cpu_time_total`,
+        `cpu_memory_usage`, `self_cpu_memory_usage`, `count` or another attribute (of CUDA all are 0); None keeps the order. `row_limit`:
+        how many rows (-1: all). `header` stands above. `top_level_events_only` leaves out events inside another event. `time_unit`: `"s"`,
+        `"ms"` or `"us"` for all times. Columns may be `max_..._column_width` wide (None: as they need). AttributeError for an unknown
+        `sort_by`.
         """
         return build_table(self, sort_by, row_limit, max_src_column_width, max_name_column_width, max_shapes_column_width, header,
                            top_level_events_only, time_unit, self._profile_memory, self._with_flops)
@@ -259,7 +260,7 @@ class EventList(list[Any]):
         write_chrome_trace(self, path, {})
 
     def supported_export_stacks_metrics(self) -> list[str]:
-        """Return what `export_stacks` can count."""
+        """Return the metrics of `export_stacks`."""
         return ["self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total"]
 
     def export_stacks(self, path: Any, metric: str) -> None:
@@ -299,7 +300,7 @@ class EventList(list[Any]):
         return total
 
 
-# ----- From what was recorded -----
+# ----- From records -----
 def read_events(recorder: Recorder, origin: int, with_flops: bool, timeout: float | None) -> list[FunctionEvent]:
     """Return the events of a recorder, connected; times count from `origin` (ns). After `timeout` seconds the rest is left out.
 
@@ -364,7 +365,7 @@ def _without_repeats(events: Iterable[FunctionEvent]) -> list[FunctionEvent]:
 
 
 def _follow_nodes(events: Sequence[FunctionEvent]) -> None:
-    """Give each node of a backward the operator that made it, whose calls are then those of the node and all that it calls."""
+    """Give each node of a backward the operator that made it, whose calls are then the node's and all that it calls."""
     # Of the operators that began with a number the last used it up: the others made no node, or are composed.
     forward = {event.sequence_nr: event for event in events if event.sequence_nr >= 0 and event.kind in ("operator", "function")}
     nodes: dict[FunctionEvent | None, FunctionEvent] = {}       # the node that an event belongs to

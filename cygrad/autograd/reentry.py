@@ -19,7 +19,7 @@ from cygrad._core.levels.observers import current_observer, set_observer
 
 
 class _Chain(threading.local):
-    """What interrupted the threads that wait for each other and this one: one list for all of them."""
+    """Interruptions of the threads that wait for each other and this one: one list for all of them."""
 
     interruptions: list[BaseException] | None = None
 
@@ -28,7 +28,7 @@ _chain = _Chain()
 
 
 def _interrupt() -> None:
-    """Raise what reached the main thread while that waits for this one; the engine asks at each node."""
+    """Raise an interruption of the main thread while that waits for this one; the engine calls this at each node."""
     if _chain.interruptions:
         raise _chain.interruptions[0]
 

@@ -1,4 +1,4 @@
-"""Hooks on what the graph saves for backward, and the ready-made pairs: on the CPU, on disk, cloned when changed.
+"""Hooks on tensors that the graph saves for backward, and the ready-made pairs: on the CPU, on disk, cloned when changed.
 
 Public through `cygrad.autograd.graph`. Which pair is active is a property of the thread; the innermost applies.
 """
@@ -25,11 +25,11 @@ __all__ = ["allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "sa
 
 
 class saved_tensors_hooks(HookPair):
-    """Have each tensor that an operator saves for backward replaced by what `pack_hook` makes of it.
+    """Have each tensor that an operator saves for backward replaced by the result of `pack_hook`.
 
     Backward gets `unpack_hook(packed)`, which must be a tensor of the same values. A context manager, for this thread; of nested
     ones the innermost applies. Hooks run without recording. A packed tensor that still shares the saved one's memory is checked
-    for changes in place; what a hook copied is not.
+    for changes in place; a hook's copy is not.
 
     Args:
         pack_hook: a function of the saved tensor; it must not change it. It may return any object.
@@ -97,7 +97,7 @@ class save_on_disk(saved_tensors_hooks):
     """Keep saved tensors in files of a directory, mapped into memory, so that the system can take the memory back.
 
     Several tensors share a file. A file has no name as soon as it is mapped (on Windows: until it is closed), so nothing is left
-    behind, whatever happens; its space is free again when the last of its tensors is. Leaves that require a gradient stay in
+    behind in any case; its space is free again when the last of its tensors is. Leaves that require a gradient stay in
     memory, since the graph holds them anyway, and so do tensors below `min_bytes`.
 
     Args:
@@ -133,7 +133,7 @@ class save_on_disk(saved_tensors_hooks):
     def _pack(self, tensor: Tensor) -> Tensor | tuple[np.ndarray, DType]:
         if tensor.nbytes < self.min_bytes or (tensor.is_leaf and tensor.requires_grad):
             return tensor.detach()
-        # A result is saved again as the operand of what follows.
+        # A result is saved again as the operand of the next operators.
         source, version, place = self._written.get(id(tensor), (None, 0, None))
         array: np.ndarray | None = place() if source is not None and source() is tensor and version == tensor._version else None
         if array is None:
@@ -174,7 +174,7 @@ def _memory(tensor: Tensor) -> int:
 
 
 class _MutationContext:
-    """What `allow_mutation_on_saved_tensors` keeps: `original` and `cloned` tensors by the handles in the graph."""
+    """The state of `allow_mutation_on_saved_tensors`: `original` and `cloned` tensors by the handles in the graph."""
 
     def __init__(self) -> None:
         self.original: weakref.WeakKeyDictionary[_Handle, Tensor] = weakref.WeakKeyDictionary()
@@ -204,7 +204,7 @@ class _MutationContext:
         return self.original[handle]
 
     def before_write(self, target: Tensor) -> None:
-        """Clone what was saved of the memory that is about to be written."""
+        """Clone the saved tensors of memory that is about to be written."""
         for handle in tuple(self._by_memory.get(_memory(target), ())):
             if handle in self.original:
                 self.cloned[handle] = self.original.pop(handle).clone()

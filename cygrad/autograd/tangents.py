@@ -1,4 +1,4 @@
-"""Tangents of what is not linear and has no rule of its own: from the gradient's rule; and of what is written into a tensor.
+"""Tangents of operators that are not linear and have no rule of their own: from the gradient's rule; and of writes into a tensor.
 
 They are called while the level is out of sight, for operators whose declaration names them.
 """

@@ -1,4 +1,4 @@
-"""`Variable`, torch's former name of a tensor: what old code calls and asks for."""
+"""`Variable`, torch's former name of a tensor: for old code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class VariableMeta(type):
 
 
 class _Engine:
-    """What torch offers as `Variable._execution_engine`."""
+    """`Variable._execution_engine` of torch."""
 
     queue_callback = staticmethod(queue_callback)
     run_backward = staticmethod(run_backward)

@@ -8,7 +8,7 @@ import numpy as np
 
 from cygrad.bench.libraries import array
 
-# What results may differ by, as a part of the largest number of an array: sums differ by their order. Integers and bools are equal.
+# Tolerances, as parts of the largest number of an array: sums differ by their order. Integers and bools are equal.
 TOLERANCES = {"float16": 1e-2, "bfloat16": 6e-2, "float32": 1e-4, "float64": 1e-9, "complex64": 1e-4, "complex128": 1e-9}
 
 
@@ -17,7 +17,7 @@ class Disagreement(RuntimeError):
 
 
 def agree(work: str, results: Mapping[str, Sequence[Any]], dtype: str = "") -> None:
-    """Raise Disagreement unless all libraries have the same results, but for rounding in that dtype, or in that of each result."""
+    """Raise Disagreement unless all libraries have the same results, but for rounding in that dtype, or in each result's."""
     names = list(results)
     for name in names[1:]:
         for ours, theirs in zip(results[names[0]], results[name], strict=True):

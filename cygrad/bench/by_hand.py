@@ -1,6 +1,6 @@
 """The programs in NumPy, as well as they can be written: gradients by hand, results in memory that is there, nothing computed twice.
 
-Each has the name of its program among the workloads, takes its data, and returns what computes the value and the gradients.
+Each has the name of its program among the workloads, takes its data, and returns a function that computes the value and the gradients.
 """
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def heat(initial: np.ndarray) -> Run:
 
 
 def lstm(sequence: np.ndarray, main: np.ndarray, extra: np.ndarray, state: np.ndarray) -> Run:
-    """Return the loss; gates of a step lie in one vector, and what a backward reads is kept by step and layer."""
+    """Return the loss; gates of a step lie in one vector, and the operands of the backward are stored by step and layer."""
     steps, width = len(sequence) - 1, sequence.shape[1]
     layers = len(state) // 2
     inputs, gates = np.empty((steps, layers, 4 * width)), np.empty((steps, layers, 4 * width))
@@ -286,7 +286,7 @@ def mlp(x: np.ndarray, targets: np.ndarray, *parameters: np.ndarray) -> Run:
         loss = (np.log(sums[:, 0]) - chosen).mean()
         np.divide(g, sums, out=g)
         g[rows, targets] -= 1
-        np.multiply(g, np.float32(LEARNING / examples), out=g)      # so that what follows are steps
+        np.multiply(g, np.float32(LEARNING / examples), out=g)      # so that g is steps
         for k in reversed(range(layers)):
             g = gradients[k]
             np.matmul((outputs[k - 1] if k else x).T, g, out=steps[k])
@@ -333,7 +333,7 @@ def gaussian_process(x: np.ndarray, y: np.ndarray, scales: np.ndarray, amplitude
 
 
 def kalman_filter(observations: np.ndarray, transition: np.ndarray, reading: np.ndarray, drift: np.ndarray, noise: np.ndarray) -> Run:
-    """Return the likelihood; a step keeps what its transposed one reads, and inverts one matrix."""
+    """Return the likelihood; a step stores the operands of its transposed one, and inverts one matrix."""
     F, H, states, eye = transition, reading, len(drift), np.eye(len(drift))
 
     def run() -> list[Any]:

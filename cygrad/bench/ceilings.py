@@ -1,8 +1,8 @@
-"""What this machine can do at most, for each number of threads: bytes that come and go, and products of matrices.
+"""The ceilings of this machine, for each number of threads: bytes that come and go, and products of matrices.
 
-Bytes are those of the arrays, each read or written once. An ordinary store reads the line that it overwrites first (write-allocate),
+Bytes are counted by the arrays, each read or written once. An ordinary store reads the line that it overwrites first (write-allocate),
 which moves a byte more for each byte written; streaming stores do not. So the ceiling is the best of kernels of both kinds, and of
-reading alone: no work whose bytes are counted alike stands above it. Caches that are shared by many processors may hold what is called
+reading alone: no work whose bytes are counted alike stands above it. Caches that are shared by many processors may hold the arrays called
 large elsewhere, so there is a ceiling for each of some working sets. Below the smallest of them a call takes as long as its bytes:
 such work is judged by its time alone.
 """
@@ -38,7 +38,7 @@ STREAMED, FILLED = 2 * MIB, 8 * MIB     # of a thread's part of a result, or of 
 
 
 def quickest(run: Callable[[], Any], seconds: float) -> float:
-    """Return the least time of executions in so many seconds, the first not counted: what else runs can only take away."""
+    """Return the least time of executions in so many seconds, the first not counted: other programs can only slow it down."""
     run()
     times: list[float] = []
     start = before = time.perf_counter()
@@ -51,7 +51,7 @@ def quickest(run: Callable[[], Any], seconds: float) -> float:
 
 
 def kernels(nbytes: int, threads: int) -> Iterable[tuple[str, str, int, Callable[[], Any]]]:
-    """Yield kernels over a working set: what computes, what its stores do, the bytes of its arrays, what executes it."""
+    """Yield kernels over a working set: the operation, the kind of its stores, the bytes of its arrays, the library."""
     n = nbytes // 8
     pool = ThreadPoolExecutor(threads)
 
@@ -63,7 +63,7 @@ def kernels(nbytes: int, threads: int) -> Iterable[tuple[str, str, int, Callable
         return lambda: list(pool.map(function, *parts))
 
     def streaming(written: int, least: int) -> str:
-        """Say what cygrad's stores do."""
+        """Return the kind of cygrad's stores."""
         return AVOIDED if written >= least * threads else PAID
 
     whole = np.ones(n)
@@ -89,7 +89,7 @@ def level(nbytes: int, threads: int, seconds: float) -> Level:
 
 
 def products(dtypes: Sequence[str], libraries: Iterable[str], quick: bool) -> tuple[dict[str, float], dict[str, str]]:
-    """Return the operations a second of the best library's product of matrices, by dtype, and what multiplied."""
+    """Return the operations a second of the best library's product of matrices, by dtype, and the library."""
     rates: dict[str, float] = {}
     by: dict[str, str] = {}
     for dtype, side in itertools.product(dtypes, SIDES[:-1] if quick else SIDES):
@@ -107,7 +107,7 @@ def products(dtypes: Sequence[str], libraries: Iterable[str], quick: bool) -> tu
 
 
 def measured(threads: int, dtypes: Sequence[str], libraries: Iterable[str], quick: bool) -> Ceiling:
-    """Measure the ceilings of a number of threads, of products in those of the dtypes that BLAS has; a quick run has no largest sizes."""
+    """Measure the ceilings of a number of threads, of products in the dtypes that BLAS has; a quick run has no largest sizes."""
     set_threads(["cygrad", *libraries], threads)
     levels = [level(nbytes, threads, QUICK_SECONDS if quick else SECONDS) for nbytes in (WORKING_SETS[:-1] if quick else WORKING_SETS)]
     flops, flops_by = products([dtype for dtype in dtypes if dtype in MULTIPLIED], libraries, quick)

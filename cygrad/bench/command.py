@@ -1,4 +1,4 @@
-"""`python -m cygrad bench`: what was asked for, what is run or read for it, which files are written, and the exit status."""
+"""`python -m cygrad bench`: the arguments, the work done for them, which files are written, and the exit status."""
 from __future__ import annotations
 
 import argparse
@@ -25,7 +25,7 @@ WRONG = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = DESCRIPTION
     measured = parser.add_argument_group("what is measured")
     measured.add_argument("--quick", action="store_true", help="in less than a minute: few sizes, short rounds")
@@ -54,7 +54,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Do what was asked for, and return the exit status; what is wrong with it ends the program before anything is measured."""
+    """Run the command, and return the exit status; errors in the arguments end the program before anything is measured."""
     try:
         work = _prepared(given)
     except ValueError as error:
@@ -65,7 +65,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _prepared(given: argparse.Namespace) -> Callable[[], int]:
-    """Return what does the work, once all that can be wrong with what was asked for has been looked at."""
+    """Return the function that does the work, once the arguments are checked."""
     for source, banned in (("compare", ("json", "plot", "page", "quick", "threads", "dtypes")), ("from", ("json", "quick"))):
         for option in banned:
             if getattr(given, source) and getattr(given, option):
@@ -87,7 +87,7 @@ def _prepared(given: argparse.Namespace) -> Callable[[], int]:
 
 # ----- Before anything is measured -----
 def _check_outputs(given: argparse.Namespace) -> None:
-    """Raise now what writing would raise after minutes, and what would write over what was read or written."""
+    """Raise now the errors that writing would raise after minutes, and refuse to overwrite files read or written."""
     files: dict[Path, str] = {}
     for option in ("from", "json", "plot", "page"):
         if file := getattr(given, option):
@@ -133,7 +133,7 @@ def _measure(benchmark: Benchmark, given: argparse.Namespace) -> int:
                     before = now
     except KeyboardInterrupt:
         interrupted = True
-    finally:                    # first of all, so that it is there whatever comes
+    finally:                    # first of all, so that it is there in any case
         record = benchmark.record()
         written = not given.json or _write(records.write, record, given.json)
     status = _show(record, given, shown)
@@ -141,7 +141,7 @@ def _measure(benchmark: Benchmark, given: argparse.Namespace) -> int:
 
 
 class _Shown:
-    """What is shown of a record that grows: each table once, and again if it is another by then."""
+    """The view of a record that grows: each table once, and again if it is another by then."""
 
     def __init__(self, screen: Plain | Rich) -> None:
         self.screen = screen
@@ -149,7 +149,7 @@ class _Shown:
         self.headed = False
 
     def show(self, record: Record, families: Iterable[str] | None = None) -> None:
-        """Show what is new of the ceilings and of some families; of all, and their summary, where none are named."""
+        """Show new ceilings and of some families; of all, and their summary, where none are named."""
         from cygrad.bench import tables
 
         if not self.headed:
@@ -176,7 +176,7 @@ def _show(record: Record, given: argparse.Namespace, shown: _Shown) -> int:
 
 
 def _write(function: Callable[[Record, Path], object], record: Record, file: Path) -> bool:
-    """Write a record into a file, in some form; say what is wrong if that fails, and that it did."""
+    """Write a record into a file, in some form; say that it did, or the error."""
     try:
         function(record, file)
         fault = "" if file.exists() else "there is nothing to draw"

@@ -17,7 +17,7 @@ RULE = (f"The rule: a row has changed if the quartiles of B/A are beyond 1, and 
 
 @dataclass(frozen=True)
 class Change:
-    """A row that both records have. `time` is B's time by A's, `control` the same of NumPy, `judged` what says whether it changed."""
+    """A row that both records have. `time` is B's time by A's, `control` the same of NumPy, `judged` decides whether it changed."""
 
     before: Row
     after: Row
@@ -39,7 +39,7 @@ class Change:
 
 
 def quotient(after: Spread, before: Spread) -> Spread:
-    """Return the quotient of two medians, between the extremes of what their quartiles allow."""
+    """Return the quotient of two medians, between the extremes of their quartiles."""
     return {"median": after["median"] / before["median"], "low": after["low"] / before["high"], "high": after["high"] / before["low"]}
 
 
@@ -56,7 +56,7 @@ def change(before: Row, after: Row) -> Change | None:
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield what two trees do not have in common: its path, and both values."""
+    """Yield the differences of two trees: its path, and both values."""
     for name in dict.fromkeys((*before, *after)):
         one, other = before.get(name), after.get(name)
         if isinstance(one, Mapping) and isinstance(other, Mapping):
@@ -82,7 +82,7 @@ class Comparison:
             yield f"{letter}: cygrad {record['version']}, {record['started'][:16].replace('T', ' ')}, {machine(record)}"
 
     def tables(self) -> Iterator[Table]:
-        """Yield what differs in `info`, all rows, and those that changed."""
+        """Yield the differences of `info`, all rows, and those that changed."""
         before, after = ({**record["info"], "libraries": record["libraries"]} for record in (self.before, self.after))
         lines = [tuple(map(Cell, (path, _said(one), _said(other)))) for path, one, other in differences(before, after)]
         if lines:

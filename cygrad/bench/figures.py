@@ -1,7 +1,7 @@
 """The pictures of a record: where operators stand below this machine's ceilings, ratios to NumPy by size, scaling over threads.
 
-Matplotlib draws them, into a file and without a display. Colours are Okabe and Ito's, told apart by the colour-blind; what they tell,
-markers or places tell, too.
+Matplotlib draws them, into a file and without a display. Colours are Okabe and Ito's, distinct for the colour-blind; their meaning,
+is also in markers or places.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DTYPES_SHOWN = ("float64", "float32")
 
 
 def fault(file: Path) -> str:
-    """Say what is in the way of a picture in such a file, which writing one word shows; an empty text if nothing is."""
+    """Return the error of a picture in such a file, by writing one word; an empty text if there is none."""
     from matplotlib.backend_bases import FigureCanvasBase
     from matplotlib.figure import Figure
 
@@ -81,11 +81,11 @@ def draw(record: Record, names: Sequence[str], file: Path) -> None:
         figure.savefig(file, dpi=110, metadata={"Date": None} if suffix(file) == ".svg" else None)
 
 
-# ----- What pictures have in common -----
+# ----- Common parts of pictures -----
 class Picture(NamedTuple):
-    """A picture: the inches that it needs for a record, 0 where that has no data for it, and what draws it.
+    """A picture: the inches that it needs for a record, 0 where that has no data for it, and the function that draws it.
 
-    What is drawn may be finished when the layout is known: by the function that is returned.
+    A drawing may be finished when the layout is known: by the function that is returned.
     """
 
     height: Callable[[Record], float]
@@ -115,12 +115,12 @@ def look(names: Iterable[str]) -> Looks:
 
 
 def label(text: str) -> str:
-    """Return a text as Matplotlib takes it: dollars would begin formulas, and legends leave out what begins like a private name."""
+    """Return a text as Matplotlib takes it: dollars would begin formulas, and legends leave out texts that begin like a private name."""
     return (" " if text[:1] in ("", "_") else "") + text.replace("$", r"\$")
 
 
 def titled(figure: Any, record: Record, title: str) -> None:
-    """Give a picture its title, and name the machine, and how much of what was measured there is noisy."""
+    """Give a picture its title, and name the machine, and how much of the measurements is noisy."""
     machine = f"{record['info']['processor']}, {counted(record['info']['node_cpus'], 'CPU')}, cygrad {record['version']}"
     noisy = sum(bool(row["noise"]) for row in record["rows"])
     doubt = f"; {noisy} of {counted(len(record['rows']), 'row')} noisy" if noisy else ""
@@ -129,12 +129,12 @@ def titled(figure: Any, record: Record, title: str) -> None:
 
 # ----- Roofline -----
 def bounded(record: Record) -> list[Row]:
-    """Return what stands below a ceiling, at the largest size."""
+    """Return the rows below a ceiling, at the largest size."""
     return at_largest(row for row in good(record) if row["share"])
 
 
 def roofs(record: Record) -> list[Row]:
-    """Return the rows of the roofline: those of one dtype, forward."""
+    """Return the rows of the roofline: of one dtype, forward."""
     rows = [row for row in bounded(record) if row["flops"] and row["bytes"] and row["direction"] == FORWARD]
     dtypes = [row["dtype"] for row in rows]
     return [row for row in rows if row["dtype"] == max(DTYPES_SHOWN, key=dtypes.count)]
@@ -163,7 +163,7 @@ def draw_roofline(record: Record, figure: Any) -> Callable[[], None]:
 
 
 def _roof(axes: Any, record: Record, threads: int, dtype: str, span: tuple[float, float], style: str) -> None:
-    """Draw the ceilings of a number of threads: memory's, and, in grey, that of the smallest working set, which a cache may hold."""
+    """Draw the ceilings of a number of threads: memory's, and, in grey, the ceiling of the smallest working set, which a cache may hold."""
     ceiling = record["ceilings"][str(threads)]
     bandwidth, peak = ceiling["bandwidth"], ceiling["flops"].get(dtype, math.inf)
     said = f"{counted(threads, 'thread')}: {quantity(bandwidth['bytes_per_second'], 'B/s')}"
@@ -179,7 +179,7 @@ def _roof(axes: Any, record: Record, threads: int, dtype: str, span: tuple[float
 
 
 def _legend(axes: Any, looks: Looks, counts: Sequence[int]) -> None:
-    """Show below a picture what lines, colours and markers stand for."""
+    """Show below a picture the meaning of lines, colours and markers."""
     from matplotlib.lines import Line2D
 
     lines = axes.get_legend_handles_labels()[0]
@@ -194,7 +194,7 @@ def _legend(axes: Any, looks: Looks, counts: Sequence[int]) -> None:
 
 
 def _names(axes: Any, names: dict[str, tuple[float, float]], points: Sequence[tuple[float, float]]) -> None:
-    """Write names beside their points, wherever there is room; what has none stands in the next picture."""
+    """Write names beside their points, wherever there is room; names without room stand in the next picture."""
     from matplotlib.transforms import Bbox
 
     renderer = axes.figure.canvas.get_renderer()
@@ -212,7 +212,7 @@ def _names(axes: Any, names: dict[str, tuple[float, float]], points: Sequence[tu
 
 # ----- Shares -----
 def draw_shares(record: Record, figure: Any) -> None:
-    """Draw what part of its ceiling each operator reaches: memory for what moves bytes, products for what multiplies."""
+    """Draw the part of its ceiling that each operator reaches: memory for operators that move bytes, products for those that multiply."""
     from matplotlib.ticker import PercentFormatter
 
     rows = shared(record)
@@ -239,7 +239,7 @@ def draw_shares(record: Record, figure: Any) -> None:
 
 
 def shared(record: Record) -> list[Row]:
-    """Return what stands below a ceiling, at the largest size, in the dtypes that are drawn."""
+    """Return the rows below a ceiling, at the largest size, in the dtypes that are drawn."""
     return [row for row in bounded(record) if row["dtype"] in DTYPES_SHOWN]
 
 
@@ -248,7 +248,7 @@ Points = dict[float, list[float]]
 
 
 def draw_panels(figure: Any, families: dict[str, dict[str, Points]], names: tuple[str, str], references: dict[str, Points]) -> None:
-    """Draw a panel for each family, with all points and the line of their geometric means, and what they are compared with."""
+    """Draw a panel for each family, with all points and the line of their geometric means, and the libraries they are compared with."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     columns = min(PANELS, len(families))
@@ -325,7 +325,7 @@ def speeds_by_threads(record: Record) -> dict[str, dict[str, Points]]:
 
 
 def draw_scaling(record: Record, figure: Any) -> None:
-    """Draw how many times as fast more threads are, beside what the ceilings gain."""
+    """Draw how many times as fast more threads are, beside the gain of the ceilings."""
     titled(figure, record, "Scaling over threads, at the largest size that was measured")
     counts = sorted(map(int, record["ceilings"]))
     ceilings = [record["ceilings"][str(count)] for count in counts]

@@ -1,4 +1,4 @@
-"""A table before it has a width: its cells, what of it fits side by side, and its text, plain or as Markdown."""
+"""A table before it has a width: its cells, the columns that fit side by side, and its text, plain or as Markdown."""
 from __future__ import annotations
 
 import html
@@ -7,18 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-FASTER, SLOWER, ERROR = "faster", "slower", "error"     # what a cell means, which a terminal may colour; its text says it, too
+FASTER, SLOWER, ERROR = "faster", "slower", "error"     # the meaning of a cell, which a terminal may colour; its text has it, too
 
 
 class Cell(NamedTuple):
-    """A text, and what it means."""
+    """A text, and its meaning."""
 
     text: str
     meaning: str = ""
 
 
 class Column(NamedTuple):
-    """A heading. What is no number stands on the left; keys tell rows apart; code is set as such in Markdown."""
+    """A heading. Texts stand on the left; keys identify rows; code is set as such in Markdown."""
 
     title: str
     left: bool = False

@@ -21,7 +21,7 @@ ONE_THREAD = ("jax", "casadi", "autograd")      # they have no number of threads
 
 
 def split(names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the versions of the peers of that name which are installed, and what would install the others."""
+    """Return the versions of the peers of that name which are installed, and the command that would install the others."""
     result, missing = {}, {}
     for name in names:
         if name not in PEERS:
@@ -71,14 +71,14 @@ def threads_kept() -> Iterator[None]:
 
 
 def blas_note() -> str | None:
-    """Return what is to be said of work of NumPy's BLAS, where nothing can set its threads."""
+    """Return the remark on work of NumPy's BLAS, where nothing can set its threads."""
     if importlib.util.find_spec("threadpoolctl"):
         return None
     return "NumPy's BLAS has threads of its own: threadpoolctl is not installed"
 
 
 def numpy_dtype(name: str) -> np.dtype[Any] | None:
-    """Return NumPy's dtype of that name, None where it has none: that of bfloat16 is of `ml_dtypes`."""
+    """Return NumPy's dtype of that name, None where it has none: bfloat16 is of `ml_dtypes`."""
     try:
         return cygrad.empty(0, dtype=getattr(cygrad, name)).numpy().dtype
     except TypeError:
@@ -102,7 +102,7 @@ def array(result: Any) -> np.ndarray:
 
 
 def differentiated(library: Any, function: Callable[..., Any], *arrays: np.ndarray, seed: np.ndarray | None = None) -> Run:
-    """Return what computes a function of leaves, and the gradient of each; a function that is no scalar gets `seed`."""
+    """Return a function that computes a function of leaves, and the gradient of each; a function that is no scalar gets `seed`."""
     leaves = [library.tensor(array, requires_grad=True) for array in arrays]
     weight = None if seed is None else library.tensor(seed)
 

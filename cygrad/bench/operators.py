@@ -2,7 +2,7 @@
 
 A row is text: the expression that cygrad and torch evaluate, and NumPy's statements, with results in memory that is there already,
 nothing computed twice, gradients by hand and in memory of their own, as `.grad` is. Dtypes, sizes, directions and threads are products
-over the row. Names of operands say what they hold (`OPERANDS`); `y` is the result, `g` its seed, `da` the gradient of `a`; what else
+over the row. Names of operands stand for their contents (`OPERANDS`); `y` is the result, `g` its seed, `da` the gradient of `a`; the other
 NumPy's statements name, `before` makes once.
 """
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Operator(NamedTuple):
     """A row. `numpy` and `backward` are NumPy's statements, `complex` is the backward of complex numbers where it is another.
 
     `together` are both, where the forward alone has a shorter way than the one that a gradient needs.
-    `kinds` are those of the dtypes that it is computed in, `h` the floats of 16 bits. Without a backward it is not differentiated.
+    `kinds` are the kinds of dtypes that it is computed in, `h` the floats of 16 bits. Without a backward it is not differentiated.
     `peers` are the expressions of other libraries, by name. `flops` counts the operations by the shapes of its operands, one for each
     element by default; a backward takes `factor` times as many.
     """
@@ -65,7 +65,7 @@ class Operator(NamedTuple):
         return backward if self.complex is None or not row.is_complex else self.complex
 
     def statements(self, dtype: str, direction: str) -> str:
-        """Return what NumPy executes."""
+        """Return the function that NumPy executes."""
         if direction == FORWARD:
             return self.numpy
         return self.together or f"{self.numpy}; {self.gradient(dtype)}"
@@ -188,7 +188,7 @@ OPERATORS.append(Operator("a.T + b", "broadcasting", square("a", "b"), "add(a.T,
 
 
 def reduction(text: str, numpy: str, backward: str = "", shapes: Shapes | None = None, **fields: Any) -> None:
-    """Add a row that folds the rows of x."""
+    """Add a row that reduces the rows of x."""
     operator(text, "reductions", numpy, backward, shapes or rows_of(ROW), **{"peers": {"jax": text}} | fields)
 
 
@@ -258,7 +258,7 @@ indexing("x.flip(0)", "copyto(y, x[::-1])", "copyto(dx, g[::-1])", peers={"jax":
 
 
 def cubes(part: float) -> Callable[[dict[str, Shape]], float]:
-    """Return what counts so many operations for each cube of a matrix's side."""
+    """Return a function that counts so many operations for each cube of a matrix's side."""
     def count(shapes: dict[str, Shape]) -> float:
         *batches, _, side = shapes["s"]
         return part * math.prod(batches) * side**3
@@ -267,7 +267,7 @@ def cubes(part: float) -> Callable[[dict[str, Shape]], float]:
 
 
 def decomposition(text: str, numpy: str, part: float, largest: int = 1_000_000, **fields: Any) -> None:
-    """Add two rows, of a large matrix and of a batch of small ones; those of complex numbers have no gradient by hand."""
+    """Add two rows, of a large matrix and of a batch of small ones; complex ones have no gradient by hand."""
     common: dict[str, Any] = {"kinds": "fc", "complex": "", "flops": cubes(part), "peers": {"jax": text}} | fields
     second = "b" in words(text)
     operator(text, "linalg", numpy, shapes=square("s", "b") if second else square("s"), largest=largest, **common)

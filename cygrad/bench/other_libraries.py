@@ -176,7 +176,7 @@ def halves(name: str, data: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any
 
 
 def training(step: Callable[..., tuple[Any, Any]], parameters: Iterable[Any]) -> Run:
-    """Return what takes a step after the other, and returns the loss and the weights."""
+    """Return a function that takes a step after the other, and returns the loss and the weights."""
     state = list(parameters)
 
     def run() -> list[Any]:
@@ -253,7 +253,7 @@ def in_numexpr(name: str, *data: Any) -> Run:
 
 # ----- CasADi -----
 def casadi_lstm(ca: Any, sequence: Any, main: Any, extra: Any, state: Any) -> Any:
-    """Return the loss of an LSTM; what is a row elsewhere is a row here."""
+    """Return the loss of an LSTM; with the rows of the other libraries."""
     width, layers = sequence.shape[1], state.shape[0] // 2
     hidden, cells, total = [state[2 * k, :] for k in range(layers)], [state[2 * k + 1, :] for k in range(layers)], 0
     for t in range(len(sequence) - 1):

@@ -1,7 +1,7 @@
-"""The record of a run, as JSON: what was measured, on what. One program measures, others show; this is all that they share.
+"""The record of a run, as JSON: the measurements and the machine. One program measures, others show; they share only this.
 
-The types say what a record holds, for mypy and for readers of a file, which another may have written: `read` checks it against them, once,
-so that nothing that follows needs to. Bounds leave room for quotients and products of what they bound, and for pictures.
+The types describe a record, for mypy and for readers of a file, which another may have written: `read` checks it against them, once,
+so that no later code needs to. Bounds leave room for quotients and products of numbers within them, and for pictures.
 """
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ OPERATOR, WORKLOAD = "operator", "workload"
 LARGEST, MOST_THREADS = 2**63 - 1, 2**31 - 1
 MOST_WORKS, MOST_FAMILIES = 1000, 50
 
-Positive = Annotated[float, within(1e-30, 1e30)]      # what is divided by
+Positive = Annotated[float, within(1e-30, 1e30)]      # divisors
 Amount = Annotated[float, within(0.0, 1e30)]
 Count = Annotated[int, within(0, LARGEST)]
 Size = Annotated[int, within(1, LARGEST)]
@@ -60,7 +60,7 @@ class Time(Spread):
 
 
 class Level(TypedDict):
-    """The most bytes that came and went in a second, of a working set: by what kernel, and whether its stores read what they overwrite."""
+    """The most bytes that came and went in a second, of a working set: its kernel, and whether its stores read first."""
 
     working_set: Size
     bytes_per_second: Positive
@@ -69,13 +69,13 @@ class Level(TypedDict):
 
 
 class Bandwidth(Level):
-    """That of memory, which is the largest working set; beside it those of the caches."""
+    """The ceiling of memory, which is the largest working set, and the ceilings of the caches."""
 
     levels: Annotated[list[Level], at_most(100)]
 
 
 class Ceiling(TypedDict):
-    """What this machine can do at most, with some number of threads: bytes, and operations by dtype with what did them."""
+    """The ceilings of this machine with some number of threads: bytes, and operations by dtype with their library."""
 
     bandwidth: Bandwidth
     flops: dict[Name, Positive]
@@ -85,7 +85,7 @@ class Ceiling(TypedDict):
 class Row(TypedDict):
     """One piece of work that was measured: `times` by library, `ratios` of cygrad's time to a peer's, `share` of each ceiling.
 
-    `noise` says in sentences what makes the times doubtful, `note` what one should know, `error` what the benchmark did wrong.
+    `noise` has sentences on doubtful times, `note` a remark, `error` the failure of the benchmark.
     """
 
     work: Name
@@ -121,7 +121,7 @@ class Blas(TypedDict):
 
 
 class Info(TypedDict):
-    """What `cygrad.config.describe()` said: some of it is shown, all of it compared."""
+    """The result of `cygrad.config.describe()`: some of it is shown, all of it compared."""
 
     processor: Name
     node_cpus: Threads
@@ -132,7 +132,7 @@ class Info(TypedDict):
 
 
 class Selection(TypedDict):
-    """What a run was asked for, and the seconds it could take."""
+    """The arguments of a run, and the seconds it could take."""
 
     quick: bool
     only: Text
@@ -160,7 +160,7 @@ class Record(TypedDict):
 
 
 class Key(NamedTuple):
-    """What tells a row from all others of its run."""
+    """The key of a row among all of its run."""
 
     family: str
     work: str
@@ -171,7 +171,7 @@ class Key(NamedTuple):
 
 
 def key(row: Row) -> Key:
-    """Return what tells a row from all others of its run."""
+    """Return the key of a row among all of its run."""
     return Key(row["family"], row["work"], row["dtype"], row["direction"], row["threads"], row["size"])
 
 
@@ -194,10 +194,10 @@ def write(record: Record, file: Path) -> None:
 
 
 def read(file: Path) -> Record:
-    """Return the record in a file; RecordError says what is wrong with it, OSError why it cannot be read."""
+    """Return the record in a file; RecordError names the damage, OSError the reason why it cannot be read."""
     try:
         result = printable(json.loads(file.read_text(encoding="utf-8")))
-    except (ValueError, RecursionError) as error:   # what is no text, or lists in lists without end
+    except (ValueError, RecursionError) as error:   # no text, or lists in lists without end
         raise RecordError(f"{file} is no record of a benchmark: {error}") from None
     if not isinstance(result, dict) or "format" not in result:
         raise RecordError(f"{file} is no record of a benchmark: `python -m cygrad bench --json FILE` writes one")

@@ -28,10 +28,10 @@ from cygrad.bench.work import OF_BLAS, OPERATOR, OVERHEAD, Task, Work
 from cygrad.config import describe
 from cygrad.ops.dtypes import DTYPES, NUMBER
 
-SECONDS = {True: 40.0, False: 1200.0}       # of a run, quick or not; a quick one ends there, whatever is left
+SECONDS = {True: 40.0, False: 1200.0}       # of a run, quick or not; a quick one ends there
 ROW_SECONDS = (0.01, 1.0)                   # the least and the most that the rounds of a row get of them
 PATIENCE = {True: 0.25, False: 2.0}         # seconds until the first rounds of a row must be done, or it has fewer
-ATTEMPTS = 2                                # to bring what stands above a ceiling below it
+ATTEMPTS = 2                                # to bring a row above a ceiling below it
 CENTRAL = ("float32", "float64")
 SIZES = tuple(10**k for k in range(1, 8))
 FEW = (1000, 1_000_000)                     # sizes of other dtypes
@@ -40,7 +40,7 @@ LARGE = 100_000                             # elements from which on further num
 
 
 class Stage(NamedTuple):
-    """How far a run is: pieces of work done, what was the last, its row, and the seconds that are left if known."""
+    """How far a run is: pieces of work done, the last one, its row, and the seconds that are left if known."""
 
     done: int
     total: int
@@ -51,7 +51,7 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be measured; what is left empty is chosen. A dtype that is named is measured at all sizes."""
+    """The works to measure; empty parts are chosen. A dtype that is named is measured at all sizes."""
 
     quick: bool = False
     only: str = ""
@@ -80,8 +80,8 @@ class Plan:
         return tuple(sorted(set(self.threads))) or tuple(sorted({1, cygrad.get_num_threads()}))
 
     def works(self) -> list[tuple[Work, int]]:
-        """Return what is measured, and with how many threads: family by family. In a quick run, which may end before all is done, first
-        comes what stands for the rest, last the dtypes that are not central.
+        """Return the works to measure, and with how many threads: family by family. In a quick run, which may end before all is done, first
+        come works that stand for the rest, last the dtypes that are not central.
         """
         results: list[tuple[int, Work, int]] = []
         for threads in self.counts():
@@ -159,14 +159,14 @@ class Benchmark:
         self.started, self.start = datetime.now(UTC), time.perf_counter()
 
     def __iter__(self) -> Iterator[Stage]:
-        """Measure, and tell how far it is: before the ceilings, then after each piece of work."""
+        """Measure, and yield the progress: before the ceilings, then after each piece of work."""
         self.start, frozen = time.perf_counter(), gc.get_freeze_count()
         try:
             with threads_kept():
                 yield from self.events()
         finally:
             self.judge()
-            if not frozen:      # by somebody else, before
+            if not frozen:      # by other code, before
                 gc.unfreeze()
 
     def events(self) -> Iterator[Stage]:
@@ -199,13 +199,13 @@ class Benchmark:
         return list(dict.fromkeys(row["family"] for row in self.rows if row["family"] not in left))
 
     def enter(self) -> None:
-        """Import what is compared with, and no other library; one whose import fails is not there."""
+        """Import the libraries compared with, and no other; one whose import fails is not there."""
         used = {name for work, threads in self.works for name in self.present(work, threads)}
         self.found = {name: version for name, version in self.found.items() if name in used}
         for name in list(self.found):
             try:
                 entered(name)
-            except Exception as error:      # of whatever a broken installation raises
+            except Exception as error:      # any error of a broken installation
                 del self.found[name]
                 self.missing[name] = f"its import fails, {type(error).__name__}: {error}"
 
@@ -228,14 +228,14 @@ class Benchmark:
             able = checked(work, prepared.tasks)
             if len(sys.modules) > modules:
                 gc.collect()
-                gc.freeze()     # what libraries made while they were imported is not walked in each row
+                gc.freeze()     # objects that libraries made while they were imported are not walked in each row
             seconds = min(max(begin + seconds - time.perf_counter(), ROW_SECONDS[0]), ROW_SECONDS[1])
             candidates = {name: (prepared.tasks[name].statement, prepared.tasks[name].names) for name in able}
             rounds = self.timer(candidates, seconds=seconds, threads=threads, round_seconds=self.round_seconds(threads),
                                 limit=PATIENCE[self.plan.quick])
         except Disagreement as error:
             return self.failed(row, str(error))
-        except Exception as error:      # of whatever a library raises: it ends a row, and not the run
+        except Exception as error:      # any error of a library: it ends a row, and not the run
             return self.failed(row, f"{title(row)}: {type(error).__name__}: {error}")
         if unfinished := [name for name in able if not rounds.times.get(name)]:
             return self.failed(row, f"{title(row)}: no round of {' and '.join(unfinished)} was finished")
@@ -257,7 +257,7 @@ class Benchmark:
 
     # ----- Ceilings -----
     def measure(self, threads: int) -> None:
-        """Measure the ceilings of a number of threads, which are no lower than before, and than those of fewer threads."""
+        """Measure the ceilings of a number of threads, which are no lower than before, and than with fewer threads."""
         known = [result for count, result in self.ceilings.items() if count <= threads]
         new = self.measure_ceilings(threads, self.dtypes, [name for name in self.found if name in LIKE_TORCH], self.plan.quick)
         self.ceilings[threads] = reduce(ceilings.higher, known, new)
@@ -268,7 +268,7 @@ class Benchmark:
                                row["times"]["cygrad"]["median"])
 
     def measure_again(self) -> None:
-        """Measure the ceilings again that a row stands above, then what is still above them: other processes may have come or gone."""
+        """Measure the ceilings again that a row stands above, then the rows still above them: other processes may have come or gone."""
         for _ in range(ATTEMPTS):
             for threads in {row["threads"] for row in self.rows if above(row)}:
                 self.measure(threads)
@@ -288,7 +288,7 @@ class Benchmark:
                              "or the ceiling is measured wrongly" + ", if no other process disturbed it" * bool(row["noise"]))
 
     def record(self) -> Record:
-        """Return what was measured so far."""
+        """Return the measurements so far."""
         return printable({
             "format": FORMAT, "version": cygrad.__version__, "started": self.started.isoformat(timespec="seconds"),
             "seconds": time.perf_counter() - self.start, "complete": self.complete, "info": self.info,
@@ -320,5 +320,5 @@ def above(row: Row) -> bool:
 
 
 def title(row: Row) -> str:
-    """Return what a row is called in sentences."""
+    """Return the name of a row in sentences."""
     return f"{row['work']}, {elements(row['size'])} {row['dtype']}, {row['direction']}, {row['threads']} thread{'s' * (row['threads'] > 1)}"

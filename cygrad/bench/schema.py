@@ -10,12 +10,12 @@ DEEPEST = 20        # objects and lists within each other
 LONGEST = 60        # characters of a value, or of a name, in a sentence
 NOUNS = {float: "a number", int: "a whole number", str: "a text", bool: "true or false", list: "a list", dict: "an object"}
 
-Rule = Callable[[Any], str]     # returns what follows the place of a value in a sentence about it; "" where there is nothing to say
+Rule = Callable[[Any], str]     # returns the end of a sentence that begins with the place of a value; "" for a right value
 
 
 # ----- Texts -----
 def printable(tree: Any, depth: int = DEEPEST) -> Any:
-    """Return a tree whose texts can be shown anywhere: spaces for what is like one, escapes for what controls a terminal or a line."""
+    """Return a tree whose texts can be shown anywhere: spaces for similar characters, escapes for control characters."""
     if isinstance(tree, str):
         return tree if tree.isprintable() else "".join(map(_printable_character, tree))
     if isinstance(tree, (dict, list)) and not depth:
@@ -55,7 +55,7 @@ def one_of(*values: str) -> Rule:
 
 # ----- Declarations -----
 def faults(value: Any, kind: Any, place: str) -> Iterator[str]:
-    """Say in sentences where a value is not as a declaration says; rules are asked only of what has the right type."""
+    """Yield sentences on values that contradict a declaration; rules are called for values of the right type only."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         results = [*faults(value, inner[0], place)]

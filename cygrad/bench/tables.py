@@ -1,4 +1,4 @@
-"""What is shown of a record: its ceilings, its rows, their summary, and in sentences what one has to know of them."""
+"""The view of a record: its ceilings, its rows, their summary, and remarks."""
 from __future__ import annotations
 
 import math
@@ -86,12 +86,12 @@ def families(record: Record) -> dict[str, list[Row]]:
 
 
 def condition(row: Row) -> str:
-    """Say what a row has in common with others of its family."""
+    """Return the common parts of a row and others of its family."""
     return f"{row['dtype']}, {row['direction']}, {counted(row['threads'], 'thread')}"
 
 
 def grouped(rows: Sequence[Row], line: Callable[[Row], Line]) -> dict[str, list[Line]]:
-    """Return the lines of rows under what they have in common."""
+    """Return the lines of rows under their common parts."""
     groups: dict[str, list[Line]] = {}
     for row in rows:
         groups.setdefault(condition(row), []).append(line(row))
@@ -142,7 +142,7 @@ def summary_table(record: Record) -> Table:
 
 
 def ceilings_table(record: Record) -> Table:
-    """Return what this machine can do at most, by the number of threads."""
+    """Return the ceilings of this machine, by the number of threads."""
     columns = (Column("working set", left=True, key=True), Column("at most"), Column("by", left=True))
     groups = {}
     for threads, ceiling in record["ceilings"].items():
@@ -182,7 +182,7 @@ def options(record: Record) -> str:
 
 
 def head(record: Record) -> Iterator[str]:
-    """Yield lines that say what ran on what."""
+    """Yield lines on the program and the machine."""
     info, versions = record["info"], ", ".join(f"{name} {version}" for name, version in record["libraries"].items())
     yield f"cygrad {record['version']}, {record['started'][:16].replace('T', ' ')} {options(record)}".rstrip()
     yield machine(record)
@@ -191,7 +191,7 @@ def head(record: Record) -> Iterator[str]:
 
 
 def notes(record: Record) -> Iterator[str]:
-    """Yield what one has to know to read the tables."""
+    """Yield the remarks for reading the tables."""
     rows = record["rows"]
     if any(row["ratios"] for row in rows):
         yield RATIOS

@@ -15,10 +15,10 @@ from cygrad.bench.operators import MATRICES, NUMBERS, Operator, Shape, words
 from cygrad.bench.work import FORWARD, OPERATOR, OVERHEAD, Prepared, Task, Work
 from cygrad.ops.dtypes import DTYPES
 
-LATE = 10_000   # elements from which on recorded results may wait, so that what is timed asks for them
+LATE = 10_000   # elements from which on recorded results may be pending, so that the timed statement reads them
 SUMMED = ("reductions", "matmul")       # families that add
 NARROW = frozenset(row.name for row in DTYPES if row.is_opaque)     # floats of 16 bits
-NUMEXPR = ("int32", "int64", "float32", "float64", "complex128")       # what it computes in
+NUMEXPR = ("int32", "int64", "float32", "float64", "complex128")       # its dtypes
 
 
 def work(row: Operator, dtype: str, size: int, direction: str) -> Work:
@@ -30,7 +30,7 @@ def work(row: Operator, dtype: str, size: int, direction: str) -> Work:
 
 
 def prepare(row: Operator, dtype: str, size: int, direction: str, libraries: Sequence[str]) -> Prepared:
-    """Make the data of a row, and the tasks of those of the libraries that compute it."""
+    """Make the data of a row, and the tasks of the libraries that compute it."""
     operands = data(row, dtype, size)
     ours = [name for name in operands if name in (*NUMBERS, *MATRICES)] if direction != FORWARD else []
     with cygrad.no_grad():
@@ -92,7 +92,7 @@ def data(row: Operator, dtype: str, size: int) -> dict[str, np.ndarray]:
 
 
 def named(text: str, modules: Iterable[Any]) -> dict[str, Any]:
-    """Return what the words of a text are in the first of the modules that has them."""
+    """Return the objects named in a text, from the first module that has them."""
     return {word: getattr(module, word) for module in reversed(list(modules)) for word in words(text) if hasattr(module, word)}
 
 
@@ -122,8 +122,8 @@ def in_numpy(row: Operator, dtype: str, direction: str, operands: dict[str, np.n
              g: np.ndarray) -> Task:
     """Return the task of NumPy: the row's statements, with their memory.
 
-    Floats of 16 bits are converted to those of 32 and back where that is quicker, or where their sums would round worse. What only
-    moves elements is not.
+    Floats of 16 bits are converted to floats of 32 and back where that is quicker, or where their sums would round worse. Operands that
+    only moves elements is not.
     """
     statement, memory = row.statements(dtype, direction), {**operands, "y": np.empty_like(y), "g": g}
     memory |= {f"d{name}": np.empty_like(operands[name]) for name in ours}

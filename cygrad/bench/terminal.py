@@ -25,7 +25,7 @@ STYLES = {FASTER: "green", SLOWER: "magenta", ERROR: "bold reverse red"}     # t
 
 
 class Progress(ABC):
-    """What shows how far a run is, between rows and by no thread of its own: that would run beside what is timed."""
+    """The display of progress, between rows and by no thread of its own: that would run beside the timed work."""
 
     @abstractmethod
     def show(self, event: Stage) -> None:
@@ -38,7 +38,7 @@ def installed(name: str) -> bool:
 
 
 def what_to_install() -> str:
-    """Return a line that names what of the extra is missing; an empty one if nothing is."""
+    """Return a line that names the missing packages of the extra; an empty one if nothing is."""
     missing = {name: what for name, what in EXTRAS.items() if not installed(name)}
     return f"For {' and '.join(missing.values())}: {INSTALL} ({', '.join(missing)})" if missing else ""
 

@@ -1,4 +1,4 @@
-"""The interleaved timer, and how noisy what it measured is.
+"""The interleaved timer, and the noise of its measurements.
 
 All candidates run in one process, in short rounds of shuffled order, with the garbage collector on. A ratio is the
 median of the ratios of each round, because a clock that halves for some milliseconds then meets both sides alike. torch
@@ -55,9 +55,9 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def noise(rounds: Rounds) -> list[str]:
-    """Say in sentences what makes the times of rounds doubtful, as pyperf judges; a deviation is that of a normal distribution's quartiles.
+    """Return sentences on doubtful times of rounds, as pyperf judges; a deviation is the one of a normal distribution's quartiles.
 
-    Rounds are short, so a few strays are no fault: the extremes are those of nine rounds in ten.
+    Rounds are short, so a few strays are no fault: the extremes are of nine rounds in ten.
     """
     said = ["other processes needed the processors meanwhile"] if rounds.doubtful else []
     for name, times in rounds.times.items():
@@ -76,7 +76,7 @@ def noise(rounds: Rounds) -> list[str]:
 
 
 def others_seconds() -> float:
-    """Return the processor time that other processes have used since the start (0 where the system does not tell)."""
+    """Return the processor time that other processes have used since the start (0 where the system does not count it)."""
     statistics_file = Path("/proc/stat")
     if not statistics_file.exists():
         return 0.0
@@ -98,7 +98,7 @@ def interleave(
     target = round_seconds or (ROUND_SECONDS if threads == 1 else LONG_ROUND_SECONDS)
     counts = {}
     for name, timer in timers.items():
-        timer.timeit(1)         # loads what loads at first use
+        timer.timeit(1)         # loads the modules that load at first use
         count = 1
         while (elapsed := timer.timeit(count)) < target / 2:
             count *= 2

@@ -1,6 +1,6 @@
-"""What a piece of work is: what is computed, of which size and dtype, and how each library computes it.
+"""A piece of work: the function, its size and dtype, and how each library computes it.
 
-Bytes are those that have to move: each operand and seed read once, each result and gradient written once. Operations are those of the
+Bytes are the ones that have to move: each operand and seed read once, each result and gradient written once. Operations are the ones of the
 textbook. So both are lower bounds, and no time can stand above a ceiling of the machine.
 """
 from __future__ import annotations
@@ -20,7 +20,7 @@ OF_BLAS = ("matmul", "linalg")      # families that BLAS computes: a ceiling of 
 
 
 class Task(NamedTuple):
-    """The work in one library: a statement that is timed, in these names, and what returns its results as arrays."""
+    """The work in one library: a statement that is timed, in these names, and a function that returns its results as arrays."""
 
     statement: str
     names: dict[str, Any]
@@ -28,7 +28,7 @@ class Task(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """Work whose data is there: tasks by library, and what they move and do."""
+    """Work whose data is there: tasks by library, and their bytes and operations."""
 
     tasks: dict[str, Task]
     bytes: int
@@ -37,7 +37,7 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True)
 class Work:
-    """A row of the record before it is measured; `prepare` makes its data, and the tasks of those of the named libraries that have one."""
+    """A row of the record before it is measured; `prepare` makes its data, and the tasks of the named libraries that have one."""
 
     name: str
     family: str
@@ -50,5 +50,5 @@ class Work:
 
     @property
     def title(self) -> str:
-        """What it is called in sentences."""
+        """Its name in sentences."""
         return f"{self.name}, {elements(self.size)} {self.dtype}, {self.direction}"

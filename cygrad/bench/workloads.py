@@ -21,7 +21,7 @@ Arrays = Sequence[np.ndarray]
 
 
 class Workload(NamedTuple):
-    """A program: `data(size)` are its arrays, of which `program(library, *data)` makes what is executed, and so do its twins.
+    """A program: `data(size)` are its arrays, of which `program(library, *data)` and its twins make a function to execute.
 
     `by_hand` is NumPy's. The full size and the one of a quick run count `units`.
     """
@@ -41,7 +41,7 @@ class Workload(NamedTuple):
         return f"{size:,} {self.units}"
 
     def make(self, library: Any, size: int) -> Run:
-        """Return what is executed by cygrad or torch."""
+        """Return the function that cygrad or torch executes."""
         return self.program(library, *self.data(size))
 
     def work(self, size: int) -> Work:
@@ -63,7 +63,7 @@ class Workload(NamedTuple):
 
 
 def results(run: Run) -> list[np.ndarray]:
-    """Return what a program computes, in memory of its own."""
+    """Return the results of a program, in memory of their own."""
     return [array(result).copy() for result in run()]
 
 
@@ -222,7 +222,7 @@ def chain(library: Any, *parameters: np.ndarray) -> Run:
 
 
 def mlp_data(examples: int, widths: tuple[int, ...] = (64, 256, 256, 10)) -> Arrays:
-    """Return examples, what they are, and weights and biases of layers."""
+    """Return examples, their classes, and weights and biases of layers."""
     random = np.random.default_rng(0)
     x = random.standard_normal((examples, widths[0]), dtype=np.float32)
     targets = random.integers(widths[-1], size=examples)
@@ -278,7 +278,7 @@ def gaussian_process(library: Any, points: np.ndarray, values: np.ndarray, *para
 
 
 def kalman_filter_data(steps: int, states: int = 4, observed: int = 2) -> Arrays:
-    """Return observations, and what a linear state-space model is made of."""
+    """Return observations, and the matrices of a linear state-space model."""
     random = np.random.default_rng(0)
     observations = random.standard_normal((steps, observed, 1))
     transition = 0.9 * np.eye(states) + 0.05 * random.standard_normal((states, states))

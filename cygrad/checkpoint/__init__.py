@@ -1,6 +1,6 @@
 """Memory for time: regions, sequences and loops that are computed again during backward.
 
-The names are those of `torch.utils.checkpoint`, and `checkpoint_loop` for long time loops.
+The names are as in `torch.utils.checkpoint`, and `checkpoint_loop` for long time loops.
 """
 
 from cygrad.checkpoint.loop import checkpoint_loop as checkpoint_loop

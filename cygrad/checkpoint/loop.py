@@ -105,7 +105,7 @@ class _Loop:
         return inputs, outputs
 
     def check_captured(self, number: int, inputs: tuple[Any, ...], outputs: tuple[Tensor, ...], before: int) -> None:
-        """Find the leaves that a step takes from elsewhere: those of the last step are inputs of the whole loop."""
+        """Find the leaves that a step takes from elsewhere: the last step's are inputs of the whole loop."""
         results: dict[int, Tensor] = {}
         seen: set[Node] = set()
         stack: list[Node | None] = [output.grad_fn for output in outputs]

@@ -1,7 +1,7 @@
 """`checkpoint`: a region of a computation whose saved tensors are thrown away and computed again during backward.
 
 Saved-tensor hooks put a holder in the place of each tensor that the region saves. The first holder that a backward unpacks runs
-the region again, under hooks that fill the holders in the same order, until the last is filled. What is recomputed belongs to
+the region again, under hooks that fill the holders in the same order, until the last is filled. The recomputed tensors belong to
 one run of backward and is let go as it is unpacked. An inner region's inputs are saved tensors of the outer one, so to unpack
 a tensor every region around it runs again.
 """
@@ -59,7 +59,7 @@ def set_checkpoint_early_stop(enable: bool) -> AbstractContextManager[None]:
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> AbstractContextManager[None]:
-    """Decide, over the argument `debug` (None: leave it to that), whether errors say what was saved and where."""
+    """Decide, over the argument `debug` (None: the argument decides), whether errors name the saved tensors and their lines."""
     return _switch("debug", enabled)
 
 
@@ -84,7 +84,7 @@ class _Holder:
 
 
 class _Region:
-    """One call of `checkpoint`: what recomputes it, and the holders in the order in which tensors were saved."""
+    """One call of `checkpoint`: the function that recomputes it, and the holders in the order in which tensors were saved."""
 
     def __init__(self, recompute: Callable[..., Any], arguments: tuple[Any, ...], early_stop: bool, describe: Callable[[Tensor], Any],
                  log: _Log | None) -> None:
@@ -164,7 +164,7 @@ class _Region:
 
 
 class _Log:
-    """With `debug`: what was saved, and by which line of the user's."""
+    """With `debug`: the saved tensor, and the user's line that saved it."""
 
     def __init__(self) -> None:
         self.forward: list[str] = []
@@ -187,17 +187,17 @@ class _Log:
 def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
                context_fn: Callable[[], Contexts] = noop_context_fn, determinism_check: str = "default", debug: bool = False,
                early_stop: bool = True, preserve_rng_state: bool = True, **kwargs: Any) -> Any:
-    """Return `function(*args, **kwargs)` without keeping what backward needs: backward computes it again.
+    """Return `function(*args, **kwargs)` without saving the tensors that backward needs: backward computes it again.
 
     Args:
         function: the region; run again, it must do the same operations.
-        args, kwargs: what it is called with; keywords with `use_reentrant=False` only.
+        args, kwargs: its arguments; keywords with `use_reentrant=False` only.
         use_reentrant: False, which is recommended, records the region and recomputes by saved-tensor hooks. True runs it without
             recording, for `backward()` without `inputs=` only, and only gradients of tensors among `args` are computed. Give it:
             None warns and means True.
         context_fn: returns two contexts, for the region and for its recomputations.
-        determinism_check: "default" compares shapes and dtypes of what is recomputed, "none" does not.
-        debug: whether errors say what was saved, and where.
+        determinism_check: "default" compares shapes and dtypes of the recomputed tensors, "none" does not.
+        debug: whether errors name the saved tensors and their lines.
         early_stop: whether recomputation stops when all is there.
         preserve_rng_state: whether the global generator gives the same numbers again.
 

@@ -1,6 +1,6 @@
 """Torch's questions about CUDA, answered as by a build of torch without it: there is none, there are no devices, nothing is in use.
 
-What would compute there is not here; what needs a device raises torch's AssertionError.
+Functions that compute there are not here; functions that need a device raise torch's AssertionError.
 
 >>> import cygrad
 >>> device = cygrad.device("cuda" if cygrad.cuda.is_available() else "cpu")
@@ -21,7 +21,7 @@ __getattr__, __dir__ = _at_first_use(globals(), {"profiler": "cygrad.cuda.profil
 
 
 def _function(name: str, answer: Callable[[], Any], doc: str) -> Callable[..., Any]:
-    """Return a function that gives one answer, whatever device it is asked about."""
+    """Return a function that gives one answer, for any device."""
     def function(*arguments: Any, **keywords: Any) -> Any:
         return answer()
 
@@ -81,6 +81,6 @@ def get_rng_state_all() -> list[Any]:
 
 
 def set_rng_state_all(new_states: list[Any]) -> None:
-    """Take what `get_rng_state_all` has returned; AssertionError for the state of a device."""
+    """Take the result of `get_rng_state_all`; AssertionError for the state of a device."""
     if new_states:
         resolve_device("cuda")

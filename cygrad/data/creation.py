@@ -75,7 +75,7 @@ def finished(result: Any, requires_grad: bool) -> Any:
 
 
 def wanted_dtype(dtype: Any, out: Any, default: DType) -> DType:
-    """Return the dtype to compute in: that of `out`, else the one given, else the default."""
+    """Return the dtype to compute in: `out`'s, else the argument, else the default."""
     given = None if dtype is None else resolve_dtype(dtype)
     if out is None:
         return default if given is None else given
@@ -100,10 +100,10 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
            pin_memory: bool = False) -> Tensor:
     """Return a new tensor with a copy of numbers, nested sequences, an array or a tensor.
 
-    Data that names its dtype keeps it: arrays and their scalars, also in sequences, and whatever has `__array__`,
+    Data that names its dtype keeps it: arrays and their scalars, also in sequences, and objects with `__array__`,
     `__array_interface__`, `__dlpack__` or a buffer. Python's numbers are bool, int64 or the default dtype.
 
-    ValueError for ragged sequences, TypeError for what is no number.
+    ValueError for ragged sequences, TypeError for values that are no numbers.
 
     >>> import cygrad
     >>> cygrad.tensor([[1, 2], [3, 4]])
@@ -321,7 +321,7 @@ def full(size: Sequence[int], fill_value: Tensor | Number, *, dtype: DTypeLike |
 
 
 def filled(tensor: Tensor, value: Tensor | Number) -> Tensor:
-    """Set all elements of a new tensor to a number, or to that of a 0-d tensor, which the dtype must hold."""
+    """Set all elements of a new tensor to a number, or to a 0-d tensor's, which the dtype must hold."""
     return tensor.fill_(scalar_tensor(value, tensor.dtype))
 
 
@@ -367,7 +367,7 @@ def arange(start: Tensor | Real | None = None, end: Tensor | Real | None = None,
     if count >= 2**63:
         raise RuntimeError(f"invalid size, possible overflow? From {start} to {end} in steps of {step} there are 2**63 numbers or more")
     for value in (start, start + (count - 1) * step) if count else ():
-        scalar_tensor(value, result_dtype)        # refuses what the dtype does not hold
+        scalar_tensor(value, result_dtype)        # refuses numbers that the dtype does not hold
     return placed(arange_into(empty_tensor((count,), result_dtype), start, step), out, requires_grad)
 
 
@@ -401,7 +401,7 @@ def linspace(start: Tensor | Number, end: Tensor | Number, steps: int, *, dtype:
     result = empty_tensor((steps,), result_dtype)
     number: Any = complex if result_dtype.is_complex else float
     for value in (start, end):
-        scalar_tensor(number(value), result_dtype)    # refuses what the dtype does not hold
+        scalar_tensor(number(value), result_dtype)    # refuses numbers that the dtype does not hold
     numbers = np.linspace(number(start), number(end), steps)
     numbers[1:][-1:] += 0 * number(start)   # NumPy writes the end there, also where the start is NaN
     write_values(result, lambda memory: memory.__setitem__(..., numbers))
@@ -437,7 +437,7 @@ def _triangle_indices(name: str, holds: Callable[..., Any], row: int, col: int, 
     result_dtype = int64 if dtype is None else resolve_dtype(dtype)
     if result_dtype.name not in ("int64", "int32"):
         raise NotImplementedError(f"\"{name}\" not implemented for '{result_dtype.name}': indices are int64 or int32")
-    offset = min(max(offset, -row), col)       # what lies beyond the matrix makes no difference
+    offset = min(max(offset, -row), col)       # offsets beyond the matrix make no difference
     places = np.nonzero(holds(np.arange(row)[:, None] + offset, np.arange(col)))
     return finished(from_array(np.array(places, result_dtype.name)), requires_grad)
 

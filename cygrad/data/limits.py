@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Limits:
-    """What `finfo` and `iinfo` have in common: equal for equal dtypes."""
+    """The common part of `finfo` and `iinfo`: equal for equal dtypes."""
 
     dtype: str
 
@@ -24,7 +24,7 @@ class Limits:
 
 
 class finfo(Limits):
-    """Limits of a floating-point dtype, of a complex one those of its parts: bits, eps, max, min, tiny, smallest_normal, resolution.
+    """Limits of a floating-point dtype, of a complex one its parts': bits, eps, max, min, tiny, smallest_normal, resolution.
 
     >>> import cygrad
     >>> cygrad.finfo(cygrad.float16)
@@ -82,7 +82,7 @@ def result_type(tensor: Operand, other: Operand) -> DType:
     """Return the dtype that an operator computes in with two operands, tensors or numbers.
 
     Tensors with dims decide; 0-d tensors, and below them numbers, count only where they are of a higher kind (bool, integer, floating
-    point, complex). TypeError for what is neither.
+    point, complex). TypeError for other values.
 
     >>> import cygrad
     >>> cygrad.result_type(cygrad.ones(2), cygrad.tensor(1, dtype=cygrad.float64))
@@ -94,7 +94,7 @@ def result_type(tensor: Operand, other: Operand) -> DType:
 
 
 def can_cast(from_: DType, to: DType) -> bool:
-    """Say whether results of one dtype may be written into a tensor of another: those of a higher kind may not.
+    """Say whether results of one dtype may be written into a tensor of another: results of a higher kind may not.
 
     >>> import cygrad
     >>> cygrad.can_cast(cygrad.float64, cygrad.float32), cygrad.can_cast(cygrad.float32, cygrad.int64)

@@ -23,7 +23,7 @@ _NUMBERS = bool | int | float | complex | np.generic
 
 
 def read_array(data: Any, dtype: DType | None) -> tuple[np.ndarray, DType]:
-    """Return data as an array of numbers, and the dtype that it is to have: the given one, its own, or what Python's numbers are."""
+    """Return data as an array of numbers, and the dtype that it is to have: the argument, its own, or the one of Python's numbers."""
     array = own_array(data)
     if array is not None:
         array = _checked(array)
@@ -83,7 +83,7 @@ def _same_dtype(dtype: np.dtype) -> DType | None:
 
 
 def _inferred(array: np.ndarray, result: set[Any]) -> DType:
-    """Return the dtype of nested sequences: that of all arrays and tensors in it and of the types of Python's numbers, promoted."""
+    """Return the dtype of nested sequences: of all arrays and tensors in it and of the types of Python's numbers, promoted."""
     if array.dtype == np.uint64 and np.dtype("uint64") not in result:
         raise RuntimeError(f"Overflow when unpacking long: {array.max()} does not fit int64")
     named = [item if isinstance(item, DType) else get_default_dtype() if item is float else common_dtype(item(), item())
@@ -109,7 +109,7 @@ def check_range(array: np.ndarray, dtype: DType) -> None:
 
 
 def _has_numbers(array: np.ndarray) -> bool:
-    """Say whether the elements are numbers: NumPy's, or those of a dtype that another package gave it."""
+    """Say whether the elements are numbers: NumPy's, or numbers of a dtype of another package."""
     return array.dtype.kind in "biufc" or array.dtype.name in dtype_by_name
 
 
@@ -153,7 +153,7 @@ def _snapshot(data: Any, depth: int, result: set[Any]) -> Any:
 
 
 def frames_inside() -> int:
-    """Return how many frames of this package lie between the caller's and the user's: what a warning is to leave out."""
+    """Return how many frames of this package lie between the caller's and the user's: the frames that a warning leaves out."""
     frame, count = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "cygrad":
         frame, count = frame.f_back, count + 1
@@ -165,7 +165,7 @@ def _holds_sequences(array: np.ndarray) -> bool:
 
 
 def _explain(snapshot: Any) -> NoReturn | None:
-    """Raise what is wrong with nested sequences that are no array of numbers; return if nothing is."""
+    """Raise the error of nested sequences that are no array of numbers; return if there is none."""
     sizes = []
     first = snapshot
     while _is_sequence(first):

@@ -1,6 +1,6 @@
-"""How random numbers get into a tensor's memory: samplers, and what draws from them, inside of vmap too.
+"""How random numbers get into a tensor's memory: samplers, and functions that draw from them, inside of vmap too.
 
-A sampler fills a C-contiguous array from a stream of NumPy's. It gets the dtype besides: what is stored only is drawn in the dtype that is
+A sampler fills a C-contiguous array from a stream of NumPy's. It gets the dtype besides: 16-bit floats are drawn in the dtype that is
 computed in.
 """
 
@@ -39,7 +39,7 @@ def drawn(
     device: Device | str | None,
     requires_grad: bool,
 ) -> Tensor:
-    """Return a tensor of a size, or `out`, filled by a sampler; with examples in front where each wants numbers of its own."""
+    """Return a tensor of a size, or `out`, filled by a sampler; with examples in front where each gets numbers of its own."""
     if out is None:
         levels = levels_that_differ()
         result = empty((*(level.size for level in levels), *size), dtype=dtype, device=device, requires_grad=requires_grad)
@@ -64,7 +64,7 @@ def drawn(
 
 
 def levels_that_differ() -> list[Level]:
-    """Return the calls of vmap, outer ones first, that this thread is in and that want other numbers for each example."""
+    """Return the calls of vmap, outer ones first, that this thread is in and that draw other numbers for each example."""
     levels: list[Level] = []
     level = innermost_level()
     while level is not None:
@@ -81,7 +81,7 @@ def levels_that_differ() -> list[Level]:
 
 
 def check_same(*parameters: Any) -> None:
-    """Refuse parameters that differ among the examples of a vmap that wants the same numbers for all."""
+    """Refuse parameters that differ among the examples of a vmap with the same numbers for all."""
     if any(level.randomness == "same" for level in map(batched_level, parameters) if level is not None):
         raise RuntimeError("Vmap does not currently support same randomness with a batched tensor input. Please use different randomness "
                            "with vmap")
@@ -104,7 +104,7 @@ def drawn_like(
 
 
 def fill(array: np.ndarray, sample: Sample, stream: np.random.Generator, dtype: DType) -> None:
-    """Fill an array in index order whatever its strides, so that a seed means the same for every layout."""
+    """Fill an array in index order for any strides, so that a seed means the same for every layout."""
     dense = array if array.flags.c_contiguous else np.empty(array.shape, array.dtype)
     sample(stream, dense, dtype)
     if dense is not array:
@@ -164,7 +164,7 @@ def standard_normal(stream: np.random.Generator, array: np.ndarray, dtype: DType
 
 
 def normal_around(mean: Any, std: Any) -> Sample:
-    """Return the sampler of a mean and a standard deviation; a number as mean is that of both parts of complex numbers."""
+    """Return the sampler of a mean and a standard deviation; a number as mean is the mean of both parts of complex numbers."""
     def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
         standard_normal(stream, array, dtype)
         array *= std

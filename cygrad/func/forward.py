@@ -31,7 +31,7 @@ from cygrad.pytree import tree_flatten, tree_unflatten
 
 
 class _Values:
-    """What a function gave in forward mode: the values, their tangents, their structure."""
+    """The results of a function in forward mode: the values, their tangents, their structure."""
 
     def __init__(self, name: str, function: Callable[..., Any], leaves: list[Any], tangents: list[Any],
                  call: Callable[[list[Any]], Any], has_aux: bool) -> None:
@@ -154,7 +154,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """Return the value of a function and its linear approximation: a function that multiplies the Jacobian with vectors.
 
     The second takes a tensor for each of `primals` and returns the product in the structure of the results. Unlike `jvp` it does not
-    call `func` again, so it is the cheaper one for many vectors; and what `func` computes in `no_grad()` is constant, as for `vjp`.
+    call `func` again, so it is the cheaper one for many vectors; and results that `func` computes in `no_grad()` are constant, as for
+    `vjp`.
 
     >>> import cygrad
     >>> from cygrad.func import linearize

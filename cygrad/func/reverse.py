@@ -1,6 +1,6 @@
 """Derivatives of functions by reverse mode: `grad`, `vjp`, `jacrev`.
 
-Each call differentiates with respect to new leaves of its own, so calls nest without confusion. What it returns keeps a history only
+Each call differentiates with respect to new leaves of its own, so calls nest without confusion. Its results keep a history only
 where something else does that requires a gradient.
 """
 
@@ -42,7 +42,7 @@ def chosen_arguments(function: Any, argnums: Any, arguments: tuple[Any, ...]) ->
 
 
 def check_inputs(leaves: list[Any]) -> None:
-    """Refuse what cannot be differentiated with respect to."""
+    """Refuse arguments without derivatives."""
     for leaf in leaves:
         if not isinstance(leaf, TensorImpl):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}: leave it out of argnums, or have f "

@@ -130,10 +130,10 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
         in_dims: the dim of each argument that runs over examples, None where it is the same for all: an int, or a tuple with a tree of
             ints for each argument. Keyword arguments are the same for all.
         out_dims: the dim of each result that runs over examples; an int or a tree of them.
-        randomness: what random functions do: "error", "same" numbers for all examples, or "different" ones.
+        randomness: how random functions behave: "error", "same" numbers for all examples, or "different" ones.
         chunk_size: how many examples to compute at a time; None: all. It bounds the memory.
 
-    Inside, a tensor has the shape of one example, and no value that could decide what to do: `if`, `.item()` and results of a shape
+    Inside, a tensor has the shape of one example, and no value that could decide a branch: `if`, `.item()` and results of a shape
     that depends on values raise RuntimeError; `cygrad.where` is for that. Nests with itself and with derivatives.
 
     Raises:

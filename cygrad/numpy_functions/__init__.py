@@ -1,6 +1,7 @@
 """NumPy's functions, called on tensors.
 
-A function that has a row here is computed by operators: its results are tensors, and have a history where an argument has. What is asked
-about tensors (shapes, dtypes, whether they are equal) is answered. What makes an array, or a file, does so by way of `Tensor.numpy`, so it
-refuses a tensor that requires a gradient. Every other function raises: nothing is computed blindly, nothing loses its history unseen.
+A function that has a row here is computed by operators: its results are tensors, and have a history where an argument has. Questions
+about tensors (shapes, dtypes, whether they are equal) are answered. Functions that make an array, or a file, do so by way of
+`Tensor.numpy`, so it refuses a tensor that requires a gradient. Every other function raises: nothing is computed blindly, nothing loses its
+history unseen.
 """

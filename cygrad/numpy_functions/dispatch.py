@@ -1,4 +1,4 @@
-"""What becomes of a NumPy function called with a tensor: it has a row, or is a question, or makes arrays; all others raise."""
+"""The dispatch of a NumPy function called with a tensor: it has a row, or is a question, or makes arrays; all others raise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cygrad.numpy_functions.rows import ROWS, refusal
 QUESTIONS = frozenset({
     np.allclose, np.array_equal, np.array_equiv, np.iscomplexobj, np.isrealobj, np.shares_memory, np.may_share_memory,
     np.result_type, np.can_cast, np.min_scalar_type, np.common_type, np.array_repr, np.array_str, np.array2string})
-# They make arrays, or files: as `np.asarray` does, of which NumPy asks nobody. SciPy calls the first three on what a function returned.
+# They make arrays, or files: as `np.asarray` does, which NumPy does not dispatch. SciPy calls the first three on results of functions.
 CONVERSIONS = frozenset({np.atleast_1d, np.atleast_2d, np.atleast_3d, np.save, np.savez, np.savez_compressed, np.savetxt})
 
 

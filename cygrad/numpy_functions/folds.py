@@ -1,4 +1,4 @@
-"""Sums, extrema, statistics and running folds, with NumPy's dtypes: of small integers the widest, of integers' means double."""
+"""Sums, extrema, statistics and scans, with NumPy's dtypes: of small integers the widest, of integers' means double."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def precise(a: Tensor, dtype: Any) -> Tensor:
 
 
 def folded(fold: Callable[..., Tensor], a: Tensor, axis: Axis, keepdims: bool, **options: Any) -> Tensor:
-    """Fold over axes: NumPy's empty tuple means none, where our operators take it for all."""
+    """Reduce over axes: NumPy's empty tuple means none, where our operators take it for all."""
     if axis == ():
         return fold(a.unsqueeze(-1), -1, **options)
     return fold(a, axis, keepdim=bool(keepdims), **options)

@@ -29,7 +29,7 @@ row(np.linalg.tensorinv)(lambda a, ind=2: linalg.tensorinv(matrix(a), ind))
 
 @row(np.linalg.solve)
 def solve(a: Any, b: Any) -> Tensor:
-    """Only one dim makes a vector of b; torch takes a batch of vectors as well, where the sizes are those of one."""
+    """Only one dim makes a vector of b; torch takes a batch of vectors as well, where the sizes fit one."""
     a, b = promoted(matrix(a), matrix(b))
     if not b.ndim:
         raise ValueError("np.linalg.solve: b has no dims, but is a vector or matrices")
@@ -54,14 +54,14 @@ row(np.linalg.slogdet)(lambda a: LogarithmOfDeterminant(*linalg.slogdet(matrix(a
 
 @row(np.linalg.lstsq)
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Tensor, Tensor, int, Tensor]:
-    """What LAPACK's driver `gelsd` returns, which is NumPy's; a negative tolerance is the precision of the numbers."""
+    """The results of LAPACK's driver `gelsd`, which is NumPy's; a negative tolerance is the precision of the numbers."""
     a, b = promoted(matrix(a), matrix(b))
     if a.ndim != 2 or b.ndim not in (1, 2):
         raise linalg.LinAlgError(f"np.linalg.lstsq: a is one matrix, and b one or a vector, but they have {a.ndim} and {b.ndim} dims")
     if rcond is not None and rcond < 0:
         rcond = float(np.finfo(a.dtype.dtype).eps)
     x, residuals, rank, _ = linalg.lstsq(a, b, rcond, driver="gelsd")
-    return x, residuals, int(rank), linalg.svdvals(a)       # which have a gradient, unlike those of torch's lstsq
+    return x, residuals, int(rank), linalg.svdvals(a)       # which have a gradient, unlike torch's
 
 
 # ----- Factors -----
@@ -88,7 +88,7 @@ row(np.linalg.svdvals)(lambda x: linalg.svdvals(matrix(x)))
 
 
 def as_real(a: Tensor, *spectrum: Tensor) -> tuple[Tensor, ...]:
-    """Return what belongs to eigenvalues of real matrices as real numbers, where all of these are."""
+    """Return results for eigenvalues of real matrices as real numbers, where all of these are."""
     return tuple(part.real for part in spectrum) if not a.is_complex() and bool((spectrum[0].detach().imag == 0).all()) else spectrum
 
 
@@ -121,7 +121,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 @row(np.linalg.pinv)
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Tensor:
-    """With a tolerance that is left out of 1e-15, and one of None of what the precision gives."""
+    """With a tolerance that is left out of 1e-15, and with None of the precision's."""
     if rcond is not None and rtol is not np._NoValue:
         raise ValueError("`rtol` and `rcond` can't be both set.")
     tolerance = rcond if rcond is not None else 1e-15 if rtol is np._NoValue else rtol

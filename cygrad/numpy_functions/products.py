@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def contracted(a: Tensor, b: Tensor, axes: Any) -> Tensor:
-    """Sum over axes of both; those of size 1 do not broadcast, as they do for torch."""
+    """Sum over axes of both; axes of size 1 do not broadcast, as they do for torch."""
     for left, right in zip(*(integers(places) for places in axes), strict=True):
         if a.shape[left] != b.shape[right]:
             raise ValueError(f"shape-mismatch for sum: the sizes of axes {left} of {tuple(a.shape)} and {right} of {tuple(b.shape)} differ")
@@ -63,7 +63,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
 
 @row(np.einsum)
 def einsum(*operands: Any, optimize: Any = False, dtype: Any = None, casting: str = "safe") -> Tensor:
-    """With any `optimize`, which says in which order to multiply, not what; labels may be letters, or lists beside the operands."""
+    """With any `optimize`, which is the order of products; labels may be letters, or lists beside the operands."""
     arguments = [*operands]
     places = range(1, len(arguments)) if isinstance(arguments[0], str) else range(0, len(arguments) - 1, 2)
     for place, tensor in zip(places, promoted(*(arguments[place] for place in places)), strict=True):

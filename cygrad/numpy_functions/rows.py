@@ -1,10 +1,10 @@
-"""How a function of NumPy's becomes one of tensors: a row is a function with those of NumPy's parameters that it honours.
+"""How a function of NumPy's becomes one of tensors: a row is a function with the parameters of NumPy's that it honours.
 
     @row(np.ptp)
     def peak_to_peak(a: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
-NumPy's own signature says how arguments are passed, and which have their defaults; what is left is refused by its name. A row is given them
-by name. `out` is no parameter of it: every row takes it where NumPy's function does.
+NumPy's own signature says how arguments are passed, and which have their defaults; other arguments are refused by their names. A row is
+given them by name. `out` is no parameter of it: every row takes it where NumPy's function does.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Row:
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
-        """NumPy's parameters; the row's own for what is written in C, of which NumPy tells them from 2.4 on."""
+        """NumPy's parameters; the row's own for functions in C, whose parameters NumPy shows from 2.4 on."""
         try:
             return inspect.signature(self.numpy).parameters
         except ValueError:
@@ -78,7 +78,7 @@ class Row:
 
 
 def row(*functions: Any) -> Callable[[F], F]:
-    """Declare what stands for functions of NumPy's."""
+    """Declare the row of functions of NumPy's."""
     def declare(function: F) -> F:
         for each in functions:
             ROWS[each] = Row(each, function)
@@ -124,7 +124,7 @@ def delivered(function: Any, result: Any, out: Any) -> Any:
 
 
 def refuse_out(function: Any, values: Sequence[Any]) -> None:
-    """Refuse to write what has a history into an array."""
+    """Refuse to write a tensor with a history into an array."""
     if any(isinstance(value, TensorImpl) and value.requires_grad for value in values):
         raise RuntimeError(f"{name_of(function)} cannot write a tensor that requires grad into an array: its history would be lost. "
                            "Use tensor.detach().")
@@ -132,7 +132,7 @@ def refuse_out(function: Any, values: Sequence[Any]) -> None:
 
 # ----- Operands -----
 def operand(value: Any) -> Any:
-    """Return what NumPy takes for an array as a tensor: arrays, numbers, and nested sequences, of tensors, too."""
+    """Return a value that NumPy takes for an array as a tensor: arrays, numbers, and nested sequences, of tensors, too."""
     if isinstance(value, TensorImpl):
         return value
     if isinstance(value, list | tuple) and holds_tensors(value):
@@ -164,12 +164,12 @@ def is_integer(value: Any) -> bool:
 
 
 def numpy_dtype(dtype: Any) -> DType | None:
-    """Return what `dtype=` means to NumPy, of which `float` is double."""
+    """Return a `dtype=` argument as NumPy reads it, of which `float` is double."""
     return dtype if dtype is None or isinstance(dtype, DType) else resolve_dtype(np.dtype(dtype))
 
 
 def cast(tensor: Any, dtype: Any, casting: str) -> Any:
-    """Return a tensor in the dtype that was asked for, by NumPy's rules of what may become what."""
+    """Return a tensor in the requested dtype, by NumPy's rules of casting."""
     dtype = numpy_dtype(dtype)
     if dtype is not None and not np.can_cast(tensor.dtype.name, dtype.name, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data from {tensor.dtype} to {dtype} according to the rule {casting!r}")

@@ -89,7 +89,7 @@ row(np.broadcast_to)(lambda array, shape: operand(array).broadcast_to(integers(s
 
 @row(np.broadcast_arrays)
 def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
-    """Broadcast what holds no numbers as well, which stays an array: Matplotlib has words and None beside the numbers of its plots."""
+    """Broadcast arrays without numbers as well, which stay arrays: Matplotlib has words and None beside the numbers of its plots."""
     sizes = np.broadcast_shapes(*(np.shape(arg) for arg in args))
     return tuple(operand(arg).broadcast_to(sizes) if isinstance(arg, TensorImpl) or np.asarray(arg).dtype.kind in "biufc"
                  else np.broadcast_to(arg, sizes) for arg in args)

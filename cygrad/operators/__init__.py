@@ -1,4 +1,4 @@
-"""The operators, a module a family. `_language` is what declarations are written in; `python -m cygrad.operators` writes from them."""
+"""The operators, a module a family. `_language` has the words of declarations; `python -m cygrad.operators` writes files from them."""
 
 from functools import cache
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Write what is made from the declarations: `python -m cygrad.operators` after a change of a table, of a declaration or of a stub."""
+"""Write files from the declarations: `python -m cygrad.operators` after a change of a table, of a declaration or of a stub."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Copies of a tensor, in its dtype or another, what is written into all of it, and memory given to it in place."""
+"""Copies of a tensor, in its dtype or another, writes into all of it, and memory given to it in place."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ declare_rule("alias", dinput=lambda g: g)
 declare_rule("enter", dinput=lambda g, level: _leave_or_sum(g, level), node="ExpandBackward0")
 
 
-# ----- Writing: the gradient of what was there before is zero -----
+# ----- Writing: the gradient of the former values is zero -----
 def _zeros(g: Tensor) -> Tensor:
     return g.new_zeros(g.shape)
 

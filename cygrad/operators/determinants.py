@@ -89,7 +89,7 @@ def _is_nearly_singular(LU: Tensor) -> bool:
 def _determinant_gradient(g: Tensor, A: Tensor, y: Tensor, LU: Tensor, pivots: Tensor, singular: bool) -> Tensor:
     """Return g times the conjugate cofactors: det(A)^* A^-H (Giles 2008, An extended collection of matrix derivative results, 2.2.4).
 
-    Where a pivot is 0 they are taken from the adjugate. If somebody may differentiate them, they are where one is nearly 0, too: the
+    Where a pivot is 0 they are taken from the adjugate. If they may be differentiated, so they are where one is nearly 0: the
     products of inverses that would come then cancel each other.
     """
     if singular or (is_grad_enabled() or special_tensors()) and _is_nearly_singular(LU):
@@ -116,7 +116,7 @@ def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @shown_as("linalg_slogdet")
 class SignAndLogarithm(NamedTuple):
-    """What `linalg.slogdet` returns."""
+    """The results of `linalg.slogdet`."""
 
     sign: Tensor
     logabsdet: Tensor

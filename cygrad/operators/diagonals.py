@@ -54,7 +54,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 @operator
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """View of the diagonals of matrices, those of the last two dims.
+    """View of the diagonals of matrices in the last two dims.
 
     >>> import cygrad
     >>> cygrad.linalg.diagonal(cygrad.ones(3, 2, 2)).shape

@@ -1,4 +1,4 @@
-"""The functions and methods that the rows of the elementwise table are; what is more than a row is declared in other modules."""
+"""Functions and methods of the rows of the elementwise table; operators that are more than a row are declared in other modules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ in_place_methods: dict[str, Callable[..., Any]] = {}
 
 
 def _documentation(row: Elementwise, arguments: tuple[str, ...]) -> str:
-    """Return the docstring of a row: what it is, its formula, its gradient."""
+    """Return the docstring of a row: its meaning, its formula, its gradient."""
     domain = row.domain if row.domain[0] > 0 else (0.5, 1.0)
     numbers = f"{domain[0]}, {domain[1]}" if "f" in row.kinds else "True, False" if "b" in row.kinds else "1, 2"
     values = ", ".join(f"cygrad.tensor([{'True, False' if operand in row.masks else numbers}])" for operand in row.operands)
@@ -110,7 +110,7 @@ def _from_rows() -> None:
 
 _from_rows()
 fill(functions=dict(functions))
-for _name in modules_of(registry.FUNCTIONS):     # what is more than a row loads at first use
+for _name in modules_of(registry.FUNCTIONS):     # operators that are more than a row load at first use
     functions.pop(_name, None)
 
 

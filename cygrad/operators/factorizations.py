@@ -29,7 +29,7 @@ _cholesky = our_loop("cholesky")
 
 
 def _cholesky_gradient(g: Tensor, y: Tensor, upper: bool) -> Tensor:
-    """Return L^-H S L^-1, where S is half of tril(L^H g) and half of the adjoint of what that has below the diagonal.
+    """Return L^-H S L^-1, where S is half of tril(L^H g) and half of the adjoint of its part below the diagonal.
 
     Source: I. Murray, Differentiation of the Cholesky decomposition, 2016, eq. 10. It is Hermitian for real diagonals of g, as torch's.
     """
@@ -66,7 +66,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None
 
 @shown_as("linalg_cholesky_ex")
 class CholeskyResult(NamedTuple):
-    """What `linalg.cholesky_ex` returns."""
+    """The results of `linalg.cholesky_ex`."""
 
     L: Tensor
     info: Tensor
@@ -132,7 +132,7 @@ def _times_adjoint_lower(LU: Tensor, tensor: Tensor) -> Tensor:
 
 
 def _lu_gradient(g: Tensor, y: Tensor, y1: Tensor) -> Tensor:
-    """Return P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H; of what is not square, with the rows or columns that are left.
+    """Return P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H; of matrices that are not square, with the other rows or columns.
 
     Source: F. de Hoog, R. Anderssen and M. Lukas, Differentiation of matrix functionals using triangular factorization, 2011.
     """
@@ -155,7 +155,7 @@ def _lu_gradient(g: Tensor, y: Tensor, y1: Tensor) -> Tensor:
 
 @shown_as("linalg_lu_factor_ex")
 class LUResult(NamedTuple):
-    """What `linalg.lu_factor_ex` returns."""
+    """The results of `linalg.lu_factor_ex`."""
 
     LU: Tensor
     pivots: Tensor
@@ -164,7 +164,7 @@ class LUResult(NamedTuple):
 
 @shown_as("linalg_lu_factor")
 class LUFactors(NamedTuple):
-    """What `linalg.lu_factor` returns."""
+    """The results of `linalg.lu_factor`."""
 
     LU: Tensor
     pivots: Tensor
@@ -172,7 +172,7 @@ class LUFactors(NamedTuple):
 
 @shown_as("linalg_lu")
 class LUParts(NamedTuple):
-    """What `linalg.lu` returns."""
+    """The results of `linalg.lu`."""
 
     P: Tensor
     L: Tensor
@@ -233,7 +233,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Ten
 @operator(method=False)
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *,
               out: Sequence[Tensor] | None = None) -> LUParts:
-    """Permutation P, lower L and upper U of packed LU factors, A = P L U; what is not asked for is empty.
+    """Permutation P, lower L and upper U of packed LU factors, A = P L U; parts that are not requested are empty.
 
     >>> import cygrad
     >>> cygrad.lu_unpack(*cygrad.linalg.lu_factor(cygrad.tensor([[1., 2.], [2., 2.]]))).P
@@ -333,7 +333,7 @@ _ldl_solve = {False: our_loop("ldl_solve"), True: our_loop("ldl_solve_hermitian"
 
 @shown_as("linalg_ldl_factor_ex")
 class LDLResult(NamedTuple):
-    """What `linalg.ldl_factor_ex` returns."""
+    """The results of `linalg.ldl_factor_ex`."""
 
     LD: Tensor
     pivots: Tensor
@@ -342,7 +342,7 @@ class LDLResult(NamedTuple):
 
 @shown_as("linalg_ldl_factor")
 class LDLFactors(NamedTuple):
-    """What `linalg.ldl_factor` returns."""
+    """The results of `linalg.ldl_factor`."""
 
     LD: Tensor
     pivots: Tensor

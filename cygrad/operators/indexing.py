@@ -1,4 +1,4 @@
-"""Parts of a tensor by an index: views, look-up by tensors and masks, and what is written to such places."""
+"""Parts of a tensor by an index: views, look-up by tensors and masks, and writes to such places."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _lookup(level: Any, x: Tensor, ndim_of_example: int, key: Any) -> tuple[Any,
         places = [k for k, item in enumerate(items) if _is_array(item) or arrays and hasattr(item, "__index__")]
         if not arrays or places[-1] - places[0] == len(places) - 1:
             return (slice(None), *items), None
-        # Dims of index arrays that stand apart come first, before those of the examples.
+        # Dims of index arrays that stand apart come first, before the examples' dims.
         dims = max(1 if _is_mask(item) else getattr(item, "ndim", 1) for item in arrays)
         return (slice(None), *items), (dims, *range(dims))
     if any(map(_is_mask, items)):

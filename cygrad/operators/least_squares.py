@@ -56,7 +56,7 @@ def linalg_pinv(A: Tensor, rcond: float | Tensor | None = None, hermitian: bool 
     """Pseudoinverse (Moore-Penrose) of the matrices in the last two dims; singular values up to max(atol, rtol * largest) count as 0.
 
     `rtol` is by default the larger size times the dtype's precision, and 0 beside another `atol` than 0; `rcond` is another name of it. Of
-    `hermitian` matrices the lower triangle is read. The gradient is that of matrices which keep their rank.
+    `hermitian` matrices the lower triangle is read. The gradient holds for matrices that keep their rank.
 
     >>> import cygrad
     >>> cygrad.linalg.pinv(cygrad.tensor([[2., 0.], [0., 0.]]))
@@ -88,7 +88,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 # ----- Least squares -----
 @shown_as("linalg_lstsq")
 class LeastSquares(NamedTuple):
-    """What `linalg.lstsq` returns."""
+    """The results of `linalg.lstsq`."""
 
     solution: Tensor
     residuals: Tensor
@@ -101,7 +101,7 @@ def _lstsq_shared(gs: list[Any], y1: Tensor) -> Any:
 
 
 def _lstsq_matrix_gradient(shared: Any, gs: list[Any], A: Tensor, B: Tensor, y: Tensor, y1: Tensor, A_shape: tuple[int, ...]) -> Tensor:
-    """Return -K X^H + (B - A X) (P K)^H + P^H X (gX - P A gX)^H with K = P^H gX: that of P B, for matrices that keep their rank.
+    """Return -K X^H + (B - A X) (P K)^H + P^H X (gX - P A gX)^H with K = P^H gX: the gradient of P B, for matrices that keep their rank.
 
     Source: Golub and Pereyra 1973, The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate.
     """
@@ -143,9 +143,9 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: st
     """Solution X of least norm among those with the least |A X - B|, for matrices in the last two dims; B may be vectors.
 
     Singular values up to `rcond` times the largest count as 0. All of LAPACK's drivers "gelsy" (the default), "gels", "gelsd" and "gelss"
-    are one algorithm here, by singular values; they say what is returned beside the solution: ranks by all but "gels", singular values
-    by "gelsd" and "gelss", and, by all but "gelsy" and of tall matrices of full rank, the squared norms of A X - B. What is not returned is
-    empty. The gradient is that of matrices which keep their rank.
+    are one algorithm here, by singular values; they decide which results stand beside the solution: ranks by all but "gels", singular
+    values by "gelsd" and "gelss", and, by all but "gelsy" and of tall matrices of full rank, the squared norms of A X - B. Other results
+    are empty. The gradient holds for matrices that keep their rank.
 
     >>> import cygrad
     >>> cygrad.linalg.lstsq(cygrad.tensor([[2.], [0.]]), cygrad.tensor([[4.], [3.]])).solution
@@ -174,7 +174,7 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: st
     X, _, rank, S = _lstsq(a, b, float(rcond))
     none = a.new_empty(0, dtype=a.dtype.to_real())
     residuals = none
-    # Inside of vmap nobody sees ranks: they count as full.
+    # Inside of vmap ranks are not visible: they count as full.
     if chosen != "gelsy" and a.shape[-2] > a.shape[-1] and (batched_level(rank) is not None or (rank == a.shape[-1]).all()):
         error = a @ X - b
         squares = error.view_as_real().square().sum(-1) if error.is_complex() else error.square()      # smooth at 0, which sizes are not

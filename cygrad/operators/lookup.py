@@ -36,7 +36,7 @@ def _gathered_batch(level, operator, x, dim, index, **keywords):
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None) -> Tensor:
     """Elements that `index` names along `dim`, each at its own place in the other dims.
 
-    `index` (int32 or int64) has as many dims as `input`, no longer than those of `input` except in `dim`; the result has its
+    `index` (int32 or int64) has as many dims as `input`, no longer than `input`'s except in `dim`; the result has its
     shape. RuntimeError where it does not fit or is out of bounds.
 
     >>> import cygrad
@@ -67,7 +67,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {len(places)} value(s)")
     if first_outside(places, 0, length_of(input, d)) is not None:
         raise IndexError(f"index out of range in self: dimension {d} of {list(input.shape)}")
-    array = vector(to_array(input)).take(places, d)       # row-major, unlike what an index gives
+    array = vector(to_array(input)).take(places, d)       # row-major, unlike the result of an index
     return delivered(recorded(index_select, (input, index), computed(array if input.ndim else array.reshape(())), dim=d), out)
 
 
@@ -75,7 +75,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """Elements that `indices` (int64) name along `dim`; the other dims of both broadcast. Without `dim`, of the flattened input.
 
-    Takes what argsort and argmax give.
+    Takes the results of argsort and argmax.
 
     >>> import cygrad
     >>> x = cygrad.tensor([[10., 30., 20.]])
@@ -120,7 +120,7 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     return delivered(recorded(take, (input, index), computed(result)), out)
 
 
-# ----- Places of what is not 0 -----
+# ----- Places of elements that are not 0 -----
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[False] = False, out: Tensor | None = None) -> Tensor: ...
 @overload

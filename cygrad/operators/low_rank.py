@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of the `q` largest singular values of A - M, for matrices in the last two dims: nearly, where A has a higher rank.
 
-    `niter` rounds of products improve what random vectors have found (Halko et al. 2009, Finding structure with randomness, 5.1).
+    `niter` rounds of products improve the space of random vectors (Halko et al. 2009, Finding structure with randomness, 5.1).
 
     >>> import cygrad
     >>> [part.shape for part in cygrad.svd_lowrank(cygrad.ones(5, 4), q=2)]

@@ -63,20 +63,20 @@ def _check_tensors(name: str, input: Tensor, mask: Tensor) -> None:
 
 
 def _check_reach(input: Tensor, mask: Tensor) -> None:
-    """Refuse a mask that broadcasts to more than what is written to."""
+    """Refuse a mask that broadcasts to more than the target."""
     shape = broadcast_shape(mask, input)
     if shape != tuple(input.shape):
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
 
 
 def _array_of_mask(input: Tensor, mask: Tensor) -> np.ndarray:
-    """Return a mask broadcast to the shape of what is written to."""
+    """Return a mask broadcast to the shape of the target."""
     _check_reach(input, mask)
     return np.broadcast_to(to_array(mask), tuple(input.shape))
 
 
 def _target(name: str, input: Tensor, mask: Tensor, out: Tensor | None) -> Tensor:
-    """Return what is written to: the input broadcast to the mask; in place that cannot be."""
+    """Return the target: the input broadcast to the mask; in place that cannot be."""
     _check_tensors(name, input, mask)
     return input if out is IN_PLACE else input.expand(broadcast_shape(mask, input))
 

@@ -26,7 +26,7 @@ def linalg_matrix_norm(A: Tensor, ord: float | str = "fro", dim: Dims = (-2, -1)
                        dtype: DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """Norm of the matrices in two dims.
 
-    "fro" is that of the elements as a vector; "nuc" the sum, 2 and -2 the largest and the smallest of the singular values; 1 and -1 those
+    "fro" is the norm of the elements as a vector; "nuc" the sum, 2 and -2 the largest and the smallest of the singular values; 1 and -1
     of the sums of absolute values of columns, inf and -inf of rows.
 
     >>> import cygrad
@@ -98,7 +98,7 @@ def norm(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim
          dtype: DTypeLike | None = None) -> Tensor:
     """Norm of the elements as a vector, over all dims or those in `dim`, "fro" being 2; with "nuc" the sum of a matrix's singular values.
 
-    The others are those of `linalg.vector_norm`.
+    The others are as in `linalg.vector_norm`.
 
     >>> import cygrad
     >>> cygrad.norm(cygrad.tensor([3., 4.]))
@@ -125,9 +125,9 @@ def nuclear_norm(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out:
 # ----- Condition numbers and ranks -----
 @operator
 def linalg_cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Condition numbers of the matrices in the last two dims: their norm times that of their inverse; inf where they are singular.
+    """Condition numbers of the matrices in the last two dims: their norm times the inverse's; inf where they are singular.
 
-    Without `p` or with 2 that is the largest over the smallest singular value, with -2 the reciprocal of that; other orders are those of
+    Without `p` or with 2 that is the largest over the smallest singular value, with -2 its reciprocal; other orders are as in
     `linalg.matrix_norm`, of square matrices.
 
     >>> import cygrad

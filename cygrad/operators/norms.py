@@ -31,7 +31,7 @@ def _squared(x: Tensor, dim: tuple[int, ...]) -> Tensor:
 
 @cache
 def _normal_squares(dtype: DType) -> tuple[float, float]:
-    """Return the bounds of sums of squares that are right: beyond them some square overflowed, or what underflowed may be missed."""
+    """Return the bounds of sums of squares that are right: beyond them some square overflowed, or underflowed squares may be missed."""
     limits = finfo(dtype)
     return limits.tiny / limits.eps**2, limits.max
 
@@ -106,7 +106,7 @@ def in_dtype(name: str, x: Tensor, dtype: DTypeLike | None) -> Tensor:
 
 def _norm_of_sizes(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike | None = None,
                    out: Tensor | None = None) -> Any:
-    """Return the norm of complex numbers, which is that of their absolute values."""
+    """Return the norm of complex numbers, which is the norm of their absolute values."""
     x = in_dtype("linalg_vector_norm", x, dtype)
     return linalg_vector_norm(x.abs(), ord, dim, keepdim, out=out) if x.is_complex() else NotImplemented
 
@@ -130,7 +130,7 @@ def linalg_vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: boo
 
 
 def vector_norm(x: Tensor, ord: float, dim: Dims, keepdim: bool, dtype: DTypeLike | None, out: Tensor | None) -> Tensor:
-    """Return what `linalg.vector_norm` does of a tensor that is not special."""
+    """Return the result of `linalg.vector_norm` for a tensor that is not special."""
     if dtype is not None or not x.is_floating_point():
         x = in_dtype("linalg_vector_norm", x, dtype)
         if x.is_complex():

@@ -26,7 +26,7 @@ _apply = {False: our_loop("ormqr"), True: our_loop("ormqr_adjoint")}
 # ----- QR -----
 @shown_as("linalg_qr")
 class QR(NamedTuple):
-    """What `linalg.qr` returns."""
+    """The results of `linalg.qr`."""
 
     Q: Tensor
     R: Tensor
@@ -34,7 +34,7 @@ class QR(NamedTuple):
 
 @shown_as("qr")
 class OlderQR(NamedTuple):
-    """What `qr` returns."""
+    """The results of `qr`."""
 
     Q: Tensor
     R: Tensor
@@ -77,7 +77,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Sequence[Tensor] | None 
     """Q with orthonormal columns and R, upper triangular, of matrices in the last two dims, A = Q R.
 
     "reduced" gives as many columns as the smaller size is, "complete" a square Q, "r" R alone and an empty Q. The diagonal of R has any
-    signs. The gradient is that of matrices whose first columns are independent; "complete" of tall ones and "r" have none.
+    signs. The gradient holds for matrices whose first columns are independent; "complete" of tall ones and "r" have none.
 
     >>> import cygrad
     >>> cygrad.linalg.qr(cygrad.tensor([[0., 2.], [-1., 0.]])).R.abs()
@@ -115,7 +115,7 @@ def qr(input: Tensor, some: bool = True, *, out: Sequence[Tensor] | None = None)
 # ----- Householder's reflections -----
 @shown_as("geqrf")
 class Geqrf(NamedTuple):
-    """What `geqrf` returns."""
+    """The results of `geqrf`."""
 
     a: Tensor
     tau: Tensor

@@ -45,7 +45,7 @@ def _batched_matmul(level: Any, operator: Any, a: Tensor, b: Tensor) -> Tensor:
 
 
 def _as_matmul(dims_a: int, dims_b: int) -> Callable[..., Any]:
-    """Multiply by matmul where the numbers of dims are right; the operator itself says what is wrong."""
+    """Multiply by matmul where the numbers of dims are right; the operator itself raises the error."""
     def parts(a: Tensor, b: Tensor) -> Any:
         return a.matmul(b) if (a.ndim, b.ndim) == (dims_a, dims_b) else NotImplemented
 
@@ -153,14 +153,14 @@ def _scaled(tensor: Tensor, factor: Number) -> Tensor:
 
 
 def _plus(input: Tensor, beta: Number, product: Tensor, alpha: Number) -> Tensor:
-    """Return beta * input + alpha * product; what beta is 0 for is not looked at."""
+    """Return beta * input + alpha * product; an input with beta 0 is not read."""
     product = _scaled(product, alpha)
     return product if beta == 0 else product + _scaled(input.expand(product.shape), beta)
 
 
 def _add_product(operator: Any, words: tuple[str, str], ndim: int, input: Tensor, a: Tensor, b: Tensor, beta: Number, alpha: Number,
                  out: Tensor | None) -> Tensor:
-    """Return beta * input + alpha * (a @ b); `words`: what the function calls a and b."""
+    """Return beta * input + alpha * (a @ b); `words`: the function's names of a and b."""
     name = operator.name
     checked_tensor(name, input)
     for word, matrix in zip(words, (a, b), strict=True):
@@ -173,7 +173,7 @@ def _add_product(operator: Any, words: tuple[str, str], ndim: int, input: Tensor
 
     def compute() -> Tensor:
         operands = [x.detach() for x in (input, a, b)]
-        wide = widened(operands)        # what is recorded is rounded once
+        wide = widened(operands)        # recorded results are rounded once
         own, left, right = wide.arguments if wide else operands
         return _plus(own, beta, (mm if ndim == 2 else bmm)(left, right), alpha)
 
@@ -375,7 +375,7 @@ def _subscripts(text: str, operand: int, at: int) -> list[str]:
 
 
 def _parsed(arguments: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | None, list[Any]]:
-    """Return the labels of the operands, those of the result if given, and the operands."""
+    """Return the labels of the operands, the labels of the result if given, and the operands."""
     if not arguments:
         raise ValueError("einsum(): must specify the equation string and at least one operand")
     if isinstance(arguments[0], str):

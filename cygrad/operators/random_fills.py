@@ -1,6 +1,6 @@
 """Random numbers written into a tensor: the in-place methods, one for each distribution.
 
-Each takes `generator` (None: the default one) or `rng`, what `numpy.random.default_rng` takes, and returns the tensor, whose
+Each takes `generator` (None: the default one) or `rng`, an argument of `numpy.random.default_rng`, and returns the tensor, whose
 history ends: a draw depends on nothing.
 """
 
@@ -44,7 +44,7 @@ def _filled(target: Tensor, sample: Sample, generator: Generator | None, rng: Rn
 
 
 def _numbers(name: str, **parameters: Any) -> tuple[float, ...]:
-    """Return the parameters of a distribution as floats; TypeError for what is no number."""
+    """Return the parameters of a distribution as floats; TypeError for values that are no numbers."""
     for word, value in parameters.items():
         if not isinstance(value, int | float | np.number | TensorImpl):
             raise TypeError(f"{name}(): argument '{word}' must be float, not {type(value).__name__}")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # ----- Repetition -----
 def _sum_over_copies(g: Tensor, shape: Sequence[int], repeats: Sequence[int]) -> Tensor:
-    """Return the gradient of what `repeat` has copied."""
+    """Return the gradient of the input of `repeat`."""
     sizes = (1,) * (len(repeats) - len(shape)) + tuple(shape)
     split = g.reshape([size for pair in zip(repeats, sizes, strict=True) for size in pair])
     return (split.sum(tuple(range(0, split.ndim, 2))) if repeats else g).reshape(shape)
@@ -118,7 +118,7 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
 
 
 def _counts(repeats: Tensor) -> np.ndarray:
-    """Return a tensor of repeats as a vector; refuse what is none."""
+    """Return a tensor of repeats as a vector; refuse other values."""
     if repeats.ndim > 1:
         raise RuntimeError(f"repeats must be 0-dim or 1-dim tensor, got {repeats.ndim} dims")
     if repeats.dtype.name not in ("int64", "int32"):

@@ -1,6 +1,6 @@
-"""Reductions: those of the table, the extrema with their places, and counts.
+"""Reductions: the rows of the table, the extrema with their places, and counts.
 
-What the reductions of the table do with tangents and batches follows from their rows.
+The tangents and batches of the reductions of the table follow from their rows.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _to_its_place(g: Tensor, input_shape: Sequence[int], indices: Tensor, dim: i
 
 
 def _of_all(name: str, elementwise: str) -> Callable[..., Any]:
-    """Return what an extremum is where no dim is given: that of all elements, or of the elements of two tensors."""
+    """Return the function of an extremum without a dim: of all elements, or of the elements of two tensors."""
     refuse(f"{name}_all", {"c": NO_LOOP}, f"{name}_all")
 
     def parts(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None, out: Any = None) -> Any:
@@ -189,7 +189,7 @@ def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *
 
 @shown_as("aminmax")
 class MinimumAndMaximum(NamedTuple):
-    """What `aminmax` returns."""
+    """The results of `aminmax`."""
 
     min: Tensor
     max: Tensor
@@ -212,7 +212,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out
 
 # ----- Places of extrema -----
 def _place_of_all(name: str) -> Callable[..., Any]:
-    """Return what the place of an extremum is where no dim is given: that among all elements in their order."""
+    """Return the place of an extremum without a dim: among all elements in their order."""
     def parts(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         if dim is not None:
             return NotImplemented

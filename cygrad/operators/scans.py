@@ -1,4 +1,4 @@
-"""Running folds along a dim: sums, products, extrema, logarithms of sums of exponentials; and differences, the inverse of sums."""
+"""Scans along a dim: sums, products, extrema, logarithms of sums of exponentials; and differences, the inverse of sums."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _folded(name: str, fold: Callable[[Tensor], Tensor], input: Tensor, dtype: DTypeLike | None, out: Tensor | None) -> Tensor:
-    """Compute a running fold in `dtype`, by default that of `out`."""
+    """Compute a scan in `dtype`, by default `out`'s."""
     checked_tensor(name, input)
     if dtype is None and out is not None:
         dtype = checked_tensor(name, out, "out", 3).dtype
@@ -105,7 +105,7 @@ def _gradient_at_zeros(x: Tensor, g: Tensor, y: Tensor, dim: int) -> Tensor:
 
 @operator(parts=_gradient_at_zeros)
 def _cumprod_gradient(input: Tensor, g: Tensor, y: Tensor, dim: int) -> Tensor:
-    """Return the gradient of a running product: each element meets what is before it and all products behind it."""
+    """Return the gradient of a running product: each element meets the elements before it and all products behind it."""
     if input.shape and not bool((input == 0).any()) and not bool(y.isinf().any()):
         return (g * y)._cumsum(dim, True) / input
     return _gradient_at_zeros(input, g, y, dim)

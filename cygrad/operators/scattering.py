@@ -60,12 +60,12 @@ def _check_source(input: Tensor, index: Tensor, src: Tensor) -> None:
 
 
 def _read_part(src: Tensor, index: Tensor) -> np.ndarray:
-    """Return what a scatter reads of its source."""
+    """Return the part of its source that a scatter reads."""
     return vector(to_array(src))[tuple([slice(size) for size in index.shape or (1,)])]
 
 
 def _folded(operator: Any, fold: np.ufunc, input: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor | None, **params: Any) -> Any:
-    """Fold a source into the elements that an index names, one for each place; a mean is divided by the `count`."""
+    """Reduce a source into the elements that an index names, one for each place; a mean is divided by the `count`."""
     d, key = elements_along("scatter", input, dim, index, "self")
     _check_source(input, index, src)
 
@@ -139,16 +139,16 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Ten
     return _folded(scatter_add, np.add, input, dim, index, src, out)
 
 
-# ----- Folds of elements along a dim -----
+# ----- Reductions of elements along a dim -----
 def _leading_part(x: Tensor, shape: Sequence[int]) -> Tensor:
-    """Return what `padded` is the gradient of."""
+    """Return the input whose gradient is `padded`."""
     if not x.shape:
         return x.reshape(shape)
     return x if tuple(x.shape) == tuple(shape) else x[tuple(slice(size) for size in shape)]
 
 
 def _product_gradients(g: Tensor, x: Tensor, src: Tensor, index: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    """Return the gradients of `x.scatter_reduce(dim, index, src, "prod")` for x and what was read of src."""
+    """Return the gradients of `x.scatter_reduce(dim, index, src, "prod")` for x and the part of src that was read."""
     part = _leading_part(src, index.shape)
     zero, zero_part = x == 0, part == 0
     groups = (x.masked_fill(zero, 1).scatter_reduce(dim, index, part.masked_fill(zero_part, 1), "prod"),
@@ -159,7 +159,7 @@ def _product_gradients(g: Tensor, x: Tensor, src: Tensor, index: Tensor, dim: in
 
 
 def _extremum_gradients(g: Tensor, x: Tensor, src: Tensor, index: Tensor, y: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    """Return the gradients of "amax" or "amin", shared evenly among the elements that attain it, for x and what was read of src."""
+    """Return the gradients of "amax" or "amin", shared among the elements that attain it, for x and the part of src that was read."""
     mask = attained(x, y).to(g.dtype)
     mask_part = attained(_leading_part(src, index.shape), y.gather(dim, index)).to(g.dtype)
     share = g / mask.scatter_add(dim, index, mask_part)
@@ -196,7 +196,7 @@ def _scatter_extremum(input: Tensor, dim: int, index: Tensor, src: Tensor, large
 
 
 def _neutral(reduce: str, dtype: Any) -> Any:
-    """Return the number that changes no fold."""
+    """Return the number that changes no reduction."""
     if reduce in ("sum", "mean", "prod"):
         return int(reduce == "prod")
     if dtype.is_floating_point:
@@ -213,7 +213,7 @@ refuse("scatter_mean", {"b": NO_LOOP}, "div_floor_cpu")
 @operator(in_place=changing)
 def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: Literal["sum", "prod", "mean", "amax", "amin"], *,
                    include_self: bool = True, out: Tensor | None = None) -> Tensor:
-    """Copy of `input` with the elements of `src` folded in where `index` says along `dim`.
+    """Copy of `input` with the elements of `src` reduced into it where `index` says along `dim`.
 
     `reduce` is "sum", "prod", "mean", "amax" or "amin". Without `include_self` the elements of `input` at these places do not
     count. Extrema share the gradient evenly at ties.
@@ -239,7 +239,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
 
 # ----- Slices along a dim -----
 def _slices_to_fold(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor) -> tuple[int, np.ndarray]:
-    """Return the dim and the places along it that slices of the source are folded into."""
+    """Return the dim and the places along it that slices of the source are reduced into."""
     d, places = slices_along(name, input, dim, index, ("int64", "int32"), name + "_(): Expected dtype int32/int64 for index but got: {}")
     checked_tensor(name, source, "source", 4)
     if index.ndim > 1:
@@ -271,7 +271,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     """
     d, places = _slices_to_fold("index_add", input, dim, index, source)
     alpha = read_factor("index_add", "alpha", alpha, input)
-    scalar_tensor(alpha, input.dtype)       # refuses what the dtype does not hold
+    scalar_tensor(alpha, input.dtype)       # refuses numbers that the dtype does not hold
     check_bounds(places, length_of(input, d), d)
 
     def write(array: np.ndarray) -> None:
@@ -355,7 +355,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *
 
 def _slices_reduced(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: Any, *, include_self: bool = True,
                     out: Tensor | None = None) -> Tensor:
-    """Fold slices by the operator that takes an index of whole elements."""
+    """Reduce slices by the operator that takes an index of whole elements."""
     d = normalized_dim(dim, input.ndim)
     elements = index.reshape([-1 if k == d else 1 for k in range(input.ndim)]).expand(source.shape)
     return scatter_reduce(input, d, elements, source, reduce, include_self=include_self, out=out)
@@ -364,7 +364,7 @@ def _slices_reduced(input: Tensor, dim: int, index: Tensor, source: Tensor, redu
 @operator(parts=_slices_reduced, in_place=changing)
 def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: Literal["prod", "mean", "amax", "amin"], *,
                  include_self: bool = True, out: Tensor | None = None) -> Tensor:
-    """Copy of `input` with the slices of `source` folded in at the places along `dim` that `index` names; see `scatter_reduce`.
+    """Copy of `input` with the slices of `source` reduced into the places along `dim` that `index` names; see `scatter_reduce`.
 
     `reduce` is "prod", "mean", "amax" or "amin"; for sums see `index_add`.
 

@@ -126,7 +126,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 @operator
 def ravel(input: Tensor) -> Tensor:
-    """Elements in one dim: a view of what is row-major, else a copy.
+    """Elements in one dim: a view of a row-major tensor, else a copy.
 
     >>> import cygrad
     >>> cygrad.ravel(cygrad.zeros(2, 3)).shape

@@ -82,7 +82,7 @@ def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = T
 
 @shown_as("triangular_solve")
 class TriangularSolution(NamedTuple):
-    """What `triangular_solve` returns."""
+    """The results of `triangular_solve`."""
 
     solution: Tensor
     cloned_coefficient: Tensor
@@ -133,7 +133,7 @@ def _solution_tangent(tangent_of: Any, operator: Any, result: Any, A: Tensor, B:
 def solved_by_factors(A: Tensor, B: Tensor, LU: Any = None, pivots: Any = None, adjoint: bool = False, checks: str = "") -> Any:
     """Return X of A X = B or, with `adjoint`, of A^H X = B, the LU factors of A, computed where none are given, and their info.
 
-    The value is computed from the factors, and the derivatives are those of A: no derivative, of any order, factorises again. `checks`:
+    The value is computed from the factors, and the derivatives are by A: no derivative, of any order, factorises again. `checks`:
     the name of the operator in whose words a singular matrix is refused.
     """
     info = None
@@ -168,7 +168,7 @@ def inverted(A: Tensor, LU: Any = None, pivots: Any = None, checks: str = "") ->
 # ----- Solutions -----
 @shown_as("linalg_solve_ex")
 class SolveResult(NamedTuple):
-    """What `linalg.solve_ex` returns."""
+    """The results of `linalg.solve_ex`."""
 
     result: Tensor
     info: Tensor
@@ -232,7 +232,7 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None, 
 # ----- Inverses -----
 @shown_as("linalg_inv_ex")
 class InverseResult(NamedTuple):
-    """What `linalg.inv_ex` returns."""
+    """The results of `linalg.inv_ex`."""
 
     inverse: Tensor
     info: Tensor
@@ -287,7 +287,7 @@ def _by_factor(g: Tensor, L: Tensor, upper: bool) -> Tensor:
 
 
 def _by_whole_factor(left: Tensor, right: Tensor, L: Tensor, upper: bool, L_shape: tuple[int, ...]) -> Tensor:
-    """Return the gradient by L of what changes A = L L^H by left right^H, also in the triangle that is not read, as torch has it.
+    """Return the gradient by L for the gradient left right^H of A = L L^H, also in the triangle that is not read, as torch has it.
 
     That is -C L, or -L C with `upper`, where C = left right^H + right left^H. Of few columns C is not formed.
     """

@@ -1,4 +1,4 @@
-"""Sorting, the elements at a rank, places in what is sorted, membership and distinct elements; the gradient goes to the elements chosen.
+"""Sorting, the elements at a rank, places in sorted tensors, membership and distinct elements; the gradient goes to the elements chosen.
 
 NumPy's sorts put NaN last. Equal elements keep their order.
 """
@@ -275,7 +275,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, o
     return delivered(_nanmedian_of_all(input), out) if dim is None else _nanmedian(input, dim, keepdim, out=out)
 
 
-# ----- Places in what is sorted -----
+# ----- Places in sorted tensors -----
 def _check_search(sequence: Tensor, input: Tensor | Number | None, right: bool, side: str | None, sorter: Tensor | None) -> None:
     if not isinstance(sequence, TensorImpl) or not isinstance(input, TensorImpl | int | float):
         raise TypeError("searchsorted() received an invalid combination of arguments - got "
@@ -375,7 +375,7 @@ def bucketize(input: Tensor | Number | None = None, boundaries: Tensor | None = 
 
 # ----- Membership -----
 def _members(elements: Any, test_elements: Any, element: Any, test_element: Any) -> tuple[Any, Any]:
-    """Return what is looked for and where, of which one may be a number."""
+    """Return the elements and the tensor they are looked for in; one may be a number."""
     given = (element if elements is None else elements, test_element if test_elements is None else test_elements)
     numbers = [isinstance(value, int | float) for value in given]
     if all(numbers) or not all(isinstance(value, int | float | TensorImpl) for value in given):
@@ -425,7 +425,7 @@ def _in_order(rows: np.ndarray) -> np.ndarray:
 
 
 def _found(name: str, input: Tensor, dim: int | None, is_sorted: bool, return_inverse: bool, return_counts: bool) -> Any:
-    """Return the first of each run of equal slices in their order, or as they stand, and what is asked for besides."""
+    """Return the first of each run of equal slices in their order, or as they stand, and the other requested results."""
     checked_operand(name, input)
     if dim is None:
         d, whole = 0, input.reshape(-1)

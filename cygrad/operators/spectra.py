@@ -39,7 +39,7 @@ def _one_of(loop: Callable[[Tensor], Any], number: int) -> Callable[[Tensor], An
 
 
 def _check_phases(words: str, inner: Tensor) -> None:
-    """Refuse a loss that depends on the phases of complex vectors, which are given up to these; inside of vmap nobody can see."""
+    """Refuse a loss that depends on the phases of complex vectors, which are given up to these; inside of vmap this is not checked."""
     if batched_level(inner) is None and not (inner.diagonal(0, -2, -1).detach().imag.abs() <= 0.01).all():
         raise RuntimeError(words)
 
@@ -62,14 +62,14 @@ _eigvalsh = {triangle: by_size(_one_of(loop, 0), our_loop(f"eigvalsh_{end}"))
 
 @shown_as("linalg_eigh")
 class Eigh(NamedTuple):
-    """What `linalg.eigh` returns."""
+    """The results of `linalg.eigh`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 def _of_triangle(loops: dict[str, Any], A: Tensor, UPLO: str, less: int) -> Any:
-    """Return what a loop gives of one triangle; LinAlgError where that is not finite, with LAPACK's number, the size less something."""
+    """Return the result of a loop that reads one triangle; LinAlgError where that is not finite, with LAPACK's number."""
     triangle = UPLO.upper() if isinstance(UPLO, str) else UPLO
     if triangle not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
@@ -105,8 +105,8 @@ def _eigh_gradient(gs: list[Any], y: Tensor, y1: Tensor) -> Tensor:
 def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Sequence[Tensor] | None = None) -> Eigh:
     """Eigenvalues L, in ascending order, and eigenvectors V, in columns, of Hermitian matrices in the last two dims, A = V diag(L) V^H.
 
-    One triangle is read, "L" the lower one, "U" the upper one. The gradient is Hermitian; that of vectors of equal eigenvalues is not
-    finite, and what depends on the phase of complex ones is refused. LinAlgError where a matrix is not finite.
+    One triangle is read, "L" the lower one, "U" the upper one. The gradient is Hermitian; the gradient of vectors of equal eigenvalues is
+    not finite, and a loss that depends on the phase of complex ones is refused. LinAlgError where a matrix is not finite.
 
     >>> import cygrad
     >>> cygrad.linalg.eigh(cygrad.tensor([[2., 0.], [0., 1.]])).eigenvalues
@@ -136,7 +136,7 @@ _eigvals = numpys_loop("(m,m)->(m)", "eigvals", lambda A: np.linalg.eigvals(A).a
 
 @shown_as("linalg_eig")
 class Eig(NamedTuple):
-    """What `linalg.eig` returns."""
+    """The results of `linalg.eig`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -175,8 +175,8 @@ _EIG_FAILED = "The algorithm failed to converge because the input matrix is ill-
 def linalg_eig(A: Tensor, *, out: Sequence[Tensor] | None = None) -> Eig:
     """Eigenvalues L and eigenvectors V, in columns of norm 1, of square matrices in the last two dims, A = V diag(L) V^-1; both complex.
 
-    The gradient of vectors of equal eigenvalues is not finite, and what depends on their phase is refused. LinAlgError where a matrix is
-    not finite.
+    The gradient of vectors of equal eigenvalues is not finite, and a loss that depends on their phase is refused. LinAlgError where a
+    matrix is not finite.
 
     >>> import cygrad
     >>> cygrad.linalg.eig(cygrad.tensor([[0., 1.], [-1., 0.]])).eigenvalues
@@ -218,7 +218,7 @@ _SVD_FAILED = "The algorithm failed to converge because the input matrix is ill-
 
 @shown_as("linalg_svd")
 class SVD(NamedTuple):
-    """What `linalg.svd` returns."""
+    """The results of `linalg.svd`."""
 
     U: Tensor
     S: Tensor
@@ -227,7 +227,7 @@ class SVD(NamedTuple):
 
 @shown_as("svd")
 class SVDWithV(NamedTuple):
-    """What `svd` returns."""
+    """The results of `svd`."""
 
     U: Tensor
     S: Tensor
@@ -235,7 +235,7 @@ class SVDWithV(NamedTuple):
 
 
 def _svd_gradient(gs: list[Any], y: Tensor, y1: Tensor, y2: Tensor) -> Tensor:
-    """Return U (diag(gS) + skew(U^H gU) / E S + S skew(V^H gV) / E) V^H, E_ij = S_j^2 - S_i^2, and what leaves the spaces of U and V.
+    """Return U (diag(gS) + skew(U^H gU) / E S + S skew(V^H gV) / E) V^H, E_ij = S_j^2 - S_i^2, and the part outside the spaces of U and V.
 
     Source: Giles 2008, 3.2; Townsend 2016, Differentiating the singular value decomposition; the phases of complex vectors, Wan and Zhang
     2019. Where singular values are equal their vectors have no derivative, and it is not finite; the vectors that `full_matrices` adds
@@ -287,7 +287,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     """Singular values S, in descending order, of matrices in the last two dims, with U and Vh of A = U diag(S) Vh.
 
     The columns of U and the rows of Vh are orthonormal; `full_matrices` makes both square. The gradient of vectors of equal singular
-    values is not finite, and what depends on the phase of complex ones is refused. LinAlgError where a matrix is not finite.
+    values is not finite, and a loss that depends on the phase of complex ones is refused. LinAlgError where a matrix is not finite.
 
     >>> import cygrad
     >>> cygrad.linalg.svd(cygrad.tensor([[0., 2.], [1., 0.]])).S

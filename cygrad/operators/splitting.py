@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cygrad.tensor import Tensor
 
 
-# ----- Views that know each other -----
+# ----- Views with one node -----
 def _joined(gs: Sequence[Tensor | None], shape: Sequence[int], sections: Sequence[int], dim: int) -> Tensor:
     """Join the gradients of the parts of a tensor; those that are undefined are zero."""
     some = next(g for g in gs if g is not None)
@@ -70,7 +70,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def _stacked(gs: Sequence[Tensor | None], shape: Sequence[int], dim: int) -> Tensor:
-    """Return the gradient of what was cut into slices."""
+    """Return the gradient of a tensor that was cut into slices."""
     return _joined([None if g is None else g.unsqueeze(dim) for g in gs], shape, (1,) * len(gs), dim)
 
 
@@ -86,7 +86,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 # ----- Views cut at places -----
 def _cuts(name: str, *given: Any) -> Any:
-    """Return what one of several parameters says: a number of sections, or indices."""
+    """Return a number of sections, or indices, from whichever parameter has it."""
     chosen = [value for value in given if value is not None]
     if len(chosen) != 1:
         raise TypeError(f"{name}() {'missing 1 required positional argument' if not chosen else 'takes one'}: sections or indices")

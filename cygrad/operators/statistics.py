@@ -1,4 +1,4 @@
-"""Variance and standard deviation, with the mean or alone, and the mean of what is not NaN."""
+"""Variance and standard deviation, with the mean or alone, and the mean of elements that are not NaN."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: 
 
 # ----- With the mean -----
 def _and_mean(spread: str) -> Callable[..., Pair]:
-    """Return what computes a variance or its root, and the mean."""
+    """Return a function that computes a variance or its root, and the mean."""
     def both(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
              ) -> Pair:
         dim, correction = _correction(dim, unbiased, correction)

@@ -67,7 +67,7 @@ def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tens
 
 
 def _non_finite(input: Tensor, nan: float | None, posinf: float | None, neginf: float | None) -> tuple[float, float, float]:
-    """Return what NaN and the infinities become; other dtypes have none."""
+    """Return the replacements of NaN and the infinities; other dtypes have none."""
     if not input.is_floating_point():
         return 0.0, 0.0, 0.0
     row = DTYPES[input.dtype.number]

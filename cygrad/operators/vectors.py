@@ -1,4 +1,4 @@
-"""Products of vectors: dot, outer, cross and their kin, and those of `cygrad.linalg` along a dim."""
+"""Products of vectors: dot, outer, cross and their kin, and the products of `cygrad.linalg` along a dim."""
 
 from __future__ import annotations
 

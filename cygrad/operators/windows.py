@@ -1,4 +1,4 @@
-"""Views that step through memory in other ways than shapes and slices do: windows, and whatever strides are given."""
+"""Views that step through memory in other ways than shapes and slices do: windows, and any strides."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _geometry(input: Tensor, size: Sequence[int], stride: Sequence[int], storage
 
 def _part_of_tangent(tangent_of: Any, operator: Any, result: Tensor, x: Tensor, size: Sequence[int], stride: Sequence[int],
                      storage_offset: int | None = None) -> Tensor | None:
-    """Take from a tangent, which has a geometry of its own, what lies where the part is in the memory of `x`."""
+    """Take from a tangent, which has a geometry of its own, the elements at the part's place in the memory of `x`."""
     t = tangent_of(x)
     return None if t is None else t._gather_view(_geometry(x, size, stride, storage_offset))
 

@@ -1,7 +1,7 @@
 """The tables of mathematics: data only, standard library only, importable before anything is built.
 
-`elementwise` and `reduction` hold the rows; `formula` reads their expressions; `gradients` has what gradients share; `dtypes` lists the
-element types.
+`elementwise` and `reduction` hold the rows; `formula` reads their expressions; `gradients` has functions that gradients share; `dtypes`
+lists the element types.
 """
 
 from .elementwise import ELEMENTWISE, Elementwise

@@ -13,8 +13,8 @@ class DTypeRow(NamedTuple):
     ``kind`` is one of ``b`` (bool), ``i`` (integer), ``u`` (unsigned integer), ``f`` (float) and ``c`` (complex); promotion across kinds
     goes upwards in that order. Unsigned integers meet nothing but themselves and floats, and few operators take them, as in torch; uint8,
     which is older, is an integer as others are.
-    ``widest`` is the dtype in which reductions accumulate. ``tensors`` is what torch calls tensors of it: `FloatTensor`.
-    ``real`` is the dtype of the two parts of a complex number. ``loops`` is the dtype that is computed in, of what is stored only: its
+    ``widest`` is the dtype in which reductions accumulate. ``tensors`` is torch's name of tensors of it: `FloatTensor`.
+    ``real`` is the dtype of the two parts of a complex number. ``loops`` is the dtype of the loops, of widened dtypes: its
     numbers are converted on the way into a loop, and results are rounded once. ``buffer_format`` is empty where buffers have none.
     ``precision`` are the bits of the significand of a float, from which its limits follow. ``dlpack`` is DLPack's code, where that is not
     the one of its kind.
@@ -70,7 +70,7 @@ class DTypeRow(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What torch calls it in messages, such as Long."""
+        """Its name in torch's messages, such as Long."""
         return self.tensors.removesuffix("Tensor")
 
     @property
@@ -127,7 +127,7 @@ DTYPES = (
     DTypeRow("int64", "int64_t", "i", 8, True, "q", "int64", "LongTensor", ("long",)),
     DTypeRow("uint16", "uint16_t", "u", 2, False, "H", "int64", "UInt16Tensor", loops="int64"),
     DTypeRow("uint32", "uint32_t", "u", 4, False, "I", "int64", "UInt32Tensor", loops="int64"),
-    DTypeRow("uint64", "uint64_t", "u", 8, False, "Q", "int64", "UInt64Tensor", loops="int64"),    # what it takes has the same bits there
+    DTypeRow("uint64", "uint64_t", "u", 8, False, "Q", "int64", "UInt64Tensor", loops="int64"),    # its operators give the same bits there
     DTypeRow("float16", "cg_float16", "f", 2, True, "e", "float64", "HalfTensor", ("half",), loops="float32", precision=11),
     DTypeRow("bfloat16", "cg_bfloat16", "f", 2, True, "", "float64", "BFloat16Tensor", loops="float32", precision=8,
              dlpack=4),
@@ -172,7 +172,7 @@ def promote(a: DTypeRow, b: DTypeRow) -> DTypeRow | None:
 
 
 def refused_promotion(a: DTypeRow, b: DTypeRow) -> str:
-    """Return what is said of two dtypes that have no common one."""
+    """Return the error for two dtypes that have no common one."""
     return (f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.title} and {b.title}; "
             "convert one of them first")
 
@@ -186,5 +186,5 @@ def common(a: DTypeRow, b: DTypeRow) -> DTypeRow:
 
 
 def why_unsupported(name: str) -> str:
-    """Return what is said of a name that stands for a dtype in torch, and for none here; of any other name nothing."""
+    """Return the answer for a name of a dtype that torch has and cygrad lacks; "" for any other name."""
     return f": this dtype is not supported; there are {', '.join(row.name for row in DTYPES)}" if re.fullmatch(UNSUPPORTED, name) else ""

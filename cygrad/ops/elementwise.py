@@ -17,12 +17,12 @@ from .tuning import TUNING, Tuning
 class Elementwise(Tuning):
     """One elementwise operator.
 
-    ``partials`` maps an operand to the formula of dy/d(operand); an operator without partials is not differentiable. Of what is not
+    ``partials`` maps an operand to the formula of dy/d(operand); an operator without partials is not differentiable. Where it is not
     holomorphic, ``conjugates`` has the partial for the conjugate; where the result is real, the partial is dy/dRe + i dy/dIm.
     ``kinds`` are the kinds of dtype it computes in (b, i, u, f, c): other inputs are converted upwards, or refused.
     ``counts_bools``: bools, which it does not compute in, are taken as int64. ``bounds`` are operands of which 0-d tensors count as
     numbers where another of them is a number.
-    ``result`` is "same", "bool", or "real": the dtype of the parts of what it computes in. ``masks`` are operands read as bool, outside
+    ``result`` is "same", "bool", or "real": the dtype of the parts of its numbers. ``masks`` are operands read as bool, outside
     promotion. ``params`` are constants of one call with their defaults. ``select`` names a keyword and the row that each of its values
     stands for.
     ``no_bools``: it takes no bool, beside other operands either; ``no_integers``: nor converts it integers to floats.
@@ -63,14 +63,14 @@ class Elementwise(Tuning):
         return formula.parse(text, self.let)
 
     def backward(self, operand: str) -> Any:
-        """Return the syntax tree of `g * conj(dy/d(operand))`, which is the gradient; that of a real result is `g` in a direction."""
+        """Return the syntax tree of `g * conj(dy/d(operand))`, which is the gradient; a real result's is `g` in a direction."""
         partial = self.tree(self.partials[operand])
         if self.result == "real":
             return formula.times_gradient(partial)
         return self._with_conjugate(formula.times_gradient(formula.conjugated(partial)), operand)
 
     def tangent(self, operand: str) -> Any:
-        """Return the syntax tree of what a tangent `g` of complex numbers becomes; of a real result it is the part along a direction."""
+        """Return the syntax tree of the result's tangent for a complex tangent `g`; of a real result it is the part along a direction."""
         partial = self.tree(self.partials[operand])
         if self.result == "real":
             return formula.call("real", formula.times_gradient(formula.conjugated(partial)))
@@ -93,7 +93,7 @@ class Elementwise(Tuning):
         return self.words(f"{self.partials[operand]} + {self.conjugates.get(operand, '')}") & {*self.operands, "y"}
 
     def words(self, text: str) -> set[str]:
-        """Return the names in a formula. Parsing it would tell functions apart, but costs half the time of an import."""
+        """Return the names in a formula. Parsing it would distinguish functions, but costs half the time of an import."""
         results = set(re.findall(r"[A-Za-z_]\w*", text))
         return results.union(*(self.words(self.let[name]) for name in results & set(self.let)))
 

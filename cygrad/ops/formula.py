@@ -84,7 +84,7 @@ def times_gradient(tree: ast.expr, gradient: ast.expr | None = None) -> ast.expr
 
 
 def conjugated(tree: ast.expr) -> ast.expr:
-    """Return the conjugate of a formula, moved inwards, where it is nothing of what is real."""
+    """Return the conjugate of a formula, moved inwards, which leaves real parts as they are."""
     match tree:
         case ast.Constant():
             return tree
@@ -100,7 +100,7 @@ def conjugated(tree: ast.expr) -> ast.expr:
 
 
 def sum_of(a: ast.expr, b: ast.expr) -> ast.expr:
-    """Return a sum within what both have around them: one that is 0 is 0 also where a quotient overflows."""
+    """Return a sum within the common outer part: one that is 0 is 0 also where a quotient overflows."""
     match a, b:
         case ast.Constant(value=0), _:
             return b
@@ -120,7 +120,7 @@ class Numbers(NamedTuple):
 
 
 class Functions(NamedTuple):
-    """What a formula may call: names of functions of real numbers, and for those of complex ones the kinds that they take and give."""
+    """The functions of formulas: names for real numbers, and for complex ones the kinds that they take and give."""
 
     real: Collection[str]
     complex: Mapping[str, tuple[str, str]]
@@ -129,8 +129,8 @@ class Functions(NamedTuple):
 def to_c(tree: ast.expr, numbers: Numbers, known: Mapping[str, str], functions: Functions, result: str | None = None) -> str:
     """Translate a formula to a C expression, each part of which is real or complex ("r", "c").
 
-    Names must be in `known`, which has their kinds. What has no meaning for complex numbers, such as `<`, is refused. `result` is
-    the kind that is wanted: a real number becomes complex, of a complex one the real part is taken.
+    Names must be in `known`, which has their kinds. Operations without a meaning for complex numbers, such as `<`, are refused. `result` is
+    the required kind: a real number becomes complex, of a complex one the real part is taken.
     """
 
     def refuse(node: ast.expr) -> FormulaError:
@@ -274,7 +274,7 @@ def _nodes_of_value(tree: ast.AST) -> Iterator[ast.AST]:
 def to_tensor_function(tree: ast.expr, arguments: list[str], namespace: Mapping[str, Any], filename: str, is_complex: bool = False):
     """Compile a formula into a Python function of tensors; its functions are looked up in `namespace`.
 
-    The reading of real tensors knows no imaginary parts: what a complex factor gives there, its real part does.
+    The reading of real tensors has no imaginary parts: a complex factor is its real part there.
     """
     body = _TensorReading(is_complex).visit(tree)
     taken = ast.arguments([], [ast.arg(name) for name in arguments], None, [], [], None, [])

@@ -38,7 +38,7 @@ def times(factor, product):
 
 
 def product_without(value, product, zeros, zero_value):
-    """Product of a group's elements without `value`, from that of the nonzero ones, the number of zeros and their (vanishing) sum.
+    """Product of a group's elements without `value`, from the product of the nonzero ones, the number of zeros and their (vanishing) sum.
 
     The zeros are taken out of the product and multiplied back in, so that second derivatives through them are kept.
     """

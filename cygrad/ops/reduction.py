@@ -1,4 +1,4 @@
-"""The table of reductions: a row holds the start, the step and the finish of a fold over one or more dims.
+"""The table of reductions: a row holds the start, the step and the finish of a reduction over one or more dims.
 
 Partial results of fixed blocks are combined in a fixed order, so the bits do not depend on the number of threads.
 """
@@ -13,18 +13,18 @@ from .tuning import TUNING, Tuning
 class Reduction(Tuning):
     """One reduction.
 
-    ``step`` folds element ``x`` into the accumulator ``acc``; ``combine`` (default: the step) folds a partial result;
+    ``step`` adds element ``x`` to the accumulator ``acc``; ``combine`` (default: the step) adds a partial result;
     ``y`` finishes, knowing the count ``n``. A row with result "truth" reads ``x`` as `x != 0` and gives bool,
-    or uint8 of uint8, which had that part before there was bool. ``empty`` False: an empty fold is an error.
-    ``products``: rows of products of real floats are folded as they are made, too.
-    ``wide`` accumulates in the widest type of the kind; with ``block_step`` the lanes of a whole block of 4096 elements are folded in the
-    elements' own type before that, and numbers of 16 bits are converted in registers. ``nan`` decides what came out as NaN:
+    or uint8 of uint8, which had that part before there was bool. ``empty`` False: an empty reduction is an error.
+    ``products``: rows of products of real floats are reduced as they are made, too.
+    ``wide`` accumulates in the widest type of the kind; with ``block_step`` the lanes of a whole block of 4096 elements are reduced in the
+    elements' own type before that, and numbers of 16 bits are converted in registers. ``nan`` decides about results that are NaN:
     (x, y, dim, keepdim) -> y. ``scan`` names the cumulative operator made of the same step; ``numpy`` NumPy's function, and ``ufunc`` the
     ufunc whose `reduce` it is.
 
-    ``gradient`` gives that of the input from what it names: `g`, `input`, its `shape`, the result `y`, the dims `dim`, the `count` of
-    elements folded. ``tangent``: "linear" where the reduction is; or what an element adds to the tangent of the result, from
-    (its tangent, input, dim); by default it follows from the gradient.
+    ``gradient`` gives the input's gradient from the values that it names: `g`, `input`, its `shape`, the result `y`, the dims `dim`, the
+    `count` of elements reduced. ``tangent``: "linear" where the reduction is; or the term that an element adds to the tangent of the
+    result, from (its tangent, input, dim); by default it follows from the gradient.
     """
 
     name: str

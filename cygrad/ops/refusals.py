@@ -22,7 +22,7 @@ LOOPS: dict[str, str] = {}                          # by operator
 
 
 def refuse(name: str, refuses: Mapping[str, Exception] = {}, loop: str = "") -> None:
-    """Note what an operator says of the kinds of dtype that it does not take, and the name of torch's loop."""
+    """Note an operator's errors for the kinds of dtype that it does not take, and the name of torch's loop."""
     REFUSALS.update({(name, kind): error for kinds, error in refuses.items() for kind in kinds})
     if loop:
         LOOPS[name] = loop

@@ -1,6 +1,6 @@
 """How the loops of rows are built and shared among threads: nothing here changes a value, a dtype or a gradient.
 
-A row that is not listed has the defaults of `Tuning`. The names are those of `elementwise` and `reduction`.
+A row that is not listed has the defaults of `Tuning`. The names are the rows' names of `elementwise` and `reduction`.
 """
 
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""The memory of a tensor as an object, as torch shows it: what asks whether tensors share memory, and how much there is.
+"""The memory of a tensor as an object, as torch shows it: for code that compares memory, and reads its size.
 
 >>> import cygrad
 >>> x = cygrad.zeros(4)
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class UntypedStorage:
-    """All bytes of a tensor's memory, whatever part of it the tensor is; made by `Tensor.untyped_storage`."""
+    """All bytes of a tensor's memory, also where the tensor is a part of it; made by `Tensor.untyped_storage`."""
 
     is_cuda: ClassVar[bool] = False
 

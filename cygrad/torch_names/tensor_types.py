@@ -1,4 +1,4 @@
-"""Types of tensors by dtype, as torch had them before there were dtypes: `FloatTensor` and its like make tensors and tell them apart."""
+"""Types of tensors by dtype, as torch had them before there were dtypes: `FloatTensor` and its like make tensors and are their types."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ globals().update(TYPES)
 
 
 def type_name(dtype: DType) -> str:
-    """Return what `Tensor.type()` says of a dtype, such as "cygrad.FloatTensor"."""
+    """Return the result of `Tensor.type()` for a dtype, such as "cygrad.FloatTensor"."""
     return f"cygrad.{_NAMES[dtype]}"
 
 
 def dtype_of(kind: Any) -> DType:
-    """Return the dtype of what `Tensor.type` takes: a dtype, one of the types here, or its name, with torch's prefix or ours."""
+    """Return the dtype of an argument of `Tensor.type`: a dtype, one of the types here, or its name, with torch's prefix or ours."""
     if isinstance(kind, TensorType):
         return kind.dtype
     if not isinstance(kind, str):

@@ -1,3 +1,3 @@
-"""What `cygrad.checkpoint` has, for `from torch.utils.checkpoint import checkpoint` with the name of the library changed."""
+"""The names of `cygrad.checkpoint`, for `from torch.utils.checkpoint import checkpoint` with the name of the library changed."""
 
 from cygrad.checkpoint import *  # noqa: F403

@@ -1,6 +1,6 @@
 """The elementwise driver: broadcasting, blocks, conversion and threads around the generated inner loops.
 
-Knows nothing of tensors. Everything that runs per element is `noexcept nogil`.
+There are no tensors here. All code that runs per element is `noexcept nogil`.
 Output and inputs are the same memory or disjoint: callers put a temporary between arrays that overlap otherwise.
 """
 from libc.stdint cimport intptr_t
@@ -11,8 +11,8 @@ from cygrad._kernels.drivers.packing cimport (CG_LARGEST, MAX_DIMS, STREAM_BYTES
 cdef extern from "kernels.h" nogil:
     enum:
         CG_DTYPES
-        CG_REFUSED                  # in place of what two dtypes have in common
-        CG_WIDENED                  # bytes of what is computed in, of numbers that are stored only
+        CG_REFUSED                  # in place of a common dtype
+        CG_WIDENED                  # bytes of a number in the loop, of dtypes that are widened
         CG_BOOL
         CG_INT64
         CG_FLOAT16
@@ -33,7 +33,7 @@ cdef extern from "kernels.h" nogil:
     const char cg_is_opaque[]           # floats that C has no arithmetic for
     const signed char cg_real[]         # the dtype of the parts of a complex one; else the dtype itself
     const signed char cg_complex[]      # that whose parts are of a dtype
-    const signed char cg_loops_of[]     # the dtype that is computed in, of what is stored only; else the dtype itself
+    const signed char cg_loops_of[]     # dtype of the loop: wider for 16-bit floats and large unsigned integers, else the same
     const signed char cg_promotion[CG_DTYPES][CG_DTYPES]
     ctypedef void (*cg_loop)(char** pointers, const intptr_t* strides, intptr_t n, const void* params) noexcept nogil
     ctypedef struct cg_kernel:
@@ -52,7 +52,7 @@ cdef enum:
     MAX_PARAMS = 3      # numbers that a row takes besides
 
 cdef const cg_kernel* kernel(str name) except NULL
-cdef int block_bytes(int dtype) noexcept nogil  # of what a blocked loop runs in
+cdef int block_bytes(int dtype) noexcept nogil  # of a number in a blocked loop
 # `fresh`: the output is new, padded memory, so loops may run over its end.
 cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
               const void* params, int cost, bint fresh) noexcept nogil

@@ -83,7 +83,7 @@ cdef void begin(Place* place, const Operand* operand, int ndim, const intptr_t* 
     cdef int last, d
     place.itemsize, place.scalar = cg_itemsize[operand.loop_dtype], False
     if same_dtype and ndim == 1 and (operand.strides[0] == place.itemsize or takes_scalar and operand.strides[0] == 0):
-        # What small operands are, before all else.
+        # Small operands first.
         place.scalar = operand.strides[0] == 0
         place.way, place.outer, place.row, place.column = REPEATED if place.scalar else IN_PLACE, 0, shape[0], start
         cursor.address = operand.data
@@ -131,7 +131,7 @@ cdef char* address(Place* place, const Operand* operand, intptr_t n, intptr_t la
     if place.way == PACKED:
         if not is_output:
             gather(operand, &place.cursor, n, place.block)
-            while lanes > 1 and n % lanes:      # repeat an element rather than meet what is slow
+            while lanes > 1 and n % lanes:      # repeat an element, since other values may be slow
                 memcpy(place.block + n * place.itemsize, place.block + (n - 1) * place.itemsize, place.itemsize)
                 n += 1
         return place.block
@@ -147,7 +147,7 @@ cdef char* address(Place* place, const Operand* operand, intptr_t n, intptr_t la
 
 
 cdef void advance(Place* place, const Operand* operand, intptr_t n, bint is_output) noexcept nogil:
-    """Go on by n elements; what an output has in a block is written."""
+    """Go on by n elements; the block of an output is written."""
     if place.way == PACKED:
         if is_output:
             scatter(operand, &place.cursor, n, place.block)
@@ -161,7 +161,7 @@ cdef void advance(Place* place, const Operand* operand, intptr_t n, bint is_outp
 # ----- Loops -----
 cdef void call(bint blocked, cg_loop loop, int count, char** pointers, const intptr_t* strides, const int* sizes,
                int lanes, intptr_t n, const void* params, bint overrun) noexcept nogil:
-    """Run one loop; what is left after whole vectors goes through padded copies unless the loop may run over the end."""
+    """Run one loop; elements after whole vectors go through padded copies unless the loop may run over the end."""
     cdef char tail[MAX_OPERANDS][2 * PADDING]
     cdef char* moved[MAX_OPERANDS]
     cdef intptr_t whole = n - n % lanes, left = n % lanes, i
@@ -197,7 +197,7 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
     cdef intptr_t n
     cdef bint blocked = kernel.blocked[dtype], scalar = count != 3 or blocked, overrun
     cdef cg_loop loop = kernel.loops[dtype]
-    for k in range(output):     # what is read before it is written over is in the cache
+    for k in range(output):     # an operand that is read before it is overwritten is in the cache
         stream = stream and operands[k].data != operands[output].data
     begin(&places[output], &operands[output], ndim, shape, start, lanes if blocked else 1, True, False)
     stream = (stream and kernel.streams[dtype] is not NULL and places[output].way == IN_PLACE and places[output].outer == 0

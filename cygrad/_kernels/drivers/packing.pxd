@@ -1,6 +1,6 @@
 """Packing: arrays that are strided, repeated or of another dtype as dense blocks, and back; copies from array to array.
 
-Knows nothing of tensors. Everything that runs per element is `noexcept nogil`.
+There are no tensors here. All code that runs per element is `noexcept nogil`.
 """
 from libc.stdint cimport intptr_t
 
@@ -35,12 +35,12 @@ cdef cg_cast cast(int source, int target) noexcept nogil
 cdef int vector_bytes() noexcept nogil
 # Past the caches; whole vectors, the target aligned to one.
 cdef void stream_copy(char* target, const char* block, intptr_t nbytes) noexcept nogil
-# Drop dims of size 1, order the others by the output's strides (the last operand's), join what lies as one; strides are rewritten.
+# Drop dims of size 1, order the others by the output's strides (the last operand's), join contiguous ones; strides are rewritten.
 cdef int merge(int count, Operand* operands, int ndim, const intptr_t* shape, intptr_t* merged) noexcept nogil
-# What an element costs at least, as a class of `threads_for`, of merged operands: where rows are short or strided, as much as a
+# The least cost of an element, as a class of `threads_for`, of merged operands: where rows are short or strided, as much as a
 # transcendental function.
 cdef int cost_of_layout(int count, const Operand* operands, int ndim, const intptr_t* shape) noexcept nogil
-# Join the dims of an operand that lie as one, where those of others do not.
+# Join the contiguous dims of one operand, where other operands' dims are not contiguous.
 cdef void lay(cg_cursor* place, const Operand* operand, int ndim, const intptr_t* shape) noexcept nogil
 # From the first element to another one of the first `dims` dims.
 cdef void seek(cg_cursor* place, int dims, intptr_t index) noexcept nogil
@@ -49,7 +49,7 @@ cdef bint is_dense(const cg_cursor* place, int itemsize) noexcept nogil
 cdef void gather(const Operand* operand, cg_cursor* place, intptr_t n, char* block) noexcept nogil
 cdef void scatter(const Operand* operand, cg_cursor* place, intptr_t n, char* block) noexcept nogil
 cdef void pack(const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t n, char* target) noexcept nogil
-# The bytes of n elements in a row, by the threads that elementwise loops would give them to: who writes a page first has it near.
+# The bytes of n elements in a row, by the threads of elementwise loops: the first thread that writes a page has it near.
 cdef void zero_dense(char* data, intptr_t n, int itemsize) noexcept nogil
 # Between arrays of one shape, converting; they must be disjoint or the same.
 cdef void copy(Operand* target, Operand* source, int ndim, const intptr_t* shape) noexcept nogil

@@ -168,7 +168,7 @@ cdef void pack(const Operand* operand, int ndim, const intptr_t* shape, intptr_t
 
 # ----- Copies -----
 cdef void stream_row(char* target, const char* row, intptr_t nbytes) noexcept nogil:
-    """Write past the caches, but for what is less than a vector at the ends."""
+    """Write past the caches, but for parts of vectors at the ends."""
     cdef intptr_t head = min(nbytes, <intptr_t>((-<size_t>target) % _vector_bytes)), whole = nbytes - head
     whole -= whole % _vector_bytes
     memcpy(target, row, head)
@@ -255,7 +255,7 @@ cdef void copy(Operand* target, Operand* source, int ndim, const intptr_t* shape
     ndim = merge(2, operands, ndim, shape, merged)
     threads = threads_for(total, cost_of_layout(2, operands, ndim, merged))
     for d in range(ndim):
-        if operands[0].strides[d] == 0:     # up to 8 MiB: what is read does not push the target out of the caches
+        if operands[0].strides[d] == 0:     # up to 8 MiB: the source does not push the target out of the caches
             large = 4 * STREAM_BYTES + 1
     stream = total * cg_itemsize[target.dtype] >= large * max(threads, 1)
     if threads <= 1:

@@ -1,6 +1,6 @@
-"""Passes: formulas of tiles whose rows are longer than tiles, and whose results are reduced. Each fold is a pass over a row.
+"""Passes: formulas of tiles whose rows are longer than tiles, and whose results are reduced. Each reduction is a pass over a row.
 
-The maps before a fold are a program, so nothing of a row's length is written. The bits are those of operators one by one.
+The maps before a reduction are a program, so nothing of a row's length is written. Operators one by one give the same bits.
 """
 from cygrad._kernels.drivers.tile_steps cimport Tiles
 

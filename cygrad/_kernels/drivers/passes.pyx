@@ -10,11 +10,11 @@ from cygrad._kernels.drivers.reduction cimport fold_program, run
 from cygrad._kernels.drivers.tile_steps cimport MAX_SLOTS, Slot, Step, find_rows, is_repeated_scalar
 
 cdef enum:
-    PLACE = 128         # bytes of what is reduced: loops may run over the end
+    PLACE = 128         # bytes of a reduced slot: loops may run over the end
     NONE = -1
 
 
-# ----- What a pass can do -----
+# ----- Steps of a pass -----
 cdef inline bint is_single(const Tiles* tiles, int slot) noexcept nogil:
     """Say whether a row has one number in a slot."""
     return tiles.slots[slot].reduced or tiles.slots[slot].array.data is not NULL and is_repeated_scalar(tiles, &tiles.slots[slot])
@@ -32,7 +32,7 @@ cdef bint cut_passes(Tiles* tiles) noexcept nogil:
             maps = maps_before(tiles, k)
             if maps == NONE:
                 return False
-            for j in range(k):      # what takes longer than memory is better kept than computed twice
+            for j in range(k):      # a map that takes longer than memory is better stored than computed twice
                 if (maps & seen) >> j & 1 and tiles.steps[j].kernel.blocked[tiles.steps[j].dtype]:
                     return False
             seen |= maps
@@ -65,7 +65,7 @@ cdef bint fits(const Tiles* tiles, const Step* step) noexcept nogil:
 
 
 cdef long long maps_before(const Tiles* tiles, int fold) noexcept nogil:
-    """Find the maps (bits) that make what a fold takes; NONE if one reads a number that is overwritten by then."""
+    """Return a bit mask of the maps that produce a reduction's input; NONE if one reads a per-row scalar that a later step overwrites."""
     cdef long long maps = 0
     cdef uint32_t needed = <uint32_t>1 << tiles.steps[fold].slots[0], written = 0     # slots
     cdef const Step* step
@@ -88,11 +88,11 @@ cdef long long maps_before(const Tiles* tiles, int fold) noexcept nogil:
 
 # ----- Running -----
 cdef bint fold_row(const Tiles* tiles, int fold, char** places) noexcept nogil:
-    """Fold what the maps before make of a row, in a program."""
+    """Reduce the result of the maps before, in a program."""
     cdef Program program
     cdef ProgramStep* target
     cdef Operand x
-    cdef int known[MAX_SLOTS]       # by slot, that of the program
+    cdef int known[MAX_SLOTS]       # by slot, the slot of the program
     cdef const Step* step = &tiles.steps[fold]
     cdef const Slot* slot
     cdef char folded = True

@@ -1,6 +1,6 @@
-"""Programs: several loops that run on one block after the other, so that what lies between them never leaves the cache.
+"""Programs: several loops that run on one block after the other, so that intermediates never leave the cache.
 
-Knows nothing of tensors or nodes. All arrays are dense, padded, of one length and dtype.
+There are no tensors or nodes here. All arrays are dense, padded, of one length and dtype.
 """
 from libc.stdint cimport intptr_t
 

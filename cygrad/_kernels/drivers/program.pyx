@@ -18,7 +18,7 @@ cdef enum:
     SLOT_BYTES = BLOCK_BYTES + 64       # loops may run over the end
 
 
-# What a step touches as it runs lies close together: blocks fill the first-level cache.
+# The data of a running step lie close together: blocks fill the first-level cache.
 cdef struct Call:
     cg_loop loop                        # of whole blocks
     cg_loop loop_of_rest
@@ -51,8 +51,8 @@ cdef bint streams(const Program* program, int threads) noexcept nogil:
 
 
 cdef int end_of_pass(const Program* program, int first, bint stream, int redirected) noexcept nogil:
-    """Vector mathematics takes longer than memory does, and hides it: what is kept of it is better written at once, and read again by
-    the next pass, than copied. Blocks do not live from one pass to the next."""
+    """Vector mathematics takes longer than memory does, and hides it: a result that is needed later is better written at once, and read
+    again by the next pass, than copied. Blocks do not live from one pass to the next."""
     cdef const Step* step
     cdef int k, output
     for k in range(first, program.step_count - 1):
@@ -82,7 +82,7 @@ cdef bint blocks_cross(const Program* program, int border, int redirected) noexc
 
 cdef void run_part(const Program* program, int first, int last, bint stream, intptr_t start, intptr_t stop, int redirected,
                    char* block) noexcept nogil:
-    """Run steps block by block. What is streamed is in no cache: an output that later steps read is made in a block, and copied."""
+    """Run steps block by block. Streamed results are in no cache: an output that later steps read is made in a block, and copied."""
     cdef char memory[MAX_STEPS * SLOT_BYTES + 64]
     cdef char* free_block = memory + (-<size_t>memory) % 64
     cdef char* places[MAX_SLOTS]        # of a block's elements

@@ -1,4 +1,4 @@
-"""The reduction driver: folds over some dims in fixed blocks, combined in a fixed tree.
+"""The reduction driver: reductions over some dims in fixed blocks, combined in a fixed tree.
 
 The blocks depend on shape and strides alone, so the bits are the same for every number of threads.
 """
@@ -19,7 +19,7 @@ cdef extern from "kernels.h" nogil:
 
 cdef const cg_reduction* reduction(str name) except NULL
 
-# `reduced[d]` says which dims are folded; the output is dense, of `out_dtype`, in row-major order of the kept dims. -1: out of memory.
+# `reduced[d]` says which dims are reduced; the output is dense, of `out_dtype`, in row-major order of the kept dims. -1: out of memory.
 cdef int run(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
              int out_dtype) noexcept nogil
 # All elements of an output of a program, which is made block by block and not written to its memory; all other outputs are.
@@ -29,7 +29,7 @@ cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, int
 # Each of at most STRIP dense rows of at most BLOCK elements, or of their products with others, without the driver; nothing is converted.
 cdef void run_rows(const cg_reduction* reduction, int dtype, const char* x, const char* other, intptr_t n, intptr_t count,
                    char* output) noexcept nogil
-# The same iteration along one dim: running folds, and the first index that holds the value in `values`.
+# The same iteration along one dim: scans, and the first index that holds the value in `values`.
 cdef void scan(const cg_reduction* reduction, Operand* x, Operand* y, int ndim, const intptr_t* shape, int dim, bint reverse) noexcept nogil
 cdef void find(const cg_reduction* reduction, Operand* x, Operand* values, Operand* indices, int ndim, const intptr_t* shape,
                int dim) noexcept nogil

@@ -1,13 +1,13 @@
 # cython: cdivision=True, initializedcheck=False
 """The reduction driver (see reduction.pxd for the contract).
 
-One scheme for all layouts: a task folds one block of elements of each of a strip of neighbouring outputs. Where an output has one
-block it is finished there; partial results of several are combined pairwise, then finished. Four ways to fold a task:
+One scheme for all layouts: a task reduces one block of elements of each of a strip of neighbouring outputs. Where an output has one
+block it is finished there; partial results of more blocks are combined pairwise, then finished. Four ways to reduce a task:
 
 - rows: the elements of an output lie dense;
 - columns: outputs have few elements, wherever they lie: element k of all of them at once;
-- across: neighbouring outputs lie dense: rows of memory are folded into a row, several side by side where rows are short;
-- gathered: what lies otherwise is copied to a dense row.
+- across: neighbouring outputs lie dense: rows of memory are reduced into a row, some side by side where rows are short;
+- gathered: other layouts are copied to a dense row.
 """
 from cython.parallel cimport prange
 from libc.stdlib cimport free, malloc
@@ -20,11 +20,11 @@ from cygrad._kernels.system.isa cimport choose_isa
 from cygrad._kernels.system.threads cimport COST_TRANSCENDENTAL, note_threads, thread_limit, threads_for
 
 cdef enum:
-    BLOCK_ROWS = 256    # rows of a block folded across
+    BLOCK_ROWS = 256    # rows of a block reduced across
     TASK = 16384        # elements of a task of several outputs
-    FEW = 8             # dense elements from which on a row is better folded by itself
-    NARROW = 32         # neighbouring outputs up to which they are a group, in short folds
-    TOGETHER = 8        # rows that are folded across together, at most
+    FEW = 8             # dense elements from which on a row is better reduced by itself
+    NARROW = 32         # neighbouring outputs up to which they are a group, in short reductions
+    TOGETHER = 8        # rows that are reduced across together, at most
     SIDE = 128          # accumulators of rows side by side, at most
     ON_STACK = 64       # partial results that need no allocation
     VECTOR = 64         # bytes of the largest one: loops may run over the end by less
@@ -87,16 +87,16 @@ cdef struct Plan:
     Dims folded
     intptr_t width      # neighbouring outputs, or groups of them
     intptr_t stride     # bytes from one to the next
-    intptr_t group      # outputs of a group: more than one where few are neighbours, and folds are short
+    intptr_t group      # outputs of a group: more than one where few are neighbours, and reductions are short
     intptr_t group_stride
     intptr_t blocks     # partial results of an output
     intptr_t length     # elements of a block
     intptr_t strip      # outputs of a task
     intptr_t strips     # tasks the neighbouring outputs are cut into
-    intptr_t side       # rows that are folded across side by side, a power of two
-    intptr_t offsets[SHORT]     # of the elements of a short fold
-    Operand source      # the folded dims as an operand, for gathering
-    const Made* made    # what is folded, if it has no memory yet
+    intptr_t side       # rows that are reduced across side by side, a power of two
+    intptr_t offsets[SHORT]     # of the elements of a short reduction
+    Operand source      # the reduced dims as an operand, for gathering
+    const Made* made    # the input, if it has no memory yet
     char* partials
     char* output
 
@@ -116,7 +116,7 @@ cdef void add_dim(Dims* dims, intptr_t size, intptr_t stride) noexcept nogil:
 
 
 cdef void add_folded_dims(Dims* dims, const Operand* x, int ndim, const intptr_t* shape, const char* reduced) noexcept nogil:
-    """Append the folded dims by falling stride: a fold may take its elements in the order of memory."""
+    """Append the reduced dims by falling stride: a reduction may take its elements in the order of memory."""
     cdef int order[MAX_DIMS]
     cdef int d, e, kept = 0
     for d in range(ndim):
@@ -148,7 +148,7 @@ cdef intptr_t offset_of(const Dims* dims, intptr_t index) noexcept nogil:
 
 
 cdef void fold_task(const Plan* plan, intptr_t task) noexcept nogil:
-    """Fold one block of each output of a strip; finish them if it is their only one."""
+    """Reduce one block of each output of a strip; finish them if it is their only one."""
     cdef char memory[STRIP * CG_LARGEST + VECTOR]
     cdef char* acc = memory + (-<size_t>memory) % VECTOR
     cdef intptr_t strip = task % plan.strips, block = task // plan.strips % plan.blocks, outer = task // plan.strips // plan.blocks
@@ -173,7 +173,7 @@ cdef void fold_task(const Plan* plan, intptr_t task) noexcept nogil:
         memcpy(plan.partials + ((outer * plan.blocks + block) * plan.width + first) * plan.acc_size, acc, count * plan.acc_size)
 
 
-# Elements that are stored only become dense blocks of what is computed in, and are folded as these are: with the same bits.
+# 16-bit floats and large unsigned integers become dense blocks of the loop's dtype, and are reduced as these are: with the same bits.
 cdef void fold_rows(const Plan* plan, const char* data, intptr_t stride, intptr_t n, intptr_t count, char* acc) noexcept nogil:
     cdef char memory[BLOCK * CG_WIDENED + VECTOR]
     cdef char* scratch = memory + (-<size_t>memory) % VECTOR
@@ -211,7 +211,7 @@ cdef void fold_columns(const Plan* plan, const char* data, intptr_t n, intptr_t 
 
 cdef void fold_run(const Plan* plan, Across across, char* acc, const char* data, intptr_t n, intptr_t rows, intptr_t stride
                    ) noexcept nogil:
-    """Fold rows that are `stride` apart into one; as many at a time as the loops take together."""
+    """Reduce rows that are `stride` apart into one; as many at a time as the loops take together."""
     cdef char memory[TOGETHER * STRIP * CG_WIDENED]
     cdef intptr_t length = n * plan.loop_size, part, i
     if plan.widen is NULL:
@@ -243,7 +243,7 @@ cdef void finish(const Plan* plan, const char* acc, char* y, intptr_t n, double 
 
 cdef void fold_across(const Plan* plan, Across across, const char* data, intptr_t start, intptr_t n, intptr_t count, char* acc
                       ) noexcept nogil:
-    """Fold rows into a row. Rows that follow each other make longer rows, whose parts are combined pairwise; the rest is a shorter one."""
+    """Reduce rows into a row. Rows that follow each other make longer rows, whose parts are combined pairwise; the rest is shorter."""
     cdef intptr_t side = plan.side, length = count * side, rows = n, stride = 0, run
     if plan.folded.ndim:
         rows, stride = plan.folded.shape[plan.folded.ndim - 1], plan.folded.strides[plan.folded.ndim - 1]
@@ -279,7 +279,7 @@ cdef void fold_gathered(const Plan* plan, const char* data, intptr_t start, intp
 
 
 cdef void combine_and_finish(const Plan* plan, intptr_t outer) noexcept nogil:
-    """Fold the partial results of one output row pairwise, in an order that depends on their number alone."""
+    """Combine the partial results of one output row pairwise, in an order that depends on their number alone."""
     cdef char* partials = plan.partials + outer * plan.blocks * plan.width * plan.acc_size
     cdef intptr_t row = plan.width * plan.acc_size, step = 1, i
     while step < plan.blocks:
@@ -324,9 +324,9 @@ cdef bint is_made(const Program* program, int first, int last, int slot) noexcep
 
 
 cdef void choose_way(Plan* plan) noexcept nogil:
-    """Decide, from shape and strides alone, how outputs are folded, and cut them into tasks.
+    """Decide, from shape and strides alone, how outputs are reduced, and cut them into tasks.
 
-    What decides the order of elements is the fold and its neighbours, not how many outer dims or outputs there are: a part of the outer
+    The reduced dims and their neighbours decide the order of elements, not how many outer dims or outputs there are: a part of the outer
     dims has the bits of the whole.
     """
     cdef Dims* outer = &plan.outer
@@ -417,7 +417,7 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
 
 
 cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, intptr_t n, char* output) noexcept nogil:
-    """Fold at most BLOCK dense elements into one."""
+    """Reduce at most BLOCK dense elements into one."""
     cdef cg_number acc, rounded
     cdef char memory[BLOCK * CG_WIDENED]
     cdef int widened = cg_loops_of[dtype]

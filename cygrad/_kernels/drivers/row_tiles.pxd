@@ -1,4 +1,4 @@
-"""Rows: tiles of formulas that fold one dense row at a time, run as calls of loops where the operands are.
+"""Rows: tiles of formulas that reduce one dense row at a time, run as calls of loops where the operands are.
 
 A driver for each step of a tile would take longer than few rows do, and tiles of many rows leave the first-level cache.
 """
@@ -6,8 +6,8 @@ from libc.stdint cimport intptr_t
 
 from cygrad._kernels.drivers.tile_steps cimport Tiles
 
-# False: the folded dims are no dense row, or a step has no loop of rows.
+# False: the reduced dims are no dense row, or a step has no loop of rows.
 cdef bint cut_rows(Tiles* tiles) noexcept nogil
-# Give each row of a thread's memory what is one number everywhere.
+# Give each row of a thread's memory the operands that are one number everywhere.
 cdef void repeat_numbers(const Tiles* tiles, char* memory) noexcept nogil
 cdef void run_rows(const Tiles* tiles, intptr_t tile, char* memory) noexcept nogil

@@ -1,5 +1,5 @@
 # cython: cdivision=True, initializedcheck=False
-"""Rows of maps and folds (see row_tiles.pxd for the contract)."""
+"""Rows of maps and reductions (see row_tiles.pxd for the contract)."""
 from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_itemsize, cg_kernel, cg_loops_of
@@ -84,7 +84,7 @@ cdef bint choose_loops(Tiles* tiles, intptr_t row) noexcept nogil:
 cdef bint make_step(const Tiles* tiles, const Step* step, const cg_kernel* kernel, int inputs, const int* slots, intptr_t row,
                     RowStep* target) noexcept nogil:
     """Choose the loop of a step that reads and writes its operands where they are; False if there is none, and nothing is written.
-    Vector mathematics takes no scalars but that of a shifted kernel, and runs over the end of what is a thread's own only."""
+    Vector mathematics takes no scalar but a shifted kernel's, and runs over the end of a thread's own memory only."""
     cdef RowStep made
     cdef const Slot* output = &tiles.slots[slots[inputs]]
     cdef const Slot* slot
@@ -126,7 +126,7 @@ cdef bint make_step(const Tiles* tiles, const Step* step, const cg_kernel* kerne
 
 
 cdef bint take_over(Rows* rows, const RowStep* step) noexcept nogil:
-    """Take what a step reads from what is fetched between the steps; False if there is nothing."""
+    """Take the operands that a step reads itself out of the fetches between steps; False if none is left."""
     cdef int count = rows.fetched_count, k, j
     rows.fetched_count = 0
     for k in range(count):
@@ -140,7 +140,7 @@ cdef bint take_over(Rows* rows, const RowStep* step) noexcept nogil:
 
 
 cdef void share_fetches(Tiles* tiles) noexcept nogil:
-    """Decide beside what the next rows are fetched: beside vector mathematics, where there is some, since what is written keeps memory
+    """Decide beside which steps the next rows are fetched: beside vector mathematics, where there is some, since writes keep memory
     busy beside the other steps. There, and beside the result, little at a time: a processor waits for a dozen lines at once."""
     cdef Rows* rows = &tiles.rows
     cdef RowStep* step

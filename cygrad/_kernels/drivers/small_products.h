@@ -1,4 +1,4 @@
-/* Products of small matrices: BLAS takes longer to begin one than to compute it. The interface is that of NumPy's loop of matmul.
+/* Products of small matrices: BLAS takes longer to begin one than to compute it. The interface is the one of NumPy's loop of matmul.
  *
  * Each element is the sum of its products in order, each rounded: the same bits for any strides, place in a batch and instruction set.
  * Four columns at a time, which makes vectors of the baseline; fewer at once, which spares loops of unknown length.

@@ -1,6 +1,6 @@
 """Maps and reductions of one shape as steps over slots: the types, and the decisions that tiles, rows and passes share.
 
-Knows nothing of tensors. Arrays are row-major, or one number. Each step computes what its own driver computes of the whole, to the bit.
+There are no tensors here. Arrays are row-major, or one number. Each step gives the bits that its own driver gives for the whole.
 """
 from libc.stdint cimport intptr_t
 
@@ -13,7 +13,7 @@ cdef enum:
 
 cdef struct Slot:
     Operand array       # of the whole, stride 0 where it is repeated; data NULL: a thread has memory for a tile of it
-    bint reduced        # of size 1 in the folded dims
+    bint reduced        # of size 1 in the reduced dims
 
 cdef struct Step:
     const cg_kernel* kernel         # of a map, else NULL
@@ -22,10 +22,10 @@ cdef struct Step:
     int masks                       # inputs that are read as bool (bits)
     int inputs
     int slots[MAX_OPERANDS]         # of the inputs, then of the output
-    bint joined                     # takes what the step before makes for it alone, and there is a loop of both:
-    const cg_kernel* shifted        # of a map of a difference from what is reduced; NULL of a fold, of products
+    bint joined                     # reads the step before, which nothing else reads, and there is a loop of both:
+    const cg_kernel* shifted        # for a map of a difference from a reduced slot; NULL for a reduction of products
 
-# What rows touch as they run lies close together: the rows themselves fill the first-level cache.
+# The data of running rows lie close together: the rows themselves fill the first-level cache.
 cdef struct RowSlot:
     char* data          # of the first row; NULL: a thread has memory
     intptr_t apart      # bytes from a row to the next; 0: one number everywhere, of which a thread has copies
@@ -40,7 +40,7 @@ cdef struct RowStep:
     unsigned char inputs, dtype
     bint each                       # whether each row has a scalar, and a call, of its own
     bint long                       # whether it is vector mathematics
-    bint fetches_own                # whether its loop fetches what the next rows have of its operands
+    bint fetches_own                # whether its loop prefetches its operands of the next rows
     bint fetches                    # whether parts of the next rows are fetched before its pieces
 
 cdef struct Fetched:

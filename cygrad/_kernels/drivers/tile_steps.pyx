@@ -1,5 +1,5 @@
 # cython: cdivision=True, initializedcheck=False
-"""What tiles, rows and passes share (see tile_steps.pxd for the contract)."""
+"""Decisions that tiles, rows and passes share (see tile_steps.pxd for the contract)."""
 from cygrad._kernels.drivers.elementwise cimport STREAM_BYTES
 from cygrad._kernels.system.threads cimport threads_for
 

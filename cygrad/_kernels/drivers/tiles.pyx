@@ -1,5 +1,5 @@
 # cython: cdivision=True, initializedcheck=False
-"""Maps and folds, tile by tile (see tiles.pxd for the contract)."""
+"""Maps and reductions, tile by tile (see tiles.pxd for the contract)."""
 from cython.parallel cimport prange
 from libc.stdint cimport intptr_t
 
@@ -43,7 +43,7 @@ cdef bint cut(Tiles* tiles) noexcept nogil:
 
 # ----- Tiles -----
 cdef bint run_tile(const Tiles* tiles, intptr_t tile, char* memory) noexcept nogil:
-    cdef intptr_t shapes[2][MAX_DIMS]   # of the tile, and of what is reduced there
+    cdef intptr_t shapes[2][MAX_DIMS]   # of the tile, and of its reduced slots
     cdef intptr_t index[MAX_DIMS]       # where the tile begins
     cdef Operand operands[MAX_OPERANDS]
     cdef intptr_t rest
@@ -77,7 +77,7 @@ cdef bint run_tile(const Tiles* tiles, intptr_t tile, char* memory) noexcept nog
 
 
 cdef void place(const Tiles* tiles, int slot, const intptr_t* shape, const intptr_t* index, char* memory, Operand* operand) noexcept nogil:
-    """Find the part of an array that belongs to a tile; what has no array has dense memory of the tile."""
+    """Find the part of an array that belongs to a tile; a slot without an array has dense memory of the tile."""
     cdef const Operand* array = &tiles.slots[slot].array
     cdef intptr_t stride
     cdef int d

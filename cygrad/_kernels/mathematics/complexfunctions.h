@@ -68,7 +68,7 @@ CG_VECTOR_FUNCTION CG_COMPLEX CG_COMPLEX_NAME(sgn)(CG_COMPLEX z)
 
 /* ---- the exponential family: of x + i y ---- */
 
-/* cos(y) and sin(y); where x is infinite and y has none, what the infinity is multiplied by in Annex G. */
+/* cos(y) and sin(y); where x is infinite and y has none, the factors of the infinity in Annex G. */
 CG_INLINE CG_COMPLEX CG_COMPLEX_NAME(circle)(CG_REAL x, CG_REAL y, CG_REAL sine_at_infinity)
 {
     const int special = CG_NAME(isinf)(x) & !CG_NAME(isfinite)(y);
@@ -155,7 +155,7 @@ CG_VECTOR_FUNCTION CG_COMPLEX CG_COMPLEX_NAME(tan)(CG_COMPLEX z)
     return (CG_COMPLEX){y.im, -y.re};
 }
 
-/* Near the axis by expm1(x) and 1 - cos(y) = 2 sin(y/2)^2; what cancels is small beside the imaginary part. No limits at infinity, as in
+/* Near the axis by expm1(x) and 1 - cos(y) = 2 sin(y/2)^2; the cancelled part is small beside the imaginary part. No limits at infinity, as in
  * torch and NumPy.
  */
 CG_VECTOR_FUNCTION CG_COMPLEX CG_COMPLEX_NAME(expm1)(CG_COMPLEX z)
@@ -167,7 +167,7 @@ CG_VECTOR_FUNCTION CG_COMPLEX CG_COMPLEX_NAME(expm1)(CG_COMPLEX z)
     return (CG_COMPLEX){known ? re : z.im - z.im, z.im == 0 ? (real + 1) * z.im : known ? e.im : z.im - z.im};
 }
 
-/* exp(z log(2)), with what the product with log(2) is rounded by, as long as its square is nothing. */
+/* exp(z log(2)), with the rounding error of the product with log(2), as long as its square is nothing. */
 CG_VECTOR_FUNCTION CG_COMPLEX CG_COMPLEX_NAME(exp2)(CG_COMPLEX z)
 {
     const CG_REAL ln2 = (CG_REAL)CG_LN2, rest = (CG_REAL)(sizeof(CG_REAL) == 8 ? 0x1.abc9e3b39803fp-56 : CG_LN2 - (double)(float)CG_LN2);

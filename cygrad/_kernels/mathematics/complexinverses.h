@@ -1,5 +1,5 @@
 /* Complex roots, logarithms, powers and inverse functions; complexmath.h includes this. In float64, for complex64, too, which is exact
- * there but for the last rounding, and needs no care for what is large or small.
+ * there but for the last rounding, and needs no care for large or small numbers.
  */
 #define CG_COMPLEX_IN_DOUBLE(f)                                                    \
     CG_INLINE cg_complex64 f##_complex64(cg_complex64 z)                           \
@@ -82,7 +82,7 @@ CG_VECTOR_FUNCTION cg_complex128 log10_complex128(cg_complex128 z)
     return (cg_complex128){CG_MULTIPLY_ADD(size.exponent, CG_LOG10_2, size.rest * CG_LOG10_E), atan2_float64(z.im, z.re) * CG_LOG10_E};
 }
 
-/* Near 0 by |1 + z|^2 - 1 = x (2 + x) + y^2; what cancels is small beside the imaginary part. */
+/* Near 0 by |1 + z|^2 - 1 = x (2 + x) + y^2; the cancelled part is small beside the imaginary part. */
 CG_VECTOR_FUNCTION cg_complex128 log1p_complex128(cg_complex128 z)
 {
     const double x = z.re, y = z.im;
@@ -120,7 +120,7 @@ CG_VECTOR_FUNCTION cg_complex128 asin_complex128(cg_complex128 z)
 {
     const root_pair r = roots_beside(z);
     const double below = r.minus.re * r.plus.re - r.minus.im * r.plus.im, height = r.minus.re * r.plus.im - r.minus.im * r.plus.re;
-    const double scaled = (z.re + 0.0) * (r.lift > 0 ? 0x1p-300 : 1); /* of -0 that of 0 */
+    const double scaled = (z.re + 0.0) * (r.lift > 0 ? 0x1p-300 : 1); /* -0 counts as 0 */
     const double angle = atan2_float64(scaled, r.infinite ? __builtin_fabs(z.im) : below);
     return (cg_complex128){z.re == 0 ? z.re : angle, asinh_lifted(height, r, z.im)};
 }

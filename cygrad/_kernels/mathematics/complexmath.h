@@ -1,7 +1,7 @@
-/* Complex numbers, CG_COMPLEX of two CG_REAL: what formulas call for them, branch-free as the functions of vecmath.h, which must be
+/* Complex numbers, CG_COMPLEX of two CG_REAL: the functions that formulas call for them, branch-free as the functions of vecmath.h, which must be
  * included before, with inversemath.h.
  *
- * Special values are those of C's Annex G, which torch and NumPy have, too. "1.3, 1.4 eps" are the largest distances from the true
+ * Special values follow C's Annex G, which torch and NumPy have, too. "1.3, 1.4 eps" are the largest distances from the true
  * number that were measured, in eps of its absolute value, for complex128 and complex64. Formulas by Kahan (Branch cuts for complex
  * elementary functions, 1987), but where another source is named. Pure functions, so thread-safe.
  */
@@ -20,7 +20,7 @@
 #define CG_LOG10_E 0x1.bcb7b1526e50ep-2
 #define CG_LOG10_2 0x1.34413509f79ffp-2
 
-/* With the sign of b turned round where that of a is set. */
+/* With the sign of b turned round where a's is set. */
 CG_INLINE double signed_by_float64(double a, double b)
 {
     return real_float64(bits_float64(b) ^ (bits_float64(a) & bits_float64(-0.0)));

@@ -38,7 +38,7 @@ CG_VECTOR_FUNCTION double atan_float64(double x)
     return __builtin_copysign(x == x ? atan_of_quotient_float64(far, 1) : x, x);
 }
 
-/* The angle of (b, a), by that of the absolute values, scaled so that neither sum nor product overflows; 1.2 ulp. */
+/* The angle of (b, a), by the angle of the absolute values, scaled so that neither sum nor product overflows; 1.2 ulp. */
 CG_VECTOR_FUNCTION double atan2_float64(double a, double b)
 {
     const double n = __builtin_fabs(a), d = __builtin_fabs(b), greater = n > d ? n : d, smaller = n > d ? d : n;

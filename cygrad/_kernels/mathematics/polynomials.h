@@ -14,7 +14,7 @@
 #define CG_POLY4(x, z, c0, c1, c2, c3) CG_MULTIPLY_ADD(z, CG_HORNER2(x, c2, c3), CG_HORNER2(x, c0, c1))
 #define CG_POLY8(x, z, w, a, b, c, d, ...) CG_MULTIPLY_ADD(w, CG_POLY4(x, z, __VA_ARGS__), CG_POLY4(x, z, a, b, c, d))
 
-/* ---- float64: minimax polynomials by Remez' algorithm, relative error of what they serve below 2^-54 ---- */
+/* ---- float64: minimax polynomials by Remez' algorithm, relative error of the functions they serve below 2^-54 ---- */
 
 /* r coth(r/2) - 2 in z = r^2, |r| <= log(2)/2. */
 CG_INLINE double coth_tail_float64(double z)
@@ -41,7 +41,7 @@ CG_INLINE double log_tail_float64(double z)
 }
 
 /* scale (P(t) - P(0)) / t of P = (x + 2.5) exp(x^2) erfc(x), t = (x - 2.5) / (x + 2.5), 0 <= x <= 27.4, P(0) being ERFCX_START;
- * Horner's scheme rounds less. The compiler folds the scale.
+ * Horner's scheme rounds less. The compiler merges the scale.
  */
 CG_INLINE double erfcx_slope_float64(double t, double scale)
 {

@@ -4,7 +4,7 @@
  * with sums where there is FMA, so between levels with and without it bits differ by a few ulp, exact functions'
  * excepted. All arguments: inf, NaN, -0, denormals in and out. "1.3, 1.4 ulp" are the largest errors measured on any
  * level, float64 and float32. Rounding must be to nearest. Pure functions, so thread-safe.
- * The file includes itself once per type: first what differs between the types, then the functions, written once.
+ * The file includes itself once per type: first the parts that differ between the types, then the functions, written once.
  */
 #ifndef CG_VECMATH_H
 #define CG_VECMATH_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Whose sin, cos and pow vectors call, by prototypes with `simd`: those of glibc's libmvec on x86-64, elsewhere those of vectorcalls.h.
+/* Vectors call sin, cos and pow by prototypes with `simd`: of glibc's libmvec on x86-64, elsewhere of vectorcalls.h.
  * Clang calls scalars.
  */
 #ifndef CG_HAVE_LIBMVEC
@@ -45,7 +45,7 @@ extern float powf(float, float) CG_CALLED_AS(cg_powf) CG_VECTOR_CALL;
 
 #define CG_INLINE static inline __attribute__((always_inline))
 
-/* What formulas may call; the generator finds the definitions. A loop of exact functions may have a scalar tail, since scalars have the
+/* Functions that formulas may call; the generator finds the definitions. A loop of exact functions may have a scalar tail, since scalars have the
  * same bits; one that calls a vector function runs in whole vectors only.
  */
 #define CG_EXACT_FUNCTION CG_INLINE
@@ -74,7 +74,7 @@ CG_INLINE float exponent_float32(uint32_t b) { return (float)((int32_t)b >> 23);
 
 #define CG_JOIN_(a, b) a##b
 #define CG_JOIN(a, b) CG_JOIN_(a, b)
-/* Constants of a type: REAL, its BITS, and numbers whose names say what they are. */
+/* Constants of a type: REAL, its BITS, and numbers by their usual names. */
 #define CG_TYPE float64
 #define CG_REAL double
 #define CG_BITS uint64_t
@@ -146,7 +146,7 @@ CG_INLINE float exponent_float32(uint32_t b) { return (float)((int32_t)b >> 23);
 /* 2^k, for k of a normal number. */
 CG_INLINE CG_REAL CG_NAME(power_of_two)(CG_BITS k) { return CG_NAME(real)((k + CG_BIAS) << CG_DIGITS); }
 
-/* condition ? b : 0, in arithmetic: two selections on one condition make GCC compute what lies between them twice. */
+/* condition ? b : 0, in arithmetic: two selections on one condition make GCC compute the code between them twice. */
 CG_INLINE CG_BITS CG_NAME(bits_if)(int condition, CG_BITS b) { return -(CG_BITS)condition & b; }
 
 CG_INLINE CG_REAL CG_NAME(zero_if)(int condition, CG_REAL y)
@@ -195,7 +195,7 @@ CG_INLINE CG_REAL CG_NAME(expm1_of_r)(CG_REAL r)
 }
 
 /* k + SHIFTER, but no k past every power of two that is a number: r is large then, and the result infinite. The order of floats of one
- * sign is that of their bits, and integers have a minimum.
+ * sign is the one of their bits, and integers have a minimum.
  */
 CG_INLINE CG_REAL CG_NAME(limited)(CG_REAL shifted)
 {
@@ -210,7 +210,7 @@ CG_INLINE CG_REAL CG_NAME(limited)(CG_REAL shifted) { return shifted; }
 CG_INLINE CG_REAL CG_NAME(or_overflow)(CG_REAL x, CG_REAL highest, CG_REAL y) { return x <= highest ? y : x + CG_LIBM(inf)(); }
 #endif
 
-/* exp(r) - 1 - r, and what r lacks; where the results near 0 need it. */
+/* exp(r) - 1 - r, and the error of r; where the results near 0 need it. */
 CG_INLINE CG_REAL CG_NAME(exp_curve)(CG_NAME(exp_parts) p) { return p.r * (p.r - p.h) / ((2 - p.r) + p.h) + p.low; }
 
 /* y (1 + rest) 2^k, by two powers of about k/2, since 2^k may not be a number; a denormal result is rounded once. */
@@ -221,7 +221,7 @@ CG_INLINE CG_REAL CG_NAME(scale)(CG_REAL y, CG_REAL rest, CG_BITS k_bits)
     return CG_MULTIPLY_ADD(y * half_power, rest, y * half_power) * other_power;
 }
 
-/* The quotient is that of fdlibm's e_exp.c; 1.3, 1.4 ulp. */
+/* The quotient is the one of fdlibm's e_exp.c; 1.3, 1.4 ulp. */
 CG_VECTOR_FUNCTION CG_REAL CG_NAME(exp)(CG_REAL x)
 {
     CG_REAL shifted = CG_NAME(limited)(CG_MULTIPLY_ADD(x, CG_C(0x1.71547652b82fep+0), CG_SHIFTER));
@@ -304,7 +304,7 @@ CG_VECTOR_FUNCTION CG_REAL CG_NAME(expm1)(CG_REAL x)
     return CG_LIBM(copysign)(y, x);
 }
 
-/* (1 - exp(-2|x|)) / (1 + exp(-2|x|)); no quotient but this one, since what depends on what takes the time; 2.3, 2.1 ulp. */
+/* (1 - exp(-2|x|)) / (1 + exp(-2|x|)); no quotient but this one, since the chain of dependences takes the time; 2.3, 2.1 ulp. */
 CG_VECTOR_FUNCTION CG_REAL CG_NAME(tanh)(CG_REAL x)
 {
     CG_REAL magnitude = CG_LIBM(fabs)(x);
@@ -354,7 +354,7 @@ CG_VECTOR_FUNCTION CG_REAL CG_NAME(sinh)(CG_REAL x)
 }
 
 /* exp(-power m^2) scale P(t) / (m + center), t = (m - center) / (m + center), for m >= 0: t as 2 m / (m + center) - 1, since that is
- * right near 0, and the rounding of the inverse goes against that of the last factor far out. The scale is in P's coefficients, where
+ * right near 0, and the rounding of the inverse goes against the last factor's far out. The scale is in P's coefficients, where
  * it rounds nothing that depends on m.
  */
 CG_INLINE CG_REAL CG_NAME(normal_tail)(CG_REAL m, CG_REAL power, CG_REAL center, CG_REAL scale)
@@ -363,7 +363,7 @@ CG_INLINE CG_REAL CG_NAME(normal_tail)(CG_REAL m, CG_REAL power, CG_REAL center,
     CG_REAL start = scale * CG_ERFCX_START, slope = CG_NAME(erfcx_slope)(t, scale), y = CG_MULTIPLY_ADD(t, slope, start);
     CG_NAME(exp_parts) p = CG_NAME(exp_split_square)(power, m);
     CG_REAL z = p.r * p.r, rest = CG_MULTIPLY_ADD(z, CG_NAME(exp_tail)(p.r, z), p.r);
-#ifndef CG_FUSED /* more is rounded there: what y and the sum were rounded by is taken off; 1 / P is near 1.06 + 0.66 t */
+#ifndef CG_FUSED /* more is rounded there: the rounding errors of y and of the sum are taken off; 1 / P is near 1.06 + 0.66 t */
     rest += ((start - y) + t * slope) * (CG_C(1.06) / scale + CG_C(0.66) / scale * t);
     rest -= (m - (sum - center)) * (CG_C(0.5) * inverse) * (1 - t);
 #endif

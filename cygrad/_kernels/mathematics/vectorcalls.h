@@ -1,4 +1,4 @@
-/* sin, cos and pow where there is no libmvec that has them: what loops call by prototypes with `simd` (vecmath.h). One unit of each level
+/* sin, cos and pow where there is no libmvec that has them: the functions that loops call by prototypes with `simd` (vecmath.h). One unit of each level
  * includes this.
  *
  * All numbers of a vector are computed here; those that are too far from 0, or special, become NaN, and the C library is asked for them,
@@ -75,7 +75,7 @@ CG_INLINE two_parts log_of_two_parts(double x)
     return (two_parts){y, (high - y) + rest};
 }
 
-/* Its sign is that of x where y is odd; 1.4 ulp, 1.1 with fused multiply-adds. */
+/* It has the sign of x where y is odd; 1.4 ulp, 1.1 with fused multiply-adds. */
 CG_INLINE double near_pow_float64(double x, double y)
 {
     const double m = __builtin_fabs(x), whole = __builtin_rint(y), half = 0.5 * y;
@@ -101,7 +101,7 @@ CG_INLINE float near_pow_float32(float x, float y)
     return (known & (__builtin_fabs(e) < 700)) ? real_float32(bits_float32(size) | odd) : __builtin_nanf("");
 }
 
-/* ---- what is called: scalars where the compiler makes no vectors, and vectors by their names in the ABI of vector functions ---- */
+/* ---- the functions that are called: scalars where the compiler makes no vectors, and vectors by their names in the ABI of vector functions ---- */
 
 /* An architecture, or a level of it: the letter of its vectors, and how they are passed. */
 #if defined(__aarch64__)

@@ -1,5 +1,5 @@
 /* Whether BLAS's threads may be awake. OpenBLAS's look for work for 2^26 ticks of the processor's clock after a product, and ours for
- * milliseconds after a region. Where both want one processor, each waits for the other: a product of 0.2 ms takes 50.
+ * milliseconds after a region. Where both are ready for one processor, each waits for the other: a product of 0.2 ms takes 50.
  */
 #ifndef CG_BLAS_THREADS_H
 #define CG_BLAS_THREADS_H
@@ -7,7 +7,7 @@
 #include <time.h>
 
 enum { CG_AWAKE = 30000000 };       /* nanoseconds */
-static int64_t cg_blas_ended;       /* when BLAS was last called for what it may have several threads for; 0: never */
+static int64_t cg_blas_ended;       /* when BLAS was last called for work that it may give to more than one thread; 0: never */
 
 static int64_t cg_nanoseconds(void)
 {

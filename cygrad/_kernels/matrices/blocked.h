@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is packed at once, in numbers: a block of CG_BLOCK rows, of what is left up to CG_LAST_BLOCK, and CG_DEPTH columns, or a triangle of
+/* The pack size, in numbers: a block of CG_BLOCK rows, of the rest up to CG_LAST_BLOCK, and CG_DEPTH columns, or a triangle of
  * CG_DEPTH rows. */
 enum { CG_BLOCK = 192, CG_LAST_BLOCK = 256, CG_DEPTH = 256, CG_PACKED = CG_LAST_BLOCK * CG_DEPTH, CG_VECTOR_ALIGNMENT = 64 };
 enum { CG_REFLECTORS = 24 };    /* that are applied at once */

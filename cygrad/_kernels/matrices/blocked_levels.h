@@ -4,7 +4,7 @@
 #include <string.h>
 #include "blocked.h"
 
-/* Products are added without being rounded, where there is such an instruction. What is long is written in vectors, or CG_VECTORISED: the
+/* Products are added without being rounded, where there is such an instruction. Long operations are written in vectors, or CG_VECTORISED: the
  * compiler would make vectors of short ends, too. */
 #ifdef __clang__
 #pragma clang fp contract(fast)

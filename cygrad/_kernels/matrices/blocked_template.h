@@ -2,7 +2,7 @@
  *
  * A product is computed tile by tile, as in Goto and van de Geijn 2008: the sums of CG_ROWS x CG_COLUMNS elements stay in registers. For
  * that the left matrix is packed into panels of CG_ROWS rows, column after column, of which the last has fewer whole vectors, and
- * CG_COLUMNS columns of the right one are copied, CG_HEIGHT apart. Padding is 0, and nobody reads what it leads to.
+ * CG_COLUMNS columns of the right one are copied, CG_HEIGHT apart. Padding is 0, and its results are not read.
  */
 #define CG_LANES ((intptr_t)(CG_VECTOR_BYTES / sizeof(CG_T)))
 #define CG_ROWS (3 * CG_LANES)
@@ -37,7 +37,7 @@ CG_INLINED void CG_NAME(tile)(int vectors, intptr_t k, const CG_T *restrict a, c
             for (int v = 0; v < vectors; v++) sums[j][v] += ((const CG_VECTOR *)a)[v] * number;
         }
     }
-    const CG_MASK kept = (CG_MASK){0} - (CG_BITS)!begins;    /* what is not kept may be anything, NaN too */
+    const CG_MASK kept = (CG_MASK){0} - (CG_BITS)!begins;    /* masked lanes may be anything, NaN too */
 #pragma GCC unroll 8
     for (int j = 0; j < CG_COLUMNS; j++, c += ld)
 #pragma GCC unroll 3
@@ -65,7 +65,7 @@ static inline intptr_t CG_NAME(padded)(intptr_t rows)
     return rows >= CG_ROWS ? CG_ROWS : (rows + CG_LANES - 1) / CG_LANES * CG_LANES;
 }
 
-/* Those of a product, where they do not follow each other: of four vectors two and two are quicker than three and one. */
+/* The columns of a product, where they do not follow each other: of four vectors two and two are quicker than three and one. */
 static inline intptr_t CG_NAME(evened)(intptr_t rows)
 {
     return rows == CG_ROWS + CG_LANES ? 2 * CG_LANES : CG_NAME(padded)(rows);
@@ -102,7 +102,7 @@ CG_VECTORISED void CG_NAME(copy)(intptr_t n, CG_T *restrict y, intptr_t step_y, 
         for (intptr_t i = 0; i < n; i++) y[i * step_y] = x[i * step];
 }
 
-/* What threads share. Of products c -= a b: the sizes, packed rows of a, b and c. Of solutions: those of x, the packed triangle, x. */
+/* The data that threads share. Of products c -= a b: the sizes, packed rows of a, b and c. Of solutions: the sizes of x, the packed triangle, x. */
 typedef struct {
     intptr_t m, n, k, down, right, ld, above;
     const CG_T *packed, *other;
@@ -214,7 +214,7 @@ CG_INLINED void CG_NAME(eliminate)(int divides, CG_T number, int lane, const CG_
     }
 }
 
-/* Solve with a packed triangle of CG_LANES rows, below its pivots. What is solved is kept apart: no infinity that follows gets into it. */
+/* Solve with a packed triangle of CG_LANES rows, below its pivots. The solution is stored apart: no later infinity gets into it. */
 CG_CALLED void CG_NAME(substitute)(const CG_T *triangle, const CG_T *pivots, CG_T *x)
 {
     CG_VECTOR left[CG_COLUMNS], solved[CG_COLUMNS];
@@ -321,7 +321,7 @@ static intptr_t CG_NAME(largest)(const CG_T *x, intptr_t n)
         places = (here & larger) | (places & ~larger);
     }
 #pragma GCC unroll 1
-    for (int lane = 0; lane < CG_LANES; lane++) {   /* no branches: nobody can foresee them */
+    for (int lane = 0; lane < CG_LANES; lane++) {   /* no branches: they cannot be predicted */
         const int better = (sizes[lane] > size) | ((sizes[lane] == size) & (places[lane] < best));
         best = better ? places[lane] : best, size = better ? sizes[lane] : size;
     }

@@ -6,7 +6,7 @@
 #define CG_DOUBLE (sizeof(CG_REAL) == sizeof(double))
 #define CG_PRECISION ((CG_REAL)(CG_DOUBLE ? DBL_EPSILON / 2 : FLT_EPSILON / 2))
 #define CG_SMALLEST ((CG_REAL)(CG_DOUBLE ? DBL_MIN : FLT_MIN))
-#define CG_FAR ((CG_REAL)(CG_DOUBLE ? 0x1p510 : 0x1p62)) /* its square is in range, and so is that of its inverse */
+#define CG_FAR ((CG_REAL)(CG_DOUBLE ? 0x1p510 : 0x1p62)) /* its square is in range, and so is its inverse's */
 #define CG_SIZE(x) ((CG_REAL)fabs(x))
 #define CG_SIGNED(x, sign) ((CG_REAL)copysign(x, sign))
 

@@ -1,5 +1,5 @@
-/* Loops over batches of matrices, with the interface of those of NumPy's generalized ufuncs: dims are the count of matrices, then the core
- * dims as the signature first names them; strides, in bytes, those from matrix to matrix, then those of the core dims. No output overlaps
+/* Loops over batches of matrices, with the interface of NumPy's generalized ufuncs: dims are the count of matrices, then the core
+ * dims as the signature first names them; strides, in bytes, from matrix to matrix, then of the core dims. No output overlaps
  * an input.
  *
  * Matrices are gathered into dense columns, in place where the output has such, and scattered again. Small ones take the plain way. Which
@@ -153,7 +153,7 @@ static size_t cg_room_of_block(const cg_field *f, intptr_t rows, intptr_t column
     return CG_ROOM(height * (columns < CG_DEPTH ? columns : CG_DEPTH) * f->size + CG_VECTOR_ALIGNMENT);
 }
 
-/* The last of what is taken: nothing says how much that is. */
+/* The last part that is taken: its size is not known. */
 static cg_room cg_take_blocks(const cg_blocked *blocked, cg_workspace *space)
 {
     return (cg_room){blocked ? cg_take_aligned(space, 0) : NULL, NULL, cg_share_panels};
@@ -183,7 +183,7 @@ typedef struct {
     char *copy;
 } cg_matrix;
 
-/* `strides` are those of its dims, `batch` is that from matrix to matrix. */
+/* `strides` are of its dims, `batch` is from matrix to matrix. */
 static cg_matrix cg_matrix_of(const cg_field *f, intptr_t m, intptr_t n, const char *p, intptr_t batch, intptr_t down, intptr_t right)
 {
     const intptr_t least = m > 1 ? m : 1, step = n > 1 ? right : least * f->size;
@@ -209,7 +209,7 @@ static char *cg_read(const cg_matrix *a, char *p)
     return a->copy;
 }
 
-/* The columns of an output, which begin as those of an input. */
+/* The columns of an output, which begin as the columns of an input. */
 static char *cg_begin(const cg_matrix *a, char *p, const char *input, intptr_t down, intptr_t right)
 {
     char *columns = a->copy ? a->copy : p;
@@ -522,7 +522,7 @@ static CG_SELDOM void cg_apply(const cg_field *f, int adjoint, char **p, const i
     {[CG_FLOAT32] = name##_loop_float32, [CG_FLOAT64] = name##_loop_float64, [CG_COMPLEX64] = name##_loop_complex64, \
      [CG_COMPLEX128] = name##_loop_complex128}
 
-/* X(name, signature, kinds, call): what there is. */
+/* X(name, signature, kinds, call): the list of all loops. */
 #define CG_MATRIX_KERNELS(X)                                                                       \
     X(cholesky, "(n,n)->(n,n),()", "xxi", cg_cholesky(f, p, dims, strides))                        \
     X(lu_factor, "(m,n)->(m,n),(p),()", "xxii", cg_lu_factor(f, p, dims, strides))                 \

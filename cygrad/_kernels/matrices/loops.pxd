@@ -1,6 +1,6 @@
-"""Loops over batches of matrices, by name. `matrices/loops.h` says which there are, and what their interface is.
+"""Loops over batches of matrices, by name. `matrices/loops.h` lists them, and has their interface.
 
-They run without the GIL, and write to outputs that overlap no input. Where memory is lacking they set MemoryError and return: who calls
+They run without the GIL, and write to outputs that overlap no input. Where memory is lacking they set MemoryError and return: callers
 them looks for an error afterwards (PyErr_Occurred), as after NumPy's own.
 """
 from libc.stdint cimport intptr_t
@@ -13,7 +13,7 @@ cdef extern from "matrices/kernel.h" nogil:
     ctypedef struct matrix_kernel "cg_matrix_kernel":
         const char* name
         const char* signature
-        const char* kinds                   # of numbers of each argument: x those of the first, r real, i int32
+        const char* kinds                   # of numbers of each argument: x as of the first, r real, i int32
         matrix_loop loops[CG_DTYPES]        # NULL: none for that dtype
 
 cdef const matrix_kernel* kernel(str name) except NULL

@@ -7,7 +7,7 @@
 #if CG_HAS_IMAGINARY
 #define CG_REAL_OF(x) (__real__(x))
 #define CG_CONJ(x) (~(x))
-#define CG_SIZE_OF(x) (fabs(__real__(x)) + fabs(__imag__(x))) /* what LAPACK compares pivots by */
+#define CG_SIZE_OF(x) (fabs(__real__(x)) + fabs(__imag__(x))) /* the size by which LAPACK compares pivots */
 #define CG_ABSOLUTE(x) ((CG_REAL)hypot(__real__(x), __imag__(x)))
 #define CG_QUOTIENT CG_SCALED /* complex quotients take long */
 #else
@@ -27,7 +27,7 @@ static intptr_t CG_NAME(largest)(const CG_T *x, intptr_t step, intptr_t n)
     double size = CG_SIZE_OF(x[0]);
     for (intptr_t i = 1; i < n; i++) {
         const double other = CG_SIZE_OF(x[i * step]);
-        best = other > size ? i : best, size = other > size ? other : size;    /* no branches: nobody can foresee them */
+        best = other > size ? i : best, size = other > size ? other : size;    /* no branches: they cannot be predicted */
     }
     return best;
 }
@@ -123,7 +123,7 @@ static void CG_NAME(permute)(int backwards, intptr_t n, intptr_t k, const int32_
 }
 
 #if !CG_HAS_IMAGINARY
-/* The same as `by_factors`, with the same bits, for an n that the compiler knows: columns stay in registers. */
+/* The same as `by_factors`, with the same bits, for a constant n: columns stay in registers. */
 static inline __attribute__((always_inline)) void CG_NAME(few_rows)(int adjoint, intptr_t n, intptr_t k, const CG_T *a, intptr_t down,
                                                                     intptr_t right, const int32_t *pivots, CG_T *x, intptr_t ld)
 {
@@ -159,7 +159,7 @@ static inline __attribute__((always_inline)) void CG_NAME(few_rows)(int adjoint,
 }
 #endif
 
-/* Solve with what `lu` made, or with its adjoint, whose strides are given then. */
+/* Solve with the factors of `lu`, or with its adjoint, whose strides are given then. */
 static void CG_NAME(by_factors)(int adjoint, intptr_t n, intptr_t k, const void *matrix, intptr_t down, intptr_t right,
                                 const int32_t *pivots, void *solved, intptr_t ld)
 {
@@ -265,7 +265,7 @@ static CG_SELDOM intptr_t CG_NAME(ldl)(int hermitian, intptr_t n, void *matrix, 
     return info;
 }
 
-/* sytrs and hetrs of what `ldl` made. */
+/* sytrs and hetrs of the factors of `ldl`. */
 static CG_SELDOM void CG_NAME(ldl_solve)(int hermitian, intptr_t n, intptr_t k, const void *matrix, intptr_t ld, const int32_t *pivots,
                                          void *solved, intptr_t ld_solved)
 {
@@ -327,7 +327,7 @@ static CG_REAL CG_NAME(norm)(intptr_t n, const CG_T *x)
 }
 
 /* Make of x the reflector, as `reflect` takes it, that makes (norm, 0, ...) of it, and put the norm, which is real, into x[0]. Return its
- * factor: LAPACK's tau, that of the adjoint.
+ * factor: LAPACK's tau, of the adjoint.
  */
 static CG_CALLED CG_T CG_NAME(reflector)(intptr_t n, CG_T *x)
 {
@@ -342,7 +342,7 @@ static CG_CALLED CG_T CG_NAME(reflector)(intptr_t n, CG_T *x)
         for (intptr_t i = 0; i < n; i++) x[i] /= scale;
         first = x[0], norm = CG_NAME(norm)(n, x);
     }
-    if (!signbit(CG_REAL_OF(first))) norm = -norm;  /* that of 0 counts, as in LAPACK */
+    if (!signbit(CG_REAL_OF(first))) norm = -norm;  /* the sign of 0 counts, as in LAPACK */
     for (intptr_t i = 1; i < n; i++) x[i] /= first - norm;
     x[0] = norm * scale;
     return (norm - first) / norm;
@@ -411,7 +411,7 @@ static void CG_NAME(tridiagonal)(intptr_t n, void *matrix, intptr_t ld, void *fa
 {
     CG_REAL *d = diagonal, *e = beside;
     for (intptr_t k = 0; k < n; k++) {
-        CG_T *a = (CG_T *)matrix + k * ld + k, *v = a + 1, *tau = (CG_T *)factors + k, *x = tau;   /* x: before what comes later is there */
+        CG_T *a = (CG_T *)matrix + k * ld + k, *v = a + 1, *tau = (CG_T *)factors + k, *x = tau;   /* x: before the later columns are there */
         d[k] = CG_REAL_OF(*a);
         const intptr_t below = n - k - 1;
         if (!below) return;
@@ -437,7 +437,7 @@ static void CG_NAME(tridiagonal)(intptr_t n, void *matrix, intptr_t ld, void *fa
 }
 
 /* Make a matrix B = Q^H A P bidiagonal, as LAPACK's gebd2 of no more columns than rows: d and e are its diagonals, Q the product of the
- * reflectors in the matrix, and the conjugate of P that of those in `rows`, dense columns, below the diagonal.
+ * reflectors in the matrix, and the conjugate of P is made of those in `rows`, dense columns, below the diagonal.
  */
 static void CG_NAME(bidiagonal)(intptr_t m, intptr_t n, void *matrix, intptr_t ld, void *factors, void *rows, void *row_factors,
                                 void *diagonal, void *beside)

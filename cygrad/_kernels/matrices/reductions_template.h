@@ -1,6 +1,6 @@
 /* Reductions of matrices of CG_T to few diagonals, reflection by reflection.
  *
- * What is left of a matrix is read and written once for each: it is updated by the last one while it is multiplied by the next one, as in
+ * The rest of a matrix is read and written once for each: it is updated by the last one while it is multiplied by the next one, as in
  * Howell et al. 2008. Columns are padded by zeros to whole vectors, to an even number of columns, and aligned alike.
  */
 
@@ -38,7 +38,7 @@ CG_CALLED void CG_NAME(update_columns)(intptr_t j, intptr_t height, CG_T *a, int
 }
 
 /* Make a symmetric matrix T = Q^T A Q tridiagonal, as LAPACK's sytd2 of the lower triangle: d and e are its diagonals, and Q the product of the
- * reflectors below the diagonal. What lies above is lost.
+ * reflectors below the diagonal. The part above is lost.
  */
 static void CG_NAME(tridiagonal)(intptr_t n, void *matrix, intptr_t ld, void *factors, void *diagonal, void *beside, void *work)
 {
@@ -87,7 +87,7 @@ CG_CALLED CG_T CG_NAME(dot)(intptr_t n, const CG_T *x, const CG_T *y)
     return sum;
 }
 
-/* Two columns: a -= v y^T + x u^T, whose factors are given, y and u of a column after those of the other; sums = a^T reflector; and product
+/* Two columns: a -= v y^T + x u^T, whose factors are given, y and u of a column after the other's; sums = a^T reflector; and product
  * += earlier r of the two columns before them.
  */
 CG_CALLED void CG_NAME(update_pair)(intptr_t height, CG_T *a, intptr_t ld, const CG_T *v, const CG_T *x, const CG_T *reflector,
@@ -114,7 +114,7 @@ CG_CALLED void CG_NAME(update_pair)(intptr_t height, CG_T *a, intptr_t ld, const
 }
 
 /* Make a matrix B = Q^T A P, of no more columns than rows, bidiagonal, as LAPACK's gebd2: d and e are its diagonals, Q the product of the
- * reflectors in the matrix, and P that of those in `rows`, dense columns, below the diagonal.
+ * reflectors in the matrix, and P is made of those in `rows`, dense columns, below the diagonal.
  *
  * The row that the next reflection is made of is known column by column while the first one is multiplied, so the matrix is multiplied by
  * that row in the same pass, and the product is corrected by the row's first number.
@@ -167,7 +167,7 @@ static void CG_NAME(bidiagonal)(intptr_t m, intptr_t n, void *matrix, intptr_t l
         if (size >= CG_LEAST / CG_DIGIT) {
             scale /= first - norm;
             CG_NAME(subtract)(product + k, norm, column + ld + k, below);
-        } else {    /* the row's digits were lost, but not those of what became of it */
+        } else {    /* the row's digits were lost, but not the digits of the updated row */
             memset(product + k, 0, below * sizeof(CG_T));
             for (intptr_t j = k + 1; j < n; j++) CG_NAME(subtract)(product + k, -u[j], a + k + j * ld, below);
         }

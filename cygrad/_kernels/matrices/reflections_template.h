@@ -68,7 +68,7 @@ CG_CALLED CG_T CG_NAME(reflector)(intptr_t n, CG_T *x)
         norm = CG_NAME(norm)(x, n);
     }
     const CG_T first = x[0];
-    if (!signbit(first)) norm = -norm;  /* that of 0 counts, as in LAPACK */
+    if (!signbit(first)) norm = -norm;  /* the sign of 0 counts, as in LAPACK */
     CG_NAME(divide)(x + 1, first - norm, n - 1);
     x[0] = norm * scale;
     return (norm - first) / norm;

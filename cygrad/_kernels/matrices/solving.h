@@ -48,7 +48,7 @@ static void cg_triangular(const cg_field *f, int upper, int unit, char **p, cons
     cg_release(&space);
 }
 
-/* Both factors as triangles; those of the adjoint are in the same place. */
+/* Both factors as triangles; the adjoint's are in the same place. */
 static cg_triangle cg_factors_of(const cg_field *f, intptr_t n, intptr_t k, int adjoint, const char *p, intptr_t batch, intptr_t down,
                                  intptr_t right)
 {

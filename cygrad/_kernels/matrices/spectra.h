@@ -2,7 +2,7 @@
 #ifndef CG_MATRIX_SPECTRA_H
 #define CG_MATRIX_SPECTRA_H
 
-/* Write numbers of one size as those of another, times a power of 2, or NaN where they were not found. */
+/* Write numbers of one size as numbers of another, times a power of 2, or NaN where the iteration failed. */
 static void cg_write_values(intptr_t size, intptr_t n, char *y, intptr_t stride, const void *values, intptr_t given, int exponent, int found)
 {
     for (intptr_t i = 0; i < n; i++, y += stride) {

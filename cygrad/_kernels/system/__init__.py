@@ -1,1 +1,1 @@
-"""What the machine gives: memory, threads, instruction sets. Knows nothing of arrays."""
+"""The machine: memory, threads, instruction sets. There are no arrays here."""

@@ -17,4 +17,4 @@ cdef void* allocate(size_t nbytes) noexcept               # PADDING zero bytes f
 cdef void release(void* pointer, size_t nbytes) noexcept  # NULL is allowed
 cdef bint allocation_should_fail() noexcept               # counts down fail_after(); true once
 cdef void count_live(Py_ssize_t delta) noexcept           # one block of delta bytes more, or of -delta bytes fewer
-cdef void observe_memory(memory_observer observer) noexcept   # called with each delta; NULL: nobody is
+cdef void observe_memory(memory_observer observer) noexcept   # called with each delta; NULL: no function

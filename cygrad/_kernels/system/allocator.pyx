@@ -5,7 +5,7 @@ Small blocks are malloc's. Large ones are mapped with huge pages, because page f
 operation. Blocks from 32 KiB on are kept when freed (malloc gives the end of its heap back at each turn): per size
 class, the last one freed is the first reused; beyond the limit the one that lay longest goes back to where it came
 from, and all do before an allocation fails or where machine or cgroup run short of memory. A class is at most 12.5 %
-above the size asked for. glibc's aligned allocation is avoided, since before 2.38 it does not reuse what was freed.
+above the size asked for. glibc's aligned allocation is avoided, since before 2.38 it does not reuse freed memory.
 """
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
@@ -100,7 +100,7 @@ cdef size_t block_size(int number) noexcept:
 
 
 cdef void* malloc_aligned(size_t size) noexcept:
-    """Memory from malloc that begins at a cache line; the byte before tells how far malloc's own beginning is."""
+    """Memory from malloc that begins at a cache line; the byte before has the distance to malloc's own beginning."""
     cdef char* memory = <char*>malloc(size + LINE)
     cdef size_t distance
     if memory is NULL:
@@ -191,7 +191,7 @@ cdef void shrink_cache(size_t bound) noexcept:
 
 
 cdef void make_room(size_t size) noexcept:
-    """Give the cache back where mapping more would leave machine or cgroup short; files tell, so only each so many bytes ask."""
+    """Give the cache back where mapping more would leave machine or cgroup short; files have these numbers, so it reads them seldom."""
     global unlooked
     unlooked += size
     if cached > 0 and unlooked >= BETWEEN_LOOKS:
@@ -302,7 +302,7 @@ cdef void release(void* pointer, size_t nbytes) noexcept:
 
 
 def live_bytes() -> int:
-    """Return the bytes of tensor data allocated now, without what the cache holds."""
+    """Return the bytes of tensor data allocated now, without the cache."""
     return live
 
 
@@ -322,9 +322,9 @@ def get_cache_limit() -> int:
 
 
 def set_cache_limit(nbytes: int | None) -> None:
-    """Set how many bytes of freed blocks this process may keep, and give back what is above; 0 turns the cache off.
+    """Set how many bytes of freed blocks this process may keep, and give back the excess; 0 turns the cache off.
 
-    None is the value at the start: an eighth of the memory of the machine, or of what its cgroup grants, divided by the number of
+    None is the value at the start: an eighth of the memory of the machine, or of its cgroup's grant, divided by the number of
     processes that a launcher (MPI, Slurm, torchrun) has started on the node; at most 2 GiB. Raises TypeError if nbytes is no int and
     ValueError if it is negative.
 
@@ -369,7 +369,7 @@ def fail_after(n: int) -> int:
 
 
 def allocator_report() -> dict:
-    """Return the allocator's counters; hits and misses are those of large blocks in the cache."""
+    """Return the allocator's counters; hits and misses are of large blocks in the cache."""
     return {"live_bytes": live, "live_blocks": live_blocks, "cached_bytes": cached, "cache_limit": limit,
             "cache_limit_reason": limit_reason, "hits": hits, "misses": misses}
 

@@ -1,1 +1,1 @@
-"""What the compiled modules share: Cython's own code, written by it; it has no names of ours."""
+"""Code that the compiled modules share: Cython's own, written by it; it has no names of ours."""

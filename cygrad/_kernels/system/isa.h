@@ -15,7 +15,7 @@
 static inline const char *cg_isa_name(int level) { return level == 0 ? "native" : ""; }
 static inline int cg_isa_vector_bytes(int level) { (void)level; return CG_NATIVE_VECTOR_BYTES; }
 
-/* What the processor lacks of what the loops were compiled for; NULL where it lacks nothing. */
+/* An instruction set that the loops were compiled for and the processor lacks; NULL where it lacks none. */
 static inline const char *cg_isa_lacking(void) {
     __builtin_cpu_init();
 #define CG_ASK(feature) if (!__builtin_cpu_supports(feature)) return feature;
@@ -35,7 +35,7 @@ static inline const char *cg_isa_name(int level) {
 
 static inline int cg_isa_vector_bytes(int level) { return 16 << level; }
 
-/* The compiler wants a literal in each call, hence the switch. It asks the operating system too (XGETBV). */
+/* The compiler needs a literal in each call, hence the switch. It asks the operating system too (XGETBV). */
 static inline int cg_isa_supported(int level) {
     __builtin_cpu_init();
     switch (level) {

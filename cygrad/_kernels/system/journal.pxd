@@ -1,4 +1,4 @@
-"""What was chosen and why, told to the standard library's logger `cygrad` at DEBUG."""
+"""Choices and their reasons, for the standard library's logger `cygrad` at DEBUG."""
 
 # Have a function leave its note between two instructions of the main thread: handlers are anybody's code, which must not run within a
 # loop. False: there was no room, ask again.

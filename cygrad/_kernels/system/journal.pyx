@@ -1,6 +1,7 @@
-"""What was chosen and why, for whoever listens: the standard library's logger `cygrad`, at DEBUG.
+"""Choices and their reasons, for the standard library's logger `cygrad`, at DEBUG.
 
-Who decides leaves a note. Notes are told at once where `logging` is loaded and its level asks for them, else they wait, the last of each
+The code that chooses leaves a note. Notes are logged at once where `logging` is loaded and its level lets them pass, else they are pending,
+the last of each
 subject: so importing cygrad does not load `logging`, and programs may set it up after their imports. Needs the GIL.
 """
 import sys
@@ -8,19 +9,19 @@ import sys
 cdef extern from "Python.h":
     int Py_AddPendingCall(int (*function)(void*) noexcept, void* argument) noexcept nogil
 
-cdef dict waiting = {}      # subject: what is to be told
-cdef dict told = {}         # subject: what was told last
+cdef dict waiting = {}      # subject: the pending note
+cdef dict told = {}         # subject: the last logged note
 
 
 def note(subject: str, text: str) -> None:
-    """Note what was chosen, and tell it if somebody listens."""
+    """Note a choice, and log it if the logger's level lets it pass."""
     if told.get(subject) != text:
         waiting[subject] = text
     tell()
 
 
 def tell() -> None:
-    """Tell what waits, if somebody listens."""
+    """Log pending notes, if the logger's level lets them pass."""
     logging = sys.modules.get("logging")
     if not waiting or not hasattr(logging, "NullHandler"):      # or half imported
         return

@@ -1,7 +1,7 @@
 # cython: boundscheck=True, wraparound=True
-"""What of the machine this process may use: the cgroup's grants, the memory that is free, the processes it shares the node with.
+"""The share of the machine that this process may use: the cgroup's grants, the memory that is free, the processes it shares the node with.
 
-Files are read by Python code at import and when somebody asks. `runs_short` is asked while memory is allocated, where no Python code may
+Files are read by Python code at import and by `info`. `runs_short` is asked while memory is allocated, where no Python code may
 run: it reads in C the few numbers that were found to matter. Each number of a file or of the environment passes `number_at`, which checks
 both of its ends. Needs the GIL.
 """
@@ -43,14 +43,14 @@ RESERVE = 16            # memory is short where less than one part in so many is
 cdef size_t memory = 0
 cdef size_t swap = cg_swap_space()
 cdef tuple machine_free = ()    # (bytes, file, words before the number of KiB that are free)
-cdef list cgroups = []          # (bytes granted, file of what is used, file of what that is made of, words before what can be dropped)
+cdef list cgroups = []          # (bytes granted, file of the bytes used, file of their parts, words before the parts that can be dropped)
 
 
 # ----- Numbers -----
 cdef size_t number_at(const char** text, size_t most) noexcept:
     """Return the number, from 0 to `most`, that a text begins with after blanks, and move to its end; NO_NUMBER for anything else.
 
-    There is no sign: what the C library reads of "-1" is its largest number, and of what is too long for it as well.
+    There is no sign: the C library reads "-1" as its largest number, and a number that is too long as well.
     """
     cdef size_t number = 0
     while text[0][0] == c" " or text[0][0] == c"\t":
@@ -66,7 +66,7 @@ cdef size_t number_at(const char** text, size_t most) noexcept:
 
 
 def whole_number(text: str, least: int = 1, most: int = INT_MAX) -> int | None:
-    """Return the number that a text is, from `least` to `most` (at most 2**60); None for what is none, or another one."""
+    """Return the number that a text is, from `least` to `most` (at most 2**60); None for other texts and numbers."""
     cdef bytes encoded = text.strip().encode("utf-8", "replace")
     cdef const char* begin = encoded
     cdef const char* end = begin
@@ -191,7 +191,7 @@ cdef bint runs_short(size_t nbytes) noexcept:
         used = number_in(<bytes>(<tuple>group)[1], b"", LARGEST)
         if used == NO_NUMBER or used + nbytes + granted // RESERVE <= granted:
             continue
-        # What lies in the cache of files counts as used, but is given up first.
+        # Memory of the cache of files counts as used, but is given up first.
         dropped = number_in(<bytes>(<tuple>group)[2], <bytes>(<tuple>group)[3], LARGEST)
         if used - (0 if dropped == NO_NUMBER else min(dropped, used)) + nbytes + granted // RESERVE > granted:
             return True
@@ -211,8 +211,8 @@ def _count_here(text: str) -> int | None:
     return next((n for n, end in zip(counts, itertools.accumulate(repeats)) if node is not None and node < end), max(counts))
 
 
-# Who may have started this process, the variable by which it tells what of this node that has, and how that is read. The first that can be
-# read counts: what runs within another comes before it. What Slurm says of a job, and not of a step, comes last.
+# Launchers that may have started this process, the variable with its share of the node, and how that is read. The first that can be
+# read counts: a launcher that runs within another comes before it. Slurm's variable of a job, not of a step, comes last.
 LAUNCHERS = (
     ("torchrun", "LOCAL_WORLD_SIZE", "processes", whole_number),
     ("Open MPI", "OMPI_COMM_WORLD_LOCAL_SIZE", "processes", whole_number),
@@ -229,7 +229,8 @@ LAUNCHERS = (
 
 
 def launcher_report() -> dict:
-    """Return how many processes a launcher has started on this node and the CPUs of each, with the variables that say so; None: no one.
+    """Return how many processes a launcher has started on this node and the CPUs of each, with the variables that say so; None: no
+    launcher.
 
     `ignored` has the variables that hold something else.
     """
@@ -252,7 +253,7 @@ def local_processes() -> tuple[int, str | None]:
 
 
 def node_cpus(root: str = "") -> int:
-    """CPUs that the processes on this node share: those of the cgroup, where it has some of its own, else all; at most its quota."""
+    """CPUs that the processes on this node share: the cgroup's, where it has some of its own, else all; at most its quota."""
     lists = (word for directory in _cgroup_directories("cpuset", root) for file in ("cpus.effective", "effective_cpus", "cpus")
              for word in _words(f"{directory}/cpuset.{file}"))
     ranges = [[whole_number(end, 0, LARGEST_CPU) for end in part.split("-")] for part in next(lists, "").split(",")]
@@ -263,7 +264,7 @@ def node_cpus(root: str = "") -> int:
 
 
 def process_share(root: str = "") -> tuple[int, str] | None:
-    """CPUs for each of the processes that a launcher has started on this node, and why so many; None if nobody says."""
+    """CPUs for each of the processes that a launcher has started on this node, and why so many; None without a launcher."""
     report, shares = launcher_report(), []
     if (report["processes"] or 1) > 1:
         cpus = node_cpus(root)

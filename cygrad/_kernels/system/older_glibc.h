@@ -1,8 +1,8 @@
 /* Ways to functions by the oldest version that glibc has them in; included once.
 
-   A library asks for the newest version that there is when it is linked, and runs with no older glibc. 2.34 took what opens libraries
+   A library asks for the newest version that there is when it is linked, and runs with no older glibc. 2.34 took the functions that open libraries
    into libc, as new versions of the same code; an older one finds it in libdl, which Python has open. log and pow have new ones since
-   2.29, hypot since 2.35 and fmod since 2.38, that set no errno, which nobody reads here; numbers are the same. The headers of 2.38
+   2.29, hypot since 2.35 and fmod since 2.38, that set no errno, which is not read here; numbers are the same. The headers of 2.38
    give strtoull another name, of a function that reads 0b as well.
    The linker's --wrap leads all calls here: building/compiler.py asks the preprocessor for the names. */
 #include <limits.h>     /* says which C library this is */

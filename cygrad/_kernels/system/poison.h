@@ -1,4 +1,4 @@
-/* Memory that nobody may touch, in a build with the address sanitizer: what is behind owned data, and blocks in the cache. */
+/* Memory that no code may touch, in a build with the address sanitizer: the bytes behind owned data, and blocks in the cache. */
 #ifndef CG_POISON_H
 #define CG_POISON_H
 #include <stddef.h>

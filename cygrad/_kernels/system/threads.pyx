@@ -60,7 +60,7 @@ cdef extern from *:
         if (cg_pause_failed) cg_serial_after_fork = 1;
     }
 
-    /* LLVM's runtime starts a child with the default again, which nobody lowered. */
+    /* LLVM's runtime starts a child with the default again, which was not lowered. */
     static void cg_forget_icv(void) { cg_own_icv = 0; }
 
     /* LLVM's and Intel's runtimes look after themselves and may crash when paused; they can stand in under libgomp's
@@ -101,11 +101,11 @@ cdef extern from *:
     static int cg_region_threads;
     static int cg_noted(void) { return __atomic_load_n(&cg_region_threads, __ATOMIC_RELAXED); }
     static void cg_note(int n) { __atomic_store_n(&cg_region_threads, n, __ATOMIC_RELAXED); }
-    /* CPUs the cgroup grants; 0: not read yet; INT_MAX: no quota. Written last of what is read then, and whoever sees it sees the rest. */
-    static int cg_quota;
+    /* CPUs the cgroup grants; 0: not read yet; INT_MAX: no quota. Written last of the values read then, so a thread that sees it sees the
+    rest. */ static int cg_quota;
     static int cg_granted(void) { return __atomic_load_n(&cg_quota, __ATOMIC_ACQUIRE); }
     static void cg_set_granted(int n) { __atomic_store_n(&cg_quota, n, __ATOMIC_RELEASE); }
-    static int cg_choice_noted;         /* what the first large operation found */
+    static int cg_choice_noted;         /* noted by the first large operation */
     static int cg_is_choice_noted(void) { return __atomic_load_n(&cg_choice_noted, __ATOMIC_RELAXED); }
     static void cg_set_choice_noted(int noted) { __atomic_store_n(&cg_choice_noted, noted, __ATOMIC_RELAXED); }
     """
@@ -130,9 +130,9 @@ cdef enum Reason:
     AFFINITY, QUOTA, SHARE, ENVIRONMENT, REQUEST, LOWERED, TEAM_LIMIT, AFTER_FORK, SERIAL_BUILD
 
 cdef int requested = 0                              # of set_num_threads, for the whole process; 0: never called
-cdef int share = INT_MAX                            # CPUs of this process among those of its launcher; read with the quota
+cdef int share = INT_MAX                            # CPUs of this process among its launcher's; read with the quota
 cdef str why_share = ""
-cdef int initial_icv = omp_get_max_threads()        # what threads that nobody touched start with
+cdef int initial_icv = omp_get_max_threads()        # the initial value of other threads
 
 # Elements a region must have to repay its start (10 us with cores shared) several times over, by cost class.
 cdef intptr_t[3] grain
@@ -140,7 +140,7 @@ grain[:] = [524288, 131072, 32768]
 
 
 def _environment_counts() -> str:
-    """Return what OMP_NUM_THREADS says if it is a count, or a list of them, whose first is the outer level's; else ""."""
+    """Return OMP_NUM_THREADS if it is a count, or a list of them, whose first is the outer level's; else ""."""
     counts = [whole_number(text) for text in os.environ.get("OMP_NUM_THREADS", "").split(",")]
     return "" if None in counts else ",".join(map(str, counts))
 
@@ -163,7 +163,7 @@ cdef int decide(Reason* reason) noexcept nogil:
         reason[0] = AFTER_FORK
         return 1
     if requested > 0:
-        # The caller's ICV differs from what it was given only if threadpoolctl, say, lowered it since. (Unseen: a
+        # The caller's ICV differs from the value set only if threadpoolctl, say, lowered it since. (Unseen: a
         # limit equal to OpenMP's default, below the request, in a thread other than the one that made the request.)
         if icv < requested and icv != (cg_own_icv if cg_own_icv > 0 else initial_icv):
             reason[0] = LOWERED
@@ -260,7 +260,7 @@ def get_num_threads() -> int:
 def set_num_threads(n: int) -> None:
     """Set the number of threads of parallel regions, for the whole process.
 
-    The number may exceed that of the CPUs. Results have the same bits for every number, except what BLAS and LAPACK
+    The number may exceed the number of CPUs. Results have the same bits for every number, except results of BLAS and LAPACK
     compute; their threads are their own, see `threadpoolctl`. Raises RuntimeError unless n is an int from 1 to 1024.
 
     >>> import cygrad
@@ -282,7 +282,7 @@ def set_num_threads(n: int) -> None:
 
 
 def thread_report() -> dict:
-    """Return the number of threads of the calling thread's next region, why it is so, and what was considered."""
+    """Return the number of threads of the calling thread's next region, the reason, and the limits considered."""
     cdef Reason reason
     cdef int threads = decide(&reason)
     source, sentence = explained(reason, threads)
@@ -303,7 +303,7 @@ def thread_report() -> dict:
 
 
 def exchange_grains(sizes: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Set the grain sizes of the cost classes, for tests and measurements, and return what they were."""
+    """Set the grain sizes of the cost classes, for tests and measurements, and return the former ones."""
     previous = (grain[0], grain[1], grain[2])
     grain[0], grain[1], grain[2] = sizes
     return previous
@@ -325,6 +325,6 @@ def compiler() -> str:
 
 
 def denormal_mode() -> dict[str, bool]:
-    """Return what the calling thread does with denormal numbers: {"flush_results", "zero_operands"}, normally False."""
+    """Return how the calling thread treats denormal numbers: {"flush_results", "zero_operands"}, normally False."""
     cdef int mode = cg_denormal_mode()
     return {"flush_results": bool(mode & 1), "zero_operands": bool(mode & 2)}

@@ -64,10 +64,10 @@ def gradcheck(
             an input, counts as zero.
         check_grad_dtypes: whether each gradient that a user's Function returns must have the dtype of its input; else it is
             converted, as always. (Forward mode refuses a tangent of another dtype in any case.)
-        check_batched_grad: whether to check the gradients of a batch of weights against those of each weight alone.
+        check_batched_grad: whether to check the gradients of a batch of weights against the gradients of each weight alone.
         check_batched_forward_grad: the same of tangents in forward mode; needs `check_forward_ad`.
-        check_forward_ad: whether to check what forward mode gives, too.
-        check_backward_ad: whether to check what backward gives.
+        check_forward_ad: whether to check forward mode, too.
+        check_backward_ad: whether to check backward.
         fast_mode: whether to compare along one random direction instead of the whole Jacobians: two calls of `func` for each
             input instead of two for each element. A failed check is repeated with the Jacobians to show them.
         check_sparse_nnz, masked: both ask for the gradients of sparse tensors at their stored elements only, the former in
@@ -78,7 +78,7 @@ def gradcheck(
 
     Raises:
         GradcheckError: the check failed. Its message numbers inputs and outputs without those that require no gradient; where
-            that makes a difference, a note tells their positions.
+            that makes a difference, a note has their positions.
         ValueError: no input requires a gradient, or an input or a result is sparse.
         RuntimeError: an input is read-only, or some of its elements share memory.
         AttributeError: a result of `func` is not a tensor.
@@ -183,7 +183,7 @@ def gradgradcheck(
         check_fwd_over_rev: whether to check the gradients' derivatives by forward mode.
         check_rev_over_rev: whether to check the gradients' derivatives by backward.
         eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad, fast_mode, masked:
-            as in `gradcheck`, whose result and errors these are, too. What is not deterministic in the gradient makes
+            as in `gradcheck`, whose result and errors these are, too. A gradient that is not deterministic makes
             larger errors in the second derivative.
 
     Example:

@@ -1,6 +1,6 @@
 """Derivatives as autograd gives them, by backward and by forward mode.
 
-The rows of what these functions return are gradients or tangents, one for each vector they were weighted with: with unit
+The rows of their results are gradients or tangents, one for each vector they were weighted with: with unit
 vectors they are a Jacobian or its transpose, with one random vector a single product.
 """
 

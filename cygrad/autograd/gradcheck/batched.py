@@ -1,4 +1,4 @@
-"""The gradients of a batch of weights, or the tangents of a batch of directions, against those of each of them alone."""
+"""The gradients of a batch of weights, or the tangents of a batch of directions, against each of them alone."""
 
 from __future__ import annotations
 

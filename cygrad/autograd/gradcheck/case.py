@@ -1,4 +1,4 @@
-"""What gradcheck checks: a function at its arguments, and what can be wrong with those."""
+"""The subject of gradcheck: a function at its arguments, and errors of the arguments."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Settings:
 class Case:
     """A function at its arguments.
 
-    Inputs are the arguments that require a gradient, outputs the results that do. Both are numbered without what lies
+    Inputs are the arguments that require a gradient, outputs the results that do. Both are numbered without the values
     between them, as in torch's messages.
     """
 
@@ -85,7 +85,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
 
 
 def tensors_of(returned: Any) -> tuple[Tensor, ...]:
-    """Return what a function returned as a tuple of tensors."""
+    """Return a function's results as a tuple of tensors."""
     results = as_tuple(returned)
     for position, result in enumerate(results):
         if _is_sparse(result):

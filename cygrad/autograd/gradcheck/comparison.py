@@ -90,7 +90,7 @@ def compare_with_zero(case: Case, settings: Settings) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """What is compared: the derivative of a part of an output, or in forward mode that along a part of an input."""
+    """The compared derivative: of a part of an output, or in forward mode along a part of an input."""
 
     output: int
     input: int
@@ -132,7 +132,7 @@ def _shown(array: np.ndarray) -> str:
 
 
 def _whole_jacobians(case: Case, settings: Settings, place: Place) -> str:
-    """Return what to add to the message of a comparison in fast mode that failed."""
+    """Return a text to add to the message of a comparison in fast mode that failed."""
     variable = case.inputs[place.input]
     parts = numerical_jacobians(case, variable, [case.output_positions[place.output]], settings.eps)[0]
     vectors = unit_vectors(variable if place.forward else case.outputs[place.output], place.part)

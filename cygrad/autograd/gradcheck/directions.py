@@ -1,4 +1,4 @@
-"""Along what gradcheck differentiates: unit vectors, and random vectors, which are the same every time.
+"""The directions of gradcheck: unit vectors, and random vectors, which are the same every time.
 
 A complex tensor is a pair of real ones: real vectors are steps of each of its parts.
 """

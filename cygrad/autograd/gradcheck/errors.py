@@ -1,5 +1,5 @@
-"""What a failed check raises."""
+"""The error of a failed check."""
 
 
 class GradcheckError(RuntimeError):
-    """What `gradcheck` and `gradgradcheck` raise when gradients fail the check."""
+    """The error of `gradcheck` and `gradgradcheck` for gradients that fail the check."""

@@ -1,6 +1,6 @@
 """Derivatives by central differences.
 
-Elements are moved in the input's own memory and put back, so nobody else may use the inputs meanwhile. A function may use
+Elements are moved in the input's own memory and put back, so no other thread may use the inputs meanwhile. A function may use
 its inputs without taking them as arguments, and gradgradcheck's needs the very tensors.
 """
 

@@ -1,1 +1,1 @@
-"""What operators are declared in: the decorator, the words for tangents and batches, the reading of arguments, formulas by tiles."""
+"""The language of declarations: the decorator, the words for tangents and batches, the reading of arguments, formulas by tiles."""

@@ -1,4 +1,4 @@
-"""Arguments of operators and what they deliver: checks, dims and integers in all the ways they are given, `out`."""
+"""Arguments and results of operators: checks, dims and integers in all the ways they are given, `out`."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def shown(results: Any, name: str) -> str:
 
 
 def shown_as(name: str) -> Callable[[type[T]], type[T]]:
-    """Give a type of named tuples the text that torch has for what an operator of that name returns."""
+    """Give a type of named tuples the text that torch has for the results of an operator of that name."""
     def named(kind: type[T]) -> type[T]:
         kind.__repr__ = lambda results: shown(results, name)  # type: ignore[method-assign]
         return kind
@@ -121,7 +121,7 @@ def shown_as(name: str) -> Callable[[type[T]], type[T]]:
 
 
 class ValuesAndIndices(NamedTuple):
-    """What operators return that find elements along a dim."""
+    """The results of operators that find elements along a dim."""
 
     values: Tensor
     indices: Tensor

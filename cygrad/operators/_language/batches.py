@@ -57,7 +57,7 @@ def same(level, operator, *arguments, **keywords):
 
 
 def in_any_order(level, operator, *arguments, memory_format=None, **keywords):
-    """Apply an operator that treats each element by itself; in which order the dims of one example lie, nobody can see."""
+    """Apply an operator that treats each element by itself; the order of an example's dims is not visible."""
     return same(level, operator, *arguments, **keywords)
 
 
@@ -98,7 +98,7 @@ def shifted(*names, extra=0, flattened=False):
             bound.arguments.update({next(iter(bound.arguments)): example.reshape(-1), names[0]: 0})
             return operator(*bound.args, **bound.kwargs).reshape(example.shape)
         ndim, scalar = x.ndim - 1 + extra, x.ndim == 1 and not extra
-        if scalar:      # a dim for what counts as one: dim 0 of a 0-d tensor
+        if scalar:      # a dim for a 0-d tensor: dim 0 of a 0-d tensor
             for name, value in bound.arguments.items():
                 bound.arguments[name] = over_tensors(lambda item: item.unsqueeze(1) if item.ndim == 1 else item, value)
         for name in names:

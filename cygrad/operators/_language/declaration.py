@@ -3,8 +3,8 @@
     @operator(dinput=lambda g, shifts, dims: g.roll(negated(shifts), dims), tangent=linear, batch=shifted("dims"))
     def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
 
-From declarations follow the names of the package and the methods of Tensor, what loads at first use, the type stubs and the checks of the
-test suite; `python -m cygrad.operators` writes what is written.
+From declarations follow the names of the package and the methods of Tensor, the modules that load at first use, the type stubs and the
+checks of the test suite; `python -m cygrad.operators` writes the files.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def operator(
         documentation only.
     dinput=, dsrc=, ..., each=, node=: its gradients and the name of its node (see `declare_rule`), where it is recorded as one node.
     place=, into=: where, in the gradient of its input, its own gradient belongs.
-    shared: what the gradients of several inputs begin with, computed once for those that name it.
-    adjoints: whether its gradients are written for complex numbers, so that what they read is not conjugated for them.
+    shared: the common beginning of the gradients of several inputs, computed once for all that name it.
+    adjoints: whether its gradients are written for complex numbers, so that the values they read are not conjugated for them.
     tangent: the tangent of the result from (tangent_of, operator, result, *arguments); see `tangents`. An operator with
         gradients alone gets it from these, by transposition.
-    batch: what it computes for all examples, from (level, operator, *arguments); see `batches`.
-    parts: what stands for it where an argument has a tangent or is one example of many; NotImplemented where it does not apply.
+    batch: the computation for all examples, from (level, operator, *arguments); see `batches`.
+    parts: its replacement where an argument has a tangent or is one example of many; NotImplemented where it does not apply.
     flops: the floating-point operations that a profile counts, from the shapes of its arguments; see `flops`.
     function, method: whether it is a function of the package, and a method; a name with an underscore at an end is a method only.
         A method with its parameters in another order is a function, which calls the operator.
@@ -111,7 +111,7 @@ IN_PLACE: Any = object()        # as `out`: the result takes the place of the fi
 
 
 def changed(operator: Any, inputs: tuple[Any, ...], write: Callable[[np.ndarray], Any], out: Any, /, **params: Any) -> Any:
-    """Return the first of the inputs, which may be None otherwise, with what `write` does to its array, recorded.
+    """Return the first of the inputs, which may be None otherwise, with its array changed by `write`, recorded.
 
     It is done to a row-major copy, which `out` takes; where that is IN_PLACE, to the input itself.
     """
@@ -136,7 +136,7 @@ def unrecorded(compute: Callable[[], Any]) -> Any:
 
 # ----- In-place forms -----
 def overwriting(operator: Any) -> Any:
-    """Return the in-place form of an operator: what that computes, written into its tensor."""
+    """Return the in-place form of an operator: its result, written into its tensor."""
     def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
         _refuse_out(operator, keywords)
         return apply_in_place(operator, self, *arguments, **keywords)
@@ -159,7 +159,7 @@ def _refuse_out(operator: Any, keywords: dict[str, Any]) -> None:
 
 
 def _copied_back(operator: Any) -> Callable[..., Any]:
-    """Return the parts of an in-place form: what the operator computes, copied into its tensor."""
+    """Return the parts of an in-place form: the operator's result, copied into its tensor."""
     return lambda self, *arguments, **keywords: self.copy_(operator(self.clone(), *arguments, **keywords))
 
 

@@ -1,6 +1,6 @@
 """Floating-point operations of operators, from the shapes of their operands; a multiplication with an addition counts as two.
 
-As in torch: matrix products, and rows that say so, in place or not. What is composed of these is counted by its parts.
+As in torch: matrix products, and rows that say so, in place or not. Composed operators are counted by their parts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _broadcast(a: Sizes, b: Sizes) -> Sizes:
 
 
 def _product(a: Sizes, b: Sizes) -> int:
-    """Count those of a product of vectors, matrices or batches of matrices."""
+    """Count the operations of a product of vectors, matrices or batches of matrices."""
     if not a or not b:
         return 0
     rows, columns = a[-2] if len(a) > 1 else 1, b[-1] if len(b) > 1 else 1
@@ -31,7 +31,7 @@ def _product(a: Sizes, b: Sizes) -> int:
 
 
 def of_product(first: int = 0, second: int = 1) -> Callable[[Shapes], int]:
-    """Count those of a product of vectors, matrices or batches of matrices; which operands they are."""
+    """Count the operations of a product of vectors, matrices or batches of matrices; which operands they are."""
     return lambda shapes: _product(*_operands(shapes, first, second))
 
 

@@ -1,4 +1,4 @@
-"""Matrices as arguments: what all of linear algebra checks of them, and the error of a matrix that an algorithm fails for."""
+"""Matrices as arguments: the checks of all linear algebra, and the error of a matrix that an algorithm fails for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LinAlgError.__module__ = "cygrad.linalg"
 
 
 def check_dims(name: str, value: Any, argument: str = "A", *, square: bool = False) -> None:
-    """Refuse what is no tensor of (square) matrices in the last two dims."""
+    """Refuse values that are no tensor of (square) matrices in the last two dims."""
     ndim = checked_tensor(name, value, argument).ndim
     if ndim < 2:
         raise RuntimeError(f"{public_name(name)}: The input tensor {argument} must have at least 2 dimensions.")
@@ -51,10 +51,10 @@ def numpys_loop(signature: str, name: str, otherwise: Any) -> MatrixLoop:
 
 def by_size(small: Callable[[Tensor], Any], large: Callable[[Tensor], Any], reduced: Callable[[Tensor], Any] | None = None,
             routine: str = "") -> Callable[[Tensor], Any]:
-    """Return what computes the spectra of small matrices by one function, of others by another.
+    """Return a function that computes the spectra of small matrices by one function, of others by another.
 
     Small are those for which our loops are quicker than LAPACK, and decide as it does: up to 24 x 24, and not much longer than wide. Larger
-    real ones are left to `reduced` where LAPACK has the routine for what they are reduced to.
+    real ones are left to `reduced` where LAPACK has the routine for the reduced form.
     """
     def computed(A: Tensor) -> Any:
         *_, m, n = A.shape

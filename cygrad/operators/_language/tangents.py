@@ -1,7 +1,7 @@
-"""What operators do with tangents, by the words that declarations use.
+"""Tangents of operators, by the words that declarations use.
 
 Each function takes (tangent_of, operator, result, *arguments), and returns the tangent of the result, None where it has none; it is called
-while the level is out of sight. What it calls are operators, so that levels nest.
+while the level is out of sight. It calls operators, so that levels nest.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Formulas of maps and folds that are computed tile by tile, so that what lies between them never leaves the cache.
+"""Formulas of maps and reductions that are computed tile by tile, so that intermediates never leave the cache.
 
     @tiled
     def _softmax_gradient(g, y, dim):
         return y * (g - (g * y).sum(dim, keepdim=True))
 
-A formula is tensor algebra: operators of rows of the tables, and folds over its `dim` that keep the dims. Its first reading is the
-function itself, which is what is recorded, and what tangents and examples of vmap see. The second is a list of steps, read by calling it
-with symbols; it serves where nobody records. Both give the same bits.
+A formula is tensor algebra: operators of rows of the tables, and reductions over its `dim` that keep the dims. Its first reading is the
+function itself, which is recorded, and which tangents and examples of vmap see. The second is a list of steps, read by calling it
+with symbols; it serves calls that are not recorded. Both give the same bits.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from cygrad.ops import ELEMENTWISE, REDUCTIONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-DIM = object()      # what a formula that is read has as its dims
+DIM = object()      # the dims of a formula while it is read
 
 
 class Step(NamedTuple):
-    """A map or a fold between values, which are counted."""
+    """A map or a reduction between values, which are counted."""
 
     name: str
     folds: bool
@@ -43,7 +43,7 @@ class Symbol:
     def __getattr__(self, name: str) -> Callable[..., Symbol]:
         if name in REDUCTIONS:
             return lambda dim, keepdim: self.reading.fold(name, self, dim, keepdim)
-        row = name.removesuffix("_")    # in place of a tensor; a step writes over what nothing reads later anyhow
+        row = name.removesuffix("_")    # in place of a tensor; a step overwrites values without later readers anyhow
         if row in ELEMENTWISE:
             return lambda *others: self.reading.map(row, self, *others)
         raise AttributeError(f"a formula of tiles has no {name}")
@@ -67,7 +67,7 @@ for _operator, _row in {"eq": "eq", "ne": "ne", "or": "bitwise_or", "and": "bitw
 
 
 class Reading:
-    """What a formula does with symbols: its values (source, number, dtype, whether reduced), and the steps between them."""
+    """A formula applied to symbols: its values (source, number, dtype, whether reduced), and the steps between them."""
 
     def __init__(self, formula: Callable[..., Symbol], kinds: Sequence[int]) -> None:
         self.values: list[tuple[int | None, float | None, str | None, bool]] = [
@@ -103,8 +103,8 @@ class Reading:
         return Symbol(self, output)
 
     def are_joined(self, before: Step, step: Step) -> bool:
-        """Say whether there is a loop of a step and of the one before, whose result nothing else reads: a map of a difference from what is
-        reduced, or a fold of products."""
+        """Say whether there is a loop of a step and of the one before, whose result nothing else reads: a map of a difference from a
+        reduced value, or a reduction of products."""
         if [value for each in self.steps for value in each.inputs].count(before.output) != 1:
             return False
         reduced = [self.values[value][3] for value in before.inputs]
@@ -115,7 +115,7 @@ class Reading:
                 and step.inputs[row.operands.index(row.shifted)] == before.output)
 
     def compiled(self) -> composed.Steps:
-        """Give values slots; a step writes over an input that nothing reads later, and slots are used again, but for that of the result,
+        """Give values slots; a step writes over an input that nothing reads later, and slots are used again, but for the result's,
         which is written once."""
         last = {value: k for k, step in enumerate(self.steps) for value in step.inputs}
         last[self.result] = len(self.steps)

@@ -1,1 +1,1 @@
-"""What `python -m cygrad.operators` writes from the declarations, and how: the registry, the type stubs, the pages of the API."""
+"""Writers of `python -m cygrad.operators`, from the declarations: the registry, the type stubs, the pages of the API."""

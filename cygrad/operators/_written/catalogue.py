@@ -25,7 +25,7 @@ PLACES = {"function", "property", "aliases"}    # keywords of `operator` that sa
 
 
 class Entry(NamedTuple):
-    """A name that is declared: a function of the package or of a namespace, a method or property of Tensor, or what gradients alone use."""
+    """A declared name: a function of the package or namespace, a method or property of Tensor, or an operator that gradients alone use."""
 
     name: str
     module: str
@@ -93,7 +93,7 @@ def _reductions() -> Iterator[Entry]:
 
 
 def entries() -> Iterator[Entry]:
-    """Yield what the modules declare, in their order, and the reductions of the table."""
+    """Yield the declarations of the modules, in their order, and the reductions of the table."""
     for module, tree in trees().items():
         yield from _entries(module, tree)
     yield from _reductions()
@@ -115,7 +115,7 @@ def rules() -> Iterator[tuple[str, str]]:
 
 
 def _imports_of(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield (name, module) of what a file of the package imports from it under the same name, `*` included."""
+    """Yield (name, module) of each name that a file of the package imports from it under the same name, `*` included."""
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "cygrad":
             for alias in node.names:
@@ -124,7 +124,7 @@ def _imports_of(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def loaded_at_first_use() -> Iterator[tuple[str, str]]:
-    """Yield (name, module) of what the stub of the package imports, and the package itself does not; and the types of tensors."""
+    """Yield (name, module) of each name that the stub of the package imports, and the package itself does not; and the types of tensors."""
     here, stub = (list(_imports_of(FAMILIES.parent / name)) for name in ("__init__.py", "__init__.pyi"))
     wholly = [module for name, module in here if name == "*"]
     yield from ((name, module) for name, module in stub if (name, module) not in here and module not in (*wholly, "cygrad.tensor"))

@@ -55,7 +55,7 @@ def _families() -> dict[str, dict[str, list[catalogue.Entry]]]:
     """Return {module: {operator: its public names}}; the names of an operator are its own, its aliases and its in-place forms."""
     results: dict[str, dict[str, list[catalogue.Entry]]] = {}
     for entry in catalogue.entries():
-        if not entry.name.startswith("_") and (entry.function or entry.method or entry.property):     # not what gradients alone call
+        if not entry.name.startswith("_") and (entry.function or entry.method or entry.property):     # not gradients' own
             name = entry.name[:-1] if entry.in_place else entry.name
             declared = getattr(import_module(entry.module), name).name
             results.setdefault(entry.module, {}).setdefault(declared, []).append(entry)
@@ -69,7 +69,7 @@ def _names(entries: list[catalogue.Entry]) -> Iterator[str]:
 
 
 def _signatures(entries: list[catalogue.Entry]) -> str:
-    """Return the signatures of an operator, that of its method too where it is another."""
+    """Return the signatures of an operator, the method's too where it differs."""
     results = {}
     for entry in entries:
         for signature in () if entry.in_place else entry.signatures:
@@ -151,7 +151,7 @@ def pages() -> dict[Path, str]:
 
 
 def write() -> None:
-    """Write all pages, and remove those of families that are gone."""
+    """Write all pages, and remove pages of families that are gone."""
     FOLDER.mkdir(exist_ok=True)
     written = pages()
     for path in set(FOLDER.glob("*.md")) - written.keys():

@@ -1,7 +1,7 @@
 """The generated part of the type stubs, which `python -m cygrad.operators` writes.
 
 `cygrad/__init__.pyi` gets the functions and dtypes of the tables and declarations, `cygrad/_core/entry/operators.pyi` all the methods,
-`cygrad/linalg.pyi` the functions of that namespace. What stands above the line that says "From the tables" is written by hand; a name that
+`cygrad/linalg.pyi` the functions of that namespace. The part above the line "From the tables" is written by hand; a name that
 is declared there is left out below.
 """
 
@@ -123,7 +123,7 @@ def _in_words_of_numpy(node: ast.FunctionDef) -> Iterator[ast.FunctionDef]:
 
 
 def _without_first(arguments: ast.arguments) -> None:
-    """Turn the parameters of a function into those of the method."""
+    """Turn the parameters of a function into the method's."""
     positional = arguments.posonlyargs or arguments.args
     if positional:
         positional[0] = ast.arg("self")
@@ -157,7 +157,7 @@ def declared_operators(namespace: str | None) -> Iterator[str]:
 
 
 def by_hand(path: Path) -> str:
-    """Return a stub down to the line that says what follows is generated, that line included."""
+    """Return a stub down to the line above the generated part, that line included."""
     text = path.read_text()
     start = text.index(GENERATED)
     return text[:text.index("\n", start) + 1]

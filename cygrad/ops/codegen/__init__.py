@@ -26,7 +26,7 @@ def write(path: Path, text: str) -> None:
 def generate(levels, native: str = "") -> list[str]:
     """Write all generated files, as far as their text changed, and return the C sources, relative to the project.
 
-    `native` tells of the one processor that a build is for (building/native.py), and is empty in others.
+    `native` describes the one processor of a build (building/native.py), and is empty in builds for any.
     """
     OUTPUT.mkdir(exist_ok=True)
     levels = list(levels)

@@ -1,4 +1,4 @@
-"""The casts between dtypes, and what all units share: the table of the casts, the copies to and from blocks and past the caches."""
+"""The casts between dtypes, and code that all units share: the table of the casts, the copies to and from blocks and past the caches."""
 
 from ..dtypes import DTYPES
 from .reading import converted, dtype_row, kind
@@ -14,7 +14,7 @@ def between(source, target):
 
 
 def cast_unit(source, target) -> str:
-    """Return the kind of unit of a cast; what goes by way of another dtype is beside the table."""
+    """Return the kind of unit of a cast; a cast by way of another dtype is beside the table."""
     if between(source, target):
         return "shared"
     if "u" in (source.kind, target.kind) or kind(source) != kind(target) and not (source.is_floating_point or target.is_floating_point):

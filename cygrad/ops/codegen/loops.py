@@ -16,7 +16,8 @@ SCALAR = "number"     # the operand of a shifted loop that is one number for all
 def elementwise_loop(name, directive, row, tree, inputs, dtype, out, stream=False):
     """Return the C function of one kernel for one dtype; two inputs have bodies for a scalar on either side.
 
-    `number` is one always. Loops with one, of whole vectors, fetch what tiles will read next, if parameters say so: they have no others.
+    `number` is one always. Loops with one, of whole vectors, prefetch the next operands of tiles, if parameters say so: they have no
+    others.
     """
     result = result_dtype(dtype, "same" if row.result == "bool" else row.result)
     dtypes = {word: BOOL if word in row.masks else result if word in ("g", "y") else dtype for word in (*inputs, *row.params)}
@@ -60,7 +61,7 @@ def elementwise_loop(name, directive, row, tree, inputs, dtype, out, stream=Fals
 
 
 def narrow_loop(name, directive, row, tree, inputs, dtype):
-    """Return the C function of one kernel for what is stored only, converted in registers: in whole vectors, without scalars."""
+    """Return the C function of one kernel for 16-bit floats, converted in registers: in whole vectors, without scalars."""
     expression = formula.to_c(tree, formula.Numbers(dtype.loops), dict.fromkeys((*inputs, *row.params), "r"), FUNCTIONS)
     vectors = ", ".join(f"v_{word}[CG_VL(S)]" for word in (*inputs, "result"))
     fetched = "" if VECTOR_FUNCTIONS.isdisjoint(formula.called(tree)) else " if (CG_IS_FAR) { " + "".join(
@@ -91,14 +92,14 @@ def elementwise_kernels(rows):
             readings.append((f"{row.name}_shifted", row.tree_of_shifted(SCALAR), [*inputs, SCALAR]))
         for name, tree, inputs in readings:
             kinds, result = ("f" if SCALAR in inputs else gradients, "same") if name != row.name else (row.kinds, row.result)
-            plain = isinstance(tree, ast.Name) or SCALAR in inputs     # a gradient that passes as it is; what tiles compute in floats
+            plain = isinstance(tree, ast.Name) or SCALAR in inputs     # a gradient that passes as it is; a loop that tiles run in floats
             own = row.stored and name == row.name or row.narrow and not plain
             dtypes = [dtype for dtype in DTYPES if dtype.kind in kinds and (not dtype.loops or own and dtype.is_opaque)]
             yield Kernel(name, row, directives[row.name], tree, inputs, dtypes, result)
 
 
 class Kernel(NamedTuple):
-    """The loops of a row or of a partial: its formula, for which dtypes there are some, and of what dtype the result is."""
+    """The loops of a row or of a partial: its formula, for which dtypes there are loops, and the dtype of the result."""
 
     name: str
     row: Any
@@ -120,7 +121,7 @@ class Kernel(NamedTuple):
     def is_streamed(self, dtype) -> bool:
         """Say whether large results are written past the caches.
 
-        Vector mathematics hides what memory takes, and vectors that trickle past the caches take twice as long. Of a vector of bytes as
+        Vector mathematics hides the time of memory, and vectors that trickle past the caches take twice as long. Of a vector of bytes as
         short as one of the output gcc makes branches, which took ten times as long.
         """
         return (dtype.is_differentiable and not dtype.is_opaque and result_dtype(dtype, self.result) is dtype
@@ -156,7 +157,7 @@ class Kernel(NamedTuple):
 
 
 def elementwise_text(kind: str, unit: int) -> str:
-    """Return the loops of the rows of one unit; those of real floats have the table of all of them."""
+    """Return the loops of the rows of one unit; the unit of real floats has the table of all of them."""
     kernels = list(elementwise_kernels(row for row in ELEMENTWISE.values() if unit_of(row, kind) == unit))
     code = [kernel.code(kind) for kernel in kernels]
     if kind == "floats":

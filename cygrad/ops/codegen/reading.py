@@ -34,7 +34,7 @@ BOOL = dtype_row("bool")
 
 # ----- Functions -----
 def functions_defined(macro: str) -> set[str]:
-    """Return what the headers define for formulas with one of the macros that say how it is evaluated."""
+    """Return the functions that headers define for formulas by one of the macros of evaluation."""
     definition = re.compile(rf"^ *{macro} \w+ (?:CG_NAME\((\w+)\)|(\w+)_(?:float64|##D))\(", re.MULTILINE)
     result = (match for path in HEADERS.glob("*.h") for match in definition.findall(path.read_text()))
     return {shared or own for shared, own in result}
@@ -60,7 +60,7 @@ FUNCTIONS = formula.Functions(VECTOR_FUNCTIONS | functions_defined("CG_EXACT_FUN
 def is_blocked(tree, dtype) -> bool:
     """Say whether the loop of a formula runs in whole vectors, over the end of the data (see "No tails" in docs/design/kernels.md).
 
-    Quotients of complex numbers do, too: they are as much code as a function. So does what is converted in registers.
+    Quotients of complex numbers do, too: they are as much code as a function. So do formulas that are converted in registers.
     """
     if dtype.is_opaque:
         return True
@@ -79,7 +79,7 @@ def line_directives(filename: str, call: str) -> dict[str, str]:
 def converted(value, source, target):
     """Return the C expression of a value in another dtype: of complex numbers the real part.
 
-    C leaves open what becomes of a float that a narrow integer does not hold: it is the low bits of that of 32, as in torch.
+    C leaves the cast of a float that a narrow integer does not hold undefined: it is the low bits of int32, as in torch.
     """
     if source.is_opaque or target.is_opaque:
         return value if source is target else f"widened_{source.name}({value})" if source.is_opaque else f"narrowed_{target.name}({value})"

@@ -41,7 +41,7 @@ def reduction_kernels():
 
 
 def is_narrower(row, dtype) -> bool:
-    """Whether lanes are folded in the dtype of the elements before they become accumulators."""
+    """Whether lanes are reduced in the dtype of the elements before they become accumulators."""
     return row.block_step and dtype.is_differentiable and not dtype.loops and dtype.widest != dtype.name
 
 
@@ -50,7 +50,7 @@ def has_products(row, dtype) -> bool:
 
 
 def rows_symbol(row, dtype) -> str:
-    """Return the C name of what folds whole blocks of numbers that are stored only."""
+    """Return the C name of the function that reduces whole blocks of 16-bit floats."""
     return symbol(f"rows_{row.name}_{dtype.name}", "floats")
 
 
@@ -77,7 +77,7 @@ def reduction_texts() -> dict[str, str]:
                     entries[dtype] = f"CG_NARROW_LOOP({names[dtype]})"
             texts["floats"] += [f"extern cg_fold_{part} {', '.join(names.values())};"] if names else []
             columns.append(table({NUMBER[dtype.name]: entry for dtype, entry in entries.items()}))
-        for dtype in DTYPES:     # what is stored only is folded by others' loops
+        for dtype in DTYPES:     # widened dtypes are reduced by others' loops
             if dtype.loops and dtype.kind in row.kinds:
                 acc, out = dtypes[dtype_row(dtype.loops)]
                 dtypes[dtype] = acc, dtype.name if out == dtype.loops and dtype.is_opaque else out

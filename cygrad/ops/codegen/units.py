@@ -1,6 +1,6 @@
 """Units of compilation: which kind of unit has a loop, for which instruction-set levels it is compiled, and the names of functions there.
 
-Loops of real floats are compiled for every level, the others up to v3, what is rare for the lowest alone. The name of an elementwise row
+Loops of real floats are compiled for every level, the others up to v3, rare loops for the lowest alone. The name of an elementwise row
 says in which units its loops are, so that a changed row, or another one, leaves the other units as they were.
 """
 
@@ -12,11 +12,11 @@ HEADER = "/* Generated from cygrad/ops by cygrad/ops/codegen: change the tables,
 UNITS = {"floats": 8, "others": 4, "rare": 4}     # of elementwise rows
 LEVELS = {"v2": ("x86-64-v2", 16), "v3": ("x86-64-v3", 32), "v4": ("x86-64-v4", 64)}
 NATIVE = "", "CG_NATIVE_VECTOR_BYTES"    # of building/native.py, in place of all levels
-LEVEL_OF_OTHERS = {"v4": "v3"}  # whose loops of what is no real float run on the level
+LEVEL_OF_OTHERS = {"v4": "v3"}  # on v4, integer and complex loops are those compiled for v3
 
 
 def unit_kind(dtype, rare: str = "") -> str:
-    """Return the kind of unit that has the loops of a dtype, of a row of which those of some kinds are rare."""
+    """Return the kind of unit that has the loops of a dtype, of a row with rare kinds."""
     return "rare" if dtype.kind in rare else "floats" if dtype.is_floating_point else "others"
 
 

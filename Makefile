@@ -30,6 +30,7 @@ quick: $(VENV)/cygrad $(VENV)/test.txt $(VENV)/lint.txt
 lint: $(VENV)/lint.txt
 	$(TOOLS) ruff check
 	$(TOOLS) cython-lint cygrad
+	$(RUN) -m building.words
 	$(TOOLS) mypy
 
 check: $(VENV)/cygrad $(VENV)/test.txt

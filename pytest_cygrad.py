@@ -28,7 +28,7 @@ def _reported(check: Callable[..., bool]) -> Callable[..., bool]:
 
 @pytest.fixture(scope="session")
 def gradcheck() -> Callable[..., bool]:
-    """`cygrad.autograd.gradcheck`; where gradients are wrong, the test fails with what it says."""
+    """`cygrad.autograd.gradcheck`; where gradients are wrong, the test fails with its message."""
     from cygrad.autograd import gradcheck
 
     return _reported(gradcheck)
@@ -36,7 +36,7 @@ def gradcheck() -> Callable[..., bool]:
 
 @pytest.fixture(scope="session")
 def gradgradcheck() -> Callable[..., bool]:
-    """`cygrad.autograd.gradgradcheck`; where second derivatives are wrong, the test fails with what it says."""
+    """`cygrad.autograd.gradgradcheck`; where second derivatives are wrong, the test fails with its message."""
     from cygrad.autograd import gradgradcheck
 
     return _reported(gradgradcheck)

@@ -1,9 +1,9 @@
-"""Bundle adjustment by Gauss-Newton: where six cameras stood and what they saw, from pictures alone.
+"""Bundle adjustment by Gauss-Newton: the places of six cameras and the scene, from pictures alone.
 
 The corners and edges of a house are seen, with errors of half a pixel, by cameras whose places and directions are known roughly. All 6 x 6
 numbers of the cameras and 3 of each point are unknown. Each step of Gauss-Newton is one Jacobian by `cygrad.func.jacrev` and one least
-squares problem by `cygrad.linalg.lstsq`. Pictures do not tell where the whole scene lies, how it is turned and how large it is, so seven
-directions are free: lstsq takes the shortest step. The answer is compared with that of SciPy's least_squares.
+squares problem by `cygrad.linalg.lstsq`. Pictures do not determine where the whole scene lies, how it is turned and how large it is, so
+seven directions are free: lstsq takes the shortest step. The answer is compared with SciPy's least_squares.
 
     python examples/bundle_adjustment.py [--output build/bundle_adjustment.svg]
 """
@@ -30,7 +30,7 @@ Array = NDArray[Any]
 CAMERAS, FOCAL, PIXELS = 6, 800.0, 0.5  # focal length and errors in pixels
 DISTANCE, SPREAD = 9.0, 1.1  # of the cameras from the house, m, and how far round it they stand, radians
 ROUGHLY = {"turns": 0.05, "places": 0.4, "points": 0.4}  # errors of the start: radians, m, m
-FREE = 1e-10  # singular values below this share of the largest are directions that pictures do not tell
+FREE = 1e-10  # singular values below this share of the largest are directions that pictures do not determine
 MOST_STEPS, SETTLED = 20, 1e-10  # and the change of the error, relative, that ends them
 TOLERANCE = 1e-8  # between our error and SciPy's, relative
 
@@ -52,7 +52,7 @@ def cameras() -> tuple[Array, Array]:
 
 
 def unpacked(x: Any, points: int) -> tuple[Any, Any, Any]:
-    """Return what a vector of all unknowns stands for: turns and places of the cameras, and the points."""
+    """Return the parts of a vector of all unknowns: turns and places of the cameras, and the points."""
     turns, places = x[: 3 * CAMERAS], x[3 * CAMERAS : 6 * CAMERAS]
     return turns.reshape(-1, 3), places.reshape(-1, 3), x[6 * CAMERAS :].reshape(points, 3)
 

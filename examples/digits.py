@@ -96,7 +96,7 @@ def adam_step(parameters: list[Any], gradients: list[Any], moments: list[tuple[A
 def gradient_difference(parameters: list[cg.Tensor], images: Array, labels: Array) -> float:
     """Return how far, relatively, the gradients by tape are from those by hand.
 
-    The loss curves alone would not tell: Adam takes almost the same steps if a gradient is wrong by a constant factor.
+    The loss curves alone would not show it: Adam takes almost the same steps if a gradient is wrong by a constant factor.
     """
     _, taped = by_tape(parameters, images, labels)
     _, written = by_hand([parameter.detach().numpy() for parameter in parameters], images, labels)

@@ -61,7 +61,7 @@ def covariance(parameters: Parameters, left: cg.Tensor, right: cg.Tensor) -> cg.
 
 
 def factorised(parameters: Parameters, survey: Survey) -> tuple[cg.Tensor, cg.Tensor]:
-    """Return the Cholesky factor of the covariance of what was measured, and the heights divided by it."""
+    """Return the Cholesky factor of the covariance of the measurements, and the heights divided by it."""
     places, heights = cg.from_numpy(survey.places), cg.from_numpy(survey.heights)
     noise = (2 * parameters["log noise"]).exp() * cg.eye(len(places), dtype=cg.float64)
     factor = cg.linalg.cholesky(covariance(parameters, places, places) + noise)
@@ -75,7 +75,7 @@ def log_likelihood(parameters: Parameters, survey: Survey) -> cg.Tensor:
 
 
 def predicted(parameters: Parameters, survey: Survey, places: Array) -> tuple[Array, Array]:
-    """Return mean and standard deviation of what would be measured at other places."""
+    """Return mean and standard deviation of measurements at other places."""
     with cg.no_grad():
         factor, white = factorised(parameters, survey)
         shared = covariance(parameters, cg.from_numpy(survey.places), cg.from_numpy(places))
@@ -96,7 +96,7 @@ def root_mean_square(errors: Array) -> float:
 
 
 def draw(east: Array, north: Array, heights: Array, survey: Survey, parameters: Parameters, output: Path) -> None:
-    """Write the picture: the map, what is given, what follows from it and how sure that is; and a cut through all."""
+    """Write the picture: the map, the data, the estimate and its uncertainty; and a cut through all."""
     figure, parts = plt.subplot_mosaic([["true", "mean", "deviation"], ["cut", "cut", "cut"]], figsize=(11, 6.2),
                                        height_ratios=(1.25, 1), layout="constrained")
     asked = np.stack(np.meshgrid(east[::2], north[::2]), axis=-1)

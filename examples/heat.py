@@ -30,7 +30,7 @@ CELLS, WIDTH = 50, 5.0  # mm each
 STEPS, STEP = 60, 10.0  # s each
 PERIOD, HEAT = 200.0, 60.0  # s, and K above the cold end
 THERMOMETERS, ERROR = [10, 20, 30, 40], 0.05  # cells, and K
-TYPICAL, ROUGHNESS = 30.0, 0.15  # what is known before: mm^2/s, and how much its logarithm varies from cell to cell
+TYPICAL, ROUGHNESS = 30.0, 0.15  # the prior: mm^2/s, and how much its logarithm varies from cell to cell
 DEVIATIONS = 1.96  # of a band that holds 95 %
 TOLERANCE = 1e-12  # between temperatures by banded and by dense matrices, relative
 
@@ -48,7 +48,7 @@ def before(values: cg.Tensor) -> cg.Tensor:
 class TridiagonalSolve(Function):
     """x of A x = right; A is given by its diagonals, (3, n), as SciPy has them: column j of A is column j of them.
 
-    Of lambda, the solution of A^T lambda = g, the gradients are: that of the right side lambda, that of A -lambda x^T.
+    Of lambda, the solution of A^T lambda = g, the gradients are: by the right side lambda, by A -lambda x^T.
     """
 
     @staticmethod
@@ -67,7 +67,7 @@ class TridiagonalSolve(Function):
 
 
 def diffusivity(steps: cg.Tensor) -> cg.Tensor:
-    """Return that of each cell: its logarithm is a walk of independent steps, of variance 1 before anything is measured."""
+    """Return the diffusivity of each cell: its logarithm is a walk of independent steps, of variance 1 before anything is measured."""
     return TYPICAL * (ROUGHNESS * steps.cumsum(0)).exp()
 
 
@@ -77,7 +77,7 @@ def heating() -> Array:
 
 
 def diagonals(diffusivity: cg.Tensor) -> tuple[cg.Tensor, cg.Tensor]:
-    """Return the matrix of one implicit step, by its diagonals, and what the heated end gives to the first cell."""
+    """Return the matrix of one implicit step, by its diagonals, and the heated end's part in the first cell."""
     resistance = 1 / diffusivity
     between = 2 / (resistance[1:] + resistance[:-1])  # of the two halves of neighbours, one behind the other
     flow = STEP / WIDTH**2 * cg.cat([2 * diffusivity[:1], between, 2 * diffusivity[-1:]])
@@ -85,7 +85,7 @@ def diagonals(diffusivity: cg.Tensor) -> tuple[cg.Tensor, cg.Tensor]:
 
 
 def temperatures(diffusivity: cg.Tensor) -> cg.Tensor:
-    """Return the temperature of all cells after each step, (steps, cells), above that of the cold end."""
+    """Return the temperature of all cells after each step, (steps, cells), above the cold end's."""
     matrix, inflow = diagonals(diffusivity)
     first = cg.zeros(CELLS, dtype=cg.float64)
     first[0] = 1

@@ -2,7 +2,8 @@
 
 Something moves in a plane, its velocity an Ornstein-Uhlenbeck process; positions are measured with correlated errors, and for a while not
 at all. How sluggish it is, how hard it is pushed and the covariance of the errors are found by SciPy's L-BFGS from the gradients of
-`filtered`, and their standard errors from its Hessian. The likelihood is compared with that of all measurements as one dense Gaussian.
+`filtered`, and their standard errors from its Hessian. The likelihood is compared with the likelihood of all measurements as one dense
+Gaussian.
 
     python examples/kalman.py [--output build/kalman.svg]
 """
@@ -33,13 +34,13 @@ NAMES = ["log damping (1/s)", "log drive (m/s^1.5)", "log error of x (m)", "log 
 TRUE = np.array([np.log(0.1), np.log(2.0), np.log(12.0), np.log(6.0), 5.0])
 START = np.array([0.0, 0.0, np.log(30.0), np.log(30.0), 0.0])
 DEVIATIONS = 1.96  # of a band that holds 95 %
-TOLERANCE = 1e-8  # between the filter's likelihood and that of one dense Gaussian, relative
+TOLERANCE = 1e-8  # between the filter's likelihood and one dense Gaussian's, relative
 
-POSITIONS = cg.eye(2, 4, dtype=cg.float64)  # what is measured of a state
+POSITIONS = cg.eye(2, 4, dtype=cg.float64)  # the measured part of a state
 
 
 def model(parameters: cg.Tensor) -> tuple[cg.Tensor, cg.Tensor, cg.Tensor]:
-    """Return a state's transition over one second, the covariance of what is added to it, and that of the errors of a measurement."""
+    """Return a state's transition over one second, the covariance of its noise, and of the errors of a measurement."""
     damping, drive, error_x, error_y = parameters[:4].exp()
     kept = (-damping).exp()
     travelled = (1 - kept) / damping
@@ -54,7 +55,7 @@ def model(parameters: cg.Tensor) -> tuple[cg.Tensor, cg.Tensor, cg.Tensor]:
 
 
 def filtered(parameters: cg.Tensor, measured: Array) -> tuple[cg.Tensor, list[cg.Tensor], list[cg.Tensor]]:
-    """Return the log-likelihood of the measurements, and the mean and covariance of the state at each time, given what was measured so far.
+    """Return the log-likelihood of the measurements, and the mean and covariance of the state at each time, given the measurements so far.
 
     A measurement that is missing is NaN.
     """
@@ -155,7 +156,7 @@ def main() -> None:
     def step(intermediate_result: OptimizeResult) -> None:
         values.append(intermediate_result.fun)
 
-    with threadpool_limits(1, "blas"):  # what NumPy and SciPy multiply here is too small to share
+    with threadpool_limits(1, "blas"):  # the products of NumPy and SciPy here are too small to share
         start = time.perf_counter()
         fit = minimize(objective, objective.x0, jac=True, method="L-BFGS-B", callback=step)
         seconds = time.perf_counter() - start

@@ -1,8 +1,8 @@
-"""Multinomial logistic regression by scipy.optimize: what Hessian products are worth.
+"""Multinomial logistic regression by scipy.optimize: the worth of Hessian products.
 
 The 650 parameters of a linear classifier of scikit-learn's 8x8 digits are fitted by SciPy's trust-region Newton method, whose inner
 conjugate gradients take one Hessian product each, and by two methods that have gradients only. All derivatives come from the six lines
-of `negative_log_posterior`. The answer is compared with that of scikit-learn's own solver.
+of `negative_log_posterior`. The answer is compared with scikit-learn's own solver.
 
     python examples/logistic.py [--output build/logistic.svg]
 """
@@ -48,7 +48,7 @@ def negative_log_posterior(images: Array, labels: Array) -> Callable[[Parameters
 
 
 class Run:
-    """One solver at work: the value after each step, and what was computed until then."""
+    """One solver at work: the value after each step, and the work until then."""
 
     def __init__(self, objective: Objective, method: str) -> None:
         self.objective = objective

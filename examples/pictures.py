@@ -1,4 +1,4 @@
-"""What the pictures of the examples share: where they are written, and how.
+"""The common parts of the examples' pictures: where they are written, and how.
 
 An example that uses it has one argument, `--output`, and writes the same file for the same numbers.
 """

@@ -149,8 +149,8 @@ class Benchmark:
     def __post_init__(self) -> None:
         self.info: Any = describe()     # before anything is allocated
         self.works = self.plan.works()
-        self.found, self.missing = split(self.plan.libraries or PEERS)
-        self.found |= split(["numpy"])[0]
+        self.installed, self.missing = split(self.plan.libraries or PEERS)
+        self.installed |= split(["numpy"])[0]
         if not has_twin("bfloat16"):
             self.missing["ml_dtypes"] = "pip install ml_dtypes"
         self.ceilings: dict[int, Ceiling] = {}
@@ -179,7 +179,7 @@ class Benchmark:
         begin = time.perf_counter()
         for done, (work, threads) in enumerate(self.works):
             if threads != current:
-                set_threads(["cygrad", *self.found], threads)
+                set_threads(["cygrad", *self.installed], threads)
                 current = threads
             now = time.perf_counter()
             if self.plan.quick and now > end and done:
@@ -201,19 +201,19 @@ class Benchmark:
     def enter(self) -> None:
         """Import the libraries compared with, and no other; one whose import fails is not there."""
         used = {name for work, threads in self.works for name in self.present(work, threads)}
-        self.found = {name: version for name, version in self.found.items() if name in used}
-        for name in list(self.found):
+        self.installed = {name: version for name, version in self.installed.items() if name in used}
+        for name in list(self.installed):
             try:
                 entered(name)
             except Exception as error:      # any error of a broken installation
-                del self.found[name]
+                del self.installed[name]
                 self.missing[name] = f"its import fails, {type(error).__name__}: {error}"
 
     # ----- A row -----
     def present(self, work: Work, threads: int) -> list[str]:
         """Return the libraries that may take part."""
         operator_peers = ("numpy", "torch") if self.plan.quick and work.kind == OPERATOR else PEERS
-        return ["cygrad", *(name for name in self.found if name in operator_peers and (threads == 1 or name not in ONE_THREAD))]
+        return ["cygrad", *(name for name in self.installed if name in operator_peers and (threads == 1 or name not in ONE_THREAD))]
 
     def row(self, work: Work, threads: int, seconds: float) -> Row:
         """Check work in all libraries, and time it; so many seconds are for both."""
@@ -259,7 +259,7 @@ class Benchmark:
     def measure(self, threads: int) -> None:
         """Measure the ceilings of a number of threads, which are no lower than before, and than with fewer threads."""
         known = [result for count, result in self.ceilings.items() if count <= threads]
-        new = self.measure_ceilings(threads, self.dtypes, [name for name in self.found if name in LIKE_TORCH], self.plan.quick)
+        new = self.measure_ceilings(threads, self.dtypes, [name for name in self.installed if name in LIKE_TORCH], self.plan.quick)
         self.ceilings[threads] = reduce(ceilings.higher, known, new)
 
     def share(self, row: Row) -> dict[str, float]:
@@ -277,7 +277,7 @@ class Benchmark:
                         row["share"] = self.share(row)
             for k, (work, threads) in enumerate(self.works[:len(self.rows)]):
                 if above(self.rows[k]):
-                    set_threads(["cygrad", *self.found], threads)
+                    set_threads(["cygrad", *self.installed], threads)
                     self.rows[k] = self.row(work, threads, ROW_SECONDS[1])
 
     def judge(self) -> None:
@@ -292,9 +292,9 @@ class Benchmark:
         return printable({
             "format": FORMAT, "version": cygrad.__version__, "started": self.started.isoformat(timespec="seconds"),
             "seconds": time.perf_counter() - self.start, "complete": self.complete, "info": self.info,
-            "libraries": self.found, "missing": self.missing,
+            "libraries": self.installed, "missing": self.missing,
             "settings": {"quick": self.plan.quick, "only": self.plan.only, "threads": list(self.plan.counts()),
-                         "dtypes": self.dtypes, "libraries": list(self.found), "seconds": self.seconds},
+                         "dtypes": self.dtypes, "libraries": list(self.installed), "seconds": self.seconds},
             "ceilings": {str(threads): ceiling for threads, ceiling in self.ceilings.items()}, "rows": self.rows, "errors": self.errors,
         })
 

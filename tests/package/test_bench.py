@@ -160,10 +160,10 @@ def test_a_library_whose_import_fails_is_not_there(monkeypatch):
         raise ImportError(f"no symbol in {name}")
 
     benchmark = Benchmark(Plan(only="exp(x)", threads=(1,), quick=True), STEADY, lambda *_: ceiling())
-    benchmark.found = {"torch": "0"}
+    benchmark.installed = {"torch": "0"}
     monkeypatch.setattr(running, "entered", fails)
     benchmark.enter()
-    assert benchmark.missing["torch"] == "its import fails, ImportError: no symbol in torch" and benchmark.found == {}
+    assert benchmark.missing["torch"] == "its import fails, ImportError: no symbol in torch" and benchmark.installed == {}
 
 
 def test_without_ml_dtypes_bfloat16_is_left_out(monkeypatch):

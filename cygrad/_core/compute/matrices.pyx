@@ -155,15 +155,15 @@ def first_nonfinite(TensorImpl matrices not None, int triangle=0):
     cdef intptr_t* sizes = &matrices.sizes[batch]
     cdef intptr_t* strides = &matrices.strides[batch]
     cdef char* data = address(matrices)
-    cdef bint found
+    cdef bint is_nonfinite
     for d in range(batch):
         count, index[d] = count * matrices.sizes[d], 0
     for number in range(count):
         if cg_real[matrices.dtype_nr] == CG_FLOAT64:
-            found = not is_finite[double](<double*>data + place * parts, sizes, strides, parts, triangle)
+            is_nonfinite = not is_finite[double](<double*>data + place * parts, sizes, strides, parts, triangle)
         else:
-            found = not is_finite[float](<float*>data + place * parts, sizes, strides, parts, triangle)
-        if found:
+            is_nonfinite = not is_finite[float](<float*>data + place * parts, sizes, strides, parts, triangle)
+        if is_nonfinite:
             return number
         d = batch - 1
         while d >= 0:

@@ -151,8 +151,8 @@ static PyObject *cg_operator_bind(PyObject *self, PyObject *instance, PyObject *
 
 /* Other attributes of functions: __signature__, __defaults__, ... */
 static PyObject *cg_operator_getattr(PyObject *self, PyObject *name) {
-    PyObject *found = PyObject_GenericGetAttr(self, name);
-    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+    PyObject *attribute = PyObject_GenericGetAttr(self, name);
+    if (attribute || !PyErr_ExceptionMatches(PyExc_AttributeError)) return attribute;
     PyErr_Clear();
     return PyObject_GetAttr(((cg_operator *)self)->described, name);
 }

@@ -144,26 +144,26 @@ cdef dict renamings = {}     # results of `renamed_keywords` for names that are 
 cdef object renamed_keywords(object described, Py_ssize_t positional, object names):
     """Return the names of a call's keywords with other names replaced, where the function has the parameters that they stand for."""
     cdef tuple call = (described, positional, names)
-    cdef tuple found = renamings.get(call)
-    if found is None:
-        found = replaced_names(described, positional, names)
-        if set(found) <= set(sum(parameters_of(described), ())):
-            renamings[call] = found
-    return found
+    cdef tuple replaced = renamings.get(call)
+    if replaced is None:
+        replaced = replaced_names(described, positional, names)
+        if set(replaced) <= set(sum(parameters_of(described), ())):
+            renamings[call] = replaced
+    return replaced
 
 
 cdef tuple replaced_names(object described, Py_ssize_t positional, object names):
     places, others = parameters_of(described)
     cdef tuple parameters = places + others
-    cdef list found = []
+    cdef list new_names = []
     for name in names:
         ours = OTHER_NAMES.get(name)
         if ours in parameters and name not in parameters:
             if ours in names or ours in places[:positional]:
                 raise TypeError(f"{described.__name__}() got both '{ours}' and '{name}': they mean the same")
             name = ours
-        found.append(name)
-    return tuple(found)
+        new_names.append(name)
+    return tuple(new_names)
 
 
 cg_prepare_operators(&special_active, any_special, call_special, begin_operator, end_event, explain_failure, renamed_keywords, check_flag,

@@ -197,14 +197,14 @@ cdef bint any_special(PyObject** arguments, Py_ssize_t count) except -1:
 
 cpdef list tensors_of(object arguments):
     """Return the tensors among arguments and in lists and tuples among them."""
-    cdef list found = []
+    cdef list tensors = []
     cdef object argument
     for argument in arguments:
         if isinstance(argument, TensorImpl):
-            found.append(argument)
+            tensors.append(argument)
         elif isinstance(argument, (tuple, list)):
-            found.extend([item for item in argument if isinstance(item, TensorImpl)])
-    return found
+            tensors.extend([item for item in argument if isinstance(item, TensorImpl)])
+    return tensors
 
 
 def over_tensors(function, value):

@@ -366,7 +366,7 @@ cdef int own(tuple inputs, TensorImpl result) except -1:
 
 cdef tuple params_of(RuleOp op, tuple inputs, dict given):
     """Return the parameters of a rule in its order; `<input>_shape` and `<input>_dtype` are the input's where they are not given."""
-    cdef tuple found = PyTuple_New(len(op.params))
+    cdef tuple params = PyTuple_New(len(op.params))
     cdef TensorImpl tensor
     cdef PyObject* known
     cdef object value
@@ -385,8 +385,8 @@ cdef tuple params_of(RuleOp op, tuple inputs, dict given):
             tensor = inputs[source >> 1]
             value = None if tensor is None else dtypes[tensor.dtype_nr] if source & 1 else sizes_tuple(tensor.ndim, tensor.sizes)
         Py_INCREF(value)
-        PyTuple_SET_ITEM(found, k, value)
-    return found
+        PyTuple_SET_ITEM(params, k, value)
+    return params
 
 
 cdef TensorImpl with_node(RuleOp op, tuple inputs, TensorImpl result, int outputs, dict params):

@@ -282,24 +282,24 @@ def dual_levels(tuple tensors not None):
     """Return the levels, the lowest first, at which tensors have tangents that this thread sees now."""
     cdef TensorImpl tensor
     cdef Dual dual
-    cdef dict found = {}
+    cdef dict levels = {}
     for tensor in tensors:
         dual = visible_dual(tensor)
         while dual is not None:
-            found[dual.level.number] = dual.level
+            levels[dual.level.number] = dual.level
             dual = visible(dual.below)
-    return [found[number] for number in sorted(found)]
+    return [levels[number] for number in sorted(levels)]
 
 
 def all_tangents(TensorImpl tensor not None):
     """Return all tangents of a tensor, each by itself, the lowest level first, seen by this thread or not; they end with their levels."""
     cdef Dual dual = tangents_of(tensor)
-    cdef list found = []
+    cdef list duals = []
     while dual is not None:
         if dual.level.active:
-            found.insert(0, make_dual(dual.level, tangent_at(tensor, dual.level), None, None))
+            duals.insert(0, make_dual(dual.level, tangent_at(tensor, dual.level), None, None))
         dual = dual.below
-    return found
+    return duals
 
 
 def with_tangents(TensorImpl tensor not None, list tangents not None):

@@ -166,14 +166,14 @@ cdef bint lies_inside(const char* memory, size_t nbytes, const char* data, intpt
 
 
 cdef tuple sizes_tuple(int ndim, const intptr_t* sizes):
-    cdef tuple found = PyTuple_New(ndim)
+    cdef tuple items = PyTuple_New(ndim)
     cdef object size
     cdef int d
     for d in range(ndim):
         size = sizes[d]
         Py_INCREF(size)
-        PyTuple_SET_ITEM(found, d, size)
-    return found
+        PyTuple_SET_ITEM(items, d, size)
+    return items
 
 
 # ----- Shapes -----

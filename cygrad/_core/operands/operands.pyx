@@ -335,7 +335,7 @@ cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int 
 cdef bint is_dense(TensorImpl tensor) noexcept:
     """Say whether the elements fill a block of memory, each once, in some order of the dims."""
     cdef intptr_t expected = 1
-    cdef int d, taken = 0, found
+    cdef int d, taken = 0, next_dim
     cdef bint used[MAX_DIMS]
     if tensor.flags & CONTIGUOUS:
         return True
@@ -343,15 +343,15 @@ cdef bint is_dense(TensorImpl tensor) noexcept:
         used[d] = tensor.sizes[d] == 1
         taken += used[d]
     while taken < tensor.ndim:
-        found = -1
+        next_dim = -1
         for d in range(tensor.ndim):
             if not used[d] and tensor.strides[d] == expected:
-                found = d
+                next_dim = d
                 break
-        if found < 0:
+        if next_dim < 0:
             return False
-        used[found] = True
-        expected *= tensor.sizes[found]
+        used[next_dim] = True
+        expected *= tensor.sizes[next_dim]
         taken += 1
     return True
 

@@ -43,10 +43,10 @@ def available_isas():
 
 
 cdef const cg_kernel* kernel(str name) except NULL:
-    cdef const cg_kernel* found = cg_find_kernel(level, name.encode())
-    if found is NULL:
+    cdef const cg_kernel* row = cg_find_kernel(level, name.encode())
+    if row is NULL:
         raise RuntimeError(f"the compiled loops have no kernel named {name!r}: they are older than the tables; build again")
-    return found
+    return row
 
 
 def is_blocked(str name, int dtype=CG_FLOAT64):

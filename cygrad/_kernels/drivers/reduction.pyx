@@ -52,10 +52,10 @@ cdef int level = choose_isa()
 
 
 cdef const cg_reduction* reduction(str name) except NULL:
-    cdef const cg_reduction* found = cg_find_reduction(level, name.encode())
-    if found is NULL:
+    cdef const cg_reduction* row = cg_find_reduction(level, name.encode())
+    if row is NULL:
         raise RuntimeError(f"the compiled loops have no reduction named {name!r}: they are older than the tables; build again")
-    return found
+    return row
 
 
 cdef struct Dims:

@@ -51,8 +51,8 @@ CG_EXACT_FUNCTION CG_REAL CG_NAME(nextafter)(CG_REAL x, CG_REAL y)
 {
     const CG_REAL least = CG_LIBM(copysign)(CG_NAME(real)(1), y);
     const CG_REAL beside = CG_NAME(real)(CG_NAME(bits)(x) + ((x < y) == (x > 0) ? 1 : -(CG_BITS)1));
-    const CG_REAL next = x == 0 ? least : beside, found = x == y ? y : next;
-    return ((x == x) & (y == y)) ? found : x + y;
+    const CG_REAL next = x == 0 ? least : beside, result = x == y ? y : next;
+    return ((x == x) & (y == y)) ? result : x + y;
 }
 
 CG_EXACT_FUNCTION int CG_NAME(isinf)(CG_REAL x) { return CG_LIBM(fabs)(x) == CG_LIBM(inf)(); }

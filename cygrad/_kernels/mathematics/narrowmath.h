@@ -52,8 +52,8 @@ CG_INLINE cg_float16 narrowed_float16(float x)
     const uint32_t normal = (size - (112 << 23) + 0xfff + ((size >> 13) & 1)) >> 13;
     const uint32_t subnormal = bits_float32(real_float32(size) + 0.5f) - 0x3f000000; /* the sum rounds at 2^-24 */
     const uint32_t infinite = size > 0x7f800000 ? 0x7e00 | ((size >> 13) & 0x3ff) : 0x7c00;
-    const uint32_t found = size < (113u << 23) ? subnormal : size < (143u << 23) ? normal : infinite;
-    return (cg_float16){(uint16_t)(found | ((bits >> 16) & 0x8000))};
+    const uint32_t result = size < (113u << 23) ? subnormal : size < (143u << 23) ? normal : infinite;
+    return (cg_float16){(uint16_t)(result | ((bits >> 16) & 0x8000))};
 }
 
 CG_INLINE float widened_bfloat16(cg_bfloat16 x) { return real_float32((uint32_t)x.bits << 16); }

@@ -43,8 +43,8 @@ CG_INLINE double cosine_float32(double z)
         const quarter_turns turns = quarter_turns_##D(x);                                                             \
         const double z = turns.r * turns.r;                                                                           \
         const uint64_t k = turns.k_bits + quarter, odd = all_bits_if_odd(k), sine = bits_float64(sine_##D(turns.r, z)); \
-        const uint64_t found = (sine & ~odd) | (bits_float64(cosine_##D(z)) & odd);                                   \
-        return __builtin_fabs(x) < limit ? (T)real_float64(found ^ (k & 2) << 62) : (T)__builtin_nan("");             \
+        const uint64_t result = (sine & ~odd) | (bits_float64(cosine_##D(z)) & odd);                                   \
+        return __builtin_fabs(x) < limit ? (T)real_float64(result ^ (k & 2) << 62) : (T)__builtin_nan("");             \
     }                                                                                                                 \
     CG_INLINE T near_sin_##D(T x) { const T y = turned_##D(x, 0); return x == 0 ? x : y; /* -0 */ }                   \
     CG_INLINE T near_cos_##D(T x) { return turned_##D(x, 1); }

@@ -307,14 +307,14 @@ static double cg_real_number(const char *p, intptr_t size) { return size == size
 static int cg_has_tiny_pivot(const cg_field *f, intptr_t n, const char *lu, intptr_t ld)
 {
     const double least = f->alignment == sizeof(float) ? FLT_MIN : DBL_MIN;
-    int found = 0;
-    for (intptr_t j = 0; j < n && !found; j++) {
+    int is_small = 0;
+    for (intptr_t j = 0; j < n && !is_small; j++) {
         double size = 0;
         for (intptr_t part = 0; part < f->size; part += f->alignment)
             size = fmax(size, fabs(cg_real_number(lu + (j + j * ld) * f->size + part, f->alignment)));
-        found = size > 0 && size < least;
+        is_small = size > 0 && size < least;
     }
-    return found;
+    return is_small;
 }
 
 static void cg_lu_factor(const cg_field *f, char **p, const intptr_t *dims, const intptr_t *s)

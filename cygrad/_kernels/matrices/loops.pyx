@@ -109,9 +109,9 @@ cdef bint find_in_numpy() except -1:
                 name = letter + routine_names[number // 2][k].decode()
                 library.routines[number][k] = dlsym(opened, spelling.format(name).encode())
         break
-    found = library.routines[1][0] is not NULL
+    is_there = library.routines[1][0] is not NULL
     dlclose(opened)
-    return found
+    return is_there
 
 
 cdef bint find_in_scipy() except -1:

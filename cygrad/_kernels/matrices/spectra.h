@@ -3,11 +3,11 @@
 #define CG_MATRIX_SPECTRA_H
 
 /* Write numbers of one size as numbers of another, times a power of 2, or NaN where the iteration failed. */
-static void cg_write_values(intptr_t size, intptr_t n, char *y, intptr_t stride, const void *values, intptr_t given, int exponent, int found)
+static void cg_write_values(intptr_t size, intptr_t n, char *y, intptr_t stride, const void *values, intptr_t given, int exponent, int converged)
 {
     for (intptr_t i = 0; i < n; i++, y += stride) {
         double value = cg_real_number((const char *)values + i * given, given);
-        value = !found ? NAN : exponent ? ldexp(value, exponent) : value;
+        value = !converged ? NAN : exponent ? ldexp(value, exponent) : value;
         if (size == sizeof(float)) *(float *)y = (float)value;
         else *(double *)y = value;
     }
@@ -86,11 +86,11 @@ static void cg_eigh(const cg_field *f, int upper, char **p, const intptr_t *dims
         const int exponent = f->plain->scale(1, n, n, a, n);
         f->plain->tridiagonal(n, a, n, tau, d, e);
         if (upper) cg_reverse(f, n, d), cg_reverse(f, n - 1, e);
-        const int found = f->iterations->eigenvalues(n, n, d, e, z);
+        const int converged = f->iterations->eigenvalues(n, n, d, e, z);
         f->plain->enlarge(n, n, v, n, n, z + last * real, sign);
         f->plain->apply(0, n - 1, n, n - 1, a + item, n, tau, v + item, n);
         cg_copy_matrix(f->size, n, n, p[2] + last * s[6], sign * s[6], s[7], v, item, n * item);
-        cg_write_values(real, n, p[1], s[5], d, real, exponent, found);
+        cg_write_values(real, n, p[1], s[5], d, real, exponent, converged);
     }
     cg_release(&space);
 }
@@ -119,8 +119,8 @@ static void cg_eigvalsh(const cg_field *f, int upper, char **p, const intptr_t *
         else f->plain->tridiagonal(n, a, n, tau, d, e);
         cg_write_values(sizeof(double), n, (char *)values, sizeof(double), d, real, 0, 1);
         cg_write_values(sizeof(double), n - 1, (char *)beside, sizeof(double), e, real, 0, 1);
-        const int found = iterations_float64.eigenvalues(n, 0, values, beside, values);
-        cg_write_values(real, n, p[1], s[4], values, sizeof(double), exponent, found);
+        const int converged = iterations_float64.eigenvalues(n, 0, values, beside, values);
+        cg_write_values(real, n, p[1], s[4], values, sizeof(double), exponent, converged);
     }
     cg_release(&space);
 }
@@ -221,14 +221,14 @@ static void cg_svd(const cg_field *f, int full, char **p, const intptr_t *dims, 
         cg_copy_matrix(f->size, m, n, a, item, m * item, p[0], s[4 + wide], s[5 - wide]);
         const int exponent = f->plain->scale(0, m, n, a, m);
         f->plain->bidiagonal(m, n, a, m, tau, rows, tau_rows, d, e);
-        const int found = f->iterations->singular_values(wide, n, d, e, left, right, room);
+        const int converged = f->iterations->singular_values(wide, n, d, e, left, right, room);
         f->plain->enlarge(m, columns, u, m, n, wide ? right : left, 1);
         f->plain->apply(0, m, columns, n, a, m, tau, u, m);
         f->plain->enlarge(n, n, v, n, n, wide ? left : right, 1);
         f->plain->apply(0, n - 1, n, n - 1, rows + item, n, tau_rows, v + item, n);
         cg_copy_matrix(f->size, m, columns, p[wide ? 3 : 1], of_u[wide], of_u[1 - wide], u, item, m * item);
         cg_copy_matrix(f->size, n, n, p[wide ? 1 : 3], of_v[1 - wide], of_v[wide], v, item, n * item);
-        cg_write_values(real, n, p[2], s[8], d, real, exponent, found);
+        cg_write_values(real, n, p[2], s[8], d, real, exponent, converged);
     }
     cg_release(&space);
 }

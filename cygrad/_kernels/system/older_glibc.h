@@ -30,7 +30,7 @@
 CG_OLDER(void *, dlopen, (const char *path, int mode), (path, mode))
 CG_OLDER(void *, dlsym, (void *library, const char *name), (library, name))
 CG_OLDER(int, dlclose, (void *library), (library))
-CG_OLDER(int, dladdr, (const void *address, Dl_info *found), (address, found))
+CG_OLDER(int, dladdr, (const void *address, Dl_info *info), (address, info))
 CG_OLDER(int, pthread_once, (pthread_once_t *guard, void (*function)(void)), (guard, function))
 CG_OLDER(double, hypot, (double a, double b), (a, b))
 CG_OLDER(double, log, (double x), (x))

@@ -27,7 +27,7 @@ class PyCygrad(PythonPackage):
     depends_on("py-cython@3.3:", type="build")
     depends_on("py-numpy@2.0:", type=("build", "link", "run"))
 
-    # The loops are compiled for several levels of x86-64, which GCC knows from 12 on.
+    # The loops are compiled for several levels of x86-64, which GCC has from 12 on.
     conflicts("%gcc@:11", msg="cygrad needs GCC 12 or newer")
     conflicts("+openmp", when="%apple-clang", msg="Apple's Clang has no OpenMP")
 

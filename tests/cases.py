@@ -1,12 +1,12 @@
 """A plugin for tests that walk a table inside of one item, and the quick part of the suite.
 
 `@pytest.mark.cases("dtype", DTYPES)` reads as `parametrize` does, but makes no item for a value: the test is one item that runs once for
-each combination. So a table costs nothing until its item runs. It may be a function of what is already given: `lambda row: row.dtypes`.
-Each case that fails is reported with its name, and the number of cases is told at the end. They share what fixtures made for their item,
+each combination. So a table costs nothing until its item runs. It may be a function of the values before: `lambda row: row.dtypes`.
+Each case that fails is reported with its name, and the number of cases is printed at the end. They share the fixtures made for their item,
 so a test that asks for a fixture of function scope is refused.
 
 `--case TEXT` runs the cases whose name holds the text. `--quick` runs a few cases of each item, others from item to item, and leaves out
-what is marked `slow`.
+items marked `slow`.
 """
 
 import gc
@@ -51,7 +51,7 @@ ONE_IN = 24     # of the cases of an item, `--quick` runs one in so many, and at
 
 @dataclass
 class Tally:
-    """What became of the cases of an item."""
+    """The outcomes of the cases of an item."""
     count: int = 0
     skipped: list = field(default_factory=list)
     failures: list = field(default_factory=list)
@@ -79,7 +79,7 @@ def pytest_generate_tests(metafunc):
 
 
 def label(value, names, position, ids):
-    """Return the name of a value: its id, or what has a name in it; else its place in the table."""
+    """Return the name of a value: its id, or the name of a part; else its place in the table."""
     if isinstance(value, ParameterSet) and value.id:
         return value.id
     if ids is not None:
@@ -90,7 +90,7 @@ def label(value, names, position, ids):
 
 
 def combinations(marks, given):
-    """Yield (name, arguments) of each case; a table that depends on arguments is asked with those of the tables before it."""
+    """Yield (name, arguments) of each case; a table that depends on arguments is called with the arguments of the tables before it."""
     if not marks:
         yield "", {}
         return

@@ -1,4 +1,4 @@
-"""Fixtures of all rooms; what a room's tests share lies beside them."""
+"""Fixtures of all rooms; fixtures of a room lie beside its tests."""
 
 import gc
 import os
@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_runtest_call(item):
-    """Collect what earlier tests left, before a test that counts memory."""
+    """Collect the garbage of earlier tests, before a test that counts memory."""
     if "live_bytes" in item.function.__code__.co_names:
         gc.collect()
 

@@ -1,4 +1,4 @@
-"""What a user can name and read: functions, classes and methods of the public modules, docstrings, Markdown pages."""
+"""The names and texts of users: functions, classes and methods of the public modules, docstrings, Markdown pages."""
 
 import functools
 import importlib
@@ -44,7 +44,7 @@ def operators():
 
 
 def declared_name(place, name):
-    """Return the name by which what a place shows as `name` is declared."""
+    """Return the name of the declaration that a place shows as `name`."""
     return name if place in PLACES[:2] else f"{place.__name__.rpartition('.')[2]}_{name}"
 
 

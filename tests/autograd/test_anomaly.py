@@ -1,4 +1,4 @@
-"""Anomaly mode: which node failed, where the user made it, what made that; NaN; on, off and nested."""
+"""Anomaly mode: the failed node, the user's line that made it, the node around; NaN; on, off and nested."""
 
 import threading
 import warnings
@@ -64,7 +64,7 @@ FAILURES = {
 
 
 def warnings_of(function, error, message):
-    """Call what fails and return the texts of its warnings."""
+    """Call a failing function and return the texts of its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with pytest.raises(error, match=message):

@@ -1,4 +1,4 @@
-"""backward() and autograd.grad(): what they give, what they accumulate, what they refuse, what a graph shows."""
+"""backward() and autograd.grad(): results, accumulation, refusals, graphs."""
 
 import gc
 import warnings
@@ -12,7 +12,7 @@ from cygrad import autograd
 ONES = cg.ones(2)
 
 
-# ----- What backward accumulates -----
+# ----- Accumulation -----
 
 GRADIENTS = {
     "product": (lambda x: (x * 3).sum(), [3, 3]),

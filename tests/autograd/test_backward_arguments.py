@@ -1,4 +1,4 @@
-"""Arguments of backward() and grad() and what becomes of `.grad`: inputs, weights, batches, layouts, nesting, Variable."""
+"""Arguments of backward() and grad() and `.grad` afterwards: inputs, weights, batches, layouts, nesting, Variable."""
 
 import signal
 import subprocess
@@ -185,7 +185,7 @@ def test_refused(x, name):
     assert cg.is_grad_enabled()
 
 
-# ----- What becomes of .grad -----
+# ----- .grad afterwards -----
 def test_create_graph_warns_of_the_cycle(x):
     with pytest.warns(UserWarning, match=r"Using backward\(\) with create_graph=True will create a reference cycle between the parameter"):
         (x * x).sum().backward(create_graph=True)

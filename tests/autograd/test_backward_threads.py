@@ -26,7 +26,7 @@ def eager_switching():
 
 
 def at_once(*functions):
-    """Run functions at once, each in a thread of its own; return what they return, or raise what one of them raises."""
+    """Run functions at once, each in a thread of its own; return their results, or raise an error of one of them."""
     start, results, errors = threading.Barrier(len(functions)), [None] * len(functions), []
 
     def work(number, function):

@@ -1,6 +1,6 @@
-"""Complex numbers in all ways to differentiate: what is given, what comes out, and what torch refuses.
+"""Complex numbers in all ways to differentiate: arguments, results, and torch's refusals.
 
-The gradient of a real L for z is dL/dRe + i dL/dIm; that of a complex y with the weight g is the one of Re(conj(g) y).
+The gradient of a real L for z is dL/dRe + i dL/dIm; the gradient of a complex y with the weight g is the one of Re(conj(g) y).
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def close(result, expected):
     return result.dtype == np.asarray(expected).dtype and np.allclose(result, expected)
 
 
-# ----- What is given -----
+# ----- Arguments -----
 IMPLICIT = "^grad can be implicitly created only for real scalar outputs but got cygrad.complex128"
 
 

@@ -1,4 +1,4 @@
-"""Forward mode beside the operators' own tests: tangents of memory that several tensors see, of what is written, and what has none."""
+"""Forward mode beside the operators' own tests: tangents of memory that several tensors see, of writes, and of tensors without any."""
 
 import copy
 import io
@@ -42,9 +42,9 @@ def check(f):
     np.testing.assert_allclose(array_of(rows), [expected, 2 * expected], atol=2e-6)
 
 
-# ----- What is written into memory that others see -----
+# ----- Writes into memory that others see -----
 def program(*lines):
-    """Return a function of x that runs lines and returns what the last one says."""
+    """Return a function of x that runs lines and returns the value of the last one."""
     source = "\n    ".join([*lines[:-1], f"return {lines[-1]}"])
     names = {"cg": cg}
     exec(f"def f(x):\n    {source}", names)  # noqa: S102 - lines of this file
@@ -91,7 +91,7 @@ ALIASES = [
     ("m = cg.zeros(6)", "v = m.view(2, 3)[1]", "m[3:] = x", "v.sum() + m.sum()"),
     ("m = cg.zeros(2, 2)", "m.diagonal().copy_(x[:2])", "m * 1"),
     ("m = cg.zeros(3, 3).T", "m[:, 1] = x", "m[1] = x", "m * 1"),
-    # Parts that reach beyond what was asked for first.
+    # Parts that reach beyond the first request.
     ("(x * 1)[1:].as_strided((2,), (1,), 0)",),
     ("y = x * 1", "v = y[1:]", "y[0] = 5.0", "v.as_strided((3,), (1,), 0) * 1"),
     ("y = x * 1", "v = y.as_strided((2, 2), (1, 1))", "y[1] = x[0]", "v * 1"),
@@ -191,7 +191,7 @@ def test_the_standard_deviation_of_equal_values():
     assert cg.autograd.grad(gradient.sum(), weight)[0].item() == 0
 
 
-# ----- What would lose a tangent, or a derivative -----
+# ----- Operations that would lose a tangent, or a derivative -----
 LOSING = [
     ("numpy", lambda x: x.numpy(), "Can't call numpy\\(\\) on Tensor that has a tangent"),
     ("array", np.asarray, "Can't call numpy"),
@@ -331,7 +331,7 @@ def test_what_operators_save_of_a_tensor_has_its_tangent(kind):
     (lambda t: t, lambda t: t[:1].expand(4, 4), False),
 ])
 def test_a_tangent_that_is_laid_out_otherwise_is_copied(primal, tangent, as_it_is):
-    """So a change of what unpack_dual returns is seen in the tensor that was given exactly where both lie alike."""
+    """So a change of unpack_dual's result is seen in the original tensor exactly where both have one layout."""
     given = tangent(cg.arange(16.0).view(4, 4)).requires_grad_()
     with fw.dual_level():
         dual = fw.make_dual(primal(cg.ones(4, 4)), given)

@@ -1,4 +1,4 @@
-"""User functions: ctx, what is saved, what backward may return, several outputs, second derivatives, refusals."""
+"""User functions: ctx, saved values, results of backward, several outputs, second derivatives, refusals."""
 
 import gc
 import weakref
@@ -261,7 +261,7 @@ def test_an_in_place_change_of_a_saved_tensor_is_found(x, saved):
         z.sum().backward()
 
 
-# ----- What backward may return -----
+# ----- Results of backward -----
 
 RETURNED = {
     "a tensor": (lambda ctx, g: g * 5, [5, 5]),
@@ -342,7 +342,7 @@ def test_exceptions_of_forward_and_backward_pass_through(x):
     assert x.grad.tolist() == [1, 1]
 
 
-# ----- What forward may return -----
+# ----- Results of forward -----
 
 
 def test_the_input_itself(x):

@@ -1,4 +1,4 @@
-"""A user Function's `jvp` in forward mode: what it finds in its context, and what it owes to views and in-place changes.
+"""A user Function's `jvp` in forward mode: its context, and its part in views and in-place changes.
 
 The facts are torch 2.13's. Where torch fails by an internal assertion (None for an output), None stands for zeros here.
 """
@@ -11,7 +11,7 @@ from cygrad.autograd import Function, forward_ad
 
 
 def applied(forward, jvp, plain=False):
-    """Apply a Function of (x, y) to dual tensors; return the tangent of what it gives. `plain`: x has no tangent."""
+    """Apply a Function of (x, y) to dual tensors; return the tangent of its result. `plain`: x has no tangent."""
 
     class Made(Function):
         pass

@@ -236,7 +236,7 @@ def test_double_backward_through_a_dirty_input():
 
 
 # ----- Gradients that nothing has given -----
-UNGIVEN = {     # (_materialize_non_diff_grads, set_materialize_grads; None: as it is) -> what backward gets, as in torch 2.13
+UNGIVEN = {     # (_materialize_non_diff_grads, set_materialize_grads; None: as it is) -> the argument of backward, as in torch 2.13
     (None, None): 0, (None, True): 0, (None, False): None, (True, None): 0, (True, True): 0, (True, False): None,
     (False, None): None, (False, True): None, (False, False): None,
 }

@@ -1,4 +1,4 @@
-"""User-defined Functions in forward mode and inside of vmap: jvp, vmap, generate_vmap_rule, and what is refused."""
+"""User-defined Functions in forward mode and inside of vmap: jvp, vmap, generate_vmap_rule, and refusals."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def same(actual, expected):
 
 
 class Cube(Function):
-    """x**3; what its backward and jvp read is saved."""
+    """x**3; the operands of its backward and jvp are saved."""
 
     @staticmethod
     def forward(x):
@@ -214,7 +214,7 @@ def test_wrong_results_of_vmap(result, message):
         vmap(Wrong.apply)(ROWS)
 
 
-# ----- What Functions may do beside computing -----
+# ----- Side effects of Functions -----
 class Bare(Function):
     """A product, its sign, and the other input plus one; nothing is saved for forward mode, and one output is not differentiable."""
 
@@ -280,7 +280,7 @@ def test_a_generated_rule_without_what_it_need_not_have():
     leaf = ROWS.clone().requires_grad_()
     product, sign, other = vmap(lambda a: Bare.apply(a, two))(leaf)
     assert product.requires_grad and other.requires_grad and not sign.requires_grad
-    # The gradient of a number that is the same for all is that of each example, like its own shape.
+    # The gradient of a number that is the same for all is the gradient of each example, like its own shape.
     of_a, of_two = vmap(grad(lambda a, b: Bare.apply(a, b)[0].sum(), (0, 1)), in_dims=(0, None))(ROWS, two)
     same(of_a, np.full((2, 3), 2.0))
     same(of_two, rows.sum(1))
@@ -303,7 +303,7 @@ def test_functions_that_change_their_input():
     same(vmap(lambda x: jvp(f, (x,), (x,))[1])(ROWS), (expected * rows).sum(1))
     x, given = X.clone(), X.clone()
     same(jvp(Doubling.apply, (x,), (given,))[1], 2 * X.numpy())
-    same(given, X.numpy())      # the tangent given is not what jvp has changed
+    same(given, X.numpy())      # the original tangent is not changed by jvp
 
 
 def test_functions_that_return_their_input():
@@ -313,7 +313,7 @@ def test_functions_that_return_their_input():
         same(grad(lambda x, f=f: f(x).sum())(X), 6 * X.numpy())
 
 
-# ----- The engine, where gradients are those of many examples -----
+# ----- The engine, where gradients are of many examples -----
 @pytest.mark.filterwarnings("ignore:Anomaly Detection", "ignore:Error detected")
 def test_anomaly_mode_looks_at_all_examples():
     with cg.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values"):

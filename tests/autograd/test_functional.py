@@ -1,4 +1,4 @@
-"""autograd.functional: Jacobians, Hessians and products against closed forms, in every mode, and what paths they take."""
+"""autograd.functional: Jacobians, Hessians and products against closed forms, in every mode, and their paths."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def mode(request):
 
 
 class WithoutForwardMode(Function):
-    """x cubed, by somebody who has written neither jvp nor vmap."""
+    """x cubed, without jvp and vmap."""
 
     @staticmethod
     def forward(ctx, x):
@@ -380,7 +380,7 @@ def test_results_have_a_history_with_create_graph_only(name, requires_grad, x):
 
 
 def test_without_create_graph_no_graph_is_kept(x):
-    """The results are detached, so what the function saved is gone; a captured parameter is not told either."""
+    """The results are detached, so the function's saved tensors are gone; a captured parameter gets no gradient either."""
     weight = cg.ones(3, dtype=DOUBLE, requires_grad=True)
     output, product = vjp(lambda x: x * weight, x, x)
     assert (output.grad_fn, product.grad_fn, weight.grad) == (None, None, None)

@@ -1,4 +1,4 @@
-"""autograd.functional: what is refused, in torch's words, what strict mode refuses, and that inputs are left as they were."""
+"""autograd.functional: errors in torch's words, errors of strict mode, and inputs left as they were."""
 
 import pytest
 
@@ -128,7 +128,7 @@ def squares(*inputs):
     return sum(x * x for x in inputs)
 
 
-# (function, what the number is, a call with a number)
+# (function, the name of the number, a call with a number)
 WITH_NUMBERS = [
     (jacobian, "inputs", lambda number: jacobian(squares, (ONE, number))),
     (hessian, "inputs", lambda number: hessian(squares, (ONE, number))),

@@ -1,4 +1,4 @@
-"""autograd.functional: which way a derivative is computed, and that all ways differentiate the same: what a backward would."""
+"""autograd.functional: which way a derivative is computed, and that all ways differentiate by the same inputs as a backward."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def v():
 
 @pytest.fixture
 def calls(monkeypatch):
-    """Count what differentiates backwards."""
+    """Count the calls that differentiate backwards."""
     counts = {"backward": 0, "batched": 0}
 
     def counted(name, function):
@@ -79,7 +79,7 @@ class PushedCube(Function):
 
 
 class NumPyCube(Function):
-    """x cubed by NumPy, which knows neither tangents nor batches."""
+    """x cubed by NumPy, which has neither tangents nor batches."""
 
     @staticmethod
     def forward(ctx, x):
@@ -235,7 +235,7 @@ def test_a_not_implemented_error_of_the_function_is_its_own(x, v):
 
 
 # ----- The same derivatives -----
-# What a backward does not see, forward mode could: jvp and hvp give what the backward of the backward gives.
+# Forward mode could see more than a backward: jvp and hvp give the result of the backward of the backward.
 def frozen(x):
     with cg.no_grad():
         scale = x.sum() * 2

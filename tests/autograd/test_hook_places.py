@@ -51,7 +51,7 @@ def ask(call, total, tensors, names):
         total.backward(inputs=inputs or None)
 
 
-# The first input in the order of the graph decides what runs: the last node before it, or (in backward) its own.
+# The first input in the order of the graph decides which nodes run: the last node before it, or (in backward) its own.
 TO_X, TO_Y, TO_Z = ("x", "xy", "xz", "xyz"), ("y", "yz"), ("z",)
 BACKWARD = {
     TO_X + ("",): "z tensor, any, z pre, z post, y tensor, all of y, y pre, y post, x tensor, all +++, x pre, x accumulated, x post",
@@ -78,11 +78,11 @@ def test_hooks_run_where_torch_runs_them(call, names, expected, kinds):
     if call == "backward":
         retained |= {"x", *names} if "x accumulated" in expected else set(names)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")     # of a `.grad` that nobody retains
+        warnings.simplefilter("ignore")     # of a `.grad` that is not retained
         assert {name for name, tensor in tensors.items() if tensor.grad is not None} == retained
 
 
-# ----- What hooks change -----
+# ----- Changes by hooks -----
 def ten_times(grads, *_):
     return tuple(None if g is None else g * 10 for g in grads)
 
@@ -123,7 +123,7 @@ def test_what_hooks_return_is_seen_where_torch_sees_it(call, names, place):
         assert result.tolist() == [{"x": 18, "y": 6}[name] * (10 if name in changed else 1)] * 2
 
 
-# ----- What is not computed -----
+# ----- Nodes that are not computed -----
 class Counted(Function):
     calls = 0
 
@@ -140,7 +140,7 @@ class Counted(Function):
 
 @pytest.mark.parametrize("function", [lambda x: x.exp(), lambda x: x[cg.tensor([0, 1])], lambda x: x.cumprod(0), Counted.apply])
 def test_a_node_whose_hooks_run_for_its_own_gradient_only_computes_nothing_and_keeps_what_it_saved(function):
-    """In torch a Function's backward is called there, and its result dropped; what the node has saved is freed."""
+    """In torch a Function's backward is called there, and its result dropped; the node's saved tensors are freed."""
     x, log = cg.ones(2, requires_grad=True), []
     y = function(x * 1)
     y.grad_fn.register_hook(lambda *grads: log.append(grads))

@@ -1,4 +1,4 @@
-"""Tensor hooks: when they run, in which order, what they replace, how they are removed; retain_grad among them."""
+"""Tensor hooks: when they run, in which order, their replacements, their removal; retain_grad among them."""
 
 import gc
 import weakref
@@ -207,7 +207,7 @@ def test_hooks_stay_with_what_the_tensor_was_and_retain_grad_goes_along(x):
 
 
 def test_grad_of_a_tensor_between_is_that_before_its_hooks(x):
-    """As torch: where the node has to run, what was asked for is taken first."""
+    """As torch: where the node has to run, requested gradients are taken first."""
     y = x * 2
     y.register_hook(lambda gradient: gradient * 10)
     assert [g.tolist() for g in autograd.grad((y * 3).sum(), [y, x])] == [[3, 3], [60, 60]]

@@ -1,4 +1,4 @@
-"""inference_mode: what it makes, and what may be done with that outside."""
+"""inference_mode: its tensors, and their use outside."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Rules that read further results: what is saved of them, its versions, hooks, names and release, and the derivatives that follow."""
+"""Rules that read further results: saved results, their versions, hooks, names and release, and the derivatives that follow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Waves(NamedTuple):
 
 
 def gradient(gs, y, y1):
-    """Return what arrives at either wave times the derivative of that, which the other one is."""
+    """Return the gradient of either wave times its derivative, which is the other one."""
     first, second, none = gs
     assert none is None
     return (0 if first is None else first * y1) - (0 if second is None else second * y)

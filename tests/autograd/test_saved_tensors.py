@@ -1,4 +1,4 @@
-"""Saved tensors: hooks on what the graph keeps, its names, files, clones on mutation, and that backward frees as it goes."""
+"""Saved tensors: hooks on tensors in the graph, its names, files, clones on mutation, and that backward frees as it goes."""
 
 import gc
 import math
@@ -65,7 +65,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("hooks", [numpy_hooks, save_on_cpu, lambda: save_on_cpu(pin_memory=True), None],
                          ids=["copy", "cpu", "pinned", "disk"])
 def test_hooks_keep_gradients(name, hooks, tmp_path):
-    """First and second derivatives have the same bits, since what is unpacked has the history of what was saved."""
+    """First and second derivatives have the same bits, since an unpacked tensor has the history of the saved one."""
     hooks = hooks or (lambda: save_on_disk(tmp_path, min_bytes=0))
     function = FUNCTIONS[name]
 
@@ -332,7 +332,7 @@ def test_a_user_functions_saved_tensors():
 
 
 def test_an_unpack_hook_may_run_a_backward_over_the_same_graph():
-    """It frees what the node that is being computed had unpacked."""
+    """It frees the unpacked tensors of the running node."""
     x, w = leaf(), leaf(4.0, 5.0, 6.0)
     a, b = x * 1, w * 1
     y = (a * b).sum()
@@ -386,7 +386,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
-    gc.collect()        # what earlier tests left
+    gc.collect()        # garbage of earlier tests
     before, files = live_bytes(), open_files()
     x = cg.rand(1 << 14, requires_grad=True)
     with pytest.raises(OSError, match="No space left"), save_on_disk(tmp_path):
@@ -438,7 +438,7 @@ def test_every_route_of_mutation_is_seen(name):
 
 # ----- Memory -----
 def test_backward_frees_as_it_proceeds():
-    """Half-way through a chain half of what it saved is free."""
+    """Half-way through a chain half of its saved tensors are free."""
     x = cg.rand(1 << 16, requires_grad=True)
     samples = []
     y = x
@@ -454,7 +454,7 @@ def test_backward_frees_as_it_proceeds():
 
 
 def test_peak_of_a_chain():
-    """The saved tensors and two gradients: what torch needs, whose `exp` saves its result."""
+    """The saved tensors and two gradients: as in torch, whose `exp` saves its result."""
     x = cg.rand(1 << 16, requires_grad=True)
     before, peak = live_bytes(), 0
 
@@ -476,7 +476,7 @@ def test_peak_of_a_chain():
 
 @pytest.mark.parametrize("name", [name for name, row in ELEMENTWISE.items() if len(row.operands) == 2 and row.partials])
 def test_hooks_see_no_constants_in_a_second_derivative(name):
-    """What is saved of a formula with a number has the shape of the tensor: numbers stay numbers."""
+    """Saved tensors of a formula with a number have the shape of the tensor: numbers stay numbers."""
     x, seen = cg.full((3,), 1.5, requires_grad=True), []
     y = getattr(cg, name)(x, 2.5)
     if not y.requires_grad:

@@ -1,6 +1,6 @@
 """Every operation with its 1st, 2nd, ... allocation failing: OutOfMemoryError, no byte lost, the next call right.
 
-A case makes operands and returns what is to be called; it is made anew for every attempt, and called again after a
+A case makes operands and returns a function to call; it is made anew for every attempt, and called again after a
 failure, so operands must be unchanged. Every row and rule is a case.
 """
 
@@ -267,7 +267,7 @@ def test_factories(make):
 
 
 def test_accumulated_gradients_are_old_or_new():
-    """A backward that fails midway leaves each `.grad` as it was, or with all of what was to be added."""
+    """A backward that fails midway leaves each `.grad` as it was, or with the whole sum."""
     arrays = [samples.draw("float64", (3, 40), seed) for seed in range(3)]
     outcomes = set()
     for n in itertools.count(1):

@@ -23,7 +23,7 @@ def one_by_one(results):
 
 
 def gradients(program, dtype="float64", alone=False, weight=None, **options):
-    """Return the gradients of a program, which returns all its results, the last of them what is differentiated."""
+    """Return the gradients of a program, which returns all its results, the last of them the differentiated one."""
     inputs = leaves(4, dtype)
     results = program(*inputs)
     if alone:
@@ -81,7 +81,7 @@ def gathering(a, b, c, d):
 
 
 def doubled(a, b, c, d):
-    """One number comes twice to a, before what is no number."""
+    """One number comes twice to a, before values that are no numbers."""
     w = a * b
     p = a + a
     return w, p, p + w
@@ -209,7 +209,7 @@ def test_other_layouts_and_dtypes_go_one_by_one():
 
 
 def test_one_number_in_the_memory_of_an_operand():
-    """A gradient that repeats the first element of what the node has saved is not that."""
+    """A gradient that repeats the first element of the saved tensor is not that tensor."""
     (x,) = leaves(1)
     y = x * 2.0 * x
     y.backward(x.detach()[:1].expand(SIZE))

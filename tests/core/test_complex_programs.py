@@ -1,4 +1,4 @@
-"""Complex numbers in what is computed together: results that wait, chains of a backward, in-place operators; the bits of one by one."""
+"""Complex numbers in programs: pending results, chains of a backward, in-place operators; the bits of one by one."""
 
 import numpy as np
 import pytest

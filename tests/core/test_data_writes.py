@@ -1,4 +1,4 @@
-"""Writes through `.data`, and other counters of one memory: views keep their place in the graph, and what is saved counts as changed
+"""Writes through `.data`, and other counters of one memory: views keep their place in the graph, and saved values count as changed
 exactly where its own bytes were written."""
 
 import numpy as np
@@ -60,7 +60,7 @@ def test_a_view_that_lost_its_base_has_no_history_of_what_the_base_becomes():
     assert (b.requires_grad, v.requires_grad, v.grad_fn, v.tolist()) == (True, False, None, [0, 0])
 
 
-# ----- What is saved -----
+# ----- Saved values -----
 def saved_after_write(save, write, memory=24):
     """Say whether a node that has saved a part of some memory takes it as changed by a write to a part."""
     base = cg.zeros(memory)
@@ -170,7 +170,7 @@ def test_what_is_changed_under_its_own_counter_is_refused_wherever():
 
 
 class UncheckedAssign(cg.autograd.Function):
-    """What solvers of differential equations fill their scratch memory with."""
+    """The writes of solvers of differential equations into their scratch memory."""
 
     @staticmethod
     def forward(ctx, scratch, value, index):
@@ -211,7 +211,7 @@ def test_stages_of_a_runge_kutta_step():
 
 # ----- Bounds -----
 def test_many_parts_are_told_apart_and_none_is_forgotten():
-    """Up to 1024 parts exactly; what is older is taken for one part, which may refuse too much and never too little."""
+    """Up to 1024 parts exactly; older ones are taken for one part, which may refuse too much and never too little."""
     base, leaf = cg.zeros(8000), cg.ones(1, requires_grad=True)
     alias, products = base.data, []
     for i in range(0, 8000, 2):

@@ -1,4 +1,4 @@
-"""Large recorded results wait until somebody looks: the same bits, whatever comes together, dies or fails meanwhile."""
+"""Large recorded results are pending until they are read: the same bits, in any combination, beside deaths and failures."""
 
 import gc
 import itertools
@@ -71,7 +71,7 @@ def folded_and_built_upon(a, b, c, d):
     x = (a * b).exp()
     y = cg.leaky_relu((x * c).tanh() - 0.6, 0.3)
     s = y.sum()
-    z = cg.leaky_relu(y * d - 0.1, 0.2)       # its parameters must not take the place of those of y
+    z = cg.leaky_relu(y * d - 0.1, 0.2)       # its parameters must not take the place of y's
     return s + z.sum() + y.amin()
 
 
@@ -120,7 +120,7 @@ ROWS = [row for row in ELEMENTWISE.values() if row.partials and "f" in row.kinds
 @pytest.mark.cases("dtype", FLOATS)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_rows(row, dtype):
-    """Each row after another one, so that it reads what was never written."""
+    """Each row after another one, so that it reads memory that was never written."""
     def compute():
         inputs = [cg.tensor(np.resize(value, SIZE)) for value in operands(row, dtype, ((53,),) * len(row.operands))]
         for value in inputs:
@@ -139,7 +139,7 @@ def test_rows(row, dtype):
 
 # ----- Programs at random -----
 def random_step(stream, values, outside, log):
-    """Do one thing with what there is; what it shows goes to the log."""
+    """Do one thing with the tensors; its observations go to the log."""
     a, b, place = stream.choice(values), stream.choice(values), stream.randrange(len(values))
     waits = [
         lambda: values.append(a * b),
@@ -171,7 +171,7 @@ def random_step(stream, values, outside, log):
 
 @pytest.mark.cases("first", range(0, 200, 25))
 def test_programs_at_random(first):
-    """What is seen on the way and at the end, errors too, is what is seen where nothing waits."""
+    """Observations on the way and at the end, errors too, are the same as without pending results."""
     def run(seed):
         stream, outside, log, values = random.Random(seed), [], [], leaves(3)
         for _ in range(40):
@@ -190,7 +190,7 @@ def test_programs_at_random(first):
     assert waiting_results() == 0 and live_bytes() == start
 
 
-# ----- What waits -----
+# ----- Pending results -----
 def test_who_waits():
     a, b = leaves(2)
     x = a * b
@@ -275,7 +275,7 @@ def test_another_thread_reads_what_waits():
     np.testing.assert_array_equal(seen[0], array_of(a) * array_of(b))
 
 
-# ----- What is given up -----
+# ----- Results that are given up -----
 def test_results_nobody_looked_at():
     start = live_bytes()
     a, b = leaves(2)
@@ -328,7 +328,7 @@ def test_memory_that_only_waiting_results_keep():
 
 
 def test_a_garbage_collection_while_a_result_is_made():
-    """What it runs may give an operand's memory away."""
+    """Its code may give an operand's memory away."""
     class Cycle:
         def __init__(self):
             self.own = self

@@ -1,4 +1,4 @@
-"""Results that wait read memory later: whatever is written to, looked at or given away meanwhile, nobody can tell."""
+"""Pending results read memory later: writes, reads and exports meanwhile make no difference."""
 
 import contextlib
 import copy
@@ -17,7 +17,7 @@ from waiting import SIZE, at_once, leaves
 pytestmark = pytest.mark.usefixtures("small_results_wait")
 
 
-# ----- What is written to meanwhile -----
+# ----- Writes meanwhile -----
 def by_view(a):
     a.detach()[3:9].mul_(5)
 
@@ -130,7 +130,7 @@ def test_arrays_that_are_gone_do_not_count():
     del x
 
 
-# ----- What is looked at -----
+# ----- Reads -----
 LOOKS = {
     "item": lambda x: x[3].item(),
     "numpy": lambda x: array_of(x),

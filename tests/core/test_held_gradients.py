@@ -1,7 +1,7 @@
-"""A gradient that somebody holds is never written over, however Python holds it and whoever takes it.
+"""A gradient with another reference is never overwritten.
 
-Memory is used again where a count says that nobody else has a reference. Python's own references are not all counted where one looks for
-them: a tuple that is unpacked into a call is the call's own, and from 3.14 on what lies on the stack counts for nothing.
+Memory is used again where a count says that there is no other reference. Python's own references are not all counted where one looks for
+them: a tuple that is unpacked into a call is the call's own, and from 3.14 on references on the stack are not counted.
 """
 
 import functools
@@ -15,7 +15,7 @@ from cygrad.autograd import Function, forward_ad
 from cygrad.func import vjp
 
 
-# ----- Who holds the only reference -----
+# ----- Holders of the only reference -----
 def in_a_local(make, use):
     g = make()
     use(g)
@@ -119,7 +119,7 @@ def in_an_exception(make, use):
 HOLDERS = {name: function for name, function in globals().items() if name.startswith("in_")}
 
 
-# ----- What is computed, and who takes its gradient -----
+# ----- Nodes, and takers of their gradients -----
 class Twice(Function):
     @staticmethod
     def forward(ctx, x):
@@ -156,7 +156,7 @@ PROGRAMS = {
 
 
 def through_a_function(y, g):
-    """The Function of another node gives back what it holds."""
+    """The Function of another node gives back the gradient that it holds."""
     class Given(Function):
         @staticmethod
         def forward(ctx, x):
@@ -177,7 +177,7 @@ def through_a_hook(y, g):
     handle.remove()
 
 
-# Of a result: what is called with its gradient, by the holder itself where that is possible.
+# Of a result: the function called with its gradient, by the holder itself where that is possible.
 TAKERS = {
     "node": lambda y: y.grad_fn,
     "backward": lambda y: functools.partial(y.backward, retain_graph=True),
@@ -199,7 +199,7 @@ def inputs_of(y):
 
 
 def kept(holder, shape, use, dtype=cg.float32):
-    """Return what is in a gradient when somebody has taken it from its only holder."""
+    """Return the values of a gradient after it was taken from its only holder."""
     with cg.no_grad():
         return HOLDERS[holder](lambda: cg.full(shape, 0.75, dtype=dtype), use).flatten().tolist()
 

@@ -103,7 +103,7 @@ def context_of_the_user(x):
 
 
 def packed_as_it_is(x):
-    """The result holds its node, which holds what the hook returned: the result."""
+    """The result holds its node, which holds the hook's return value: the result."""
     with saved_tensors_hooks(lambda t: t, lambda t: t):
         x.exp()
 
@@ -210,7 +210,7 @@ def test_an_operator_leaves_no_object_and_no_reference(name, call, arrays):
     results = len(samples.as_tuple(call(*tensors)))
 
     def run():
-        for number in range(results):       # each of a graph of its own: the second backward frees what several results share
+        for number in range(results):       # each of a graph of its own: the second backward frees the parts that results share
             result = samples.as_tuple(call(*tensors))[number]
             if result.requires_grad:
                 first = grad(result.sum(), expected_values, create_graph=True, allow_unused=True)
@@ -248,9 +248,9 @@ def allocations(function):
 
 @pytest.mark.parametrize(("build", "expected"), [
     (lambda a, b: a * b, 2),            # one for each leaf, which keeps it
-    (lambda a, b: (a * b).exp(), 2),    # the first is overwritten by its last partial, where nobody else holds it
+    (lambda a, b: (a * b).exp(), 2),    # the first is overwritten by its last partial, where it has no other reference
     (lambda a, b: a + b, 2),            # the weight is the user's: a copy for each
-    (lambda a, b: (a + b).sin(), 2),    # one leaf keeps what the other has copied
+    (lambda a, b: (a + b).sin(), 2),    # one leaf keeps the other's copy
 ])
 @pytest.mark.parametrize("size", [5, 5000])
 def test_gradients_are_not_copied_without_need(build, expected, size):

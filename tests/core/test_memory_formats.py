@@ -1,4 +1,4 @@
-"""Memory formats and the layout: orders of dims against NumPy's, what makes them, what keeps them, what is refused."""
+"""Memory formats and the layout: orders of dims against NumPy's, operators that make them and keep them, refusals."""
 
 import copy
 import pickle

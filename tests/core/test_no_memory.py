@@ -1,4 +1,4 @@
-"""Each Python allocation fails in turn: modes, gradients and versions are then as they were, and what is computed next is right."""
+"""Each Python allocation fails in turn: modes, gradients and versions are then as they were, and the next results are right."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""Gradients of parts, added where they belong in the gradient of the whole: the same bits as spread over zeros, and nobody can tell."""
+"""Gradients of parts, added where they belong in the gradient of the whole: the same bits as spread over zeros."""
 
 import contextlib
 import gc
@@ -24,7 +24,7 @@ def leaf(shape=SHAPE, dtype="float64", seed=0):
 
 @pytest.mark.parametrize("dtype", [row.name for row in DTYPES if row.is_differentiable])
 def test_parts_of_every_dtype(dtype):
-    """Small parts that end within a vector: what lies behind them is another's, also where more lies behind their gradients."""
+    """Small parts that end within a vector: the memory behind them is another tensor's, also where more lies behind their gradients."""
     factor, weight = (cg.full((64,), value, dtype=getattr(cg, dtype)) for value in (2, 3))
     for first in range(1, 30):
         size = 2 * first + 3
@@ -37,7 +37,7 @@ def test_parts_of_every_dtype(dtype):
 
 
 def nodes_of(*results):
-    """Return all nodes of a graph but those of leaves."""
+    """Return all nodes of a graph but the leaves' own."""
     result_values, waiting = [], [result.grad_fn for result in results]
     while waiting:
         node = waiting.pop()
@@ -58,7 +58,7 @@ def total(parts):
     return sum(((k + 0.5) * part * part.detach().cos()).sum() for k, part in enumerate(parts))
 
 
-# What is read of a tensor: of one output or several, with parts that overlap, of parts, and beside other readers.
+# Reads of a tensor: of one output or several, with parts that overlap, of parts, and beside other readers.
 PARTS = {
     "select": lambda x: [x[0], x[-1], x[2], x[2]],
     "elements": lambda x: [x[k % 6, k % 5, k % 4] for k in range(12)],
@@ -116,7 +116,7 @@ def test_the_bits_are_those_of_gradients_spread_over_zeros(name, dtype):
 
 @pytest.mark.parametrize("name", PARTS)
 def test_every_observer_of_the_wholes_sees_what_it_would_see(name):
-    """Hooks on a tensor and what it retains, inputs that are no leaves, and what is added to `.grad`."""
+    """Hooks on a tensor and its retained gradient, inputs that are no leaves, and sums in `.grad`."""
     def seen(watched):
         x = leaf()
         y = x * 1.5
@@ -160,7 +160,7 @@ def test_recorded_and_batched_gradients_and_tangents_are_the_same(name):
         np.testing.assert_allclose(array_of(grad(rows, x, weight, retain_graph=True)[0]), array_of(row), rtol=1e-12, atol=1e-14)
 
 
-# ----- What a node shows -----
+# ----- Nodes as users see them -----
 def test_hooks_of_the_part_see_its_gradient_as_large_as_the_whole():
     x = leaf((4,))
     y = x[1:3]
@@ -373,7 +373,7 @@ def test_two_threads_on_one_graph():
     assert all(same_bits(each, array_of(expected)) for each in results)
 
 
-# ----- What it costs -----
+# ----- Cost -----
 COUNT = 40
 
 

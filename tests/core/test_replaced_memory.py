@@ -98,7 +98,7 @@ def test_results_of_another_dtype_have_the_history_they_had():
     y, z = x * 2, x.exp()
     whole = (y.sum(), z.sum())
     y.data = z.data = cg.full((3,), 5.0, dtype=cg.float64)
-    assert cg.autograd.grad(whole[1], x)[0].tolist() == pytest.approx(np.exp([1.0] * 3))     # z has saved what it was
+    assert cg.autograd.grad(whole[1], x)[0].tolist() == pytest.approx(np.exp([1.0] * 3))     # z has saved the old values
     gradient, = cg.autograd.grad((y * y).sum(), x)
     assert (gradient.dtype, gradient.tolist()) == (cg.float32, [20, 20, 20])
 

@@ -1,4 +1,4 @@
-"""What the tests of deferred results share."""
+"""Helpers of the tests of deferred results."""
 
 import contextlib
 

@@ -231,7 +231,7 @@ def test_vjp_of_one_and_of_several():
     value, pull = vjp(lambda x: x**2, X)
     same(value, [1, 4, 9])
     same(pull(ONES), ([2, 4, 6],))
-    same(pull(Y), ([8, 20, 36],))                       # as often as wanted
+    same(pull(Y), ([8, 20, 36],))                       # any number of times
     value, pull = vjp(lambda x, y, s: x * y, X, Y, S)
     same(value, [4, 10, 18])
     same(pull(ONES), ([4, 5, 6], [1, 2, 3], 0))

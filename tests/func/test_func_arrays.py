@@ -1,4 +1,4 @@
-"""Floats, NumPy's scalars and arrays as arguments of the transforms: what they give for the tensors of the same elements."""
+"""Floats, NumPy's scalars and arrays as arguments of the transforms: the same results as for tensors of the same elements."""
 
 import numpy as np
 import pytest
@@ -146,7 +146,7 @@ def test_a_number_beside_a_tensor_has_its_dtype():
 
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 def test_nothing_writes_into_an_array(transform):
-    """Neither the function, nor who has the results."""
+    """Neither the function, nor the holder of the results."""
     x = np.array([0.5, 2.0])
     for result in tree_flatten(transform(x))[0]:
         result.zero_()
@@ -180,7 +180,7 @@ NO_NUMBERS = {
 @pytest.mark.cases("transform", TRANSFORMS)
 @pytest.mark.cases("given", INTEGERS, ids=repr)
 def test_integers_have_no_derivative(transform, given):
-    """As tensors of integers, in torch too; the message says what to do."""
+    """As tensors of integers, in torch too; the message names the way out."""
     with pytest.raises((RuntimeError, ValueError, TypeError), match=r"(?i)(floating.point|no derivative).*convert it"):
         TRANSFORMS[transform](given)
 

@@ -21,7 +21,7 @@ SHAPES = [((), ()), ((), (3,)), ((3,), ()), ((2,), (3,)), ((2, 3), (4,)), ((3,),
 @both
 @pytest.mark.parametrize(("inputs", "outputs"), SHAPES)
 def test_a_linear_map_is_its_own_jacobian(jacobian, inputs, outputs):
-    """A Jacobian has the shape of the output, then that of the input."""
+    """A Jacobian has the shape of the output, then the input's."""
     stream = np.random.default_rng(0)
     matrix = stream.standard_normal((int(np.prod(outputs)), int(np.prod(inputs))))
     x = cg.tensor(stream.standard_normal(inputs), dtype=cg.float64)

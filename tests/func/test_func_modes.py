@@ -1,4 +1,4 @@
-"""Derivatives of functions, and vmap, beside what changes how things are recorded: modes, saved-tensor hooks, checkpoint."""
+"""Derivatives of functions, and vmap, beside changes of recording: modes, saved-tensor hooks, checkpoint."""
 
 import contextlib
 
@@ -133,7 +133,7 @@ def twice_checkpointed(x):
 
 @pytest.mark.cases("name", sorted(TRANSFORMS.keys() - {"grad of vmap"}))
 def test_checkpoint(name):
-    """Except where the vmap ends before what was inside of it is computed again."""
+    """Except where the vmap ends before its inner part is computed again."""
     same(TRANSFORMS[name](checkpointed), TRANSFORMS[name](plain))
     if name != "vmap of hessian":
         same(TRANSFORMS[name](twice_checkpointed), TRANSFORMS[name](plain))
@@ -143,7 +143,7 @@ def test_checkpoint(name):
 @pytest.mark.cases("hooks", [save_on_cpu, lambda: saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t),
                                    lambda: saved_tensors_hooks(lambda t: t, lambda t: t)], ids=["on the CPU", "copies", "nothing"])
 def test_saved_tensor_hooks(name, hooks):
-    """What was packed may have lost its tangents, which come back."""
+    """A packed tensor may have lost its tangents, which come back."""
     expected = TRANSFORMS[name](plain)
     with hooks():
         result = TRANSFORMS[name](plain)
@@ -175,7 +175,7 @@ def test_a_packed_tangent_is_that_of_the_time():
         dual = fw.make_dual(x, X) * 1
         y = dual * dual
         with cg.no_grad():
-            dual.zero_()        # what was saved is a copy, so that is allowed
+            dual.zero_()        # the saved tensor is a copy, so that is allowed
         gradient, = cg.autograd.grad(y.sum(), x, create_graph=True)
         same(gradient, 2 * X)
         same(fw.unpack_dual(gradient).tangent, 2 * X)

@@ -171,7 +171,7 @@ def test_results_are_differentiable_by_backward():
 
 @pytest.mark.parametrize("outer", DERIVATIVES, ids=lambda derivative: derivative.__name__)
 def test_the_tape_inside(outer):
-    """autograd.grad of an inner leaf: a constant for the outer derivative, except what the function itself contributes."""
+    """autograd.grad of an inner leaf: a constant for the outer derivative, except the function's own part."""
     same(outer(lambda x: x * by_engine(lambda y: y**3)(x))(TWO).detach(), 12)
 
 
@@ -183,7 +183,7 @@ def test_leaves_hold_no_gradient_afterwards():
 
 
 def test_levels_end_with_the_call():
-    """What escapes is an ordinary tensor, or an error when it is used; never a wrong derivative."""
+    """An escaped tensor is an ordinary one, or an error when it is used; never a wrong derivative."""
     escaped = []
     grad(lambda x: (escaped.append(x * 2), x)[1])(ONE)
     assert (escaped[0].detach() + 1).item() == 3

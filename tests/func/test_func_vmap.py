@@ -1,4 +1,4 @@
-"""cygrad.func.vmap: dims of arguments and results, trees, chunks, random numbers, what cannot be batched."""
+"""cygrad.func.vmap: dims of arguments and results, trees, chunks, random numbers, functions without batches."""
 
 import numpy as np
 import pytest

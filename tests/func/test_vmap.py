@@ -1,4 +1,4 @@
-"""vmap where it is easily wrong: against a loop over the examples, values, what was written, and what is refused."""
+"""vmap where it is easily wrong: against a loop over the examples, values, writes, and refusals."""
 
 import copy
 import pickle
@@ -22,7 +22,7 @@ CUBE = cg.tensor(np.arange(96.0).reshape(4, 2, 4, 3))
 
 
 def compare(f, *batches, in_dims=0):
-    """Compare a function of all examples at once, and what it leaves in its arguments, with a loop."""
+    """Compare a function of all examples at once, and its changes of its arguments, with a loop."""
     dims = [in_dims] * len(batches) if isinstance(in_dims, int) else in_dims
     copies = [x.clone() for x in batches]
     together = as_tuple(vmap(lambda *x: (*as_tuple(f(*x)), *x), in_dims=tuple(dims))(*copies))
@@ -72,7 +72,7 @@ CALLS = [
     ("masked_scatter of bool", lambda m, n: m.masked_scatter(n, m), B, B.flip(0)),
     ("index_fill of bool", lambda m, i: m.index_fill(1, i, m.any()), B, I),
     ("index_put of bool", lambda m, i: m.index_put((i % 2,), ~m), B, I),
-    # Writing what differs into what does not, out of place.
+    # Writing batched values into tensors that are not batched, out of place.
     ("index_put, index differs", lambda i: ROW.index_put((i,), ROW[:2] * 2), I),
     ("index_put, value differs", lambda x: ROW.index_put((cg.tensor([2, 0]),), x[0, :2]), F),
     ("index_put, accumulated", lambda i: ROW.index_put((i,), ROW[:2], accumulate=True), I),
@@ -165,7 +165,7 @@ def test_hooks_see_the_gradient_of_one_example():
         vmap(f)(F)
 
 
-# ----- What is wrong is said as for one example -----
+# ----- Errors are those for one example -----
 WRONG = [
     lambda x: x.expand(-1, 2, 3),
     lambda x: x.expand(3),
@@ -216,7 +216,7 @@ def test_wrong_calls(number):
 
 
 def test_errors_of_some_examples():
-    """What one example would refuse is refused for all."""
+    """A refusal for one example is one for all."""
     with pytest.raises(RuntimeError, match="Number of elements of source < number of ones in mask"):
         vmap(lambda x, m: x.masked_scatter(m, x[0, :1]))(F, B)
     with pytest.raises((IndexError, RuntimeError), match="index -1 is out of bounds|out of range"):
@@ -251,7 +251,7 @@ def test_random_numbers_written_into_a_tensor():
     assert out.all()
 
 
-# ----- What one example has not of its own -----
+# ----- Attributes that one example does not have -----
 REFUSED = [
     ("copy", copy.copy, "vmap"),
     ("deepcopy", copy.deepcopy, "vmap"),

@@ -1,4 +1,4 @@
-"""gradcheck and gradgradcheck: what they accept, what their arguments do, which input they refuse."""
+"""gradcheck and gradgradcheck: accepted functions, arguments, refused inputs."""
 
 import inspect
 import subprocess
@@ -31,7 +31,7 @@ def counted(function):
     return call
 
 
-# ----- What passes -----
+# ----- Functions that pass -----
 SOUND = {
     "exp": (lambda x: x.exp(), lambda: [double(3)]),
     "identity": (lambda x: x, lambda: [double(3)]),
@@ -200,7 +200,7 @@ def test_tolerances_reach_the_second_derivative(fast_mode):
 
 # ----- Refusals -----
 class Sparse:
-    """What a tensor of another library says of itself."""
+    """A tensor of another library."""
 
     is_sparse = True
 

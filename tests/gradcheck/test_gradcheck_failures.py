@@ -37,7 +37,7 @@ class WrongFactor(Function):
 
 
 class WrongSecondInput(Function):
-    """A product whose second gradient is that of a sum."""
+    """A product whose second gradient is a sum's."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -92,7 +92,7 @@ class HalfPrecision(Function):
 
 
 class IgnoresGradient(Function):
-    """The identity with a gradient of ones, whatever comes in."""
+    """The identity with a gradient of ones, for any gradient."""
 
     @staticmethod
     def forward(ctx, x):
@@ -433,7 +433,7 @@ def test_results_that_change_their_form(name, fast_mode, place):
     assert x.tolist() == [1 / 7]
 
 
-# ----- What lets a wrong gradient pass -----
+# ----- Options that let a wrong gradient pass -----
 TOLERANCES = [
     (WrongFactor.apply, {"atol": 1.1}),
     (WrongFactor.apply, {"rtol": 0.6}),

@@ -12,7 +12,7 @@ def double(*shape):
 
 
 class Scaled(Function):
-    """The identity, with a gradient of some factors; counts what is asked of it."""
+    """The identity, with a gradient of some factors; counts its calls."""
 
     calls, backwards = 0, 0
 
@@ -37,7 +37,7 @@ def with_factors(shape, **wrong):
     return lambda x: Scaled.apply(x, factors)
 
 
-# ----- What it costs -----
+# ----- Cost -----
 def calls_of(check, x, **options):
     function = with_factors(x.shape)
     Scaled.calls = Scaled.backwards = 0
@@ -55,7 +55,7 @@ def test_it_calls_the_function_twice_for_each_input_and_backward_twice_for_each_
     assert calls_of(gradcheck, double(5), fast_mode=False) == (1 + 2 * 5, 2 * 5 + 1)
 
 
-# ----- What it finds -----
+# ----- Errors that it finds -----
 @pytest.mark.cases("position", range(12))
 def test_each_wrong_element_is_found(position):
     function = with_factors((3, 4), **{f"_{position}": 1.5})
@@ -63,7 +63,7 @@ def test_each_wrong_element_is_found(position):
 
 
 def test_errors_that_cancel_are_found():
-    """The sum of the gradient is right, and random weights tell."""
+    """The sum of the gradient is right, and random weights show the error."""
     assert gradcheck(with_factors((4,), _0=2.0, _1=0.0), double(4), fast_mode=True, raise_exception=False) is False
 
 

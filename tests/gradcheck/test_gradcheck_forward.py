@@ -21,7 +21,7 @@ def in_forward_mode(*tensors):
 
 
 class Doubled(Function):
-    """Doubles; `tangent` and `gradient` are what jvp and backward multiply with."""
+    """Doubles; `tangent` and `gradient` are the factors of jvp and backward."""
 
     jvps = 0
 
@@ -307,7 +307,7 @@ def test_each_direction_over_reverse_is_checked_where_asked_for(fast_mode):
 
 # ----- Batches -----
 def first_of_batch(t):
-    """Work on one vector at a time only: the second is told from the first by its value."""
+    """Work on one vector at a time only: the second differs from the first by its value."""
     return t * 2 if t.sum().item() > 0 else t * 2
 
 

@@ -42,7 +42,7 @@ def joining(function):
 
 
 SAMPLES = {
-    # Folds
+    # Reductions
     np.sum: [*of_several_axes(np.sum), *masked(np.sum, 2.0), sample(lambda a: np.sum(a, dtype=np.float32), (2, 3)),
              sample(lambda a: np.sum(a, 0, where=MASK), (2, 3)), sample(lambda a: np.sum(a, 0), (0, 3))],
     np.prod: [*of_several_axes(np.prod), *masked(np.prod, 2.0), sample(lambda a: np.prod(a, where=MASK), (2, 3))],
@@ -205,7 +205,7 @@ def of_matrices(call, *shapes):
     return [sample(call, *(shapes or ((3, 3),))), sample(call, *((2, *shape) for shape in shapes or ((3, 3),)))]
 
 
-# Of what is unique up to sign or phase, what is unique.
+# Of results that are unique up to sign or phase, the unique part.
 OF_MATRICES = {
     np.linalg.inv: [*of_matrices(lambda a: np.linalg.inv(regular(a))), sample(np.linalg.inv, (0, 0))],
     np.linalg.det: [*of_matrices(np.linalg.det), sample(np.linalg.det, (2, 0, 0))],

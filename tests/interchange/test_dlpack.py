@@ -18,7 +18,7 @@ signalled = pytest.mark.skipif(not hasattr(np, "unstack"), reason="NumPy before 
 
 
 class Producer:
-    """Hands on what `make` returns; a producer from before DLPack 1.0 takes no keywords but `stream`."""
+    """Hands on the result of `make`; a producer from before DLPack 1.0 takes no keywords but `stream`."""
 
     def __init__(self, make, device=(1, 0), old=False):
         self.make, self.device, self.old, self.asked = make, device, old, []
@@ -264,7 +264,7 @@ new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, 
 
 
 class Handmade:
-    """A capsule over 16 float32 that says whatever it is told; `deleted` counts the calls of its deleter."""
+    """A capsule over 16 float32 with any fields; `deleted` counts the calls of its deleter."""
 
     def __init__(self, *, versioned=True, shape=(4, 4), strides=(4, 1), data=None, major=1, flags=0, deleter=True, **fields):
         self.memory = np.arange(16, dtype=np.float32)

@@ -70,7 +70,7 @@ def test_a_tensor_among_arrays(place, sample):
 
 @pytest.fixture(scope="module")
 def doubles():
-    """Floats of double precision by default, which is NumPy's: what integers become in elementwise functions."""
+    """Floats of double precision by default, which is NumPy's: the dtype of integers in elementwise functions."""
     before = cg.get_default_dtype()
     cg.set_default_dtype(cg.float64)
     yield
@@ -81,7 +81,7 @@ def doubles():
 @pytest.mark.cases("dtype", [np.float32, np.int64, np.int8, np.uint8, np.bool_, np.complex128], ids=lambda dtype: dtype.__name__)
 @pytest.mark.usefixtures("doubles")
 def test_dtypes(dtype, sample):
-    """What is computed has NumPy's values, and its dtype; of what NumPy takes, some dtypes are refused."""
+    """Results have NumPy's values, and its dtype; some dtypes that NumPy takes are refused."""
     if np.dtype(dtype).itemsize == 1 and any(sample in samples for samples in OF_MATRICES.values()):
         pytest.skip("products of small integers wrap around")
     arrays = drawn(sample.shapes, dtype)
@@ -102,7 +102,7 @@ def test_dtypes(dtype, sample):
 
 @pytest.mark.cases("sample", CALLS)
 def test_gradients(sample):
-    """Against differences of what NumPy computes."""
+    """Against differences of NumPy's results."""
     arrays = drawn(sample.shapes)
     tensors = [cg.tensor(array, requires_grad=True) for array in arrays]
     results = listed(sample.call(*tensors))
@@ -134,14 +134,14 @@ def test_gradients(sample):
 @pytest.mark.cases("sample", CALLS)
 @pytest.mark.usefixtures("nothing_left")
 def test_batches(sample):
-    """Of what does not depend on values: two examples at once, and each by itself."""
+    """Of functions that do not depend on values: two examples at once, and each by itself."""
     arrays = drawn([(2, *shape) for shape in sample.shapes])
     tensors, results = [cg.tensor(array) for array in arrays], None
     try:
         results = listed(vmap(lambda *tensors: tuple(map(cg.as_tensor, listed(sample.call(*tensors)))))(*tensors))
     except (RuntimeError, NotImplementedError, TypeError) as error:
         assert "vmap" in str(error) or "batch" in str(error)
-    if results is None:         # not above: what is skipped keeps the error that it came in, and the examples in its frames
+    if results is None:         # not above: a skipped case keeps the error that it came in, and the examples in its frames
         pytest.skip("depends on values")
     examples = [listed(sample.call(*(tensor[number] for tensor in tensors))) for number in range(2)]
     for result, *parts in zip(results, *examples, strict=True):
@@ -150,7 +150,7 @@ def test_batches(sample):
 
 # ----- Arguments -----
 def parameters(function):
-    """Return the parameters of a function of NumPy's by name, without those of any number."""
+    """Return the parameters of a function of NumPy's by name, without the variadic ones."""
     try:
         result = inspect.signature(function).parameters
     except ValueError:          # of functions in C, before NumPy 2.4
@@ -245,7 +245,7 @@ def test_out(function):
             call(*plain, out=out)
 
 
-# ----- What has no row -----
+# ----- Functions without a row -----
 OTHERS = sorted(get_overridable_numpy_array_functions() - {*ROWS, *QUESTIONS, *CONVERSIONS}, key=name_of)
 
 
@@ -295,7 +295,7 @@ def test_questions_are_answered(function):
 
 @pytest.mark.parametrize("function", sorted(CONVERSIONS, key=name_of), ids=name_of)
 def test_conversions_make_arrays_of_what_requires_no_gradient(function, tmp_path):
-    """As np.asarray does. SciPy calls atleast_1d on what a function returned."""
+    """As np.asarray does. SciPy calls atleast_1d on results of functions."""
     def call(x):
         writes = function.__name__.startswith("save")
         return function(tmp_path / "file.npz", x) if writes else function(x)
@@ -320,7 +320,7 @@ def test_lists_hold_tensors_that_stay_on_the_tape():
     y.sum().backward()
     assert x.grad.tolist() == [2, 4]
     with pytest.raises(RuntimeError, match="requires grad"):
-        np.concatenate([[x[0], x[1]], [1.0]])       # NumPy sees lists only, and asks nobody
+        np.concatenate([[x[0], x[1]], [1.0]])       # NumPy sees lists only, and does not dispatch
 
 
 def test_arrays_in_any_layout():

@@ -90,7 +90,7 @@ def test_whatever_is_a_vector(x):
 @pytest.mark.parametrize("x0", [1.0, np.float64(1), np.float32(1), np.array(1.0), cg.tensor(1.0), np.ones(1)], ids=repr)
 @pytest.mark.parametrize("x", [0.5, np.float64(0.5), np.array(0.5), np.array([0.5]), [0.5]], ids=repr)
 def test_a_number_is_a_vector_of_one(x0, x):
-    """As solvers of one unknown hand it out; what they get has the shape of what they gave."""
+    """As solvers of one unknown hand it out; the results have the shape of the arguments."""
     objective = value_and_grad(lambda x: (x**3).sum(), x0)
     value, gradient = objective(x)
     assert (type(value), value, gradient.shape, gradient.sum()) == (float, 0.125, np.shape(x), 0.75)

@@ -1,4 +1,4 @@
-"""Trees: what is a container and what a leaf, round trips, specs, mapping over several trees, prefixes, errors that name the place."""
+"""Trees: containers and leaves, round trips, specs, mapping over several trees, prefixes, errors that name the place."""
 
 from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass, field
@@ -95,7 +95,7 @@ def test_a_defaultdict_keeps_its_factory():
 
 
 def test_a_dataclass_is_made_again_without_its_own_code():
-    """A leaf may be what __post_init__ would refuse, such as an entry of in_dims."""
+    """A leaf may be a value that __post_init__ would refuse, such as an entry of in_dims."""
     tree = tree_map(lambda value: None, Checked(1.0))
     assert type(tree) is Checked
     assert (tree.value, tree.double) == (None, None)

@@ -1,4 +1,4 @@
-"""SciPy's sparse matrices beside tensors: what SciPy computes is an array, all else says what to do."""
+"""SciPy's sparse matrices beside tensors: SciPy's results are arrays, all else raises with the way out."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_products_by_scipy_are_arrays(t, kind):
         A @ t.double().clone().requires_grad_()
 
 
-# ----- What NumPy and SciPy ask of a dtype -----
+# ----- Attributes of a dtype that NumPy and SciPy read -----
 @pytest.mark.cases("name", [name for name in dir(np.dtype) if not name.startswith("_")])
 @pytest.mark.cases("dtype", [cg.float64, cg.int8, cg.bool, cg.complex64], ids=repr)
 def test_a_dtype_has_what_numpys_has(dtype, name):

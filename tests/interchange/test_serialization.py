@@ -1,4 +1,4 @@
-"""save and load: what comes back, shared memory, files of all kinds, and files that are damaged or hostile."""
+"""save and load: round trips, shared memory, files of all kinds, and files that are damaged or hostile."""
 
 import binascii
 import contextlib
@@ -85,7 +85,7 @@ def test_a_permuted_tensor_keeps_its_order():
 def test_a_view_takes_its_own_bytes_only():
     big = cg.zeros(100000)
     assert len(saved(big[5:7])) < 1000
-    assert len(saved([big[5:7], big[9:]])) > 390000         # what shares memory keeps all between
+    assert len(saved([big[5:7], big[9:]])) > 390000         # tensors that share memory keep all between
     assert len(saved(cg.ones(1).expand(100000))) < 1000
     assert len(saved(cg.zeros(1000, 100)[:, 0])) < 5000
 
@@ -271,7 +271,7 @@ def test_mapped_read_only(mapped):
     assert not a.numpy().flags.writeable
     with pytest.raises(ValueError, match="read-only"):
         a.add_(1)
-    cg.save("new", mapped)                                      # the mapped file stays what it was
+    cg.save("new", mapped)                                      # the mapped file is not changed
     assert a.tolist() == [0, 1, 2, 3, 4, 5]
 
 
@@ -438,7 +438,7 @@ def test_fuzzed_files(seed, tmp_path):
 @pytest.mark.usefixtures("no_leak")
 @pytest.mark.parametrize("seed", range(6))
 def test_fuzzed_headers(seed):
-    """With the checksum put right, whatever the header says is a ValueError or an object."""
+    """With the checksum put right, any header is a ValueError or an object."""
     rng, data = random.Random(seed), saved(SAMPLE)
     length, = struct.unpack_from("<Q", data, 8)
     start = -(-(20 + length) // 64) * 64

@@ -2,7 +2,7 @@
 
 Points lie over the whole range of a dtype, and on both sides of every branch: of the formula, and of the vector mathematics that it calls.
 Branches are found, not listed: conditions are read from the formula and the headers, and the places where they change by bisection.
-What the points leave to others: infinities, NaN and zeros (test_elementwise), ties and poles (CONVENTIONS), rows without floats.
+Points of other tests: infinities, NaN and zeros (test_elementwise), ties and poles (CONVENTIONS), rows without floats.
 """
 
 import ast
@@ -102,7 +102,7 @@ BOUNDS = {
 # ----- Branches -----
 @functools.cache
 def compared_numbers():
-    """Return, for each dtype and function of vector mathematics, the numbers that something is compared with in it or what it calls."""
+    """Return, for each dtype and function of vector mathematics, the numbers that it, or a function it calls, compares with."""
     text = "".join(path.read_text() for path in KERNELS.glob("*.h") if not path.name.startswith("complex"))
     bodies, result = {}, {}
     start = r"^CG_(?:INLINE|VECTOR_FUNCTION) .*?(?:CG_NAME\((\w+)\)|\b(\w+)_float(?:32|64))"
@@ -234,7 +234,7 @@ def reference(name, operand, dtype):
 
 
 def error_of_y(read, y, names, dtype):
-    """Return what rounding y changes in a partial that reads it; no partial is right where y overflows."""
+    """Return the effect of rounding y in a partial that reads it; no partial is right where y overflows."""
     if abs(y) >= mp.ldexp(1, truth.DTYPES[dtype][3]):
         return np.inf
     error = LIMIT * mp.mpf(float(truth.ulp(y, dtype)))
@@ -247,7 +247,7 @@ def error_of_y(read, y, names, dtype):
 
 # ----- Results of one instruction set -----
 def results(names):
-    """Return what this process computes; runs once per instruction set."""
+    """Return the results of this process; runs once per instruction set."""
     results = {}
     for name in names:
         row = ROWS[name]
@@ -284,7 +284,7 @@ BRANCHES = {"asinh float64": 1e9, "softplus float64": 2 / 1.5, "exp float64": 74
 
 @pytest.mark.parametrize(("case", "branch"), BRANCHES.items())
 def test_both_sides_of_branches_are_found(case, branch):
-    """Those of a formula, of a function in a header, of what that calls, for one type or both."""
+    """The comparisons of a formula, of a function in a header, of functions it calls, for one type or both."""
     x, = points(*case.split())
     near = np.abs(x[np.isclose(np.abs(x), branch, rtol=4 * np.finfo(x.dtype).eps)])
     assert near.min() <= branch <= near.max()

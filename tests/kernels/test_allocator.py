@@ -189,7 +189,7 @@ def test_what_no_machine_has_is_refused_at_once(elements):
 
 
 def run(script):
-    """Run a script in a process of its own, for what concerns the whole address space."""
+    """Run a script in a process of its own, for tests of the whole address space."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=120, check=False
     )
@@ -225,7 +225,7 @@ def test_full_address_space_empties_the_cache_first():
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("limit", [0, 64 * MIB])
 def test_freed_memory_does_not_pile_up(limit):
-    """Large blocks with small ones between them, all sizes different: what is freed is reused or given back."""
+    """Large blocks with small ones between them, all sizes different: freed blocks are reused or given back."""
     run(f"""
         import cygrad
         from cygrad._kernels.system import allocator
@@ -276,7 +276,7 @@ def test_the_address_sanitizer_knows_what_nobody_may_touch(nbytes, where):
         ctypes.memmove(ctypes.create_string_buffer(2), address, 2)
     """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
-    if where == "inside" or where == "freed" and nbytes <= 64:      # what is kept of a small one is the next one's
+    if where == "inside" or where == "freed" and nbytes <= 64:      # the cached part of a small one is the next one's
         assert done.returncode == 0, done.stderr
     else:
         assert "AddressSanitizer: use-after-poison" in done.stderr or "AddressSanitizer: heap-use-after-free" in done.stderr

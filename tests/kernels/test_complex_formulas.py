@@ -1,6 +1,6 @@
-"""The complex reading of the table: what it refuses, and gradients that conjugate as the convention for complex numbers asks.
+"""The complex reading of the table: refusals, and gradients that conjugate as the convention for complex numbers asks.
 
-The gradient for z of a result y and its gradient g is that of Re(conj(g) y), as a function of the two parts of z: dRe + i dIm.
+The gradient for z of a result y and its gradient g is the gradient of Re(conj(g) y), as a function of the two parts of z: dRe + i dIm.
 """
 
 import numpy as np

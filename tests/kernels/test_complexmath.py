@@ -1,6 +1,6 @@
 """Complex functions: distance from the true number, special values, bits at each position, on every instruction set.
 
-The functions are the rows of the table that take one complex number. Special values are NumPy's, which are those of C's Annex G; signs
+The functions are the rows of the table that take one complex number. Special values are NumPy's, which follow C's Annex G; signs
 that it leaves open are not compared.
 """
 
@@ -74,7 +74,7 @@ def call(name, *arrays):
 
 
 def results():
-    """Return what this process computes; runs once per instruction set."""
+    """Return the results of this process; runs once per instruction set."""
     results = {}
     for dtype in DTYPES:
         for name in UNARY:
@@ -113,7 +113,7 @@ def turns(dtype):
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_powers_of_two_that_turn_often(level, dtype):
-    """Their size is that of the real part, however often they turn; the angle is right as long as its error can be told from it."""
+    """Their size follows the real part, however often they turn; the angle is right as long as it is larger than its error."""
     z, values, eps = turns(dtype), level[f"exp2 {dtype} of turns"].astype(complex), float(np.finfo(dtype).eps)
     assert (abs(abs(values) / 2.0 ** z.real.astype(float) - 1) <= 4 * eps).all()
     with mp.workprec(200):
@@ -178,7 +178,7 @@ def test_special_products_and_quotients_are_numpys(level, name, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_powers_of_zero_and_one(level, dtype):
-    """0 ** 0 is no number, as in torch; NumPy has 1. What is raised to the power 1 stays as it is."""
+    """0 ** 0 is no number, as in torch; NumPy has 1. A number to the power 1 stays as it is."""
     a, b = pairs(dtype)
     values = level[f"pow {dtype}"]
     assert np.isnan(values[(a == 0) & (b == 0)]).all()

@@ -11,7 +11,7 @@ import samples
 from cygrad.ops import REDUCTIONS
 from samples import DTYPES, KINDS, array_of, same_bits
 
-# The shape, the part that is folded, the dims, and the dims of the base and of the result along which outputs change places.
+# The shape, the part that is reduced, the dims, and the dims of the base and of the result along which outputs change places.
 WAYS = {
     "short rows": ((37, 40), None, 1, 0, 0),
     "rows": ((70, 301), None, 1, 0, 0),
@@ -97,7 +97,7 @@ def test_threads_fold_to_the_same_bits(name, shape, part, dims):
 
 
 def test_a_row_by_itself_has_the_bits_of_a_row_among_others():
-    """Columns keep the order of elements that short rows have, and what is gathered that of dense rows."""
+    """Columns keep the order of elements that short rows have, and gathered rows the order of dense ones."""
     for dtype in ("float32", "float64"):
         for n in (1, 2, 3, 4, 5, 15, 16, 17, 63, 64, 65, 130, 1023, 1024, 1030, 4096):
             array = samples.draw(dtype, (33, 2 * n), n)

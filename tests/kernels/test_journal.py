@@ -1,4 +1,4 @@
-"""The logger `cygrad` tells at DEBUG what was chosen and why, whenever a program sets logging up; nothing of it costs who does not ask.
+"""The logger `cygrad` has the choices and their reasons at DEBUG, whenever a program sets logging up; other programs do not pay for it.
 
 Each script runs in a process of its own, and prints its log.
 """
@@ -17,7 +17,7 @@ LARGE = "x = cygrad.ones(1 << 20).exp()"
 
 
 def log(*lines, **variables):
-    """Return what a program prints on either stream, as {subject: text} where it is a log of ours; else as lines."""
+    """Return the output of a program on either stream, as {subject: text} where it is a log of ours; else as lines."""
     unwanted = ("OMP_", "GOMP_", "CYGRAD_ISA", *(variable for _, variable, *_ in machine.LAUNCHERS))
     environment = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
     done = subprocess.run([sys.executable, "-c", "\n".join(["import sys", *lines])], env=environment | variables, timeout=60, text=True,

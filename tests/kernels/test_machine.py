@@ -1,4 +1,4 @@
-"""What of the machine a process may use: quotas, granted and free memory, and the cache of freed blocks that depends on them.
+"""A process's share of the machine: quotas, granted and free memory, and the cache of freed blocks that depends on them.
 
 Files of the system are written under a folder of the test, variables of launchers into its environment.
 """
@@ -51,7 +51,7 @@ def test_both_ends_of_a_number_are_checked(text, least, most, expected):
 
 @pytest.mark.parametrize("text", [*NO_NUMBERS, "0", str(2**60)], ids=lambda text: ascii(text[:30]))
 def test_no_number_of_a_file_is_more_than_it_says(tmp_path, text):
-    """Whatever stands in place of each number: what is none says nothing."""
+    """Any text in place of each number: texts that are no numbers are ignored."""
     group, text = "/sys/fs/cgroup/job", text.encode("utf-8", "surrogateescape").decode("latin-1")
     for name, line in (("cpu.max", "{} 100000"), ("cpu.max", "100000 {}"), ("memory.max", "{}"), ("cpuset.cpus.effective", "{}"),
                        ("cpuset.cpus.effective", "0-{}"), ("cpuset.cpus.effective", "{}-3"), ("memory.current", "{}"),
@@ -83,7 +83,7 @@ def test_damaged_lists_of_groups_name_none(tmp_path, cgroup, mounts):
 
 @pytest.mark.skipif(not SYSTEM.exists(), reason="looks at the sources, and runs beside none")
 def test_numbers_of_the_environment_and_of_files_are_read_by_one_function():
-    """Whatever reads a variable or a file of the system converts no text by itself."""
+    """No reader of a variable or a file of the system converts text by itself."""
     reading = re.compile(r"os\.environ|getenv|/proc/|/sys/|fopen")
     converting = re.compile(r'(?<![<\w.])(?:int|float)\((?!\)|"inf")|\bmap\(int|\bstrto|\bato[ilf]+\b|\bsscanf|\.isdecimal\(|\.isdigit\(')
     readers = {path.name: path.read_text() for path in SYSTEM.parents[1].rglob("*") if path.suffix in (".py", ".pyx", ".pxd", ".h")
@@ -186,7 +186,7 @@ def test_no_cgroups_at_all(tmp_path):
 
 
 # ----- Processes on the node -----
-# What a launcher's variable may hold, the node (Slurm's number), and what that says.
+# Values of a launcher's variable, the node (Slurm's number), and their meaning.
 COUNTS = [("64", "", 64), ("1", "", 1), (" 2 ", "", 2)]
 LISTS = [("2(x3),1", "0", 2), ("2(x3),1", "2", 2), ("2(x3),1", "3", 1), ("2(x3),1", "4", 2), ("1,16(x2)", "", 16), ("1,16(x2)", "x", 16),
          ("7", "0", 7), ("3(x1000000000),5", "1000000000", 5),
@@ -255,7 +255,7 @@ def cpus_of(root, cpuset, quota="max", version=2):
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(("cpuset", "count"), [("0-7", 8), ("0", 1), ("0-3,8-11,15", 9), ("", 64)])
 def test_cpus_of_the_cgroup(tmp_path, version, cpuset, count):
-    """A group that names none has those of the group around it."""
+    """A group that names none has the CPUs of the group around it."""
     cpus_of(tmp_path, cpuset, version=version)
     assert machine.node_cpus(str(tmp_path)) == count
 

@@ -1,4 +1,4 @@
-"""Loops over matrices: batches that broadcast, any strides, sizes that do not agree, and what stands in for a loop that NumPy lacks."""
+"""Loops over matrices: batches that broadcast, any strides, sizes that do not agree, and stand-ins for loops that NumPy lacks."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,7 @@
 """Operands that are no dense array of the loop's dtype: read in place row by row, as a number for each row, from a repeated period, or
-packed into blocks. Whatever the way, results have the bits that dense copies of the operands give, and nothing beyond a row is touched.
+packed into blocks. In all ways, results have the bits that dense copies of the operands give, and nothing beyond a row is touched.
 
-The sizes lie around what decides: rows of a few elements, of a vector, of 128; periods; blocks of 512; repetitions of 1024; tiles.
+The sizes lie around the limits: rows of a few elements, of a vector, of 128; periods; blocks of 512; repetitions of 1024; tiles.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ PAIRS = samples.sizes((
     ((40, 1, 3), (1, 40, 3)), ((30, 1, 10), (25, 10)), ((3, 1, 700), (1, 2, 1)), ((3, 2, 600, 1), (3, 1, 1, 2)),
     ((4, 1, 5, 1, 7), (1, 6, 1, 3, 7)), ((2, 1, 400, 3), (2, 5, 1, 3)), ((1600, 2), (1, 1)), ((7, 1), (1, 1300)),
 ))  # fmt: skip
-# What kernels are: exact or vector mathematics, of one to three operands, in the dtype of their operands or another one.
+# Kinds of kernels: exact or vector mathematics, of one to three operands, in the dtype of their operands or another one.
 KERNELS = {
     "exact": lambda a, b: cg.mul(a, b),
     "the other way round": lambda a, b: cg.sub(b, a),
@@ -75,7 +75,7 @@ def test_every_layout_beside_every_other():
 
 @pytest.mark.parametrize("method", ["mul_", "logaddexp_out", "exp_"])
 def test_what_is_written_stays_within_its_elements(method):
-    """A target is written in place, row by row or from blocks; what lies behind it and between its rows is as it was."""
+    """A target is written in place, row by row or from blocks; memory behind it and between its rows is as it was."""
     for dtype, (shape, other) in itertools.product((*FLOATS, "int64"), PAIRS):
         whole = np.broadcast_shapes(shape, other)
         if whole != shape or method != "mul_" and dtype == "int64":
@@ -157,7 +157,7 @@ def test_large_results_of_every_way():
 
 # ----- Memory that ends where nothing may be read -----
 def at_the_end(array):
-    """Return a copy in memory that is followed by a page which nobody may touch."""
+    """Return a copy in memory that is followed by a page that must not be touched."""
     pages = -(-array.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
     memory = mmap.mmap(-1, pages + mmap.PAGESIZE)
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))

@@ -1,6 +1,6 @@
 """How many threads run, for which reason, and that fork and other threads get along with them.
 
-Whatever depends on the state of a fresh process runs in one of its own, under a timeout, so that a hang is a failure.
+Tests of the state of a fresh process run in one of its own, under a timeout, so that a hang is a failure.
 """
 
 import importlib.util
@@ -18,7 +18,7 @@ from cygrad._testing import threads_used
 
 pytestmark = [pytest.mark.slow, pytest.mark.openmp]
 
-# What each script starts with: `measured()` is the size of the team that a large operation really gets.
+# The start of each script: `measured()` is the size of the team that a large operation really gets.
 PRELUDE = """
 import os, sys, threading
 import cygrad
@@ -42,7 +42,7 @@ def in_new_thread(function):
 
 
 def run(script, prelude=PRELUDE, affinity=None, timeout=60, **variables):
-    """Run a script in a process without variables of OpenMP and launchers but those given, and return what it prints, as words."""
+    """Run a script in a process without variables of OpenMP and launchers but the arguments, and return its output, as words."""
     unwanted = {variable for _, variable, *_ in machine.LAUNCHERS}
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_")) and name not in unwanted}
     setting = f"import os; os.sched_setaffinity(0, {affinity})\n" if affinity else ""
@@ -122,7 +122,7 @@ def test_openmp_thread_limit_is_obeyed():
 
 @pytest.mark.parametrize(("granted", "count"), [("0.4", 1), ("1.0", 1), ("1.5", 2), ("None", 3)])
 def test_quota_is_rounded_up(granted, count):
-    """OpenMP's own count is raised first, so that the quota is what limits on every machine."""
+    """OpenMP's own count is raised first, so that the quota is the limit on every machine."""
     script = f"""
         from threadpoolctl import threadpool_limits
         threads.cpu_quota = lambda: {granted}
@@ -143,8 +143,8 @@ def test_quota_yields_to_the_environment_and_to_a_request():
 @pytest.mark.parametrize("row", machine.LAUNCHERS, ids=lambda row: row[1])
 def test_local_ranks_divide_the_processors(row):
     """By each row of the table of launchers: as many processes as CPUs, or CPUs of one process, are one thread."""
-    _, variable, what, _ = row
-    assert run(LIMIT_AND_TEAM, **{variable: str(machine.node_cpus()) if what == "processes" else "1"}) == ["1", "1"]
+    _, variable, value, _ = row
+    assert run(LIMIT_AND_TEAM, **{variable: str(machine.node_cpus()) if value == "processes" else "1"}) == ["1", "1"]
 
 
 def test_local_ranks_yield_to_the_environment_and_to_a_request_and_nonsense_to_nobody():
@@ -253,7 +253,7 @@ def test_report_names_the_reason(script, variables, reason):
 
 
 def test_backward_runs_in_as_many_threads_as_forward():
-    """Whatever sets the number of threads, the kernels of a backward of 1e6 elements have as many."""
+    """With each way to set the number of threads, the kernels of a backward of 1e6 elements have as many."""
     script = textwrap.dedent("""
         def both():
             leaf = cygrad.randn(1_000_000, requires_grad=True)
@@ -379,7 +379,7 @@ def test_fork_while_other_threads_compute():
 
 @needs_fork
 def test_pool_of_forked_processes():
-    """multiprocessing's fork after parallel work in the parent is what data loaders do."""
+    """multiprocessing's fork after parallel work in the parent as data loaders use it."""
     script = """
         import multiprocessing
         cygrad.set_num_threads(3)
@@ -398,7 +398,7 @@ MADE = ["cygrad.zeros(n)", "cygrad.zeros(n, dtype=cygrad.complex64)", "cygrad.on
         "gradient(lambda leaf: leaf.sum())", "gradient(lambda leaf: leaf[[5, 7]].sum())"]
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux who touched a page first")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux which thread touched a page first")
 @pytest.mark.resident
 def test_new_memory_is_touched_first_by_the_threads_that_will_use_it():
     """Each of four threads faults in a quarter of the pages; the thread that asks cannot have more than its own."""

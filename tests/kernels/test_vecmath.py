@@ -135,7 +135,7 @@ def true_value(function, x, *exponent):
 
 # ----- Results of one instruction set -----
 def results():
-    """Return what this process computes; runs once per instruction set."""
+    """Return the results of this process; runs once per instruction set."""
     results = {}
     for dtype in DTYPES:
         for function in FUNCTIONS:

@@ -1,6 +1,6 @@
 """True values: every elementwise function and its derivatives with many digits, and distances from them.
 
-TRUE knows each function by its definition, not by its formula. Derivatives are quotients of differences of these: no rule of
+TRUE has each function by its definition, not by its formula. Derivatives are quotients of differences of these: no rule of
 differentiation is in common with the table.
 """
 
@@ -132,7 +132,7 @@ NAMESPACE = {**TRUE, **formula.CONSTANT_VALUES, "isnan": mp.isnan, "isinf": mp.i
 
 
 def real(value):
-    """Return what is no number, such as the logarithm of -1, as NaN."""
+    """Return results that are no real numbers, such as the logarithm of -1, as NaN."""
     return value if isinstance(value, mpmath.mpf) else mp.nan if isinstance(value, mpmath.mpc) else mp.mpf(value)
 
 

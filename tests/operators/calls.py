@@ -1,4 +1,4 @@
-"""Calls of public functions as data: what the samples of the rules call, with all arguments, to be called again with others."""
+"""Calls of public functions as data: the calls of the samples, with all arguments, to be called again with others."""
 
 import contextlib
 import functools
@@ -14,9 +14,9 @@ import samples
 from cygrad._core.exchange.aliases import byte_offset, storage_bytes
 from cygrad._core.memory.sizes import extent
 
-# What a function may raise in words.
+# Errors in words that a function may raise.
 ERRORS = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, OverflowError)
-# Python's and NumPy's own errors, which say neither what was given nor where.
+# Python's and NumPy's own errors, which name neither the value nor its place.
 WORDLESS = ("Python int too large", "int too big", "int too large", "cannot fit", "cannot convert float infinity", "Result too large")
 
 
@@ -56,7 +56,7 @@ def recorded_calls():
 
 
 def calls_with_out():
-    """Yield (name, arguments, keywords) of the recorded calls with tensors of what takes `out`, as functions."""
+    """Yield (name, arguments, keywords) of the recorded calls with tensors, of functions with `out`."""
     for owner, attribute, arguments, keywords in recorded_calls():
         name = public.declared_name(owner, attribute)
         function = public.function(name)
@@ -83,7 +83,7 @@ def places(value, path=()):
 
 
 def replaced(value, path, other):
-    """Return an argument with what is at a path replaced."""
+    """Return an argument with the value at a path replaced."""
     if not path:
         return other
     first, *rest = path

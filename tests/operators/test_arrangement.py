@@ -1,4 +1,4 @@
-"""Copies in another arrangement: against NumPy in every layout and dtype, and what is refused."""
+"""Copies in another arrangement: against NumPy in every layout and dtype, and refusals."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What an operator gives back may be what its backward needs: changed in between it is an error, or makes no difference."""
+"""The result of an operator may be an operand of its backward: a change in between is an error, or makes no difference."""
 
 import pytest
 
@@ -67,7 +67,7 @@ def test_a_result_may_be_changed_though_it_was_laid_out_as_a_view(name, call, ar
 
 @pytest.mark.parametrize("quotient", [lambda a, b: a / b, lambda a, b: a.clone().div_(b), lambda a, b: 1 / b, cg.true_divide])
 def test_a_quotient_may_be_changed(quotient):
-    """What is saved of a division are its operands, as in torch."""
+    """A division saves its operands, as in torch."""
     a, b = (cg.tensor(numbers, requires_grad=True) for numbers in ([1.0, 2.0], [4.0, 5.0]))
     expected = grad(quotient(a, b).sum(), (a, b), allow_unused=True)
     result = quotient(a, b)

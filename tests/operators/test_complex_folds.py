@@ -1,4 +1,4 @@
-"""Products, folds, norms and comparisons of complex numbers: values are NumPy's, derivatives those of differences."""
+"""Products, reductions, norms and comparisons of complex numbers: values are NumPy's, derivatives follow differences."""
 
 import math
 

@@ -76,7 +76,7 @@ EXPONENTS = {"a number": lambda n: n, "a complex number": complex, "a real tenso
 @pytest.mark.cases("kind", EXPONENTS)
 @pytest.mark.cases("exponent", [0, 1, 2, 3])
 def test_powers_at_zero(exponent, kind):
-    """Of z ** n where z is 0: n z ** (n - 1) and n (n - 1) z ** (n - 2), and of the exponent nothing, whatever is made of 0 ** 0."""
+    """Of z ** n where z is 0: n z ** (n - 1) and n (n - 1) z ** (n - 2), and of the exponent nothing, for any value of 0 ** 0."""
     z, n = cg.tensor([0j, 1 + 1j], dtype=cg.complex128).requires_grad_(), EXPONENTS[kind](exponent)
     y = z**n
     first, = cg.autograd.grad(y, z, cg.ones_like(y), create_graph=True)
@@ -89,7 +89,7 @@ def test_powers_at_zero(exponent, kind):
         assert slope[0] == 0 and slope.isfinite().all()
 
 
-# ----- Values of what takes complex numbers in its own way -----
+# ----- Values of operators with their own rules for complex numbers -----
 STREAM = np.random.default_rng(1)
 A, B = (STREAM.standard_normal((3, 4)) + 1j * STREAM.uniform(-1, 1, (3, 4)) for _ in "ab")
 

@@ -1,6 +1,6 @@
-"""Operators composed of maps and folds: tile by tile they give the bits that their formula gives, operator by operator.
+"""Operators composed of maps and reductions: tile by tile they give the bits that their formula gives, operator by operator.
 
-A formula runs operator by operator where somebody profiles, and where it is recorded.
+A formula runs operator by operator in a profile, and where it is recorded.
 """
 
 import pytest
@@ -21,7 +21,7 @@ CALLS = {
     "amax": lambda x, dim: x.amax(dim),
     "amin": lambda x, dim: x.amin(dim, keepdim=True),
 }
-# One tile; tiles along the first dim, and along two; dims behind the folded one; what one tile does not hold; several dims; whole vectors,
+# One tile; tiles along the first dim, and along two; dims behind the reduced one; sizes beyond a tile; several dims; whole vectors,
 # rows of one block, and just longer.
 SHAPES = samples.sizes((
     ((), 0),
@@ -80,7 +80,7 @@ def test_tiles_of_several_threads_have_the_same_bits(name):
         assert all(same_bits(a, b) for a, b in zip(result, expected, strict=True))
 
 
-# Two steps at once: maps of a difference from what is reduced, sums of products; and what looks like one, but is none.
+# Two steps at once: maps of a difference from a reduced value, sums of products; and steps that look alike.
 JOINED = {
     "exp of a difference": lambda x, y, dim: (x - y.amax(dim, keepdim=True)).exp_(),
     "square of a difference": lambda x, y, dim: (x - y.mean(dim, keepdim=True)).square_().sum(dim, keepdim=True),

@@ -1,6 +1,6 @@
-"""Every rule and every elementwise row with 0-d operands, empty ones and those of one element: forward, backward and twice backward.
+"""Every rule and every elementwise row with 0-d operands, empty ones and ones of one element: forward, backward and twice backward.
 
-The samples are those of the other tests with their shapes made degenerate; a call that refuses such operands is left out, but what
+The samples are the other tests' with degenerate shapes; a call that refuses such operands is left out, but a call that
 computes forward has derivatives.
 """
 
@@ -56,7 +56,7 @@ def check_derivatives(call, leaves, tolerances):
     return True
 
 
-# Rules whose parameters are the geometry of their operand: nobody else calls them.
+# Rules whose parameters are the geometry of their operand: no operator calls them.
 INTERNAL = {"scatter_view", "gather_view"}
 
 

@@ -70,7 +70,7 @@ def test_limits_of_what_has_none():
 
 
 # ----- Promotion -----
-# The dtype of two tensors that have dims: a row for each left operand. What is refused is "--".
+# The dtype of two tensors that have dims: a row for each left operand. Refusals are "--".
 TENSORS = """
 b1 u1 i1 i2 i4 i8 -- -- -- f2 bf f4 f8 c8 cd
 u1 u1 i2 i2 i4 i8 -- -- -- f2 bf f4 f8 c8 cd
@@ -124,7 +124,7 @@ def ones(name, shape=(2,)):
 
 
 def check(left, right, expected):
-    """Compare what operators and functions say of two operands; `where` and `mul` take every dtype."""
+    """Compare the answers of operators and functions for two operands; `where` and `mul` take every dtype."""
     if expected is None:
         for call in (lambda: cg.result_type(left, right), lambda: left * right, lambda: left == right):
             with pytest.raises(RuntimeError, match="Promotion for uint16, uint32, uint64 types is not supported, attempted to promote"):
@@ -237,7 +237,7 @@ def of(name, values):
 @pytest.mark.parametrize("row", [row for row in ELEMENTWISE.values() if not row.params and not row.masks], ids=lambda row: row.name)
 @pytest.mark.cases("dtype", UNSIGNED)
 def test_rows_of_unsigned_integers(row, dtype):
-    """They give what int64 gives, floats what floats give; the others are refused by torch's name of the loop and of the dtype."""
+    """They give int64's results, floats float's; the others are refused by torch's name of the loop and of the dtype."""
     function = getattr(cg, row.name, None)
     if function is None:
         return
@@ -268,7 +268,7 @@ def test_unsigned_integers_hold_their_largest_numbers():
 
 @pytest.mark.parametrize("name", UNSIGNED)
 def test_negative_integers_are_written_modulo_the_size(name):
-    """Into what there is, or is made full of them, as into uint8."""
+    """Into existing and new tensors, as into uint8."""
     top = 2 ** (8 * of(name, [0]).itemsize)
     x = of(name, [7, 7])
     x[0] = -1
@@ -287,12 +287,13 @@ def test_products_of_unsigned_integers_are_refused(function, dims, name):
 @pytest.mark.parametrize("name", UNSIGNED)
 def test_other_operators_of_unsigned_integers(name):
     x = of(name, [3, 1, 2])
-    for fold in REDUCTIONS:
-        if "u" in REDUCTIONS[fold].kinds:
-            assert getattr(x, fold)().dtype == getattr(x.long(), fold)().dtype and getattr(x, fold)() == getattr(x.long(), fold)()
+    for reduction in REDUCTIONS:
+        if "u" in REDUCTIONS[reduction].kinds:
+            result, expected = getattr(x, reduction)(), getattr(x.long(), reduction)()
+            assert result.dtype == expected.dtype and result == expected
         else:
             with pytest.raises((NotImplementedError, RuntimeError), match="not implemented for 'UInt|could not infer output dtype"):
-                getattr(x, fold)()
+                getattr(x, reduction)()
     for call in (lambda x: x.cumsum(0), lambda x: x.cumprod(0), lambda x: x.argsort(), lambda x: x.isnan()):
         assert call(x).dtype == call(x.long()).dtype and call(x).tolist() == call(x.long()).tolist()
     for call in (lambda x: x.sort().values, lambda x: x.unique(), lambda x: x[1:], lambda x: x[cg.tensor([0, 2])], lambda x: x.roll(1),

@@ -1,7 +1,7 @@
 """Every row of the elementwise table: values, dtypes, forms, and bits that depend on nothing but the operands.
 
 The tests iterate the table. A row needs a word here only if NumPy and Python's math lack its function (REFERENCES). The derivatives are
-in test_elementwise_gradients; bits are compared with those of the backward kernels here.
+in test_elementwise_gradients; bits are compared with the backward kernels' here.
 """
 
 import ast
@@ -25,7 +25,7 @@ erfc = np.vectorize(math.erfc, otypes=[float])
 
 
 def ndtr(x):
-    """Return the normal distribution: by its series, and far out by erfc of the argument with what its rounding takes away."""
+    """Return the normal distribution: by its series, and far out by erfc of the argument with its rounding error."""
     exact = -x / np.sqrt(np.longdouble(2))
     near = exact.astype(float)
     lost = np.where(np.isfinite(near), exact - near, 0)
@@ -292,7 +292,7 @@ def test_in_place_with_itself(row):
 
 @pytest.mark.parametrize("row", samples.named(ROWS))
 def test_operands_and_results_that_overlap(row):
-    """The result is that of the old values where `out`, or the target, is another part of the operands' memory."""
+    """The result follows the old values where `out`, or the target, is another part of the operands' memory."""
     dtype = "bool" if row.result == "bool" else samples.dtypes_of(row)[-1]
     if dtype not in samples.dtypes_of(row):
         return

@@ -75,7 +75,7 @@ def test_gradients_of_in_place_forms(row):
 
 @pytest.mark.parametrize("row", named(SMOOTH))
 def test_gradients_of_many_elements_are_those_of_few(row):
-    """From 2048 elements on a partial may be written over the gradient that arrived, which nobody else may hold."""
+    """From 2048 elements on a partial may be written over the gradient that arrived, which must have no other reference."""
     arrays = samples.operands(row, "float64", [(3000,)] * len(row.operands))
     weight = samples.draw("float64", (3000,), seed=1)
 
@@ -253,7 +253,7 @@ def test_gradients_of_mixed_dtypes(row):
         assert same_bits(a, b.astype(tensor.dtype.name))
 
 
-# ----- What is recorded -----
+# ----- Recording -----
 @pytest.mark.parametrize("row", named(samples.ELEMENTWISE.values()))
 def test_recorded_only_where_there_is_a_gradient(row):
     dtype = samples.dtypes_of(row)[-1]
@@ -278,7 +278,7 @@ def test_recorded_only_where_there_is_a_gradient(row):
 
 @pytest.mark.parametrize("row", named(SMOOTH))
 def test_changes_of_saved_values_are_errors(row):
-    """Changing in place what the wanted partial reads is refused; what it does not read may change."""
+    """Changing an operand of the needed partial in place is refused; other operands may change."""
     arrays = samples.operands(row, "float64", [(3,)] * len(row.operands))
     for expected_values, operand in enumerate(row.operands):
         if operand not in row.partials:

@@ -1,4 +1,4 @@
-"""Arguments whose own code changes the operand while they are read: what comes out lies in memory, as before or as after."""
+"""Arguments whose own code changes the operand while they are read: the result lies in memory, as before or as after."""
 
 import contextlib
 import functools
@@ -18,7 +18,7 @@ HEAP_TYPE = 1 << 9      # made by a statement in Python
 
 
 def guarded(count):
-    """Return a tensor in the middle of an array, and what tells whether the rest of that was written to."""
+    """Return a tensor in the middle of an array, and a check whether the rest of that was written to."""
     whole = np.full(count + 128, CANARY)
     part = cg.from_numpy(whole[64 : 64 + count])
     return part, lambda: bool((whole[:64] == CANARY).all() and (whole[64 + count :] == CANARY).all())
@@ -29,7 +29,7 @@ def elsewhere(tensor, count, *shape):
     return memory.to(tensor.dtype).reshape(shape)
 
 
-# What an argument does to the operand while it is read.
+# Changes of the operand by an argument while it is read.
 CHANGES = {
     "set_ to less memory": lambda t: t.set_(elsewhere(t, 1, 1)),
     "set_ to no memory": lambda t: t.set_(),
@@ -105,7 +105,7 @@ def hostile_forms(value, act):
 
 
 def attempt(function, arguments, keywords, change):
-    """Call with each value among the arguments, but the first operand, hostile in turn; yield what must lie in memory."""
+    """Call with each value among the arguments, but the first operand, hostile in turn; yield the results, which must lie in memory."""
     given = (arguments, keywords)
     for path, value in calls.places(given):
         for number, _ in enumerate(hostile_forms(value, None)):

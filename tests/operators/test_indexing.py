@@ -10,7 +10,7 @@ ARRAY = np.arange(24.0).reshape(2, 3, 4)
 
 # ----- Reading -----
 
-# An index with arrays is a function of what makes an array or a tensor of a list.
+# An index with arrays is a function of the constructor, array or tensor, for its lists.
 BASIC = [
     0,
     -1,

@@ -1,4 +1,4 @@
-"""Junk in each argument of each public function: an error of the right kind, in words that say what was wrong, never one from inside."""
+"""Junk in each argument of each public function: an error of the right kind, in words that name the error, never one from inside."""
 
 import contextlib
 import inspect
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("little_memory")
 
 
 class Stranger:
-    """What no function can make sense of."""
+    """Values without a meaning for any function."""
 
 
 JUNK = {
@@ -34,7 +34,7 @@ JUNK = {
     "dict": {},
     "bytes": b"x",
 }
-# They change what the process does, write files, or speak of devices in torch's AssertionError.
+# They change the state of the process, write files, or speak of devices in torch's AssertionError.
 SKIPPED = {"set_default_dtype", "set_num_threads", "set_printoptions", "save", "load", "cuda", "seed", "backward"}
 NEVER_READ = {"layout", "pin_memory", "memory_format"}
 OPERANDS = {"input", "self", "tensor", "other", "src", "source", "vec2", "mat2", "mat1", "exponent", "end", "weight"}
@@ -73,7 +73,7 @@ def junk_calls(function, name):
 def test_junk_is_refused_in_words():
     wrong, count = [], 0
     for name, function in functions().items():
-        with contextlib.suppress(ValueError):      # of a signature that cannot be told
+        with contextlib.suppress(ValueError):      # of a signature that cannot be read
             for argument, kind, arguments, keywords in junk_calls(function, name):
                 count += 1
                 try:
@@ -132,7 +132,7 @@ def flags():
 
 @pytest.mark.cases(("operator", "place", "name"), flags)
 def test_flags_are_true_or_false(operator, place, name):
-    """Not what Python reads so: `sum(0, 1)` means dims, "no" is true, and a tensor of flags is none."""
+    """Not other values that Python reads so: `sum(0, 1)` means dims, "no" is true, and a tensor of flags is none."""
     for junk in (*(value for value in JUNK.values() if value is not None), 0, 1, 0.5, cg.tensor(True)):
         words = rf"^{operator.name}\(\): argument '{name}'( \(position \d+\))? must be bool, not {type(junk).__name__}$"
         with pytest.raises(TypeError, match=words):

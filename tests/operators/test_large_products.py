@@ -1,4 +1,4 @@
-"""Products of large real matrices by blocks: sizes around those of tiles and blocks, any strides, bits, numbers that are not finite."""
+"""Products of large real matrices by blocks: sizes around tiles and blocks, any strides, bits, numbers that are not finite."""
 
 import time
 
@@ -57,7 +57,7 @@ def test_matrices_lie_in_any_way(dtype, left, right):
 
 @pytest.mark.cases("dtype", DTYPES)
 def test_numbers_that_are_not_finite_spoil_their_rows_and_columns(dtype):
-    """0 times infinity is NaN; what pads a tile reaches nobody; what the result's memory held before does not count."""
+    """0 times infinity is NaN; the padding of a tile has no effect; neither have old values in the result's memory."""
     a, b = drawn(dtype, 91, 101), drawn(dtype, 101, 83)
     a[90, 100], a[3, 5], b[7, 82], b[100, 82] = np.inf, np.nan, -np.inf, 0
     for multiply in (by_blocks, cg.matmul):

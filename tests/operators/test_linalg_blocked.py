@@ -1,4 +1,4 @@
-"""Large real matrices, which are factored and solved by blocks: sizes around those of blocks, hostile numbers, threads."""
+"""Large real matrices, which are factored and solved by blocks: sizes around blocks, hostile numbers, threads."""
 
 import numpy as np
 import pytest

@@ -138,7 +138,7 @@ def test_pivots_may_be_too_small_to_have_an_inverse(dtype, n):
     assert (Q @ R - a).abs().max() <= 1e-3 * a.abs().max()
 
 
-# ----- What has no answer -----
+# ----- Matrices without an answer -----
 SINGULAR = {
     "solve": lambda a: cg.linalg.solve(a, cg.ones(a.shape[-1], 1).double()),
     "inv": cg.linalg.inv,

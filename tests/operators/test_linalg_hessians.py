@@ -78,7 +78,7 @@ def positive(R):
     return R * R.diagonal().sgn().conj().unsqueeze(-1)
 
 
-# Function of cygrad.linalg: what is computed, the same by mpmath, which matrices it takes, of which ranks it has second derivatives.
+# Function of cygrad.linalg: its value, the same by mpmath, which matrices it takes, of which ranks it has second derivatives.
 TABLE = {
     "det": (cg.linalg.det, lambda M: [mpmath.det(M)], "any", ALL),
     "slogdet": (lambda x: cg.linalg.slogdet(x).logabsdet, lambda M: [mpmath.log(abs(mpmath.det(M)))], "any", FULL),

@@ -1,4 +1,4 @@
-"""QR decompositions and Householder's reflections: what they multiply to, in every dtype, layout and mode, and what torch refuses."""
+"""QR decompositions and Householder's reflections: their products, in every dtype, layout and mode, and torch's refusals."""
 
 import numpy as np
 import pytest

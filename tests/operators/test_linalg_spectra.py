@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values: what they factor, in every dtype and layout, and what torch says where there is no answer."""
+"""Eigenvalues and singular values: their factors, in every dtype and layout, and torch's errors without an answer."""
 
 import pickle
 import subprocess
@@ -114,7 +114,7 @@ def test_vectors_of_small_matrices_have_the_signs_that_lapack_gives_them(dtype, 
 @pytest.mark.parametrize("size", [3, 4, 7])     # of larger ones roundings, which BLAS's kernel has, decide some signs
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 def test_they_are_lapacks_where_a_column_begins_with_zero(dtype, size, zero):
-    """A reflection begins below the diagonal for eigenvalues, above it for those of the upper triangle, and on it for singular values."""
+    """A reflection begins below the diagonal for eigenvalues, above it for the upper triangle's, and on it for singular values."""
     for corner, triangle in ((0, "L"), (size - 2, "U")):
         a = hermitian(dtype, (20, size, size))
         a[:, corner, corner + 1] = a[:, corner + 1, corner] = zero
@@ -234,7 +234,7 @@ GRADED = [(2240, 30, 30), (3249, 30, 28), (6224, 50, 28), (6876, 50, 24), *((see
 @pytest.mark.cases("dtype", EPS)
 @pytest.mark.cases("case", GRADED)
 def test_values_alone_of_graded_matrices(dtype, case):
-    """LAPACK's iterations of squares lost digits of the first ones, in float32: those of a hundredth of the norm, and more."""
+    """LAPACK's iterations of squares lost digits of the first ones, in float32: values of a hundredth of the norm, and more."""
     seed, n, span = case
     numbers = np.random.default_rng(seed)
     grades = 10.0 ** (-span * numbers.permutation(n) / n)
@@ -282,7 +282,7 @@ def test_random_vectors_find_all_of_a_low_rank(dtype, shape):
         cg.pca_lowrank(a, 7)
 
 
-# ----- What is read -----
+# ----- Reads -----
 @pytest.mark.parametrize("triangle", ["L", "U", "l", "u"])
 def test_one_triangle_is_read(triangle):
     for dtype, size in (("float64", 40), ("float32", 33), ("complex128", 4)):

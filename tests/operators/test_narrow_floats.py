@@ -1,4 +1,4 @@
-"""float16 and bfloat16: whatever is computed of them is what float32 gives, rounded once."""
+"""float16 and bfloat16: results are float32's, rounded once."""
 
 import copy
 import functools
@@ -73,7 +73,7 @@ def floats():
 
 
 def converted_bits():
-    """Return what this process converts, as arrays of bits."""
+    """Return the conversions of this process, as arrays of bits."""
     return {f"{dtype}_{way}": to_bits(tensor) for dtype in NARROW
             for way, tensor in (("to", cg.from_numpy(floats()).to(getattr(cg, dtype))), ("from", every(dtype).float()))}
 
@@ -145,7 +145,7 @@ def test_in_place_and_out(dtype, layout, row):
     expected = call(*map(wide, x))
     target = LAYOUTS[layout](cg.zeros(5, 7, dtype=x[0].dtype))
     check_rounded(call(*x, out=target), expected, x[0].dtype)
-    if layout == "cut":     # what lies beside it is as before
+    if layout == "cut":     # memory beside it is as before
         assert not target._base[:, :1].any() and not target._base[:, 8:].any()
     if len(row.operands) == 1:
         target = LAYOUTS[layout](x[0].clone())
@@ -179,7 +179,7 @@ def test_bits_depend_on_no_threads(dtype):
 # ----- Numbers beside them -----
 @pytest.mark.cases("dtype", NARROW)
 def test_numbers_stay_as_they_are(dtype):
-    """0.1 is no number of 16 bits: the product is that of float32's 0.1, as in torch."""
+    """0.1 is no number of 16 bits: the product is with float32's 0.1, as in torch."""
     x = cg.arange(1, 200).to(getattr(cg, dtype))
     for call in (lambda x: x * 0.1, lambda x: 0.1 * x, lambda x: x + 0.1, lambda x: x / 3, lambda x: cg.add(x, x, alpha=0.1),
                  lambda x: x.clamp(0.1, 77.7), lambda x: x * cg.tensor(0.1)):
@@ -197,7 +197,7 @@ def test_promotion():
         assert (x + cg.ones(2, dtype=cg.complex64)).dtype == cg.complex64
 
 
-# ----- Folds -----
+# ----- Reductions -----
 FOLDS = [((5000,), None), ((7,), 0), ((64, 700), 0), ((64, 700), 1), ((9, 5), 0), ((9, 5), 1), ((300, 3, 50), 1), ((300, 3, 50), (0, 2)),
          ((40, 50, 3), (0, 1)), ((2000, 3), 1), ((30000,), None), ((5000, 3), 0), ((1, 9), 0), ((70, 40), 0), ((3, 1030), 1), ((), None)]
 
@@ -233,7 +233,7 @@ def test_long_folds_add_in_the_order_of_float32(dtype, shape, row):
 
 # ----- All other operators -----
 CALLS = [(name, sample) for name, calls in (samples.SAMPLES | samples.PLAIN).items() for sample in calls]
-# Whose samples are of bytes, of float64, of what has no complex numbers of 32 bits, or of nothing that is given.
+# Whose samples are of bytes, of float64, of functions without complex numbers of 32 bits, or without operands.
 ELSEWHERE = {"storage", "untyped_storage", "broadcast_shapes", "gather_view", "scatter_view", "complex", "imag", "polar", "view_as_complex",
              "view_as_real"}
 
@@ -286,7 +286,7 @@ def test_sums_with_products_are_rounded_once(function, dims, dtype):
 @pytest.mark.cases("row", [row for row in samples.differentiable_rows() if row in ROWS], ids=lambda row: row.name)
 @pytest.mark.cases("dtype", NARROW)
 def test_gradients_of_rows(dtype, row):
-    """They are computed in float32 from what was saved in 16 bits."""
+    """They are computed in float32 from tensors saved in 16 bits."""
     x = [t.requires_grad_() if t.is_floating_point() else t for t in drawn(row, dtype, ((4, 9),) * 3)]
     y = [wide(t).requires_grad_() if t.requires_grad else t for t in x]
     for tensors in (x, y):
@@ -316,7 +316,7 @@ def test_gradients_accumulate_in_the_dtype_of_the_leaf(dtype):
     assert x.grad.dtype == x.dtype and x.grad.tolist() == [1 + 4 * small if 4 * small >= cg.finfo(x.dtype).eps else 1] * 3
 
 
-# ----- What others take -----
+# ----- Other libraries -----
 @pytest.mark.parametrize("dtype", NARROW)
 def test_numpys_arrays_share_memory(dtype):
     if dtype == "bfloat16":
@@ -392,7 +392,7 @@ def test_nothing(dtype):
     assert x.sum() == 0 and x.sum().dtype == x.dtype and x.median().isnan()
 
 
-# ----- What reads numbers as they are stored -----
+# ----- Functions that read numbers as they are stored -----
 TARGETS = [0.0, -0.0, 2.0 ** -133, -2.0 ** -24, 1.0, -1.5, 65504.0, np.inf, -np.inf, np.nan]
 
 
@@ -409,7 +409,7 @@ def found_neighbours():
 
 
 def neighbours(a, b, numbers):
-    """Return what lies beside `a` on the side of `b` in the list of all numbers, by definition."""
+    """Return the neighbour of `a` on the side of `b` in the list of all numbers, by definition."""
     numbers, known = np.unique(numbers[~np.isnan(numbers)]), ~np.isnan(a) & ~np.isnan(b)
     start, end = np.where(known, a, 0), np.where(known, b, 0)
     side = (end > start).astype(int) - (end < start)

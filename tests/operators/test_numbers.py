@@ -116,7 +116,7 @@ def test_parameters_do_not_wrap():
 
 # ----- Data that names its dtype -----
 class Arrayed:
-    """What a data frame's column has."""
+    """The attributes of a data frame's column."""
 
     def __init__(self, data):
         self.data = data

@@ -1,4 +1,4 @@
-"""Sorting, ranks and running extrema: against NumPy, with NaN, ties and places; the other running folds."""
+"""Sorting, ranks and running extrema: against NumPy, with NaN, ties and places; the other scans."""
 
 import math
 
@@ -61,7 +61,7 @@ def test_equal_elements_keep_their_order():
 @pytest.mark.cases("dtype", [dtype for dtype in NUMBERS if not dtype.startswith("complex")])
 @pytest.mark.parametrize("among", (3, 400, 1_000_000))
 def test_equal_elements_of_long_rows_keep_their_order(among, dtype):
-    """Long rows are sorted and parted by what keeps no order: zeros of both signs, NaN and runs are put in order afterwards."""
+    """Long rows are sorted and parted by functions without a fixed order: zeros of both signs, NaN and runs are put in order afterwards."""
     random = np.random.default_rng(3)
     for shape, dim in ((1_200,), 0), ((3, 700), 1), ((600, 4), 0):
         tensor = cg.tensor(random.integers(0, among, shape) % 120).to(getattr(cg, dtype))

@@ -1,4 +1,4 @@
-"""In which order the dims of results lie: elementwise operators keep that of their operands, what torch makes row-major is row-major."""
+"""The order of dims of results: elementwise operators keep their operands', results that torch makes row-major are row-major."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Results in `out=`: what factories say of it, and memory that it shares with operands, of every function that takes it."""
+"""Results in `out=`: factories with it, and memory that it shares with operands, of every function that takes it."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_refused(call, error, message):
         call()
 
 
-# ----- Shared memory: the result is what it would be in memory of its own (torch refuses most of these calls) -----
+# ----- Shared memory: the result is the same as in memory of its own (torch refuses most of these calls) -----
 FORMS = {       # of rows: with parameters, and with a condition
     "add": lambda x, **k: cg.add(x, x.flip(0), alpha=2, **k),
     "where": lambda x, **k: cg.where(x > 0, x, -x, **k),

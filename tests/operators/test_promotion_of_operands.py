@@ -116,7 +116,7 @@ def test_operators_of_python(symbol):
 
 @pytest.mark.parametrize("row", samples.named(row for row in ROWS[2] if row.in_place))
 def test_in_place_and_out(row):
-    """What is written into a dtype of a lower kind is refused."""
+    """Writes into a dtype of a lower kind are refused."""
     for target, other in itertools.product([*TENSORS, *SCALARS], OPERANDS):
         if target[0] == 1 and other[0] == 0:
             continue        # another shape

@@ -1,4 +1,4 @@
-"""Reductions, and formulas with reductions inside, hold at all sizes and scales: they give what float64 gives, rounded once.
+"""Reductions, and formulas with reductions inside, hold at all sizes and scales: they give float64's results, rounded once.
 
 Numbers of 16 bits have sums and squares far beyond their range; so has float32 at the ends of its own.
 """

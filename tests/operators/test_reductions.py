@@ -1,6 +1,6 @@
-"""Folds over dims: values, dims in every form, empties, NaN, accuracy, gradients, and bits that come of the data alone.
+"""Reductions over dims: values, dims in every form, empties, NaN, accuracy, gradients, and bits that come of the data alone.
 
-FOLDS has the rows of the table of reductions, each with the function of NumPy that it names, and what is composed of them; SCANS keep
+REDUCED has the rows of the table of reductions, each with the function of NumPy that it names, and operators composed of them; SCANS keep
 the shape. A new row needs no word here.
 """
 
@@ -43,7 +43,7 @@ def fold(row):
 
 
 # NumPy's function of (array, axis, keepdims), and the dtypes it is tested in.
-FOLDS = {name: fold(row) for name, row in REDUCTIONS.items()} | {
+REDUCED = {name: fold(row) for name, row in REDUCTIONS.items()} | {
     "nanmean": (np.mean, FLOATS),
     "var": (lambda a, **k: np.var(a, ddof=1, **k), FLOATS),
     "std": (lambda a, **k: np.std(a, ddof=1, **k), FLOATS),
@@ -62,11 +62,11 @@ SCANS = {
 ONE_DIM = {"max", "min", "argmax", "argmin", *SCANS}  # take a single dim only
 NEEDS_DIM = {"logsumexp", *SCANS}
 SMOOTH = [*(name for name, row in REDUCTIONS.items() if row.gradient), "var", "std", "logsumexp", "max", "min", *SCANS]
-NAMES = [*FOLDS, *SCANS]
+NAMES = [*REDUCED, *SCANS]
 
 
 def dtypes_of(name):
-    return (FOLDS | SCANS)[name][1]
+    return (REDUCED | SCANS)[name][1]
 
 
 SHAPES = samples.sizes((
@@ -103,7 +103,7 @@ def values_of(name, result):
 
 def reference(name, array, dim, keepdim=False):
     """Compute by NumPy, floats in extended precision."""
-    function, _ = FOLDS.get(name) or SCANS[name]
+    function, _ = REDUCED.get(name) or SCANS[name]
     if array.dtype.kind == "f":
         array = array.astype(np.longdouble)
     if name in SCANS:
@@ -114,7 +114,7 @@ def reference(name, array, dim, keepdim=False):
 
 
 def check_values(name, result, array, dim, keepdim=False):
-    """Compare with NumPy: integers and extrema to the bit; folds are as good as pairwise summation in float64."""
+    """Compare with NumPy: integers and extrema to the bit; reductions are as good as pairwise summation in float64."""
     expected, got = reference(name, array, dim, keepdim), array_of(values_of(name, result))
     assert got.shape == expected.shape
     assert got.dtype == (array.dtype if expected.dtype == np.longdouble else expected.dtype)
@@ -129,7 +129,7 @@ def check_values(name, result, array, dim, keepdim=False):
 
 
 def tolerance(name, array, expected):
-    """Return the error allowed beside the last rounding: folds accumulate in float64, large sums and composites in their dtype."""
+    """Return the error allowed beside the last rounding: reductions accumulate in float64, large sums and composites in their dtype."""
     if name in ("amax", "amin", "max", "min"):
         return 0
     if name in ("prod", "cumprod"):
@@ -159,7 +159,7 @@ def test_values_over_all_dims_and_layouts(name, dtype):
             check_values(name, function(tensor, dim, keepdim=True), array, dim, True)
 
 
-@pytest.mark.parametrize("name", [*FOLDS, *SCANS])
+@pytest.mark.parametrize("name", [*REDUCED, *SCANS])
 def test_dims_and_flags_in_every_spelling(name):
     x = cg.tensor(samples.draw("float64", (2, 3, 4)))
     function, method = getattr(cg, name), getattr(x, name)
@@ -176,7 +176,7 @@ def test_dims_and_flags_in_every_spelling(name):
             assert same_bits(array_of(values_of(name, result)), kept)
 
 
-@pytest.mark.parametrize("name", [*FOLDS, *SCANS])
+@pytest.mark.parametrize("name", [*REDUCED, *SCANS])
 def test_dims_out_of_range_or_twice(name):
     x = cg.ones(2, 3)
     for dim in (2, -3):
@@ -194,7 +194,7 @@ def test_dims_out_of_range_or_twice(name):
         getattr(cg.tensor(1.0), name)(1)
 
 
-@pytest.mark.parametrize("name", sorted({*FOLDS, *SCANS} - {"max", "min"}))
+@pytest.mark.parametrize("name", sorted({*REDUCED, *SCANS} - {"max", "min"}))
 def test_out(name):
     x = cg.tensor(samples.draw("float32", (3, 5)))
     expected = array_of(getattr(x, name)(0))
@@ -332,7 +332,7 @@ def test_integers_wrap_around():
 @pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "bound"), [("float32", 1e-6), ("float64", 1e-14)])
 def test_large_sums(dtype, bound):
-    """Ten million elements in one fold, along either axis, and running."""
+    """Ten million elements in one reduction, along either axis, and in a scan."""
     array = samples.draw(dtype, (10_000_000,), 1, (0.0, 1.0))
     exact = math.fsum(array.tolist())
     x = cg.tensor(array)
@@ -387,7 +387,7 @@ def results_of(name, x, dim, weight=None):
 
 @pytest.mark.slow
 @pytest.mark.cases("shape", samples.sizes([(540_001,), (3, 180_001), (180_001, 3), (600, 901)]), ids=str)
-@pytest.mark.parametrize("name", [*FOLDS, *SCANS])
+@pytest.mark.parametrize("name", [*REDUCED, *SCANS])
 def test_bits_depend_on_no_thread_count(name, shape):
     array = samples.draw("float32", shape)
     if "prod" in name:      # of numbers near 1: where products overflow, the gradient takes elements one after the other
@@ -404,9 +404,9 @@ def test_bits_depend_on_no_thread_count(name, shape):
 
 
 @pytest.mark.cases("dtype", FLOATS)
-@pytest.mark.parametrize("name", [*FOLDS, *SCANS])
+@pytest.mark.parametrize("name", [*REDUCED, *SCANS])
 def test_bits_depend_on_no_position(name, dtype):
-    """Equal rows (columns) of a tensor give equal bits, those of the row by itself at any address."""
+    """Equal rows (columns) of a tensor give equal bits, the bits of the row by itself at any address."""
     for n in (1, 3, 5, 16, 63, 64, 65, 300, 4097, 9001):
         row = samples.draw(dtype, (n,), 4)
         alone = results_of(name, samples.leaf(row), 0)
@@ -590,8 +590,8 @@ def test_logsumexp_of_integers():
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_every_row_is_covered(name):
     row = REDUCTIONS[name]
-    assert name in FOLDS, "give its NumPy function"
-    assert {KINDS[dtype] for dtype in FOLDS[name][1]} == set(row.kinds) - {"c", "u"}     # those are in test_complexmath and test_dtypes
+    assert name in REDUCED, "give its NumPy function"
+    assert {KINDS[dtype] for dtype in REDUCED[name][1]} == set(row.kinds) - {"c", "u"}     # those are in test_complexmath and test_dtypes
     assert callable(getattr(cg, name))
     assert getattr(cg.Tensor, name)
     assert row.scan is None or row.scan in SCANS

@@ -132,7 +132,7 @@ def test_what_no_zero_decides_is_left():
 
 
 # ----- Extrema of NaNs -----
-# What torch 2.13 gives for the gradient of max, min, median and nanmedian, of all elements and along a dim.
+# Torch 2.13's results for the gradient of max, min, median and nanmedian, of all elements and along a dim.
 NANS = {
     (1, NAN, 3, NAN): {"max min median": ([0, 0.5, 0, 0.5], [0, 1, 0, 0]), "nanmedian": ([1, 0, 0, 0], [1, 0, 0, 0])},
     (NAN,): {"max min median nanmedian": ([1], [1])},

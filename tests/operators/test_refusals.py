@@ -1,4 +1,4 @@
-"""What operators say of dtypes that they do not take: torch's type of exception, and the first clause of its message.
+"""Errors of operators for dtypes that they do not take: torch's type of exception, and the first clause of its message.
 
 `refusals.csv` was collected from torch 2.13, by calling each row and each sample there with operands of each dtype. `{dtype}` is torch's
 name of the dtype; behind `#` are numbers of samples. Where torch has only not written a loop for real numbers, the operator may compute
@@ -68,7 +68,7 @@ def test_refused_dtypes(name, numbers, dtype, exception, clause):
             if row.kind == "u" and name not in ELEMENTWISE:
                 continue        # whichever of the operators inside of it comes first refuses
             assert type(error).__name__ == exception, error
-            # Several loops of torch may stand behind what is one here.
+            # Several loops of torch may stand behind one here.
             result, expected = (re.sub(r'^"\w+"', "", text) if numbers else text for text in (str(error), clause))
             assert result.startswith(expected), error
         else:

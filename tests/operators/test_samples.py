@@ -20,7 +20,7 @@ def public_operators():
 
 
 def test_every_public_operator_has_a_sample():
-    """As the name of samples, as what a sample calls, or as the in-place form of such a one; random numbers have tests of their own."""
+    """As the name of samples, as the function of a sample, or as the in-place form of one; random numbers have tests of their own."""
     sampled = {*samples.SAMPLES, *samples.PLAIN, *samples.ELEMENTWISE}
     sampled |= {public.declared_name(place, name) for place, name, *_ in calls.recorded_calls()}
     without = {

@@ -1,4 +1,4 @@
-"""Places in what is sorted: searchsorted and bucketize, against NumPy row by row."""
+"""Places in sorted tensors: searchsorted and bucketize, against NumPy row by row."""
 
 import math
 

@@ -436,7 +436,7 @@ def test_refused(call, error, message):
         call()
 
 
-# ----- What a backward frees -----
+# ----- Memory that a backward frees -----
 def holds_arrays(value):
     if isinstance(value, tuple | list):
         return any(map(holds_arrays, value))
@@ -449,7 +449,7 @@ def is_freed(value):
 
 
 def saved_values(outputs):
-    """Yield what the nodes behind outputs have saved: tensors, index arrays and other parameters."""
+    """Yield the saved values of the nodes behind outputs: tensors, index arrays and other parameters."""
     nodes, seen = [output.grad_fn for output in outputs], set()
     while nodes:
         node = nodes.pop()

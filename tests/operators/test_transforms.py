@@ -11,7 +11,7 @@ from cygrad.func import grad, jvp, vmap
 from cygrad.ops import ELEMENTWISE, REDUCTIONS
 from samples import array_of, as_tuple
 
-# Why a sample of a rule is no function of one example: what it does needs its values.
+# Why a sample of a rule is no function of one example: its behaviour needs its values.
 VALUES_DECIDE = {("index", 2): "a mask gives each example another shape",
                  ("index_select", 3): "each example may have another number of distinct columns"}
 
@@ -101,7 +101,7 @@ def test_batches_of_rules(name, number, call, shapes, mapped):
     try:
         check_batches(call, batches, dims)
     except RuntimeError as error:
-        # A tensor that is the same for all examples cannot hold what is not: torch refuses that too.
+        # A tensor that is the same for all examples cannot hold batched values: torch refuses that too.
         if "inplace arithmetic" not in str(error) or mapped != "last" or len(shapes) == 1:
             raise
 

@@ -1,4 +1,4 @@
-"""A 0-d tensor for an argument that is a number gives what the number gives, and is refused where that is; of every public operator."""
+"""A 0-d tensor for an argument that is a number gives the number's result, and is refused where that is; of every public operator."""
 
 import inspect
 import math

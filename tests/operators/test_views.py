@@ -1,4 +1,4 @@
-"""In-place changes of bases and views: gradients, histories that follow, and what is refused, as in torch."""
+"""In-place changes of bases and views: gradients, histories that follow, and refusals, as in torch."""
 
 import gc
 import weakref
@@ -205,7 +205,7 @@ def test_a_saved_alias_notices_changes_of_what_it_aliases(x):
         z.backward()
 
 
-# ----- What is refused -----
+# ----- Refusals -----
 LEAF = "a leaf Variable that requires grad is being used in an in-place operation"
 VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation"
 NO_GRAD = "A view was created in no_grad mode and {} modified inplace with grad mode enabled. Given that this use case is ambiguous"

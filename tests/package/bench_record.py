@@ -1,4 +1,4 @@
-"""A record of a benchmark that nobody measured: times by a formula, so that what is shown of it is known."""
+"""A record of a benchmark that was not measured: times by a formula, so that its tables are known."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Names of torch, JAX and HIPS autograd that are not here are answered, and the README names what is missing."""
+"""Names of torch, JAX and HIPS autograd that are not here are answered, and the README names the missing parts."""
 
 import re
 

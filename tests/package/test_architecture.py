@@ -65,7 +65,7 @@ def nodes_inside(tree, kind, condition=lambda node: True):
 
 
 def python_imports(path):
-    """Yield (module, whether while importing) for what runs; relative imports stay in their package."""
+    """Yield (module, whether while importing) for imports that run; relative imports stay in their package."""
     tree = ast.parse(path.read_text())
     late = nodes_inside(tree, ast.FunctionDef)
     for_types = nodes_inside(tree, ast.If, lambda node: "TYPE_CHECKING" in ast.unparse(node.test))
@@ -97,14 +97,14 @@ def test_imports_run_downwards(path):
 
 @in_checkout
 def test_no_circle_of_imports_between_python_modules():
-    """Late imports count, too: who needs whom can be said in one direction."""
+    """Late imports count, too: dependences have one direction."""
     graph = {module_name(path): {name for name, _ in python_imports(path)} for path in sources(".py")}
     for module in TopologicalSorter({module: names & graph.keys() - {module} for module, names in graph.items()}).static_order():
         assert module in graph      # a circle raises CycleError, which names its modules
 
 
 def run(code, *options):
-    """Return what a fresh interpreter prints as JSON."""
+    """Return the JSON that a fresh interpreter prints."""
     command = [sys.executable, *options, "-c", textwrap.dedent(code)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
@@ -165,13 +165,13 @@ def test_loops_call_vector_mathematics_only(level):
 @pytest.mark.skipif(not (GENERATED / "messages").exists(), reason="not built in place, or without optimisation")
 @pytest.mark.skipif(not re.match(r"GCC 12\b", compiler()), reason="each version warns of other things")
 def test_the_compiler_warns_of_nothing():
-    """Of the loops and of what Cython writes, whenever the objects were made."""
+    """Of the loops and of Cython's output, whenever the objects were made."""
     assert (GENERATED / "messages").read_text() == ""
 
 
 @in_checkout
 def test_levels_are_named_in_one_place():
-    """A build for one processor has one of another name: what lists them itself is missing there, or not found."""
+    """A build for one processor has one of another name: a list of them is missing there, or not complete."""
     naming = {path.name for path in sources(".py", ".pyx", ".pxd", ".h") if re.search(r"_v[234]\b", path.read_text())}
     assert naming == {"levels.h"}
 
@@ -206,7 +206,7 @@ def test_loops_of_vector_mathematics_are_vectors(level):
 @in_checkout
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc" or shutil.which("nm") is None, reason="needs glibc, and a tool that lists symbols")
 def test_the_library_asks_for_no_newer_glibc_than_its_wheels_promise():
-    """manylinux_2_28; what has newer versions is bound to an older one, by `system/older_glibc.h`."""
+    """manylinux_2_28; a function with newer versions is bound to an older one, by `system/older_glibc.h`."""
     listing = subprocess.run(["nm", "-D", "--undefined-only", machine.__file__], capture_output=True, text=True, check=True).stdout
     versions = re.findall(r"(\w+)@GLIBC_2\.(\d+)", listing)
     assert len(versions) > 10
@@ -215,7 +215,7 @@ def test_the_library_asks_for_no_newer_glibc_than_its_wheels_promise():
 
 @in_checkout
 def test_directives_of_all_modules_stand_in_the_build():
-    """A debug build states others, and what stands in a module has the last word."""
+    """A debug build states others, and a directive in a module has the last word."""
     everywhere = re.compile(r"# cython:.*(language_level|boundscheck=False|wraparound=False)")
     assert [str(path) for path in sources(".pyx", ".pxd") if everywhere.match(path.read_text())] == []
 
@@ -307,7 +307,7 @@ def test_pages_name_only_what_exists(page):
 
 @in_checkout
 def test_the_map_names_functions_where_they_are():
-    """A row names a file, then what in it happens."""
+    """A row names a file, then the action in it."""
     rows = re.findall(r"^\| [^|]+ \| `(cygrad/[\w/]+\.\w+)`((?:, `[\w.]+`)+) \|", (ROOT / "docs" / "map.md").read_text(), re.MULTILINE)
     missing = {(file, name) for file, names in rows for name in re.findall(r"(\w+)`", names)
                if not re.search(rf"\b(?:def|cdef|class)\b.*\b{name}\b", (ROOT / file).read_text())}
@@ -317,7 +317,7 @@ def test_the_map_names_functions_where_they_are():
 
 @in_checkout
 def test_a_table_of_the_design_names_every_file():
-    """Or a page of the API does, if it is a family of operators: so a stranger finds what each is there for."""
+    """Or a page of the API does, if it is a family of operators: so a stranger finds the purpose of each."""
     lines = [line for page in (ROOT / "docs" / "design").glob("*.md") for line in page.read_text().splitlines() if line.startswith("|")]
     named = {word for code in re.findall(r"`([^`]+)`", "".join(lines)) for word in re.findall(r"\w+", code)}
     named |= {page.stem for page in (ROOT / "docs" / "api").glob("*.md")}

@@ -1,4 +1,4 @@
-"""What bench measures: each row of its tables computes what its twin in NumPy does; a run says what is wrong with itself."""
+"""The measurements of bench: each row of its tables computes the same as its twin in NumPy; a run reports its own errors."""
 
 import importlib.metadata
 import itertools
@@ -190,7 +190,7 @@ STEADY = timer()
 
 
 def run(only="exp(x)", timer=STEADY, measure=lambda *_: ceiling(), **given):
-    """Return a benchmark after its run, timed by what is given; of few rows."""
+    """Return a benchmark after its run, timed by a function; of few rows."""
     plan = Plan(only=only, threads=(1,), dtypes=("float64",), libraries=("numpy",), quick=True, **given)
     benchmark = Benchmark(plan, timer=timer, measure_ceilings=measure)
     benchmark.events = list(benchmark)

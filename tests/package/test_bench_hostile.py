@@ -1,4 +1,4 @@
-"""Records that others have written, or spoiled: each ends in tables or in a sentence, and what it holds controls nothing."""
+"""Records that others have written, or spoiled: each ends in tables or in a sentence, and its contents control nothing."""
 
 import copy
 import functools
@@ -70,12 +70,12 @@ def mutated(seed):
 
 
 def controlling(text):
-    """Return the characters that are more than what they show."""
+    """Return the characters that do more than show."""
     return [character for character in text if not character.isprintable() and character != "\n"]
 
 
 def shown(arguments, capsys):
-    """Return the status of the benchmark's command and its output, after a look at what it says."""
+    """Return the status of the benchmark's command and its output, after a check of its sentences."""
     try:
         status = main(["bench", *map(str, arguments)])
     except SystemExit as ended:

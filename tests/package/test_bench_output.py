@@ -1,4 +1,4 @@
-"""What `python -m cygrad bench` shows and writes, of records that nobody measured."""
+"""The tables and files of `python -m cygrad bench`, of records that were not measured."""
 
 import functools
 import json
@@ -299,9 +299,9 @@ def test_a_page_has_its_pictures_beside_it(tmp_path):
     assert all(picture.exists() for picture in pictures)
 
 
-# ----- What is asked for -----
+# ----- Arguments -----
 class Run:
-    """In place of a run: tells one row, then ends as it is told to."""
+    """In place of a run: yields one row, then ends as planned."""
 
     end = None
 
@@ -355,7 +355,7 @@ def test_rows_that_no_record_has_are_refused(source, copies, capsys, saved):
 
 
 def test_a_format_that_matplotlib_cannot_write_here_is_refused_before_anything_is_measured(monkeypatch, tmp_path, capsys):
-    """LaTeX, Ghostscript, codecs of Pillow: what a format needs shows when it is written, and that is too late after a run."""
+    """LaTeX, Ghostscript, codecs of Pillow: the requirements of a format show when it is written, and that is too late after a run."""
     figure = pytest.importorskip("matplotlib.figure")
 
     def savefig(self, file, format, **options):

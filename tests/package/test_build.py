@@ -1,4 +1,4 @@
-"""Building and packaging: what the archives hold, what is generated, and one clear sentence where it cannot work."""
+"""Building and packaging: the contents of archives, generated files, and one clear sentence where it cannot work."""
 
 import importlib
 import os
@@ -75,7 +75,7 @@ def test_what_is_missing_is_said_in_one_sentence(checkout, tmp_path, case):
 
 
 def backend(folder, *options):
-    """Ask what pip asks for, as pip does with `--no-build-isolation`."""
+    """Call the functions that pip calls, as pip does with `--no-build-isolation`."""
     script = f"import sys; sys.path.insert(0, {str(folder)!r}); import building.backend as backend; backend.get_requires_for_build_wheel()"
     result = subprocess.run([sys.executable, *options, "-c", script], cwd=folder, capture_output=True, text=True, timeout=60)
     return result.returncode, result.stderr

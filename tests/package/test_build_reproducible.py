@@ -1,4 +1,4 @@
-"""The same sources and tools give the same bytes, wherever and whenever they are built; and loops for one processor know which."""
+"""The same sources and tools give the same bytes, wherever and whenever they are built; and loops for one processor name it."""
 
 import importlib
 import io
@@ -46,7 +46,7 @@ def test_source_archives_are_alike(here_and_there):
 
 
 def test_sources_and_objects_are_alike(here_and_there, tmp_path):
-    """The generated sources, one of their objects with what a debugger reads, and what Cython writes first; the rest is left out."""
+    """The generated sources, one of their objects with its debug data, and Cython's first output; the rest is left out."""
     path = compiler(tmp_path, """
         case " $* " in *" -dM "*|*" -shared "*|*/shared_*.c*) exec gcc "$@";; *_kernels/generated/*) ;; *) exit 1;; esac
         while [ $# -gt 0 ]; do case "$1" in -o) object=$2;; -MF) listing=$2;; esac; shift; done
@@ -164,7 +164,7 @@ def test_a_wheel_that_fails_keeps_its_line_and_the_others(monkeypatch, tmp_path,
     def outcome(*words, **options):
         command = " ".join(map(str, words))
         name = next((name for name in names if name in f"{command} {options.get('cwd')}"), "")
-        heard.setdefault(name, terminal.buffer.getvalue().decode())         # what is flushed when the target's first command runs
+        heard.setdefault(name, terminal.buffer.getvalue().decode())         # the text flushed when the target's first command runs
         if name == "cp312" and (step in command or step == "silence" and "-m pytest" in command):
             return ("" if step == "silence" else "some output\n2 failed, 3 passed"), 1
         if "--sdist" in command:

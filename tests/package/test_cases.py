@@ -1,4 +1,4 @@
-"""The plugin that walks tables inside of items: what it runs, names, counts, skips and refuses."""
+"""The plugin that walks tables inside of items: items that it runs, names, counts, skips and refuses."""
 
 import os
 import subprocess
@@ -40,7 +40,7 @@ def test_slow():
 
 @pytest.fixture
 def run(tmp_path):
-    """Return what runs those tests with some options, and returns the report."""
+    """Return a function that runs those tests with some options, and returns the report."""
     (tmp_path / "test_it.py").write_text(TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    cases\n    slow\n")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}

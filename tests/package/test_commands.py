@@ -28,7 +28,7 @@ def record(tmp_path_factory):
 
 
 def ended(command, record, redirection="", **variables):
-    """Return the status of a command in a shell, and what it says beside its output."""
+    """Return the status of a command in a shell, and its messages beside its output."""
     line = f"{sys.executable} -m {command.format(record=record)} {redirection}; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(line, shell=True, executable="/bin/bash", env=os.environ | variables, capture_output=True, text=True, timeout=60)
     return done.returncode, done.stderr
@@ -77,7 +77,7 @@ def test_without_a_command_the_commands_are_listed(capsys):
 
 
 # ----- Ctrl-C -----
-# What starts with Python and sends the signal when a module is looked for, or when the process ends.
+# Code that starts with Python and sends the signal when a module is looked for, or when the process ends.
 INTERRUPTING = """
 import atexit, os, signal, sys
 

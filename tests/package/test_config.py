@@ -1,4 +1,4 @@
-"""`python -m cygrad info` says what runs and, where there was a choice, why."""
+"""`python -m cygrad info` names the choices and, where there was a choice, why."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def parsed(text):
 
 
 def printed(*command, affinity=None, **variables):
-    """Return what a process with these variables prints, and with none of those that would say something else."""
+    """Return the output of a process with these variables, without others that would change it."""
     command = [sys.executable, *(command or ("-m", "cygrad", "info"))]
     unwanted = ("OMP_", "GOMP_", "OPENBLAS_", "CYGRAD_ISA", *(variable for _, variable, *_ in machine.LAUNCHERS))
     environment = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}

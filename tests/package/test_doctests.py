@@ -1,4 +1,4 @@
-"""Every example in the docstrings, compiled functions included, and in the Markdown pages prints what it says."""
+"""Every example in the docstrings, compiled functions included, and in the Markdown pages prints the text it shows."""
 
 import doctest
 import re

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not EXAMPLES, reason="needs the sources")
 
 
 def lines(text):
-    """Return the lines of a text without what they are indented by."""
+    """Return the lines of a text without their indentation."""
     return [line.strip() for line in textwrap.dedent(text).splitlines()]
 
 

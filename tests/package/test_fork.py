@@ -39,7 +39,7 @@ PRELUDE = """
         signal.alarm(10)
 """
 
-# Where it is made: what holds it in another thread while this one forks, then what the child does.
+# Where it is made: the code that holds it in another thread while this one forks, then the child's code.
 LOCKS = {
     "numpy.random": """
         generator = cg.Generator().manual_seed(5)
@@ -72,7 +72,7 @@ LOCKS = {
         fork_while(hold, loop.running)
         try:
             out.sum().backward()
-        except RuntimeError as error:       # what the other thread had begun cannot be finished here
+        except RuntimeError as error:       # the other thread's work cannot be finished here
             assert "is running in another thread" in str(error)
     """,
     "cygrad/autograd/reentry.py": """

@@ -1,4 +1,4 @@
-"""cygrad beside libraries that bring an OpenMP of their own: results, threads that compute at once, and a fork after both have computed."""
+"""cygrad beside results that bring an OpenMP of their own: results, threads that compute at once, and a fork after both have computed."""
 
 import importlib.util
 import os
@@ -32,9 +32,9 @@ OTHERS = {
         numba.set_num_threads(min(2, numba.config.NUMBA_NUM_THREADS))
         @numba.njit(parallel=True)
         def largest(n):
-            found = 0
-            for i in numba.prange(n): found += i % 7
-            return found
+            total = 0
+            for i in numba.prange(n): total += i % 7
+            return total
         def other(): return float(largest(1_000_000))
     """,
 }
@@ -60,14 +60,14 @@ for _ in range(5):
 
 def without_gradient():
     with cg.no_grad():
-        found.append(cg.equal(x.exp() * (1 + x), reference))
+        results.append(cg.equal(x.exp() * (1 + x), reference))
 
 reference = (x.exp() * (1 + x)).detach()
-found = []
-threads = [threading.Thread(target=lambda: found.append(other() == theirs)), *(threading.Thread(target=without_gradient) for _ in range(2))]
+results = []
+threads = [threading.Thread(target=lambda: results.append(other() == theirs)), *(threading.Thread(target=without_gradient) for _ in range(2))]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
-assert found == [True] * 3, found
+assert results == [True] * 3, results
 assert cg.get_num_threads() == 2
 
 child = os.fork()

@@ -1,4 +1,4 @@
-"""What code written for torch asks for by name: CUDA that is not there, former names, memory as an object, parts, private tables."""
+"""Names in code written for torch: CUDA that is not there, former names, memory as an object, parts, private tables."""
 
 import importlib
 import types
@@ -19,7 +19,7 @@ CUDA = sorted(name for name, thing in vars(cg.cuda).items() if isinstance(thing,
 
 @pytest.mark.cases("name", CUDA)
 def test_cuda_is_asked_and_never_computes(name):
-    """Each function tells that there is none, does nothing, or refuses as torch does."""
+    """Each function answers that there is none, does nothing, or refuses as torch does."""
     function = getattr(cg.cuda, name)
     try:
         answer = function([]) if name == "set_rng_state_all" else function()

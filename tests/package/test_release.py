@@ -1,4 +1,4 @@
-"""What is written by hand about a release says what the package says: its version, its repository, what it needs."""
+"""Texts by hand about a release agree with the package: its version, its repository, its requirements."""
 
 import re
 import tomllib
@@ -30,7 +30,7 @@ def project():
 
 @pytest.mark.parametrize("path", RECIPES)
 def test_versions_are_that_of_the_package(path):
-    """Between releases that of the next one."""
+    """Between releases the next one's."""
     release, _, _ = cygrad.__version__.partition(".dev")
     assert re.findall(RECIPES[path], (ROOT / path).read_text(), re.MULTILINE) == [release]
 
@@ -49,7 +49,7 @@ def test_there_is_one_repository(path):
 
 
 def needs():
-    """Return {package: the oldest version} of what a build needs, and of Python."""
+    """Return {package: the oldest version} of the requirements of a build, and of Python."""
     tables = project()
     requirements = [*tables["build-system"]["requires"], f"python{tables['project']['requires-python']}"]
     return dict(requirement.lower().split(">=") for requirement in requirements)

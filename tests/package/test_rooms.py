@@ -1,4 +1,4 @@
-"""The rooms of the core: imports run downwards between them, what runs upwards is declared in one file, memory has one door."""
+"""The rooms of the core: imports run downwards between them, calls upwards are declared in one file, memory has one door."""
 
 import ast
 import re
@@ -146,6 +146,6 @@ def test_kernels_import_in_no_circle(room):
 
 # ----- Memory -----
 def test_the_address_of_elements_has_one_door():
-    """What looks at memory before all that waits is computed would read what is not there yet: address() computes it."""
+    """A read of memory before pending results are computed would read old values: address() computes them."""
     seen = {f"{path.parent.name}/{path.name}" for path in SOURCES if re.search(r"\bunsettled\b", path.read_text())}
     assert seen == SEE_UNSETTLED

@@ -1,4 +1,4 @@
-"""Keywords: every parameter that torch names is taken by that name, and what the stubs declare is what functions take."""
+"""Keywords: every parameter that torch names is taken by that name, and functions take the parameters that the stubs declare."""
 
 import ast
 import contextlib

@@ -49,12 +49,12 @@ def test_package_says_that_it_is_typed():
 
 
 # ----- Names -----
-# What stubs declare and a class does not show: attributes that __init__ sets, and a slot that Cython fills without a name.
+# Declarations of stubs that a class does not show: attributes that __init__ sets, and a slot that Cython fills without a name.
 UNSEEN = {"id", "__getattr__"}
 
 
 def names(body):
-    """Return the names that statements of a stub or a class define; an import counts if it is renamed, to whatever."""
+    """Return the names that statements of a stub or a class define; an import counts if it is renamed, to any name."""
     results = set()
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -133,7 +133,7 @@ def parameters(function):
 
 
 def by_hand():
-    """Return [(qualified name, function, its declaration)] of what stubs declare by hand, without overloads."""
+    """Return [(qualified name, function, its declaration)] of declarations by hand in stubs, without overloads."""
     pairs = [(cygrad, stubs.FUNCTIONS), *((getattr(cygrad, space), path) for path, space in stubs.OF_NAMESPACES.items())]
     pairs += [(importlib.import_module(name), path) for name, path in COMPILED.items()]
     results = []
@@ -174,7 +174,7 @@ def test_signatures_of_rows_have_the_names_of_their_operators(name):
 # ----- mypy and pyright -----
 @pytest.fixture(scope="module")
 def mypy(tmp_path_factory):
-    """Return what runs mypy as strictly as it can be on a file, and returns its report."""
+    """Return a function that runs mypy as strictly as it can be on a file, and returns its report."""
     cache = tmp_path_factory.mktemp("mypy")
     options = ["--strict", "--allow-untyped-decorators", "--follow-imports=silent", "--config-file=", f"--cache-dir={cache}"]
 
@@ -196,7 +196,7 @@ def test_mypy_accepts_training_code(mypy):
 
 @pytest.fixture
 def pyright():
-    """Return what runs pyright on a file, and returns its report."""
+    """Return a function that runs pyright on a file, and returns its report."""
     def run(path):
         command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, str(path)]
         return subprocess.run(command, cwd=PACKAGE.parent, capture_output=True, text=True).stdout

@@ -9,7 +9,7 @@ import ast
 from pathlib import Path
 
 FILE = Path(__file__).with_suffix(".txt")
-# Overloads for what is not here: named dims, products in another dtype (for GPUs only), an order of arguments that torch
+# Overloads for missing features: named dims, products in another dtype (for GPUs only), an order of arguments that torch
 # deprecates; a function that takes no keyword in torch; numbers by name in result_type; the old constructor `new`.
 ABSENT = {"names", "out_dtype", "self", "num", "scalar", "scalar1", ".new"}
 
@@ -38,9 +38,9 @@ if __name__ == "__main__":
     import cygrad
 
     folder = Path(torch.__file__).parent / "_C"
-    found = [(name, words) for name, words in declared(folder / "_VariableFunctions.pyi")
+    signatures = [(name, words) for name, words in declared(folder / "_VariableFunctions.pyi")
              if hasattr(cygrad, name) or hasattr(cygrad.Tensor, name) and not name.endswith("_")]
-    found += [(f".{name}", words[1:]) for name, words in declared(folder / "__init__.pyi", "TensorBase")
+    signatures += [(f".{name}", words[1:]) for name, words in declared(folder / "__init__.pyi", "TensorBase")
               if callable(getattr(cygrad.Tensor, name, None))]
-    lines = {f"{name}({', '.join(words)})" for name, words in found if not ABSENT & {name, *words}}
+    lines = {f"{name}({', '.join(words)})" for name, words in signatures if not ABSENT & {name, *words}}
     FILE.write_text("".join(f"{line}\n" for line in sorted(lines)))

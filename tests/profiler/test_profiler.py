@@ -1,4 +1,4 @@
-"""The profiler's records: which events there are, how they nest, and what each knows. Expectations are what torch's profile shows."""
+"""The profiler's records: which events there are, how they nest, and their fields. Expectations follow torch's profile."""
 
 import gc
 import sys

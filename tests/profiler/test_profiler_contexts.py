@@ -32,7 +32,7 @@ def the(prof, name):
 
 
 def in_thread(function):
-    """Run a function in another thread and return its result, or raise what it raised."""
+    """Run a function in another thread and return its result, or raise its error."""
     outcome = []
 
     def work():
@@ -336,7 +336,7 @@ def ittapi_to(log):
 
 @pytest.fixture(params=[(emit_nvtx, "nvtx", nvtx_to), (emit_itt, "ittapi", ittapi_to)], ids=["nvtx", "itt"])
 def emitter(request, monkeypatch):
-    """The context and what it told the tool."""
+    """The context and its calls of the tool."""
     kind, package, tool = request.param
     log = []
     monkeypatch.setitem(sys.modules, package, tool(log))

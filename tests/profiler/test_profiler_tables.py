@@ -1,4 +1,4 @@
-"""What a profile is read as: averages, tables, traces and stacks, of events with times by hand."""
+"""Profiles as they are read: averages, tables, traces and stacks, of events with times by hand."""
 
 import gzip
 import json
@@ -132,7 +132,7 @@ Self CPU time total: 10.500ms
 
 
 def rows(table):
-    """Return the cells of a table's lines, without the rules and what stands below the last."""
+    """Return the cells of a table's lines, without the rules and the lines below the last."""
     lines = [line for line in table.splitlines() if not line.startswith(("--", "Self CPU time"))]
     return [line.split() for line in lines]
 
@@ -296,7 +296,7 @@ def test_a_trace_has_an_event_for_each_event(traced, tmp_path):
 
 
 def test_intervals_of_a_trace_nest(traced, tmp_path):
-    """What overlaps in part on one thread is not shown by Perfetto."""
+    """Perfetto does not show events that overlap in part on one thread."""
     open_until = []
     for record in records(trace_of(traced, tmp_path), "X"):
         while open_until and open_until[-1] <= record["ts"]:

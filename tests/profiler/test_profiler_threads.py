@@ -1,4 +1,4 @@
-"""Profiles and threads: whose work is seen, and what is left of a profile whose thread has ended."""
+"""Profiles and threads: the threads that are seen, and the rest of a profile whose thread has ended."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""The reference documents' printed examples: what they print, once the import is changed; lines that need CUDA are left out."""
+"""The reference documents' printed examples: their output, once the import is changed; lines that need CUDA are left out."""
 
 import sys
 import warnings
@@ -178,7 +178,7 @@ def test_detect_anomaly():
 
 
 # ----- The functional API -----
-# Inputs are drawn there; here they are those that give what is printed: where a result is exp(x) or 6 * x, that is all of it.
+# Inputs are drawn there; here they are chosen to give the printed output: where a result is exp(x) or 6 * x, that is all of it.
 def exp_reducer(x):
     return x.exp().sum(dim=1)
 

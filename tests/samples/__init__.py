@@ -2,8 +2,8 @@
 
 Arrays are NumPy's, drawn from fixed seeds; `LAYOUTS` place them into tensors. A new row is sampled without a word here. Any other operator
 needs an entry in the file of its family; the tests that walk `SAMPLES` do the rest: values against NumPy in every layout and dtype,
-derivatives, tangents, batches, degenerate and hostile operands, leaks. Everything is recomputed at each call, so tests may write to what
-they get.
+derivatives, tangents, batches, degenerate and hostile operands, leaks. Everything is recomputed at each call, so tests may write to the
+values they get.
 """
 
 import contextlib
@@ -98,7 +98,7 @@ LAYOUTS = {
     "expanded": _expanded,
     "foreign": _foreign,
 }
-# Those in which every element has memory of its own: what in-place operators and gradcheck need.
+# Layouts in which every element has memory of its own, for in-place operators and gradcheck.
 WRITABLE = tuple(name for name in LAYOUTS if name != "expanded")
 
 

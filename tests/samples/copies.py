@@ -1,4 +1,4 @@
-"""Copies, conversions, and what fills a tensor."""
+"""Copies, conversions, and fills of a tensor."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What a sample is, and the calls that several families make."""
+"""The type of a sample, and calls that families share."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Running folds, and softmax."""
+"""Scans, and softmax."""
 
 import cygrad as cg
 from samples.sample import sample

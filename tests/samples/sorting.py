@@ -1,4 +1,4 @@
-"""Orders, and what stands at a place of them."""
+"""Orders, and the elements at a place of them."""
 
 import numpy as np
 

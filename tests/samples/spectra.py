@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values; of vectors what depends neither on sign nor on phase."""
+"""Eigenvalues and singular values; of vectors the part that depends neither on sign nor on phase."""
 
 import numpy as np
 
@@ -12,12 +12,12 @@ def hermitian(x):
 
 
 def projections(vectors):
-    """Return the projection onto each vector of a batch of columns: it knows no signs."""
+    """Return the projection onto each vector of a batch of columns: it has no signs."""
     return vectors.mT.unsqueeze(-1) * vectors.mH.unsqueeze(-2)
 
 
 def absolute(U, S, Vh):
-    """Return (A A^H)^(1/2) and (A^H A)^(-1/2) side by side, of both bases without what full ones add."""
+    """Return (A A^H)^(1/2) and (A^H A)^(-1/2) side by side, of both bases without the rest of full ones."""
     U, V = (vectors[..., :S.shape[-1]] for vectors in (U, Vh.mH))
     return cg.cat([U * S.unsqueeze(-2) @ U.mH, (V / S.unsqueeze(-2) @ V.mH)[..., :U.shape[-2], :]], -1)
 

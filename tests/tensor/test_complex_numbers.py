@@ -103,7 +103,7 @@ def test_the_power_0_is_1_everywhere():
 
 
 def test_zero_dimensional_tensors_are_weak():
-    # Within floating-point and complex numbers the width is that of what has dims.
+    # Within floating-point and complex numbers tensors with dims decide the width.
     assert (cg.ones(2) * cg.tensor(1j, dtype=cg.complex128)).dtype is cg.complex64
     assert (cg.ones(2, dtype=cg.float64) * cg.tensor(1j)).dtype is cg.complex128
     assert (cg.ones(2, dtype=cg.int64) * cg.tensor(1j, dtype=cg.complex128)).dtype is cg.complex128
@@ -191,7 +191,7 @@ def test_random_numbers(dtype):
     even = values(cg.rand(20000, dtype=expected, rng=0))
     for part in even.real, even.imag:
         assert part.min() >= 0 and part.max() < 1 and abs(part.mean() - 0.5) < 0.02
-    around = values(cg.empty(20000, dtype=expected).normal_(1, 2, rng=0))     # the mean is that of both parts, as in torch
+    around = values(cg.empty(20000, dtype=expected).normal_(1, 2, rng=0))     # the mean is for both parts, as in torch
     assert abs(around.mean() - (1 + 1j)) < 0.1 and abs(around.var() - 4) < 0.2
     transposed = cg.empty(3, 2, dtype=expected).t().uniform_(2, 3, rng=0)
     assert values(transposed).tolist() == values(cg.empty(2, 3, dtype=expected).uniform_(2, 3, rng=0)).tolist()

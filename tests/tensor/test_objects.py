@@ -1,4 +1,4 @@
-"""Tensors as Python objects: copy, deepcopy, pickle, weak references, subclasses, and what Python's protocols ask of them."""
+"""Tensors as Python objects: copy, deepcopy, pickle, weak references, subclasses, and Python's protocols."""
 
 import copy
 import io
@@ -207,7 +207,7 @@ def test_unpickled_tensors_can_be_written(protocol):
 
 
 class Listed(pickle.Unpickler):
-    """Says what a pickle names."""
+    """Prints the names in a pickle."""
 
     named: set
 
@@ -284,7 +284,7 @@ def test_weak_collections():
 
 
 def test_weak_keys_of_several_elements_compare_elementwise():
-    """As in torch: Python compares two references by `==` of what they refer to."""
+    """As in torch: Python compares two references by `==` of their objects."""
     keys, t = weakref.WeakKeyDictionary(), cg.ones(2)
     keys[t] = 1
     with pytest.raises(RuntimeError, match="Boolean value of Tensor with more than one value is ambiguous"):
@@ -383,7 +383,7 @@ def test_format(value, spec, text):
 
 def test_format_of_more(x):
     assert f"{x[0]:.1f} {x[0]} {x.detach()}" == "1.0 1.0 tensor([1., 2., 3.])"
-    assert "%d %.1f %s" % (x[0], cg.tensor([2.5]), x[0].detach()) == "1 2.5 tensor(1.)"  # noqa: UP031 - the operator is what is tested
+    assert "%d %.1f %s" % (x[0], cg.tensor([2.5]), x[0].detach()) == "1 2.5 tensor(1.)"  # noqa: UP031 - the operator is tested
     with pytest.raises(TypeError, match="unsupported format string passed to Tensor.__format__"):
         format(x, ".2f")
     with pytest.raises(ValueError, match="Unknown format code 'd'"):

@@ -13,7 +13,7 @@ import cygrad as cg
 
 
 def draws(**options):
-    """One draw from each function, as a table for what all of them share."""
+    """One draw from each function, as a table for their common tests."""
     return {
         "rand": lambda: cg.rand(2, 3, **options),
         "randn": lambda: cg.randn(2, 3, **options),

@@ -1,4 +1,4 @@
-"""Subclasses of Tensor: how instances are made, what copies and results are, attributes and the cycles they close."""
+"""Subclasses of Tensor: how instances are made, copies and results, attributes and the cycles they close."""
 
 import copy
 import copyreg
@@ -125,7 +125,7 @@ SELF = [lambda t: t.requires_grad_(), lambda t: t.add_(1), lambda t: t.contiguou
 
 @pytest.mark.parametrize("kind", [Field, Parameter, Slotted])
 def test_results_are_plain_tensors(kind):
-    """As of torch's Parameter; what returns the tensor itself returns it."""
+    """As of torch's Parameter; a method that returns the tensor itself returns it."""
     for call in RESULTS:
         assert type(call(kind(cg.ones(2)))) is cg.Tensor
     for call in SELF:

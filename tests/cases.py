@@ -1,12 +1,12 @@
 """A plugin for tests that walk a table inside of one item, and the quick part of the suite.
 
 `@pytest.mark.cases("dtype", DTYPES)` reads as `parametrize` does, but makes no item for a value: the test is one item that runs once for
-each combination. So a table costs nothing until its item runs. It may be a function of the values before: `lambda row: row.dtypes`.
-Each case that fails is reported with its name, and the number of cases is printed at the end. They share the fixtures made for their item,
+each combination. So a table costs nothing until its item runs. It may be a function of earlier arguments: `lambda row: row.dtypes`.
+Each case that fails is reported with its name, and the number of cases is printed at the end. They share the fixtures of their item,
 so a test that asks for a fixture of function scope is refused.
 
 `--case TEXT` runs the cases whose name holds the text. `--quick` runs a few cases of each item, others from item to item, and leaves out
-items marked `slow`.
+the items marked `slow`.
 """
 
 import gc
@@ -29,7 +29,7 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Nothing that is collected is garbage, so the collector need not look for it, neither now nor in the tests that call it."""
+    """Disable the collector: collected items are no garbage, so it need not search them, neither now nor in tests that call it."""
     gc.disable()
     try:
         return (yield)
@@ -72,14 +72,14 @@ def names_of(mark):
 
 
 def pytest_generate_tests(metafunc):
-    """Keep pytest from looking for fixtures by the names that cases give a value."""
+    """Keep pytest from looking for fixtures by the names of the cases' arguments."""
     for mark in metafunc.definition.iter_markers("cases"):
         names = names_of(mark)
         metafunc.parametrize(names, [pytest.param(*[None] * len(names), id=pytest.HIDDEN_PARAM)])
 
 
 def label(value, names, position, ids):
-    """Return the name of a value: its id, or the name of a part; else its place in the table."""
+    """Return the name of a value: its id, or the names of its parts; else its place in the table."""
     if isinstance(value, ParameterSet) and value.id:
         return value.id
     if ids is not None:
@@ -89,27 +89,27 @@ def label(value, names, position, ids):
     return "-".join(word for word in words if word not in ("", "<lambda>")) or f"{names[0]}{position}"
 
 
-def combinations(marks, given):
-    """Yield (name, arguments) of each case; a table that depends on arguments is called with the arguments of the tables before it."""
+def combinations(marks, previous):
+    """Yield (name, arguments) of each case; a table that is a function is called with arguments of the tables before it."""
     if not marks:
         yield "", {}
         return
     first, *others = marks
     names, table = names_of(first), first.args[1]
     if inspect.isfunction(table):
-        table = table(**{name: given[name] for name in inspect.signature(table).parameters})
+        table = table(**{name: previous[name] for name in inspect.signature(table).parameters})
     for position, value in enumerate(table):
         name = label(value, names, position, first.kwargs.get("ids"))
         if isinstance(value, ParameterSet) and value.marks:
             raise pytest.UsageError("a case has no marks: let the test skip it")
         values = value.values if isinstance(value, ParameterSet) else value if len(names) > 1 else [value]
         arguments = dict(zip(names, values, strict=True))
-        for rest, more in combinations(others, given | arguments):
+        for rest, more in combinations(others, previous | arguments):
             yield "-".join(filter(None, (name, rest))), arguments | more
 
 
 def chosen(item, cases):
-    """Return the cases that the options ask for."""
+    """Return the cases that the options select."""
     cases = [case for case in cases if item.config.option.case in case[0]]
     if not cases:
         pytest.skip(f"no case is named {item.config.option.case!r}" if item.config.option.case else "the table has no cases")
@@ -176,7 +176,7 @@ def pytest_configure(config):
 
 
 class Counts:
-    """Adds up the cases of all items, where the reports meet (in the controller of parallel workers)."""
+    """Adds up the cases of all items, in the process that gets all reports (the controller of parallel workers)."""
 
     def __init__(self, config):
         self.config = config

@@ -1,4 +1,4 @@
-"""Fixtures of all rooms; fixtures of a room lie beside its tests."""
+"""Fixtures of all rooms; the helpers of one room are in that room."""
 
 import gc
 import os
@@ -28,7 +28,7 @@ def pytest_runtest_call(item):
 
 @pytest.fixture
 def nothing_left():
-    """Fail a test after which there are still levels or batched tensors."""
+    """Fail a test that leaves levels or batched tensors alive."""
     yield
     if special_tensors():
         gc.collect()        # of tracebacks

@@ -1,4 +1,4 @@
-"""The names and texts of users: functions, classes and methods of the public modules, docstrings, Markdown pages."""
+"""The public names, with their docstrings, and the pages: functions, classes and methods of the public modules, Markdown pages."""
 
 import functools
 import importlib
@@ -21,7 +21,7 @@ def is_from(package, thing):
 
 
 def public():
-    """Yield (qualified name, object) of every public callable and of the modules; nothing that is only imported."""
+    """Yield (qualified name, object) of every public callable and of the modules; imported names are left out."""
     for module in map(importlib.import_module, MODULES):
         yield module.__name__, module
         for name in dir(module):
@@ -44,7 +44,7 @@ def operators():
 
 
 def declared_name(place, name):
-    """Return the name of the declaration that a place shows as `name`."""
+    """Return the name under which `place.name` is declared."""
     return name if place in PLACES[:2] else f"{place.__name__.rpartition('.')[2]}_{name}"
 
 
@@ -63,13 +63,13 @@ def methods(qualified_name, kind):
 
 def docstrings():
     """Return {qualified name: docstring}, with "" where there is none; each text under its first name only."""
-    result, seen = {}, set()
+    texts, seen = {}, set()
     for name, thing in public():
         text = inspect.getdoc(thing) or ""
         if not text or text not in seen:
-            result[name] = text
+            texts[name] = text
             seen.add(text)
-    return result
+    return texts
 
 
 def pages():

@@ -1,4 +1,4 @@
-"""Anomaly mode: the failed node, the user's line that made it, the node around; NaN; on, off and nested."""
+"""Anomaly mode: names of failed nodes, tracebacks of the calls that made them and their parents; NaN; switching and nesting."""
 
 import threading
 import warnings
@@ -64,7 +64,7 @@ FAILURES = {
 
 
 def warnings_of(function, error, message):
-    """Call a failing function and return the texts of its warnings."""
+    """Call a function that fails and return the texts of its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with pytest.raises(error, match=message):
@@ -159,7 +159,7 @@ def test_nan_of_a_hook_is_its_nodes():
         assert len(warnings_of(function, RuntimeError, "Function 'MulBackward0' returned nan values in its 1th output")) == 1
 
 
-def test_nan_passes_where_it_is_not_asked_for():
+def test_without_check_nan_nan_passes():
     with set_detect_anomaly(True, check_nan=False):
         gives_nan()
 

@@ -1,4 +1,4 @@
-"""backward() and autograd.grad(): results, accumulation, refusals, graphs."""
+"""backward() and autograd.grad(): results, accumulation, refusals, and the graph's attributes."""
 
 import gc
 import warnings
@@ -58,11 +58,11 @@ def test_accumulation_happens_in_place(x):
 
 
 def test_accumulation_keeps_hands_off_the_tensor_the_user_gave(x):
-    given = cg.ones(2)
-    x.backward(given)
-    x.backward(given)
+    gradient = cg.ones(2)
+    x.backward(gradient)
+    x.backward(gradient)
     assert x.grad.tolist() == [2, 2]
-    assert given.tolist() == [1, 1]
+    assert gradient.tolist() == [1, 1]
 
 
 def test_two_leaves_do_not_share_their_gradient(x):

@@ -1,4 +1,4 @@
-"""Arguments of backward() and grad() and `.grad` afterwards: inputs, weights, batches, layouts, nesting, Variable."""
+"""Arguments of backward() and grad(), and writes to `.grad`: inputs, weights, batches, layouts, nesting, Variable."""
 
 import signal
 import subprocess
@@ -43,7 +43,7 @@ def test_backward_into_a_non_leaf_retains_its_gradient(x):
     assert (y.grad.tolist(), x.grad.tolist()) == ([6, 6], [6, 6])
 
 
-def test_zeros_for_what_is_unused_take_part_in_the_graph(x):
+def test_zeros_of_unused_inputs_take_part_in_the_graph(x):
     y = (x * 2).sum()
     for create_graph in (False, True):
         zeros = autograd.grad(y, [x, other()], retain_graph=True, create_graph=create_graph, materialize_grads=True)[1]
@@ -103,7 +103,7 @@ def test_batches_with_create_graph_and_the_freed_graph(x):
 
 
 class Sometimes(Function):
-    """Looks at the weight."""
+    """Its backward reads the values of the weight."""
 
     @staticmethod
     def forward(ctx, x):
@@ -114,7 +114,7 @@ class Sometimes(Function):
         return g if g.sum() else None
 
 
-def test_a_backward_that_looks_at_values_cannot_be_batched(x):
+def test_a_backward_that_reads_values_cannot_be_batched(x):
     with pytest.raises(RuntimeError, match="data-dependent control flow"):
         autograd.grad(Sometimes.apply(x), x, cg.tensor([[0.0, 0], [1, 2]]), is_grads_batched=True)
     assert autograd.grad(Sometimes.apply(x), x, cg.tensor([1.0, 2]))[0].tolist() == [1, 2]
@@ -185,7 +185,7 @@ def test_refused(x, name):
     assert cg.is_grad_enabled()
 
 
-# ----- .grad afterwards -----
+# ----- Writes to .grad -----
 def test_create_graph_warns_of_the_cycle(x):
     with pytest.warns(UserWarning, match=r"Using backward\(\) with create_graph=True will create a reference cycle between the parameter"):
         (x * x).sum().backward(create_graph=True)
@@ -292,7 +292,7 @@ SECOND = {
 
 
 @pytest.mark.parametrize("name", list(SECOND))
-def test_a_second_backward_needs_what_was_saved(x, name):
+def test_a_second_backward_needs_the_saved_values(x, name):
     make, works = SECOND[name]
     root = make(x)
     root.backward()
@@ -305,7 +305,7 @@ def test_a_second_backward_needs_what_was_saved(x, name):
 
 # ----- Nested -----
 class Deep(Function):
-    """Its backward calls another one, until nothing is left."""
+    """Its backward starts another backward, until the depth is 0."""
 
     @staticmethod
     def forward(ctx, x):

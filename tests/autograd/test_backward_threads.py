@@ -26,7 +26,7 @@ def eager_switching():
 
 
 def at_once(*functions):
-    """Run functions at once, each in a thread of its own; return their results, or raise an error of one of them."""
+    """Run functions at once, each in a thread of its own; return their results, or raise the exception of one of them."""
     start, results, errors = threading.Barrier(len(functions)), [None] * len(functions), []
 
     def work(number, function):
@@ -93,7 +93,7 @@ def test_no_update_is_lost_with_create_graph():
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
 def test_gradients_may_be_cleared_beside(size):
-    """Every gradient that is seen is a whole number of updates, the same in all elements."""
+    """Every gradient that another thread reads is a whole number of updates, the same in all elements."""
     x = cg.ones(size, requires_grad=True)
     seen = []
 
@@ -127,7 +127,7 @@ def test_accumulators_are_made_once():
 
 
 class Stop(Exception):
-    """Of a hook."""
+    """Raised by a hook."""
 
 
 @pytest.mark.parametrize("where", ["leaf", "between"])

@@ -47,7 +47,7 @@ def pair(x, scale, w):
 
 # ----- Values and derivatives -----
 @BOTH
-def test_gradients_are_those_of_the_region(use_reentrant):
+def test_gradients_equal_those_of_the_region(use_reentrant):
     x, w = leaf(), leaf(1.0, 2.0, 3.0)
     first, second = checkpoint(pair, x, 3, w, use_reentrant=use_reentrant)
     (first * second).sum().backward()
@@ -115,7 +115,7 @@ def test_retained_and_partial_backwards():
         first.sum().backward()
 
 
-def test_recomputation_stops_early_unless_told():
+def test_recomputation_stops_early_unless_disabled():
     log = []
 
     def region(x):
@@ -209,7 +209,7 @@ def test_an_error_in_the_region_or_its_recomputation_comes_out(use_reentrant):
 
 # ----- Bad uses -----
 def alternating(*regions):
-    """Return a region that is another one each time."""
+    """Return a region that computes another function at its second call."""
     turns = iter(regions * 2)
     return lambda x: next(turns)(x)
 
@@ -323,7 +323,7 @@ def test_sequential(segments, use_reentrant):
 
 # ----- Loops -----
 def forward_steps(steps, snapshots):
-    """t(N, S) of Griewank and Walther (2000), which counts the steps besides the recorded ones."""
+    """Return t(N, S) of Griewank and Walther (2000): the number of steps besides the recorded ones."""
     if steps == 0:
         return 0
     r = next(r for r in range(steps + 1) if math.comb(snapshots + r, snapshots) >= steps)
@@ -331,7 +331,7 @@ def forward_steps(steps, snapshots):
 
 
 def test_the_formula_is_the_minimum():
-    """By dynamic programming over the place of the next snapshot."""
+    """The minimum is computed by dynamic programming over the place of the next snapshot."""
     best = {}
     for snapshots in range(1, 7):
         for steps in range(41):
@@ -395,7 +395,7 @@ def test_a_loop_over_a_tuple_with_captured_leaves_and_random_numbers():
     assert len(hooked) == 2     # once for each loop: on the sum, not on the part of each step
 
 
-def test_a_loop_refuses_what_it_cannot_differentiate():
+def test_a_loop_refuses_results_that_it_cannot_differentiate():
     x, w = leaf(), leaf()
     computed = w * 2
     with pytest.raises(RuntimeError, match="step 3 uses an output of MulBackward0 that is not among its arguments"):
@@ -453,10 +453,10 @@ def test_a_loop_keeps_no_more_than_its_snapshots(snapshots):
     x = cg.rand(1 << 14, requires_grad=True)
     before = live_bytes()
     y = checkpoint_loop(step, x, 60, snapshots)
-    kept = live_bytes() - before
+    saved_bytes = live_bytes() - before
     y.sum().backward()
     # The first snapshot is x itself; then the last step with its result, or a step and the gradient.
-    assert kept <= (snapshots - 1 + 2.1) * x.nbytes
+    assert saved_bytes <= (snapshots - 1 + 2.1) * x.nbytes
     assert peak - before <= (snapshots - 1 + 4.1) * x.nbytes
 
 

@@ -1,6 +1,6 @@
-"""Complex numbers in all ways to differentiate: arguments, results, and torch's refusals.
+"""Complex numbers in all ways to differentiate: weights, gradients, and torch's refusals.
 
-The gradient of a real L for z is dL/dRe + i dL/dIm; the gradient of a complex y with the weight g is the one of Re(conj(g) y).
+The gradient of a real L for z is dL/dRe + i dL/dIm; the gradient of a complex y with the weight g is the gradient of Re(conj(g) y).
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def close(result, expected):
     return result.dtype == np.asarray(expected).dtype and np.allclose(result, expected)
 
 
-# ----- Arguments -----
+# ----- Weights -----
 IMPLICIT = "^grad can be implicitly created only for real scalar outputs but got cygrad.complex128"
 
 
@@ -56,8 +56,8 @@ def test_weights_are_complex_where_the_output_is():
 # ----- Gradients -----
 def test_real_operands_get_the_real_part():
     z, r = tensor(Z, True), tensor(R, True)
-    for result, expected in zip(grad(z * r, (z, r), tensor(G)), (G * R, (G * Z.conj()).real), strict=True):
-        assert close(result, expected)
+    for gradient, expected in zip(grad(z * r, (z, r), tensor(G)), (G * R, (G * Z.conj()).real), strict=True):
+        assert close(gradient, expected)
     mask = cg.tensor(R > 0)
     of_z, of_r = grad(cg.where(mask, z, r), (z, r), tensor(G))
     assert close(of_z, np.where(R > 0, G, 0)) and close(of_r, np.where(R > 0, 0, G.real))
@@ -78,8 +78,8 @@ def test_operators_in_place():
     y = z * 1
     y.mul_(w).add_(r).exp_()
     expected = G * np.conj(np.exp(Z * W + R))
-    for result, gradient in zip(grad(y, (z, w, r), tensor(G)), (expected * W.conj(), expected * Z.conj(), expected.real), strict=True):
-        assert close(result, gradient)
+    for gradient, value in zip(grad(y, (z, w, r), tensor(G)), (expected * W.conj(), expected * Z.conj(), expected.real), strict=True):
+        assert close(gradient, value)
     with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
         (r * 1).mul_(z)
     out = tensor(np.zeros(3, complex))

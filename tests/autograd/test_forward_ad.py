@@ -1,4 +1,4 @@
-"""Forward mode beside the operators' own tests: tangents of memory that several tensors see, of writes, and of tensors without any."""
+"""Forward mode beside the operators' own tests: tangents of shared memory, of writes, and operations that have no tangent."""
 
 import copy
 import io
@@ -25,7 +25,7 @@ def vector(array=X):
 
 
 def by_differences(f, step=1e-6):
-    """The tangent of a function without forward mode."""
+    """Return the tangent of a function by central differences, without forward mode."""
     return (array_of(f(vector(X + step * T))) - array_of(f(vector(X - step * T)))) / (2 * step)
 
 
@@ -37,12 +37,12 @@ def check(f):
     np.testing.assert_array_equal(array_of(value), array_of(f(vector())))
     np.testing.assert_allclose(tangent, expected, atol=1e-6)
     np.testing.assert_allclose(array_of(jvp(f, (vector(),), (vector(T),))[1]), expected, atol=1e-6)
-    # Tangents that differ among examples, of a value that does not.
+    # The tangents differ among the examples, the primal does not.
     rows = vmap(lambda t: jvp(f, (vector(),), (t,))[1])(cg.stack([vector(T), 2 * vector(T)]))
     np.testing.assert_allclose(array_of(rows), [expected, 2 * expected], atol=2e-6)
 
 
-# ----- Writes into memory that others see -----
+# ----- Writes into shared memory -----
 def program(*lines):
     """Return a function of x that runs lines and returns the value of the last one."""
     source = "\n    ".join([*lines[:-1], f"return {lines[-1]}"])
@@ -61,7 +61,7 @@ ALIASES = [
     ("y = x + x.detach() * 0", "y.mul_(2)", "x * 1"),
     ("y = -(-x)", "y.mul_(2)", "x * 1"),
     ("y = x.clone()", "y.mul_(2)", "x * 1"),
-    # Views made before the writing, in both directions.
+    # Views made before the writing, written to on either side.
     ("y = x * 1", "v = y[:2]", "y.mul_(2)", "v * 1"),
     ("y = x * 1", "v = y[:2]", "v.mul_(2)", "y * 1"),
     ("y = x * 1", "v = y.as_strided((2,), (2,))", "v.mul_(3.0)", "y * 1"),
@@ -80,7 +80,7 @@ ALIASES = [
     ("y = x.expand(2, 3) * 1", "v = y[0]", "y[0, 1] = 5", "v * 1"),
     ("y = x.sum().expand(3) + 0", "v = y[:2]", "y[0] = 5.0", "v * 1"),
     ("y = x.sum() + cg.zeros(3)", "v = y[:2]", "y[0] = 5.0", "v * 1"),
-    # Memory that had no tangent before.
+    # Memory that had no tangent before the write.
     ("y = cg.zeros(3, dtype=cg.float64)", "y.copy_(x)", "y * y"),
     ("y = cg.zeros(3)", "v = y[:2]", "y.copy_(x)", "v * v"),
     ("y = cg.zeros(3)", "v = y[1:]", "v.copy_(x[:2])", "y * 1"),
@@ -91,7 +91,7 @@ ALIASES = [
     ("m = cg.zeros(6)", "v = m.view(2, 3)[1]", "m[3:] = x", "v.sum() + m.sum()"),
     ("m = cg.zeros(2, 2)", "m.diagonal().copy_(x[:2])", "m * 1"),
     ("m = cg.zeros(3, 3).T", "m[:, 1] = x", "m[1] = x", "m * 1"),
-    # Parts that reach beyond the first request.
+    # Views that reach beyond the part whose tangent was computed first.
     ("(x * 1)[1:].as_strided((2,), (1,), 0)",),
     ("y = x * 1", "v = y[1:]", "y[0] = 5.0", "v.as_strided((3,), (1,), 0) * 1"),
     ("y = x * 1", "v = y.as_strided((2, 2), (1, 1))", "y[1] = x[0]", "v * 1"),
@@ -100,7 +100,7 @@ ALIASES = [
 
 
 @pytest.mark.cases("lines", ALIASES, ids="; ".join)
-def test_memory_that_several_tensors_see(lines):
+def test_tensors_that_share_memory_share_its_tangent(lines):
     default = cg.get_default_dtype()
     cg.set_default_dtype(cg.float64)
     try:
@@ -111,7 +111,7 @@ def test_memory_that_several_tensors_see(lines):
 
 @pytest.mark.parametrize("kind", ["expanded", "transposed", "stepped"])
 def test_tangents_and_values_of_any_layout(kind):
-    """Writing into a value does not change the tangent that was given, nor need that lie as the value does."""
+    """Writing into a primal does not change the user's tangent, whose layout may differ from the primal's."""
     layouts = {"expanded": vector([[2.0]]).expand(3, 3), "transposed": vector(np.arange(9.0).reshape(3, 3)).T,
                "stepped": vector(np.arange(18.0).reshape(3, 6))[:, ::2]}
     tangent, before = layouts[kind], array_of(layouts[kind])
@@ -183,7 +183,7 @@ def test_detaching_in_place_ends_the_tangent():
 
 
 def test_the_standard_deviation_of_equal_values():
-    """Has derivative 0, by convention, in both modes and with respect to the weight of its gradient."""
+    """The derivative is 0, by convention, in both modes and with respect to the weight of its gradient."""
     x = vector([2.0, 2.0, 2.0])
     assert jvp(cg.std, (x,), (vector(T),))[1].item() == 0
     leaf, weight = x.clone().requires_grad_(), vector(1.0).requires_grad_()
@@ -191,7 +191,7 @@ def test_the_standard_deviation_of_equal_values():
     assert cg.autograd.grad(gradient.sum(), weight)[0].item() == 0
 
 
-# ----- Operations that would lose a tangent, or a derivative -----
+# ----- Calls that would lose a tangent, or a derivative -----
 LOSING = [
     ("numpy", lambda x: x.numpy(), "Can't call numpy\\(\\) on Tensor that has a tangent"),
     ("array", np.asarray, "Can't call numpy"),
@@ -210,7 +210,7 @@ LOSING = [
 
 
 @pytest.mark.cases(("f", "message"), [row[1:] for row in LOSING], ids=[row[0] for row in LOSING])
-def test_what_would_lose_a_tangent(f, message):
+def test_calls_that_would_lose_a_tangent_are_refused(f, message):
     with fw.dual_level():
         dual = fw.make_dual(vector(), vector(T)) * 1
         with pytest.raises((RuntimeError, BufferError), match=message):
@@ -220,11 +220,11 @@ def test_what_would_lose_a_tangent(f, message):
         with pytest.raises((RuntimeError, BufferError), match=message):
             f(view)
         assert fw.unpack_dual(dual).tangent.tolist() == T.tolist()
-    dual.numpy(), memoryview(dual), dual.__dlpack__(), copy.deepcopy(dual), pickle.loads(pickle.dumps(dual))    # it has none any more
+    dual.numpy(), memoryview(dual), dual.__dlpack__(), copy.deepcopy(dual), pickle.loads(pickle.dumps(dual))    # no tangents any more
 
 
 @pytest.mark.parametrize("f", [row[1] for row in LOSING[2:9]], ids=[row[0] for row in LOSING[2:9]])
-def test_what_would_lose_a_derivative(f):
+def test_calls_that_would_lose_a_derivative_are_refused(f):
     with pytest.raises((RuntimeError, BufferError), match="that a function is being differentiated with respect to|requires? grad"):
         grad(lambda x: (f(x), x.sum())[1])(vector())
     for switch in (lambda x: x.requires_grad_(False), lambda x: setattr(x, "requires_grad", False)):
@@ -263,8 +263,8 @@ def test_writing_with_two_levels_at_work():
     np.testing.assert_allclose(array_of(tangent), [11, 10])
 
 
-def test_history_survives_a_look_without_grad():
-    """A view asks for a tangent in another layout; that is laid out anew, with its history."""
+def test_history_survives_a_read_without_grad():
+    """A view needs its tangent in another layout: it is copied to that layout, with its history."""
     tangent = vector(np.ones((2, 2))).requires_grad_()
     with fw.dual_level():
         dual = fw.make_dual(vector(np.ones((2, 2))), tangent.T) * 1
@@ -309,8 +309,8 @@ def test_a_level_that_another_thread_ends():
 
 # ----- Views that operators make for themselves -----
 @pytest.mark.parametrize("kind", ["plain", "expanded", "view"])
-def test_what_operators_save_of_a_tensor_has_its_tangent(kind):
-    """A matrix product saves its vector as a matrix: a view that is made while the level is out of sight."""
+def test_tensors_saved_by_operators_have_their_tangents(kind):
+    """A matrix product saves its vector as a matrix: a view made while the level is hidden."""
     vectors = {"plain": vector(), "expanded": vector([2.0]).expand(3), "view": vector(np.arange(6.0))[1::2]}
     matrix, weight = vector(np.arange(9.0).reshape(3, 3)), vector([1.0, -1.0, 2.0])
     with fw.dual_level():
@@ -330,12 +330,12 @@ def test_what_operators_save_of_a_tensor_has_its_tangent(kind):
     (lambda t: t[:3].clone(), lambda t: t[:3], False), (lambda t: t, lambda t: t.T, False),
     (lambda t: t, lambda t: t[:1].expand(4, 4), False),
 ])
-def test_a_tangent_that_is_laid_out_otherwise_is_copied(primal, tangent, as_it_is):
-    """So a change of unpack_dual's result is seen in the original tensor exactly where both have one layout."""
-    given = tangent(cg.arange(16.0).view(4, 4)).requires_grad_()
+def test_a_tangent_of_another_layout_is_copied(primal, tangent, as_it_is):
+    """So a write to the tangent from unpack_dual reaches the user's tensor only if both have the same layout."""
+    direction = tangent(cg.arange(16.0).view(4, 4)).requires_grad_()
     with fw.dual_level():
-        dual = fw.make_dual(primal(cg.ones(4, 4)), given)
+        dual = fw.make_dual(primal(cg.ones(4, 4)), direction)
         result = fw.unpack_dual(dual).tangent
-        assert result.tolist() == given.tolist()
-        assert (result.data_ptr() == given.data_ptr()) is as_it_is
-        assert cg.autograd.grad(result.sum(), given)[0].tolist() == cg.ones(given.shape).tolist()
+        assert result.tolist() == direction.tolist()
+        assert (result.data_ptr() == direction.data_ptr()) is as_it_is
+        assert cg.autograd.grad(result.sum(), direction)[0].tolist() == cg.ones(direction.shape).tolist()

@@ -1,4 +1,4 @@
-"""User functions: ctx, saved values, results of backward, several outputs, second derivatives, refusals."""
+"""User functions: ctx, saved tensors, returns of backward and forward, several outputs, second derivatives, refusals."""
 
 import gc
 import weakref
@@ -12,7 +12,7 @@ from cygrad.autograd.function import once_differentiable
 
 
 def function(forward, backward, **attributes):
-    """A Function called Foo."""
+    """Return a Function called Foo."""
     methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     return type("Foo", (Function,), methods | attributes)
 
@@ -171,7 +171,7 @@ def test_saved_tensors_are_the_same_tensors(x):
     assert b.tolist() == [3, 6]
 
 
-def test_a_saved_output_knows_its_node(x):
+def test_a_saved_output_has_its_node(x):
     def forward(ctx, a):
         y = a.exp()
         ctx.save_for_backward(y)
@@ -261,7 +261,7 @@ def test_an_in_place_change_of_a_saved_tensor_is_found(x, saved):
         z.sum().backward()
 
 
-# ----- Results of backward -----
+# ----- Returns of backward -----
 
 RETURNED = {
     "a tensor": (lambda ctx, g: g * 5, [5, 5]),
@@ -342,7 +342,7 @@ def test_exceptions_of_forward_and_backward_pass_through(x):
     assert x.grad.tolist() == [1, 1]
 
 
-# ----- Results of forward -----
+# ----- Returns of forward -----
 
 
 def test_the_input_itself(x):
@@ -371,7 +371,7 @@ incoming_gradients = []
 
 
 class SumAndProduct(Function):
-    """Two outputs of two inputs; notes the gradients that come in."""
+    """Two outputs of two inputs; the gradients that arrive are recorded."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -405,7 +405,7 @@ def test_two_outputs(x, use, incoming, of_a, of_b):
     assert b.grad.tolist() == of_b
 
 
-def test_gradients_are_materialized_unless_told_otherwise(x):
+def test_gradients_are_materialized_unless_disabled(x):
     seen = []
 
     def make(materialize):

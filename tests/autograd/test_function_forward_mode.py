@@ -1,4 +1,4 @@
-"""A user Function's `jvp` in forward mode: its context, and its part in views and in-place changes.
+"""A user Function's `jvp` in forward mode: its context, and the rules for views and in-place changes.
 
 The facts are torch 2.13's. Where torch fails by an internal assertion (None for an output), None stands for zeros here.
 """
@@ -34,20 +34,20 @@ SAVED = {
 
 
 @pytest.mark.parametrize("saved", SAVED)
-def test_saved_tensors_holds_what_was_saved_for_forward_and_nothing_else(saved):
+def test_saved_tensors_has_only_the_tensors_saved_for_forward(saved):
     save, expected = SAVED[saved]
-    results = []
+    values = []
 
     def forward(ctx, x, y):
         save(ctx, x, y)
         return x * y
 
     def jvp(ctx, tx, ty):
-        results.extend(None if tensor is None else tensor.tolist() for tensor in ctx.saved_tensors)
+        values.extend(None if tensor is None else tensor.tolist() for tensor in ctx.saved_tensors)
         return tx
 
     assert applied(forward, jvp) == [1, 1]
-    assert tuple(results) == expected
+    assert tuple(values) == expected
 
 
 # ----- Views, changes in place, outputs without a gradient -----
@@ -90,7 +90,7 @@ RELATIONS = {
 
 
 @pytest.mark.cases("name", RELATIONS)
-def test_a_jvp_does_to_tangents_what_forward_does_to_memory(name):
+def test_a_jvp_treats_tangents_as_forward_treats_memory(name):
     forward, jvp, expected = RELATIONS[name]
     if isinstance(expected, str):
         with pytest.raises(RuntimeError, match=expected):
@@ -103,11 +103,11 @@ def test_a_jvp_does_to_tangents_what_forward_does_to_memory(name):
     (lambda ctx, x, y: x.view(2, 1), lambda ctx, a, b: b.view(2, 1), [[1], [0]]),
     (lambda ctx, x, y: (ctx.mark_dirty(x), x.mul_(y))[1], lambda ctx, a, b: b * 2, [2, 0]),
 ])
-def test_an_input_without_a_tangent_has_none_to_keep_a_relation_to(forward, jvp, expected):
+def test_without_a_tangent_of_the_input_there_is_no_relation_to_check(forward, jvp, expected):
     assert applied(forward, jvp, plain=True) == expected
 
 
-def test_views_of_what_the_tangent_is_a_view_of():
+def test_a_tangent_that_is_a_view_has_views_of_its_base():
     class Last(Function):
         @staticmethod
         def forward(ctx, x):
@@ -134,7 +134,7 @@ def test_views_of_what_the_tangent_is_a_view_of():
 
 
 def test_func_takes_any_tangent_of_a_view():
-    """As torch.func does; a change in place is a change in place there, too."""
+    """As torch.func does; but an in-place forward needs an in-place jvp there too."""
 
     class Scaled(Function):
         @staticmethod

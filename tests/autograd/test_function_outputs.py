@@ -7,7 +7,7 @@ from cygrad import autograd
 
 
 class Double(autograd.Function):
-    """Doubles its input in place."""
+    """Double the input in place."""
 
     @staticmethod
     def forward(ctx, x):
@@ -76,7 +76,7 @@ def test_a_dirty_view_rebases_its_base(four):
     assert four.grad.tolist() == [2, 2, 1, 1]
 
 
-def test_a_dirty_input_beside_others(four):
+def test_a_dirty_input_and_a_second_output(four):
     class Scaled(autograd.Function):
         @staticmethod
         def forward(ctx, w, x):
@@ -150,7 +150,7 @@ def test_a_dirty_input_has_to_be_returned(four):
         autograd.function.FunctionCtx.mark_dirty(None, 3)
 
 
-def test_what_is_no_input_need_not_be_marked(four):
+def test_marking_a_tensor_that_is_no_input_warns(four):
     class Needless(Double):
         @staticmethod
         def forward(ctx, x):
@@ -235,8 +235,8 @@ def test_double_backward_through_a_dirty_input():
     assert autograd.gradcheck(run, (x,))
 
 
-# ----- Gradients that nothing has given -----
-UNGIVEN = {     # (_materialize_non_diff_grads, set_materialize_grads; None: as it is) -> the argument of backward, as in torch 2.13
+# ----- Gradients of unused outputs -----
+UNGIVEN = {     # (_materialize_non_diff_grads, set_materialize_grads; None: the default) -> the gradient in backward, as in torch 2.13
     (None, None): 0, (None, True): 0, (None, False): None, (True, None): 0, (True, True): 0, (True, False): None,
     (False, None): None, (False, True): None, (False, False): None,
 }
@@ -245,7 +245,7 @@ UNGIVEN = {     # (_materialize_non_diff_grads, set_materialize_grads; None: as 
 @pytest.mark.parametrize(("of_constants", "of_all"), UNGIVEN)
 @pytest.mark.cases("second", ["marked", "integers", "unused"])
 def test_gradients_of_outputs_that_have_none(of_constants, of_all, second):
-    """Of one that is differentiable and merely not used, the first of the two says nothing."""
+    """The first of the two options has no effect on an output that is differentiable and merely not used."""
     seen = []
 
     class Two(autograd.Function):

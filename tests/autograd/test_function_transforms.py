@@ -1,4 +1,4 @@
-"""User-defined Functions in forward mode and inside of vmap: jvp, vmap, generate_vmap_rule, and refusals."""
+"""User-defined Functions in forward mode and inside vmap: jvp, vmap, generate_vmap_rule, and refusals."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def same(actual, expected):
 
 
 class Cube(Function):
-    """x**3; the operands of its backward and jvp are saved."""
+    """x**3; its backward and its jvp read saved tensors."""
 
     @staticmethod
     def forward(x):
@@ -124,18 +124,18 @@ def test_several_inputs_and_outputs():
     same(of_total, x.sum())
 
 
-def test_what_vmap_is_told():
-    told = []
+def test_vmap_gets_the_batch_size_the_randomness_and_the_batch_dims():
+    calls = []
 
-    class Told(Cube):
+    class Recorded(Cube):
         @staticmethod
         def vmap(info, in_dims, x, factor):
-            told.append((info.batch_size, info.randomness, in_dims))
+            calls.append((info.batch_size, info.randomness, in_dims))
             return x.movedim(in_dims[0], 0) * factor, 0
 
-    Told.forward = staticmethod(lambda x, factor: x * factor)
-    same(vmap(lambda x: Told.apply(x, 2.0), in_dims=1, randomness="same")(ROWS), ROWS.numpy().T * 2)
-    assert told == [(3, "same", (0, None))]
+    Recorded.forward = staticmethod(lambda x, factor: x * factor)
+    same(vmap(lambda x: Recorded.apply(x, 2.0), in_dims=1, randomness="same")(ROWS), ROWS.numpy().T * 2)
+    assert calls == [(3, "same", (0, None))]
 
 
 def test_missing_tangents():
@@ -214,7 +214,7 @@ def test_wrong_results_of_vmap(result, message):
         vmap(Wrong.apply)(ROWS)
 
 
-# ----- Side effects of Functions -----
+# ----- Optional methods, in-place changes, inputs as outputs -----
 class Bare(Function):
     """A product, its sign, and the other input plus one; nothing is saved for forward mode, and one output is not differentiable."""
 
@@ -236,7 +236,7 @@ class Bare(Function):
 
 
 class Doubling(Function):
-    """Doubles its input in place."""
+    """Double the input in place."""
 
     generate_vmap_rule = True
 
@@ -258,7 +258,7 @@ class Doubling(Function):
 
 
 class Scaling(Function):
-    """Returns its input as it is, with a derivative of its own."""
+    """Return the input as it is, with a derivative of its own."""
 
     @staticmethod
     def forward(ctx, x):
@@ -273,14 +273,14 @@ class Scaling(Function):
         return tangent * 5
 
 
-def test_a_generated_rule_without_what_it_need_not_have():
+def test_a_generated_rule_needs_neither_jvp_nor_saved_tensors_for_it():
     two, rows = cg.tensor(2.0, dtype=cg.float64), ROWS.numpy()
     product, sign, other = vmap(Bare.apply)(ROWS, ROWS + 1)
     same(product, rows * (rows + 1))
     leaf = ROWS.clone().requires_grad_()
     product, sign, other = vmap(lambda a: Bare.apply(a, two))(leaf)
     assert product.requires_grad and other.requires_grad and not sign.requires_grad
-    # The gradient of a number that is the same for all is the gradient of each example, like its own shape.
+    # The gradient of an unbatched operand is one for each example, of that operand's shape.
     of_a, of_two = vmap(grad(lambda a, b: Bare.apply(a, b)[0].sum(), (0, 1)), in_dims=(0, None))(ROWS, two)
     same(of_a, np.full((2, 3), 2.0))
     same(of_two, rows.sum(1))
@@ -301,9 +301,9 @@ def test_functions_that_change_their_input():
     tangents = [jvp(f, (row,), (row,))[1].item() for row in ROWS]
     same(cg.tensor(tangents, dtype=cg.float64), (expected * rows).sum(1))
     same(vmap(lambda x: jvp(f, (x,), (x,))[1])(ROWS), (expected * rows).sum(1))
-    x, given = X.clone(), X.clone()
-    same(jvp(Doubling.apply, (x,), (given,))[1], 2 * X.numpy())
-    same(given, X.numpy())      # the original tangent is not changed by jvp
+    x, tangent = X.clone(), X.clone()
+    same(jvp(Doubling.apply, (x,), (tangent,))[1], 2 * X.numpy())
+    same(tangent, X.numpy())      # jvp has changed a copy, not the user's tangent
 
 
 def test_functions_that_return_their_input():
@@ -313,9 +313,9 @@ def test_functions_that_return_their_input():
         same(grad(lambda x, f=f: f(x).sum())(X), 6 * X.numpy())
 
 
-# ----- The engine, where gradients are of many examples -----
+# ----- The engine with batches of gradients -----
 @pytest.mark.filterwarnings("ignore:Anomaly Detection", "ignore:Error detected")
-def test_anomaly_mode_looks_at_all_examples():
+def test_anomaly_mode_checks_all_examples():
     with cg.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values"):
         jacrev(lambda x: (x - x).sqrt())(X)
     with cg.autograd.detect_anomaly():

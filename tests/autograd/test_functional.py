@@ -1,4 +1,4 @@
-"""autograd.functional: Jacobians, Hessians and products against closed forms, in every mode, and their paths."""
+"""autograd.functional: Jacobians, Hessians and products against closed forms, in every mode and along every path."""
 
 import numpy as np
 import pytest
@@ -100,7 +100,7 @@ def test_tuples_in_and_out_give_tuples(x, y, mode):
     assert_close(jacobian(lambda x, y: two_by_two(x, y)[:1], (x, y), **mode), expected[:1])
 
 
-def test_zeros_where_nothing_depends(x, y, mode):
+def test_independent_outputs_have_zero_jacobians(x, y, mode):
     def function(x, y):
         return x * 2, cg.ones(2, dtype=DOUBLE), x
 
@@ -152,7 +152,7 @@ def test_the_same_tensor_twice_and_captured(x, mode):
     assert_close(jacobian(lambda argument: argument * x, x, **mode), product)
 
 
-def test_modes_agree_on_what_changes_in_place(x, mode):
+def test_modes_agree_on_in_place_changes(x, mode):
     def function(x):
         y = x.clone()
         y[1:] *= x[:-1]
@@ -198,7 +198,7 @@ def test_the_hessian_of_one_element_in_any_shape(mode):
     assert_close(hessian(lambda x: x**3, cg.tensor([2.0]), **mode), cg.tensor([[12.0]]))
 
 
-def test_the_hessian_of_what_is_linear_or_constant_is_zero(x, mode):
+def test_the_hessian_of_a_linear_or_constant_function_is_zero(x, mode):
     mode = outer_strategy(mode)
     zeros = cg.zeros(3, 3, dtype=DOUBLE)
     assert_close(hessian(lambda x: x.sum(), x, **mode), zeros)
@@ -243,7 +243,7 @@ def test_jvp_of_each_cube(x, cube):
     assert_close(jvp(cube, x, x), (x**3, 3 * x**3))
 
 
-def test_products_have_the_structure_of_what_they_belong_to(x, y):
+def test_products_have_the_structure_of_the_inputs_or_outputs(x, y):
     one = cg.ones(3, dtype=DOUBLE)
     assert_close(jvp(lambda x: (x, 2 * x), x, one), ((x, 2 * x), (one, 2 * one)))
     assert_close(jvp(lambda x: (x,), (x,), (one,)), ((x,), (one,)))
@@ -264,7 +264,7 @@ def test_the_vector_of_one_element_is_one():
         assert_close(product(lambda x: x**3, cg.tensor([[2.0]])), (cg.tensor([[8.0]]), cg.tensor([[12.0]])))
 
 
-def test_products_of_what_is_independent_are_zero(x, y):
+def test_products_of_independent_functions_are_zero(x, y):
     def constant(x, y):
         return cg.ones(())
 
@@ -337,7 +337,7 @@ def test_a_jacobian_in_forward_mode_keeps_the_history_of_its_inputs(x):
 
 
 @pytest.mark.parametrize("name", CUBES)
-def test_in_forward_mode_captured_tensors_are_part_of_the_history_and_our_own_are_not(name, x):
+def test_forward_mode_keeps_the_history_of_captured_tensors_and_adds_none(name, x):
     cube, weight = CUBES[name], cg.tensor([2.0, 3.0, 4.0], dtype=DOUBLE, requires_grad=True)
     forward_mode = MODES["forward mode"]
 
@@ -372,7 +372,7 @@ RESULTS = {
 @pytest.mark.parametrize("name", RESULTS)
 @pytest.mark.parametrize("requires_grad", [False, True])
 def test_results_have_a_history_with_create_graph_only(name, requires_grad, x):
-    """Also where the input needs no gradient, as in torch: the function's argument does."""
+    """Also where the input needs no gradient, as in torch: the function's argument requires one."""
     x.requires_grad_(requires_grad)
     assert [result.requires_grad for result in RESULTS[name](x)] == [False] * len(RESULTS[name](x))
     with cg.no_grad():
@@ -380,19 +380,19 @@ def test_results_have_a_history_with_create_graph_only(name, requires_grad, x):
 
 
 def test_without_create_graph_no_graph_is_kept(x):
-    """The results are detached, so the function's saved tensors are gone; a captured parameter gets no gradient either."""
+    """The results are detached, so the tensors that the function saved are freed; a captured parameter gets no gradient either."""
     weight = cg.ones(3, dtype=DOUBLE, requires_grad=True)
     output, product = vjp(lambda x: x * weight, x, x)
     assert (output.grad_fn, product.grad_fn, weight.grad) == (None, None, None)
 
 
-def test_gradients_reach_what_the_function_captures(x):
+def test_gradients_reach_captured_tensors(x):
     weight = cg.tensor([2.0, 3.0, 4.0], dtype=DOUBLE, requires_grad=True)
     jacobian(lambda x: weight**2 * x, x, create_graph=True).sum().backward()
     assert weight.grad.tolist() == [4, 6, 8]
 
 
-def test_one_inside_the_other(x, mode):
+def test_jacobians_and_products_nest(x, mode):
     """A Jacobian of a Jacobian, of a product with one, and in the function of one."""
     cubes = cg.zeros(3, 3, 3, dtype=DOUBLE)
     for number, value in enumerate(6 * x):

@@ -1,4 +1,4 @@
-"""autograd.functional: errors in torch's words, errors of strict mode, and inputs left as they were."""
+"""autograd.functional: refusals in torch's words, strict mode, and inputs that stay unchanged."""
 
 import pytest
 
@@ -13,7 +13,7 @@ X, Y, ONE = cg.tensor([1.0, 2.0]), cg.tensor([3.0, 4.0]), cg.tensor(1.0)
 
 
 def of(function, *arguments, **keywords):
-    """Return a call that names its arguments in the test's name."""
+    """Return a call; the test's name shows its arguments."""
     return lambda: function(*arguments, **keywords)
 
 
@@ -128,7 +128,7 @@ def squares(*inputs):
     return sum(x * x for x in inputs)
 
 
-# (function, the name of the number, a call with a number)
+# (function, the argument that holds the number, a call with a number)
 WITH_NUMBERS = [
     (jacobian, "inputs", lambda number: jacobian(squares, (ONE, number))),
     (hessian, "inputs", lambda number: hessian(squares, (ONE, number))),
@@ -232,7 +232,7 @@ class Detached(autograd.Function):
 
 
 class Parametrized(Detached):
-    """The same, but the gradient depends on something else."""
+    """The identity, whose gradient depends on something else."""
 
     @staticmethod
     def backward(ctx, grad):
@@ -240,7 +240,7 @@ class Parametrized(Detached):
 
 
 class Lopsided(autograd.Function):
-    """A square of x, whose gradient by y depends on neither."""
+    """A square of x, whose gradient by y is independent of both."""
 
     @staticmethod
     def forward(ctx, x, y):
@@ -266,7 +266,7 @@ FORGOTTEN = {
 
 
 @pytest.mark.parametrize("case", FORGOTTEN)
-def test_strict_mode_finds_what_a_backward_forgets(case):
+def test_strict_mode_finds_derivatives_that_backward_leaves_out(case):
     call, text = FORGOTTEN[case]
     with pytest.raises(RuntimeError) as caught:
         call()

@@ -1,4 +1,4 @@
-"""autograd.functional: which way a derivative is computed, and that all ways differentiate by the same inputs as a backward."""
+"""autograd.functional: the path by which a derivative is computed; all paths give the derivative that a backward gives."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ class Cube(Function):
 
 
 class PushedCube(Function):
-    """x cubed with both."""
+    """x cubed with both jvp and vmap."""
 
     generate_vmap_rule = True
 
@@ -94,7 +94,7 @@ class NumPyCube(Function):
 # ----- Ways -----
 @pytest.mark.parametrize(("cube", "backwards"), [(lambda x: x**3, 0), (PushedCube.apply, 0), (Cube.apply, 2)])
 def test_jvp_and_hvp_run_in_forward_mode(cube, backwards, calls, x, v):
-    """Where all of the function can; else the product is a backward of a backward, and for hvp there is one before."""
+    """If the whole function has forward mode; else the product is a backward of a backward, and hvp has one more."""
     assert jvp(cube, x, v)[1].tolist() == (3 * x**2 * v).tolist()
     assert calls["backward"] == backwards
     assert hvp(lambda x: cube(x).sum(), x, v)[1].tolist() == (6 * x * v).tolist()
@@ -125,7 +125,7 @@ def test_strict_takes_reverse_mode(calls, x, v):
 
 
 def count_hooked(sizes):
-    """Return a function of which the gradients' shapes are noted."""
+    """Return a function that records the shapes of its gradients."""
     def function(x):
         y = x**3
         y.register_hook(lambda grad: sizes.append(grad.shape))
@@ -166,20 +166,20 @@ def test_a_function_without_rules_takes_a_batch_of_its_gradients(calls, x):
     assert calls == {"backward": 0, "batched": 2}
 
 
-def test_what_needs_numbers_is_differentiated_row_by_row(calls, x):
+def test_functions_that_need_numbers_are_differentiated_row_by_row(calls, x):
     assert jacobian(NumPyCube.apply, x, vectorize=True).tolist() == cg.diag(3 * x**2).tolist()
     assert calls == {"backward": 3, "batched": 1}
     assert jacobian(NumPyCube.apply, x, **FORWARD).tolist() == cg.diag(3 * x**2).tolist()
     assert calls == {"backward": 6, "batched": 2}
 
 
-def test_the_dtype_is_that_of_forward_mode_also_where_rows_are_computed(x):
+def test_the_dtype_is_the_one_of_forward_mode_also_where_rows_are_computed(x):
     narrow, wide = cg.tensor([1.0, 2.0]), x[:2]
     for block in jacobian(lambda a, b: NumPyCube.apply(a) * b, (narrow, wide), **FORWARD):
         assert block.dtype == DOUBLE
 
 
-def test_a_backward_that_returns_a_captured_parameter_gives_no_history_unless_asked_for():
+def test_a_captured_parameter_returned_by_backward_has_no_history_without_create_graph():
     parameter = cg.tensor([1.0, 2.0], requires_grad=True)
 
     class Fixed(Function):
@@ -235,7 +235,7 @@ def test_a_not_implemented_error_of_the_function_is_its_own(x, v):
 
 
 # ----- The same derivatives -----
-# Forward mode could see more than a backward: jvp and hvp give the result of the backward of the backward.
+# Operations that cut a backward but not forward mode: jvp and hvp still give the result of a backward of the backward.
 def frozen(x):
     with cg.no_grad():
         scale = x.sum() * 2
@@ -306,7 +306,7 @@ SEEN_BY_BACKWARD = [frozen, frozen_view, frozen_write, detached, written_data, t
 
 
 @pytest.mark.parametrize("function", SEEN_BY_BACKWARD)
-def test_forward_mode_differentiates_what_a_backward_does(function, x, v):
+def test_forward_mode_gives_the_derivative_of_a_backward(function, x, v):
     expected = jvp(function, x, v, strict=True)[1]
     assert np.allclose(jvp(function, x, v)[1], expected, 1e-14, 1e-14)
 
@@ -317,7 +317,7 @@ def test_forward_mode_differentiates_what_a_backward_does(function, x, v):
     assert np.allclose(hvp(total, x, v)[1], expected, 1e-14, 1e-14)
 
 
-def test_what_grad_mode_hides_is_constant(x, v):
+def test_values_computed_without_grad_are_constants(x, v):
     scale = 2 * x.sum()
     assert np.allclose(jvp(frozen, x, v)[1], 2 * x * v / scale)
     assert np.allclose(jvp(hooked_argument, x, v)[1], 4 * x * v)
@@ -351,5 +351,5 @@ def test_inside_of_vmap(x, v):
     assert np.allclose(vmap(lambda v: jvp(lambda x: x**3, x, v)[1])(rows), 3 * x**2 * rows)
     assert np.allclose(vmap(lambda x: vhp(lambda x: (x**3).sum(), x, x)[1])(rows), 6 * rows**2)
     for keywords in {}, {"vectorize": True}, FORWARD:
-        result = vmap(lambda x, keywords=keywords: jacobian(lambda x: x**3, x, **keywords))(rows)
-        assert np.allclose(result, cg.stack([cg.diag(3 * row**2) for row in rows]))
+        jacobians = vmap(lambda x, keywords=keywords: jacobian(lambda x: x**3, x, **keywords))(rows)
+        assert np.allclose(jacobians, cg.stack([cg.diag(3 * row**2) for row in rows]))

@@ -267,7 +267,7 @@ def test_bad_input(call, error):
         call()
 
 
-def test_the_names_are_those_of_autograd_too():
+def test_autograd_has_the_same_names():
     for name in ("no_grad", "enable_grad", "set_grad_enabled"):
         assert getattr(cg.autograd, name) is getattr(cg, name)
 

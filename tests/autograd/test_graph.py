@@ -34,7 +34,7 @@ NODES = {
 
 
 @pytest.mark.parametrize("kind", list(NODES))
-def test_what_every_node_has(x, kind):
+def test_the_attributes_of_every_node(x, kind):
     make, name = NODES[kind]
     node = make(x)
     assert isinstance(node, Node)
@@ -134,8 +134,8 @@ def test_backward_from_an_edge(x):
 
 
 def test_an_edge_keeps_the_graph_alive(x):
-    kept = edge(Double.apply(x * 3))
-    assert autograd.grad(kept, x, ONES)[0].tolist() == [6, 6]
+    root = edge(Double.apply(x * 3))
+    assert autograd.grad(root, x, ONES)[0].tolist() == [6, 6]
 
 
 REFUSED = {
@@ -202,7 +202,7 @@ def test_shared_nodes_are_drawn_once(x):
 
 
 @pytest.mark.parametrize("make", [lambda y: y, lambda y: [y], lambda y: y.grad_fn, edge], ids=["tensor", "list", "node", "edge"])
-def test_what_can_be_drawn(x, make):
+def test_tensors_lists_nodes_and_edges_can_be_drawn(x, make):
     assert 'label="MulBackward0"' in to_dot(make(x * 2))
 
 

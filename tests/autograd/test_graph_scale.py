@@ -173,7 +173,7 @@ def test_the_garbage_collector_walks_and_frees_a_deep_graph():
 
 INTERRUPTED = """
 import os, signal, sys, threading, time
-signal.signal(signal.SIGINT, signal.default_int_handler)    # a job in the background inherits that it is ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)    # a background job inherits an ignored SIGINT
 import cygrad as cg
 from cygrad import autograd
 

@@ -15,7 +15,7 @@ from cygrad.autograd.graph import get_gradient_edge, register_multi_grad_hook
 def program(kinds):
     """Return the tensors of `x -> y -> z -> sum` by name, the sum, and the log of the hooks that hang on them."""
     x = cg.ones(2, requires_grad=True)
-    _accumulator = get_gradient_edge(x).node    # the graph keeps one that is there, and its hooks
+    _accumulator = get_gradient_edge(x).node    # the graph keeps an existing node, and its hooks
     y = x * 3
     z = y.exp()
     tensors, log = {"x": x, "y": y, "z": z}, []
@@ -51,7 +51,7 @@ def ask(call, total, tensors, names):
         total.backward(inputs=inputs or None)
 
 
-# The first input in the order of the graph decides which nodes run: the last node before it, or (in backward) its own.
+# The first input in the order of the graph decides the nodes that run: the last node before it, or (in backward) its own.
 TO_X, TO_Y, TO_Z = ("x", "xy", "xz", "xyz"), ("y", "yz"), ("z",)
 BACKWARD = {
     TO_X + ("",): "z tensor, any, z pre, z post, y tensor, all of y, y pre, y post, x tensor, all +++, x pre, x accumulated, x post",
@@ -82,7 +82,7 @@ def test_hooks_run_where_torch_runs_them(call, names, expected, kinds):
         assert {name for name, tensor in tensors.items() if tensor.grad is not None} == retained
 
 
-# ----- Changes by hooks -----
+# ----- Hooks that replace gradients -----
 def ten_times(grads, *_):
     return tuple(None if g is None else g * 10 for g in grads)
 
@@ -92,7 +92,7 @@ PLACES = {
     "x pre": lambda x, y: get_gradient_edge(x).node.register_prehook(ten_times),
     "y pre": lambda x, y: y.grad_fn.register_prehook(ten_times), "y post": lambda x, y: y.grad_fn.register_hook(ten_times),
 }
-# Of (x * 3)**2 at 1: the gradients 18 and 6 are seen ten times as large where a hook runs before they are taken.
+# Of (x * 3)**2 at 1: the gradients 18 and 6 are ten times as large where a hook runs before grad() takes them.
 CHANGED = {
     ("grad", "x"): {"x tensor": "x", "y tensor": "x", "y pre": "x", "y post": "x"},
     ("grad", "y"): {"y tensor": "y"},
@@ -105,7 +105,7 @@ CHANGED = {
 
 @pytest.mark.cases("place", PLACES)
 @pytest.mark.cases(("call", "names"), CHANGED)
-def test_what_hooks_return_is_seen_where_torch_sees_it(call, names, place):
+def test_results_of_hooks_are_seen_where_torch_sees_them(call, names, place):
     x = cg.ones(2, requires_grad=True)
     accumulator = get_gradient_edge(x).node
     y = x * 3
@@ -123,7 +123,7 @@ def test_what_hooks_return_is_seen_where_torch_sees_it(call, names, place):
         assert result.tolist() == [{"x": 18, "y": 6}[name] * (10 if name in changed else 1)] * 2
 
 
-# ----- Nodes that are not computed -----
+# ----- Hooks without a backward of their node -----
 class Counted(Function):
     calls = 0
 
@@ -139,8 +139,8 @@ class Counted(Function):
 
 
 @pytest.mark.parametrize("function", [lambda x: x.exp(), lambda x: x[cg.tensor([0, 1])], lambda x: x.cumprod(0), Counted.apply])
-def test_a_node_whose_hooks_run_for_its_own_gradient_only_computes_nothing_and_keeps_what_it_saved(function):
-    """In torch a Function's backward is called there, and its result dropped; the node's saved tensors are freed."""
+def test_a_node_that_runs_only_for_its_hooks_computes_nothing_and_keeps_its_saved_tensors(function):
+    """torch calls the backward of such a Function, drops its result, and frees the saved tensors."""
     x, log = cg.ones(2, requires_grad=True), []
     y = function(x * 1)
     y.grad_fn.register_hook(lambda *grads: log.append(grads))

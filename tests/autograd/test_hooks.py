@@ -1,4 +1,4 @@
-"""Tensor hooks: when they run, in which order, their replacements, their removal; retain_grad among them."""
+"""Tensor hooks: times, order, replaced gradients, removal; retain_grad among them."""
 
 import gc
 import weakref
@@ -145,7 +145,7 @@ def test_the_hook_of_a_dead_non_leaf_still_runs(x):
 
 
 @pytest.mark.parametrize("registered_first", ["hook", "retain_grad"])
-def test_retain_grad_keeps_what_the_last_hook_left(x, registered_first):
+def test_retain_grad_keeps_the_result_of_the_last_hook(x, registered_first):
     y = x * 2
     register = {"hook": lambda: y.register_hook(lambda gradient: gradient * 10), "retain_grad": y.retain_grad}
     first, second = sorted(register, key=registered_first.__ne__)
@@ -161,12 +161,12 @@ def test_retain_grad_keeps_the_gradient_of_a_non_leaf(x, times):
     y = x * 2
     for _ in range(times):
         y.retain_grad()
-    given = cg.ones(2)
-    y.backward(given, retain_graph=True)
+    gradient = cg.ones(2)
+    y.backward(gradient, retain_graph=True)
     first = y.grad
     assert (y.retains_grad, first.tolist()) == (True, [1, 1])
-    assert first is not given
-    y.backward(given)
+    assert first is not gradient
+    y.backward(gradient)
     assert (first.tolist(), y.grad.tolist()) == ([1, 1], [2, 2])
 
 
@@ -194,7 +194,7 @@ def test_a_retained_gradient_has_a_history_with_create_graph(x):
     assert autograd.grad(y.grad.sum(), x)[0].tolist() == [4, 8]
 
 
-def test_hooks_stay_with_what_the_tensor_was_and_retain_grad_goes_along(x):
+def test_hooks_stay_with_the_old_value_and_retain_grad_follows_the_new_one(x):
     y = x * 2
     seen = []
     y.register_hook(lambda gradient: seen.append(("before", gradient.tolist())))
@@ -206,14 +206,14 @@ def test_hooks_stay_with_what_the_tensor_was_and_retain_grad_goes_along(x):
     assert (y.retains_grad, y.grad.tolist(), x.grad.tolist()) == (True, [1, 1], [10, 10])
 
 
-def test_grad_of_a_tensor_between_is_that_before_its_hooks(x):
-    """As torch: where the node has to run, requested gradients are taken first."""
+def test_grad_of_a_non_leaf_between_is_taken_before_its_hooks(x):
+    """As in torch: if the node has to run for another input, the gradient is taken before its hooks."""
     y = x * 2
     y.register_hook(lambda gradient: gradient * 10)
     assert [g.tolist() for g in autograd.grad((y * 3).sum(), [y, x])] == [[3, 3], [60, 60]]
 
 
-def test_grad_returns_what_the_hooks_left(x):
+def test_grad_returns_the_results_of_hooks(x):
     y = x * 2
     x.register_hook(lambda gradient: gradient + 1)
     y.register_hook(lambda gradient: gradient * 10)
@@ -249,7 +249,7 @@ def test_a_hook_is_differentiated_with_create_graph(x):
     assert x.grad.tolist() == [4, 8]
 
 
-def test_grad_mode_within_a_hook_is_that_of_the_backward(x):
+def test_a_hook_runs_in_the_grad_mode_of_its_backward(x):
     modes = []
     x.register_hook(lambda gradient: modes.append(cg.is_grad_enabled()))
     autograd.grad((x * x).sum(), x)

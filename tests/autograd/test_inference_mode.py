@@ -1,4 +1,4 @@
-"""inference_mode: its tensors, and their use outside."""
+"""inference_mode: the tensors made inside, and their uses outside."""
 
 import threading
 
@@ -70,7 +70,7 @@ def test_as_a_decorator(leaf):
     assert next(values)
 
 
-def test_what_is_made(leaf):
+def test_tensors_made_inside(leaf):
     plain = cg.ones(3)
     with cg.inference_mode():
         made = leaf * 2
@@ -82,9 +82,9 @@ def test_what_is_made(leaf):
         assert (leaf.view(3).is_inference(), leaf.view(3).requires_grad) == (False, True)
         plain.add_(1)
         made.add_(1)
-        own = cg.ones(2, requires_grad=True)
-        assert own.is_inference()
-        assert not (own * 2).requires_grad
+        inner_leaf = cg.ones(2, requires_grad=True)
+        assert inner_leaf.is_inference()
+        assert not (inner_leaf * 2).requires_grad
     assert plain._version == 1
     assert not (made * 2).is_inference()
     assert not made.clone().is_inference()
@@ -120,13 +120,13 @@ VIEWS = {
     "unfold": lambda c: c.unfold(1, 2, 1), "diagonal": lambda c: c.diagonal(), "squeeze": lambda c: c.unsqueeze(0),
     "of a view": lambda c: c[1:][0], "detach": lambda c: c.detach(),
 }
-ALONE = {       # of inference tensors only
+ALONE = {       # all operands are inference tensors
     "unary": lambda c: -c, "saves its input": lambda c: c * c, "saves its result": lambda c: c.exp(), "number": lambda c: c * 2 + 1,
     "reduction": lambda c: c.sum(0), "prod": lambda c: c.prod(), "mm": lambda c: c @ c.T, "cat": lambda c: cg.cat([c, c]),
     "index array": lambda c: c[cg.tensor([0])], "softmax": lambda c: c.softmax(-1), "of a view": lambda c: c[0] * c[1],
     "cumsum": lambda c: c.cumsum(0), "std": lambda c: c.std(),
 }
-WITH_OTHERS = {     # a tensor that is none is among the operands
+WITH_OTHERS = {     # one operand is no inference tensor
     "add": lambda c, q: c + q, "mul": lambda c, q: c * q, "cat": lambda c, q: cg.cat([q, c]), "where": lambda c, q: cg.where(q > 0, c, c),
     "in place": lambda c, q: q.add_(c), "copy_": lambda c, q: q.copy_(c), "clone": lambda c, q: c.clone(), "to": lambda c, q: c.double(),
     "mm": lambda c, q: c @ q.T, "rule in Python": lambda c, q: q.scatter(0, cg.tensor([[0, 1, 0]]), c),
@@ -142,7 +142,7 @@ def test_a_view_of_an_inference_tensor_has_no_place_in_a_graph(made_leaf, view):
 
 
 @pytest.mark.parametrize("operator", ALONE)
-def test_what_is_computed_of_inference_tensors_alone_is_not_recorded(made_leaf, operator):
+def test_results_of_inference_tensors_alone_are_not_recorded(made_leaf, operator):
     result = ALONE[operator](made_leaf)
     assert (result.is_inference(), result.requires_grad, result.grad_fn) == (False, False, None)
 
@@ -156,7 +156,7 @@ def test_an_inference_leaf_gathers_its_gradient_beside_other_operands(made_leaf,
     assert made_leaf.grad.shape == (2, 3) and made_leaf.grad.any()
 
 
-def test_a_derivative_that_is_asked_for_in_inference_mode_follows_views(made_leaf):
+def test_a_derivative_computed_in_inference_mode_follows_views(made_leaf):
     with cg.inference_mode():
         gradient = cg.func.grad(lambda c: (c.view(-1)[1:] * c.T.reshape(-1)[1:]).sum())(made_leaf.detach())
     assert gradient.shape == (2, 3) and gradient.any()

@@ -125,7 +125,7 @@ def test_hooks_get_none_for_an_undefined_gradient(x):
     assert x.grad is None
 
 
-def test_node_hooks_run_one_after_the_other_on_what_the_last_left(x):
+def test_node_hooks_run_one_after_the_other_each_on_the_last_result(x):
     y = x * 2
     for factor in (3, 5):
         y.grad_fn.register_prehook(lambda outputs, factor=factor: (outputs[0] + factor,))
@@ -196,7 +196,7 @@ def test_post_accumulate_hooks_return_nothing(x, result, error, message):
 
 # ----- Several tensors -----
 def graph_of(names):
-    """Return tensors a, b (leaves), c = a * b, d = a * b, and those named."""
+    """Return tensors a, b (leaves), c = a * b, d = a * b by name, and a list of the named ones."""
     a, b = cg.ones(2, requires_grad=True), cg.ones(2, requires_grad=True)
     tensors = {"a": a, "b": b, "c": a * b, "d": a * b}
     return tensors, [tensors[name] for name in names]
@@ -206,7 +206,7 @@ SEEN_BY_ALL = [("c", None, "abc"), ("d", None, "abd"), ("c", "a", "ac"), ("d", "
 
 
 @pytest.mark.parametrize(("root", "inputs", "expected"), SEEN_BY_ALL)
-def test_all_waits_for_what_the_backward_reaches(root, inputs, expected):
+def test_all_waits_for_the_tensors_that_the_backward_reaches(root, inputs, expected):
     tensors, watched = graph_of("abcd")
     seen = []
     register_multi_grad_hook(watched, lambda grads: seen.append("".join(n for n, g in zip("abcd", grads, strict=True) if g is not None)))

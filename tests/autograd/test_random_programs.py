@@ -91,7 +91,7 @@ OPERATORS = {"float64": (UNARY, BINARY), "complex128": (COMPLEX_UNARY, COMPLEX_B
 
 
 def program(seed, dtype):
-    """Return a function of three vectors: each step takes any of the values there are, the last three make the result."""
+    """Return a function of three vectors: each step takes any of the previous values, the last three make the result."""
     stream, (unary, binary) = random.Random(seed), OPERATORS[dtype]
     steps = []
     for count in range(3, 3 + stream.randint(3, 14)):

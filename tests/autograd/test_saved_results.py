@@ -1,4 +1,4 @@
-"""Rules that read further results: saved results, their versions, hooks, names and release, and the derivatives that follow."""
+"""Rules that read several results: saved results, their versions, hooks, names and release, and second derivatives."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Waves(NamedTuple):
 
 
 def gradient(gs, y, y1):
-    """Return the gradient of either wave times its derivative, which is the other one."""
+    """Return the sum of each wave's cotangent times its derivative, which is the other wave."""
     first, second, none = gs
     assert none is None
     return (0 if first is None else first * y1) - (0 if second is None else second * y)
@@ -31,7 +31,7 @@ def gradient(gs, y, y1):
 
 @pytest.fixture(scope="module")
 def waves():
-    """An operator of three results, of which the last is of integers; its rule reads the first two."""
+    """An operator of three results, the last of them integers; its rule reads the first two."""
     @operator(dinput=gradient, batch=same)
     def waves(input) -> Waves:
         results = unrecorded(lambda: (input.detach().sin(), input.detach().cos(), (input.detach() / 6.3).int()))
@@ -118,7 +118,7 @@ def test_hooks_pack_each_result_once_and_see_its_history(waves):
 
 
 # ----- Release -----
-def test_a_backward_frees_the_results_unless_it_is_told_to_keep_them(waves):
+def test_a_backward_frees_the_results_unless_they_are_retained(waves):
     x = leaf()
     w = waves(x)
     w.sine.sum().backward(retain_graph=True)

@@ -1,4 +1,4 @@
-"""Saved tensors: hooks on tensors in the graph, its names, files, clones on mutation, and that backward frees as it goes."""
+"""Saved tensors: hooks, names, files, clones on mutation, and their release during backward."""
 
 import gc
 import math
@@ -22,7 +22,7 @@ from cygrad.ops import ELEMENTWISE
 
 
 class Product(Function):
-    """Saves both inputs, its output and None."""
+    """Save both inputs, the output and None."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -65,7 +65,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("hooks", [numpy_hooks, save_on_cpu, lambda: save_on_cpu(pin_memory=True), None],
                          ids=["copy", "cpu", "pinned", "disk"])
 def test_hooks_keep_gradients(name, hooks, tmp_path):
-    """First and second derivatives have the same bits, since an unpacked tensor has the history of the saved one."""
+    """First and second derivatives have the same bits: an unpacked tensor has the history of the saved one."""
     hooks = hooks or (lambda: save_on_disk(tmp_path, min_bytes=0))
     function = FUNCTIONS[name]
 
@@ -80,8 +80,8 @@ def test_hooks_keep_gradients(name, hooks, tmp_path):
     assert derivatives(hooks()) == derivatives(cg.enable_grad())
 
 
-def test_hooks_see_what_torch_shows():
-    """A leaf itself, a result with its own node, history of operands; without recording; unpacked with the history again."""
+def test_hooks_get_the_tensors_that_torch_shows():
+    """A leaf itself, a result with its own node, history of operands; not recorded; unpacked with the history again."""
     seen = []
 
     def note(kind):
@@ -332,7 +332,7 @@ def test_a_user_functions_saved_tensors():
 
 
 def test_an_unpack_hook_may_run_a_backward_over_the_same_graph():
-    """It frees the unpacked tensors of the running node."""
+    """The inner backward frees the unpacked tensors of the running node."""
     x, w = leaf(), leaf(4.0, 5.0, 6.0)
     a, b = x * 1, w * 1
     y = (a * b).sum()
@@ -396,7 +396,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
 
 
 # ----- Mutation -----
-def test_what_is_saved_is_cloned_when_it_changes():
+def test_a_saved_tensor_is_cloned_when_it_changes():
     a = leaf()
     with allow_mutation_on_saved_tensors() as context:
         b = a.clone()
@@ -454,7 +454,7 @@ def test_backward_frees_as_it_proceeds():
 
 
 def test_peak_of_a_chain():
-    """The saved tensors and two gradients: as in torch, whose `exp` saves its result."""
+    """The saved tensors and two gradients: as much as in torch, whose `exp` saves its result."""
     x = cg.rand(1 << 16, requires_grad=True)
     before, peak = live_bytes(), 0
 
@@ -476,7 +476,7 @@ def test_peak_of_a_chain():
 
 @pytest.mark.parametrize("name", [name for name, row in ELEMENTWISE.items() if len(row.operands) == 2 and row.partials])
 def test_hooks_see_no_constants_in_a_second_derivative(name):
-    """Saved tensors of a formula with a number have the shape of the tensor: numbers stay numbers."""
+    """Tensors saved by a formula with a number have the shape of the operand: numbers stay numbers."""
     x, seen = cg.full((3,), 1.5, requires_grad=True), []
     y = getattr(cg, name)(x, 2.5)
     if not y.requires_grad:

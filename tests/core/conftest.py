@@ -7,7 +7,7 @@ from cygrad._testing import defer_from
 
 @pytest.fixture
 def small_results_wait():
-    """Have results wait from 2048 bytes on; below, operators do not ask."""
+    """Defer results from 2048 bytes on; operators compute smaller ones at once."""
     before = defer_from(2048)
     yield
     defer_from(before)

@@ -1,6 +1,6 @@
 """Every operation with its 1st, 2nd, ... allocation failing: OutOfMemoryError, no byte lost, the next call right.
 
-A case makes operands and returns a function to call; it is made anew for every attempt, and called again after a
+A case makes operands and returns a call; it is made anew for every attempt, and called again after a
 failure, so operands must be unchanged. Every row and rule is a case.
 """
 
@@ -69,7 +69,7 @@ def differentiated(row, create_graph=False):
 
 
 def backward_alone(row):
-    """A graph made before: after a failure it can be used again."""
+    """The graph is made before the failure, and differentiated again after it."""
     tensors = operands(row, leaves=True)
     leaves = [tensor for tensor in tensors if tensor.requires_grad]
     weight = cg.tensor(samples.draw("float64", (3, 40)))
@@ -196,7 +196,7 @@ def arrays_of(result):
 
 
 def nothing_is_lost(before):
-    """Say whether no more bytes live than before; cycles are collected only where some do, because that is slow."""
+    """Return True if no more bytes live than before; cycles are collected only if there are more, because that is slow."""
     if live_bytes() > before:
         gc.collect()
     return live_bytes() <= before
@@ -229,7 +229,7 @@ def survives(make):
 
 @pytest.fixture(autouse=True)
 def undisturbed():
-    """Keep the collector from freeing garbage of other tests meanwhile; disarm the failure afterwards."""
+    """Keep the collector from freeing garbage of other tests during a test; disarm the failure afterwards."""
     gc.disable()
     yield
     gc.enable()
@@ -239,7 +239,7 @@ def undisturbed():
 @pytest.mark.parametrize("row", samples.named(ELEMENTWISE.values()))
 @pytest.mark.cases("use, make", uses)
 def test_rows(row, use, make):
-    assert survives(lambda: make(row)) > 0 or make in (in_place, backward_alone)  # which may need nothing
+    assert survives(lambda: make(row)) > 0 or make in (in_place, backward_alone)  # two cases that may need no allocation
 
 
 @pytest.mark.parametrize("name", samples.SAMPLES)
@@ -267,7 +267,7 @@ def test_factories(make):
 
 
 def test_accumulated_gradients_are_old_or_new():
-    """A backward that fails midway leaves each `.grad` as it was, or with the whole sum."""
+    """A backward that fails midway leaves each `.grad` as it was, or with the whole new gradient added."""
     arrays = [samples.draw("float64", (3, 40), seed) for seed in range(3)]
     outcomes = set()
     for n in itertools.count(1):

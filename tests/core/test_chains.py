@@ -17,20 +17,19 @@ def leaves(count, dtype="float64", size=SIZE):
 
 
 def one_by_one(results):
-    """Hooks on the nodes keep them from being computed together."""
+    """Put hooks on the nodes, which keep them from being computed together."""
     for result in results:
         result.grad_fn.register_prehook(lambda grads: None)
 
 
 def gradients(program, dtype="float64", alone=False, weight=None, **options):
-    """Return the gradients of a program, which returns all its results, the last of them the differentiated one."""
+    """Return the gradients of a program, which returns all its results, the differentiated one last."""
     inputs = leaves(4, dtype)
     results = program(*inputs)
     if alone:
         one_by_one(results)
     total = results[-1].sum() if weight is None else results[-1]
-    gradients = cg.autograd.grad(total, inputs, weight, allow_unused=True, **options)
-    return [None if gradient is None else array_of(gradient) for gradient in gradients]
+    return [None if g is None else array_of(g) for g in cg.autograd.grad(total, inputs, weight, allow_unused=True, **options)]
 
 
 def composite(a, b, c, d):
@@ -64,7 +63,7 @@ def meeting(a, b, c, d):
 
 
 def gathering(a, b, c, d):
-    """Gradients of several chains: they meet at leaves and within, from one node and from several, with ones that no chain computes."""
+    """Gradients of several chains: they meet at leaves and within, from one node and from several, also with gradients from outside."""
     x = a * b
     y = x * x
     z = y.sin()
@@ -81,7 +80,7 @@ def gathering(a, b, c, d):
 
 
 def doubled(a, b, c, d):
-    """One number comes twice to a, before values that are no numbers."""
+    """The gradient of a sum, one number expanded, reaches a twice, before a gradient with memory of its own."""
     w = a * b
     p = a + a
     return w, p, p + w
@@ -92,7 +91,7 @@ PROGRAMS = [composite, unary, scalars, meeting, gathering, doubled]
 
 @pytest.mark.cases("dtype", FLOATS)
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_the_bits_are_those_of_nodes_one_by_one(program, dtype):
+def test_chains_have_the_bits_of_nodes_one_by_one(program, dtype):
     for weight in (None, cg.tensor(np.random.default_rng(9).uniform(-1, 1, SIZE).astype(dtype))):
         for together, alone in zip(gradients(program, dtype, weight=weight), gradients(program, dtype, True, weight), strict=True):
             assert (together is None) == (alone is None)
@@ -101,12 +100,12 @@ def test_the_bits_are_those_of_nodes_one_by_one(program, dtype):
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_bits_do_not_depend_on_the_threads(program):
-    results = []
+    runs = []
     for count in (1, 2, 3):
         with threads(count, parallel=False):
-            results.append(gradients(program))
-    for other in results[1:]:
-        for a, b in zip(results[0], other, strict=True):
+            runs.append(gradients(program))
+    for other in runs[1:]:
+        for a, b in zip(runs[0], other, strict=True):
             assert a is b is None or same_bits(a, b)
 
 
@@ -114,7 +113,7 @@ def test_the_bits_do_not_depend_on_the_threads(program):
 def test_every_row_in_a_chain(name):
     row = ELEMENTWISE[name]
     arrays = operands(row, "float64", [(SIZE,)] * len(row.operands))
-    results = []
+    runs = []
     for alone in (False, True):
         inputs = [cg.tensor(array, requires_grad=True) for array in arrays]
         before = [x * 1.0 for x in inputs]
@@ -122,36 +121,36 @@ def test_every_row_in_a_chain(name):
         after = middle * middle
         if alone:
             one_by_one([*before, middle, after])
-        results.append([array_of(g) for g in cg.autograd.grad(after.sum(), inputs)])
-    assert all(map(same_bits, *results))
+        runs.append([array_of(g) for g in cg.autograd.grad(after.sum(), inputs)])
+    assert all(map(same_bits, *runs))
 
 
-def test_what_was_given_stays():
+def test_weights_values_and_first_gradients_stay_unchanged():
     """Weights and saved values are read only; a gradient that the user holds is not written over."""
     inputs, weight = leaves(4), cg.ones(SIZE, dtype=cg.float64)
     before = [array_of(x) for x in inputs]
     results = composite(*inputs)
     first = cg.autograd.grad(results[-1], inputs, weight, retain_graph=True)
-    kept = [array_of(g) for g in first]
+    copies = [array_of(g) for g in first]
     results[-1].backward(weight)
     assert (array_of(weight) == 1).all()
     assert all(map(same_bits, map(array_of, inputs), before))
-    assert all(map(same_bits, map(array_of, first), kept))
-    assert all(same_bits(array_of(x.grad), g) for x, g in zip(inputs, kept, strict=True))
+    assert all(map(same_bits, map(array_of, first), copies))
+    assert all(same_bits(array_of(x.grad), g) for x, g in zip(inputs, copies, strict=True))
     assert len({x.grad.data_ptr() for x in inputs}) == 4
 
 
 def test_a_weight_is_not_added_to_where_gradients_meet_it():
     """The buffer of x has the weight that the user gave, until the chain from w arrives."""
-    result = []
+    runs = []
     for alone in (False, True):
         inputs, weights = leaves(4), [cg.ones(SIZE, dtype=cg.float64), cg.full((SIZE,), 2.0, dtype=cg.float64)]
         results = composite(*inputs)
         if alone:
             one_by_one(results)
-        result.append([array_of(g) for g in cg.autograd.grad((results[0], results[-1]), inputs, weights)])
+        runs.append([array_of(g) for g in cg.autograd.grad((results[0], results[-1]), inputs, weights)])
         assert (array_of(weights[0]) == 1).all() and (array_of(weights[1]) == 2).all()
-    assert all(map(same_bits, *result))
+    assert all(map(same_bits, *runs))
 
 
 def test_a_change_in_place_is_found_within_a_chain():
@@ -186,7 +185,7 @@ def test_the_graph_is_freed_or_kept():
     assert all(np.array_equal(array_of(x.grad), 2 * g) for x, g in zip(inputs, single, strict=True))
 
 
-def test_what_nobody_asks_for_is_not_computed():
+def test_gradients_that_are_not_needed_are_not_computed():
     a, b, c, d = leaves(4)
     results = composite(a, b, c, d)
     (of_c,) = cg.autograd.grad(results[-1].sum(), c, retain_graph=True)
@@ -209,7 +208,7 @@ def test_other_layouts_and_dtypes_go_one_by_one():
 
 
 def test_one_number_in_the_memory_of_an_operand():
-    """A gradient that repeats the first element of the saved tensor is not that tensor."""
+    """A weight expanded from the first element of a saved operand is not taken for that operand."""
     (x,) = leaves(1)
     y = x * 2.0 * x
     y.backward(x.detach()[:1].expand(SIZE))

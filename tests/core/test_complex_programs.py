@@ -1,4 +1,4 @@
-"""Complex numbers in programs: pending results, chains of a backward, in-place operators; the bits of one by one."""
+"""Complex numbers in pending results, in chains of a backward, and in place: the same bits as node by node."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def bits(*tensors):
 
 
 def program(a, b, c, d):
-    """Real and complex results in turn, of which some live on."""
+    """Real and complex results in turn, some of which stay alive."""
     x = a * b + c
     y = x.tanh() * d
     z = y.abs() * x.sgn().angle()
@@ -41,7 +41,7 @@ def everything(compute, dtype, size=SIZE):
 
 @pytest.mark.usefixtures("small_results_wait")
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_waiting_results_have_the_same_bits(dtype):
+def test_pending_results_have_the_same_bits(dtype):
     with at_once():
         expected = everything(program, dtype)
     assert everything(program, dtype) == expected
@@ -52,7 +52,7 @@ def test_waiting_results_have_the_same_bits(dtype):
 
 @pytest.mark.usefixtures("small_results_wait")
 @pytest.mark.parametrize("row", named(ROWS))
-def test_rows_read_what_waits(row):
+def test_rows_read_pending_results(row):
     def compute():
         inputs = leaves(len(row.operands), "complex128")
         result = function(row)(*(x * 1 for x in inputs))

@@ -1,4 +1,4 @@
-"""Writes through `.data`, and other counters of one memory: views keep their place in the graph, and saved values count as changed
+"""Writes through `.data`, and other counters of one memory: views keep their place in the graph, and a saved tensor counts as changed
 exactly where its own bytes were written."""
 
 import numpy as np
@@ -52,7 +52,7 @@ def test_a_change_of_data_leaves_views_their_place_in_the_graph(view, change):
     assert of_x.tolist() == x.grad.tolist() == expected.tolist()
 
 
-def test_a_view_that_lost_its_base_has_no_history_of_what_the_base_becomes():
+def test_a_view_that_lost_its_base_has_no_later_history_of_the_base():
     x, b = cg.ones(4, requires_grad=True), cg.zeros(4)
     v = b[1:3]
     b.data = cg.ones(4)
@@ -60,9 +60,9 @@ def test_a_view_that_lost_its_base_has_no_history_of_what_the_base_becomes():
     assert (b.requires_grad, v.requires_grad, v.grad_fn, v.tolist()) == (True, False, None, [0, 0])
 
 
-# ----- Saved values -----
+# ----- Saved tensors -----
 def saved_after_write(save, write, memory=24):
-    """Say whether a node that has saved a part of some memory takes it as changed by a write to a part."""
+    """Return True if a node that saved a part of some memory counts it as changed after a write to another part."""
     base = cg.zeros(memory)
     part = save(base)
     y = (part * cg.ones(part.shape, requires_grad=True)).sum()
@@ -85,18 +85,18 @@ def random_geometry(rng, memory=24):
 
 
 def test_only_bytes_that_were_saved_count_in_any_layout():
-    """Random pairs of strided parts: exactly those that have an element in common."""
+    """Random pairs of strided parts: a write counts exactly if the two have an element in common."""
     rng = np.random.default_rng(0)
     places, seen = cg.arange(24), {True: 0, False: 0}
     for _ in range(1500):
         saved, written = random_geometry(rng), random_geometry(rng)
         common = set(places.as_strided(*saved).reshape(-1).tolist()) & set(places.as_strided(*written).reshape(-1).tolist())
         elements = np.unique(places.as_strided(*written).numpy())
-        got = saved_after_write(lambda base, saved=saved: base.as_strided(*saved),
-                                lambda base, written=written: base.data.as_strided(*written)._increment_version())
-        assert got is bool(common), (saved, written)
-        seen[got] += 1
-        if elements.size == np.prod(written[0], dtype=int):      # each place once: it can be written by an operator, too
+        is_changed = saved_after_write(lambda base, saved=saved: base.as_strided(*saved),
+                                       lambda base, written=written: base.data.as_strided(*written)._increment_version())
+        assert is_changed is bool(common), (saved, written)
+        seen[is_changed] += 1
+        if elements.size == np.prod(written[0], dtype=int):      # each place once: an operator can write to it, too
             assert saved_after_write(lambda base, saved=saved: base.as_strided(*saved),
                                      lambda base, written=written: base.data.as_strided(*written).fill_(1)) is bool(common)
     assert min(seen.values()) > 300
@@ -113,7 +113,7 @@ WRITES = {
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_each_way_to_write_tells_where_it_wrote(name):
+def test_each_way_to_write_reports_the_written_bytes(name):
     assert saved_after_write(lambda base: base[2:4], lambda base: WRITES[name](base.data))
     assert not saved_after_write(lambda base: base[3:9], lambda base: WRITES[name](base.data))
     assert not saved_after_write(lambda base: base[:2], lambda base: WRITES[name](base.data))
@@ -137,7 +137,7 @@ def assigned(t):
 
 @pytest.mark.cases("saved", ALIASES)
 @pytest.mark.cases("written", [*ALIASES, "itself"])
-def test_counters_of_one_memory_know_of_each_other(saved, written):
+def test_counters_of_one_memory_see_each_others_writes(saved, written):
     for place, changed in ((slice(0, 2), True), (slice(2, 4), False)):
         base, leaf = cg.zeros(4), cg.ones(2, requires_grad=True)
         y = (ALIASES[saved](base)[:2] * leaf).sum()
@@ -159,7 +159,7 @@ def test_a_write_before_something_is_saved_does_not_matter():
     assert leaf.grad.tolist() == [0, 3, 0, 0]
 
 
-def test_what_is_changed_under_its_own_counter_is_refused_wherever():
+def test_a_change_under_its_own_counter_is_refused_for_any_part():
     """As in torch, where all views share a counter; without the words about `.data`."""
     base, leaf = cg.zeros(4), cg.ones(2, requires_grad=True)
     y = (base[:2] * leaf).sum()
@@ -170,7 +170,7 @@ def test_what_is_changed_under_its_own_counter_is_refused_wherever():
 
 
 class UncheckedAssign(cg.autograd.Function):
-    """The writes of solvers of differential equations into their scratch memory."""
+    """The Function by which solvers of differential equations fill their scratch memory."""
 
     @staticmethod
     def forward(ctx, scratch, value, index):
@@ -204,14 +204,14 @@ def test_stages_of_a_runge_kutta_step():
 
     y, rate = cg.tensor([1.0, 2.0, 3.0], dtype=cg.float64, requires_grad=True), cg.tensor(0.7, dtype=cg.float64, requires_grad=True)
     expected = cg.autograd.grad(plain(y, rate), (y, rate))
-    got = cg.autograd.grad(step(y, scratch(), rate), (y, rate))
-    for a, b in zip(got, expected, strict=True):
+    result = cg.autograd.grad(step(y, scratch(), rate), (y, rate))
+    for a, b in zip(result, expected, strict=True):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
 
 
 # ----- Bounds -----
-def test_many_parts_are_told_apart_and_none_is_forgotten():
-    """Up to 1024 parts exactly; older ones are taken for one part, which may refuse too much and never too little."""
+def test_many_parts_are_distinguished_and_none_is_forgotten():
+    """Up to 1024 parts exactly; older ones are merged into one part, which may refuse too much and never too little."""
     base, leaf = cg.zeros(8000), cg.ones(1, requires_grad=True)
     alias, products = base.data, []
     for i in range(0, 8000, 2):
@@ -227,7 +227,7 @@ def test_many_parts_are_told_apart_and_none_is_forgotten():
         overwritten.backward()
 
 
-def test_writing_the_same_places_again_needs_no_more_notes():
+def test_writing_the_same_places_again_needs_no_more_records():
     base, leaf = cg.zeros(64, 64), cg.ones(64, requires_grad=True)
     alias = base.data
     for _ in range(100):
@@ -244,7 +244,7 @@ def test_writing_the_same_places_again_needs_no_more_notes():
 
 
 def test_comparisons_that_take_long_count_as_an_overlap():
-    """Even places and odd ones, which would have to be compared one by one: the answer is on the safe side, and comes soon."""
+    """Even places and odd ones, compared element by element, would take long: the answer is on the safe side, and comes soon."""
     base, sizes = cg.zeros(100_000, dtype=cg.uint8), (5,) * 6
     leaf = cg.ones(sizes, requires_grad=True)
     y = (leaf * base.as_strided(sizes, (1004, 1010, 1016, 1022, 1028, 1036))).sum()

@@ -1,4 +1,4 @@
-"""Large recorded results are pending until they are read: the same bits, in any combination, beside deaths and failures."""
+"""Large recorded results stay pending until they are read: the same bits, also if they join, die or fail before."""
 
 import gc
 import itertools
@@ -26,8 +26,8 @@ def chain(a, b, c, d):
     return (cg.tanh(a * b + c) * d).sum()
 
 
-def kept(a, b, c, d):
-    """Results that live on, in part."""
+def survivors(a, b, c, d):
+    """Some results stay alive, read only in part."""
     x = a * b
     y = x.exp() - c
     z = (y * x).sigmoid() / d
@@ -62,28 +62,28 @@ def lengths(a, b, c, d):
     return (x + c).sum() + y.sum() + z.sum()
 
 
-def folded_again(a, b, c, d):
+def reduced_again(a, b, c, d):
     x = (a * b).exp() + c
     return x.sum() + x.amax() + x.mean() + (x * d).prod().clamp(max=1.0) + x.std()
 
 
-def folded_and_built_upon(a, b, c, d):
+def reduced_and_built_upon(a, b, c, d):
     x = (a * b).exp()
     y = cg.leaky_relu((x * c).tanh() - 0.6, 0.3)
     s = y.sum()
-    z = cg.leaky_relu(y * d - 0.1, 0.2)       # its parameters must not take the place of y's
+    z = cg.leaky_relu(y * d - 0.1, 0.2)       # its parameters must not replace the ones of y
     return s + z.sum() + y.amin()
 
 
-def folded_views(a, b, c, d):
-    """Views of as many elements as there are, in another order or one of them several times."""
+def reduced_views(a, b, c, d):
+    """Views with as many elements as the result, in another order or with repetitions."""
     x = (a * b).exp()
     s = x[5:6].expand(SIZE).sum() + x[:1].expand(SIZE).sum()
     y = (c * d).reshape(1, SIZE, 1)
     return s + y.permute(2, 1, 0).sum() + (a * c).as_strided((SIZE,), (0,)).sum() + (b * c).as_strided((SIZE // 2, 2), (1, 1)).mean()
 
 
-PROGRAMS = (chain, kept, scalars, long, wide, params, lengths, folded_again, folded_and_built_upon, folded_views)
+PROGRAMS = (chain, survivors, scalars, long, wide, params, lengths, reduced_again, reduced_and_built_upon, reduced_views)
 
 
 def everything(program, dtype, size=SIZE):
@@ -98,19 +98,19 @@ def everything(program, dtype, size=SIZE):
 def test_the_same_bits_as_at_once(program, dtype):
     with at_once():
         expected = everything(program, dtype)
-    result = everything(program, dtype)
-    assert all(same_bits(x, y) for x, y in zip(result, expected, strict=True))
+    results = everything(program, dtype)
+    assert all(same_bits(x, y) for x, y in zip(results, expected, strict=True))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 @pytest.mark.cases("size", [1 << 17, (1 << 20) + 77])
 def test_threads_and_streams(count, size):
-    """Of the larger ones the results are written past the caches."""
+    """The results of the larger size are written past the caches."""
     with threads(1), at_once():
         expected = everything(chain, "float64", size)
     with threads(count), threads_used() as used:
-        result = everything(chain, "float64", size)
-    assert all(same_bits(x, y) for x, y in zip(result, expected, strict=True))
+        results = everything(chain, "float64", size)
+    assert all(same_bits(x, y) for x, y in zip(results, expected, strict=True))
     assert used.count == (count if count > 1 and thread_report()["openmp"] else 0)
 
 
@@ -120,7 +120,7 @@ ROWS = [row for row in ELEMENTWISE.values() if row.partials and "f" in row.kinds
 @pytest.mark.cases("dtype", FLOATS)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_rows(row, dtype):
-    """Each row after another one, so that it reads memory that was never written."""
+    """Each row runs after another one, so that it reads a result that was never written to memory."""
     def compute():
         inputs = [cg.tensor(np.resize(value, SIZE)) for value in operands(row, dtype, ((53,),) * len(row.operands))]
         for value in inputs:
@@ -139,7 +139,7 @@ def test_rows(row, dtype):
 
 # ----- Programs at random -----
 def random_step(stream, values, outside, log):
-    """Do one thing with the tensors; its observations go to the log."""
+    """Take one step with the values; its observable results go to the log."""
     a, b, place = stream.choice(values), stream.choice(values), stream.randrange(len(values))
     waits = [
         lambda: values.append(a * b),
@@ -171,7 +171,7 @@ def random_step(stream, values, outside, log):
 
 @pytest.mark.cases("first", range(0, 200, 25))
 def test_programs_at_random(first):
-    """Observations on the way and at the end, errors too, are the same as without pending results."""
+    """All observations on the way and at the end, errors too, equal the observations of a run that defers nothing."""
     def run(seed):
         stream, outside, log, values = random.Random(seed), [], [], leaves(3)
         for _ in range(40):
@@ -190,24 +190,24 @@ def test_programs_at_random(first):
     assert waiting_results() == 0 and live_bytes() == start
 
 
-# ----- Pending results -----
-def test_who_waits():
+# ----- Results that are deferred -----
+def test_recorded_elementwise_results_are_deferred():
     a, b = leaves(2)
     x = a * b
     assert waiting_results() == 1
     y = x + 1.0
     assert waiting_results() == 2
     del x
-    assert waiting_results() == 1           # a step of another result's now
+    assert waiting_results() == 1           # x is now a step of the other result
     s = y.sum()
-    assert waiting_results() == 1           # not even now, as it may be a temporary
+    assert waiting_results() == 1           # still pending, as y may be a temporary
     del y
     assert waiting_results() == 0
     assert s.item() == ((a.detach() * b.detach()) + 1.0).sum().item()
     y = a.exp()
     assert waiting_results() == 1
     s = y.sum()
-    assert waiting_results() == 0           # its node saved it, so it is needed
+    assert waiting_results() == 0           # its node saved y, so y is needed
 
 
 @pytest.mark.parametrize("make", [
@@ -221,14 +221,14 @@ def test_who_waits():
     lambda a, b: a.clone().mul_(b),
     lambda a, b: cg.frombuffer(bytearray(8 * SIZE), dtype=cg.float64).requires_grad_() * b,
 ], ids=["unrecorded", "comparison", "strides", "broadcast", "small", "dtypes", "out", "in place", "foreign"])
-def test_who_does_not_wait(make):
+def test_other_results_are_not_deferred(make):
     a, b = leaves(2)
     result = make(a, b)
     assert waiting_results() == 0
     assert result.numel() > 0
 
 
-def test_results_wait_inside_of_transforms():
+def test_results_are_deferred_inside_of_transforms():
     def f(x):
         y = (x * 2.0).exp()
         waited.append(waiting_results())
@@ -242,8 +242,8 @@ def test_results_wait_inside_of_transforms():
 
 
 @pytest.mark.parametrize("compute", [lambda: cg.ones(40_000) + 1, lambda: cg.ones(SIZE, requires_grad=True) * 2], ids=["plain", "recorded"])
-def test_nothing_waits_once_two_threads_compute(compute):
-    """One that does other things, or computes with few elements, does not matter."""
+def test_nothing_is_deferred_once_two_threads_compute(compute):
+    """A thread that does other things, or computes with few elements, does not count."""
     a, b = leaves(2)
     go, done = threading.Event(), threading.Event()
     idle = threading.Thread(target=lambda: (go.set(), done.wait(10)))
@@ -264,7 +264,7 @@ def test_nothing_waits_once_two_threads_compute(compute):
     np.testing.assert_array_equal(array_of(x), array_of(y))
 
 
-def test_another_thread_reads_what_waits():
+def test_another_thread_reads_a_pending_result():
     a, b = leaves(2)
     x = a * b
     assert waiting_results() == 1
@@ -275,8 +275,8 @@ def test_another_thread_reads_what_waits():
     np.testing.assert_array_equal(seen[0], array_of(a) * array_of(b))
 
 
-# ----- Results that are given up -----
-def test_results_nobody_looked_at():
+# ----- Results and operands that die -----
+def test_unread_results_are_dropped():
     start = live_bytes()
     a, b = leaves(2)
     x = (a * b).exp() + b
@@ -291,12 +291,12 @@ def test_operands_live_until_the_result_is_computed():
     x = a + b
     del a, b
     for _ in range(4):
-        cg.full((SIZE,), 7.0, dtype=cg.float64)     # would lie where they were
+        cg.full((SIZE,), 7.0, dtype=cg.float64)     # would take the operands' memory
     np.testing.assert_array_equal(array_of(x), expected)
 
 
-def test_memory_of_the_dead_is_used_again():
-    """A result that died lends its memory to the next: the program must not take one for the other."""
+def test_memory_of_a_dropped_result_is_used_again():
+    """The next result gets the memory of the dropped one: the program must not confuse the two."""
     with at_once():
         expected = everything(long, "float64")
     for _ in range(3):
@@ -305,20 +305,20 @@ def test_memory_of_the_dead_is_used_again():
 
 def test_allocations_that_fail():
     with at_once():
-        expected = everything(kept, "float64")
+        expected = everything(survivors, "float64")
     for n in itertools.count(1):
         with fail_alloc(n) as failure:
             try:
-                result = everything(kept, "float64")
+                results = everything(survivors, "float64")
             except MemoryError:
-                result = None
+                results = None
         if not failure.fired:
             break
-    assert n > 20 and all(same_bits(x, y) for x, y in zip(result, expected, strict=True)) and waiting_results() == 0
+    assert n > 20 and all(same_bits(x, y) for x, y in zip(results, expected, strict=True)) and waiting_results() == 0
 
 
-def test_memory_that_only_waiting_results_keep():
-    """Where an allocation fails they are computed, and it is tried again."""
+def test_memory_held_by_pending_results_only():
+    """If an allocation fails, pending results are computed, and it is tried again."""
     a, b = leaves(2)
     x = a + b
     with fail_alloc(1) as failure:
@@ -328,7 +328,7 @@ def test_memory_that_only_waiting_results_keep():
 
 
 def test_a_garbage_collection_while_a_result_is_made():
-    """Its code may give an operand's memory away."""
+    """A finalizer that runs there may hand an operand's memory to NumPy."""
     class Cycle:
         def __init__(self):
             self.own = self
@@ -342,7 +342,7 @@ def test_a_garbage_collection_while_a_result_is_made():
     gc.disable()
     try:
         Cycle()
-        alive = [a.detach() for _ in range(1 << 15)]        # no dead tensor is left to be used again, and a collection is due
+        alive = [a.detach() for _ in range(1 << 15)]        # no dead tensor is left for reuse, and a collection is due
     finally:
         gc.enable()
     x = a * b
@@ -354,7 +354,7 @@ def test_a_garbage_collection_while_a_result_is_made():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
-def test_a_child_computes_what_waited():
+def test_a_forked_child_computes_pending_results():
     a, b = leaves(2)
     x = (a * b).exp()
     s = x.sum()
@@ -366,11 +366,11 @@ def test_a_child_computes_what_waited():
     assert s.item() == x.sum().item()
 
 
-def test_profiled_operators_do_not_wait():
+def test_profiled_operators_are_not_deferred():
     a, b = leaves(2)
     y = a + b
     with cg.autograd.profiler.profile() as profile:
-        assert waiting_results() == 0       # or operands that y keeps would be freed in the profile
+        assert waiting_results() == 0       # else operands that y keeps would be freed in the profile
         x = a * b
         assert waiting_results() == 0
     assert x.numel() == y.numel() and any(event.name.endswith("mul") for event in profile.function_events)

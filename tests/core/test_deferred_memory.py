@@ -1,4 +1,4 @@
-"""Pending results read memory later: writes, reads and exports meanwhile make no difference."""
+"""Pending results read memory later: writes to it, reads of it and exports of it meanwhile change no bit."""
 
 import contextlib
 import copy
@@ -17,7 +17,7 @@ from waiting import SIZE, at_once, leaves
 pytestmark = pytest.mark.usefixtures("small_results_wait")
 
 
-# ----- Writes meanwhile -----
+# ----- Writes -----
 def by_view(a):
     a.detach()[3:9].mul_(5)
 
@@ -112,7 +112,7 @@ def test_results_that_are_written_to(write):
     lambda a: a.data.numpy(), lambda a: a.detach()[:].numpy(),
     lambda a: np.frombuffer((ctypes.c_double * SIZE).from_address(a.data_ptr())),
 ], ids=["numpy", "buffer", "dlpack", "data", "view", "address"])
-def test_operands_that_others_reach_without_asking(reach):
+def test_operands_whose_memory_is_exported(reach):
     a, b = leaves(2)
     outside = reach(a)
     expected = array_of(a) * array_of(b)
@@ -188,7 +188,7 @@ def saved(x):
 
 
 @pytest.mark.cases("look", LOOKS)
-def test_looking_at_results(look):
+def test_reads_of_pending_results(look):
     results = []
     for wait in (at_once, contextlib.nullcontext):
         with wait():
@@ -199,8 +199,8 @@ def test_looking_at_results(look):
     np.testing.assert_equal(*results)
 
 
-def test_gradients_of_what_waits():
-    """A gradient that is itself a result that waits: of hooks, of create_graph, of Functions."""
+def test_gradients_that_are_pending_results():
+    """A gradient is itself a pending result: from hooks, from create_graph, from Functions."""
     class Twice(cg.autograd.Function):
         @staticmethod
         def forward(ctx, x):

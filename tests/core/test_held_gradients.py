@@ -1,7 +1,7 @@
-"""A gradient with another reference is never overwritten.
+"""A gradient with a second reference is never written over, however Python holds the reference and whichever call takes it.
 
-Memory is used again where a count says that there is no other reference. Python's own references are not all counted where one looks for
-them: a tuple that is unpacked into a call is the call's own, and from 3.14 on references on the stack are not counted.
+Memory is used again if the reference count is one. CPython does not count every reference in that place: a call owns the tuple that
+is unpacked into it, and from 3.14 on references on the evaluation stack are not counted.
 """
 
 import functools
@@ -119,7 +119,7 @@ def in_an_exception(make, use):
 HOLDERS = {name: function for name, function in globals().items() if name.startswith("in_")}
 
 
-# ----- Nodes, and takers of their gradients -----
+# ----- Programs, and calls that take their gradient -----
 class Twice(Function):
     @staticmethod
     def forward(ctx, x):
@@ -156,7 +156,7 @@ PROGRAMS = {
 
 
 def through_a_function(y, g):
-    """The Function of another node gives back the gradient that it holds."""
+    """The Function of another node returns the held gradient."""
     class Given(Function):
         @staticmethod
         def forward(ctx, x):
@@ -177,7 +177,7 @@ def through_a_hook(y, g):
     handle.remove()
 
 
-# Of a result: the function called with its gradient, by the holder itself where that is possible.
+# For a result: a callable that takes the gradient, called by the holder itself where possible.
 TAKERS = {
     "node": lambda y: y.grad_fn,
     "backward": lambda y: functools.partial(y.backward, retain_graph=True),
@@ -189,17 +189,17 @@ TAKERS = {
 
 
 def inputs_of(y):
-    """Return the leaves behind a result."""
-    result, waiting = [], [y.grad_fn]
+    """Return the leaves of a result's graph."""
+    leaves, waiting = [], [y.grad_fn]
     while waiting:
         node = waiting.pop()
-        result += [node.variable] if node.name() == "AccumulateGrad" else []
+        leaves += [node.variable] if node.name() == "AccumulateGrad" else []
         waiting += [follower for follower, _ in node.next_functions if follower is not None]
-    return result
+    return leaves
 
 
-def kept(holder, shape, use, dtype=cg.float32):
-    """Return the values of a gradient after it was taken from its only holder."""
+def values_after(holder, shape, use, dtype=cg.float32):
+    """Return the values of a gradient after its only holder has passed it to `use`."""
     with cg.no_grad():
         return HOLDERS[holder](lambda: cg.full(shape, 0.75, dtype=dtype), use).flatten().tolist()
 
@@ -210,13 +210,13 @@ def kept(holder, shape, use, dtype=cg.float32):
 @pytest.mark.cases("size", [5, 5000])
 def test_a_held_gradient_stays_as_it_is(program, taker, holder, size):
     y = PROGRAMS[program](cg.full((size,), 0.5, requires_grad=True))
-    assert kept(holder, y.shape, TAKERS[taker](y), y.dtype) == [0.75] * y.numel()
+    assert values_after(holder, y.shape, TAKERS[taker](y), y.dtype) == [0.75] * y.numel()
 
 
 @pytest.mark.cases("holder", HOLDERS)
 @pytest.mark.cases("size", [5, 5000])
 def test_a_held_gradient_that_a_leaf_has_taken_stays_as_it_is(holder, size):
-    """It may be `.grad` by then, to which the next one is added."""
+    """It may have become `.grad`, to which the next gradient is added."""
     y = cg.full((size,), 0.5, requires_grad=True) + 0
     (x,), (accumulator, _) = inputs_of(y), y.grad_fn.next_functions[0]
     with cg.no_grad():
@@ -228,7 +228,7 @@ def test_a_held_gradient_that_a_leaf_has_taken_stays_as_it_is(holder, size):
 @pytest.mark.cases("holder", HOLDERS)
 def test_a_held_gradient_of_a_pulled_back_function_stays_as_it_is(holder):
     _, pull = vjp(lambda x: (x * 3).tanh().exp(), cg.full((5,), 0.5))
-    assert kept(holder, (5,), pull) == [0.75] * 5
+    assert values_after(holder, (5,), pull) == [0.75] * 5
 
 
 @pytest.mark.cases("holder", HOLDERS)
@@ -241,4 +241,4 @@ def test_a_held_tangent_stays_as_it_is(holder):
             x[1:].exp_()
             assert forward_ad.unpack_dual(x).tangent[0].item() == 2.25
 
-        assert kept(holder, (5,), use) == [0.75] * 5
+        assert values_after(holder, (5,), use) == [0.75] * 5

@@ -28,7 +28,7 @@ def resident_bytes():
 
 @pytest.fixture
 def one_thread():
-    """Threads that wait for each other on a busy machine would take most of the time."""
+    """Run on one thread: threads that wait for each other on a busy machine would take most of the time."""
     before = cg.get_num_threads()
     cg.set_num_threads(1)
     yield
@@ -55,9 +55,9 @@ def hook_on_a_result(x):
 
 
 def hook_that_holds_a_later_result(x):
-    results = []
-    x.register_hook(lambda gradient: results[0])
-    results.append(x * 2)
+    later = []
+    x.register_hook(lambda gradient: later[0])
+    later.append(x * 2)
 
 
 def retained_gradient(x):
@@ -103,7 +103,7 @@ def context_of_the_user(x):
 
 
 def packed_as_it_is(x):
-    """The result holds its node, which holds the hook's return value: the result."""
+    """The result holds its node, which holds the result of the hook: the same tensor."""
     with saved_tensors_hooks(lambda t: t, lambda t: t):
         x.exp()
 
@@ -170,7 +170,7 @@ def no_cycle_of_a_loop(x):
 
 
 @pytest.mark.parametrize("make", [no_cycle, no_cycle_of_saved_results, no_cycle_of_a_checkpoint, no_cycle_of_a_loop])
-def test_what_is_no_cycle_is_freed_at_once(make):
+def test_graphs_without_a_cycle_are_freed_at_once(make):
     gc.collect()
     gc.disable()
     try:
@@ -206,17 +206,17 @@ def test_100_000_training_steps_do_not_grow():
 def test_an_operator_leaves_no_object_and_no_reference(name, call, arrays):
     """Blocks that Python has allocated, references to the operands, bytes of tensors: after 50 derivatives as after the first."""
     tensors = samples.prepared(arrays)
-    expected_values = [tensor for tensor in tensors if tensor.requires_grad]
+    inputs = [tensor for tensor in tensors if tensor.requires_grad]
     results = len(samples.as_tuple(call(*tensors)))
 
     def run():
-        for number in range(results):       # each of a graph of its own: the second backward frees the parts that results share
+        for number in range(results):       # each of a graph of its own: the second backward frees tensors that several results share
             result = samples.as_tuple(call(*tensors))[number]
             if result.requires_grad:
-                first = grad(result.sum(), expected_values, create_graph=True, allow_unused=True)
+                first = grad(result.sum(), inputs, create_graph=True, allow_unused=True)
                 total = sum((g * g).sum() for g in first if g is not None and g.requires_grad)
                 if isinstance(total, cg.Tensor):
-                    grad(total, expected_values, allow_unused=True)
+                    grad(total, inputs, allow_unused=True)
 
     def count():
         gc.collect()
@@ -248,9 +248,9 @@ def allocations(function):
 
 @pytest.mark.parametrize(("build", "expected"), [
     (lambda a, b: a * b, 2),            # one for each leaf, which keeps it
-    (lambda a, b: (a * b).exp(), 2),    # the first is overwritten by its last partial, where it has no other reference
+    (lambda a, b: (a * b).exp(), 2),    # the first is overwritten by its last partial, as it has no other reference
     (lambda a, b: a + b, 2),            # the weight is the user's: a copy for each
-    (lambda a, b: (a + b).sin(), 2),    # one leaf keeps the other's copy
+    (lambda a, b: (a + b).sin(), 2),    # one leaf keeps the copy made for the other
 ])
 @pytest.mark.parametrize("size", [5, 5000])
 def test_gradients_are_not_copied_without_need(build, expected, size):
@@ -268,15 +268,15 @@ def test_gradients_are_not_copied_without_need(build, expected, size):
 @pytest.mark.parametrize("hold", [lambda g: g, lambda g: g.numpy(), lambda g: g[1:], lambda g: g.detach()],
                          ids=["tensor", "array", "view", "detached"])
 @pytest.mark.parametrize("size", [5, 5000])
-def test_a_gradient_that_somebody_holds_is_not_written_over(size, hold):
-    """Not its memory either: not by the exact partial of a product, nor by one that runs over the end in whole vectors."""
+def test_a_gradient_that_the_user_holds_is_not_written_over(size, hold):
+    """Nor is its memory: neither by the exact partial of a product, nor by a partial that runs over the end in whole vectors."""
     x, held = cg.full((size,), 0.5, requires_grad=True), []
     y = x * 3
     z = y.tanh()
     for tensor in (y, z):
         tensor.register_hook(lambda g: held.append(hold(g)))
     (z * 2).backward(cg.ones(size))
-    results = [np.array(kept.numpy() if isinstance(kept, cg.Tensor) else kept) for kept in held]
+    gradients = [np.array(gradient.numpy() if isinstance(gradient, cg.Tensor) else gradient) for gradient in held]
     slope = 2 * (1 - np.tanh(np.float32(1.5)) ** 2)
-    assert all(np.allclose(values, expected) for values, expected in zip(results, (2, slope), strict=True))
+    assert all(np.allclose(values, expected) for values, expected in zip(gradients, (2, slope), strict=True))
     assert np.allclose(x.grad.numpy(), 3 * slope)

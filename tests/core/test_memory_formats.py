@@ -1,4 +1,4 @@
-"""Memory formats and the layout: orders of dims against NumPy's, operators that make them and keep them, refusals."""
+"""Memory formats and the layout: orders of dims against NumPy's, functions that make or keep them, refusals."""
 
 import copy
 import pickle
@@ -32,7 +32,7 @@ UNSET = {
 
 
 def lies_in(array, order):
-    """Say whether NumPy finds an array dense once its dims are in an order."""
+    """Return True if NumPy finds an array dense once its dims are in an order."""
     return array.transpose(order).flags.c_contiguous
 
 
@@ -43,21 +43,21 @@ def test_copies_in_a_format(memory_format, shape, maker):
     for dtype in DTYPES:
         array = samples.draw(dtype, shape)
         x = cg.tensor(array)
-        for given in (x, x.transpose(0, 1).contiguous().transpose(0, 1), x.contiguous(memory_format=memory_format)):
-            made = MAKERS[maker](given, memory_format)
-            assert np.array_equal(made.numpy(), array.astype(made.numpy().dtype))
-            assert lies_in(made.numpy(), order) and made.is_contiguous(memory_format=memory_format)
-            assert made.is_contiguous() == made.numpy().flags.c_contiguous
+        for source in (x, x.transpose(0, 1).contiguous().transpose(0, 1), x.contiguous(memory_format=memory_format)):
+            result = MAKERS[maker](source, memory_format)
+            assert np.array_equal(result.numpy(), array.astype(result.numpy().dtype))
+            assert lies_in(result.numpy(), order) and result.is_contiguous(memory_format=memory_format)
+            assert result.is_contiguous() == result.numpy().flags.c_contiguous
 
 
 @pytest.mark.cases(("memory_format", "shape"), CASES, ids=str)
 @pytest.mark.cases("maker", UNSET)
 def test_new_tensors_in_a_format(memory_format, shape, maker):
-    made = UNSET[maker](cg.zeros(shape), memory_format)
-    assert made.shape == shape and lies_in(made.numpy(), ORDERS[memory_format])
+    result = UNSET[maker](cg.zeros(shape), memory_format)
+    assert result.shape == shape and lies_in(result.numpy(), ORDERS[memory_format])
 
 
-def test_what_lies_so_is_not_copied():
+def test_a_tensor_of_that_format_is_not_copied():
     x = cg.zeros(2, 3, 4, 5).contiguous(memory_format=cg.channels_last)
     assert x.contiguous(memory_format=cg.channels_last) is x and x.to(memory_format=cg.channels_last) is x
     assert x.clone().stride() == x.stride() == (x + 1).stride() == cg.zeros_like(x).stride() == (60, 1, 15, 3)
@@ -67,7 +67,7 @@ def test_what_lies_so_is_not_copied():
 
 
 @pytest.mark.parametrize("maker", MAKERS)
-def test_gradients_pass_and_lie_as_the_leaf_does(maker):
+def test_gradients_pass_and_have_the_strides_of_the_leaf(maker):
     x = cg.rand(2, 3, 4, 5).requires_grad_()
     (MAKERS[maker](x, cg.channels_last) * 3).sum().backward()
     assert (x.grad == 3).all() and x.grad.stride() == x.stride()
@@ -105,7 +105,7 @@ def test_refused(call, error, message):
         call()
 
 
-def test_a_tensor_of_another_rank_does_not_lie_so():
+def test_a_tensor_of_another_rank_does_not_have_the_format():
     assert not cg.zeros(2, 3).is_contiguous(memory_format=cg.channels_last)
     assert cg.zeros(2, 3).is_contiguous(memory_format=cg.contiguous_format)
 
@@ -128,6 +128,6 @@ STRIDES = [((2, 3), (3, 1)), ((2, 3), (1, 2)), ((2, 2), (4, 2)), ((2, 3), (0, 1)
 
 @pytest.mark.parametrize(("size", "stride"), STRIDES)
 def test_empty_strided(size, stride):
-    made = cg.empty_strided(size, stride, dtype=cg.float64)
-    assert made.shape == size and made.stride() == stride and made.dtype == cg.float64
-    assert made._base is None and made.is_leaf
+    result = cg.empty_strided(size, stride, dtype=cg.float64)
+    assert result.shape == size and result.stride() == stride and result.dtype == cg.float64
+    assert result._base is None and result.is_leaf

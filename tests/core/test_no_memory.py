@@ -1,4 +1,4 @@
-"""Each Python allocation fails in turn: modes, gradients and versions are then as they were, and the next results are right."""
+"""Each Python allocation fails in turn: modes, gradients and versions stay as they were, and the next call is right."""
 
 import gc
 import sys
@@ -17,7 +17,7 @@ from cygrad.checkpoint import region
 testcapi = pytest.importorskip("_testcapi")
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Anomaly Detection"),
-    # 3.12 and 3.13 free the code of a nested function for which there is no memory; 3.14 crashes in one that is warm, seldom.
+    # 3.12 and 3.13 free the code of a nested function for which there is no memory; 3.14 sometimes crashes in a specialized one.
     pytest.mark.skipif(sys.version_info >= (3, 12), reason="CPython from 3.12 on does not survive each of these failures itself"),
 ]
 
@@ -30,10 +30,10 @@ def modes():
 
 
 def failing(number, case):
-    """Call a function with one Python allocation failing and return whether that came out."""
+    """Call a function with one Python allocation failing and return True if it raised."""
     try:
         case(lambda: testcapi.set_nomemory(number, number + 1))
-    except (MemoryError, SystemError):      # the latter from weak dictionaries of CPython 3.11, which lose the former
+    except (MemoryError, SystemError):      # SystemError from weak dictionaries of CPython 3.11, which lose the MemoryError
         return True
     finally:
         testcapi.remove_mem_hooks()
@@ -63,7 +63,7 @@ class Product(cg.autograd.Function):
 
 
 def test_forward_and_backward_with_a_function():
-    """CPython 3.11 itself forgets the arguments of a few calls that fail: not more than one tensor each, and seldom."""
+    """CPython 3.11 itself leaks the arguments of a few failing calls: not more than one tensor each, and seldom."""
     x, y = cg.tensor([1.0, 2.0, 3.0], requires_grad=True), cg.tensor([4.0, 5.0, 6.0], requires_grad=True)
     old, before = [cg.ones(3), cg.ones(3)], modes()
     new = [1 + 2 * x.detach() * y.detach(), 1 + x.detach() ** 2]

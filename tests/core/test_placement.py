@@ -1,4 +1,4 @@
-"""Gradients of parts, added where they belong in the gradient of the whole: the same bits as spread over zeros."""
+"""Gradients of parts, added at their place in the gradient of the whole: the same bits as spread over zeros, and the same observations."""
 
 import contextlib
 import gc
@@ -24,7 +24,7 @@ def leaf(shape=SHAPE, dtype="float64", seed=0):
 
 @pytest.mark.parametrize("dtype", [row.name for row in DTYPES if row.is_differentiable])
 def test_parts_of_every_dtype(dtype):
-    """Small parts that end within a vector: the memory behind them is another tensor's, also where more lies behind their gradients."""
+    """Small parts end within a vector: the elements behind them belong to another tensor, also if their gradients are longer."""
     factor, weight = (cg.full((64,), value, dtype=getattr(cg, dtype)) for value in (2, 3))
     for first in range(1, 30):
         size = 2 * first + 3
@@ -37,24 +37,24 @@ def test_parts_of_every_dtype(dtype):
 
 
 def nodes_of(*results):
-    """Return all nodes of a graph but the leaves' own."""
-    result_values, waiting = [], [result.grad_fn for result in results]
+    """Return all nodes of a graph except accumulators of leaves."""
+    nodes, waiting = [], [result.grad_fn for result in results]
     while waiting:
         node = waiting.pop()
-        if node is not None and node not in result_values and node.name() != "AccumulateGrad":
-            result_values.append(node)
+        if node is not None and node not in nodes and node.name() != "AccumulateGrad":
+            nodes.append(node)
             waiting += [follower for follower, _ in node.next_functions]
-    return result_values
+    return nodes
 
 
 def spread(*results):
-    """Hooks on the nodes keep their gradients from being placed."""
+    """Put hooks on the nodes, which keep their gradients from being placed."""
     for node in nodes_of(*results):
         node.register_prehook(lambda grads: None)
 
 
 def total(parts):
-    """Return a number in which each part has another weight, so that none stands for another."""
+    """Return a number in which each part has another weight, so that exchanged parts change it."""
     return sum(((k + 0.5) * part * part.detach().cos()).sum() for k, part in enumerate(parts))
 
 
@@ -100,8 +100,8 @@ def gradients(program, dtype="float64", watched=False, **options):
 SUMMED = {"unfold", "index", "index_select", "gather", "take"}      # elements that one reader reads twice are summed in another order
 
 
-def check(name, result, expected):
-    for a, b in zip(result, expected, strict=True):
+def check(name, results, expected):
+    for a, b in zip(results, expected, strict=True):
         if name in SUMMED:
             np.testing.assert_allclose(a, b, rtol=1e-14 if a.dtype == np.float64 else 1e-5, atol=1e-15)
         else:
@@ -110,13 +110,13 @@ def check(name, result, expected):
 
 @pytest.mark.parametrize("name", PARTS)
 @pytest.mark.cases("dtype", ["float64", "float32"])
-def test_the_bits_are_those_of_gradients_spread_over_zeros(name, dtype):
+def test_placed_gradients_have_the_bits_of_gradients_spread_over_zeros(name, dtype):
     check(name, gradients(PARTS[name], dtype), gradients(PARTS[name], dtype, watched=True))
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_every_observer_of_the_wholes_sees_what_it_would_see(name):
-    """Hooks on a tensor and its retained gradient, inputs that are no leaves, and sums in `.grad`."""
+def test_observers_of_the_wholes_see_the_same_gradients(name):
+    """Hooks on a tensor and its retained gradient, inputs that are no leaves, and gradients added to `.grad`."""
     def seen(watched):
         x = leaf()
         y = x * 1.5
@@ -160,7 +160,7 @@ def test_recorded_and_batched_gradients_and_tangents_are_the_same(name):
         np.testing.assert_allclose(array_of(grad(rows, x, weight, retain_graph=True)[0]), array_of(row), rtol=1e-12, atol=1e-14)
 
 
-# ----- Nodes as users see them -----
+# ----- Observations of a node -----
 def test_hooks_of_the_part_see_its_gradient_as_large_as_the_whole():
     x = leaf((4,))
     y = x[1:3]
@@ -227,8 +227,8 @@ def test_a_graph_that_was_freed_is_refused():
             y.backward()
 
 
-# ----- Gradients that others hold -----
-def test_the_gradient_that_was_given_stays_as_it_is():
+# ----- Gradients with other references -----
+def test_the_weight_stays_unchanged():
     x, weight = leaf((4,)), cg.ones(4, dtype=cg.float64)
     y = x * 2
     cg.autograd.backward([y, y[1], y[2:], y.view(2, 2)[0]], [weight, weight[0], weight[:2], weight[2:]])
@@ -243,13 +243,13 @@ def test_a_gradient_that_goes_to_two_places_is_not_written_over():
     seen = []
     joined.register_hook(seen.append)
     total([joined, a[1], b[2:], a[0]]).backward()
-    kept = seen[0].clone()
-    assert same_bits(array_of(kept), array_of(seen[0]))
+    copy = seen[0].clone()
+    assert same_bits(array_of(copy), array_of(seen[0]))
     other = [leaf((4,)), leaf((4,))]
     result = total([cg.cat(other) + cg.stack(other).reshape(-1), other[0][1], other[1][2:], other[0][0]])
     spread(result)
-    for expected, results in zip(grad(result, other), (x.grad, y.grad), strict=True):
-        np.testing.assert_allclose(array_of(results), array_of(expected), rtol=1e-15)
+    for expected, gradient in zip(grad(result, other), (x.grad, y.grad), strict=True):
+        np.testing.assert_allclose(array_of(gradient), array_of(expected), rtol=1e-15)
 
 
 def test_a_gradient_without_memory_of_its_own_is_copied_before_it_is_added_to():
@@ -267,7 +267,7 @@ def test_a_gradient_without_memory_of_its_own_is_copied_before_it_is_added_to():
     assert x.grad.tolist() == [3, 3, 3, 3]
 
 
-def test_gradients_kept_from_one_backward_stay_as_they_are_in_the_next():
+def test_gradients_of_one_backward_stay_unchanged_in_the_next():
     x = leaf((4,))
     y = x * 1
     result = y[0] + y[1:].sum() + y[2]
@@ -278,7 +278,7 @@ def test_gradients_kept_from_one_backward_stay_as_they_are_in_the_next():
     assert first.data_ptr() != second.data_ptr()
 
 
-def test_parts_of_what_was_changed_in_place():
+def test_parts_of_a_tensor_changed_in_place():
     def gradient(watched):
         x = leaf()
         y = x * 1.5
@@ -348,10 +348,10 @@ def test_batches_in_batches():
         return x[0] * x[1] * x[2] + (x[1:] * x[:-1]).sum().sin()
 
     x = cg.tensor(np.random.default_rng(0).standard_normal((3, 4)))
-    many = vmap(hessian(value))(x)
-    for row, result in zip(x, many, strict=True):
-        np.testing.assert_allclose(array_of(cg.autograd.functional.hessian(value, row)), array_of(result), rtol=1e-12)
-        np.testing.assert_allclose(array_of(cg.autograd.functional.hessian(value, row, vectorize=True)), array_of(result), rtol=1e-12)
+    hessians = vmap(hessian(value))(x)
+    for row, matrix in zip(x, hessians, strict=True):
+        np.testing.assert_allclose(array_of(cg.autograd.functional.hessian(value, row)), array_of(matrix), rtol=1e-12)
+        np.testing.assert_allclose(array_of(cg.autograd.functional.hessian(value, row, vectorize=True)), array_of(matrix), rtol=1e-12)
 
 
 def test_two_threads_on_one_graph():
@@ -359,18 +359,18 @@ def test_two_threads_on_one_graph():
     y = x * 1
     result = total([y[k] for k in range(200)] + [y[k:k + 3] for k in range(0, 190, 7)])
     expected, = grad(result, x, retain_graph=True)
-    results = []
+    gradients = []
 
     def run():
-        results.extend(array_of(grad(result, x, retain_graph=True)[0]) for _ in range(20))
+        gradients.extend(array_of(grad(result, x, retain_graph=True)[0]) for _ in range(20))
 
     workers = [threading.Thread(target=run) for _ in range(3)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert len(results) == 60
-    assert all(same_bits(each, array_of(expected)) for each in results)
+    assert len(gradients) == 60
+    assert all(same_bits(each, array_of(expected)) for each in gradients)
 
 
 # ----- Cost -----
@@ -385,7 +385,7 @@ COUNT = 40
     lambda x: [x.reshape(COUNT, -1)[0].narrow(0, 1, 2)] * 2,
     lambda x: [x[2:][1:][k] for k in range(COUNT)],
 ])
-def test_parts_take_no_memory_but_that_of_the_whole(read):
+def test_parts_take_only_the_memory_of_the_whole(read):
     x = leaf((100 * COUNT,))
     parts = read(x)
     weights = [cg.ones(part.shape, dtype=cg.float64) for part in parts]

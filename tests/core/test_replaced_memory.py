@@ -1,4 +1,4 @@
-"""Tensors that are given other memory or another size: `.data =`, set_, resize_."""
+"""Tensors that get other memory or another size: `.data =`, set_, resize_."""
 
 import threading
 
@@ -23,7 +23,7 @@ def test_data_is_assigned_with_any_shape_and_shares_memory():
     assert x.grad.tolist() == [1, 1, 1]
 
 
-def test_what_was_saved_before_counts_as_changed():
+def test_a_tensor_saved_before_counts_as_changed():
     for change in (lambda t: setattr(t, "data", cg.zeros(2)), lambda t: t.detach().resize_(2)):
         x = cg.ones(2, requires_grad=True)
         y = (x * x).sum()
@@ -48,7 +48,7 @@ DTYPES = [cg.bool, cg.uint8, cg.int8, cg.int16, cg.int32, cg.int64, cg.float16, 
 @pytest.mark.cases("new", DTYPES)
 @pytest.mark.cases("old", DTYPES)
 def test_data_may_be_of_another_dtype(old, new):
-    """All that the tensor is asked for is of the new dtype; views and aliases keep the old memory, and read it as they did."""
+    """All attributes of the tensor are of the new dtype; views and aliases keep the old memory, and read it as before."""
     x = cg.arange(6).to(old).reshape(2, 3)
     view, alias, expected = x[1:], x.detach(), x[1:].tolist()
     x.data = value = cg.arange(12).to(new)[::2]
@@ -62,7 +62,7 @@ def test_data_may_be_of_another_dtype(old, new):
 
 @pytest.mark.cases("new", DTYPES)
 @pytest.mark.cases("made", [lambda x: x, lambda x: x * 2, lambda x: x[1:]])
-def test_data_of_what_requires_a_gradient_stays_floating_point(made, new):
+def test_data_of_a_tensor_that_requires_a_gradient_stays_floating_point(made, new):
     tensor = made(cg.ones(3, requires_grad=True))
     if new.is_floating_point:
         tensor.data = cg.ones(2, dtype=new)
@@ -98,12 +98,12 @@ def test_results_of_another_dtype_have_the_history_they_had():
     y, z = x * 2, x.exp()
     whole = (y.sum(), z.sum())
     y.data = z.data = cg.full((3,), 5.0, dtype=cg.float64)
-    assert cg.autograd.grad(whole[1], x)[0].tolist() == pytest.approx(np.exp([1.0] * 3))     # z has saved the old values
+    assert cg.autograd.grad(whole[1], x)[0].tolist() == pytest.approx(np.exp([1.0] * 3))     # z has saved its old value
     gradient, = cg.autograd.grad((y * y).sum(), x)
     assert (gradient.dtype, gradient.tolist()) == (cg.float32, [20, 20, 20])
 
 
-def test_what_was_saved_before_another_dtype_counts_as_changed():
+def test_a_tensor_saved_before_another_dtype_counts_as_changed():
     x, saved = cg.ones(3, requires_grad=True), cg.ones(3)
     y, of_view = (x * saved).sum(), (x[1:] * saved[1:]).sum()
     saved.data = cg.ones(3, dtype=cg.float64)
@@ -129,7 +129,7 @@ def test_resize():
     (lambda t: t.resize_as_(cg.ones(4)), 0), (lambda t: t.resize_as_(cg.ones(5)), 1), (lambda t: t.resize_(2).resize_(2), 1),
     (lambda t: t.set_(cg.ones(4)), 1), (lambda t: t.t_(), 1), (lambda t: t.unsqueeze_(0), 1), (lambda t: t.squeeze_(), 1),
 ])
-def test_what_is_laid_out_anew_counts_as_changed_and_what_stays_as_it_is_does_not(change, version):
+def test_a_new_layout_counts_as_a_change_and_the_same_layout_does_not(change, version):
     x, saved = cg.ones(4, requires_grad=True), cg.ones(4)
     y = (x * saved).sum()
     change(saved)
@@ -142,7 +142,7 @@ def test_what_is_laid_out_anew_counts_as_changed_and_what_stays_as_it_is_does_no
         assert x.grad.tolist() == [1, 1, 1, 1]
 
 
-def test_a_tensor_that_others_are_laid_over_is_not_changed_by_that():
+def test_set_to_the_memory_of_a_tensor_does_not_change_it():
     x, saved = cg.ones(4, requires_grad=True), cg.ones(4)
     y = (x * saved).sum()
     other = cg.ones(0).add_(1).set_(saved)
@@ -152,7 +152,7 @@ def test_a_tensor_that_others_are_laid_over_is_not_changed_by_that():
         y.backward()
 
 
-def test_a_resized_tensor_leaves_others_their_memory():
+def test_a_resized_tensor_leaves_its_aliases_their_memory():
     array = np.arange(4.0)
     x = cg.from_numpy(array)
     view, alias = x[1:], x.detach()

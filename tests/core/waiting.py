@@ -1,4 +1,4 @@
-"""Helpers of the tests of deferred results."""
+"""Helpers for the tests of deferred results."""
 
 import contextlib
 
@@ -12,7 +12,7 @@ SIZE = 5003         # no whole number of blocks, nor of vectors, nor of a reduct
 
 @contextlib.contextmanager
 def at_once():
-    """Have nothing wait."""
+    """Compute without deferring any result."""
     before = defer_from(1 << 62)
     try:
         yield

@@ -185,7 +185,7 @@ def test_exceptions_come_out_and_leave_nothing_behind():
     assert not (X * 2).requires_grad
 
 
-def test_precision_is_that_of_the_argument():
+def test_results_have_the_precision_of_the_argument():
     gradient = grad(lambda x, y: (x * y).sum(), argnums=(0, 1))(X.float(), Y)
     assert [part.dtype for part in gradient] == [cg.float32, cg.float64]
     value = grad_and_value(lambda x: (x * x).sum())(X.float())[1]
@@ -231,7 +231,7 @@ def test_vjp_of_one_and_of_several():
     value, pull = vjp(lambda x: x**2, X)
     same(value, [1, 4, 9])
     same(pull(ONES), ([2, 4, 6],))
-    same(pull(Y), ([8, 20, 36],))                       # any number of times
+    same(pull(Y), ([8, 20, 36],))                       # any number of calls
     value, pull = vjp(lambda x, y, s: x * y, X, Y, S)
     same(value, [4, 10, 18])
     same(pull(ONES), ([4, 5, 6], [1, 2, 3], 0))
@@ -250,7 +250,7 @@ def test_vjp_with_aux():
         vjp(lambda x: x**2, X, has_aux=True)
 
 
-def test_vjp_of_what_is_constant_or_the_input():
+def test_vjp_of_a_constant_and_of_the_input():
     same(vjp(lambda x: tensor(1, 1), X)[1](tensor(1, 2)), ([0, 0, 0],))
     value, pull = vjp(lambda x: x, X)
     same((value, pull(Y)), ([1, 2, 3], ([4, 5, 6],)))
@@ -285,7 +285,7 @@ def test_cotangents_that_do_not_fit(f, cotangents, error, message):
     (lambda x: (), r"Expected f to be a function that has non-empty output \(got output = \[\]\)"),
     (lambda x: (x, x.long()), "All outputs of f must be floating-point or complex Tensors, got Tensor with dtype"),
 ])
-def test_vjp_of_what_cannot_be_differentiated(f, message):
+def test_vjp_refuses_results_that_cannot_be_differentiated(f, message):
     with pytest.raises(RuntimeError, match=message):
         vjp(f, X)
 
@@ -372,7 +372,7 @@ def test_tangents_that_do_not_fit(primals, tangents, error, message):
         jvp(lambda *arguments: X, primals, tangents)
 
 
-def test_jvp_of_what_is_no_tensor():
+def test_jvp_refuses_results_that_are_no_tensors():
     with pytest.raises(RuntimeError, match=r"expected f\(\*primals\) to return only tensors, got unsupported type <class 'float'>"):
         jvp(lambda x: 3.0, (X,), (Y,))
 

@@ -25,7 +25,7 @@ def read_only(array):
     return array
 
 
-GIVEN = {
+VALUES = {
     "float": 0.5,
     "complex": 0.5 + 1j,
     "double": np.float64(0.5),
@@ -67,22 +67,22 @@ OF_COMPLEX = ("vjp", "pulled back", "jvp", "linearize", "functional.vjp", "funct
 
 def same(actual, expected):
     """Check that two trees are the same tensors."""
-    (result, spec), (expected_values, structure) = tree_flatten(actual), tree_flatten(expected)
+    (tensors, spec), (others, structure) = tree_flatten(actual), tree_flatten(expected)
     assert spec == structure
-    for tensor, other in zip(result, expected_values, strict=True):
+    for tensor, other in zip(tensors, others, strict=True):
         assert isinstance(tensor, cg.Tensor)
         assert tensor.dtype == other.dtype
         np.testing.assert_array_equal(tensor.numpy(), other.numpy())
 
 
 @pytest.mark.cases("transform", TRANSFORMS)
-@pytest.mark.cases("given", GIVEN)
-def test_what_is_no_tensor_is_taken_for_one(transform, given):
-    value, kind = GIVEN[given], cg.tensor(GIVEN[given])
-    if kind.is_complex() and transform not in OF_COMPLEX:
+@pytest.mark.cases("name", VALUES)
+def test_numbers_and_arrays_are_taken_for_tensors(transform, name):
+    value, tensor = VALUES[name], cg.tensor(VALUES[name])
+    if tensor.is_complex() and transform not in OF_COMPLEX:
         pytest.skip("not of complex numbers")
     before = np.array(value)
-    same(TRANSFORMS[transform](value), TRANSFORMS[transform](kind))
+    same(TRANSFORMS[transform](value), TRANSFORMS[transform](tensor))
     np.testing.assert_array_equal(np.array(value), before)
 
 
@@ -117,7 +117,7 @@ def test_examples_may_be_an_array(dtype):
     same(vmap(lambda tree: tree["a"] * tree["b"][0])({"a": rows, "b": (rows.sum(1),)}), cg.tensor(rows) * cg.tensor(rows.sum(1))[:, None])
 
 
-def test_the_other_arguments_come_as_they_are():
+def test_the_other_arguments_are_passed_unchanged():
     seen = []
 
     def f(x, *others):
@@ -146,7 +146,7 @@ def test_a_number_beside_a_tensor_has_its_dtype():
 
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 def test_nothing_writes_into_an_array(transform):
-    """Neither the function, nor the holder of the results."""
+    """Neither the function nor a write to its results changes the user's array."""
     x = np.array([0.5, 2.0])
     for result in tree_flatten(transform(x))[0]:
         result.zero_()
@@ -160,7 +160,7 @@ def test_a_function_may_write_into_its_argument():
     assert x.tolist() == [0.5, 2.0]
 
 
-def test_what_a_graph_keeps_does_not_change_with_the_array():
+def test_a_graph_does_not_change_with_the_array():
     """SciPy writes its next point into the same array."""
     x = np.array([0.5, 2.0])
     pull, push = vjp(lambda x: x * x, x)[1], linearize(lambda x: x * x, x)[1]
@@ -178,18 +178,18 @@ NO_NUMBERS = {
 
 
 @pytest.mark.cases("transform", TRANSFORMS)
-@pytest.mark.cases("given", INTEGERS, ids=repr)
-def test_integers_have_no_derivative(transform, given):
-    """As tensors of integers, in torch too; the message names the way out."""
+@pytest.mark.cases("integer", INTEGERS, ids=repr)
+def test_integers_have_no_derivative(transform, integer):
+    """As of tensors of integers, in torch too; the message names the conversion."""
     with pytest.raises((RuntimeError, ValueError, TypeError), match=r"(?i)(floating.point|no derivative).*convert it"):
-        TRANSFORMS[transform](given)
+        TRANSFORMS[transform](integer)
 
 
 @pytest.mark.cases("transform", TRANSFORMS)
-@pytest.mark.cases("given", NO_NUMBERS)
-def test_arrays_of_no_numbers(transform, given):
+@pytest.mark.cases("name", NO_NUMBERS)
+def test_arrays_of_no_numbers(transform, name):
     with pytest.raises(TypeError, match=r"can't convert np.ndarray of type numpy\."):
-        TRANSFORMS[transform](NO_NUMBERS[given])
+        TRANSFORMS[transform](NO_NUMBERS[name])
 
 
 def test_arrays_of_another_byte_order():

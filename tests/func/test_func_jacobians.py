@@ -21,7 +21,7 @@ SHAPES = [((), ()), ((), (3,)), ((3,), ()), ((2,), (3,)), ((2, 3), (4,)), ((3,),
 @both
 @pytest.mark.parametrize(("inputs", "outputs"), SHAPES)
 def test_a_linear_map_is_its_own_jacobian(jacobian, inputs, outputs):
-    """A Jacobian has the shape of the output, then the input's."""
+    """A Jacobian has the dims of the output, then the dims of the input."""
     stream = np.random.default_rng(0)
     matrix = stream.standard_normal((int(np.prod(outputs)), int(np.prod(inputs))))
     x = cg.tensor(stream.standard_normal(inputs), dtype=cg.float64)
@@ -32,7 +32,7 @@ def test_a_linear_map_is_its_own_jacobian(jacobian, inputs, outputs):
 
 @both
 def test_a_nonlinear_map(jacobian):
-    """Of polar coordinates."""
+    """Polar coordinates."""
     r, phi = 2.0, 0.5
     expected = [[np.cos(phi), -r * np.sin(phi)], [np.sin(phi), r * np.cos(phi)]]
     same(jacobian(lambda p: cg.stack([p[0] * cg.cos(p[1]), p[0] * cg.sin(p[1])]))(tensor(r, phi)), expected)
@@ -60,7 +60,7 @@ def test_argnums(jacobian, argnums, expected):
 
 @both
 def test_arguments_counted_from_the_last(jacobian):
-    """Where torch.func.jacfwd gives zeros."""
+    """torch.func.jacfwd gives zeros here."""
     same(jacobian(lambda x, y: x * y, argnums=-1)(X, Y), BY_Y)
     same(jacobian(lambda x, y: x * y, argnums=(-1, -2))(X, Y), (BY_Y, BY_X))
 

@@ -1,4 +1,4 @@
-"""Derivatives of functions, and vmap, beside changes of recording: modes, saved-tensor hooks, checkpoint."""
+"""Derivatives of functions, and vmap, with other recording: modes, saved-tensor hooks, checkpoint."""
 
 import contextlib
 
@@ -43,8 +43,8 @@ def numbers(result):
 
 
 def same(result, expected):
-    for got, expected_values in zip(numbers(result), numbers(expected), strict=True):
-        np.testing.assert_allclose(got, expected_values, rtol=1e-12, atol=1e-12)
+    for one, other in zip(numbers(result), numbers(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
 def inner(y):
@@ -85,7 +85,7 @@ FIRST_ORDER = ["grad", "grad_and_value", "vjp", "jacrev", "vmap of grad", "grad 
 
 
 @pytest.mark.parametrize("name", FIRST_ORDER)
-def test_what_is_computed_without_recording_is_constant_for_reverse_mode(name):
+def test_values_computed_without_recording_are_constants_in_reverse_mode(name):
     constant = plain(X).item()
     same(TRANSFORMS[name](within(cg.no_grad, plain)), TRANSFORMS[name](lambda x: plain(x.detach()) + 0 * x.sum()))
     same(TRANSFORMS[name](lambda x: (x * within(cg.no_grad, lambda x: x * 1)(x)).sum()), TRANSFORMS[name](lambda x: (x * x.detach()).sum()))
@@ -96,12 +96,12 @@ def test_what_is_computed_without_recording_is_constant_for_reverse_mode(name):
 
 @pytest.mark.parametrize("name", ["jvp", "jacfwd", "vmap"])
 @pytest.mark.parametrize("mode", [cg.no_grad, cg.inference_mode], ids=["no_grad", "inference"])
-def test_forward_mode_does_not_look_at_the_modes(name, mode):
+def test_forward_mode_does_not_depend_on_the_modes(name, mode):
     same(TRANSFORMS[name](within(mode, plain)), TRANSFORMS[name](plain))
 
 
 def test_inference_tensors_in_a_derivative_that_is_not_taken_in_inference_mode():
-    """As everywhere else."""
+    """They are refused, as outside of transforms."""
     with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
         grad(lambda x: (x * within(cg.inference_mode, lambda x: x * 2)(x)).sum())(X)
     with cg.inference_mode():
@@ -133,7 +133,7 @@ def twice_checkpointed(x):
 
 @pytest.mark.cases("name", sorted(TRANSFORMS.keys() - {"grad of vmap"}))
 def test_checkpoint(name):
-    """Except where the vmap ends before its inner part is computed again."""
+    """Not twice checkpointed in a vmap that ends before its inner region is computed again."""
     same(TRANSFORMS[name](checkpointed), TRANSFORMS[name](plain))
     if name != "vmap of hessian":
         same(TRANSFORMS[name](twice_checkpointed), TRANSFORMS[name](plain))
@@ -143,7 +143,7 @@ def test_checkpoint(name):
 @pytest.mark.cases("hooks", [save_on_cpu, lambda: saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t),
                                    lambda: saved_tensors_hooks(lambda t: t, lambda t: t)], ids=["on the CPU", "copies", "nothing"])
 def test_saved_tensor_hooks(name, hooks):
-    """A packed tensor may have lost its tangents, which come back."""
+    """A hook may return a tensor without its tangents, which are restored."""
     expected = TRANSFORMS[name](plain)
     with hooks():
         result = TRANSFORMS[name](plain)
@@ -151,7 +151,7 @@ def test_saved_tensor_hooks(name, hooks):
 
 
 def test_tangents_of_packed_results_and_operands(tmp_path):
-    """Of operands, of results, of those changed in place since; by hooks that write to disk, and by hooks for one tensor."""
+    """Tangents of operands, of results, of both changed in place since; with hooks that write to disk, and hooks on one tensor."""
     def gradients(context, register=False):
         x = ROWS.clone().requires_grad_()
         with fw.dual_level():
@@ -169,13 +169,13 @@ def test_tangents_of_packed_results_and_operands(tmp_path):
     same(gradients(contextlib.nullcontext(), register=True), expected)
 
 
-def test_a_packed_tangent_is_that_of_the_time():
+def test_a_packed_tangent_is_the_one_at_the_time_of_packing():
     x = X.clone().requires_grad_()
     with fw.dual_level(), saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
         dual = fw.make_dual(x, X) * 1
         y = dual * dual
         with cg.no_grad():
-            dual.zero_()        # the saved tensor is a copy, so that is allowed
+            dual.zero_()        # allowed, as the saved tensor is a copy
         gradient, = cg.autograd.grad(y.sum(), x, create_graph=True)
         same(gradient, 2 * X)
         same(fw.unpack_dual(gradient).tangent, 2 * X)

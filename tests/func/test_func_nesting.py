@@ -35,7 +35,7 @@ def by_linearize(f):
 
 
 def by_engine(f):
-    """As autograd.grad does it on a leaf, which ends the history: an innermost derivative only."""
+    """Return the derivative by autograd.grad on a leaf, which ends the history: for innermost derivatives only."""
 
     def derivative(x):
         x = x.detach().requires_grad_()
@@ -123,7 +123,7 @@ def test_ensembles():
 
 
 def test_jacobians_by_hand():
-    """By vmap over a basis, as jacrev and jacfwd are defined."""
+    """By vmap over a basis, which defines jacrev and jacfwd."""
     _, pull = vjp(lambda x: x**2, Y)
     same(vmap(pull)(cg.eye(3, dtype=cg.float64)), (np.diag([1, 2, 4]),))
     push = linearize(lambda x: x**2, Y)[1]
@@ -142,7 +142,7 @@ def test_hessian_products():
 
 
 def test_a_derivative_of_captured_batches():
-    """The inner function takes one variable from each level."""
+    """The inner function reads one variable of each level."""
     result = vmap(lambda x: vmap(lambda y: grad(lambda z: x * y * z**2)(TWO))(Y))(tensor(1, 2))
     same(result, 4 * np.outer([1, 2], [0.5, 1, 2]))
     same(vmap(lambda x: jvp(lambda z: x * z, (ONE,), (x,))[1])(tensor(1, 2, 3)), [1, 4, 9])
@@ -171,7 +171,7 @@ def test_results_are_differentiable_by_backward():
 
 @pytest.mark.parametrize("outer", DERIVATIVES, ids=lambda derivative: derivative.__name__)
 def test_the_tape_inside(outer):
-    """autograd.grad of an inner leaf: a constant for the outer derivative, except the function's own part."""
+    """autograd.grad of an inner leaf: its result is a constant to the outer derivative, while the factor x is not."""
     same(outer(lambda x: x * by_engine(lambda y: y**3)(x))(TWO).detach(), 12)
 
 
@@ -183,7 +183,7 @@ def test_leaves_hold_no_gradient_afterwards():
 
 
 def test_levels_end_with_the_call():
-    """An escaped tensor is an ordinary one, or an error when it is used; never a wrong derivative."""
+    """A tensor that leaves the function is an ordinary tensor, or an error when it is used; never a wrong derivative."""
     escaped = []
     grad(lambda x: (escaped.append(x * 2), x)[1])(ONE)
     assert (escaped[0].detach() + 1).item() == 3
@@ -192,7 +192,7 @@ def test_levels_end_with_the_call():
 
 
 def test_threads_have_levels_of_their_own():
-    barrier, result = threading.Barrier(2), {}
+    barrier, results = threading.Barrier(2), {}
 
     def work(name, power):
         def f(x):
@@ -201,14 +201,14 @@ def test_threads_have_levels_of_their_own():
             barrier.wait(timeout=10)
             return y
 
-        result[name] = grad(f)(TWO).item()
+        results[name] = grad(f)(TWO).item()
 
     threads = [threading.Thread(target=work, args=(f"power {power}", power)) for power in (2, 3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(timeout=20)
-    assert result == {"power 2": 4, "power 3": 12}
+    assert results == {"power 2": 4, "power 3": 12}
 
 
 def test_deep_nesting():

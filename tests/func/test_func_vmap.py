@@ -1,4 +1,4 @@
-"""cygrad.func.vmap: dims of arguments and results, trees, chunks, random numbers, functions without batches."""
+"""cygrad.func.vmap: dims of arguments and results, trees, chunks, random numbers, functions that cannot be batched."""
 
 import numpy as np
 import pytest
@@ -179,7 +179,7 @@ def test_nothing_to_map_over():
 
 
 # ----- Inside -----
-def test_what_a_function_sees_is_one_example():
+def test_a_function_sees_one_example():
     def f(x):
         assert tuple(x.shape) == tuple(x.size()) == (3, 4)
         assert (x.ndim, x.dim(), x.numel(), len(x), x.size(-1)) == (2, 2, 12, 3, 4)
@@ -269,7 +269,7 @@ def test_batched_indices():
     lambda y, i, v: y.index_add(0, i, v),
 ])
 @pytest.mark.cases(("in_dims", "places"), [((None, 0), [[2, 0], [2, 0]]), ((0, None), [[2, 0], [0, 1]]), ((0, 0), [[2, 0], [0, 1]])])
-def test_what_is_the_same_for_all_may_be_written_to_out_of_place(write, in_dims, places):
+def test_an_unbatched_tensor_may_be_written_to_out_of_place(write, in_dims, places):
     indices, values = cg.tensor(places), cg.ones(2, 2, dtype=cg.float64) * tensor(7, 8)[:, None]
     arguments = [all_of if dim == 0 else all_of[0] for all_of, dim in zip((indices, values), in_dims, strict=True)]
     result = vmap(lambda i, v: write(Y, i, v), in_dims=in_dims)(*arguments)
@@ -278,8 +278,8 @@ def test_what_is_the_same_for_all_may_be_written_to_out_of_place(write, in_dims,
     assert Y.tolist() == [0, 1, 2]
 
 
-def test_promotion_does_not_see_the_batch():
-    """A number, batched, is a 0-d tensor of its dtype."""
+def test_promotion_ignores_the_batch_dim():
+    """A batched number is promoted as a 0-d tensor of its dtype."""
     result = vmap(lambda x, y: x * y)(cg.tensor([1, 2]), tensor(1, 2))
     assert result.dtype == cg.float64
     same(result, [1, 4])
@@ -313,10 +313,10 @@ DATA_DEPENDENT = [
 
 
 @pytest.mark.parametrize(("f", "message"), [entry[1:] for entry in DATA_DEPENDENT], ids=[entry[0] for entry in DATA_DEPENDENT])
-def test_what_differs_between_examples_cannot_be_python(f, message):
+def test_values_of_examples_cannot_become_python_numbers(f, message):
     with pytest.raises(RuntimeError, match=message):
         vmap(f)(X)
-    same(vmap(total)(X), [3, 12])           # and nothing is left behind
+    same(vmap(total)(X), [3, 12])           # and no level is left behind
 
 
 def test_exceptions_come_out_and_leave_nothing_behind():

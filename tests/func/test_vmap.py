@@ -22,7 +22,7 @@ CUBE = cg.tensor(np.arange(96.0).reshape(4, 2, 4, 3))
 
 
 def compare(f, *batches, in_dims=0):
-    """Compare a function of all examples at once, and its changes of its arguments, with a loop."""
+    """Compare a function of all examples at once, and its writes to its arguments, with a loop."""
     dims = [in_dims] * len(batches) if isinstance(in_dims, int) else in_dims
     copies = [x.clone() for x in batches]
     together = as_tuple(vmap(lambda *x: (*as_tuple(f(*x)), *x), in_dims=tuple(dims))(*copies))
@@ -72,7 +72,7 @@ CALLS = [
     ("masked_scatter of bool", lambda m, n: m.masked_scatter(n, m), B, B.flip(0)),
     ("index_fill of bool", lambda m, i: m.index_fill(1, i, m.any()), B, I),
     ("index_put of bool", lambda m, i: m.index_put((i % 2,), ~m), B, I),
-    # Writing batched values into tensors that are not batched, out of place.
+    # Writing batched values into unbatched tensors, out of place.
     ("index_put, index differs", lambda i: ROW.index_put((i,), ROW[:2] * 2), I),
     ("index_put, value differs", lambda x: ROW.index_put((cg.tensor([2, 0]),), x[0, :2]), F),
     ("index_put, accumulated", lambda i: ROW.index_put((i,), ROW[:2], accumulate=True), I),
@@ -124,7 +124,7 @@ def test_calls(f, batches):
     compare(f, *(x.movedim(0, -1) for x in batches), in_dims=[x.ndim - 1 for x in batches])
 
 
-def test_one_matrix_for_all_whose_tangent_differs():
+def test_one_matrix_for_all_with_different_tangents():
     matrix, tangents = cg.tensor(np.arange(12.0).reshape(3, 4)), cg.tensor(np.cos(np.arange(48.0)).reshape(4, 3, 4))
     products = vmap(lambda x, t: jvp(lambda w: x @ w, (matrix,), (t,))[1])(F, tangents)
     np.testing.assert_allclose(array_of(products), array_of(F) @ array_of(tangents))
@@ -133,7 +133,7 @@ def test_one_matrix_for_all_whose_tangent_differs():
 
 
 def test_formulas_compute_in_the_dtype_of_their_operator():
-    """An integer, or a narrower operand, is converted before a partial is computed of it, by whichever way."""
+    """In every mode an integer or a narrower operand is converted before a partial is computed from it."""
     x, n = cg.tensor([0.3, 1.7], dtype=cg.float64), cg.tensor([3, 5])
     for f, y in ((cg.xlogy, n), (lambda x, y: y**x, n), (cg.atan2, cg.tensor([0.7, 2.0])), (cg.hypot, n)):
         wide = jvp(lambda x, f=f, y=y: f(x, y.double()), (x,), (x,))[1]
@@ -165,7 +165,7 @@ def test_hooks_see_the_gradient_of_one_example():
         vmap(f)(F)
 
 
-# ----- Errors are those for one example -----
+# ----- Errors of one example, with the same message -----
 WRONG = [
     lambda x: x.expand(-1, 2, 3),
     lambda x: x.expand(3),
@@ -216,7 +216,7 @@ def test_wrong_calls(number):
 
 
 def test_errors_of_some_examples():
-    """A refusal for one example is one for all."""
+    """An error of one example is an error for all."""
     with pytest.raises(RuntimeError, match="Number of elements of source < number of ones in mask"):
         vmap(lambda x, m: x.masked_scatter(m, x[0, :1]))(F, B)
     with pytest.raises((IndexError, RuntimeError), match="index -1 is out of bounds|out of range"):
@@ -251,7 +251,7 @@ def test_random_numbers_written_into_a_tensor():
     assert out.all()
 
 
-# ----- Attributes that one example does not have -----
+# ----- Attributes that one example of a batch lacks -----
 REFUSED = [
     ("copy", copy.copy, "vmap"),
     ("deepcopy", copy.deepcopy, "vmap"),

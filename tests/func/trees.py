@@ -34,5 +34,5 @@ def same(actual, expected):
         actual, expected = actual.values(), expected.values()
     assert isinstance(actual, list | tuple | type({}.values()))
     assert len(actual) == len(expected)
-    for part, expected_values in zip(actual, expected, strict=True):
-        same(part, expected_values)
+    for part, other in zip(actual, expected, strict=True):
+        same(part, other)

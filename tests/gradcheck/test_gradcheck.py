@@ -1,4 +1,4 @@
-"""gradcheck and gradgradcheck: accepted functions, arguments, refused inputs."""
+"""gradcheck and gradgradcheck: right gradients pass, effects of the arguments, bad input."""
 
 import inspect
 import subprocess
@@ -31,7 +31,7 @@ def counted(function):
     return call
 
 
-# ----- Functions that pass -----
+# ----- Right gradients -----
 SOUND = {
     "exp": (lambda x: x.exp(), lambda: [double(3)]),
     "identity": (lambda x: x, lambda: [double(3)]),
@@ -156,7 +156,7 @@ def test_float32_is_not_precise_enough_for_the_default_step():
 
 # ----- gradgradcheck -----
 @pytest.mark.parametrize("strided", [False, True])
-def test_grad_outputs_are_drawn_or_given(strided):
+def test_grad_outputs_are_drawn_or_passed(strided):
     assert gradgradcheck(lambda x: x.T.exp(), double(2, 3), gen_non_contig_grad_outputs=strided) is True
     assert gradgradcheck(lambda x: x.exp(), double(3), double(3)) is True
     assert gradgradcheck(lambda x: x.exp(), double(3), [double(3).detach()]) is True
@@ -164,7 +164,7 @@ def test_grad_outputs_are_drawn_or_given(strided):
 
 
 class ShowsWeights(Function):
-    """The identity, which keeps the gradients it gets."""
+    """The identity; it stores the gradients that arrive."""
 
     @staticmethod
     def forward(ctx, x, seen):
@@ -200,7 +200,7 @@ def test_tolerances_reach_the_second_derivative(fast_mode):
 
 # ----- Refusals -----
 class Sparse:
-    """A tensor of another library."""
+    """A tensor of another library, by its attributes."""
 
     is_sparse = True
 

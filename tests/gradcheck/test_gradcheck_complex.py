@@ -1,4 +1,4 @@
-"""gradcheck of complex numbers: pairs of real ones, each part of outputs, and in forward mode of inputs, by itself."""
+"""gradcheck of complex numbers as pairs of real ones: each part of outputs, and in forward mode of inputs, by itself."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def hooked(function, hook):
 
 
 class NotConjugated(Function):
-    """A product with the gradient g * b, of which b has to be conjugated."""
+    """A product with the gradient g * b, which lacks the conjugate of b."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -102,7 +102,7 @@ def test_wrong_gradients_are_found(function, args, message, fast_mode):
 
 
 def slanted(x, y):
-    """Return x + y and y, with a tangent of y that is wrong."""
+    """Return x + y and y, with a wrong tangent of y."""
     if forward_ad._current_level >= 0:
         value, tangent = forward_ad.unpack_dual(y)
         y = forward_ad.make_dual(value, tangent * 1.1)
@@ -120,13 +120,13 @@ def test_wrong_tangents_are_found(real, fast_mode):
 
 
 def test_the_jacobian_of_a_complex_input_is_complex():
-    """Its rows are dRe + i dIm; the message of fast mode shows the whole one, too."""
+    """Its rows are dRe + i dIm; the message of fast mode shows the whole Jacobian, too."""
     with pytest.raises(GradcheckError, match=r"(?s)numerical:.*j.*analytical:.*j.*computed \nin fast mode.*The max per-element difference"):
         gradcheck(hooked(lambda x: x.abs(), lambda g: 2 * g), leaf(2), fast_mode=True)
 
 
 @pytest.mark.parametrize("fast_mode", [False, True])
-def test_what_requires_no_gradient_must_be_constant(fast_mode):
+def test_a_function_without_gradient_must_be_constant(fast_mode):
     assert gradcheck(lambda x: (x.detach() * 0).abs(), leaf(2), fast_mode=fast_mode)
     with pytest.raises(GradcheckError, match="^Numerical gradient for function expected to be zero"):
         gradcheck(lambda x: x.detach(), leaf(2), fast_mode=fast_mode)

@@ -1,4 +1,4 @@
-"""Each way in which gradcheck must fail, and that the message names the input and the output."""
+"""Each way in which gradcheck must fail; the message names the input and the output."""
 
 import re
 
@@ -25,7 +25,7 @@ def hooked(hook):
 
 
 class WrongFactor(Function):
-    """Doubles, with the gradient of tripling."""
+    """Doubles its input, with the gradient of tripling."""
 
     @staticmethod
     def forward(ctx, x):
@@ -37,7 +37,7 @@ class WrongFactor(Function):
 
 
 class WrongSecondInput(Function):
-    """A product whose second gradient is a sum's."""
+    """A product; its gradient by the second factor is the gradient of a sum."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -51,7 +51,7 @@ class WrongSecondInput(Function):
 
 
 class WrongElement(Function):
-    """Doubles, with the gradient of one element three times too large."""
+    """Doubles its input, with the gradient of one element three times too large."""
 
     @staticmethod
     def forward(ctx, x):
@@ -65,7 +65,7 @@ class WrongElement(Function):
 
 
 class Restless(Function):
-    """Doubles, with a gradient that grows a little each time."""
+    """Doubles its input, with a gradient that grows a little each time."""
 
     calls = 0
 
@@ -80,7 +80,7 @@ class Restless(Function):
 
 
 class HalfPrecision(Function):
-    """Doubles, with a gradient of lower precision."""
+    """Doubles its input, with a gradient of lower precision."""
 
     @staticmethod
     def forward(ctx, x, n):
@@ -92,7 +92,7 @@ class HalfPrecision(Function):
 
 
 class IgnoresGradient(Function):
-    """The identity with a gradient of ones, for any gradient."""
+    """The identity with a gradient of ones, for any weight."""
 
     @staticmethod
     def forward(ctx, x):
@@ -104,7 +104,7 @@ class IgnoresGradient(Function):
 
 
 class Needy(Function):
-    """The identity, three times, whose backward can do without some of the gradients only."""
+    """Three copies of the input; the backward accepts only some numbers of missing gradients."""
 
     @staticmethod
     def forward(ctx, x, accepted):
@@ -114,14 +114,14 @@ class Needy(Function):
 
     @staticmethod
     def backward(ctx, *grads):
-        given = [g for g in grads if g is not None]
-        if len(given) not in ctx.accepted:
-            raise TypeError(f"{len(given)} of 3")
-        return sum(given) if given else None, None
+        cotangents = [g for g in grads if g is not None]
+        if len(cotangents) not in ctx.accepted:
+            raise TypeError(f"{len(cotangents)} of 3")
+        return sum(cotangents) if cotangents else None, None
 
 
 class MakesUpGradient(Function):
-    """The identity that takes a missing gradient for one."""
+    """The identity, whose backward replaces a missing gradient by ones."""
 
     @staticmethod
     def forward(ctx, x):
@@ -135,7 +135,7 @@ class MakesUpGradient(Function):
 
 
 class CubeWithConstantGradient(Function):
-    """x**3 with the right gradient, made of constants: the second derivative is lost."""
+    """x**3 with the right gradient, computed from constants: the second derivative is lost."""
 
     @staticmethod
     def forward(ctx, x):
@@ -247,7 +247,7 @@ def test_a_wrong_second_derivative_is_found_by_gradgradcheck_only(fast_mode):
 
 # ----- gradgradcheck -----
 class Jittery(Function):
-    """The identity, whose gradients grow by a relative step each time, again and again."""
+    """The identity, whose gradients of every order grow by a relative step in every other call."""
 
     calls = 0
 
@@ -263,7 +263,7 @@ class Jittery(Function):
 
 
 class SecondOnly(Function):
-    """x**3 with a right gradient, made by a Function that may be wrong itself."""
+    """x**3, whose gradient is computed by another Function, which may have a wrong gradient itself."""
 
     @staticmethod
     def forward(ctx, x, gradient):
@@ -292,7 +292,7 @@ class WrongThenDefined(Function):
 
 
 class LowPrecision(Function):
-    """The same, with gradients of lower precision."""
+    """g * 3 * x**2, with gradients of lower precision."""
 
     @staticmethod
     def forward(ctx, g, x):
@@ -306,7 +306,7 @@ class LowPrecision(Function):
 
 
 class NeedsWeight(Function):
-    """The same, which cannot do without a gradient."""
+    """g * 3 * x**2, whose backward fails without a gradient."""
 
     @staticmethod
     def forward(ctx, g, x):
@@ -376,7 +376,7 @@ def test_rows_are_elements_of_the_input():
     ]
 
 
-def test_positions_are_given_where_they_are_not_the_numbers():
+def test_positions_are_shown_where_they_differ_from_the_numbers():
     with pytest.raises(GradcheckError) as caught:
         gradcheck(lambda n, x: (x.argmax(), WrongFactor.apply(x)), (3, double(2)))
     assert "for output 0 with respect to input 0," in str(caught.value)

@@ -1,4 +1,4 @@
-"""fast_mode: products with random vectors instead of Jacobians, which are shown where the products differ."""
+"""fast_mode: products with random vectors instead of Jacobians; the message shows Jacobians where the products differ."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def double(*shape):
 
 
 class Scaled(Function):
-    """The identity, with a gradient of some factors; counts its calls."""
+    """The identity, with a gradient scaled by factors; counts calls of forward and backward."""
 
     calls, backwards = 0, 0
 
@@ -30,7 +30,7 @@ class Scaled(Function):
 
 
 def with_factors(shape, **wrong):
-    """Return the function, with gradients of one but for those at some positions of the flat input."""
+    """Return the function with gradients of one, except at some positions of the flat input."""
     factors = cg.ones(shape, dtype=cg.float64)
     for position, factor in wrong.items():
         factors.view(-1)[int(position.strip("_"))] = factor
@@ -55,7 +55,7 @@ def test_it_calls_the_function_twice_for_each_input_and_backward_twice_for_each_
     assert calls_of(gradcheck, double(5), fast_mode=False) == (1 + 2 * 5, 2 * 5 + 1)
 
 
-# ----- Errors that it finds -----
+# ----- Errors -----
 @pytest.mark.cases("position", range(12))
 def test_each_wrong_element_is_found(position):
     function = with_factors((3, 4), **{f"_{position}": 1.5})
@@ -63,7 +63,7 @@ def test_each_wrong_element_is_found(position):
 
 
 def test_errors_that_cancel_are_found():
-    """The sum of the gradient is right, and random weights show the error."""
+    """The sum of the gradient is right; random weights show the errors."""
     assert gradcheck(with_factors((4,), _0=2.0, _1=0.0), double(4), fast_mode=True, raise_exception=False) is False
 
 
@@ -127,7 +127,7 @@ def test_the_message_shows_products_and_jacobians():
     )
 
 
-def test_the_jacobians_are_those_of_the_output_and_input_that_differ():
+def test_the_jacobians_belong_to_the_output_and_input_that_differ():
     wrong = with_factors((2,), _1=5.0)
     with pytest.raises(GradcheckError) as caught:
         gradcheck(lambda n, a, b: (a.argmax(), a * 2, wrong(b)), (1, double(2), double(2)), fast_mode=True, eps=2.0**-20)
@@ -138,8 +138,8 @@ def test_the_jacobians_are_those_of_the_output_and_input_that_differ():
     assert "Analytical:\ntensor([[1., 0.],\n        [0., 5.]], dtype=cygrad.float64)" in message
 
 
-def test_jacobians_that_agree_are_told():
-    """Differences that are small for each element add up where the right derivatives cancel."""
+def test_the_message_says_that_the_jacobians_agree():
+    """Small differences in each element add up where the right derivatives cancel."""
 
     class Offset(Function):
         @staticmethod

@@ -21,7 +21,7 @@ def in_forward_mode(*tensors):
 
 
 class Doubled(Function):
-    """Doubles; `tangent` and `gradient` are the factors of jvp and backward."""
+    """Doubles its input; `tangent` and `gradient` compute the results of jvp and backward."""
 
     jvps = 0
 
@@ -91,7 +91,7 @@ def second_output_wrong(x, y):
 
 
 class DefinedOnly(Function):
-    """The product, whose jvp takes a missing tangent for ones."""
+    """The product, whose jvp replaces a missing tangent by ones."""
 
     @staticmethod
     def forward(a, b):
@@ -137,7 +137,7 @@ def test_wrong_tangents_are_found(name, fast_mode):
     assert gradcheck(function, arguments, fast_mode=fast_mode) is True
 
 
-def test_undefined_tangents_are_not_looked_at_without_check_undefined_grad():
+def test_undefined_tangents_are_not_checked_without_check_undefined_grad():
     assert gradcheck(DefinedOnly.apply, [double(2), double(2)], check_forward_ad=True, check_undefined_grad=False) is True
 
 
@@ -185,8 +185,8 @@ def test_atol_means_the_same_in_both_modes(fast_mode, shape):
 @pytest.mark.cases("fast_mode", MODES)
 @pytest.mark.parametrize("forward", [False, True])
 @pytest.mark.parametrize("backward", [False, True])
-def test_what_is_not_asked_for_does_not_run(forward, backward, fast_mode):
-    """Where both directions fail, backward is the first."""
+def test_a_direction_that_is_not_checked_does_not_run(forward, backward, fast_mode):
+    """If both directions fail, the error is the one of backward."""
 
     def fail(name):
         def failing(t):
@@ -206,8 +206,8 @@ def test_what_is_not_asked_for_does_not_run(forward, backward, fast_mode):
 
 
 @pytest.mark.parametrize("fast_mode", MODES)
-def test_how_often_jvp_is_called(fast_mode):
-    """Once for each column, twice for a missing tangent, three times for a batch: for each input."""
+def test_the_number_of_calls_of_jvp(fast_mode):
+    """Each input: one call for each column, two for a missing tangent, three for a batch."""
 
     def calls(function, *arguments, **options):
         Doubled.jvps = 0
@@ -244,7 +244,7 @@ def test_forward_over_reverse(name, fast_mode):
 
 
 class Product(Function):
-    """x * g for a backward, whose own backward or jvp may be wrong."""
+    """x * g, for a backward; its own backward or jvp may be wrong."""
 
     @staticmethod
     def forward(x, g, factor, tangent_factor):
@@ -268,7 +268,7 @@ class Product(Function):
 
 
 class HalfSquare(Function):
-    """x * x / 2, whose backward is the above."""
+    """x * x / 2, whose backward is `Product`."""
 
     @staticmethod
     def forward(x, *factors):
@@ -294,7 +294,7 @@ def same(t):
 
 
 @pytest.mark.parametrize("fast_mode", MODES)
-def test_each_direction_over_reverse_is_checked_where_asked_for(fast_mode):
+def test_each_direction_over_reverse_is_checked_by_its_option(fast_mode):
     forward_wrong = partial(gradgradcheck, lambda x: HalfSquare.apply(x, same, wrong), double(2), fast_mode=fast_mode)
     reverse_wrong = partial(gradgradcheck, lambda x: HalfSquare.apply(x, wrong, same), double(2), fast_mode=fast_mode)
     assert forward_wrong() is True
@@ -307,7 +307,7 @@ def test_each_direction_over_reverse_is_checked_where_asked_for(fast_mode):
 
 # ----- Batches -----
 def first_of_batch(t):
-    """Work on one vector at a time only: the second differs from the first by its value."""
+    """Double a single vector; a batch fails, because the values are read."""
     return t * 2 if t.sum().item() > 0 else t * 2
 
 
@@ -320,7 +320,7 @@ BATCHES = {
 
 
 @pytest.mark.parametrize("name", list(BATCHES))
-def test_what_cannot_work_on_a_batch_is_found(name):
+def test_functions_that_fail_on_a_batch_are_found(name):
     function, options, message = BATCHES[name]
     with pytest.raises(GradcheckError, match="While computing batched gradients, got: ") as caught:
         gradcheck(function, double(3), **options)
@@ -330,7 +330,7 @@ def test_what_cannot_work_on_a_batch_is_found(name):
 
 
 class WrongTogether(Function):
-    """The identity, which adds one when it is asked for a batch."""
+    """The identity, whose rule for batches adds one."""
 
     @staticmethod
     def forward(x):
@@ -368,8 +368,8 @@ def test_batches_are_compared_with_one_by_one(name):
     with pytest.raises(GradcheckError, match="For output 1 and input 1:") as caught:
         gradcheck(function, (double(1), double(1)), **options)
     assert message in str(caught.value)
-    got, expected = (float(part) for part in re.findall(r"tensor\(\[\[ *(-?[\d.]+)\]", str(caught.value)))
-    assert got == pytest.approx(expected + 2, abs=1e-3)
+    actual, expected = (float(part) for part in re.findall(r"tensor\(\[\[ *(-?[\d.]+)\]", str(caught.value)))
+    assert actual == pytest.approx(expected + 2, abs=1e-3)
     assert gradcheck(function, (double(1), double(1)), check_forward_ad=True) is True
 
 

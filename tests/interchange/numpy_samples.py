@@ -1,4 +1,4 @@
-"""Calls of NumPy's functions that have a row: each of arrays of some shapes, by the function. Elements are drawn around 0."""
+"""Calls of NumPy's functions that have a row: for each function, calls with arrays of some shapes. Elements are drawn around 0."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Sample(NamedTuple):
-    """A call of a function of NumPy's, which takes arrays or tensors of these shapes."""
+    """A call of a function of NumPy's with arrays or tensors of these shapes."""
     call: Any
     shapes: tuple[tuple[int, ...], ...]
 
@@ -205,7 +205,7 @@ def of_matrices(call, *shapes):
     return [sample(call, *(shapes or ((3, 3),))), sample(call, *((2, *shape) for shape in shapes or ((3, 3),)))]
 
 
-# Of results that are unique up to sign or phase, the unique part.
+# Results that are unique up to sign or phase are mapped to unique ones.
 OF_MATRICES = {
     np.linalg.inv: [*of_matrices(lambda a: np.linalg.inv(regular(a))), sample(np.linalg.inv, (0, 0))],
     np.linalg.det: [*of_matrices(np.linalg.det), sample(np.linalg.det, (2, 0, 0))],

@@ -1,4 +1,4 @@
-"""Complex numbers that come from outside and go there: NumPy's arrays and functions, buffers, pickles, files, storages."""
+"""Complex numbers exchanged with NumPy's arrays and functions, buffers, pickles, files, storages."""
 
 import copy
 import io
@@ -36,7 +36,7 @@ def test_arrays_share_memory(dtype):
 @pytest.mark.parametrize("dtype, part", DTYPES.items())
 def test_memory_is_aligned_to_the_parts(dtype, part):
     parts = np.arange(9, dtype=part)
-    array = parts[1:].view(dtype)       # NumPy asks for no more
+    array = parts[1:].view(dtype)       # NumPy needs no larger alignment
     x = cg.from_numpy(array)
     np.testing.assert_allclose((x * 2).exp().numpy(), np.exp(array * 2), rtol=1e-5)
     same(x.view_as_real(), array.view(part).reshape(-1, 2))
@@ -81,7 +81,7 @@ def test_functions_of_numpy(dtype):
         assert result.grad_fn is not None
         np.testing.assert_allclose(result.detach().numpy(), function(array), rtol=1e-5)
     for result, expected in ((np.add(x, 1j), array + 1j), (np.complex64(1j) * x, array * np.complex64(1j)), (array * x, array * array),
-                          (x.detach() / np.float64(2), array / 2)):
+                             (x.detach() / np.float64(2), array / 2)):
         same(result, expected)
 
 

@@ -1,4 +1,4 @@
-"""DLPack: arrays out and in, lifetimes on both sides, capsules of either kind, and producers that are not to be believed."""
+"""DLPack: arrays out and in, lifetimes on both sides, capsules of either kind, and producers with wrong or hostile fields."""
 
 import ctypes
 import gc
@@ -18,13 +18,13 @@ signalled = pytest.mark.skipif(not hasattr(np, "unstack"), reason="NumPy before 
 
 
 class Producer:
-    """Hands on the result of `make`; a producer from before DLPack 1.0 takes no keywords but `stream`."""
+    """A producer that returns the result of `make`; one from before DLPack 1.0 takes no keywords but `stream`."""
 
     def __init__(self, make, device=(1, 0), old=False):
-        self.make, self.device, self.old, self.asked = make, device, old, []
+        self.make, self.device, self.old, self.requests = make, device, old, []
 
     def __dlpack__(self, **keywords):
-        self.asked.append(keywords)
+        self.requests.append(keywords)
         if self.old and keywords.keys() - {"stream"}:
             raise TypeError(f"unexpected keyword {min(keywords)}")
         return self.make(**keywords)
@@ -59,14 +59,14 @@ VERSIONS = [({}, "dltensor"), ({"max_version": None}, "dltensor"), ({"max_versio
 
 @pytest.mark.usefixtures("no_leak")
 @pytest.mark.parametrize(("keywords", "name"), VERSIONS, ids=str)
-def test_capsules_that_nobody_takes_are_freed(keywords, name):
+def test_capsules_without_a_consumer_are_freed(keywords, name):
     assert capsule_name(cg.ones(1000).__dlpack__(**keywords)) == name
 
 
 def test_copy():
     t = cg.ones(3)
     for copy, shared in ((True, False), (None, True), (False, True)):
-        a = np.from_dlpack(Producer(lambda given=copy, **_: t.__dlpack__(copy=given)))
+        a = np.from_dlpack(Producer(lambda flag=copy, **_: t.__dlpack__(copy=flag)))
         assert (a.ctypes.data == t.data_ptr()) is shared
 
 
@@ -111,7 +111,7 @@ def test_read_only_tensors_stay_read_only():
     t = cg.from_numpy(read_only())
     assert not np.from_dlpack(t).flags.writeable
     with pytest.raises(BufferError, match="read-only"):
-        t.__dlpack__()                                  # the old capsule cannot say so
+        t.__dlpack__()                                  # the old capsule has no flag for that
     assert capsule_name(t.__dlpack__(copy=True)) == "dltensor"
     assert np.from_dlpack(Producer(lambda **_: t.__dlpack__(max_version=(1, 0), copy=True))).flags.writeable
 
@@ -159,11 +159,11 @@ def test_copies_in(old):
     for copy, shared in ((True, False), (None, True), (False, True)):
         producer = Producer(a.__dlpack__, old=old)
         assert (cg.from_dlpack(producer, copy=copy).data_ptr() == a.ctypes.data) is shared
-        assert producer.asked[0].get("copy") is copy
-        assert producer.asked[0]["max_version"] >= (1, 0)
+        assert producer.requests[0].get("copy") is copy
+        assert producer.requests[0]["max_version"] >= (1, 0)
 
 
-def test_a_copy_is_refused_where_none_is_wanted():
+def test_a_copy_is_refused_with_copy_false():
     with pytest.raises(ValueError, match="it gave a copy"):
         cg.from_dlpack(Producer(lambda **_: cg.ones(2).__dlpack__(max_version=(1, 0), copy=True)), copy=False)
 
@@ -178,7 +178,7 @@ def test_tensors_come_in_with_their_version():
         product.backward()
 
 
-def test_tensors_from_memory_of_others_compute():
+def test_tensors_over_foreign_memory_compute():
     t = cg.from_dlpack(np.linspace(0, 1, 1001)).requires_grad_()
     t.exp().sum().backward()
     assert cg.allclose(t.grad, t.detach().exp())
@@ -195,7 +195,7 @@ def test_the_array_outlives_its_name():
     assert gone() is None
 
 
-def test_asarray_takes_what_knows_dlpack_only():
+def test_asarray_takes_objects_that_have_dlpack_only():
     a = np.arange(3.0)
     assert cg.asarray(Producer(a.__dlpack__)).data_ptr() == a.ctypes.data
     assert cg.asarray(Producer(a.__dlpack__), copy=True).data_ptr() != a.ctypes.data
@@ -304,9 +304,9 @@ def test_our_deleter_needs_no_gil_and_no_python(name):
     managed = kind.from_address(get_pointer(capsule, name))
     used = b"used_" + name
     set_name(capsule, used)
-    told = managed.tensor
-    assert (told.data, told.device, told.ndim, told.code, told.bits, told.lanes) == (t.data_ptr(), 1, 2, 2, 32, 1)
-    assert (told.shape[:2], told.strides[:2], told.byte_offset) == ([3, 2], [1, 3], 0)
+    fields = managed.tensor
+    assert (fields.data, fields.device, fields.ndim, fields.code, fields.bits, fields.lanes) == (t.data_ptr(), 1, 2, 2, 32, 1)
+    assert (fields.shape[:2], fields.strides[:2], fields.byte_offset) == ([3, 2], [1, 3], 0)
     if kind is Versioned:
         assert (managed.major, managed.flags) == (1, 0)
     address = t.data_ptr()
@@ -338,15 +338,15 @@ SOUND = [
 @pytest.mark.cases("versioned", [False, True])
 @pytest.mark.cases(("fields", "values"), SOUND, ids=lambda value: str(value)[:60])
 def test_sound_capsules(fields, values, versioned):
-    made = Handmade(versioned=versioned, **fields)
-    t = cg.from_dlpack(made.capsule)
-    assert capsule_name(made.capsule) == "used_" + made.name.decode()
+    handmade = Handmade(versioned=versioned, **fields)
+    t = cg.from_dlpack(handmade.capsule)
+    assert capsule_name(handmade.capsule) == "used_" + handmade.name.decode()
     assert (tuple(t.shape), t.tolist()) == (values.shape, values.tolist())
     view = t.detach()
     del t
-    assert made.deleted == 0
+    assert handmade.deleted == 0
     del view
-    assert made.deleted == fields.get("deleter", True)
+    assert handmade.deleted == fields.get("deleter", True)
 
 
 UNSOUND = [
@@ -375,19 +375,19 @@ UNSOUND = [
 
 
 @pytest.mark.cases(("fields", "error", "message"), UNSOUND, ids=str)
-def test_unsound_capsules_are_refused_and_given_back(fields, error, message):
+def test_unsound_capsules_are_refused_and_deleted_once(fields, error, message):
     for versioned in (True, False)[:1 if "major" in fields else 2]:
-        made = Handmade(versioned=versioned, **fields)
+        handmade = Handmade(versioned=versioned, **fields)
         with pytest.raises(error, match=message):
-            cg.from_dlpack(made.capsule)
-        assert made.deleted == 1
-        assert capsule_name(made.capsule).startswith("used_")
+            cg.from_dlpack(handmade.capsule)
+        assert handmade.deleted == 1
+        assert capsule_name(handmade.capsule).startswith("used_")
 
 
 @pytest.mark.parametrize("flags", range(4))
 def test_flags(flags):
-    made = Handmade(flags=flags)
-    t = cg.from_dlpack(made.capsule)
+    handmade = Handmade(flags=flags)
+    t = cg.from_dlpack(handmade.capsule)
     assert t.numpy().flags.writeable == (not flags & 1)
     out = Handmade(flags=flags)
     if flags & 2:
@@ -400,17 +400,17 @@ def test_flags(flags):
 
 
 def test_a_deleter_may_run_python_and_raise_nothing_into_us():
-    """The last tensor dies while an exception is on its way."""
-    made = Handmade()
+    """The last tensor dies while an exception propagates."""
+    handmade = Handmade()
 
     def fail():
-        t = cg.from_dlpack(made.capsule)
+        t = cg.from_dlpack(handmade.capsule)
         raise KeyError(t.shape)
 
     with pytest.raises(KeyError, match="Size"):
         fail()
     gc.collect()
-    assert made.deleted == 1
+    assert handmade.deleted == 1
 
 
 @signalled

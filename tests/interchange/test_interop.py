@@ -262,13 +262,13 @@ LEAVING = [
 
 @pytest.mark.parametrize("convert", LEAVING)
 @pytest.mark.parametrize("derived", [lambda x: x, lambda x: x * 2, lambda x: x[0], lambda x: x.T])
-def test_what_requires_a_gradient_does_not_leave_silently(x, convert, derived):
+def test_a_tensor_that_requires_a_gradient_does_not_leave_silently(x, convert, derived):
     with pytest.raises((RuntimeError, BufferError, TypeError, ValueError)):
         convert(derived(x))
 
 
 @pytest.mark.parametrize("convert", [lambda t: t.numpy(), np.asarray, lambda t: t.__array__()])
-def test_the_message_tells_the_way_out(x, convert):
+def test_the_message_names_the_way_out(x, convert):
     with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad"):
         convert(x)
     assert convert(x.detach()).tolist() == [1, 2]
@@ -531,7 +531,7 @@ def test_ufuncs_of_two(x, ufunc):
 
 
 def numpy_functions():
-    """Every ufunc of NumPy, and functions that would turn their argument into an array."""
+    """Return every ufunc of NumPy, and functions that would turn their argument into an array."""
     ufuncs = {name: value for name, value in vars(np).items() if isinstance(value, np.ufunc)}
     names = "sum mean prod max min std var cumsum dot concatenate stack where clip round sort transpose reshape ravel squeeze"
     names += (

@@ -1,4 +1,4 @@
-"""NumPy's functions called on tensors, against NumPy on the arrays: values, dtypes, derivatives, arguments. None computes unseen."""
+"""NumPy's functions called on tensors, against NumPy on the arrays: values, dtypes, derivatives, arguments; none falls back to arrays."""
 
 import inspect
 import subprocess
@@ -22,16 +22,16 @@ REFUSALS = (RuntimeError, NotImplementedError, TypeError, IndexError)
 
 
 def drawn(shapes, dtype=np.float64):
-    """Return arrays of numbers from -1 to 1, no two of which are alike."""
+    """Return arrays of distinct numbers from -1 to 1."""
     generator = np.random.default_rng(7)
-    results = []
+    arrays = []
     for shape in shapes:
         numbers = generator.permutation(np.linspace(-0.97, 1.03, int(np.prod(shape)) or 1))[:int(np.prod(shape))].reshape(shape)
-        numbers = np.asarray(numbers + 0.011 * len(results))
+        numbers = np.asarray(numbers + 0.011 * len(arrays))
         if np.dtype(dtype).kind == "c":
             numbers = numbers + 1j * numbers[..., ::-1] if numbers.ndim else numbers + 0.5j
-        results.append(np.asarray(numbers * 4 if np.dtype(dtype).kind in "iu" else numbers > 0 if dtype == np.bool_ else numbers, dtype))
-    return results
+        arrays.append(np.asarray(numbers * 4 if np.dtype(dtype).kind in "iu" else numbers > 0 if dtype == np.bool_ else numbers, dtype))
+    return arrays
 
 
 def listed(result):
@@ -39,7 +39,7 @@ def listed(result):
 
 
 def same(result, expected, rtol=1e-12):
-    """Check a tensor, or several, against arrays."""
+    """Check one or several tensors against arrays."""
     assert isinstance(expected, tuple | list) == isinstance(result, tuple | list)
     assert len(listed(result)) == len(listed(expected))
     for tensor, array in zip(listed(result), listed(expected), strict=True):
@@ -70,7 +70,7 @@ def test_a_tensor_among_arrays(place, sample):
 
 @pytest.fixture(scope="module")
 def doubles():
-    """Floats of double precision by default, which is NumPy's: the dtype of integers in elementwise functions."""
+    """Use double precision by default, as NumPy does: elementwise functions of integers give the default dtype."""
     before = cg.get_default_dtype()
     cg.set_default_dtype(cg.float64)
     yield
@@ -81,7 +81,7 @@ def doubles():
 @pytest.mark.cases("dtype", [np.float32, np.int64, np.int8, np.uint8, np.bool_, np.complex128], ids=lambda dtype: dtype.__name__)
 @pytest.mark.usefixtures("doubles")
 def test_dtypes(dtype, sample):
-    """Results have NumPy's values, and its dtype; some dtypes that NumPy takes are refused."""
+    """Results have NumPy's values and NumPy's dtype; some dtypes that NumPy takes are refused."""
     if np.dtype(dtype).itemsize == 1 and any(sample in samples for samples in OF_MATRICES.values()):
         pytest.skip("products of small integers wrap around")
     arrays = drawn(sample.shapes, dtype)
@@ -102,7 +102,7 @@ def test_dtypes(dtype, sample):
 
 @pytest.mark.cases("sample", CALLS)
 def test_gradients(sample):
-    """Against differences of NumPy's results."""
+    """Gradients against differences of NumPy's results."""
     arrays = drawn(sample.shapes)
     tensors = [cg.tensor(array, requires_grad=True) for array in arrays]
     results = listed(sample.call(*tensors))
@@ -113,8 +113,7 @@ def test_gradients(sample):
     gradients = [np.zeros(array.shape) for array in arrays]
     if recorded:
         total = sum((results[number] * cg.from_numpy(weights[number])).sum() for number in recorded)
-        result_values = cg.autograd.grad(total, tensors, materialize_grads=True)
-        gradients = [gradient.numpy() for gradient in result_values]
+        gradients = [gradient.numpy() for gradient in cg.autograd.grad(total, tensors, materialize_grads=True)]
 
     def value():
         return sum(float((np.asarray(result) * weights[number]).sum()) for number, result in enumerate(listed(sample.call(*arrays)))
@@ -134,14 +133,14 @@ def test_gradients(sample):
 @pytest.mark.cases("sample", CALLS)
 @pytest.mark.usefixtures("nothing_left")
 def test_batches(sample):
-    """Of functions that do not depend on values: two examples at once, and each by itself."""
+    """Functions that are independent of values: two examples at once, and each by itself."""
     arrays = drawn([(2, *shape) for shape in sample.shapes])
     tensors, results = [cg.tensor(array) for array in arrays], None
     try:
         results = listed(vmap(lambda *tensors: tuple(map(cg.as_tensor, listed(sample.call(*tensors)))))(*tensors))
     except (RuntimeError, NotImplementedError, TypeError) as error:
         assert "vmap" in str(error) or "batch" in str(error)
-    if results is None:         # not above: a skipped case keeps the error that it came in, and the examples in its frames
+    if results is None:         # not above: a skip would keep the error that it came in, and the examples in its frames
         pytest.skip("depends on values")
     examples = [listed(sample.call(*(tensor[number] for tensor in tensors))) for number in range(2)]
     for result, *parts in zip(results, *examples, strict=True):
@@ -150,14 +149,14 @@ def test_batches(sample):
 
 # ----- Arguments -----
 def parameters(function):
-    """Return the parameters of a function of NumPy's by name, without the variadic ones."""
+    """Return the named parameters of a function of NumPy's, without *args and **kwargs."""
     try:
-        result = inspect.signature(function).parameters
+        by_name = inspect.signature(function).parameters
     except ValueError:          # of functions in C, before NumPy 2.4
         return {}
     if isinstance(function, np.ufunc):
-        return {}               # which take each way of naming axes alone
-    return {name: each for name, each in result.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)}
+        return {}               # their arguments for axes exclude each other
+    return {name: each for name, each in by_name.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)}
 
 
 def test_importing_the_package_loads_no_row():
@@ -193,7 +192,7 @@ def test_rows_have_the_parameters_and_defaults_of_numpy(function):
 
 
 @pytest.mark.cases("function", [function for function in ROWS if SAMPLES[function][0].call is function], ids=name_of)
-def test_defaults_may_be_given(function):
+def test_defaults_may_be_passed(function):
     defaults = {name: each.default for name, each in parameters(function).items()
                 if each.default is not each.empty and each.kind is not each.POSITIONAL_ONLY}
     arrays = drawn(SAMPLES[function][0].shapes)
@@ -201,7 +200,7 @@ def test_defaults_may_be_given(function):
 
 
 @pytest.mark.cases("function", [*ROWS], ids=name_of)
-def test_what_is_not_honoured_is_refused_by_name(function):
+def test_unsupported_arguments_are_refused_by_name(function):
     row = ROWS[function]
     arguments = {name: each for name, each in parameters(function).items()}
     refused = {*arguments} - {*inspect.signature(row.function).parameters} - {"out"}
@@ -225,7 +224,7 @@ OUTS = {
 
 @pytest.mark.cases("function", [function for function in ROWS if "out" in parameters(function)], ids=name_of)
 def test_out(function):
-    """A tensor, or an array, into which nothing goes that has a history."""
+    """A tensor or an array; a result with a history is written into neither."""
     call, shapes = OUTS.get(function, (function, [(2, 3)]))
     arrays = drawn(shapes)
     plain, recorded = ([cg.tensor(array, requires_grad=requires_grad) for array in arrays] for requires_grad in (False, True))
@@ -251,7 +250,7 @@ OTHERS = sorted(get_overridable_numpy_array_functions() - {*ROWS, *QUESTIONS, *C
 
 @pytest.mark.cases("function", OTHERS, ids=name_of)
 @pytest.mark.cases("requires_grad", [False, True])
-def test_what_is_no_operator_says_so(function, requires_grad):
+def test_functions_that_are_no_operators_name_themselves(function, requires_grad):
     x = cg.ones(2, 2, requires_grad=requires_grad)
     with pytest.raises(TypeError, match=rf"^{name_of(function)} is not supported on cygrad tensors: .*\.numpy\(\)"):
         x.__array_function__(function, (cg.Tensor,), (x,), {})
@@ -266,7 +265,7 @@ def test_no_function_computes_on_arrays_unseen(call):
 
 
 X, ARRAY = cg.tensor([1.0, 2.0], dtype=cg.float64), np.array([1.0, 2.0])
-ASKED = {
+CALLED = {
     np.allclose: lambda x: np.allclose(x, ARRAY),
     np.array_equal: lambda x: np.array_equal(ARRAY, x),
     np.array_equiv: lambda x: np.array_equiv([x, ARRAY], x),
@@ -286,16 +285,16 @@ ASKED = {
 
 @pytest.mark.parametrize("function", sorted(QUESTIONS, key=name_of), ids=name_of)
 def test_questions_are_answered(function):
-    """Whether or not there is a gradient, of which an answer has none."""
+    """With or without a gradient: their results have none."""
     for x in (X, X.clone().requires_grad_()):
-        answer = ASKED[function](x)
+        answer = CALLED[function](x)
         assert not isinstance(answer, cg.Tensor | np.ndarray)
-        assert answer == ASKED[function](ARRAY)
+        assert answer == CALLED[function](ARRAY)
 
 
 @pytest.mark.parametrize("function", sorted(CONVERSIONS, key=name_of), ids=name_of)
-def test_conversions_make_arrays_of_what_requires_no_gradient(function, tmp_path):
-    """As np.asarray does. SciPy calls atleast_1d on results of functions."""
+def test_conversions_make_arrays_of_tensors_without_gradient(function, tmp_path):
+    """As np.asarray does. SciPy calls atleast_1d on the results of functions."""
     def call(x):
         writes = function.__name__.startswith("save")
         return function(tmp_path / "file.npz", x) if writes else function(x)
@@ -320,7 +319,7 @@ def test_lists_hold_tensors_that_stay_on_the_tape():
     y.sum().backward()
     assert x.grad.tolist() == [2, 4]
     with pytest.raises(RuntimeError, match="requires grad"):
-        np.concatenate([[x[0], x[1]], [1.0]])       # NumPy sees lists only, and does not dispatch
+        np.concatenate([[x[0], x[1]], [1.0]])       # NumPy sees lists only, and finds no tensor in them
 
 
 def test_arrays_in_any_layout():
@@ -343,7 +342,7 @@ class Other:
         return "theirs"
 
 
-def test_other_packages_have_their_turn():
+def test_other_packages_get_their_turn():
     assert np.concatenate([X, Other()]) == "theirs"
 
 

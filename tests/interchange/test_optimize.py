@@ -79,7 +79,7 @@ GIVEN = [[1.0, 2.0], np.array([1, 2]), np.array([1, 2], np.float32), np.arange(1
 
 
 @pytest.mark.parametrize("x", GIVEN, ids=lambda x: type(x).__name__)
-def test_whatever_is_a_vector(x):
+def test_vectors_of_any_kind(x):
     objective = value_and_grad(rosenbrock, (np.ones(2)))
     value, gradient = objective(x)
     assert value == 100
@@ -90,7 +90,7 @@ def test_whatever_is_a_vector(x):
 @pytest.mark.parametrize("x0", [1.0, np.float64(1), np.float32(1), np.array(1.0), cg.tensor(1.0), np.ones(1)], ids=repr)
 @pytest.mark.parametrize("x", [0.5, np.float64(0.5), np.array(0.5), np.array([0.5]), [0.5]], ids=repr)
 def test_a_number_is_a_vector_of_one(x0, x):
-    """As solvers of one unknown hand it out; the results have the shape of the arguments."""
+    """Solvers of one unknown pass numbers of any shape; the gradient has the shape of that argument."""
     objective = value_and_grad(lambda x: (x**3).sum(), x0)
     value, gradient = objective(x)
     assert (type(value), value, gradient.shape, gradient.sum()) == (float, 0.125, np.shape(x), 0.75)
@@ -114,7 +114,7 @@ def test_trees_of_parameters():
     np.testing.assert_allclose(objective.hessp(objective.x0, p), expected)
 
 
-def test_products_are_those_of_forward_mode_over_reverse_mode():
+def test_products_equal_forward_mode_over_reverse_mode():
     def f(model):
         return cg.tanh(model.weight @ model.weight).sum() * model.scale.exp() + (model.bias[0] * model.weight[0]).sin().prod()
 
@@ -175,7 +175,7 @@ def test_grad_mode_of_the_caller_does_not_matter():
 
 
 @pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan])
-def test_what_is_not_finite_passes(special):
+def test_values_that_are_not_finite_pass(special):
     objective = value_and_grad(lambda x: (x**2).sum(), np.ones(2))
     value, gradient = objective([special, 1.0])
     np.testing.assert_array_equal([value, *gradient], [special**2, 2 * special, 2])
@@ -193,7 +193,7 @@ def test_products_at_one_point_run_f_once():
 
 
 def test_value_and_products_at_one_point_run_f_once():
-    """The first product of all runs it again, since until then no graph is kept."""
+    """Only the first product runs it again, since until then no graph is kept."""
     f = Counted(rosenbrock)
     objective = value_and_grad(f, np.ones(3))
     objective.hessp(objective.x0, objective.x0)
@@ -206,7 +206,7 @@ def test_value_and_products_at_one_point_run_f_once():
 
 
 def test_a_value_elsewhere_does_not_lose_the_gradient():
-    """A trust-region method that refuses a step asks for products where it still is."""
+    """A trust-region method that refuses a step computes products at the previous point."""
     f = Counted(rosenbrock)
     objective = value_and_grad(f, np.ones(2))
     here, there = np.array([1.0, 2.0]), np.array([3.0, 4.0])
@@ -227,7 +227,7 @@ def test_a_vector_changed_in_place_is_another_point():
     np.testing.assert_allclose(objective.hessp(x, p), rosenbrock_hessian(x) @ p)
 
 
-def test_no_graph_is_kept_where_nobody_asks_for_products():
+def test_no_graph_is_kept_before_the_first_product():
     objective = value_and_grad(lambda x: x.exp().exp().sum(), np.ones(1000))
     before = live_bytes()
     objective(objective.x0)
@@ -266,7 +266,7 @@ BAD_RESULTS = [
 
 
 @pytest.mark.parametrize(("f", "error", "message"), BAD_RESULTS)
-def test_what_f_may_not_return(f, error, message):
+def test_results_that_f_may_not_return(f, error, message):
     objective = value_and_grad(f, cg.ones(2))
     with pytest.raises(error, match=message):
         objective(objective.x0)
@@ -303,7 +303,7 @@ def test_trees_that_do_not_fit(tree, error, message):
         objective.flatten(tree)
 
 
-def test_an_exception_of_f_comes_out_and_nothing_is_kept():
+def test_an_exception_of_f_propagates_and_nothing_is_kept():
     refused = []
 
     def f(x):

@@ -57,11 +57,11 @@ CONTAINERS = [
 
 @pytest.mark.cases(("tree", "leaves", "text"), CONTAINERS, ids=[text for _, _, text in CONTAINERS])
 def test_containers(tree, leaves, text):
-    result, spec = tree_flatten(tree)
-    assert result == leaves
+    flat, spec = tree_flatten(tree)
+    assert flat == leaves
     assert repr(spec) == f"TreeSpec({text})"
     assert spec.num_leaves == len(spec.paths()) == len(leaves)
-    again = tree_unflatten(result, spec)
+    again = tree_unflatten(flat, spec)
     assert again == tree
     assert type(again) is type(tree)
     assert tree_flatten(again)[1] == spec
@@ -72,9 +72,9 @@ LEAVES = [None, 1, "text", b"bytes", {1, 2}, range(3), cg.Size([1, 2]), ListLike
 
 @pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: type(leaf).__name__)
 def test_anything_else_is_a_leaf(leaf):
-    result, spec = tree_flatten(leaf)
-    assert result[0] is leaf
-    assert len(result) == 1
+    leaves, spec = tree_flatten(leaf)
+    assert leaves[0] is leaf
+    assert len(leaves) == 1
     assert repr(spec) == "TreeSpec(*)"
     assert spec.unflatten([leaf]) is leaf
 

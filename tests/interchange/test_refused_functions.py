@@ -1,4 +1,4 @@
-"""Functions of NumPy and SciPy that take no tensors name themselves and the way out, and nothing that is not there."""
+"""Functions of NumPy and SciPy that take no tensors: the error names the function and existing alternatives."""
 
 import inspect
 import re
@@ -28,7 +28,7 @@ def refused_words(call):
 
 
 def check_names(message):
-    """Hold each name of cygrad's and each method of a tensor in a message to exist."""
+    """Check that each name of cygrad's and each method of a tensor in a message exists."""
     for path in re.findall(r"\bcygrad\.((?:\w+\.)*\w+)", message):
         assert hasattr(cg, path.partition(".")[0]), message
     for name in re.findall(r"(?<!\.)\btensor\.(\w+)", message):

@@ -1,4 +1,4 @@
-"""SciPy's solvers with functions of tensors and their derivatives, given to it as they are."""
+"""SciPy's solvers, called with functions of tensors and their derivatives."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def rosenbrock(x):
 
 
 def of_tensors(x):
-    """Refuse to compute with arrays."""
+    """Return Rosenbrock's function of a tensor, for arguments of any kind."""
     return rosenbrock(cg.tensor(x))
 
 
@@ -52,7 +52,7 @@ def test_roots(method):
 
 
 def test_unknowns_that_are_numbers():
-    """Of which SciPy makes Python's, so they are of the default dtype."""
+    """SciPy converts them to Python's numbers, so they are of the default dtype."""
     def f(x):
         return x**3 - 2
 

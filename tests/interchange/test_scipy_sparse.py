@@ -1,4 +1,4 @@
-"""SciPy's sparse matrices beside tensors: SciPy's results are arrays, all else raises with the way out."""
+"""SciPy's sparse matrices beside tensors: SciPy's own products are arrays; all other calls raise an error that names the way out."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ REFUSED = {
 
 @pytest.mark.cases("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.cases("case", REFUSED)
-def test_what_would_be_a_sparse_tensor_is_refused(case, kind):
+def test_calls_that_would_give_a_sparse_tensor_are_refused(case, kind):
     with pytest.raises(TypeError, match=r"there are no sparse tensors. Give its toarray\(\)"):
         REFUSED[case](kind(MATRIX))
 
@@ -51,7 +51,7 @@ def test_products_by_scipy_are_arrays(t, kind):
 # ----- Attributes of a dtype that NumPy and SciPy read -----
 @pytest.mark.cases("name", [name for name in dir(np.dtype) if not name.startswith("_")])
 @pytest.mark.cases("dtype", [cg.float64, cg.int8, cg.bool, cg.complex64], ids=repr)
-def test_a_dtype_has_what_numpys_has(dtype, name):
+def test_a_dtype_has_numpys_attributes(dtype, name):
     theirs, ours = getattr(np.dtype(dtype.name), name), getattr(dtype, name)
     assert ours == theirs or callable(theirs)
 

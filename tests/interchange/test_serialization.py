@@ -31,7 +31,7 @@ def loaded(data, **options):
 
 
 def same(a, b):
-    """Say whether two trees are equal, their types and the tensors' metadata included."""
+    """Return True if two trees are equal, their types and the tensors' metadata included."""
     if type(a) is not type(b):
         return False
     if isinstance(a, cg.Tensor):
@@ -75,7 +75,7 @@ def test_tensors_come_back(dtype, layout):
     back = loaded(saved(t))
     assert same(back, t)
     assert [stride == 0 for stride in back.stride()] == [stride == 0 and size > 1 for stride, size in zip(t.stride(), t.shape, strict=True)]
-    assert same(loaded(saved([t, t[...]]))[1], t)           # shared memory: with the layout as it is
+    assert same(loaded(saved([t, t[...]]))[1], t)           # shared memory: with the same layout
 
 
 def test_a_permuted_tensor_keeps_its_order():
@@ -85,12 +85,12 @@ def test_a_permuted_tensor_keeps_its_order():
 def test_a_view_takes_its_own_bytes_only():
     big = cg.zeros(100000)
     assert len(saved(big[5:7])) < 1000
-    assert len(saved([big[5:7], big[9:]])) > 390000         # tensors that share memory keep all between
+    assert len(saved([big[5:7], big[9:]])) > 390000         # shared memory is kept as a whole, with the gap
     assert len(saved(cg.ones(1).expand(100000))) < 1000
     assert len(saved(cg.zeros(1000, 100)[:, 0])) < 5000
 
 
-def test_what_shares_memory_shares_it_again():
+def test_shared_memory_is_shared_again():
     base = cg.arange(6.0)
     row, data, other = loaded(saved([base[2:4], base.data, cg.zeros(1)]))
     row.fill_(9)
@@ -271,7 +271,7 @@ def test_mapped_read_only(mapped):
     assert not a.numpy().flags.writeable
     with pytest.raises(ValueError, match="read-only"):
         a.add_(1)
-    cg.save("new", mapped)                                      # the mapped file is not changed
+    cg.save("new", mapped)                                      # the mapped file stays unchanged
     assert a.tolist() == [0, 1, 2, 3, 4, 5]
 
 
@@ -288,7 +288,7 @@ def test_file_objects_cannot_be_mapped():
 
 # ----- Damaged and hostile files -----
 def record(header, segments=b"", length=None, checksum=None):
-    """Return a file with any header."""
+    """Return a file with any header, length and checksum."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     start = struct.pack("<8sQI", serialization.MAGIC, len(text) if length is None else length,
                         binascii.crc32(text) if checksum is None else checksum) + text
@@ -438,7 +438,7 @@ def test_fuzzed_files(seed, tmp_path):
 @pytest.mark.usefixtures("no_leak")
 @pytest.mark.parametrize("seed", range(6))
 def test_fuzzed_headers(seed):
-    """With the checksum put right, any header is a ValueError or an object."""
+    """With a right checksum, any header gives a ValueError or an object."""
     rng, data = random.Random(seed), saved(SAMPLE)
     length, = struct.unpack_from("<Q", data, 8)
     start = -(-(20 + length) // 64) * 64

@@ -1,4 +1,4 @@
-"""Calls of public functions as data: the calls of the samples, with all arguments, to be called again with others."""
+"""Calls of public functions as data: the calls inside the samples of the rules, with all arguments, to be repeated with others."""
 
 import contextlib
 import functools
@@ -14,16 +14,16 @@ import samples
 from cygrad._core.exchange.aliases import byte_offset, storage_bytes
 from cygrad._core.memory.sizes import extent
 
-# Errors in words that a function may raise.
+# Exceptions that a function may raise, with a message.
 ERRORS = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, OverflowError)
-# Python's and NumPy's own errors, which name neither the value nor its place.
+# Messages of Python's and NumPy's own errors, which name neither the argument nor its place.
 WORDLESS = ("Python int too large", "int too big", "int too large", "cannot fit", "cannot convert float infinity", "Result too large")
 
 
 def callables(owner):
     """Return the public functions of the package, or of a class, by name."""
-    results = {name: getattr(owner, name) for name in dir(owner) if not name.startswith("_")}
-    return {name: thing for name, thing in results.items() if callable(thing) and not isinstance(thing, type)}
+    members = {name: getattr(owner, name) for name in dir(owner) if not name.startswith("_")}
+    return {name: thing for name, thing in members.items() if callable(thing) and not isinstance(thing, type)}
 
 
 @functools.cache
@@ -56,7 +56,7 @@ def recorded_calls():
 
 
 def calls_with_out():
-    """Yield (name, arguments, keywords) of the recorded calls with tensors, of functions with `out`."""
+    """Yield (name, arguments, keywords) of the recorded calls with tensors to functions that take `out`."""
     for owner, attribute, arguments, keywords in recorded_calls():
         name = public.declared_name(owner, attribute)
         function = public.function(name)
@@ -69,7 +69,7 @@ def calls_with_out():
 
 # ----- Arguments within arguments -----
 def places(value, path=()):
-    """Yield (path, value) of an argument and of all that it holds: items of sequences and dicts, ends of slices."""
+    """Yield (path, value) of an argument and of all parts of it: items of sequences and dicts, ends of slices."""
     yield path, value
     if isinstance(value, tuple | list):
         for k, item in enumerate(value):
@@ -119,7 +119,7 @@ def tensors_in(value):
 
 # ----- Where tensors lie -----
 def lies_inside(tensor):
-    """Say whether all elements lie in the tensor's memory, and numel is the product of the sizes."""
+    """Return True if all elements lie in the tensor's memory, and numel is the product of the sizes."""
     needed = extent(tensor.itemsize, tuple(tensor.shape), tensor.stride())
     begin = byte_offset(tensor)
     product = int(np.prod([0] if 0 in tensor.shape else [1, *tensor.shape], dtype=object))

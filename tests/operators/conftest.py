@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def little_memory():
-    """Sizes of some GiB are memory errors too, rather than minutes of work."""
+    """Limit the memory, so that sizes of some GiB are memory errors too, rather than minutes of work."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**29, before[1]))

@@ -7,7 +7,7 @@ import cygrad as cg
 import samples
 from samples import DTYPES, LAYOUTS, array_of, same_bits
 
-# (name, of a tensor, of an array)
+# (name, function of a tensor, function of an array)
 COPIES = [
     ("repeat", lambda t: t.repeat(2, 1, 3, 2), lambda a: np.tile(a, (2, 1, 3, 2))),
     ("repeat tuple", lambda t: t.repeat((1, 1, 0)), lambda a: np.tile(a, (1, 1, 0))),

@@ -330,12 +330,12 @@ def test_impossible_sizes_are_memory_errors_too(source):
 
 def test_the_message_of_an_operator_that_is_unknown_names_both():
     assert (cg.ones(2) == "a") is False
-    assert (cg.ones(2) != None) is True  # noqa: E711 - the operator is tested
+    assert (cg.ones(2) != None) is True  # noqa: E711 - the operator itself is tested
 
 
 # ----- Data that runs code of the user while it is read -----
 
-# Each ends by printing "sound", after any exception: only a crash or wrong numbers do not.
+# Each program prints "sound" at its end, also after an exception: only a crash or wrong numbers fail.
 HOSTILE = {
     "a list emptied by __float__": """
         class Evil:

@@ -1,4 +1,4 @@
-"""The result of an operator may be an operand of its backward: a change in between is an error, or makes no difference."""
+"""A result of an operator may be saved for its backward: changing it in between is an error, or makes no difference."""
 
 import pytest
 
@@ -18,8 +18,8 @@ def calls():
 
 
 @pytest.mark.cases("call, shapes", calls)
-def test_places_that_were_given_back_cannot_change_a_gradient(call, shapes):
-    """Indices of max, sort, cummax and their kin are the user's to write to."""
+def test_writes_to_returned_indices_cannot_change_a_gradient(call, shapes):
+    """Indices of max, sort, cummax and their kin may be written to by the user."""
     tensors = samples.prepared(samples.rule_operands(shapes))
 
     def gradients(change):
@@ -31,15 +31,15 @@ def test_places_that_were_given_back_cannot_change_a_gradient(call, shapes):
 
     expected = gradients(lambda places: None)
     try:
-        result_values = gradients(lambda places: places.copy_(places.max() - places))
+        result = gradients(lambda places: places.copy_(places.max() - places))
     except RuntimeError as error:
         assert "has been modified by an inplace operation" in str(error)
     else:
-        assert result_values == expected
+        assert result == expected
 
 
 @pytest.mark.parametrize("name", ["max", "min", "sort", "cummax", "cummin"])
-def test_places_are_saved_as_torch_does(name):
+def test_indices_are_saved_as_in_torch(name):
     x = cg.tensor([[3.0, 1.0, 2.0]], requires_grad=True)
     values, places = getattr(x, name)(1)
     assert values.grad_fn._saved_indices.flatten().tolist() == places.flatten().tolist()
@@ -51,7 +51,7 @@ def test_places_are_saved_as_torch_does(name):
 @pytest.mark.parametrize("name", samples.DIFFERENTIABLE)
 @pytest.mark.cases("call, arrays", samples.calls_of)
 def test_a_result_may_be_changed_though_it_was_laid_out_as_a_view(name, call, arrays):
-    """x.norm(), x.repeat(2), x.max(1).values may be changed in place, whether they have a history or get one so."""
+    """x.norm(), x.repeat(2), x.max(1).values may be changed in place, whether they have a history or get one by the change."""
     tensors = samples.prepared(arrays)
     if any(result.data_ptr() == tensor.data_ptr() or result._is_view() and result._base is tensor
            for result in samples.as_tuple(call(*tensors)) for tensor in tensors):
@@ -72,5 +72,5 @@ def test_a_quotient_may_be_changed(quotient):
     expected = grad(quotient(a, b).sum(), (a, b), allow_unused=True)
     result = quotient(a, b)
     result += 1
-    for results, expected_values in zip(grad(result.sum(), (a, b), allow_unused=True), expected, strict=True):
-        assert results is expected_values is None or results.tolist() == expected_values.tolist()
+    for gradient, other in zip(grad(result.sum(), (a, b), allow_unused=True), expected, strict=True):
+        assert gradient is other is None or gradient.tolist() == other.tolist()

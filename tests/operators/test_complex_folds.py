@@ -1,4 +1,4 @@
-"""Products, reductions, norms and comparisons of complex numbers: values are NumPy's, derivatives follow differences."""
+"""Products, reductions, norms and comparisons of complex numbers: values are NumPy's, derivatives agree with differences."""
 
 import math
 
@@ -11,7 +11,7 @@ from samples import LAYOUTS
 
 DTYPES = ("complex64", "complex128")
 
-# name -> (function of tensors, of arrays, shapes)
+# name -> (function of tensors, function of arrays, shapes)
 CALLS = {
     "matmul": (lambda a, b: a @ b, np.matmul, (2, 3, 4), (4, 2)),
     "a vector and a matrix": (lambda a, b: a @ b, np.matmul, (3,), (3, 2)),

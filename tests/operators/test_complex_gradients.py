@@ -17,7 +17,7 @@ MODES = {
 
 
 def complex_operands(arrays, real=None):
-    """Return arrays as complex leaves, of which one may stay real; masks stay as they are."""
+    """Return arrays as complex leaves, one of which may stay real; masks stay masks."""
     stream = np.random.default_rng(8)
     return [cg.tensor(array) if array.dtype.kind == "b" else
             cg.tensor(array if place == real else array + 1j * stream.uniform(0.3, 2, array.shape)).requires_grad_()
@@ -34,7 +34,7 @@ def test_rows(row, mode):
 
 
 REFUSED = {(name, number) for name, numbers, dtype, *_ in cases() if dtype == "complex128" for number in numbers or range(20)}
-# Whose samples have real numbers, or their size, in them.
+# Operators whose samples contain real numbers, or depend on their size.
 REAL = {"complex", "imag", "polar", "view_as_complex", "view_as_real", "enter", "scatter_key", "gather_view", "scatter_view", "sum_windows"}
 
 
@@ -51,7 +51,7 @@ def test_other_operators(name, mode):
 @pytest.mark.cases("dtype", ["float64", "complex128"])
 @pytest.mark.cases("name", ["abs", "sgn", "angle", "sinc"])
 def test_second_derivatives_at_zero(name, dtype):
-    """The branch that is not taken is finite, too."""
+    """The branch of `where` that is not taken is finite, too."""
     x = cg.tensor(np.zeros(2, dtype)).requires_grad_()
     y = getattr(x, name)()
     first, = cg.autograd.grad(y, x, cg.ones_like(y), create_graph=True)
@@ -76,7 +76,7 @@ EXPONENTS = {"a number": lambda n: n, "a complex number": complex, "a real tenso
 @pytest.mark.cases("kind", EXPONENTS)
 @pytest.mark.cases("exponent", [0, 1, 2, 3])
 def test_powers_at_zero(exponent, kind):
-    """Of z ** n where z is 0: n z ** (n - 1) and n (n - 1) z ** (n - 2), and of the exponent nothing, for any value of 0 ** 0."""
+    """At z = 0 the derivatives of z ** n are n z ** (n - 1) and n (n - 1) z ** (n - 2); by n it is 0, for any convention of 0 ** 0."""
     z, n = cg.tensor([0j, 1 + 1j], dtype=cg.complex128).requires_grad_(), EXPONENTS[kind](exponent)
     y = z**n
     first, = cg.autograd.grad(y, z, cg.ones_like(y), create_graph=True)
@@ -89,7 +89,7 @@ def test_powers_at_zero(exponent, kind):
         assert slope[0] == 0 and slope.isfinite().all()
 
 
-# ----- Values of operators with their own rules for complex numbers -----
+# ----- Values of operators with formulas of their own for complex numbers -----
 STREAM = np.random.default_rng(1)
 A, B = (STREAM.standard_normal((3, 4)) + 1j * STREAM.uniform(-1, 1, (3, 4)) for _ in "ab")
 
@@ -101,7 +101,7 @@ def test_logarithms_of_sums():
     assert cg.tensor(A)[:0].logcumsumexp(0).shape == (0, 4) and cg.tensor(1j).logcumsumexp(0).item() == 1j
 
 
-def test_what_is_not_finite_in_a_part():
+def test_numbers_with_a_part_that_is_not_finite():
     z = cg.tensor([complex(np.nan, 1), complex(2, -np.inf), complex(np.inf, np.nan)])
     replaced = [7 + 1j, 2 - 5j, 6 + 7j]
     assert z.nan_to_num(7, 6, -5).tolist() == replaced and z.nan_to_num_(7, 6, -5).tolist() == z.tolist() == replaced

@@ -1,4 +1,4 @@
-"""Operators composed of maps and reductions: tile by tile they give the bits that their formula gives, operator by operator.
+"""Operators composed of elementwise steps and reductions: by tiles they give the bits of their formula, operator by operator.
 
 A formula runs operator by operator in a profile, and where it is recorded.
 """
@@ -21,7 +21,7 @@ CALLS = {
     "amax": lambda x, dim: x.amax(dim),
     "amin": lambda x, dim: x.amin(dim, keepdim=True),
 }
-# One tile; tiles along the first dim, and along two; dims behind the reduced one; sizes beyond a tile; several dims; whole vectors,
+# One tile; tiles along the first dim, and along two; dims behind the reduced one; more than a tile holds; several dims; whole vectors,
 # rows of one block, and just longer.
 SHAPES = samples.sizes((
     ((), 0),
@@ -75,12 +75,12 @@ def test_tiles_of_several_threads_have_the_same_bits(name):
     expected = None
     for threads in (1, 2, 3):
         with samples.threads(threads):
-            result = results_of(CALLS[name], samples.leaf(array), 1)
-        expected = expected or result
-        assert all(same_bits(a, b) for a, b in zip(result, expected, strict=True))
+            results = results_of(CALLS[name], samples.leaf(array), 1)
+        expected = expected or results
+        assert all(same_bits(a, b) for a, b in zip(results, expected, strict=True))
 
 
-# Two steps at once: maps of a difference from a reduced value, sums of products; and steps that look alike.
+# Two steps at once: elementwise steps of a difference from a reduction, sums of products; and formulas that only resemble one.
 JOINED = {
     "exp of a difference": lambda x, y, dim: (x - y.amax(dim, keepdim=True)).exp_(),
     "square of a difference": lambda x, y, dim: (x - y.mean(dim, keepdim=True)).square_().sum(dim, keepdim=True),
@@ -130,8 +130,8 @@ def test_a_formula_is_recorded_where_it_is_differentiated():
         assert not formula(x, 3.0, 1).requires_grad
 
 
-def test_other_operands_are_left_to_the_operators():
-    """Of another dtype, of a shape that broadcasts in other ways, empty, or with a dim that is none."""
+def test_operands_unfit_for_tiles_are_computed_by_the_operators():
+    """Operands of another dtype, of a shape that broadcasts in other ways, empty, or with a dim out of range."""
     @tiled
     def formula(x, y, dim):
         return x + y.sum(dim, keepdim=True)

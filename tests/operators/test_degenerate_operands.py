@@ -1,6 +1,6 @@
-"""Every rule and every elementwise row with 0-d operands, empty ones and ones of one element: forward, backward and twice backward.
+"""Every rule and every elementwise row with 0-d and empty operands, and with one element: forward, backward and twice backward.
 
-The samples are the other tests' with degenerate shapes; a call that refuses such operands is left out, but a call that
+The samples are the usual ones with their shapes made degenerate; a call that refuses such operands is left out, but a call that
 computes forward has derivatives.
 """
 
@@ -28,7 +28,7 @@ def degenerate(shapes):
 
 
 def differentiate(results, leaves):
-    """Return the gradients of some weighted sum of results, recorded, or None where none depends on a leaf."""
+    """Return the gradients of some weighted sum of results, recorded, or None if no result depends on a leaf."""
     results = [result for result in as_tuple(results) if isinstance(result, cg.Tensor) and result.requires_grad]
     if not results:
         return None
@@ -46,8 +46,8 @@ def check_derivatives(call, leaves, tolerances):
         return True
     for leaf, gradient in zip(leaves, gradients, strict=True):
         assert gradient is None or (gradient.shape, gradient.dtype) == (leaf.shape, leaf.dtype)
-    given = [gradient for gradient in gradients if gradient is not None]
-    for leaf, second in zip(leaves, differentiate([gradient * gradient for gradient in given], leaves) or (), strict=False):
+    defined = [gradient for gradient in gradients if gradient is not None]
+    for leaf, second in zip(leaves, differentiate([gradient * gradient for gradient in defined], leaves) or (), strict=False):
         assert second is None or second.shape == leaf.shape
     results = [result for result in as_tuple(results) if isinstance(result, cg.Tensor)]
     if all(leaf.numel() == 1 for leaf in leaves) and all(result.dtype == cg.float64 and result.isfinite().all() for result in results):
@@ -56,7 +56,7 @@ def check_derivatives(call, leaves, tolerances):
     return True
 
 
-# Rules whose parameters are the geometry of their operand: no operator calls them.
+# Rules whose parameters are the geometry of their operand: only the package calls them.
 INTERNAL = {"scatter_view", "gather_view"}
 
 

@@ -1,4 +1,4 @@
-"""Distinct elements, smallest and largest at once: against NumPy and by their definition; NaN, nothing, gradients."""
+"""Distinct elements, smallest and largest at once: against NumPy and by their definition; NaN, empty tensors, gradients."""
 
 import math
 
@@ -24,7 +24,7 @@ def repeated(dtype, shape, layout):
 
 
 def check_parts(results, array, dim):
-    """The inverse puts the input together again, and counts are how often each part is taken."""
+    """Check that the inverse puts the input together again, and that counts are the occurrences of each part."""
     values, inverse, counts = map(array_of, results)
     d = 0 if dim is None else dim
     assert same_bits(values.take(inverse, d).reshape(array.shape), array)
@@ -53,7 +53,7 @@ def test_distinct_elements_and_slices(dtype, layout):
             assert all((before != behind).any() for before, behind in zip(rows, rows[1:], strict=False))
 
 
-def test_what_is_returned():
+def test_the_types_of_results():
     x = cg.tensor([2, 1, 2])
     assert isinstance(x.unique(), cg.Tensor) and isinstance(cg.unique_consecutive(x), cg.Tensor)
     assert x.unique(sorted=False).tolist() == [1, 2]

@@ -1,4 +1,4 @@
-"""Every dtype of the table: limits, promotion over all pairs, names, and which operators take the unsigned ones. Data are torch's."""
+"""Every dtype of the table: limits, promotion over all pairs, names, and the operators of unsigned integers. Data are torch's."""
 
 import re
 
@@ -47,7 +47,7 @@ def test_limits(name):
 
 
 @pytest.mark.parametrize("name", [row.name for row in DTYPES if row.is_integer or row.is_floating_point and row.name != "bfloat16"])
-def test_limits_are_those_of_numpy(name):
+def test_limits_equal_numpys(name):
     if cg.zeros(0, dtype=getattr(cg, name)).is_floating_point():
         ours, theirs = cg.finfo(getattr(cg, name)), np.finfo(name)
         assert (ours.eps, ours.max, ours.min, ours.tiny) == (theirs.eps, theirs.max, theirs.min, theirs.tiny)
@@ -56,7 +56,7 @@ def test_limits_are_those_of_numpy(name):
         assert (ours.max, ours.min, ours.bits) == (theirs.max, theirs.min, theirs.bits)
 
 
-def test_limits_of_what_has_none():
+def test_limits_of_the_default_and_of_unfit_dtypes():
     assert cg.finfo() == cg.finfo(cg.float32) and cg.finfo(float) == cg.finfo(cg.float64) and cg.iinfo(int) == cg.iinfo(cg.int64)
     for call, message in (
         (lambda: cg.iinfo(cg.bool), "cygrad.bool is not supported by cygrad.iinfo"),
@@ -70,7 +70,7 @@ def test_limits_of_what_has_none():
 
 
 # ----- Promotion -----
-# The dtype of two tensors that have dims: a row for each left operand. Refusals are "--".
+# The dtype of two tensors that have dims: a row for each left operand. Refused pairs are "--".
 TENSORS = """
 b1 u1 i1 i2 i4 i8 -- -- -- f2 bf f4 f8 c8 cd
 u1 u1 i2 i2 i4 i8 -- -- -- f2 bf f4 f8 c8 cd
@@ -115,8 +115,8 @@ NUMBERS = {
 
 
 def pairs(table):
-    return [(left, right, SHORT.get(result)) for left, line in zip(NAMES, table.split("\n")[1:-1], strict=True)
-            for right, result in zip(NAMES, line.split(), strict=True)]
+    return [(left, right, SHORT.get(found)) for left, line in zip(NAMES, table.split("\n")[1:-1], strict=True)
+            for right, found in zip(NAMES, line.split(), strict=True)]
 
 
 def ones(name, shape=(2,)):
@@ -124,7 +124,7 @@ def ones(name, shape=(2,)):
 
 
 def check(left, right, expected):
-    """Compare the answers of operators and functions for two operands; `where` and `mul` take every dtype."""
+    """Compare the dtypes that operators and functions give for two operands; `where` and `mul` take every dtype."""
     if expected is None:
         for call in (lambda: cg.result_type(left, right), lambda: left * right, lambda: left == right):
             with pytest.raises(RuntimeError, match="Promotion for uint16, uint32, uint64 types is not supported, attempted to promote"):
@@ -155,8 +155,8 @@ def test_a_tensor_and_one_without_dims(left, right, expected):
     check(ones(left), ones(right, ()), expected)
 
 
-@pytest.mark.cases(("dtype", "number", "expected"), [(name, number, SHORT[result]) for number, line in NUMBERS.items()
-                                                     for name, result in zip(NAMES, line.split(), strict=True)])
+@pytest.mark.cases(("dtype", "number", "expected"), [(name, number, SHORT[found]) for number, line in NUMBERS.items()
+                                                     for name, found in zip(NAMES, line.split(), strict=True)])
 def test_a_tensor_and_a_number(dtype, number, expected):
     check(ones(dtype), number, expected)
     assert cg.result_type(ones(dtype, ()), number) == getattr(cg, expected)
@@ -221,7 +221,7 @@ def test_the_default_dtype(row):
         cg.set_default_dtype(cg.float32)
 
 
-def test_what_is_no_default_dtype():
+def test_a_name_is_no_default_dtype():
     with pytest.raises(TypeError, match="^invalid dtype object: only floating-point types are supported as the default type"):
         cg.set_default_dtype("float32")
 
@@ -237,7 +237,7 @@ def of(name, values):
 @pytest.mark.parametrize("row", [row for row in ELEMENTWISE.values() if not row.params and not row.masks], ids=lambda row: row.name)
 @pytest.mark.cases("dtype", UNSIGNED)
 def test_rows_of_unsigned_integers(row, dtype):
-    """They give int64's results, floats float's; the others are refused by torch's name of the loop and of the dtype."""
+    """Rows of integers give the values of int64; rows of floats refuse them, with the loop and dtype that torch names."""
     function = getattr(cg, row.name, None)
     if function is None:
         return
@@ -268,7 +268,7 @@ def test_unsigned_integers_hold_their_largest_numbers():
 
 @pytest.mark.parametrize("name", UNSIGNED)
 def test_negative_integers_are_written_modulo_the_size(name):
-    """Into existing and new tensors, as into uint8."""
+    """Written into elements, or into a new tensor, as into uint8."""
     top = 2 ** (8 * of(name, [0]).itemsize)
     x = of(name, [7, 7])
     x[0] = -1
@@ -287,8 +287,8 @@ def test_products_of_unsigned_integers_are_refused(function, dims, name):
 @pytest.mark.parametrize("name", UNSIGNED)
 def test_other_operators_of_unsigned_integers(name):
     x = of(name, [3, 1, 2])
-    for reduction in REDUCTIONS:
-        if "u" in REDUCTIONS[reduction].kinds:
+    for reduction, row in REDUCTIONS.items():
+        if "u" in row.kinds:
             result, expected = getattr(x, reduction)(), getattr(x.long(), reduction)()
             assert result.dtype == expected.dtype and result == expected
         else:

@@ -1,7 +1,7 @@
 """Every row of the elementwise table: values, dtypes, forms, and bits that depend on nothing but the operands.
 
 The tests iterate the table. A row needs a word here only if NumPy and Python's math lack its function (REFERENCES). The derivatives are
-in test_elementwise_gradients; bits are compared with the backward kernels' here.
+in test_elementwise_gradients; here bits are compared with the backward kernels.
 """
 
 import ast
@@ -25,7 +25,7 @@ erfc = np.vectorize(math.erfc, otypes=[float])
 
 
 def ndtr(x):
-    """Return the normal distribution: by its series, and far out by erfc of the argument with its rounding error."""
+    """Return the normal distribution: by its series, and far out by erfc, corrected for the rounding of its argument."""
     exact = -x / np.sqrt(np.longdouble(2))
     near = exact.astype(float)
     lost = np.where(np.isfinite(near), exact - near, 0)
@@ -38,7 +38,7 @@ def ndtr(x):
 
 
 def rounding(function):
-    """Return a function that leaves integers, which NumPy may turn into floats, as they are."""
+    """Return a function that leaves integers unchanged, which NumPy may turn into floats."""
     return lambda x: function(x) if x.dtype.kind == "f" else x
 
 
@@ -112,19 +112,19 @@ def reference(row, arrays):
 
 def check_values(row, result, arrays, dtype):
     """Compare with NumPy: exact rows to the bit, one vector function within 4 ulp, a formula of several to rounding."""
-    expected, got = reference(row, arrays), array_of(result)
-    assert got.dtype == (bool if row.result == "bool" else dtype)
-    assert got.shape == expected.shape
+    expected, values = reference(row, arrays), array_of(result)
+    assert values.dtype == (bool if row.result == "bool" else dtype)
+    assert values.shape == expected.shape
     if not samples.is_vectorised(row) or KINDS[dtype] != "f":
-        assert same_bits(got + 0, expected.astype(got.dtype) + 0)  # + 0: either zero will do for max(0, -0)
+        assert same_bits(values + 0, expected.astype(values.dtype) + 0)  # + 0: either zero will do for max(0, -0)
         return
     with np.errstate(all="ignore"):
-        error, rounded = np.abs(got - expected), expected.astype(dtype)
+        error, rounded = np.abs(values - expected), expected.astype(dtype)
         allowed = 4 * np.spacing(np.abs(rounded))
         if not isinstance(row.tree(row.y), ast.Call):
             allowed = allowed + 8 * np.finfo(dtype).eps
-        right = (error <= allowed) | (got == rounded) | (np.isnan(got) & np.isnan(rounded))
-    assert right.all(), (arrays, got[~right], expected[~right])
+        right = (error <= allowed) | (values == rounded) | (np.isnan(values) & np.isnan(rounded))
+    assert right.all(), (arrays, values[~right], expected[~right])
 
 
 @pytest.mark.parametrize("row", samples.named(ROWS))
@@ -155,7 +155,7 @@ def test_values_of_operands_that_broadcast(row, dtype):
 @pytest.mark.parametrize("row", samples.named(row for row in OF_FLOATS if row.result == "same"))
 @pytest.mark.cases("dtype", FLOATS)
 def test_results_too_large_for_the_cache_have_the_same_bits(row, dtype):
-    """Such results, and gradients, are written by loops of their own: past the caches."""
+    """Results and gradients of this size are written by loops of their own: past the caches."""
     length, times, call = 1001, 1050, samples.function(row)
     arrays = samples.operands(row, dtype, [(length,)] * len(row.operands))
     for scalar in (None, 0, 1) if len(arrays) == 2 else (None,):
@@ -190,11 +190,11 @@ SIGNED = [
 @pytest.mark.parametrize("row", samples.named(SIGNED))
 @pytest.mark.cases("dtype", FLOATS)
 def test_the_sign_of_zero(row, dtype):
-    """Except where NumPy and torch leave it open which zero it is."""
+    """Except where NumPy and torch leave the sign of zero open."""
     arrays = samples.edge_operands(row, dtype)
-    got, expected = array_of(samples.function(row)(*map(cg.tensor, arrays))), reference(row, arrays)
-    zero = (got == 0) & (expected == 0)
-    assert (np.signbit(got) == np.signbit(expected))[zero].all()
+    values, expected = array_of(samples.function(row)(*map(cg.tensor, arrays))), reference(row, arrays)
+    zero = (values == 0) & (expected == 0)
+    assert (np.signbit(values) == np.signbit(expected))[zero].all()
 
 
 @pytest.mark.parametrize("row", samples.named(ROWS))
@@ -292,7 +292,7 @@ def test_in_place_with_itself(row):
 
 @pytest.mark.parametrize("row", samples.named(ROWS))
 def test_operands_and_results_that_overlap(row):
-    """The result follows the old values where `out`, or the target, is another part of the operands' memory."""
+    """The result is computed from the old values if `out`, or the target, is another part of the operands' memory."""
     dtype = "bool" if row.result == "bool" else samples.dtypes_of(row)[-1]
     if dtype not in samples.dtypes_of(row):
         return
@@ -397,9 +397,9 @@ def test_bits_depend_on_no_thread_count(row):
         expected = None
         for layout, threads in RUNS:
             with samples.threads(threads):
-                result = samples.gradients(samples.function(row), samples.prepared(arrays, LAYOUTS[layout]), weight)
-            expected = expected or result
-            assert all(same_bits(a, b) for a, b in zip(result, expected, strict=True))
+                results = samples.gradients(samples.function(row), samples.prepared(arrays, LAYOUTS[layout]), weight)
+            expected = expected or results
+            assert all(same_bits(a, b) for a, b in zip(results, expected, strict=True))
 
 
 def results_of_all_rows():
@@ -417,13 +417,13 @@ def results_of_all_rows():
 @pytest.mark.parametrize("level", available_isas())
 def test_instruction_sets_agree(level, tmp_path):
     """Bits are equal, but where vector mathematics computes: it uses fused multiply-adds where there are any."""
-    here, there = (
+    here, by_level = (
         results_of_all_rows(),
         samples.at_level(level, "test_elementwise", "results_of_all_rows", tmp_path / "a.npz"),
     )
-    assert str(there.pop("isa")) == level
-    assert set(there) == set(here) - {"isa"}
-    for key, array in there.items():
+    assert str(by_level.pop("isa")) == level
+    assert set(by_level) == set(here) - {"isa"}
+    for key, array in by_level.items():
         if same_bits(array, here[key]):
             continue
         row = ELEMENTWISE[key.split()[0]]

@@ -1,4 +1,4 @@
-"""The derivatives of every row of the elementwise table: first and second, fused and read as tensor operations.
+"""The derivatives of every row of the elementwise table: first and second, fused and evaluated by tensor operations.
 
 The tests iterate the table. Gradients at kinks, ties, bounds and poles are torch's, written out in CONVENTIONS.
 """
@@ -74,19 +74,19 @@ def test_gradients_of_in_place_forms(row):
 
 
 @pytest.mark.parametrize("row", named(SMOOTH))
-def test_gradients_of_many_elements_are_those_of_few(row):
-    """From 2048 elements on a partial may be written over the gradient that arrived, which must have no other reference."""
+def test_gradients_of_long_and_of_short_tensors_have_the_same_bits(row):
+    """From 2048 elements on a partial may be written over the gradient that arrived, if nothing else refers to it."""
     arrays = samples.operands(row, "float64", [(3000,)] * len(row.operands))
     weight = samples.draw("float64", (3000,), seed=1)
 
-    def result(part):
+    def gradients_of(part):
         operands = prepared([array[part] for array in arrays])
-        expected_values = [operand for operand in operands if operand.requires_grad]
-        product = samples.function(row)(*operands) * cg.tensor(weight[part])        # gives a gradient of its own
-        return [array_of(gradient) for gradient in grad(product.sum(), expected_values)]
+        leaves = [operand for operand in operands if operand.requires_grad]
+        product = samples.function(row)(*operands) * cg.tensor(weight[part])        # its gradient is a fresh tensor
+        return [array_of(gradient) for gradient in grad(product.sum(), leaves)]
 
-    few = zip(*(result(slice(start, start + 1000)) for start in range(0, 3000, 1000)), strict=True)
-    for gradient, parts in zip(result(slice(None)), few, strict=True):
+    few = zip(*(gradients_of(slice(start, start + 1000)) for start in range(0, 3000, 1000)), strict=True)
+    for gradient, parts in zip(gradients_of(slice(None)), few, strict=True):
         assert same_bits(gradient, np.concatenate(parts))
 
 
@@ -227,7 +227,7 @@ def test_gradients_at_kinks_and_poles_are_torchs(call, values, expected, create_
         assert np.allclose(array_of(gradient), column, rtol=1e-15, atol=0, equal_nan=True), gradient
 
 
-# ----- Two readings of one formula -----
+# ----- Two evaluations of one formula -----
 @pytest.mark.parametrize("row", named(SMOOTH))
 @pytest.mark.cases("dtype", FLOATS)
 def test_fused_backward_is_the_tensor_reading(row, dtype):
@@ -248,8 +248,8 @@ def test_gradients_of_mixed_dtypes(row):
     )
     wide = prepared(array_of(tensor if tensor.dtype == cg.bool else tensor.double()) for tensor in mixed)
     weight = cg.tensor(samples.draw("float64", (3, 17), 9))
-    (_, *result), (_, *expected) = (gradients(samples.function(row), tensors, weight) for tensors in (mixed, wide))
-    for tensor, a, b in zip((tensor for tensor in mixed if tensor.requires_grad), result, expected, strict=True):
+    (_, *results), (_, *expected) = (gradients(samples.function(row), tensors, weight) for tensors in (mixed, wide))
+    for tensor, a, b in zip((tensor for tensor in mixed if tensor.requires_grad), results, expected, strict=True):
         assert same_bits(a, b.astype(tensor.dtype.name))
 
 
@@ -278,20 +278,20 @@ def test_recorded_only_where_there_is_a_gradient(row):
 
 @pytest.mark.parametrize("row", named(SMOOTH))
 def test_changes_of_saved_values_are_errors(row):
-    """Changing an operand of the needed partial in place is refused; other operands may change."""
+    """Changing in place an operand that the partial reads is refused; any other operand may change."""
     arrays = samples.operands(row, "float64", [(3,)] * len(row.operands))
-    for expected_values, operand in enumerate(row.operands):
+    for position, operand in enumerate(row.operands):
         if operand not in row.partials:
             continue
         for changed in (*range(len(arrays)), "y"):
-            tensors = [cg.tensor(array).requires_grad_(k == expected_values) for k, array in enumerate(arrays)]
+            tensors = [cg.tensor(array).requires_grad_(k == position) for k, array in enumerate(arrays)]
             result = samples.function(row)(*tensors)
-            expected = array_of(grad(result, tensors[expected_values], cg.ones_like(result), retain_graph=True)[0])
+            expected = array_of(grad(result, tensors[position], cg.ones_like(result), retain_graph=True)[0])
             with cg.no_grad():
                 (result if changed == "y" else tensors[changed]).zero_()
             name = changed if changed == "y" else row.operands[changed]
             if name in row.saved(operand):
                 with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
-                    grad(result, tensors[expected_values], cg.ones_like(result))
+                    grad(result, tensors[position], cg.ones_like(result))
             else:
-                assert same_bits(array_of(grad(result, tensors[expected_values], cg.ones_like(result))[0]), expected)
+                assert same_bits(array_of(grad(result, tensors[position], cg.ones_like(result))[0]), expected)

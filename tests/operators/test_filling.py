@@ -12,7 +12,7 @@ from samples import FLOATS, WRITABLE, array_of, leaf
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
-# Method, arguments, and the distribution function of its draws.
+# Method, arguments, and the distribution function of its numbers.
 CONTINUOUS = {
     "uniform_": ((2, 5), lambda x: np.clip((x - 2) / 3, 0, 1)),
     "normal_": ((1, 2), lambda x: np.array([0.5 * math.erfc((1 - item) / 2 / math.sqrt(2)) for item in x])),

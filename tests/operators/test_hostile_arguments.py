@@ -1,4 +1,4 @@
-"""Arguments whose own code changes the operand while they are read: the result lies in memory, as before or as after."""
+"""Arguments whose own code changes the operand while they are read: the result lies in memory, computed before or after the change."""
 
 import contextlib
 import functools
@@ -14,11 +14,11 @@ import calls
 import cygrad as cg
 
 CANARY = 77.0
-HEAP_TYPE = 1 << 9      # made by a statement in Python
+HEAP_TYPE = 1 << 9      # the flag of a class made by a statement in Python
 
 
 def guarded(count):
-    """Return a tensor in the middle of an array, and a check whether the rest of that was written to."""
+    """Return a tensor in the middle of an array, and a function that checks that the rest of the array is unchanged."""
     whole = np.full(count + 128, CANARY)
     part = cg.from_numpy(whole[64 : 64 + count])
     return part, lambda: bool((whole[:64] == CANARY).all() and (whole[64 + count :] == CANARY).all())
@@ -29,7 +29,7 @@ def elsewhere(tensor, count, *shape):
     return memory.to(tensor.dtype).reshape(shape)
 
 
-# Changes of the operand by an argument while it is read.
+# Changes that an argument makes to the operand while it is read.
 CHANGES = {
     "set_ to less memory": lambda t: t.set_(elsewhere(t, 1, 1)),
     "set_ to no memory": lambda t: t.set_(),
@@ -44,7 +44,7 @@ CHANGES = {
 
 
 class Hostile:
-    """A number, a truth value, a sequence or an array that changes tensors when it is looked at."""
+    """A number, a truth value, a sequence or an array that changes tensors when it is read."""
 
     def __init__(self, value, act):
         self.value, self.act = value, act
@@ -92,7 +92,7 @@ class Array(Hostile):
 
 
 def hostile_forms(value, act):
-    """Return the hostile objects that may stand for a value."""
+    """Return the hostile objects that may replace a value."""
     if isinstance(value, bool | int) or type(value) is np.int64:
         return [Number(value, act)]
     if isinstance(value, float):
@@ -105,11 +105,11 @@ def hostile_forms(value, act):
 
 
 def attempt(function, arguments, keywords, change):
-    """Call with each value among the arguments, but the first operand, hostile in turn; yield the results, which must lie in memory."""
-    given = (arguments, keywords)
-    for path, value in calls.places(given):
+    """Call with each value among the arguments, but the first operand, hostile in turn; yield the tensors that must lie in memory."""
+    call = (arguments, keywords)
+    for path, value in calls.places(call):
         for number, _ in enumerate(hostile_forms(value, None)):
-            fresh = calls.copied(given)
+            fresh = calls.copied(call)
             operands = calls.tensors_in(fresh)
             if len(path) < 2 or not operands or path[:2] == (0, 0) and isinstance(arguments[0], cg.Tensor):
                 continue
@@ -196,7 +196,7 @@ def test_indexing_reads_the_index_first(key, change):
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_is_assigned_is_read_first(change):
+def test_an_assigned_value_is_read_first(change):
     for form in (Sequence([1.0, 2.0, 3.0], None), Array([1.0, 2.0, 3.0], None), [Real(1.0, None), 2.0, 3.0]):
         x, intact = guarded(6)
         x = x.reshape(2, 3)
@@ -216,16 +216,16 @@ def compiled_types():
     return {kind for kind in types_there if not kind.__flags__ & HEAP_TYPE and kind.__module__.startswith("cygrad")}
 
 
-def test_compiled_methods_check_whose_they_are():
-    """Cython's own kind of method does not, and reads a stranger's memory."""
-    result = 0
+def test_compiled_methods_check_the_type_of_self():
+    """Methods of Cython's own kind do not, and would read the memory of an object of another type."""
+    count = 0
     for kind in compiled_types():
         for name, method in vars(kind).items():
-            if name.endswith("_cython__"):      # which refuses everybody
+            if name.endswith("_cython__"):      # it refuses every object
                 continue
             assert type(method).__name__ != "cython_function_or_method", (kind, name)
             if isinstance(method, types.MethodDescriptorType):
-                result += 1
+                count += 1
                 with pytest.raises(TypeError):
                     method("a stranger")
-    assert result > 50
+    assert count > 50

@@ -24,7 +24,7 @@ def check(result, source):
 
 
 def attempted(function, *arguments, **keywords):
-    """Return the result of a call, or None where it raises an error in words; no other one."""
+    """Return the result of a call, or None if it raises an error of the usual types with a message."""
     try:
         return function(*arguments, **keywords)
     except ERRORS as error:
@@ -34,15 +34,15 @@ def attempted(function, *arguments, **keywords):
 
 
 def test_every_integer_that_a_sample_gives():
-    """Large strides and offsets, counts and dims of all functions that the rules are sampled by."""
+    """Large strides and offsets, counts and dims of all functions that the samples of the rules call."""
     count = 0
     for owner, name, arguments, keywords in calls.recorded_calls():
-        given = (arguments, keywords)
-        for path, value in calls.places(given):
+        call = (arguments, keywords)
+        for path, value in calls.places(call):
             if type(value) is not int or len(path) < 2:
                 continue
             for number in NUMBERS:
-                positional, named = calls.replaced(calls.copied(given), path, number)
+                positional, named = calls.replaced(calls.copied(call), path, number)
                 source = (name, path, number if abs(number) < 2**70 else "10**5000")
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
@@ -173,7 +173,7 @@ def test_the_words(call, error, message):
 
 # ----- Text -----
 @pytest.mark.parametrize("shape", [(2**50,), (2**25, 2**25), (2, 2**48, 3), (2**50, 0)])
-def test_printing_reads_what_it_shows(shape):
+def test_printing_reads_only_the_shown_elements(shape):
     text = repr(cg.tensor(1.5).expand(shape))
     assert text == str(cg.tensor(1.5).expand(shape)) == f"{cg.tensor(1.5).expand(shape)}"
     assert ("1.5000" in text) == (0 not in shape)

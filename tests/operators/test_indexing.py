@@ -10,7 +10,7 @@ ARRAY = np.arange(24.0).reshape(2, 3, 4)
 
 # ----- Reading -----
 
-# An index with arrays is a function of the constructor, array or tensor, for its lists.
+# An index with arrays is a function of a maker, which turns a list into an array or a tensor.
 BASIC = [
     0,
     -1,
@@ -130,7 +130,7 @@ LARGE = [
 
 @pytest.mark.cases("index", LARGE, ids=str)
 def test_the_gradient_of_a_large_part_is_zero_elsewhere(index):
-    """In memory that held something else."""
+    """The gradient's memory held other numbers before."""
     x = cg.zeros(5, 40, 150, requires_grad=True)
     expected = np.zeros((5, 40, 150))
     expected[index] = 3
@@ -296,7 +296,7 @@ def test_writes_refused(index, value, error, message):
     assert a.tolist() == ARRAY.tolist()
 
 
-# Lists that hold more than numbers stand for tuples, as in torch.
+# Lists that hold more than numbers count as tuples, as in torch.
 SEVERAL = [
     [[0, 1], [2, 0]],
     [slice(None), [0, 2]],
@@ -317,12 +317,12 @@ SEVERAL = [
 
 @pytest.mark.cases("key", SEVERAL, ids=str)
 def test_a_list_of_several_indices(key):
-    x, several = cg.tensor(ARRAY, requires_grad=True), "Using a non-tuple sequence for multidimensional indexing is deprecated"
-    with pytest.warns(UserWarning, match=several):
+    x, message = cg.tensor(ARRAY, requires_grad=True), "Using a non-tuple sequence for multidimensional indexing is deprecated"
+    with pytest.warns(UserWarning, match=message):
         part = x[key]
     assert part.tolist() == x[tuple(key)].tolist()
     written, expected = cg.tensor(ARRAY), cg.tensor(ARRAY)
-    with pytest.warns(UserWarning, match=several):
+    with pytest.warns(UserWarning, match=message):
         written[key] = -1
     expected[tuple(key)] = -1
     assert written.tolist() == expected.tolist()
@@ -412,7 +412,7 @@ def test_a_view_into_itself():
 
 
 @pytest.mark.parametrize("index", [0, [0, 2], [True, False, True], slice(0, 2), ...], ids=str)
-def test_writing_makes_what_is_overwritten_free_of_gradient(index):
+def test_overwritten_elements_get_no_gradient(index):
     x = cg.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = x * 2
     y[index if isinstance(index, int | slice) or index is ... else cg.tensor(index)] = 5

@@ -61,7 +61,7 @@ def test_an_in_place_change_counts(name):
     assert not y.requires_grad
 
 
-def test_a_tensor_takes_on_the_history_of_what_is_added(x):
+def test_a_tensor_takes_on_the_history_of_the_added_one(x):
     y = cg.ones(2)
     y.add_(x)
     assert y.requires_grad
@@ -206,7 +206,7 @@ def test_a_change_of_a_leaf_without_grad_is_found(x):
         y.sum().backward()
 
 
-def test_an_operator_that_overwrites_what_it_saves_is_right_or_refused(x):
+def test_an_operator_that_overwrites_its_saved_operand_is_right_or_refused(x):
     y = x * 2
     y.mul_(y)
     try:
@@ -230,7 +230,7 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("name", list(HARMLESS))
-def test_a_change_of_what_was_not_saved_is_harmless(x, name):
+def test_a_change_of_an_operand_that_was_not_saved_is_harmless(x, name):
     function, gradient = HARMLESS[name]
     y = x * 2
     z = function(y)

@@ -1,4 +1,4 @@
-"""Junk in each argument of each public function: an error of the right kind, in words that name the error, never one from inside."""
+"""Junk in each argument of each public function: an error of the right type that names the fault, never an internal one."""
 
 import contextlib
 import inspect
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("little_memory")
 
 
 class Stranger:
-    """Values without a meaning for any function."""
+    """An object that no function takes."""
 
 
 JUNK = {
@@ -34,7 +34,7 @@ JUNK = {
     "dict": {},
     "bytes": b"x",
 }
-# They change the state of the process, write files, or speak of devices in torch's AssertionError.
+# Functions that change the process, write files, or raise torch's AssertionError about devices.
 SKIPPED = {"set_default_dtype", "set_num_threads", "set_printoptions", "save", "load", "cuda", "seed", "backward"}
 NEVER_READ = {"layout", "pin_memory", "memory_format"}
 OPERANDS = {"input", "self", "tensor", "other", "src", "source", "vec2", "mat2", "mat1", "exponent", "end", "weight"}
@@ -42,19 +42,19 @@ OPERANDS = {"input", "self", "tensor", "other", "src", "source", "vec2", "mat2",
 
 def functions():
     """Return the functions of the package and the methods of Tensor by name, each once."""
-    results = {}
+    names = {}
     for name, thing in public.public():
         short = name.rpartition(".")[2]
         if short.rstrip("_") in SKIPPED or inspect.ismodule(thing) or not (
                 name in (f"cygrad.{short}", f"cygrad.Tensor.{short}") or public.is_operator(thing)):
             continue
         if not isinstance(thing, type):
-            results.setdefault(thing, name)
-    return {name: thing for thing, name in results.items()}
+            names.setdefault(thing, name)
+    return {name: thing for thing, name in names.items()}
 
 
 def junk_calls(function, name):
-    """Yield (argument, kind of junk, arguments, keywords): junk for one argument, and something plain for the others that must be there."""
+    """Yield (argument, kind of junk, arguments, keywords): junk for one argument, and a plain value for each other required one."""
     parameters = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
     required = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
     for place, parameter in enumerate(parameters[:6]):
@@ -73,7 +73,7 @@ def junk_calls(function, name):
 def test_junk_is_refused_in_words():
     wrong, count = [], 0
     for name, function in functions().items():
-        with contextlib.suppress(ValueError):      # of a signature that cannot be read
+        with contextlib.suppress(ValueError):      # of a function without a signature
             for argument, kind, arguments, keywords in junk_calls(function, name):
                 count += 1
                 try:
@@ -110,7 +110,7 @@ def test_the_words(call, error, message):
         call(cg.ones(2, 3))
 
 
-def test_errors_of_the_user_come_out_as_they_are():
+def test_errors_of_the_user_propagate_unchanged():
     class Refusing:
         def __index__(self):
             raise AttributeError("mine")
@@ -122,17 +122,17 @@ def test_errors_of_the_user_come_out_as_they_are():
 
 def flags():
     """Return (operator, place or None, name) of each parameter that is True or False."""
-    results = []
+    result = []
     for operator in {operator for _, operator in public.operators()}:
         for place, parameter in enumerate(inspect.signature(operator).parameters.values()):
             if parameter.annotation in ("bool", "bool | None"):
-                results.append((operator, None if parameter.kind is parameter.KEYWORD_ONLY else place, parameter.name))
-    return sorted(results, key=lambda flag: (flag[0].name, flag[2]))
+                result.append((operator, None if parameter.kind is parameter.KEYWORD_ONLY else place, parameter.name))
+    return sorted(result, key=lambda flag: (flag[0].name, flag[2]))
 
 
 @pytest.mark.cases(("operator", "place", "name"), flags)
 def test_flags_are_true_or_false(operator, place, name):
-    """Not other values that Python reads so: `sum(0, 1)` means dims, "no" is true, and a tensor of flags is none."""
+    """Other objects have no truth value here: `sum(0, 1)` means dims, "no" would be true, and a tensor of flags is no flag."""
     for junk in (*(value for value in JUNK.values() if value is not None), 0, 1, 0.5, cg.tensor(True)):
         words = rf"^{operator.name}\(\): argument '{name}'( \(position \d+\))? must be bool, not {type(junk).__name__}$"
         with pytest.raises(TypeError, match=words):

@@ -10,7 +10,7 @@ from cygrad._core.compute.matrices import our_loop
 from cygrad._kernels.drivers.elementwise import isa
 from cygrad._testing import grains, threads_used
 
-by_blocks = our_loop("matmul")      # for all sizes: `@` has it for those that it is quicker for
+by_blocks = our_loop("matmul")      # for all sizes: `@` uses it only where it is quicker
 DTYPES = ["float32", "float64"]
 EDGES = [*((m, n, k) for m in (1, 8, 23, 49, 194) for n in (1, 7, 48, 257) for k in (0, 1, 16, 257)), (449, 9, 5), (9, 449, 513)]
 LAYOUTS = {
@@ -39,7 +39,7 @@ def assert_product(result, a, b):
 
 @pytest.mark.cases("dtype", DTYPES)
 @pytest.mark.cases("sizes", EDGES)
-def test_sizes_around_those_of_tiles_and_blocks(dtype, sizes):
+def test_sizes_around_tiles_and_blocks(dtype, sizes):
     m, n, k = sizes
     a, b = drawn(dtype, m, k), drawn(dtype, k, n)
     assert_product(by_blocks(a, b), a, b)
@@ -49,7 +49,7 @@ def test_sizes_around_those_of_tiles_and_blocks(dtype, sizes):
 @pytest.mark.cases("dtype", DTYPES)
 @pytest.mark.cases("left", LAYOUTS)
 @pytest.mark.cases("right", LAYOUTS)
-def test_matrices_lie_in_any_way(dtype, left, right):
+def test_matrices_of_any_strides(dtype, left, right):
     a, b = LAYOUTS[left](drawn(dtype, 70, 110)), LAYOUTS[right](drawn(dtype, 110, 91))
     for multiply in (by_blocks, cg.matmul):
         assert_product(multiply(a, b), a, b)
@@ -57,7 +57,7 @@ def test_matrices_lie_in_any_way(dtype, left, right):
 
 @pytest.mark.cases("dtype", DTYPES)
 def test_numbers_that_are_not_finite_spoil_their_rows_and_columns(dtype):
-    """0 times infinity is NaN; the padding of a tile has no effect; neither have old values in the result's memory."""
+    """0 times infinity is NaN; the padding of a tile reaches no element; old contents of the result's memory do not count."""
     a, b = drawn(dtype, 91, 101), drawn(dtype, 101, 83)
     a[90, 100], a[3, 5], b[7, 82], b[100, 82] = np.inf, np.nan, -np.inf, 0
     for multiply in (by_blocks, cg.matmul):
@@ -94,7 +94,7 @@ def test_bits_depend_on_neither_threads_nor_places_nor_neighbours(dtype):
 
 @pytest.mark.openmp
 @pytest.mark.cases("call", CALLS_OF_BLAS)
-def test_our_threads_wait_until_those_of_blas_sleep(call):
+def test_our_threads_wait_until_blas_threads_sleep(call):
     a, threads = drawn("float64", 64, 64), cg.get_num_threads()
     cg.set_num_threads(2)
     try:
@@ -113,7 +113,7 @@ def test_our_threads_wait_until_those_of_blas_sleep(call):
 @pytest.mark.skipif(isa() != "x86-64-v4", reason="elsewhere BLAS is as quick")
 @pytest.mark.cases("dtype", DTYPES)
 @pytest.mark.cases("sizes", [(81, 81, 81), (8, 300, 300), (300, 8, 300), (1000, 1000, 1), (512, 512, 512)])
-def test_which_products_are_computed_by_blocks(dtype, sizes):
+def test_products_for_which_blas_would_wake_its_threads_are_computed_by_blocks(dtype, sizes):
     """Those for which BLAS would wake its threads."""
     m, n, k = sizes
     a, b = drawn(dtype, m, k), drawn(dtype, k, n)

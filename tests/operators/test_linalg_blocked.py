@@ -1,4 +1,4 @@
-"""Large real matrices, which are factored and solved by blocks: sizes around blocks, hostile numbers, threads."""
+"""Large real matrices, which are factored and solved by blocks: sizes around the blocks', hostile numbers, threads."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def drawn(dtype, *shape):
 
 
 def residual(triangle, x, b):
-    """Return the largest |T x - b| of a row, in its |T| |x| + |b|."""
+    """Return the largest |T x - b| of a row, in units of its |T| |x| + |b|."""
     triangle, x, b = (each.astype(np.longdouble) for each in (triangle, x, b))
     return float((np.abs(triangle @ x - b) / (np.abs(triangle) @ np.abs(x) + np.abs(b))).max())
 
@@ -57,7 +57,7 @@ def test_reflections(dtype, shape):
     assert np.abs(Q @ R - array).max() <= max(shape) * eps * 10
 
 
-def test_pivots_are_those_of_lapack():
+def test_pivots_equal_lapacks():
     for n in (30, 100, 300):
         array = drawn("float64", n, n)
         np.testing.assert_array_equal(cg.linalg.lu_factor(cg.tensor(array)).pivots.numpy() - 1, scipy.linalg.lu_factor(array)[1])
@@ -100,7 +100,7 @@ def test_pivots_without_an_inverse_are_divided_by(dtype):
         assert (x == 1).all()
 
 
-def test_what_is_solved_before_a_pivot_of_0_stays_finite():
+def test_elements_solved_before_a_pivot_of_0_stay_finite():
     array = np.tril(drawn("float64", 60, 60)) + 9 * np.eye(60)
     array[37, 37] = 0
     x = cg.linalg.solve_triangular(cg.tensor(array), cg.ones(60, 3, dtype=cg.float64), upper=False)

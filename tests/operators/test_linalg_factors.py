@@ -1,4 +1,4 @@
-"""Systems, inverses and determinants by factors: in every dtype and layout, by every LAPACK and none, and where there is no answer."""
+"""Systems, inverses and determinants by factors: in every dtype and layout, with every LAPACK and none, and unsolvable inputs."""
 
 import math
 
@@ -120,7 +120,7 @@ def test_factors_of_numbers_below_the_normal_range(dtype, shape, lapack):
 @pytest.mark.cases("dtype", EPS)
 @pytest.mark.cases("n", [1, 3, 12, 40])
 def test_pivots_may_be_too_small_to_have_an_inverse(dtype, n):
-    """Below the smallest normal number: as LAPACK does, by quotients, and by reflections of columns that are scaled."""
+    """Pivots below the smallest normal number: computed by quotients, as LAPACK does, and by reflections of scaled columns."""
     if n == 40 and dtype.startswith("c"):
         pytest.skip("BLAS inverts pivots")
     least = float(np.finfo(dtype).tiny) / 64
@@ -138,7 +138,7 @@ def test_pivots_may_be_too_small_to_have_an_inverse(dtype, n):
     assert (Q @ R - a).abs().max() <= 1e-3 * a.abs().max()
 
 
-# ----- Matrices without an answer -----
+# ----- Unsolvable inputs -----
 SINGULAR = {
     "solve": lambda a: cg.linalg.solve(a, cg.ones(a.shape[-1], 1).double()),
     "inv": cg.linalg.inv,
@@ -163,7 +163,7 @@ def test_a_singular_matrix_is_named(function, n):
         cg.vmap(SINGULAR[function])(cg.stack([good, bad]))
 
 
-def test_info_says_where():
+def test_info_is_the_place_of_the_failure():
     bad = cg.tensor([[1.0, 0, 0], [0, 0, 0], [0, 0, 1]])
     assert cg.linalg.inv_ex(bad).info == 2 and cg.linalg.solve_ex(bad, cg.ones(3)).info == 2 and cg.linalg.lu_factor_ex(bad).info == 2
     assert cg.linalg.cholesky_ex(cg.stack([bad, cg.eye(3), -bad])).info.tolist() == [2, 0, 1]
@@ -174,7 +174,7 @@ def test_info_says_where():
 @pytest.mark.cases("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.cases("n", [3, 60])
 @pytest.mark.cases("dtype", ["float32", "complex128"])
-def test_what_is_not_finite_neither_hangs_nor_crashes(value, n, dtype, lapack):
+def test_numbers_that_are_not_finite_neither_hang_nor_crash(value, n, dtype, lapack):
     for places in ([(0, 0)], [(n - 1, 0)], [(n - 1, n - 1)], [(i, j) for i in range(n) for j in range(n)]):
         array = drawn(dtype, (n, n))
         array = array @ array.conj().T
@@ -193,19 +193,19 @@ def test_what_is_not_finite_neither_hangs_nor_crashes(value, n, dtype, lapack):
 
 
 @pytest.mark.cases("pivots", [[0, 2, 3], [1, 2, 4], [1, 2, -(2**31)], [2**31 - 1, 1, 1], [1, 2, -2], [-1, 1, -1]])
-def test_pivots_that_somebody_made_up_do_no_harm(pivots):
-    given, a = cg.tensor(pivots, dtype=cg.int32), cg.eye(3)
-    for call in (lambda: cg.linalg.lu_solve(a, given, a), lambda: cg.lu_unpack(a, given)):
+def test_invalid_pivots_do_no_harm(pivots):
+    tensor, a = cg.tensor(pivots, dtype=cg.int32), cg.eye(3)
+    for call in (lambda: cg.linalg.lu_solve(a, tensor, a), lambda: cg.lu_unpack(a, tensor)):
         with pytest.raises(RuntimeError, match="[Pp]ivots"):
             call()
     for hermitian in (False, True):
-        assert cg.linalg.ldl_solve(a, given, a, hermitian=hermitian).isnan().all()
-        many = cg.cat([cg.arange(1, 38).int(), given + 37 * given.sign() if given.abs().max() < 5 else given])
+        assert cg.linalg.ldl_solve(a, tensor, a, hermitian=hermitian).isnan().all()
+        many = cg.cat([cg.arange(1, 38).int(), tensor + 37 * tensor.sign() if tensor.abs().max() < 5 else tensor])
         assert cg.linalg.ldl_solve(cg.eye(40), many, cg.eye(40), hermitian=hermitian).isnan().all()
 
 
 @pytest.mark.cases("dtype", ["int8", "int16", "int32", "int64", "float32", "bool"])
-def test_pivots_may_be_those_integers_that_torch_takes(dtype):
+def test_pivots_may_have_the_integer_dtypes_that_torch_takes(dtype):
     a, b = cg.tensor([[2.0, 1.0], [1.0, 1.0]]), cg.tensor([[3.0], [2.0]])
     for (factors, pivots), solve, taken in ((cg.linalg.ldl_factor(a), cg.linalg.ldl_solve, dtype.startswith("int")),
                                             (cg.linalg.lu_factor(a), cg.linalg.lu_solve, dtype == "int32")):
@@ -260,11 +260,11 @@ def test_pivots_that_change_before_the_backward_change_nothing():
     a, b = cg.tensor(drawn("float64", (3, 3)))[[2, 0, 1]], cg.ones(3, 1, dtype=cg.float64)
     for factor, solve in ((cg.linalg.lu_factor, cg.linalg.lu_solve), (lambda x: cg.linalg.ldl_factor(x + x.mT), cg.linalg.ldl_solve)):
         factors, pivots = factor(a)
-        expected, results = [], b.clone().requires_grad_()
+        expected, side = [], b.clone().requires_grad_()
         for change in (False, True):
-            result = solve(factors, pivots, results)
+            result = solve(factors, pivots, side)
             pivots.fill_(1) if change else None
-            expected.append(cg.autograd.grad(result.sum(), results)[0])
+            expected.append(cg.autograd.grad(result.sum(), side)[0])
         assert cg.equal(*expected)
 
 
@@ -276,8 +276,8 @@ def test_results_have_names_and_are_written_into_out():
         results = function(a)
         assert list(results._fields) == fields.split()
         out = tuple(result.new_empty(result.shape) for result in results)
-        for result_values, target, result in zip(function(a, out=out), out, results, strict=True):
-            assert result_values is target and cg.equal(result_values, result)
+        for written, target, result in zip(function(a, out=out), out, results, strict=True):
+            assert written is target and cg.equal(written, result)
         assert repr(results).startswith(f"cygrad.return_types.{function.name}(\n{results._fields[0]}=tensor")
         with pytest.raises(TypeError, match="'out' must be tuple"):
             function(a, out=a)

@@ -10,7 +10,7 @@ KINDS = {"float32": 2e-5, "float64": 2e-13, "complex64": 2e-5, "complex128": 2e-
 
 
 def exact_exponential(a):
-    """Return the exponential by a series in steps of a small norm, in NumPy's longest numbers."""
+    """Return the exponential by a series in steps of a small norm, in NumPy's longest floats."""
     steps = max(0, int(np.ceil(np.log2(max(float(np.abs(a).sum(0).max()), 1e-300)))) + 4)
     a = a.astype(np.clongdouble) / np.longdouble(2) ** steps
     result = term = np.eye(len(a), dtype=a.dtype)
@@ -29,9 +29,9 @@ def test_the_exponential_of_any_norm(dtype, norm, n):
     a = RANDOM.standard_normal((n, n)) + (1j * RANDOM.standard_normal((n, n)) if dtype.startswith("c") else 0)
     a = (a * (norm / np.abs(a).sum(0).max())).astype(dtype)
     exact = exact_exponential(a)
-    got = cg.linalg.matrix_exp(cg.tensor(a)).numpy()
-    assert got.dtype == a.dtype
-    assert np.abs(got - exact).max() <= KINDS[dtype] * max(norm, 1) * np.abs(exact).max()
+    result = cg.linalg.matrix_exp(cg.tensor(a)).numpy()
+    assert result.dtype == a.dtype
+    assert np.abs(result - exact).max() <= KINDS[dtype] * max(norm, 1) * np.abs(exact).max()
 
 
 def test_matrices_of_a_batch_are_computed_as_alone():
@@ -41,12 +41,12 @@ def test_matrices_of_a_batch_are_computed_as_alone():
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_ends(value):
+def test_numbers_that_are_not_finite_end(value):
     assert cg.matrix_exp(cg.full((2, 2), value)).isnan().any()
 
 
 def test_the_derivative_in_a_large_direction():
-    """The blocks that it is computed from are not scaled until the matrix is lost."""
+    """A large direction does not scale the block matrix of the derivative so far that the digits of the matrix are lost."""
     a, direction = (cg.tensor(RANDOM.standard_normal((3, 3))) for _ in range(2))
     small, large = (cg.func.jvp(cg.matrix_exp, (a,), (direction * scale,))[1] / scale for scale in (1, 1e18))
     np.testing.assert_allclose(small.numpy(), large.numpy(), rtol=1e-12)
@@ -102,7 +102,7 @@ def test_chains_are_multiplied_in_the_cheapest_order():
     (lambda: cg.vander(cg.ones(2, 2)), RuntimeError, "one-dimensional"),
     (lambda: cg.vander(cg.ones(2), -1), RuntimeError, "non-negative"),
 ])
-def test_what_is_wrong_is_said(call, error, words):
+def test_wrong_arguments_are_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
 

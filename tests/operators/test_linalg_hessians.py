@@ -1,4 +1,4 @@
-"""Second derivatives of functions by factorisation, at matrices of any rank where they have them, beside differences of mpmath."""
+"""Second derivatives of functions by factorisation, at matrices of every rank at which they exist, beside differences of mpmath."""
 
 import itertools
 
@@ -34,7 +34,7 @@ def leading_pair(M):
 
 
 def place(z):
-    """Return where an eigenvalue has its place among others, conjugate ones among them."""
+    """Return the key by which eigenvalues are sorted, conjugate ones too."""
     return z.real + 1.4 * z.imag if isinstance(z, mpmath.mpc) or z.is_complex() else z
 
 
@@ -78,7 +78,7 @@ def positive(R):
     return R * R.diagonal().sgn().conj().unsqueeze(-1)
 
 
-# Function of cygrad.linalg: its value, the same by mpmath, which matrices it takes, of which ranks it has second derivatives.
+# Function of cygrad.linalg: (call, the same by mpmath, kind of matrix, ranks at which it has second derivatives).
 TABLE = {
     "det": (cg.linalg.det, lambda M: [mpmath.det(M)], "any", ALL),
     "slogdet": (lambda x: cg.linalg.slogdet(x).logabsdet, lambda M: [mpmath.log(abs(mpmath.det(M)))], "any", FULL),
@@ -112,7 +112,7 @@ TABLE = {
 # Functions without a factorisation, or without a derivative.
 OTHERS = {"cross", "diagonal", "matmul", "multi_dot", "vander", "vecdot", "vector_norm", "matrix_rank", "ldl_factor", "ldl_factor_ex",
           "ldl_solve", "householder_product", "lu_factor", "lu_factor_ex"}  # fmt: skip
-# Complex vectors are given up to a phase, and a backward through their tangents is refused, since these depend on it.
+# Complex vectors are unique up to a phase, and a backward through their tangents is refused, since these depend on it.
 WITH_PHASES = {"svd", "eigh", "eig"}
 MODES = {
     "reverse over reverse": lambda f, x, e: in_direction(lambda a: in_direction(f, a, e), x, e),
@@ -133,7 +133,7 @@ def in_direction(f, x, direction):
 
 
 def operands(kind, rank, is_complex):
-    """Return a matrix of a rank, exactly, and a direction."""
+    """Return a matrix whose rank is exact, and a direction."""
     rng = np.random.default_rng(10 * rank + is_complex)
 
     def integers(*shape):

@@ -71,7 +71,7 @@ def test_matrices_without_full_rank():
 
 @pytest.mark.cases("dtype", ["float64", "complex128"])
 @pytest.mark.cases("shape", [(3, 2), (2, 3), (2, 2)])
-def test_derivatives_of_what_the_singular_values_invert(dtype, shape):
+def test_derivatives_of_pseudoinverses_and_least_squares(dtype, shape):
     a, b = (cg.tensor(drawn(dtype, size, 7)).requires_grad_() for size in (shape, (shape[0], 2)))
     assert cg.autograd.gradcheck(cg.linalg.pinv, a) and cg.autograd.gradgradcheck(cg.linalg.pinv, a)
     for driver in ("gelsy", "gelsd"):
@@ -159,7 +159,7 @@ def test_refused(call, error, message):
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (2, 0, 0)])
 @pytest.mark.parametrize("order", [1, -1, 2, -2, math.inf, -math.inf, "fro", "nuc"])
 def test_the_norm_of_nothing_is_0_and_its_least_element_is_none(shape, order):
-    """The sums of no elements are 0, the smallest of no sums is no number, as in torch."""
+    """The sum of no elements is 0, the smallest of no sums does not exist, as in torch."""
     sums = {1: shape[-1], math.inf: shape[-2], 2: min(shape[-2:])}
     if order not in ("fro", "nuc") and order < 0 and not sums[-order]:
         with pytest.raises(IndexError):

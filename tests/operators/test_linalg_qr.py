@@ -44,7 +44,7 @@ def test_a_matrix_of_a_batch_has_the_bits_that_it_has_alone():
 
 
 def matrices_with_zeros(dtype, m, n):
-    """Yield matrices whose columns begin with zeros of either sign, where rounding decides about no reflection."""
+    """Yield matrices whose columns begin with zeros of either sign, and in which rounding decides no sign of a reflection."""
     array, numbers = drawn(dtype, (m, n)), np.random.default_rng(m + n)
     moved = np.eye(m, n)[numbers.permutation(m)][:, numbers.permutation(n)]
     yield moved * numbers.choice([1.0, -1.0, 0.5, -4.0], n) + 0
@@ -62,8 +62,8 @@ def matrices_with_zeros(dtype, m, n):
 
 
 @pytest.mark.cases("dtype", EPS)
-def test_signs_are_those_of_lapack_where_columns_begin_with_zeros(dtype):
-    """The plain loops, LAPACK's, and those by blocks, around the borders of these."""
+def test_signs_equal_lapacks_where_columns_begin_with_zeros(dtype):
+    """By the plain loops, by LAPACK, and by blocks, at sizes around the borders between these."""
     for n in (*range(1, 10), *range(23, 28), 40, *range(56, 59), 73):
         for m in {max(n - 2, 1), n, n + 24}:
             arrays = np.stack([array.astype(dtype) for array in matrices_with_zeros(dtype, m, n)])
@@ -71,8 +71,8 @@ def test_signs_are_those_of_lapack_where_columns_begin_with_zeros(dtype):
             factors, tau = cg.geqrf(a)
             close(factors.numpy(), raw[0].swapaxes(-1, -2), dtype)
             close(tau.numpy(), raw[1], dtype)
-            for result, expected in zip(cg.linalg.qr(a), np.linalg.qr(arrays), strict=True):
-                close(result.numpy(), expected, dtype)
+            for factor, expected in zip(cg.linalg.qr(a), np.linalg.qr(arrays), strict=True):
+                close(factor.numpy(), expected, dtype)
 
 
 def test_ill_conditioned_and_singular_matrices():
@@ -86,7 +86,7 @@ def test_ill_conditioned_and_singular_matrices():
     assert not x.grad.isfinite().all()
 
 
-def test_what_is_not_finite_stays_so():
+def test_numbers_that_are_not_finite_stay_so():
     for size in (3, 60):
         a = cg.eye(size)
         a[1, 0] = float("nan")
@@ -125,7 +125,7 @@ def test_refused(call, error, message):
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("k", [0, 1, 2])
-def test_reflections_have_the_derivatives_of_what_they_multiply_to(dtype, k):
+def test_derivatives_of_products_of_reflections(dtype, k):
     """Also where tau is 0, and of complex numbers."""
     a, tau = (cg.tensor(drawn(dtype, shape, seed)).requires_grad_() for shape, seed in (((3, 2), 1), ((k,), 2)))
     with cg.no_grad():

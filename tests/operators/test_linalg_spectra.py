@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values: their factors, in every dtype and layout, and torch's errors without an answer."""
+"""Eigenvalues and singular values: their factors, in every dtype and layout, and torch's errors for unsolvable inputs."""
 
 import pickle
 import subprocess
@@ -111,10 +111,10 @@ def test_vectors_of_small_matrices_have_the_signs_that_lapack_gives_them(dtype, 
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
-@pytest.mark.parametrize("size", [3, 4, 7])     # of larger ones roundings, which BLAS's kernel has, decide some signs
+@pytest.mark.parametrize("size", [3, 4, 7])     # in larger ones the roundings of BLAS's kernel decide some signs
 @pytest.mark.parametrize("zero", [0.0, -0.0])
-def test_they_are_lapacks_where_a_column_begins_with_zero(dtype, size, zero):
-    """A reflection begins below the diagonal for eigenvalues, above it for the upper triangle's, and on it for singular values."""
+def test_signs_are_lapacks_where_a_column_begins_with_zero(dtype, size, zero):
+    """A reflection begins below the diagonal for eigenvalues, above it for eigenvalues of the upper triangle, on it for singular values."""
     for corner, triangle in ((0, "L"), (size - 2, "U")):
         a = hermitian(dtype, (20, size, size))
         a[:, corner, corner + 1] = a[:, corner + 1, corner] = zero
@@ -203,18 +203,18 @@ def test_large_matrices_by_their_backward_error(dtype, size):
 def test_large_matrices_have_the_bits_that_one_thread_gives_them_anywhere():
     a, threads = cg.tensor(hermitian("float64", (300, 300))), cg.get_num_threads()
     moved = cg.zeros(300 * 300 + 1, dtype=cg.float64)[1:].view(300, 300).copy_(a)
-    results = []
+    runs = []
     try:
         for count in (1, 3):
             cg.set_num_threads(count)
-            results += [(*cg.linalg.eigh(x), cg.linalg.eigvalsh(x), *cg.linalg.svd(x), cg.linalg.svdvals(x)) for x in (a, moved)]
+            runs += [(*cg.linalg.eigh(x), cg.linalg.eigvalsh(x), *cg.linalg.svd(x), cg.linalg.svdvals(x)) for x in (a, moved)]
     finally:
         cg.set_num_threads(threads)
-    assert all(cg.equal(part, first) for parts in results[1:] for part, first in zip(parts, results[0], strict=True))
+    assert all(cg.equal(part, first) for parts in runs[1:] for part, first in zip(parts, runs[0], strict=True))
 
 
 @pytest.mark.parametrize("where", ["numpy", "scipy", "none"])
-def test_wherever_lapack_is_large_matrices_have_their_spectra(where):
+def test_large_matrices_have_their_spectra_with_any_lapack_and_none(where):
     try:
         if use_lapack(where) or where == "none":
             for dtype in ("float32", "float64"):
@@ -234,7 +234,7 @@ GRADED = [(2240, 30, 30), (3249, 30, 28), (6224, 50, 28), (6876, 50, 24), *((see
 @pytest.mark.cases("dtype", EPS)
 @pytest.mark.cases("case", GRADED)
 def test_values_alone_of_graded_matrices(dtype, case):
-    """LAPACK's iterations of squares lost digits of the first ones, in float32: values of a hundredth of the norm, and more."""
+    """LAPACK's iterations of squares lost digits of the first values, in float32 of all values above a hundredth of the norm."""
     seed, n, span = case
     numbers = np.random.default_rng(seed)
     grades = 10.0 ** (-span * numbers.permutation(n) / n)
@@ -245,11 +245,11 @@ def test_values_alone_of_graded_matrices(dtype, case):
         exact = np.linalg.eigh(a.astype(np.result_type(a, "float64")))[0]
         bound = 3 * n * np.finfo(dtype).eps * np.abs(exact).max()
         for result, expected in ((cg.linalg.eigvalsh(cg.tensor(a)), exact), (cg.linalg.eigvalsh(cg.tensor(a), "U"), exact),
-                                (cg.linalg.svdvals(cg.tensor(a)), np.sort(np.abs(exact))[::-1])):
+                                 (cg.linalg.svdvals(cg.tensor(a)), np.sort(np.abs(exact))[::-1])):
             assert np.abs(result.numpy() - expected).max() <= bound
 
 
-def test_loops_of_spectra_end_with_what_is_not_finite():
+def test_loops_of_spectra_end_with_numbers_that_are_not_finite():
     for n in (2, 3, 9, 24, 30):
         for number in (np.nan, np.inf, np.finfo("float64").max):
             a = drawn("float64", (30, n, n))
@@ -282,7 +282,7 @@ def test_random_vectors_find_all_of_a_low_rank(dtype, shape):
         cg.pca_lowrank(a, 7)
 
 
-# ----- Reads -----
+# ----- The triangle that is read -----
 @pytest.mark.parametrize("triangle", ["L", "U", "l", "u"])
 def test_one_triangle_is_read(triangle):
     for dtype, size in (("float64", 40), ("float32", 33), ("complex128", 4)):
@@ -292,7 +292,7 @@ def test_one_triangle_is_read(triangle):
         result, expected = cg.linalg.eigh(broken, triangle), cg.linalg.eigh(a, triangle)
         assert all(map(cg.equal, result, expected))
         assert cg.equal(cg.linalg.eigvalsh(broken, triangle), cg.linalg.eigvalsh(a, triangle))
-    turned = cg.tensor(a.numpy() + 1j * np.eye(4))      # of the diagonal the real part is read
+    turned = cg.tensor(a.numpy() + 1j * np.eye(4))      # only the real part of the diagonal is read
     assert all(map(cg.equal, cg.linalg.eigh(turned, triangle), expected))
 
 
@@ -302,7 +302,7 @@ def test_the_gradient_of_a_triangle_is_hermitian():
     assert cg.allclose(a.grad, a.grad.mH)
 
 
-# ----- No answer -----
+# ----- Unsolvable inputs -----
 EIGH = "linalg.eigh: {}The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues "
 SVD = "linalg.svd: {}The algorithm failed to converge because the input matrix contained non-finite values."
 EIG = "linalg.eig: {}input tensor should not contain infs or NaNs."
@@ -313,7 +313,7 @@ NOT_FINITE = {"eig": EIG, "eigvals": EIG, "eigh": EIGH + "(error code: 2).", "ei
 @pytest.mark.cases("dtype", EPS)
 @pytest.mark.cases("name", NOT_FINITE)
 @pytest.mark.cases("number", [float("nan"), float("inf"), float("-inf")])
-def test_what_is_not_finite_ends_in_torchs_words(dtype, name, number):
+def test_numbers_that_are_not_finite_end_in_torchs_words(dtype, name, number):
     function = getattr(cg.linalg, name)
     a = cg.eye(3, dtype=getattr(cg, dtype)).repeat(2, 2, 1, 1)
     a[1, 0, 2, 1] = number
@@ -393,7 +393,7 @@ def test_results_are_written_and_shown_under_their_names():
 
 
 def test_where_numpy_has_no_such_loop_its_functions_compute():
-    """In a process of its own: loops are looked up when the family is loaded."""
+    """In another process: loops are looked up when the family is loaded."""
     code = """
         import cygrad as cg
         import numpy

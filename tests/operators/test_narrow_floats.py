@@ -1,4 +1,4 @@
-"""float16 and bfloat16: results are float32's, rounded once."""
+"""float16 and bfloat16: each result is float32's, rounded once."""
 
 import copy
 import functools
@@ -38,7 +38,7 @@ def every(dtype):
 
 
 def drawn(row, dtype, shapes):
-    """Return operands of a row, its masks bool, all others of a dtype that is stored only."""
+    """Return operands of a row: masks are bool, all others of a narrow dtype."""
     arrays = samples.operands(row, "float32", shapes)
     return [cg.tensor(array) if operand in row.masks else cg.tensor(array).to(getattr(cg, dtype))
             for operand, array in zip(row.operands, arrays, strict=False)]
@@ -48,9 +48,9 @@ def wide(value):
     return value.detach().float() if isinstance(value, cg.Tensor) and value.is_floating_point() else value
 
 
-def check_rounded(result, expected, dtype):
-    """Compare results, bit by bit but for NaNs, with those that float32 gave."""
-    for one, other in zip(as_tuple(result), as_tuple(expected), strict=True):
+def check_rounded(results, expected, dtype):
+    """Compare results with float32's rounded ones, bit by bit except for NaNs."""
+    for one, other in zip(as_tuple(results), as_tuple(expected), strict=True):
         assert one.dtype == (dtype if other.dtype == cg.float32 else other.dtype) and one.shape == other.shape
         rounded = other.to(one.dtype)
         same = to_bits(one.detach()) == to_bits(rounded.detach())
@@ -65,7 +65,7 @@ def rounded_to_bfloat16(numbers):
 
 
 def floats():
-    """Return float32s of all exponents: halfway between numbers of 16 bits, beside those, and others."""
+    """Return float32s of all exponents: halfway between narrow floats, next to these, and others."""
     high = np.arange(1 << 16, dtype=np.uint32) << 16
     low = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF, 0x0FFF, 0x1000, 0x1001, 0x2FFF, 0x3000, 0x3001], np.uint32)
     numbers = (high[:, None] | low).reshape(-1).view(np.float32)
@@ -79,14 +79,14 @@ def converted_bits():
 
 
 def test_conversions_round_to_nearest():
-    result = converted_bits()
+    bits = converted_bits()
     with np.errstate(over="ignore"):
-        np.testing.assert_array_equal(result["float16_to"], floats().astype(np.float16).view(np.int16))
-    np.testing.assert_array_equal(result["bfloat16_to"], rounded_to_bfloat16(floats()))
+        np.testing.assert_array_equal(bits["float16_to"], floats().astype(np.float16).view(np.int16))
+    np.testing.assert_array_equal(bits["bfloat16_to"], rounded_to_bfloat16(floats()))
     numbers = np.arange(1 << 16, dtype=np.uint16)
-    np.testing.assert_array_equal(result["float16_from"], numbers.view(np.float16).astype(np.float32))
-    there = ~np.isnan(result["bfloat16_from"])
-    np.testing.assert_array_equal(result["bfloat16_from"].view(np.uint32)[there], (numbers.astype(np.uint32) << 16)[there])
+    np.testing.assert_array_equal(bits["float16_from"], numbers.view(np.float16).astype(np.float32))
+    is_number = ~np.isnan(bits["bfloat16_from"])
+    np.testing.assert_array_equal(bits["bfloat16_from"].view(np.uint32)[is_number], (numbers.astype(np.uint32) << 16)[is_number])
 
 
 @pytest.mark.parametrize("level", [level for level in available_isas() if level != isa()])
@@ -98,7 +98,7 @@ def test_conversions_have_the_same_bits_on_every_level(level, tmp_path):
 @pytest.mark.cases("other", [row.name for row in DTYPES])
 @pytest.mark.cases("dtype", NARROW)
 def test_conversions_go_by_way_of_floats(dtype, other):
-    """Of all layouts; NaN is true, and a quiet NaN again."""
+    """In all layouts; NaN is true, and becomes a quiet NaN."""
     x, to = every(dtype), getattr(cg, other)
     if to.is_differentiable or other == "bool":
         check_rounded(x.to(to), x.float().to(to), to)
@@ -145,7 +145,7 @@ def test_in_place_and_out(dtype, layout, row):
     expected = call(*map(wide, x))
     target = LAYOUTS[layout](cg.zeros(5, 7, dtype=x[0].dtype))
     check_rounded(call(*x, out=target), expected, x[0].dtype)
-    if layout == "cut":     # memory beside it is as before
+    if layout == "cut":     # the elements beside it are unchanged
         assert not target._base[:, :1].any() and not target._base[:, 8:].any()
     if len(row.operands) == 1:
         target = LAYOUTS[layout](x[0].clone())
@@ -168,18 +168,18 @@ def test_bits_depend_on_no_position(dtype):
 @pytest.mark.parametrize("dtype", NARROW)
 def test_bits_depend_on_no_threads(dtype):
     x = cg.rand(1 << 20, rng=0).to(getattr(cg, dtype))
-    results = []
+    runs = []
     for count in (1, 2):
         with samples.threads(count, parallel=False):
-            results.append([x + x, x.exp(), x.sum(), x.reshape(1 << 10, -1).sum(0), x.reshape(-1, 4).sum(1)])
-    for one, other in zip(*results, strict=True):
+            runs.append([x + x, x.exp(), x.sum(), x.reshape(1 << 10, -1).sum(0), x.reshape(-1, 4).sum(1)])
+    for one, other in zip(*runs, strict=True):
         assert one.equal(other)
 
 
 # ----- Numbers beside them -----
 @pytest.mark.cases("dtype", NARROW)
 def test_numbers_stay_as_they_are(dtype):
-    """0.1 is no number of 16 bits: the product is with float32's 0.1, as in torch."""
+    """0.1 is no narrow float: the product is the one with float32's 0.1, as in torch."""
     x = cg.arange(1, 200).to(getattr(cg, dtype))
     for call in (lambda x: x * 0.1, lambda x: 0.1 * x, lambda x: x + 0.1, lambda x: x / 3, lambda x: cg.add(x, x, alpha=0.1),
                  lambda x: x.clamp(0.1, 77.7), lambda x: x * cg.tensor(0.1)):
@@ -198,14 +198,15 @@ def test_promotion():
 
 
 # ----- Reductions -----
-FOLDS = [((5000,), None), ((7,), 0), ((64, 700), 0), ((64, 700), 1), ((9, 5), 0), ((9, 5), 1), ((300, 3, 50), 1), ((300, 3, 50), (0, 2)),
-         ((40, 50, 3), (0, 1)), ((2000, 3), 1), ((30000,), None), ((5000, 3), 0), ((1, 9), 0), ((70, 40), 0), ((3, 1030), 1), ((), None)]
+SHAPES_AND_DIMS = [((5000,), None), ((7,), 0), ((64, 700), 0), ((64, 700), 1), ((9, 5), 0), ((9, 5), 1), ((300, 3, 50), 1),
+                   ((300, 3, 50), (0, 2)), ((40, 50, 3), (0, 1)), ((2000, 3), 1), ((30000,), None), ((5000, 3), 0), ((1, 9), 0),
+                   ((70, 40), 0), ((3, 1030), 1), ((), None)]
 
 
 @pytest.mark.cases("row", list(REDUCTIONS.values()), ids=lambda row: row.name)
-@pytest.mark.cases("shape, dim", FOLDS)
+@pytest.mark.cases("shape, dim", SHAPES_AND_DIMS)
 @pytest.mark.cases("dtype", NARROW)
-def test_folds(dtype, shape, dim, row):
+def test_reductions(dtype, shape, dim, row):
     x = cg.tensor(samples.draw("float32", shape, domain=(0.9, 1.1))).to(getattr(cg, dtype))
     call = getattr(cg, row.name)
     for layout in (lambda t: t, lambda t: t.t().contiguous().t() if t.ndim == 2 else t, lambda t: cg.stack([t, t], -1)[..., 0]):
@@ -219,8 +220,8 @@ def test_folds(dtype, shape, dim, row):
 @pytest.mark.cases("row", [row for row in REDUCTIONS.values() if row.block_step], ids=lambda row: row.name)
 @pytest.mark.cases("shape", [(2, 4095), (2, 4096), (12300,)])
 @pytest.mark.cases("dtype", NARROW)
-def test_long_folds_add_in_the_order_of_float32(dtype, shape, row):
-    """Of terms of all sizes that nearly cancel, so that the order shows."""
+def test_long_reductions_add_in_the_order_of_float32(dtype, shape, row):
+    """Terms of all sizes that nearly cancel, so that the order shows."""
     random = np.random.default_rng(5)
     half = random.standard_normal((*shape[:-1], shape[-1] // 2)) * 2.0 ** random.integers(-10, 9, (*shape[:-1], shape[-1] // 2))
     half = cg.tensor(half).to(getattr(cg, dtype))
@@ -233,7 +234,7 @@ def test_long_folds_add_in_the_order_of_float32(dtype, shape, row):
 
 # ----- All other operators -----
 CALLS = [(name, sample) for name, calls in (samples.SAMPLES | samples.PLAIN).items() for sample in calls]
-# Whose samples are of bytes, of float64, of functions without complex numbers of 32 bits, or without operands.
+# Operators whose samples are of bytes or float64, need complex numbers of 32 bits, or have no operand.
 ELSEWHERE = {"storage", "untyped_storage", "broadcast_shapes", "gather_view", "scatter_view", "complex", "imag", "polar", "view_as_complex",
              "view_as_real"}
 
@@ -246,7 +247,7 @@ def test_all_other_operators(dtype, name, sample):
     x = [cg.tensor(array).to(narrow).requires_grad_(name in samples.SAMPLES) for array in samples.rule_operands(sample.shapes)]
     y = [t.detach().float().requires_grad_(name in samples.SAMPLES) for t in x]
     try:
-        expected_values = as_tuple(sample.call(*y))
+        expected = as_tuple(sample.call(*y))
     except (NotImplementedError, RuntimeError, TypeError):
         return      # is not for floats
     try:
@@ -255,7 +256,7 @@ def test_all_other_operators(dtype, name, sample):
         refused = "not implemented for|doesn't handle types other than float|of float, double, cfloat or cdouble|Low precision"
         assert re.search(refused, str(error))       # linear algebra, as torch
         return
-    for one, other in zip(results, expected_values, strict=True):
+    for one, other in zip(results, expected, strict=True):
         if not isinstance(one, cg.Tensor):
             assert type(one) is type(other)
             continue
@@ -264,13 +265,13 @@ def test_all_other_operators(dtype, name, sample):
         assert one.dtype == narrow or other.dtype != cg.float32 or "float32" in str(one.grad_fn) or name == "cumprod"
         np.testing.assert_allclose(to_array(one.detach()), to_array(other.detach()), rtol=0.01, atol=0.02)
         if one.requires_grad:
-            result = cg.autograd.grad(one, x, cg.ones_like(one), allow_unused=True, create_graph=True, retain_graph=True)
+            gradients = cg.autograd.grad(one, x, cg.ones_like(one), allow_unused=True, create_graph=True, retain_graph=True)
             by_float = cg.autograd.grad(other, y, cg.ones_like(other), allow_unused=True, retain_graph=True)
-            for g, expected in zip(result, by_float, strict=True):
-                assert (g is None) == (expected is None)
+            for g, slope in zip(gradients, by_float, strict=True):
+                assert (g is None) == (slope is None)
                 if g is not None:
                     assert g.dtype == narrow
-                    np.testing.assert_allclose(to_array(g.detach()), to_array(expected), rtol=0.03, atol=0.05)
+                    np.testing.assert_allclose(to_array(g.detach()), to_array(slope), rtol=0.03, atol=0.05)
 
 
 @pytest.mark.parametrize("dtype", NARROW)
@@ -286,7 +287,7 @@ def test_sums_with_products_are_rounded_once(function, dims, dtype):
 @pytest.mark.cases("row", [row for row in samples.differentiable_rows() if row in ROWS], ids=lambda row: row.name)
 @pytest.mark.cases("dtype", NARROW)
 def test_gradients_of_rows(dtype, row):
-    """They are computed in float32 from tensors saved in 16 bits."""
+    """They are computed in float32 from values saved in 16 bits."""
     x = [t.requires_grad_() if t.is_floating_point() else t for t in drawn(row, dtype, ((4, 9),) * 3)]
     y = [wide(t).requires_grad_() if t.requires_grad else t for t in x]
     for tensors in (x, y):
@@ -316,7 +317,7 @@ def test_gradients_accumulate_in_the_dtype_of_the_leaf(dtype):
     assert x.grad.dtype == x.dtype and x.grad.tolist() == [1 + 4 * small if 4 * small >= cg.finfo(x.dtype).eps else 1] * 3
 
 
-# ----- Other libraries -----
+# ----- Exchange -----
 @pytest.mark.parametrize("dtype", NARROW)
 def test_numpys_arrays_share_memory(dtype):
     if dtype == "bfloat16":
@@ -336,16 +337,16 @@ def test_numpy_alone_has_no_bfloat16():
     script = ("import sys\nclass Without:\n  def find_spec(self, name, *_):\n    if name == 'ml_dtypes': raise ImportError\n"
               "sys.meta_path.insert(0, Without()); import cygrad as cg; x = cg.ones(2, dtype=cg.bfloat16)\n"
               "print(x, x.tolist(), (x @ x).item())\ntry: x.numpy()\nexcept TypeError as error: print(error)")
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60).stdout
-    assert "tensor([1., 1.], dtype=cygrad.bfloat16) [1.0, 1.0] 2.0" in told and "install ml_dtypes" in told
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert "tensor([1., 1.], dtype=cygrad.bfloat16) [1.0, 1.0] 2.0" in output and "install ml_dtypes" in output
 
 
-def test_numpy_is_told_of_bfloat16_when_it_asks():
+def test_numpy_gets_bfloat16_from_ml_dtypes():
     pytest.importorskip("ml_dtypes")
     script = ("import cygrad as cg, numpy as np\nprint(np.zeros(2, dtype=cg.bfloat16).dtype, cg.bfloat16.type(1.5), "
               "hasattr(cg.bfloat16, 'dtype'))")
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60).stdout
-    assert told == "bfloat16 1.5 True\n"
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert output == "bfloat16 1.5 True\n"
 
 
 def test_elements_of_another_size_are_refused():
@@ -392,7 +393,7 @@ def test_nothing(dtype):
     assert x.sum() == 0 and x.sum().dtype == x.dtype and x.median().isnan()
 
 
-# ----- Functions that read numbers as they are stored -----
+# ----- Operators that read the stored bits -----
 TARGETS = [0.0, -0.0, 2.0 ** -133, -2.0 ** -24, 1.0, -1.5, 65504.0, np.inf, -np.inf, np.nan]
 
 
@@ -403,13 +404,13 @@ def all_pairs(dtype):
     return cg.cat([a, b]), cg.cat([b, a])
 
 
-def found_neighbours():
+def stored_neighbours():
     """Return the bits of the neighbours of all pairs."""
     return {dtype: to_bits(cg.nextafter(*all_pairs(dtype))) for dtype in NARROW}
 
 
 def neighbours(a, b, numbers):
-    """Return the neighbour of `a` on the side of `b` in the list of all numbers, by definition."""
+    """Return the number next to `a` on the side of `b` in the list of all numbers, by definition."""
     numbers, known = np.unique(numbers[~np.isnan(numbers)]), ~np.isnan(a) & ~np.isnan(b)
     start, end = np.where(known, a, 0), np.where(known, b, 0)
     side = (end > start).astype(int) - (end < start)
@@ -418,7 +419,7 @@ def neighbours(a, b, numbers):
 
 
 @pytest.mark.parametrize("dtype", NARROW)
-def test_neighbours_are_those_of_the_stored_numbers(dtype):
+def test_neighbours_are_next_in_the_list_of_all_numbers(dtype):
     a, b = (to_array(x) for x in all_pairs(dtype))
     expected = cg.tensor(neighbours(a, b, to_array(every(dtype))))
     check_rounded(cg.nextafter(*all_pairs(dtype)), expected, getattr(cg, dtype))
@@ -426,14 +427,14 @@ def test_neighbours_are_those_of_the_stored_numbers(dtype):
 
 @pytest.mark.parametrize("level", [level for level in available_isas() if level != isa()])
 def test_neighbours_are_the_same_on_every_level(level, tmp_path):
-    for name, bits in samples.at_level(level, __name__, "found_neighbours", tmp_path / "bits.npz").items():
-        np.testing.assert_array_equal(bits, found_neighbours()[name])
+    for name, bits in samples.at_level(level, __name__, "stored_neighbours", tmp_path / "bits.npz").items():
+        np.testing.assert_array_equal(bits, stored_neighbours()[name])
 
 
 @pytest.mark.cases("layout", LAYOUTS)
 @pytest.mark.cases("dtype", NARROW)
 def test_neighbours_of_all_operands(dtype, layout):
-    """Of other dtypes and numbers, which are rounded first; into targets of another dtype."""
+    """Operands of other dtypes and numbers are rounded first; also into targets of another dtype."""
     x = LAYOUTS[layout](every(dtype)[15000:15096].reshape(8, 12))
     y = x.flip(0)
     expected = cg.stack([cg.nextafter(*pair) for pair in zip(x.reshape(-1), y.reshape(-1), strict=True)]).reshape(x.shape)

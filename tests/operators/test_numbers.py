@@ -1,4 +1,4 @@
-"""How a number becomes an element: one conversion for all that write numbers, and the dtypes of data that names its own."""
+"""The conversion of a number to an element: one for all functions that write numbers; and the dtypes of data that names its own."""
 
 import array
 import inspect
@@ -55,7 +55,7 @@ READERS = {     # a finite number may become infinite in float32: it is read, no
 
 
 def element(number, dtype):
-    """Return the element that a number becomes, or None where the dtype does not hold it; negative integers wrap in uint8."""
+    """Return the element that a number becomes, or None if the dtype does not hold it; negative integers wrap in uint8."""
     number = number.item() if isinstance(number, np.generic) else number
     if dtype == "bool":
         return number != 0
@@ -116,7 +116,7 @@ def test_parameters_do_not_wrap():
 
 # ----- Data that names its dtype -----
 class Arrayed:
-    """The attributes of a data frame's column."""
+    """A column of a data frame: an object with `__array__`."""
 
     def __init__(self, data):
         self.data = data
@@ -216,6 +216,6 @@ for name, (line, count) in CASES.items():
 
 
 def test_a_number_from_a_recorded_tensor_warns_once():
-    """As in torch, which says nothing of int, bool and item."""
+    """As in torch, which does not warn in int, bool and item."""
     done = subprocess.run([sys.executable, "-c", f"CASES = {SCALARS!r}\n{SCRIPT}"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""Sorting, ranks and running extrema: against NumPy, with NaN, ties and places; the other scans."""
+"""Sorting, ranks and running extrema: against NumPy, with NaN, ties and places; the other running reductions."""
 
 import math
 
@@ -15,7 +15,7 @@ SHAPES = ((7,), (3, 5), (2, 3, 4), (1, 1), (40, 3))
 
 
 def places_of(values, indices, array, dim):
-    """Say whether indices name the values."""
+    """Return True if the elements at the indices are the values."""
     return same_bits(np.take_along_axis(array, array_of(indices), dim), array_of(values))
 
 
@@ -61,7 +61,7 @@ def test_equal_elements_keep_their_order():
 @pytest.mark.cases("dtype", [dtype for dtype in NUMBERS if not dtype.startswith("complex")])
 @pytest.mark.parametrize("among", (3, 400, 1_000_000))
 def test_equal_elements_of_long_rows_keep_their_order(among, dtype):
-    """Long rows are sorted and parted by functions without a fixed order: zeros of both signs, NaN and runs are put in order afterwards."""
+    """Long rows are sorted and partitioned by methods that are not stable: zeros, NaN and runs are put in order afterwards."""
     random = np.random.default_rng(3)
     for shape, dim in ((1_200,), 0), ((3, 700), 1), ((600, 4), 0):
         tensor = cg.tensor(random.integers(0, among, shape) % 120).to(getattr(cg, dtype))
@@ -108,9 +108,9 @@ def test_running_extrema(dtype, layout):
         tensor = LAYOUTS[layout](samples.draw(dtype, shape))
         array = array_of(tensor)
         for dim in range(-len(shape), len(shape)):
-            for function, fold in ((cg.cummax, np.maximum), (cg.cummin, np.minimum)):
+            for function, extremum in ((cg.cummax, np.maximum), (cg.cummin, np.minimum)):
                 values, indices = function(tensor, dim)
-                assert same_bits(array_of(values), fold.accumulate(array, dim))
+                assert same_bits(array_of(values), extremum.accumulate(array, dim))
                 assert places_of(values, indices, array, dim)
 
 

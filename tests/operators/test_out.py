@@ -1,4 +1,4 @@
-"""Results in `out=`: factories with it, and memory that it shares with operands, of every function that takes it."""
+"""Results in `out=`: in factories, and in memory that it shares with operands, of every function that takes it."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_factories_compute_in_the_dtype_of_out(name):
 
 
 @pytest.mark.parametrize("name", FACTORIES)
-def test_factories_refuse_what_out_is_not(name):
+def test_factories_refuse_an_out_that_does_not_fit(name):
     make = FACTORIES[name]
     with pytest.raises(RuntimeError, match=r"dtype cygrad.int64 does not match dtype of out parameter \(cygrad.float32\)"):
         make(out=out_for(name), dtype=cg.int64)
@@ -59,7 +59,7 @@ def test_refused(call, error, message):
         call()
 
 
-# ----- Shared memory: the result is the same as in memory of its own (torch refuses most of these calls) -----
+# ----- Shared memory: the result has the same values as in memory of its own (torch refuses most of these calls) -----
 FORMS = {       # of rows: with parameters, and with a condition
     "add": lambda x, **k: cg.add(x, x.flip(0), alpha=2, **k),
     "where": lambda x, **k: cg.where(x > 0, x, -x, **k),
@@ -99,7 +99,7 @@ def test_out_of_reductions_that_overlaps_an_operand(name):
 
 
 def computed(function, arguments, keywords):
-    """Return copies of the results as a tuple; None where the function does not take the arguments."""
+    """Return copies of the results as a tuple; None if the function does not take the arguments."""
     try:
         results = function(*calls.copied(arguments), **keywords)
     except (RuntimeError, NotImplementedError):
@@ -109,8 +109,8 @@ def computed(function, arguments, keywords):
 
 @pytest.mark.cases("offset", [0, 1])
 @pytest.mark.cases("name, arguments, keywords", calls.calls_with_out)
-def test_out_of_what_is_sampled_lies_where_the_first_operand_does(name, arguments, keywords, offset):
-    """The first result there, or one element on; the operand is of its dtype where the function takes it so."""
+def test_out_of_samples_may_lie_over_the_first_operand(name, arguments, keywords, offset):
+    """At the operand's address, or one element on; the operand is converted to the result's dtype if the function takes it."""
     function, arguments = public.function(name), calls.copied(arguments)
     path, first = next(place for place in calls.places(arguments) if isinstance(place[1], cg.Tensor))
     expected = computed(function, arguments, keywords)

@@ -74,7 +74,7 @@ def test_parts_are_assigned():
     (lambda: cg.polar(cg.ones(2).half(), cg.ones(2).bfloat16()), "Double tensors but got Half and BFloat16"),
     (lambda: cg.ones(*[1] * 64, dtype=cg.complex64).view_as_real(), "at most 64 dim"),
 ])
-def test_what_is_refused(make, message):
+def test_refused(make, message):
     with pytest.raises(RuntimeError, match=message):
         make()
 

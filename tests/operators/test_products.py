@@ -13,7 +13,7 @@ from samples import LAYOUTS, array_of
 
 INF = math.inf
 
-# (name, of tensors, of arrays, shapes)
+# (name, function of tensors, function of arrays, shapes)
 PRODUCTS = [
     ("outer", cg.outer, np.outer, (3,), (4,)),
     ("ger", cg.ger, np.outer, (3,), (0,)),
@@ -123,7 +123,7 @@ def test_integers():
     assert a.addmm(a, b).tolist() == (a + a @ b).tolist()
 
 
-def test_what_beta_is_0_for_is_not_looked_at():
+def test_with_beta_0_the_input_is_not_read():
     missing = cg.full((2, 2), math.nan, requires_grad=True)
     one = cg.ones(2, 2)
     for result in (missing.addmm(one, one, beta=0), missing.addr(one[0], one[0], beta=0), missing[0].addmv(one, one[0], beta=0)):
@@ -251,7 +251,7 @@ def test_prelu_has_the_shape_of_its_input(shape, slopes):
 
 
 
-def test_what_has_a_wrapper_around_its_row():
+def test_functions_with_a_wrapper_around_their_row():
     x = cg.tensor([1.234, -1.5, 125.0])
     assert cg.round(x, decimals=1).tolist() == pytest.approx([1.2, -1.5, 125])
     assert x.round(decimals=-1).tolist() == [0, 0, 120]

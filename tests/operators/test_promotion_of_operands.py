@@ -1,6 +1,6 @@
 """The dtype that operators compute in, for all rows and dtypes: tensors with dims, 0-d tensors and numbers, in this order.
 
-The rule is written here in other words than in the core: the highest kind of all operands, as the first category has it that has one.
+The rule is written in another way than in the core: the highest kind of all operands, from the first category that has the kind.
 """
 
 import itertools
@@ -44,7 +44,7 @@ VALUES = {operand: make(operand) for operand in OPERANDS}
 
 
 def result_of(row, operands):
-    """Return the dtype of a row's result, or None where it refuses."""
+    """Return the dtype of a row's result, or None if it refuses the operands."""
     used = [operand for name, operand in zip(row.operands, operands, strict=True) if name not in row.masks]
     if any(name in row.bounds and rank == 2 for name, (rank, _) in zip(row.operands, operands, strict=True)):
         used = [(2, NUMBER_OF[KINDS[kind]]) if name in row.bounds and rank == 1 else (rank, kind)
@@ -72,8 +72,8 @@ def outcome(call, *arguments):
 
 
 def check(row, call, combinations):
-    wrong = [(operands, expected, got) for operands in combinations
-             if (got := outcome(call, *(VALUES[operand] for operand in operands))) != (expected := result_of(row, operands))]
+    wrong = [(operands, expected, actual) for operands in combinations
+             if (actual := outcome(call, *(VALUES[operand] for operand in operands))) != (expected := result_of(row, operands))]
     assert not wrong, f"{len(wrong)} combinations, such as {wrong[:5]}"
 
 
@@ -116,7 +116,7 @@ def test_operators_of_python(symbol):
 
 @pytest.mark.parametrize("row", samples.named(row for row in ROWS[2] if row.in_place))
 def test_in_place_and_out(row):
-    """Writes into a dtype of a lower kind are refused."""
+    """A result of a higher kind than the target's dtype is refused."""
     for target, other in itertools.product([*TENSORS, *SCALARS], OPERANDS):
         if target[0] == 1 and other[0] == 0:
             continue        # another shape
@@ -161,7 +161,7 @@ PRODUCTS = {
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
-def test_products_want_one_dtype(product):
+def test_products_take_one_dtype(product):
     shapes = PRODUCTS[product]
     for operands in itertools.product(TENSORS, repeat=len(shapes)):
         tensors = [shape(VALUES[operand]) for shape, operand in zip(shapes, operands, strict=True)]
@@ -170,12 +170,12 @@ def test_products_want_one_dtype(product):
 
 
 @pytest.mark.parametrize("factors", [{}, {"alpha": 2}, {"beta": 2}, {"beta": 0}, {"alpha": True, "beta": False}])
-def test_factors_have_no_say(factors):
+def test_factors_do_not_change_the_dtype(factors):
     for operands in itertools.product(TENSORS, repeat=3):
         input, *vectors = (VALUES[operand] for operand in operands)
         assert outcome(partial(cg.addr, **factors), MATRIX(input), *vectors) == common(*operands), operands
     one = cg.ones(2, dtype=cg.uint8)
-    assert cg.addr(cg.tensor(3), one, one).dtype == cg.int64        # one element counts as the matrix that it stands for
+    assert cg.addr(cg.tensor(3), one, one).dtype == cg.int64        # one element counts as the matrix that it broadcasts to
     total = cg.addr(cg.ones(2, 2, dtype=cg.int32), VALUES[0, "bool"], VALUES[0, "bool"], alpha=3)
     assert total.tolist() == [[4, 4], [4, 4]]
 
@@ -186,7 +186,7 @@ def test_blocks_of_a_matrix():
 
 
 @pytest.mark.parametrize("condition", ["bool", "uint8"])
-def test_the_condition_has_no_say(condition):
+def test_the_condition_does_not_change_the_dtype(condition):
     for operands in itertools.product(TENSORS, repeat=2):
         first, second = (VALUES[operand] for operand in operands)
         assert outcome(first.where, VALUES[0, condition], second) == common(*operands), operands
@@ -197,7 +197,7 @@ ACCUMULATING = ["sum", "prod", "nansum", "cumsum", "cumprod"]
 
 
 @pytest.mark.parametrize("name", ACCUMULATING)
-def test_an_out_says_what_is_computed_in(name):
+def test_an_out_sets_the_dtype_of_the_computation(name):
     """As `dtype` does: the elements are converted first."""
     values = [[0.5, 3, 2], [1.25, 1, 0.5]]
     for source, target in itertools.product(DTYPES, repeat=2):
@@ -237,7 +237,7 @@ def test_truth_of_bytes_is_bytes(name):
 @pytest.mark.cases("in_dims", [(0, None), (None, 0), (0, 0)])
 @pytest.mark.cases("row", ["add", "div", "lt", "maximum", "where"])
 def test_examples_have_the_dims_that_they_show(row, in_dims):
-    """A 0-d example is none with dims, though all of them lie in one tensor."""
+    """A 0-d example has no dims, though the tensor that holds all examples has one."""
     call = (lambda a, b: cg.where(a > 0, a, b)) if row == "where" else getattr(cg, row)
     for operands in itertools.product([*TENSORS, *SCALARS][::2], repeat=2):
         values = [VALUES[operand] for operand in operands]
@@ -255,10 +255,10 @@ def test_arrays_are_tensors_and_numpy_scalars_are_numbers(symbol):
             continue
         foreign = np.dtype(dtype).type(1) if rank == 2 else VALUES[rank, dtype].numpy()
         row = ELEMENTWISE[OPERATORS.get(symbol, "floor_divide")]
-        for operands, given in [(((rank, dtype), (of_tensor, other)), (foreign, tensor)),
-                                (((of_tensor, other), (rank, dtype)), (tensor, foreign))]:
+        for operands, values in [(((rank, dtype), (of_tensor, other)), (foreign, tensor)),
+                                 (((of_tensor, other), (rank, dtype)), (tensor, foreign))]:
             expected = common(*operands) if symbol == "matmul" else result_of(row, operands)
-            assert outcome(lambda *pair: as_tuple(call(*pair))[0], *given) == expected, given
+            assert outcome(lambda *pair: as_tuple(call(*pair))[0], *values) == expected, values
 
 
 # ----- Values -----
@@ -277,7 +277,7 @@ def test_a_0d_tensor_takes_on_the_precision_of_the_array():
 
 
 def test_a_0d_tensor_does_not_stop_a_product():
-    """As solvers do it: a step in float64, a state in float32."""
+    """A case of ODE solvers: a step in float64, a state in float32."""
     step = cg.tensor(0.5, dtype=cg.float64)
     assert ((cg.eye(2) * step) @ cg.ones(2, 2)).tolist() == [[0.5, 0.5], [0.5, 0.5]]
 

@@ -1,6 +1,6 @@
 """Reductions, and formulas with reductions inside, hold at all sizes and scales: they give float64's results, rounded once.
 
-Numbers of 16 bits have sums and squares far beyond their range; so has float32 at the ends of its own.
+Narrow floats have sums and squares far beyond their range; so has float32 at the ends of its own.
 """
 
 import inspect
@@ -59,7 +59,7 @@ def units(dtype, values):
 
 
 def check_values(result, exact, tolerance):
-    """Hold a result to the rounded exact one: within units in the last place, or the rounding errors of the largest in float32."""
+    """Compare a result with the rounded exact one: to units in the last place, or to rounding errors of the largest in float32."""
     rounded = to_array(exact.to(result.dtype)).astype(float)
     values = to_array(result).astype(float)
     limits = np.maximum(tolerance * units(result.dtype, rounded), 2.0 ** -22 * np.abs(rounded[np.isfinite(rounded)]).max(initial=0)
@@ -69,7 +69,7 @@ def check_values(result, exact, tolerance):
 
 
 def check_gradient(result, exact, x, z, tolerance):
-    """Hold a gradient to the exact one: within units in the last place of its largest element, or of the largest product of the saved
+    """Compare a gradient with the exact one: to units in the last place of its largest element, or of the largest product of the saved
     result and the cotangent, which the gradient of softmax subtracts from each other."""
     cotangent = cg.tensor(np.random.default_rng(7).standard_normal(tuple(result.shape))).to(result.dtype)
     values = to_array(cg.autograd.grad(result, x, cotangent, retain_graph=True)[0]).astype(float)
@@ -98,7 +98,7 @@ def check(call, dtype, array, value_tolerance, gradient_tolerance):
 @pytest.mark.cases("scale", [1e-4, 1, 10, 300])
 @pytest.mark.cases("dtype", NARROW)
 @pytest.mark.parametrize("name", CALLS)
-def test_numbers_of_16_bits_are_rounded_once(name, dtype, scale, count, positive):
+def test_narrow_floats_are_rounded_once(name, dtype, scale, count, positive):
     if name == "logcumsumexp":
         count = min(count, 600)     # its gradient goes through logarithms of running sums, whose errors in float32 grow
     check(CALLS[name], dtype, draw(count, scale, positive), 1, 4)       # gradients read results that were saved in 16 bits
@@ -112,7 +112,7 @@ BEYOND = {"logcumsumexp": 1e8, "nanmean": 1e35}
 @pytest.mark.cases("scale", [1e-38, 1e-30, 1e-20, 1e15, 1e30, 1e37])
 @pytest.mark.parametrize("name", [name for name in CALLS if name not in ("cross", "dot", "vecdot")])    # their terms cancel
 def test_float32_at_the_ends_of_its_range(name, scale, count):
-    """Of positive numbers: sums that cancel lose digits at every scale."""
+    """The numbers are positive: sums that cancel lose digits at every scale."""
     if scale < BEYOND.get(name, np.inf):
         check(CALLS[name], "float32", draw(count, scale, positive=True), 8, 64)
 

@@ -1,7 +1,7 @@
-"""Reductions over dims: values, dims in every form, empties, NaN, accuracy, gradients, and bits that come of the data alone.
+"""Reductions over dims: values, dims in every form, empties, NaN, accuracy, gradients, and bits that depend only on the data.
 
-REDUCED has the rows of the table of reductions, each with the function of NumPy that it names, and operators composed of them; SCANS keep
-the shape. A new row needs no word here.
+REDUCERS has the rows of the table of reductions with their functions of NumPy, and operators composed of these; SCANS keep
+the shape. A new row needs no entry here.
 """
 
 import itertools
@@ -33,7 +33,7 @@ def numpy_softmax(a, axis):
     return np.exp(a) / np.exp(a).sum(axis, keepdims=True)
 
 
-def fold(row):
+def numpy_reduction(row):
     """Return NumPy's function of a row, in the row's dtype, and the dtypes it is tested in."""
     function = getattr(np, row.numpy)
     dtype_of = {"same": lambda dtype: dtype, "widest": wide, "truth": lambda dtype: dtype if dtype == np.uint8 else np.bool_}[row.result]
@@ -43,7 +43,7 @@ def fold(row):
 
 
 # NumPy's function of (array, axis, keepdims), and the dtypes it is tested in.
-REDUCED = {name: fold(row) for name, row in REDUCTIONS.items()} | {
+REDUCERS = {name: numpy_reduction(row) for name, row in REDUCTIONS.items()} | {
     "nanmean": (np.mean, FLOATS),
     "var": (lambda a, **k: np.var(a, ddof=1, **k), FLOATS),
     "std": (lambda a, **k: np.std(a, ddof=1, **k), FLOATS),
@@ -62,11 +62,11 @@ SCANS = {
 ONE_DIM = {"max", "min", "argmax", "argmin", *SCANS}  # take a single dim only
 NEEDS_DIM = {"logsumexp", *SCANS}
 SMOOTH = [*(name for name, row in REDUCTIONS.items() if row.gradient), "var", "std", "logsumexp", "max", "min", *SCANS]
-NAMES = [*REDUCED, *SCANS]
+NAMES = [*REDUCERS, *SCANS]
 
 
 def dtypes_of(name):
-    return (REDUCED | SCANS)[name][1]
+    return (REDUCERS | SCANS)[name][1]
 
 
 SHAPES = samples.sizes((
@@ -88,7 +88,7 @@ DIMS = (None, 0, 1, 2, -1, -3, (0,), (1, 2), (0, -1), [0, 1], (2, 0, 1), ())
 
 
 def fits(name, ndim, dim):
-    """Say whether a call with these dims is one the function takes."""
+    """Return True if the function takes these dims."""
     if dim is None or dim == ():
         return name not in NEEDS_DIM and not (dim == () and name in ONE_DIM | {"any", "all"})
     if not isinstance(dim, int) and name in ONE_DIM:
@@ -103,7 +103,7 @@ def values_of(name, result):
 
 def reference(name, array, dim, keepdim=False):
     """Compute by NumPy, floats in extended precision."""
-    function, _ = REDUCED.get(name) or SCANS[name]
+    function, _ = REDUCERS.get(name) or SCANS[name]
     if array.dtype.kind == "f":
         array = array.astype(np.longdouble)
     if name in SCANS:
@@ -115,17 +115,17 @@ def reference(name, array, dim, keepdim=False):
 
 def check_values(name, result, array, dim, keepdim=False):
     """Compare with NumPy: integers and extrema to the bit; reductions are as good as pairwise summation in float64."""
-    expected, got = reference(name, array, dim, keepdim), array_of(values_of(name, result))
-    assert got.shape == expected.shape
-    assert got.dtype == (array.dtype if expected.dtype == np.longdouble else expected.dtype)
-    if got.dtype.kind != "f":
-        assert same_bits(got, expected)
+    expected, values = reference(name, array, dim, keepdim), array_of(values_of(name, result))
+    assert values.shape == expected.shape
+    assert values.dtype == (array.dtype if expected.dtype == np.longdouble else expected.dtype)
+    if values.dtype.kind != "f":
+        assert same_bits(values, expected)
         return
     with np.errstate(all="ignore"):
-        error, rounded = np.abs(got - expected), expected.astype(got.dtype)
+        error, rounded = np.abs(values - expected), expected.astype(values.dtype)
         allowed = np.spacing(np.abs(rounded)) + tolerance(name, array, expected)
-        near = (error <= allowed) | (got == rounded) | (np.isnan(got) & np.isnan(rounded))
-    assert near.all(), (got[~near], expected[~near])
+        near = (error <= allowed) | (values == rounded) | (np.isnan(values) & np.isnan(rounded))
+    assert near.all(), (values[~near], expected[~near])
 
 
 def tolerance(name, array, expected):
@@ -159,7 +159,7 @@ def test_values_over_all_dims_and_layouts(name, dtype):
             check_values(name, function(tensor, dim, keepdim=True), array, dim, True)
 
 
-@pytest.mark.parametrize("name", [*REDUCED, *SCANS])
+@pytest.mark.parametrize("name", [*REDUCERS, *SCANS])
 def test_dims_and_flags_in_every_spelling(name):
     x = cg.tensor(samples.draw("float64", (2, 3, 4)))
     function, method = getattr(cg, name), getattr(x, name)
@@ -170,13 +170,13 @@ def test_dims_and_flags_in_every_spelling(name):
     for result in calls:
         assert same_bits(array_of(values_of(name, result)), expected)
     if name not in SCANS:
-        kept = np.expand_dims(expected, 1)
+        expanded = np.expand_dims(expected, 1)
         by_position = [] if name in ("var", "std") else [method(1, True)]  # there the second argument is `unbiased`
         for result in (*by_position, method(1, keepdim=True), function(x, axis=1, keepdims=True)):
-            assert same_bits(array_of(values_of(name, result)), kept)
+            assert same_bits(array_of(values_of(name, result)), expanded)
 
 
-@pytest.mark.parametrize("name", [*REDUCED, *SCANS])
+@pytest.mark.parametrize("name", [*REDUCERS, *SCANS])
 def test_dims_out_of_range_or_twice(name):
     x = cg.ones(2, 3)
     for dim in (2, -3):
@@ -194,7 +194,7 @@ def test_dims_out_of_range_or_twice(name):
         getattr(cg.tensor(1.0), name)(1)
 
 
-@pytest.mark.parametrize("name", sorted({*REDUCED, *SCANS} - {"max", "min"}))
+@pytest.mark.parametrize("name", sorted({*REDUCERS, *SCANS} - {"max", "min"}))
 def test_out(name):
     x = cg.tensor(samples.draw("float32", (3, 5)))
     expected = array_of(getattr(x, name)(0))
@@ -216,7 +216,7 @@ def test_out(name):
 
 @pytest.mark.parametrize("name", ["sum", "prod", "cumsum", "mean", "softmax", "log_softmax"])
 @pytest.mark.cases("target", ["bool", "uint8", "int8", "int32", "int64", "float32", "float64"])
-def test_the_dtype_asked_for(name, target):
+def test_the_dtype_argument(name, target):
     """The elements are converted first, and the result has that dtype."""
     floating = KINDS[target] == "f"
     for dtype in DTYPES:
@@ -236,13 +236,13 @@ def test_the_dtype_asked_for(name, target):
 
 # ----- Empties, NaN, overflow -----
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")     # of the mean
+    warnings.simplefilter("ignore")     # from the mean
     NOTHING = {name: getattr(np, row.numpy)(np.zeros(0)).item() for name, row in REDUCTIONS.items() if row.empty}
 NOTHING |= {"var": NAN, "std": NAN, "logsumexp": -INF}
 
 
 @pytest.mark.parametrize(("name", "identity"), NOTHING.items())
-def test_an_empty_fold_gives_the_identity(name, identity):
+def test_an_empty_reduction_gives_the_identity(name, identity):
     method = lambda x, *dims: array_of(getattr(x, name)(*dims))  # noqa: E731
     assert np.array_equal(method(cg.zeros(0), 0), identity, equal_nan=True)
     assert np.array_equal(method(cg.zeros(2, 0, 3), 1), np.full((2, 3), identity), equal_nan=True)
@@ -255,12 +255,12 @@ def test_an_empty_fold_gives_the_identity(name, identity):
 
 
 @pytest.mark.parametrize("name", ["sum", "prod"])
-def test_an_empty_fold_of_integers(name):
+def test_an_empty_reduction_of_integers(name):
     assert getattr(cg.zeros(0, dtype=cg.int8), name)().tolist() == NOTHING[name]
 
 
 @pytest.mark.parametrize("name", ["amax", "amin", "max", "min", "argmax", "argmin"])
-def test_an_empty_fold_without_identity_is_refused(name):
+def test_an_empty_reduction_without_identity_is_refused(name):
     with pytest.raises(
         (IndexError, RuntimeError),
         match=rf"^{name}\(\): Expected reduction dim to be specified for input.numel\(\) == 0",
@@ -332,7 +332,7 @@ def test_integers_wrap_around():
 @pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "bound"), [("float32", 1e-6), ("float64", 1e-14)])
 def test_large_sums(dtype, bound):
-    """Ten million elements in one reduction, along either axis, and in a scan."""
+    """Ten million elements in one reduction, along either axis, and in a running one."""
     array = samples.draw(dtype, (10_000_000,), 1, (0.0, 1.0))
     exact = math.fsum(array.tolist())
     x = cg.tensor(array)
@@ -376,18 +376,18 @@ def test_large_broadcast_gradients_and_variances():
 
 # ----- Bits -----
 def results_of(name, x, dim, weight=None):
-    """Return the values and, where there is one, the gradient."""
+    """Return the values and, if there is one, the gradient."""
     call = getattr(cg, name)
     result = values_of(name, call(x) if dim is None else call(x, dim))
-    results = [array_of(result)]
+    arrays = [array_of(result)]
     if result.requires_grad:
-        results.append(array_of(grad(result, x, cg.ones_like(result) if weight is None else weight)[0]))
-    return results
+        arrays.append(array_of(grad(result, x, cg.ones_like(result) if weight is None else weight)[0]))
+    return arrays
 
 
 @pytest.mark.slow
 @pytest.mark.cases("shape", samples.sizes([(540_001,), (3, 180_001), (180_001, 3), (600, 901)]), ids=str)
-@pytest.mark.parametrize("name", [*REDUCED, *SCANS])
+@pytest.mark.parametrize("name", [*REDUCERS, *SCANS])
 def test_bits_depend_on_no_thread_count(name, shape):
     array = samples.draw("float32", shape)
     if "prod" in name:      # of numbers near 1: where products overflow, the gradient takes elements one after the other
@@ -398,15 +398,15 @@ def test_bits_depend_on_no_thread_count(name, shape):
         expected = None
         for threads in (1, 2, 3, 7):
             with samples.threads(threads, parallel=name != "cumsum" or len(shape) > 1):  # one line is one thread's
-                result = results_of(name, samples.leaf(array, layout), dim)
-            expected = expected or result
-            assert all(same_bits(a, b) for a, b in zip(result, expected, strict=True))
+                results = results_of(name, samples.leaf(array, layout), dim)
+            expected = expected or results
+            assert all(same_bits(a, b) for a, b in zip(results, expected, strict=True))
 
 
 @pytest.mark.cases("dtype", FLOATS)
-@pytest.mark.parametrize("name", [*REDUCED, *SCANS])
+@pytest.mark.parametrize("name", [*REDUCERS, *SCANS])
 def test_bits_depend_on_no_position(name, dtype):
-    """Equal rows (columns) of a tensor give equal bits, the bits of the row by itself at any address."""
+    """Equal rows (columns) of a tensor give equal bits, as the row alone does at any address."""
     for n in (1, 3, 5, 16, 63, 64, 65, 300, 4097, 9001):
         row = samples.draw(dtype, (n,), 4)
         alone = results_of(name, samples.leaf(row), 0)
@@ -436,17 +436,17 @@ def results_of_all_reductions():
 @pytest.mark.slow
 @pytest.mark.parametrize("level", available_isas()[:-1])
 def test_instruction_sets_agree(level, tmp_path):
-    here, there = (
+    here, by_level = (
         results_of_all_reductions(),
         samples.at_level(level, "test_reductions", "results_of_all_reductions", tmp_path / "a.npz"),
     )
-    assert set(there) == set(here)
+    assert set(by_level) == set(here)
     for key, array in here.items():
         if key.split()[0] in ("logsumexp", "softmax", "log_softmax"):   # exp and log use fused multiply-adds where there are any
             eps = np.finfo(array.dtype).eps
-            assert np.allclose(array, there[key], rtol=16 * eps, atol=16 * eps), key
+            assert np.allclose(array, by_level[key], rtol=16 * eps, atol=16 * eps), key
         else:
-            assert same_bits(array, there[key]), key
+            assert same_bits(array, by_level[key]), key
 
 
 # ----- Gradients -----
@@ -590,8 +590,8 @@ def test_logsumexp_of_integers():
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_every_row_is_covered(name):
     row = REDUCTIONS[name]
-    assert name in REDUCED, "give its NumPy function"
-    assert {KINDS[dtype] for dtype in REDUCED[name][1]} == set(row.kinds) - {"c", "u"}     # those are in test_complexmath and test_dtypes
+    assert name in REDUCERS, "give its NumPy function"
+    assert {KINDS[dtype] for dtype in REDUCERS[name][1]} == set(row.kinds) - {"c", "u"}     # those are in test_complexmath and test_dtypes
     assert callable(getattr(cg, name))
     assert getattr(cg.Tensor, name)
     assert row.scan is None or row.scan in SCANS

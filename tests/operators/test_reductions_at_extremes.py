@@ -1,6 +1,6 @@
 """Products with zeros among factors that overflow, and extrema of NaNs: values and derivatives.
 
-A zero makes a product 0 however large the other factors are, and so it makes derivatives 0 or leaves them: inf * 0 on the way is no NaN.
+A zero makes a product 0 for any size of the other factors, and its derivatives 0 or finite: inf * 0 on the way is no NaN.
 """
 
 import itertools
@@ -55,7 +55,7 @@ def running(factors):
 
 
 def gradients_of_running(factors):
-    """Return the sum, over all running products, of their derivatives for each factor."""
+    """Return the sum, over all running products, of their derivatives by each factor."""
     count = range(len(factors))
     return [sum(product(factors[:i] + factors[i + 1:j + 1]) for j in count if j >= i) for i in count]
 
@@ -83,7 +83,7 @@ def test_products_and_gradients_beside_zeros(shape, dtype):
 @pytest.mark.cases("dtype", FLOATS)
 @pytest.mark.cases("shape", [shape for shape in SMALL_SHAPES if shape], ids=str)
 def test_running_products_and_gradients(shape, dtype):
-    """Beside zeros, and behind products that overflow."""
+    """Products beside zeros, and behind running products that overflow."""
     for array, dim in itertools.product(arrays(dtype, shape), range(len(shape))):
         x = cg.tensor(array, requires_grad=True)
         y = x.cumprod(dim)
@@ -124,7 +124,7 @@ def test_many_factors_and_one_zero(dtype):
         assert gradient.count_nonzero().item() == 1
 
 
-def test_what_no_zero_decides_is_left():
+def test_products_with_infinities_and_nan():
     for factors, expected in (([INF, 0], NAN), ([NAN, 0], NAN), ([0, -INF, 2], NAN), ([INF, 2], INF), ([1e308, 1e308], INF), ([], 1)):
         x = cg.tensor(factors, dtype=cg.float64)
         assert np.array_equal(array_of(x.prod()), expected, equal_nan=True)
@@ -132,11 +132,11 @@ def test_what_no_zero_decides_is_left():
 
 
 # ----- Extrema of NaNs -----
-# Torch 2.13's results for the gradient of max, min, median and nanmedian, of all elements and along a dim.
+# torch 2.13's gradients of max, min, median and nanmedian, of all elements and along a dim.
 NANS = {
     (1, NAN, 3, NAN): {"max min median": ([0, 0.5, 0, 0.5], [0, 1, 0, 0]), "nanmedian": ([1, 0, 0, 0], [1, 0, 0, 0])},
     (NAN,): {"max min median nanmedian": ([1], [1])},
-    (NAN, NAN, NAN, NAN): {"max min median": ([0.25] * 4, [1, 0, 0, 0]), "nanmedian": ([0.25] * 4, None)},     # which one is open
+    (NAN, NAN, NAN, NAN): {"max min median": ([0.25] * 4, [1, 0, 0, 0]), "nanmedian": ([0.25] * 4, None)},     # torch's choice is open
     (1, 3, 3): {"max median nanmedian": ([0, 0.5, 0.5], [0, 1, 0]), "min": ([1, 0, 0], [1, 0, 0])},
 }
 NAN_CASES = [(name, values, *expected) for values, table in NANS.items() for names, expected in table.items() for name in names.split()]
@@ -150,14 +150,14 @@ def test_gradients_of_extrema_of_nans(name, values, of_all, of_dim, dtype, creat
     assert grad(getattr(x, name)(), x, create_graph=create_graph)[0].tolist() == of_all
     rows = x.reshape(1, -1)
     for call in (lambda: getattr(x, name)(0), lambda: getattr(rows, name)(1), lambda: getattr(rows, name)(-1, keepdim=True)):
-        result = grad(call().values.sum(), x, create_graph=create_graph)[0].tolist()
-        assert result == of_dim or of_dim is None and sorted(result) == [0, 0, 0, 1]
+        gradient = grad(call().values.sum(), x, create_graph=create_graph)[0].tolist()
+        assert gradient == of_dim or of_dim is None and sorted(gradient) == [0, 0, 0, 1]
 
 
 @pytest.mark.parametrize("name", ["amax", "amin"])
 @pytest.mark.parametrize("values", NANS)
-def test_gradients_of_amax_and_amin_of_nans_are_those_of_max(name, values):
-    """Torch divides 0 by 0 there, all elements' gradients are NaN; one rule for both is better."""
+def test_amax_and_amin_of_nans_have_the_gradients_of_max(name, values):
+    """torch divides 0 by 0 there, and all gradients are NaN; one rule for both is better."""
     x = cg.tensor(values, dtype=cg.float64, requires_grad=True)
     expected = grad(getattr(x, name[1:])(), x)[0].tolist()
     for dim in (None, 0, (0,)):

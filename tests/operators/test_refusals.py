@@ -32,8 +32,8 @@ def calls_of(name):
         arrays = samples.operands(row, "float64", ((3, 2), (2,), ()))
         arrays = [np.abs(array) + 1 if row.integers and place else array for place, array in enumerate(arrays)]
         return [(0, samples.function(row), arrays)]
-    result = samples.SAMPLES.get(name) or samples.PLAIN[name]
-    return [(number, sample.call, samples.rule_operands(sample.shapes)) for number, sample in enumerate(result)]
+    entries = samples.SAMPLES.get(name) or samples.PLAIN[name]
+    return [(number, sample.call, samples.rule_operands(sample.shapes)) for number, sample in enumerate(entries)]
 
 
 def tensor_of(array, dtype):
@@ -66,11 +66,11 @@ def test_refused_dtypes(name, numbers, dtype, exception, clause):
             call(*tensors)
         except RuntimeError as error:
             if row.kind == "u" and name not in ELEMENTWISE:
-                continue        # whichever of the operators inside of it comes first refuses
+                continue        # the first of the operators inside of it refuses
             assert type(error).__name__ == exception, error
-            # Several loops of torch may stand behind one here.
-            result, expected = (re.sub(r'^"\w+"', "", text) if numbers else text for text in (str(error), clause))
-            assert result.startswith(expected), error
+            # One loop here may have several names in torch.
+            message, expected = (re.sub(r'^"\w+"', "", text) if numbers else text for text in (str(error), clause))
+            assert message.startswith(expected), error
         else:
             assert not row.real and "not implemented for" in clause, "computed"
 
@@ -110,8 +110,8 @@ def test_unlike_operands_of_products(call, message):
 
 @pytest.mark.cases("dtype", ["bool", "int64", "float16", "float64"])
 @pytest.mark.parametrize("name", ["atan2", "bitwise_or", "copysign", "floor_divide", "fmod", "remainder", "xlogy"])
-def test_a_target_of_a_lower_kind_is_spoken_of_first(name, dtype):
-    """As torch has it, which finds that out before it looks for a loop."""
+def test_a_target_of_a_lower_kind_is_refused_before_a_missing_loop(name, dtype):
+    """As in torch, which checks the target before it looks for a loop."""
     low, high = cg.ones(2, dtype=getattr(cg, dtype)), cg.ones(2, dtype=cg.complex64)
     for call in (lambda: getattr(low, f"{name}_")(high), lambda: getattr(cg, name)(low, high, out=low.clone())):
         with pytest.raises(RuntimeError, match=r"^result type complex\d+ can't be cast to the desired output type") as raised:

@@ -13,14 +13,14 @@ from samples import DTYPES, KINDS, LAYOUTS, array_of, as_tuple
 
 def public_operators():
     """Return {operator: its names} of the functions and methods."""
-    results = {}
+    operators = {}
     for name, operator in public.operators():
-        results.setdefault(operator.name, (operator, set()))[1].add(name)
-    return results
+        operators.setdefault(operator.name, (operator, set()))[1].add(name)
+    return operators
 
 
 def test_every_public_operator_has_a_sample():
-    """As the name of samples, as the function of a sample, or as the in-place form of one; random numbers have tests of their own."""
+    """By its name, by a call inside a sample, or by its form that is not in place; random fills have tests of their own."""
     sampled = {*samples.SAMPLES, *samples.PLAIN, *samples.ELEMENTWISE}
     sampled |= {public.declared_name(place, name) for place, name, *_ in calls.recorded_calls()}
     without = {
@@ -34,7 +34,7 @@ def test_every_rule_has_samples():
     assert set(catalogue.load()) <= set(samples.SAMPLES), "give samples in the file of the family in tests/samples"
 
 
-def test_no_sample_is_of_what_is_no_operator():
+def test_every_sample_is_of_an_operator():
     names = {name for _, names in public_operators().values() for name in names}
     assert set(samples.SAMPLES) - set(catalogue.load()) - names == set(samples.PLAIN) - names == set()
 
@@ -57,9 +57,8 @@ def compared(name):
 def test_values_are_numpys(name, number, sample, layout, dtype):
     tensors = [LAYOUTS[layout](samples.draw(dtype, shape, position=k)) for k, shape in enumerate(sample.shapes)]
     result, expected = sample.call(*tensors), sample.numpy(*map(array_of, tensors))
-    several = isinstance(expected, list | tuple)
-    for one, expected_values in zip(as_tuple(result), expected if several else [expected], strict=True):
+    is_tuple = isinstance(expected, list | tuple)
+    for one, other in zip(as_tuple(result), expected if is_tuple else [expected], strict=True):
         one = array_of(one) if isinstance(one, cg.Tensor) else np.asarray(one)
-        assert one.shape == np.shape(expected_values)
-        tolerance = 1e-12 if one.dtype == float else 1e-5
-        np.testing.assert_allclose(one, np.asarray(expected_values).astype(one.dtype), rtol=tolerance, atol=1e-6)
+        assert one.shape == np.shape(other)
+        np.testing.assert_allclose(one, np.asarray(other).astype(one.dtype), rtol=1e-12 if one.dtype == float else 1e-5, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Look-up, scatter, masks and places: against loops over the elements, in every layout and dtype; refusals leave all as it was."""
+"""Look-up, scatter, masks and places: against loops over the elements, in every layout and dtype; refusals change nothing."""
 
 import math
 
@@ -21,7 +21,7 @@ REDUCE = {
 
 
 def places(index, dim):
-    """Yield (place in the index, place it means) for each element."""
+    """Yield (place in the index, place that it names) for each element."""
     for at in np.ndindex(index.shape):
         yield at, (*at[:dim], int(index[at]), *at[dim + 1 :])
 

@@ -1,4 +1,4 @@
-"""Places in sorted tensors: searchsorted and bucketize, against NumPy row by row."""
+"""Places in sorted sequences: searchsorted and bucketize, against NumPy row by row."""
 
 import math
 
@@ -21,10 +21,10 @@ def rounded(dtype, shape):
 
 
 def expected(sequence, values, side):
-    result = np.zeros(values.shape, np.int64)
+    places = np.zeros(values.shape, np.int64)
     for row in np.ndindex(sequence.shape[:-1]):
-        result[row] = np.searchsorted(sequence[row], values[row] if row else values, side)
-    return result
+        places[row] = np.searchsorted(sequence[row], values[row] if row else values, side)
+    return places
 
 
 @pytest.mark.cases("layout", LAYOUTS)
@@ -34,13 +34,13 @@ def test_places(dtype, layout):
         sequence = LAYOUTS[layout](np.sort(rounded(dtype, shape), -1))
         values = LAYOUTS[layout](rounded(dtype, other))
         for right in (False, True):
-            expected_values = expected(array_of(sequence), array_of(values), "right" if right else "left")
+            places = expected(array_of(sequence), array_of(values), "right" if right else "left")
             result = cg.searchsorted(sequence, values, right=right)
-            assert (result.dtype, result.shape, result.tolist()) == (cg.int64, values.shape, expected_values.tolist())
-            assert cg.searchsorted(sequence, values, side="right" if right else "left").tolist() == expected_values.tolist()
+            assert (result.dtype, result.shape, result.tolist()) == (cg.int64, values.shape, places.tolist())
+            assert cg.searchsorted(sequence, values, side="right" if right else "left").tolist() == places.tolist()
             assert cg.searchsorted(sequence, values, right=right, out_int32=True).dtype == cg.int32
             if len(shape) == 1:
-                assert cg.bucketize(values, sequence, right=right).tolist() == expected_values.tolist()
+                assert cg.bucketize(values, sequence, right=right).tolist() == places.tolist()
 
 
 def test_numbers_and_unlike_dtypes():

@@ -48,7 +48,7 @@ def test_gradients_where_one_operand_needs_none(name, number, call, shapes, chos
 
 
 # ----- Views -----
-# (name, of a tensor, of an array); all are views of contiguous memory.
+# (name, function of a tensor, function of an array); all are views of contiguous memory.
 VIEWS = [
     ("view", lambda t: t.view(6, 4), lambda a: a.reshape(6, 4)),
     ("view -1", lambda t: t.view(-1, 2), lambda a: a.reshape(-1, 2)),
@@ -120,9 +120,9 @@ NAMED_VIEWS = [pytest.param(view, expected, id=name) for name, view, expected in
 @pytest.mark.parametrize(("view", "expected"), NAMED_VIEWS)
 def test_views_share_memory(view, expected):
     base = cg.tensor(ARRAY)
-    result, expected_values = view(base), expected(ARRAY)
-    assert tuple(result.shape) == expected_values.shape
-    assert same_bits(array_of(result), expected_values)
+    result, array = view(base), expected(ARRAY)
+    assert tuple(result.shape) == array.shape
+    assert same_bits(array_of(result), array)
     assert result._version == base._version == 0
     first = result[(0,) * result.ndim]
     first.fill_(99)
@@ -355,7 +355,7 @@ def test_derivatives_of_matmul(a_shape, b_shape):
 
 
 @pytest.mark.parametrize("layout", WRITABLE)
-def test_products_of_given_dims(layout):
+def test_products_of_fixed_dims(layout):
     a, b, v = (LAYOUTS[layout](samples.draw("float64", shape)) for shape in ((2, 3), (3, 4), (3,)))
     batch_a, batch_b = (LAYOUTS[layout](samples.draw("float64", shape)) for shape in ((5, 2, 3), (5, 3, 4)))
     for result, left, right in (
@@ -436,7 +436,7 @@ def test_refused(call, error, message):
         call()
 
 
-# ----- Memory that a backward frees -----
+# ----- Tensors that a backward frees -----
 def holds_arrays(value):
     if isinstance(value, tuple | list):
         return any(map(holds_arrays, value))
@@ -444,12 +444,12 @@ def holds_arrays(value):
 
 
 def is_freed(value):
-    """Say whether a backward frees a saved value: tensors and indices, of which a list is one."""
+    """Return True if a backward frees a saved value: tensors and indices, among them lists."""
     return isinstance(value, cg.Tensor | list) or holds_arrays(value) or isinstance(value, tuple) and any(map(is_freed, value))
 
 
 def saved_values(outputs):
-    """Yield the saved values of the nodes behind outputs: tensors, index arrays and other parameters."""
+    """Yield the values saved by the nodes behind outputs: tensors, index arrays and other parameters."""
     nodes, seen = [output.grad_fn for output in outputs], set()
     while nodes:
         node = nodes.pop()
@@ -461,7 +461,7 @@ def saved_values(outputs):
 
 @pytest.mark.parametrize("name", samples.SAMPLES)
 def test_a_backward_frees_tensors_and_index_arrays_alike(name):
-    """Then a second one either needs nothing of them, and gives the same, or says how to keep them."""
+    """Then a second backward either needs none of them, and gives the same, or its error names retain_graph."""
     for _, call, shapes in samples.of(name):
         leaves = [samples.leaf(array) for array in samples.rule_operands(shapes)]
         outputs = [output for output in samples.as_tuple(call(*leaves)) if output.requires_grad]

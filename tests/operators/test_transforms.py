@@ -11,7 +11,7 @@ from cygrad.func import grad, jvp, vmap
 from cygrad.ops import ELEMENTWISE, REDUCTIONS
 from samples import array_of, as_tuple
 
-# Why a sample of a rule is no function of one example: its behaviour needs its values.
+# Samples of rules that vmap refuses: the result depends on values.
 VALUES_DECIDE = {("index", 2): "a mask gives each example another shape",
                  ("index_select", 3): "each example may have another number of distinct columns"}
 
@@ -21,7 +21,7 @@ def floats(results):
 
 
 def by_double_backward(call, tensors, tangents):
-    """The product of the Jacobian with tangents, without forward mode."""
+    """Return the product of the Jacobian with tangents, without forward mode."""
     leaves = [tensor.detach().clone().requires_grad_() for tensor in tensors]
     results = []
     for output in floats(call(*leaves)):
@@ -48,12 +48,12 @@ def check_tangents(call, tensors, seed=0):
     tangents = [cg.tensor(direction.astype(x.dtype.name)) for direction, x in zip(directions, tensors, strict=True)]
     values = [array_of(output) for output in floats(call(*(x.clone() for x in tensors)))]
     expected = by_double_backward(call, tensors, tangents)
-    result = by_forward_mode(call, tensors, tangents)
-    assert len(result) == len(expected)
-    for (primal, tangent), value, expected_values in zip(result, values, expected, strict=True):
+    results = by_forward_mode(call, tensors, tangents)
+    assert len(results) == len(expected)
+    for (primal, tangent), value, other in zip(results, values, expected, strict=True):
         np.testing.assert_allclose(primal, value, rtol=1e-14 if tensors[0].dtype == cg.float64 else 1e-6)     # values come with vectors
-        assert tangent.shape == expected_values.shape
-        np.testing.assert_allclose(tangent, expected_values, rtol=1e-6 if tensors[0].dtype == cg.float64 else 1e-4, atol=1e-9)
+        assert tangent.shape == other.shape
+        np.testing.assert_allclose(tangent, other, rtol=1e-6 if tensors[0].dtype == cg.float64 else 1e-4, atol=1e-9)
     return len(expected)
 
 
@@ -101,7 +101,7 @@ def test_batches_of_rules(name, number, call, shapes, mapped):
     try:
         check_batches(call, batches, dims)
     except RuntimeError as error:
-        # A tensor that is the same for all examples cannot hold batched values: torch refuses that too.
+        # An unbatched tensor cannot hold batched values: torch refuses that too.
         if "inplace arithmetic" not in str(error) or mapped != "last" or len(shapes) == 1:
             raise
 
@@ -114,9 +114,9 @@ def test_batches_of_reductions(name, dtype):
         pytest.skip("the reduction takes no such elements")
     x = cg.tensor(samples.draw(dtype, (3, 2, 4)))
     for arguments in ({}, {"dim": 0}, {"axis": -1, "keepdims": True}, {"dim": (1, 0)}):
-        got = vmap(lambda x, a=arguments: getattr(x, name)(**a))(x)
+        result = vmap(lambda x, a=arguments: getattr(x, name)(**a))(x)
         for k in range(3):
-            np.testing.assert_array_equal(array_of(got[k]), array_of(getattr(x[k], name)(**arguments)))
+            np.testing.assert_array_equal(array_of(result[k]), array_of(getattr(x[k], name)(**arguments)))
 
 
 # ----- Elementwise rows -----
@@ -140,10 +140,10 @@ def test_batches_of_rows(name):
         arrays = samples.operands(row, dtype, shapes)
         batches = [cg.tensor(array) for array in arrays]
         dims = dims[:len(batches)]
-        got = vmap(lambda *x: cg._core.compute.dispatch.ops[name](*x), in_dims=dims)(*batches)
+        result = vmap(lambda *x: cg._core.compute.dispatch.ops[name](*x), in_dims=dims)(*batches)
         for k in range(3):
             example = [x if d is None else x.select(d, k) for x, d in zip(batches, dims, strict=True)]
-            assert samples.same_bits(array_of(got[k]), array_of(cg._core.compute.dispatch.ops[name](*example)))
+            assert samples.same_bits(array_of(result[k]), array_of(cg._core.compute.dispatch.ops[name](*example)))
 
 
 # ----- Together -----
@@ -177,7 +177,7 @@ def test_nested_transforms_of_rules(name, number, call, shapes):
 
 
 # ----- The table -----
-def test_every_public_operator_says_what_it_does_with_special_tensors():
+def test_every_public_operator_declares_its_rule_for_batches():
     operators = {operator for _, operator in public.operators()}
     refused = {"resize_", "resize_as_", "set_"}
     silent = {operator.name for operator in operators if operator.declaration is None}

@@ -1,4 +1,4 @@
-"""A 0-d tensor for an argument that is a number gives the number's result, and is refused where that is; of every public operator."""
+"""A 0-d tensor as an argument that is a number: the same result or refusal as for the number, in every public operator."""
 
 import inspect
 import math
@@ -23,7 +23,7 @@ def number_tensor(number):
 
 
 def outcome(call, dtype, number):
-    """Return the dtypes and values of the results; None where the number is refused."""
+    """Return the dtypes and values of the results; None if the number is refused."""
     try:
         results = call(dtype, number)
     except calls.ERRORS:
@@ -38,19 +38,19 @@ def number_parameters(function):
 
 
 def sample_calls():
-    """Return {(operator, parameter): (function of a dtype and a number)} of the calls of the samples that a number may be given to."""
-    results = {}
+    """Return {(operator, parameter): (function of a dtype and a number)} for each parameter in the samples' calls that takes a number."""
+    result = {}
     for owner, name, arguments, keywords in calls.recorded_calls():
         function = getattr(owner, name)
-        given = inspect.signature(function).bind(*arguments, **keywords).arguments
+        bound = inspect.signature(function).bind(*arguments, **keywords).arguments
         for parameter in number_parameters(function):
-            def call(dtype, number, function=function, given=given, parameter=parameter):
+            def call(dtype, number, function=function, bound=bound, parameter=parameter):
                 of_dtype = {each: value.to(dtype) if isinstance(value, cg.Tensor) and value.is_floating_point() else value
-                            for each, value in given.items()}
+                            for each, value in bound.items()}
                 return function(**(calls.copied(of_dtype) | {parameter: number}))
 
-            results[name, parameter] = call
-    return results
+            result[name, parameter] = call
+    return result
 
 
 def is_flag(name, parameter):
@@ -59,7 +59,7 @@ def is_flag(name, parameter):
 
 
 def row_calls():
-    """Return the same of the rows of formulas: of their parameters that are no flags."""
+    """Return the same for rows of formulas: for their parameters that are no flags."""
     def called(row, parameter):
         return lambda dtype, number: getattr(cg, row.name)(*[cg.ones(2, dtype=dtype) for _ in row.operands], **{parameter: number})
 
@@ -75,7 +75,7 @@ def new_tensor_calls():
 
 
 def at(index):
-    """Return the call that writes at an index that looks elements up: a view would be copied to, as `copy_` does."""
+    """Return the call that writes a number at an index with arrays: at other indices a view would be copied to, as by `copy_`."""
     def call(dtype, number):
         zeros = cg.zeros(2, 2, dtype=dtype)
         zeros[index] = number
@@ -104,9 +104,9 @@ def test_a_tensor_is_taken_for_its_number(table, dtype):
 
 
 def test_every_operator_with_a_number_has_a_call():
-    results = {name.rstrip("_") for name, _ in sample_calls()}
+    names = {name.rstrip("_") for name, _ in sample_calls()}
     declared = {name.rstrip("_") for name, operator in public.operators() if number_parameters(operator)}
-    assert declared and declared <= results
+    assert declared and declared <= names
 
 
 WRITERS = {
@@ -119,7 +119,7 @@ WRITERS = {
 
 
 @pytest.mark.cases("writer", WRITERS)
-def test_each_of_many_examples_is_looked_at(writer):
+def test_the_number_of_each_example_is_checked(writer):
     x, write = cg.zeros(2, 2, dtype=cg.uint8), WRITERS[writer]
     with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow: 300 is outside"):
         vmap(lambda row, value: write(row, value))(x, cg.tensor([1, 300]))

@@ -49,8 +49,8 @@ def test_gradients(name, layout):
         y = x * 1 if layout == "dense" else cg.from_numpy(np.zeros(8)[::2]) if layout == "stepped" else x.detach().clone()
         if layout == "stepped":
             y.copy_(x)
-        kept = PROGRAMS[name](y, w)
-        views = [v for v in kept if isinstance(v, cg.Tensor)] if isinstance(kept, list | tuple) else []
+        results = PROGRAMS[name](y, w)
+        views = [v for v in results if isinstance(v, cg.Tensor)] if isinstance(results, list | tuple) else []
         return [t for t in (y * 1, *(v * 1 for v in views)) if t.requires_grad]
 
     x = cg.tensor([0.3, -0.7, 1.1, 0.5], dtype=cg.float64, requires_grad=True)
@@ -99,7 +99,7 @@ def test_the_node_of_a_view_stays_while_nothing_changes(x):
     assert view.grad_fn is view.grad_fn
 
 
-def test_names_of_what_writes(x):
+def test_names_of_nodes_that_write(x):
     y = x * 1
     y.copy_(x)
     assert y.grad_fn.name() == "CopyBackwards"
@@ -197,7 +197,7 @@ def test_a_change_through_data_is_found_too(x, change):
         z.backward()
 
 
-def test_a_saved_alias_notices_changes_of_what_it_aliases(x):
+def test_a_saved_alias_notices_changes_of_its_memory(x):
     y = cg.ones(4)
     z = (x * y.data).sum()
     y.add_(1)

@@ -1,4 +1,4 @@
-"""The operators whose results of transposed operands torch leaves in another order than row-major, a name a line.
+"""The operators whose results of transposed operands are not row-major in torch, a name a line.
 
 Where torch is installed, `PYTHONPATH=tests python tests/operators/torch_orders.py` writes `tests/operators/torch_orders.txt` anew.
 """
@@ -13,7 +13,7 @@ def read():
 
 
 def in_torch(value):
-    """Return an argument of a call as torch has it."""
+    """Return an argument of a call with torch's tensors and dtypes in place of cygrad's."""
     if isinstance(value, cg.dtype | cg.memory_format):
         return getattr(torch, value.name)
     if isinstance(value, cg.Tensor):
@@ -24,15 +24,15 @@ def in_torch(value):
 
 
 def strided():
-    """Yield the name of each recorded call of which torch's result shares no memory with an operand and is not row-major."""
+    """Yield the name of each recorded call whose result in torch shares no memory with an operand and is not row-major."""
     for owner, name, arguments, keywords in calls.recorded_calls():
         place = torch if owner is cg else torch.Tensor if owner is cg.Tensor else getattr(torch, owner.__name__.rpartition(".")[2])
-        given, named = in_torch(calls.transposed((arguments, keywords)))
+        positional, named = in_torch(calls.transposed((arguments, keywords)))
         try:
-            result = getattr(place, name)(*given, **named)
-        except (AttributeError, TypeError, RuntimeError, ValueError, IndexError):       # it takes other arguments
+            result = getattr(place, name)(*positional, **named)
+        except (AttributeError, TypeError, RuntimeError, ValueError, IndexError):       # torch takes other arguments
             continue
-        memory = {tensor.untyped_storage().data_ptr() for tensor in tree_leaves((given, named)) if isinstance(tensor, torch.Tensor)}
+        memory = {tensor.untyped_storage().data_ptr() for tensor in tree_leaves((positional, named)) if isinstance(tensor, torch.Tensor)}
         for tensor in tree_leaves(result):
             if isinstance(tensor, torch.Tensor) and tensor.untyped_storage().data_ptr() not in memory and not tensor.is_contiguous():
                 yield public.declared_name(owner, name)

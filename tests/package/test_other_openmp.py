@@ -64,7 +64,8 @@ def without_gradient():
 
 reference = (x.exp() * (1 + x)).detach()
 results = []
-threads = [threading.Thread(target=lambda: results.append(other() == theirs)), *(threading.Thread(target=without_gradient) for _ in range(2))]
+threads = [threading.Thread(target=lambda: results.append(other() == theirs)),
+           *(threading.Thread(target=without_gradient) for _ in range(2))]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 assert results == [True] * 3, results

@@ -1,4 +1,4 @@
-"""The profiler's records: which events there are, how they nest, and their fields. Expectations follow torch's profile."""
+"""The profiler's records: events, how they nest, and their attributes. Expectations are from torch's profile."""
 
 import gc
 import sys
@@ -65,7 +65,7 @@ def leaf(*shape):
     return cg.ones(*shape, requires_grad=True)
 
 
-# ----- Which events there are -----
+# ----- Events -----
 def test_forward_and_backward():
     x, w = leaf(2, 3), leaf(3, 4)
     with profile() as prof:
@@ -145,8 +145,8 @@ def test_hooks_run_in_the_evaluation_of_their_node_but_outside_of_it():
     assert ("aten::exp_", []) in tree(the(prof, "torch::autograd::AccumulateGrad"))[1]
 
 
-def test_sums_of_gradients_are_made_in_place_also_where_somebody_looks():
-    """The engine takes the same way in a profile; a sum that it makes in a buffer of its own is no operator's call."""
+def test_sums_of_gradients_are_made_in_place_also_in_a_profile():
+    """The engine takes the same path in a profile; a sum in a buffer of its own is no call of an operator."""
     x = leaf(3)
     y = x * 1
     z = y.sin() + y.cos() + y.exp()
@@ -155,7 +155,7 @@ def test_sums_of_gradients_are_made_in_place_also_where_somebody_looks():
     assert "aten::add" not in names(prof)
 
 
-def test_events_of_repeated_names_join_where_one_is_all_of_the_other():
+def test_nested_events_of_one_name_join_if_the_inner_one_is_all_of_the_outer():
     with profile() as prof:
         with record_function("same"), record_function("same"), record_function("same"):
             cg.ones(2) * 2
@@ -214,7 +214,7 @@ def test_forward_and_backward_of_an_operator_have_one_number():
         assert node.fwd_thread == forward[name].thread
 
 
-def test_what_records_nothing_uses_no_number_up():
+def test_operators_without_a_record_use_no_number_up():
     x, plain = leaf(2), cg.ones(2)
     with profile() as prof:
         with cg.no_grad():
@@ -251,7 +251,7 @@ def ancestors(event):
         yield event
 
 
-def test_a_node_whose_forward_was_not_seen():
+def test_a_node_whose_forward_ran_before_the_profile():
     y = leaf(2) * 2
     with profile() as prof:
         y.backward(cg.ones(2))
@@ -279,7 +279,7 @@ def test_shapes():
     assert the(prof, EVALUATE + "MulBackward0").input_shapes == the(prof, "torch::autograd::GraphRoot").input_shapes == []
 
 
-def test_shapes_only_if_asked_for():
+def test_shapes_are_recorded_by_their_option_only():
     with profile() as prof:
         cg.ones(2, 3) * 2
     assert the(prof, "aten::mul").input_shapes == the(prof, "aten::mul").concrete_inputs == []
@@ -292,7 +292,7 @@ def test_an_undefined_gradient_has_no_shape():
     assert the(prof, "UnbindBackward0").input_shapes == [[], [], [], []]
 
 
-def test_operands_are_described_not_kept():
+def test_operands_are_described_and_not_held():
     x = cg.ones(1000)
     before = sys.getrefcount(x)
     with profile(record_shapes=True) as prof:
@@ -338,13 +338,13 @@ def test_operations_of_a_backward():
 def test_memory_taken_and_given_back():
     with profile(profile_memory=True) as prof:
         with record_function("keeps"):
-            kept = cg.ones(1000)
+            tensor = cg.ones(1000)
         with record_function("nothing"):
             cg.ones(500)
         with record_function("outer"), record_function("inner"):
             other = cg.ones(250) * 2
         with record_function("frees"):
-            del kept
+            del tensor
         del other
     assert the(prof, "keeps").cpu_memory_usage == 4000 and the(prof, "nothing").cpu_memory_usage == 0
     assert the(prof, "outer").cpu_memory_usage == the(prof, "inner").cpu_memory_usage == 1000
@@ -372,10 +372,10 @@ def test_memory_of_other_threads_is_theirs():
     assert the(prof, "range").cpu_memory_usage == 0 and len(taken) == 1
 
 
-def test_memory_only_if_asked_for():
+def test_memory_is_recorded_by_its_option_only():
     with profile() as prof:
-        kept = cg.ones(1000) * 2
-    assert [(event.name, event.cpu_memory_usage) for event in prof.function_events] == [("aten::mul", 0)] and kept.numel() == 1000
+        tensor = cg.ones(1000) * 2
+    assert [(event.name, event.cpu_memory_usage) for event in prof.function_events] == [("aten::mul", 0)] and tensor.numel() == 1000
 
 
 # ----- Stacks -----
@@ -398,7 +398,7 @@ def test_stacks():
     assert the(prof, EVALUATE + "SinBackward0").stack[0].endswith(": test_stacks")
 
 
-def test_what_a_node_calls_has_the_stack_of_its_forward():
+def test_operators_in_a_backward_have_the_stack_of_the_forward():
     x = leaf(2)
     with profile(with_stack=True) as prof:
         y = Double.apply(x)
@@ -407,7 +407,7 @@ def test_what_a_node_calls_has_the_stack_of_its_forward():
     assert named(prof, "aten::mul")[1].stack == the(prof, "Double").stack
 
 
-def test_stacks_leave_out_what_sys_path_says(monkeypatch, tmp_path):
+def test_stacks_leave_out_folders_of_sys_path(monkeypatch, tmp_path):
     (tmp_path / "somewhere.py").write_text("def call(x):\n    return x * 2\n")
     monkeypatch.syspath_prepend(tmp_path)
     import somewhere
@@ -416,7 +416,7 @@ def test_stacks_leave_out_what_sys_path_says(monkeypatch, tmp_path):
     assert the(prof, "aten::mul").stack[0] == "somewhere.py(2): call"
 
 
-def test_stacks_only_if_asked_for():
+def test_stacks_are_recorded_by_their_option_only():
     with profile() as prof:
         helper(cg.ones(2))
     assert the(prof, "aten::sin").stack == []
@@ -464,7 +464,7 @@ def test_an_exception_ends_the_profile():
 
 # ----- The same results -----
 def test_a_profile_changes_no_bit():
-    """Nor which way a node computes: saved tensors that hooks packed, tangents, sums of gradients."""
+    """Nor the path by which a node computes: saved tensors packed by hooks, tangents, sums of gradients."""
     start = cg.linspace(-1, 1, 3000)
 
     def compute():

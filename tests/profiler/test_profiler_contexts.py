@@ -32,7 +32,7 @@ def the(prof, name):
 
 
 def in_thread(function):
-    """Run a function in another thread and return its result, or raise its error."""
+    """Run a function in another thread and return its result, or raise its exception."""
     outcome = []
 
     def work():
@@ -168,7 +168,7 @@ def test_a_profile_that_could_not_begin_can_be_used_later():
     assert names(prof) == ["aten::mul"]
 
 
-def test_ending_what_does_not_run():
+def test_ending_a_profile_that_does_not_run():
     prof = profile()
     with pytest.raises(RuntimeError, match="Can't disable profiler when it's not running"):
         prof.__exit__(None, None, None)
@@ -336,7 +336,7 @@ def ittapi_to(log):
 
 @pytest.fixture(params=[(emit_nvtx, "nvtx", nvtx_to), (emit_itt, "ittapi", ittapi_to)], ids=["nvtx", "itt"])
 def emitter(request, monkeypatch):
-    """The context and its calls of the tool."""
+    """The context and the log of its calls to the tool."""
     kind, package, tool = request.param
     log = []
     monkeypatch.setitem(sys.modules, package, tool(log))

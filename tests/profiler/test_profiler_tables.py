@@ -1,4 +1,4 @@
-"""Profiles as they are read: averages, tables, traces and stacks, of events with times by hand."""
+"""Forms of a profile: averages, tables, traces and stacks, of events with times set by hand."""
 
 import gzip
 import json
@@ -13,17 +13,17 @@ from cygrad.autograd.profiler import EventList, FunctionEvent, FunctionEventAvg,
 def event(number, name, start, stop, parent=None, **others):
     """Return an event of the thread 7, as a child of another one if that is given."""
     kind = others.pop("kind", "operator")
-    made = FunctionEvent(number, name, 7, start, stop, kind=kind, trace_name=name, is_user_annotation=kind == "user", **others)
+    record = FunctionEvent(number, name, 7, start, stop, kind=kind, trace_name=name, is_user_annotation=kind == "user", **others)
     if parent is not None:
-        made.cpu_parent = parent
-        parent.cpu_children.append(made)
-    return made
+        record.cpu_parent = parent
+        parent.cpu_children.append(record)
+    return record
 
 
 def event_list(events, **options):
-    made = EventList(events, **options)
-    made._tree_built = True
-    return made
+    tree = EventList(events, **options)
+    tree._tree_built = True
+    return tree
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ Self CPU time total: 10.500ms
 
 
 def rows(table):
-    """Return the cells of a table's lines, without the rules and the lines below the last."""
+    """Return the cells of a table's lines, without the rules and the last line."""
     lines = [line for line in table.splitlines() if not line.startswith(("--", "Self CPU time"))]
     return [line.split() for line in lines]
 
@@ -269,7 +269,7 @@ def traced():
     return prof
 
 
-def test_a_trace_has_what_perfetto_needs(traced, tmp_path):
+def test_a_trace_has_the_fields_that_perfetto_needs(traced, tmp_path):
     trace = trace_of(traced, tmp_path, metadata={"note": "of mine"})
     assert trace["note"] == "of mine" and trace["displayTimeUnit"] == "ms" and trace["trace_id"] == traced.trace_id
     assert trace["baseTimeNanoseconds"] > 10**18
@@ -296,7 +296,7 @@ def test_a_trace_has_an_event_for_each_event(traced, tmp_path):
 
 
 def test_intervals_of_a_trace_nest(traced, tmp_path):
-    """Perfetto does not show events that overlap in part on one thread."""
+    """Perfetto does not show intervals of one thread that overlap in part."""
     open_until = []
     for record in records(trace_of(traced, tmp_path), "X"):
         while open_until and open_until[-1] <= record["ts"]:

@@ -1,4 +1,4 @@
-"""Profiles and threads: the threads that are seen, and the rest of a profile whose thread has ended."""
+"""Profiles and threads: each profile records its own thread, and leaves nothing behind after the thread has ended."""
 
 import threading
 
@@ -13,7 +13,7 @@ from profiler.test_profiler_contexts import in_thread, names, nothing_observed, 
 
 @pytest.mark.parametrize("stopped", ["never", "after its end", "while it waits"])
 def test_a_thread_that_ends_inside_of_a_profile_leaves_nothing_behind(stopped):
-    """While a thread is observed, no gradient of a part is added where it belongs: each takes memory of its own."""
+    """While a thread is profiled, no gradient of a part is added at its place in the whole: each takes memory of its own."""
     def taken():
         x = cg.ones(8, requires_grad=True)
         parts = list(x.split(2)) + [x[k] for k in range(4)]
@@ -46,7 +46,7 @@ def test_a_thread_that_ends_inside_of_a_profile_leaves_nothing_behind(stopped):
     assert taken() == before
 
 
-def test_other_threads_are_not_seen():
+def test_other_threads_are_not_recorded():
     with profile() as prof:
         in_thread(lambda: cg.ones(2).sin())
         cg.ones(2).cos()

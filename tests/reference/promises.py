@@ -1,7 +1,7 @@
-"""The table of promises, and the page of the documentation that is made of it: `python tests/reference/promises.py`.
+"""The table of promises, and the page of the documentation that is written from it: `python tests/reference/promises.py`.
 
-Each row of promises.csv is a promise about automatic differentiation, in a sentence; the tests that show it; and, where it is kept
-in another way than the pages of other libraries say, or not yet, how and why.
+Each row of promises.csv is a promise about automatic differentiation, in a sentence; the tests that show it; and, if cygrad differs
+from the pages of other libraries, or does not keep it yet, how and why.
 """
 
 import csv
@@ -21,7 +21,7 @@ PROMISES = read_table("promises.csv")
 
 HEAD = """# Promises
 
-What cygrad promises of automatic differentiation, and the tests that show it. The promises are those of torch's and OneFlow's
+The promises of cygrad about automatic differentiation, and the tests that hold them. They come from torch's and OneFlow's
 documentation, in our words; where a page and torch 2.13 differ, torch 2.13 holds, and the row says so.
 
 Made from `tests/reference/promises.csv` by `python tests/reference/promises.py`.

@@ -1,9 +1,9 @@
-"""promises.csv: each promise has tests that exist, or names the missing part; each sentence of the reference documents is a promise.
+"""promises.csv: each promise has tests that exist, or names its gap; each sentence of the reference documents is a promise.
 
 document_lines.csv names lines, not text, and the promise that each sentence, signature and printed example makes, or why it makes none:
 `12-14` from the sentence's first line to its last. Rows are in the order of the sentences, so two that meet within a line both name it.
 A heading that belongs to one sentence only (Note, Parameters, Example) counts with it.
-The documents are not part of the project: CYGRAD_REFERENCE names their directory, otherwise ../shared/reference is looked at.
+The documents are not part of the project: CYGRAD_REFERENCE names their directory, the default is ../shared/reference.
 """
 
 import ast
@@ -25,7 +25,7 @@ ROWS = read_table("document_lines.csv")
 BY_ID = {promise["id"]: promise for promise in PROMISES}
 
 FILES = sorted({row["file"] for row in ROWS})
-# A full stop behind a word, a number or a name, before a capital, a bracket or the end of the line; not the ones of "i.e." and "w.r.t.".
+# A full stop behind a word, a number or a name, before a capital, a bracket or the end of the line; not the ones in "i.e." and "w.r.t.".
 END_OF_SENTENCE = re.compile(r"(?:[a-z)]{2}|[0-9A-Z`])\.\)?(?= [A-Z(]|$|[A-Z][a-z]+ )")
 
 with_documents = pytest.mark.skipif(not DOCUMENTS.is_dir(), reason="the reference documents are not here: set CYGRAD_REFERENCE")
@@ -50,7 +50,7 @@ def names_of_tests(path):
 
 
 # ----- Promises -----
-def test_each_promise_is_a_sentence_and_has_tests_or_says_what_is_missing():
+def test_each_promise_is_a_sentence_and_has_tests_or_names_the_gap():
     assert len(BY_ID) == len({promise["promise"] for promise in PROMISES}) == len(PROMISES)
     for promise in PROMISES:
         assert promise["promise"].endswith("."), promise

@@ -122,7 +122,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("weight", [None, cg.ones(2)])
-def test_a_root_that_needs_no_gradient_is_refused_whatever_its_weight(x, form, weight):
+def test_a_root_that_needs_no_gradient_is_refused_for_any_weight(x, form, weight):
     with pytest.raises(RuntimeError, match="element 1 of tensors does not require grad and does not have a grad_fn"):
         FORMS[form]([x * 2, cg.ones(2)], [cg.ones(2), weight], x)
     assert x.grad is None
@@ -218,7 +218,7 @@ def test_retain_graph_and_create_graph_in_each_form(x, call, options, again, his
 
 
 @pytest.mark.filterwarnings("ignore:Using backward")
-def test_the_gradient_given_to_backward_keeps_its_history_with_create_graph_only(x):
+def test_the_weight_of_backward_keeps_its_history_with_create_graph_only(x):
     weight = cg.ones(2, requires_grad=True)
     (x * 2).backward(weight)
     assert not x.grad.requires_grad
@@ -301,13 +301,13 @@ def test_a_first_gradient_has_the_strides_of_a_dense_parameter_else_row_major_on
 @pytest.mark.filterwarnings("ignore:grad and param do not obey")
 def test_accumulation_in_place_keeps_the_strides_that_are_there(make, present):
     parameter = make().requires_grad_()
-    parameter.grad = kept = present()
-    strides = kept.stride()
+    parameter.grad = gradient = present()
+    strides = gradient.stride()
     for _ in range(2):
         (parameter * 2).sum().backward()
-    assert parameter.grad is kept
-    assert kept.stride() == strides
-    assert kept.tolist() == [[5, 5]] * 3
+    assert parameter.grad is gradient
+    assert gradient.stride() == strides
+    assert gradient.tolist() == [[5, 5]] * 3
 
 
 @pytest.mark.parametrize("present", [transposed, dense])

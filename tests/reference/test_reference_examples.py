@@ -1,4 +1,4 @@
-"""The reference documents' printed examples: their output, once the import is changed; lines that need CUDA are left out."""
+"""The reference documents' printed examples and their outputs, with the import changed; lines that need CUDA are left out."""
 
 import sys
 import warnings
@@ -62,7 +62,7 @@ def test_set_grad_enabled():
 
 
 def test_the_leaf_of_the_grad_mode_examples_must_be_floating():
-    """They make it of integers, which 2.13 refuses."""
+    """The examples make it of integers, which 2.13 refuses."""
     with pytest.raises(RuntimeError, match="Only Tensors of floating point .* can require gradients"):
         torch.tensor([1], requires_grad=True)
 
@@ -178,7 +178,7 @@ def test_detect_anomaly():
 
 
 # ----- The functional API -----
-# Inputs are drawn there; here they are chosen to give the printed output: where a result is exp(x) or 6 * x, that is all of it.
+# The documents draw the inputs; the inputs here give the printed results, and where a result is exp(x) or 6 * x, all of it.
 def exp_reducer(x):
     return x.exp().sum(dim=1)
 

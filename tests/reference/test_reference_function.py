@@ -155,7 +155,7 @@ def test_saved_tensors_come_back_in_backward(x):
 
 
 @pytest.mark.parametrize("needs", [(True, False), (False, True), (True, True)])
-def test_needs_input_grad_says_for_each_input_whether_it_needs_a_gradient(needs):
+def test_needs_input_grad_has_a_bool_for_each_input(needs):
     seen = []
 
     def backward(ctx, gradient):
@@ -251,7 +251,7 @@ def test_mark_dirty_refuses(x, name):
 
 
 class MaxAndIndex(Function):
-    """The largest element and where it is; notes the gradients that come in."""
+    """The largest element and its place; the gradients that arrive are recorded."""
 
     gradients = []
 
@@ -292,7 +292,7 @@ def test_the_last_mark_non_differentiable_counts(x):
     assert [result.requires_grad for result in function(forward).apply(x)] == [True, False]
 
 
-def test_mark_non_differentiable_refuses_what_is_no_tensor(x):
+def test_mark_non_differentiable_takes_tensors_only(x):
     def forward(ctx, x):
         ctx.mark_non_differentiable(3)
         return x * 2

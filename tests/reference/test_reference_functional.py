@@ -23,7 +23,7 @@ def x():
 
 
 def last_result(name, function, x, **keywords):
-    """Call one of the functions, with x as the vector where it takes one of its shape, and return its last result."""
+    """Call one of the functions, with x as the vector if it takes one of that shape, and return its last result."""
     vector = (x,) if name in ("jvp", "vhp", "hvp") else ()
     result = getattr(functional, name)(function, x, *vector, **keywords)
     return result[1] if isinstance(result, tuple) else result
@@ -42,12 +42,12 @@ def test_the_name_is_in_autograd_too(name):
     assert name in dir(autograd)
 
 
-# Of the sum of x**3 * [3, 4] at [1, 2], where the vector is x.
+# Results for the sum of x**3 * [3, 4] at [1, 2]; the vector is x.
 RESULTS = {"jacobian": [9, 48], "vjp": [9, 48], "jvp": 105, "hessian": [[18, 0], [0, 48]], "vhp": [18, 96], "hvp": [18, 96]}
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-def test_what_is_constant_or_no_tensor_is_captured(name, x):
+def test_captured_constants_and_other_objects_are_not_differentiated(name, x):
     def function(input, constant, flag):
         return (input**3 * constant).sum() if flag else input.sum()
 
@@ -72,8 +72,8 @@ def test_without_strict_a_result_may_have_no_history(name, x):
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-def test_strict_is_off_unless_it_is_asked_for(name, x):
-    """Then a result that does not depend on the input is zeros, in the shape that it would have; `strict` refuses it."""
+def test_strict_is_off_by_default(name, x):
+    """Without `strict` a result that is independent of the input is zeros of the usual shape; `strict` refuses it."""
     zeros = {"jacobian": [[0, 0]], "vjp": [0, 0], "jvp": [0], "hessian": [[0, 0], [0, 0]], "vhp": [0, 0], "hvp": [0, 0]}[name]
     shape = () if name in ("hessian", "vhp", "hvp") else (1,)
     vector = cg.ones(1) if name == "vjp" else x

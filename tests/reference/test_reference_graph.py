@@ -6,7 +6,7 @@ import cygrad as cg
 
 MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
-# Programs of a leaf; whether they are run to the end or refused is below.
+# Programs of a leaf; some of them run to the end, some are refused: see below.
 RIGHT = {
     "added to a result": lambda x: (x * x).add_(x),
     "multiplied": lambda x: (x * 3).mul_(x),
@@ -29,7 +29,7 @@ RIGHT = {
     "a view by another view of it": lambda x: [y := x * 2, w := y[:], y.view(2).add_(w)][1] * 5 + y,
     "a part by another part": lambda x: [y := x * 2, w := y[:1], y[1:].add_(w)][0] + w * 3,
 }
-# Torch refuses an operand that shares a part of its memory with the target; here a copy of it is read.
+# torch refuses an operand that shares a part of its memory with the target; here a copy of it is read.
 OVERLAPPING = {
     "multiplied by a part of itself": lambda x: change(x * 2, lambda y: y.mul_(y[1:])),
     "the part used afterwards": lambda x: [y := x * 2, w := y[1:], y.add_(w)][1] * 5,
@@ -68,7 +68,7 @@ def accumulated(x):
 
 
 def slopes(program, point, step=1e-6):
-    """The gradient of the sum of a program's result, by central differences."""
+    """Return the gradient of the sum of a program's result, by central differences."""
 
     def value(number, shift):
         moved = cg.tensor(point, dtype=cg.float64)
@@ -130,7 +130,7 @@ def test_a_view_made_without_grad_is_a_constant_operand_of_a_change_of_its_base(
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_change_of_what_was_saved_is_an_error_once_backward_starts(name):
+def test_a_change_of_a_saved_tensor_is_an_error_once_backward_starts(name):
     x = cg.tensor([1.5, 2.25], requires_grad=True)
     root = REFUSED[name](x).sum()
     with pytest.raises(RuntimeError, match=MODIFIED):

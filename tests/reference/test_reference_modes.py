@@ -34,8 +34,8 @@ def test_no_grad_keeps_no_intermediate_results(x):
             z = y * y
         return weakref.ref(y), z
 
-    kept, root = intermediate(cg.enable_grad())
-    assert kept() is not None
+    reference, root = intermediate(cg.enable_grad())
+    assert reference() is not None
     root.sum().backward()
     assert intermediate(cg.no_grad())[0]() is None
 
@@ -72,7 +72,7 @@ def test_every_result_in_no_grad_needs_no_gradient(x, name):
 
 
 @pytest.mark.parametrize("disable", [cg.no_grad, lambda: cg.set_grad_enabled(False)])
-def test_enable_grad_enables_what_was_disabled(x, disable):
+def test_enable_grad_enables_recording_inside_of_no_grad(x, disable):
     with disable():
         with cg.enable_grad():
             assert (x * 2).requires_grad
@@ -238,7 +238,7 @@ def test_set_detect_anomaly_is_a_function_and_a_context_manager(mode):
 
 
 @pytest.mark.filterwarnings("ignore:Error detected in")
-def test_set_detect_anomaly_detects_what_detect_anomaly_does():
+def test_set_detect_anomaly_detects_the_same_as_detect_anomaly():
     x = cg.zeros(1, requires_grad=True)
     with autograd.set_detect_anomaly(True), pytest.raises(RuntimeError, match="returned nan values"):
         (x.sqrt() * 0).sum().backward()

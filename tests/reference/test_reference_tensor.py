@@ -59,7 +59,7 @@ def test_a_tensor_with_requires_grad_is_a_leaf_if_the_user_made_it(x):
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
-def test_only_leaves_are_given_grad_others_by_retain_grad(x):
+def test_leaves_get_grad_and_others_by_retain_grad_only(x):
     y = x * 2
     z = y * 3
     z.retain_grad()
@@ -91,12 +91,12 @@ def test_variable_with_requires_grad_is_a_leaf_on_the_same_memory(arguments, key
     assert variable.grad.tolist() == [3, 3]
 
 
-def test_variable_refuses_what_is_no_tensor():
+def test_variable_takes_tensors_only():
     with pytest.raises(TypeError, match="Variable data has to be a tensor, but got list"):
         autograd.Variable([1.0])
 
 
-def test_the_methods_and_data_of_variables_are_those_of_tensors(x):
+def test_variables_have_the_methods_and_data_of_tensors(x):
     variable = autograd.Variable(cg.tensor([1.0, 2.0]), requires_grad=True)
     assert variable.data.tolist() == x.data.tolist()
     assert not variable.data.requires_grad
@@ -232,11 +232,11 @@ def test_a_hook_takes_the_gradient_and_returns_none_or_another(x):
     y = x * 1
     y.register_hook(lambda gradient: seen.append(gradient.tolist()))
     y.register_hook(lambda gradient: gradient * 5)
-    given = cg.ones(2)
-    y.backward(given)
+    weight = cg.ones(2)
+    y.backward(weight)
     assert seen == [[1, 1]]
     assert x.grad.tolist() == [5, 5]
-    assert given.tolist() == [1, 1]
+    assert weight.tolist() == [1, 1]
 
 
 def test_a_hook_is_called_each_time_the_gradient_is_computed_by_backward_or_grad(x):

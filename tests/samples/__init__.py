@@ -2,8 +2,8 @@
 
 Arrays are NumPy's, drawn from fixed seeds; `LAYOUTS` place them into tensors. A new row is sampled without a word here. Any other operator
 needs an entry in the file of its family; the tests that walk `SAMPLES` do the rest: values against NumPy in every layout and dtype,
-derivatives, tangents, batches, degenerate and hostile operands, leaks. Everything is recomputed at each call, so tests may write to the
-values they get.
+derivatives, tangents, batches, degenerate and hostile operands, leaks. Everything is recomputed at each call, so tests may write to
+the arrays.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ FLOATS = ("float32", "float64")
 
 
 def sizes(table):
-    """Return a table of sizes, or the part of it that builds of a tenth of the speed have time for (`make sanitize`)."""
+    """Return a table of sizes, or the part of it that slow builds have time for (`make sanitize`)."""
     return table[::3] if os.environ.get("CYGRAD_TEST_SHAPES") == "few" else table
 
 
@@ -72,7 +72,7 @@ def _stepped(array):
 
 
 def _cut(array):
-    """Dense rows that are the middle of longer ones, so that they start at any address."""
+    """Return dense rows that are the middle of longer ones, so that they start at any address."""
     if array.ndim == 0:
         return _stepped(array)
     wide = np.zeros((*array.shape[:-1], array.shape[-1] + 2), array.dtype)
@@ -81,12 +81,12 @@ def _cut(array):
 
 
 def _expanded(array):
-    """The first row, repeated without a copy: the one layout that changes the values."""
+    """Return the first row, repeated without a copy: the one layout that changes the values."""
     return cg.tensor(array[:1]).expand(array.shape) if array.ndim and array.size else cg.tensor(array)
 
 
 def _foreign(array):
-    """Memory of NumPy's, which has no padding."""
+    """Return a tensor over memory of NumPy's, which has no padding."""
     return cg.from_numpy(array.copy())
 
 
@@ -98,7 +98,7 @@ LAYOUTS = {
     "expanded": _expanded,
     "foreign": _foreign,
 }
-# Layouts in which every element has memory of its own, for in-place operators and gradcheck.
+# Layouts in which every element has memory of its own, as in-place operators and gradcheck need it.
 WRITABLE = tuple(name for name in LAYOUTS if name != "expanded")
 
 
@@ -113,7 +113,7 @@ def leaf(array, layout="contiguous"):
 
 
 def same_bits(a, b):
-    """Say whether arrays are equal to the bit, except that a NaN is a NaN."""
+    """Return True if arrays are equal to the bit, except that any NaN equals any NaN."""
     if (a.dtype, a.shape) != (b.dtype, b.shape):
         return False
     a, b = (np.ravel(x).view(x.real.dtype) for x in (a, b))
@@ -133,7 +133,7 @@ def _integers(row, position, dtype):
 
 
 def draw(dtype, shape, seed=0, domain=(-3.0, 3.0), row=None, position=0):
-    """Return an array of random elements: floats from the domain, integers from a few telling ones."""
+    """Return an array of random elements: floats from the domain, integers from `_integers`."""
     stream = np.random.default_rng([seed, position, *shape])
     if KINDS[dtype] == "f":
         return np.array(stream.uniform(*domain, shape), dtype)
@@ -192,7 +192,7 @@ def function(row):
 
 
 def is_vectorised(row):
-    """Say whether a row is evaluated by vector mathematics, so that it is right to a few ulp, not to the bit."""
+    """Return True if a row is evaluated by vector mathematics, so that it is right to a few ulp, not to the bit."""
     return is_blocked(row.name)
 
 
@@ -213,9 +213,9 @@ def named(rows):
 
 def gradients(call, tensors, weight, **options):
     """Return the result and the gradients of the operands that require one, as arrays."""
-    expected_values = [tensor for tensor in tensors if tensor.requires_grad]
+    leaves = [tensor for tensor in tensors if tensor.requires_grad]
     result = call(*tensors)
-    results = cg.autograd.grad(result, expected_values, weight, **options) if result.requires_grad else ()
+    results = cg.autograd.grad(result, leaves, weight, **options) if result.requires_grad else ()
     return [array_of(result), *map(array_of, results)]
 
 
@@ -285,7 +285,7 @@ def as_tuple(result):
 # ----- Threads and other processes -----
 @contextlib.contextmanager
 def threads(count, parallel=True):
-    """Compute with a number of threads; fail where no region has had that many, for then the work was too small."""
+    """Compute with a number of threads; fail if no parallel region had that many, as the work was too small."""
     before = cg.get_num_threads()
     try:
         cg.set_num_threads(count)
@@ -298,7 +298,7 @@ def threads(count, parallel=True):
 
 
 def at_level(level, module, name, path, *arguments):
-    """Return the dict of arrays that a function of a test module gives in a process with another instruction set."""
+    """Return the dict of arrays that a function of a test module returns in a process with another instruction set."""
     script = f"import sys, numpy; from {module} import {name}; numpy.savez(sys.argv[1], **{name}(*{arguments}))"
     folders = Path(__file__).parents[1], Path(sys.modules[module].__file__).parent, Path(cg.__file__).parents[1]
     search = [*map(str, folders), os.environ.get("PYTHONPATH", "")]

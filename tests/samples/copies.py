@@ -1,4 +1,4 @@
-"""Copies, conversions, and fills of a tensor."""
+"""Copies, conversions, and fills."""
 
 import numpy as np
 

@@ -13,7 +13,7 @@ def definite(x):
 
 
 def constant(x):
-    """Return a positive definite matrix of the dtype of a tensor: factors of LDL have no derivative."""
+    """Return a positive definite matrix of a tensor's dtype, without history: the factors of LDL have no derivative."""
     return definite(cg.ones(2, 2, dtype=x.dtype))
 
 

@@ -7,7 +7,7 @@ from samples.sample import sample
 
 
 def transposed(gradient):
-    """The transpose of indexing, as the second derivative sees it."""
+    """The transpose of indexing, which a second derivative computes."""
     source = cg.zeros(3, 2, dtype=cg.float64, requires_grad=True)
     return cg.autograd.grad(source[cg.tensor([2, 0, 2, 1])], source, gradient, create_graph=True)[0]
 

@@ -1,4 +1,4 @@
-"""Reading where an index says, and finding places."""
+"""Reads at the places of an index, and searches for places."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Singular values by random vectors: the parts that do not depend on these."""
+"""Singular values by random vectors: results that do not depend on these."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Tensors that are made like others, and memory that is given another shape."""
+"""Tensors made like others, and changes of shape in the same memory."""
 
 import numpy as np
 

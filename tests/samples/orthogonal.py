@@ -1,4 +1,4 @@
-"""QR decompositions and reflections; of Q the part that does not depend on signs."""
+"""QR decompositions and reflections; of Q the parts that do not depend on signs."""
 
 import cygrad as cg
 from samples.sample import sample

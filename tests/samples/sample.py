@@ -1,4 +1,4 @@
-"""The type of a sample, and calls that families share."""
+"""The class of a sample, and calls for several families."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,8 +9,8 @@ class Sample(NamedTuple):
 
     call: Callable
     shapes: tuple
-    numpy: Callable | None      # the same of arrays: then its values are compared, in every layout and dtype
-    kinds: str                  # the kinds of dtypes that values are compared in
+    numpy: Callable | None      # the same function of arrays: then values are compared, in every layout and dtype
+    kinds: str                  # the kinds of dtypes in which values are compared
 
 
 def sample(call: Callable, *shapes: tuple, numpy: Callable | None = None, kinds: str = "bif") -> Sample:

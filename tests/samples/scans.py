@@ -1,4 +1,4 @@
-"""Scans, and softmax."""
+"""Running reductions, and softmax."""
 
 import cygrad as cg
 from samples.sample import sample

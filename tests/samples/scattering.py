@@ -1,9 +1,9 @@
-"""Writing where an index says."""
+"""Writes at the places of an index."""
 
 import cygrad as cg
 from samples.sample import sample, write
 
-INDEX = cg.tensor([[2, 0], [0, 0], [2, 0]])     # places that are hit once, several times and never
+INDEX = cg.tensor([[2, 0], [0, 0], [2, 0]])     # places that are written once, several times and never
 
 SAMPLES = {
     "scatter": [
@@ -19,13 +19,13 @@ SAMPLES = {
     ],
     **{
         f"scatter_{rule}": [
-            sample(lambda x, s, r=reduce, k=kept: x.scatter_reduce(0, INDEX, s, r, include_self=k), (3, 2), (4, 2))
+            sample(lambda x, s, r=reduce, k=include: x.scatter_reduce(0, INDEX, s, r, include_self=k), (3, 2), (4, 2))
             for reduce in reduces
-            for kept in (True, False)
+            for include in (True, False)
         ]
         + [
-            sample(lambda x, s, r=reduces[0], k=kept: (x * 1).scatter_reduce_(0, INDEX, s, r, include_self=k), (3, 2), (4, 2))
-            for kept in (True, False)
+            sample(lambda x, s, r=reduces[0], k=include: (x * 1).scatter_reduce_(0, INDEX, s, r, include_self=k), (3, 2), (4, 2))
+            for include in (True, False)
         ]
         + [
             sample(lambda x, s, r=reduces[-1]: x.index_reduce(1, cg.tensor([2, 0, 2]), s, r), (2, 3), (2, 3)),

@@ -1,4 +1,4 @@
-"""Orders, and the elements at a place of them."""
+"""Sorting, ranks, and elements of a rank."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values; of vectors the part that depends neither on sign nor on phase."""
+"""Eigenvalues and singular values; of vectors the parts that depend neither on sign nor on phase."""
 
 import numpy as np
 
@@ -7,17 +7,17 @@ from samples.sample import sample
 
 
 def hermitian(x):
-    """Return a matrix whose triangles agree, so that it has the gradient that numbers show."""
+    """Return a Hermitian matrix, so that differences of the elements agree with its gradient."""
     return x + x.mH
 
 
 def projections(vectors):
-    """Return the projection onto each vector of a batch of columns: it has no signs."""
+    """Return the projection onto each vector of a batch of columns, which is independent of signs."""
     return vectors.mT.unsqueeze(-1) * vectors.mH.unsqueeze(-2)
 
 
 def absolute(U, S, Vh):
-    """Return (A A^H)^(1/2) and (A^H A)^(-1/2) side by side, of both bases without the rest of full ones."""
+    """Return (A A^H)^(1/2) and (A^H A)^(-1/2) side by side, computed from the reduced bases."""
     U, V = (vectors[..., :S.shape[-1]] for vectors in (U, Vh.mH))
     return cg.cat([U * S.unsqueeze(-2) @ U.mH, (V / S.unsqueeze(-2) @ V.mH)[..., :U.shape[-2], :]], -1)
 

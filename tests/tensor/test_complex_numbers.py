@@ -21,12 +21,12 @@ def values(tensor):
     (np.complex64(1j), "complex64"), (np.complex128(1j), "complex128"), ([np.complex64(1j)], "complex64"),
     ([cg.tensor(1.0, dtype=cg.float64), 1j], "complex128"), ([cg.tensor(1j), 1.0], "complex64"), (np.array([1j, 2]), "complex128")])
 def test_data(data, dtype):
-    made = cg.tensor(data)
-    assert made.dtype is getattr(cg, dtype)
-    np.testing.assert_array_equal(values(made), np.array(data))
+    tensor = cg.tensor(data)
+    assert tensor.dtype is getattr(cg, dtype)
+    np.testing.assert_array_equal(values(tensor), np.array(data))
 
 
-def test_the_default_dtype_says_how_wide_complex_numbers_are():
+def test_the_default_dtype_sets_the_width_of_complex_numbers():
     cg.set_default_dtype(cg.float64)
     try:
         assert cg.tensor(1j).dtype is (cg.ones(2, dtype=cg.int64) * 1j).dtype is cg.full((2,), 1j).dtype is cg.complex128
@@ -64,7 +64,7 @@ def test_the_default_dtype_says_how_wide_complex_numbers_are():
     (lambda: cg.normal(cg.ones(2), cg.ones(2) * 1j), RuntimeError, "normal expects standard deviation to be non-complex"),
     (lambda: cg.empty(2, dtype=cg.complex64).bernoulli_(), NotImplementedError, "\"bernoulli\" not implemented"),
 ])
-def test_what_no_complex_number_can_be(call, error, message):
+def test_calls_that_take_no_complex_numbers(call, error, message):
     with pytest.raises(error, match=message):
         call()
 
@@ -88,10 +88,10 @@ def test_numbers_come_out():
 @pytest.mark.parametrize("dims", [0, 1])
 def test_numbers_are_weak(left, expected, dims):
     x = cg.tensor(2).to(getattr(cg, left)).expand((3,) * dims).contiguous()
-    for result, expected_values in ((x * 2j, values(x) * 2j), (2j * x, values(x) * 2j), (x + 1j, values(x) + 1j), (1j / x, 1j / values(x)),
+    for result, array in ((x * 2j, values(x) * 2j), (2j * x, values(x) * 2j), (x + 1j, values(x) + 1j), (1j / x, 1j / values(x)),
                           (cg.where(x == x, x, 1j), values(x) + 0j)):
         assert result.dtype is getattr(cg, expected)
-        np.testing.assert_allclose(values(result), expected_values)
+        np.testing.assert_allclose(values(result), array)
 
 
 def test_the_power_0_is_1_everywhere():
@@ -103,7 +103,7 @@ def test_the_power_0_is_1_everywhere():
 
 
 def test_zero_dimensional_tensors_are_weak():
-    # Within floating-point and complex numbers tensors with dims decide the width.
+    # Among floating-point and complex numbers, the tensors that have dims decide the width.
     assert (cg.ones(2) * cg.tensor(1j, dtype=cg.complex128)).dtype is cg.complex64
     assert (cg.ones(2, dtype=cg.float64) * cg.tensor(1j)).dtype is cg.complex128
     assert (cg.ones(2, dtype=cg.int64) * cg.tensor(1j, dtype=cg.complex128)).dtype is cg.complex128
@@ -124,8 +124,8 @@ def test_complex_parameters_and_constants_have_gradients(dtype, call, gradients)
     a, b = (cg.tensor([1 + 2j, -0.5, 3j], dtype=getattr(cg, dtype)) * factor for factor in (1, 0.5 - 1j))
     g = cg.tensor([1j, 2 - 1j, 1], dtype=getattr(cg, dtype))
     leaves = [x.clone().requires_grad_() for x in (a, b)]
-    for result, expected in zip(cg.autograd.grad(call(*leaves), leaves, g), gradients(*map(values, (g, a, b))), strict=True):
-        np.testing.assert_allclose(values(result), expected, rtol=1e-5)
+    for gradient, other in zip(cg.autograd.grad(call(*leaves), leaves, g), gradients(*map(values, (g, a, b))), strict=True):
+        np.testing.assert_allclose(values(gradient), other, rtol=1e-5)
 
 
 def test_a_real_operand_takes_the_real_part_of_its_gradient_without_a_warning():
@@ -138,7 +138,7 @@ def test_a_real_operand_takes_the_real_part_of_its_gradient_without_a_warning():
 
 def test_long_chains_of_large_tensors_take_complex_constants():
     x = cg.full((40000,), 0.5 + 0.5j, dtype=cg.complex128, requires_grad=True)
-    y = (x * 1j + 2) * (1 - 1j)         # waits
+    y = (x * 1j + 2) * (1 - 1j)         # a pending result
     np.testing.assert_allclose(values(y), (values(x) * 1j + 2) * (1 - 1j))
     y.backward(cg.ones_like(y))
     np.testing.assert_allclose(values(x.grad), np.full(40000, np.conj(1j * (1 - 1j))))
@@ -172,30 +172,30 @@ def test_a_conversion_warns_of_lost_imaginary_parts():
 # ----- New tensors -----
 @pytest.mark.parametrize("dtype", COMPLEX)
 def test_factories(dtype):
-    expected = getattr(cg, dtype)
-    made = {"zeros": cg.zeros(2, dtype=expected), "ones": cg.ones(2, dtype=expected), "eye": cg.eye(2, dtype=expected),
-            "full": cg.full((2,), 1j, dtype=expected), "ones_like": cg.ones_like(cg.ones(2), dtype=expected),
-            "full_like": cg.full_like(cg.ones(2, dtype=expected), 1j), "new_full": cg.ones(2, dtype=expected).new_full((2,), 1j),
-            "linspace": cg.linspace(1, 1j, 3, dtype=expected)}
-    assert {tensor.dtype for tensor in made.values()} == {expected} and all(tensor.is_complex() for tensor in made.values())
-    assert made["eye"].tolist() == [[1, 0], [0, 1]] and made["full"].tolist() == made["full_like"].tolist() == [1j, 1j]
-    assert made["linspace"].tolist() == [1, 0.5 + 0.5j, 1j] and cg.linspace(0, 1j, 2).dtype is cg.complex64
-    assert not made["ones"].is_floating_point() and made["ones"].requires_grad_().requires_grad
+    kind = getattr(cg, dtype)
+    tensors = {"zeros": cg.zeros(2, dtype=kind), "ones": cg.ones(2, dtype=kind), "eye": cg.eye(2, dtype=kind),
+               "full": cg.full((2,), 1j, dtype=kind), "ones_like": cg.ones_like(cg.ones(2), dtype=kind),
+               "full_like": cg.full_like(cg.ones(2, dtype=kind), 1j), "new_full": cg.ones(2, dtype=kind).new_full((2,), 1j),
+               "linspace": cg.linspace(1, 1j, 3, dtype=kind)}
+    assert {tensor.dtype for tensor in tensors.values()} == {kind} and all(tensor.is_complex() for tensor in tensors.values())
+    assert tensors["eye"].tolist() == [[1, 0], [0, 1]] and tensors["full"].tolist() == tensors["full_like"].tolist() == [1j, 1j]
+    assert tensors["linspace"].tolist() == [1, 0.5 + 0.5j, 1j] and cg.linspace(0, 1j, 2).dtype is cg.complex64
+    assert not tensors["ones"].is_floating_point() and tensors["ones"].requires_grad_().requires_grad
 
 
 @pytest.mark.parametrize("dtype", COMPLEX)
 def test_random_numbers(dtype):
-    expected = getattr(cg, dtype)
-    normal = values(cg.randn(20000, dtype=expected, rng=0))
+    kind = getattr(cg, dtype)
+    normal = values(cg.randn(20000, dtype=kind, rng=0))
     assert abs(normal.real.var() - 0.5) < 0.02 and abs(normal.imag.var() - 0.5) < 0.02 and abs(np.mean(normal.real * normal.imag)) < 0.02
-    even = values(cg.rand(20000, dtype=expected, rng=0))
+    even = values(cg.rand(20000, dtype=kind, rng=0))
     for part in even.real, even.imag:
         assert part.min() >= 0 and part.max() < 1 and abs(part.mean() - 0.5) < 0.02
-    around = values(cg.empty(20000, dtype=expected).normal_(1, 2, rng=0))     # the mean is for both parts, as in torch
+    around = values(cg.empty(20000, dtype=kind).normal_(1, 2, rng=0))     # the mean holds for both parts, as in torch
     assert abs(around.mean() - (1 + 1j)) < 0.1 and abs(around.var() - 4) < 0.2
-    transposed = cg.empty(3, 2, dtype=expected).t().uniform_(2, 3, rng=0)
-    assert values(transposed).tolist() == values(cg.empty(2, 3, dtype=expected).uniform_(2, 3, rng=0)).tolist()
-    assert cg.randn_like(transposed).dtype is cg.rand_like(transposed).dtype is expected and cg.rand((), dtype=expected).ndim == 0
+    transposed = cg.empty(3, 2, dtype=kind).t().uniform_(2, 3, rng=0)
+    assert values(transposed).tolist() == values(cg.empty(2, 3, dtype=kind).uniform_(2, 3, rng=0)).tolist()
+    assert cg.randn_like(transposed).dtype is cg.rand_like(transposed).dtype is kind and cg.rand((), dtype=kind).ndim == 0
 
 
 # ----- Conjugates -----

@@ -1,4 +1,4 @@
-"""Factories: shapes, dtypes, keywords, layouts and edge cases; and attributes of every tensor.
+"""Factories: shapes, dtypes, keywords, layouts and edge cases; and the metadata of every tensor.
 
 Data of Python and NumPy are in test_promotion and test_interop, random numbers in test_random.
 """
@@ -295,7 +295,7 @@ def test_eye_into_a_tensor():
     assert out.tolist() == [[1, 0], [0, 1]]
 
 
-# ----- Attributes of tensors -----
+# ----- Metadata -----
 @pytest.mark.cases("dtype", DTYPES)
 def test_metadata(dtype):
     x = cg.zeros(2, 3, 4, dtype=getattr(cg, dtype))
@@ -375,7 +375,7 @@ def test_reading_data():
 
 
 def test_large_tensors_are_zeroed_and_filled():
-    """Beyond the sizes at which memory is mapped and reused: freed values must not shine through."""
+    """Beyond the sizes at which memory is mapped and reused: old contents of that memory must not show."""
     for shape in ((300_000,), (1000, 1001)):
         cg.full(shape, 7.0)
         assert is_full_of(cg.zeros(shape), 0)

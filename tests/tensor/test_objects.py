@@ -1,4 +1,4 @@
-"""Tensors as Python objects: copy, deepcopy, pickle, weak references, subclasses, and Python's protocols."""
+"""Tensors as Python objects: copy, deepcopy, pickle, weak references, subclasses, and Python's other protocols."""
 
 import copy
 import io
@@ -96,7 +96,7 @@ def test_a_shallow_copy_shares_memory_and_version(x):
         product.backward()
 
 
-def test_a_deep_copy_keeps_what_is_shared(x):
+def test_a_deep_copy_keeps_shared_memory_shared(x):
     base = cg.arange(6.0)
     row, data, detached, again, other, leaf, alias = copy.deepcopy([base[2:4], base.data, base.detach(), base, cg.ones(2), x, x.detach()])
     assert data.data_ptr() == detached.data_ptr() == again.data_ptr() == row.data_ptr() - 8
@@ -139,7 +139,7 @@ def test_a_deep_copy_is_made_once(x):
 
 
 def test_a_deep_copy_of_temporaries():
-    """Memory that is freed meanwhile is not taken for other memory at its place."""
+    """Memory freed during the copy is not taken for other memory at the same address."""
     class Maker:
         def __init__(self, value):
             self.value = value
@@ -207,7 +207,7 @@ def test_unpickled_tensors_can_be_written(protocol):
 
 
 class Listed(pickle.Unpickler):
-    """Prints the names in a pickle."""
+    """Record the names in a pickle."""
 
     named: set
 
@@ -216,7 +216,7 @@ class Listed(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def test_what_a_pickle_names():
+def test_the_names_in_a_pickle():
     unpickler = Listed(io.BytesIO(pickle.dumps([cg.ones(2, requires_grad=True), cg.Size([1])])))
     unpickler.named = set()
     unpickler.load()
@@ -328,9 +328,9 @@ MEMBERS = [(1.0, True), (2, True), (True, True), (5, False), (math.nan, False), 
            (np.int8(4), False), (cg.tensor(2.0), True), (cg.tensor([9.0, 9.0, 3.0]), True)]
 
 
-@pytest.mark.parametrize(("element", "there"), MEMBERS, ids=str)
-def test_in(x, element, there):
-    assert (element in x) is there
+@pytest.mark.parametrize(("element", "expected"), MEMBERS, ids=str)
+def test_in(x, element, expected):
+    assert (element in x) is expected
 
 
 @pytest.mark.parametrize("element", ["text", None, [1.0], np.ones(1)], ids=str)
@@ -366,7 +366,7 @@ UNCONVERTED = [(int, [1.0, 2.0], ValueError, ONLY_ONE), (float, [], ValueError, 
                (round, 1.5, TypeError, "__round__"), (math.trunc, 1.5, TypeError, "__trunc__")]
 
 
-@pytest.mark.parametrize(("convert", "value", "error", "message"), UNCONVERTED, ids=lambda given: getattr(given, "__name__", str(given)))
+@pytest.mark.parametrize(("convert", "value", "error", "message"), UNCONVERTED, ids=lambda value: getattr(value, "__name__", str(value)))
 def test_no_numbers(convert, value, error, message):
     with pytest.raises(error, match=message):
         convert(cg.tensor(value))
@@ -383,7 +383,7 @@ def test_format(value, spec, text):
 
 def test_format_of_more(x):
     assert f"{x[0]:.1f} {x[0]} {x.detach()}" == "1.0 1.0 tensor([1., 2., 3.])"
-    assert "%d %.1f %s" % (x[0], cg.tensor([2.5]), x[0].detach()) == "1 2.5 tensor(1.)"  # noqa: UP031 - the operator is tested
+    assert "%d %.1f %s" % (x[0], cg.tensor([2.5]), x[0].detach()) == "1 2.5 tensor(1.)"  # noqa: UP031 - the operator itself is tested
     with pytest.raises(TypeError, match="unsupported format string passed to Tensor.__format__"):
         format(x, ".2f")
     with pytest.raises(ValueError, match="Unknown format code 'd'"):

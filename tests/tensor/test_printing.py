@@ -239,7 +239,7 @@ def test_format(data, spec, text):
     assert format(cg.tensor(data), spec) == text
 
 
-def test_format_of_a_0d_tensor_with_history_is_that_of_its_number():
+def test_a_0d_tensor_with_history_is_formatted_as_its_number():
     assert f"{cg.tensor(1.5, requires_grad=True):.2f}" == "1.50"
 
 

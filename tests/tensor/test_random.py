@@ -13,7 +13,7 @@ import cygrad as cg
 
 
 def draws(**options):
-    """One draw from each function, as a table for their common tests."""
+    """Return a call of each function, for the tests of their common arguments."""
     return {
         "rand": lambda: cg.rand(2, 3, **options),
         "randn": lambda: cg.randn(2, 3, **options),
@@ -303,7 +303,7 @@ BAD_RNG = [
 
 
 @pytest.mark.parametrize(("call", "error"), BAD_RNG)
-def test_bad_input_that_torch_does_not_know(call, error):
+def test_bad_input_that_torch_lacks(call, error):
     with pytest.raises(error):
         call()
 

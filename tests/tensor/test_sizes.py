@@ -1,4 +1,4 @@
-"""The shape of a tensor: parts and sums of a Size are Sizes, as in torch, and other values are refused."""
+"""The shape of a tensor: parts and sums of a Size are Sizes, as in torch; other objects are refused."""
 
 import copy
 import pickle
@@ -9,7 +9,7 @@ import pytest
 import cygrad as cg
 
 SIZE = cg.ones(2, 3, 4).shape
-# (an expression of a Size, its items)
+# (call that gives a Size, its items)
 SIZES = [
     (lambda: SIZE[:-1], (2, 3)),
     (lambda: SIZE[::-1], (4, 3, 2)),

@@ -1,4 +1,4 @@
-"""Subclasses of Tensor: how instances are made, copies and results, attributes and the cycles they close."""
+"""Subclasses of Tensor: how instances are made, types of copies and results, attributes and the cycles they close."""
 
 import copy
 import copyreg
@@ -31,7 +31,7 @@ class Slotted(cg.Tensor):
 
 
 class Parameter(cg.Tensor):
-    """Made as torch's is."""
+    """A subclass that is made as torch's Parameter is."""
 
     __slots__ = ()
 
@@ -109,7 +109,7 @@ def test_as_subclass(x):
 
 @pytest.mark.parametrize(("cls", "message"), [(int, "does not inherit from Tensor"), (5, r"cls must be a type \(got int\)"),
                                               (cg.Tensor.__base__, "does not inherit from Tensor")])
-def test_as_subclass_of_what_is_none(x, cls, message):
+def test_as_subclass_refuses_other_classes(x, cls, message):
     with pytest.raises(TypeError, match=message):
         x.as_subclass(cls)
     with pytest.raises(TypeError, match=message):
@@ -125,7 +125,7 @@ SELF = [lambda t: t.requires_grad_(), lambda t: t.add_(1), lambda t: t.contiguou
 
 @pytest.mark.parametrize("kind", [Field, Parameter, Slotted])
 def test_results_are_plain_tensors(kind):
-    """As of torch's Parameter; a method that returns the tensor itself returns it."""
+    """As for torch's Parameter; a method that returns the tensor itself keeps the class."""
     for call in RESULTS:
         assert type(call(kind(cg.ones(2)))) is cg.Tensor
     for call in SELF:
@@ -148,7 +148,7 @@ def test_a_subclass_overrides_operators():
     assert (loud + 1, 1 + loud, cg.ones(1) + loud, loud.sum()) == ("left", "right", "right", "sum")
 
 
-def test_a_parameter_learns():
+def test_a_parameter_is_trained():
     p = Parameter(cg.zeros(3))
     assert repr(p) == "Parameter([0., 0., 0.], requires_grad=True)"
     assert p.is_leaf and p._version == 0

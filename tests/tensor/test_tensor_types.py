@@ -27,8 +27,8 @@ def test_constructors(row):
     kind, dtype = getattr(cg, row.tensors), getattr(cg, row.name)
     assert kind().shape == (0,) and kind(2, 3).shape == kind(cg.Size([2, 3])).shape == (2, 3)
     for data in ([0, 1], (0, 1), np.array([0, 1]), [cg.tensor(0), cg.tensor(1)], range(2)):
-        made = kind(data)
-        assert type(made) is cg.Tensor and made.dtype == dtype and made.tolist() == [0, 1]
+        tensor = kind(data)
+        assert type(tensor) is cg.Tensor and tensor.dtype == dtype and tensor.tolist() == [0, 1]
     source = cg.ones(2, dtype=dtype)
     assert kind(source).data_ptr() == source.data_ptr() and kind([[1], [0]], device="cpu").shape == (2, 1)
     assert source.new(3).dtype == source.new([1]).dtype == dtype and source.new([1]).tolist() == [1]

@@ -5,6 +5,7 @@ from the pages of other libraries, or does not keep it yet, how and why.
 """
 
 import csv
+import textwrap
 from itertools import groupby
 from pathlib import Path
 
@@ -22,26 +23,26 @@ PROMISES = read_table("promises.csv")
 HEAD = """# Promises
 
 The promises of cygrad about automatic differentiation, and the tests that hold them. They come from torch's and OneFlow's
-documentation, in our words; where a page and torch 2.13 differ, torch 2.13 holds, and the row says so.
+documentation, in our words; where a page and torch 2.13 differ, torch 2.13 holds, and a note below the table says so.
 
-Made from `tests/reference/promises.csv` by `python tests/reference/promises.py`.
+`tests/reference/promises.csv` has the tests of each promise by its id. `python tests/reference/promises.py` writes this page from it.
 """
-
-
-def link(identifier):
-    path, _, name = identifier.partition("::")
-    return f"[{name.removeprefix('test_').replace('_', ' ')}](../{path})"
 
 
 def page():
     lines = [HEAD]
     for subject, rows in groupby(PROMISES, lambda row: row["subject"]):
-        lines += [f"## {subject[0].upper()}{subject[1:]}\n", "| Promise | Shown by |", "|---|---|"]
-        for row in rows:
-            differently = f" *{row['differently'][0].upper()}{row['differently'][1:]}.*" if row["differently"] else ""
-            lines.append(f"| {row['promise']}{differently} | {', '.join(map(link, row['tests'].split()))} |")
-        lines.append("")
+        rows = list(rows)
+        lines += [f"## {subject[0].upper()}{subject[1:]}\n", "| id | promise |", "|---|---|"]
+        lines += [f"| {row['id']} | {row['promise']} |" for row in rows]
+        notes = [f"- {row['id']}: {row['differently']}." for row in rows if row["differently"]]
+        lines += ["", *wrapped(notes), ""] if notes else [""]
     return "\n".join(lines)
+
+
+def wrapped(notes):
+    """Return list items in lines of 140 characters."""
+    return [line for note in notes for line in textwrap.wrap(note, 140, subsequent_indent="  ", break_on_hyphens=False)]
 
 
 if __name__ == "__main__":

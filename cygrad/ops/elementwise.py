@@ -375,7 +375,7 @@ elementwise("nextafter", y="nextafter(a, b)", da="1", db="0", numpy="nextafter",
             doc="Neighbour of each float in the direction of `other`.")
 elementwise("nan_to_num", y="nan if isnan(x) else (posinf if x > 0 else neginf) if isinf(x) else x", dx="1 if isfinite(x) else 0",
             kinds="biuf", params={"nan": 0.0, "posinf": 0.0, "neginf": 0.0},
-            doc="Elements with NaN and infinities replaced, by 0 and the largest numbers.")
+            doc="Elements with NaN and infinities replaced by numbers.")
 elementwise("clamp", operands=("x", "min", "max"), y="minimum(maximum(x, min), max)",
             dx="1 if x >= min and x <= max else 0", dmin="1 if x < min and min < max else 0",
             dmax="1 if x > max or max < min else 0", kinds="bif", bounds=("min", "max"), method=False,

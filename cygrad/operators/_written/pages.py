@@ -3,6 +3,7 @@
 import ast
 import copy
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from inspect import getdoc
@@ -47,7 +48,7 @@ def _described(docstring: str) -> str:
 
 
 def _summary(thing: Any) -> str:
-    return " ".join((getdoc(thing) or "").split("\n\n")[0].split())
+    return textwrap.shorten((getdoc(thing) or "").split("\n\n")[0], 100, placeholder=" ...")
 
 
 # ----- Declared operators -----
@@ -84,7 +85,7 @@ def _reductions(operators: dict[str, list[catalogue.Entry]]) -> Iterator[str]:
     """Yield the rows of the table that a family has, and the signature that they share."""
     rows = [REDUCTIONS[name] for name in operators if name in REDUCTIONS]
     if rows:
-        yield _table("reduction, start, step, result, dtypes, what it gives", (
+        yield _table("reduction, start, step, result, dtypes, meaning", (
             (f"`{row.name}`", f"`{row.start}`", f"`{row.step}`", f"`{row.y}`", _kinds(row.kinds), row.doc) for row in rows))
         yield _block("python", _signatures(operators[rows[0].name]))
 
@@ -95,7 +96,7 @@ def _family(module: str, operators: dict[str, list[catalogue.Entry]]) -> str:
     single = {name: entries for name, entries in operators.items() if name not in REDUCTIONS}
     titles = {name: public_name(name) for name in single}
     summaries = ((f"[`{title}`](#{title.lower().replace('.', '')})", _summary(getattr(family, name))) for name, title in titles.items())
-    parts = [f"# {_title(module)}", getdoc(family) or "", *_reductions(operators), _table("operator, what it gives", summaries)]
+    parts = [f"# {_title(module)}", getdoc(family) or "", *_reductions(operators), _table("operator, result", summaries)]
     for name, entries in single.items():
         text = getdoc(getattr(family, name)) or ""
         parts += [f"## {titles[name]}", _block("python", _signatures(entries)), _code(_names(entries)), _described(text)]
@@ -113,11 +114,16 @@ def _sections() -> Iterator[tuple[str, list[Elementwise]]]:
         yield part.partition(" -----")[0], [ELEMENTWISE[name] for name in re.findall(r'^elementwise\("(\w+)"', part, re.MULTILINE)]
 
 
-def _row(row: Elementwise) -> Iterator[str]:
+def _formulas_of(row: Elementwise) -> Iterator[tuple[str, str, str]]:
+    """Yield a line for the result, each abbreviation and each partial."""
+    yield f"`{row.name}`", "", f"`{row.y}`"
+    yield from (("", f"`{name}`", f"`{text}`") for name, text in row.let.items())
+    yield from (("", f"`d{operand}`", f"`{text}`") for operand, text in row.partials.items())
+
+
+def _usage(row: Elementwise) -> Iterator[str]:
     arguments = ", ".join(re.sub(r": \w+( = )?", lambda match: "=" if match[1] else "", word) for word in stubs.parameters_of(row))
     yield _code([f"{row.name}({arguments})", *row.aliases])
-    yield _code([row.y, *(f"{name} = {text}" for name, text in row.let.items())], "<br>")
-    yield _code([f"d{operand} = {text}" for operand, text in row.partials.items()], "<br>")
     yield _kinds(row.kinds)
     yield row.doc + FORMS[row.method, row.in_place]
 
@@ -125,7 +131,8 @@ def _row(row: Elementwise) -> Iterator[str]:
 def _formulas() -> str:
     parts = ["# Formulas", FORMULAS]
     for title, rows in _sections():
-        parts += [f"## {title}", _table("operator, result, partials, dtypes, what it gives", map(_row, rows))]
+        parts += [f"## {title}", _table("operator, dtypes, meaning", map(_usage, rows)),
+                  _table("operator, name, formula", (line for row in rows for line in _formulas_of(row)))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -144,7 +151,8 @@ def pages() -> dict[Path, str]:
     results = {FOLDER / f"{_stem(module)}.md": _family(module, operators) for module, operators in families.items()}
     links = [(f"[{_title(module)}]({_stem(module)}.md)", _code(map(public_name, operators), " ")) for module, operators in families.items()]
     rows = _code((row.name for _, section in _sections() for row in section), " ")
-    index = _table("page, operators", [("[Formulas](formulas.md)", rows), *links])
+    index = "\n".join(textwrap.fill(f"- {link}: {names}", 140, subsequent_indent="  ", break_on_hyphens=False)
+                      for link, names in [("[Formulas](formulas.md)", rows), *links])
     results[FOLDER / "formulas.md"] = _formulas()
     results[FOLDER / "README.md"] = f"# Operators\n\n{index}\n\n{ABOUT}\n"
     return results

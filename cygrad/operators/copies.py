@@ -8,7 +8,6 @@ from cygrad._core.compute import copies, filling
 from cygrad._core.exchange import replacement
 from cygrad._core.graph.rules import declare_rule
 from cygrad._core.levels.batches import _leave_or_sum
-from cygrad.operators._language.arguments import checked_tensor
 from cygrad.operators._language.batches import in_any_order, is_tensor, same
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.tangents import constant, linear
@@ -107,7 +106,7 @@ def zero_(self: Tensor) -> Tensor:
 @operator(function=False)
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """The tensor in the dtype of another."""
-    return self.to(checked_tensor("type_as", other, "other", 2).dtype)
+    return self.to(other.dtype)
 
 
 @overload

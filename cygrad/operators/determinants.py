@@ -108,7 +108,7 @@ def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.linalg.det(cygrad.tensor([[2., 1.], [1., 2.]]))
     tensor(3.)
     """
-    a = checked_matrix("linalg_det", A, square=True)
+    a = checked_matrix(linalg_det, A, square=True)
     LU, pivots, info = _lu_factor(a)
     result = _determinant(LU, pivots)
     return delivered(recorded(linalg_det, (a,), result, LU=LU, pivots=pivots, singular=first_failure(info) is not None), out)
@@ -140,7 +140,7 @@ def linalg_slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> SignAnd
     >>> cygrad.linalg.slogdet(-cygrad.eye(3)).sign
     tensor(-1.)
     """
-    a = checked_matrix("linalg_slogdet", A, square=True)
+    a = checked_matrix(linalg_slogdet, A, square=True)
     LU, pivots, _ = _lu_factor(a)
     results = recorded_together(linalg_slogdet, (a,), _log_determinant(LU, pivots), LU=LU, pivots=pivots)
     return delivered_together(SignAndLogarithm, results, out)
@@ -154,7 +154,7 @@ def logdet(input: Tensor) -> Tensor:
     >>> cygrad.logdet(cygrad.eye(2))
     tensor(0.)
     """
-    sign, logarithm = linalg_slogdet(checked_matrix("logdet", input, "input", square=True))
+    sign, logarithm = linalg_slogdet(checked_matrix(logdet, input, "input", square=True))
     if sign.is_complex():
         return sign.log() + logarithm
     return logarithm.where(sign != -1, math.nan)

@@ -8,7 +8,7 @@ from cygrad._core.compute import diagonals
 from cygrad._core.compute.creation import empty_tensor, fill_value
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad.operators._language.arguments import checked_tensor, delivered
+from cygrad.operators._language.arguments import delivered
 from cygrad.operators._language.batches import matrices, shifted
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
 from cygrad.operators._language.tangents import joining, linear
@@ -60,7 +60,7 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
     >>> cygrad.linalg.diagonal(cygrad.ones(3, 2, 2)).shape
     cygrad.Size([3, 2])
     """
-    return diagonal(checked_tensor("linalg_diagonal", A, "A"), offset, dim1, dim2)
+    return diagonal(A, offset, dim1, dim2)
 
 
 @operator(dinput=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2), tangent=linear, batch=shifted("dim1", "dim2", extra=1))
@@ -72,7 +72,6 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     tensor([[1., 0.],
             [0., 2.]])
     """
-    checked_tensor("diag_embed", input)
     first, second = normalized_dim(dim1, input.ndim + 1), normalized_dim(dim2, input.ndim + 1)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -92,7 +91,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     >>> cygrad.diag(cygrad.tensor([[1., 2.], [3., 4.]]))
     tensor([1., 4.])
     """
-    if checked_tensor("diag", input).ndim not in (1, 2):
+    if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
     result = diag_embed(input, diagonal) if input.ndim == 1 else input.diagonal(diagonal).clone()
     return delivered(result, out)
@@ -106,7 +105,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     >>> cygrad.diagflat(cygrad.ones(2, 2)).shape
     cygrad.Size([4, 4])
     """
-    return diag_embed(checked_tensor("diagflat", input).reshape(-1), offset)
+    return diag_embed(input.reshape(-1), offset)
 
 
 # ----- Parts written into copies -----
@@ -133,7 +132,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     tensor([[1., 0.],
             [0., 1.]])
     """
-    dims = tuple(normalized_dim(dim, checked_tensor("diagonal_scatter", input).ndim) for dim in (dim1, dim2))
+    dims = tuple(normalized_dim(dim, input.ndim) for dim in (dim1, dim2))
     return _part_written(diagonal_scatter, input, src, lambda x: x.diagonal(offset, *dims), offset=offset, dim1=dims[0], dim2=dims[1])
 
 
@@ -146,7 +145,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     tensor([[0., 0.],
             [1., 1.]])
     """
-    key = (slice(None),) * normalized_dim(dim, checked_tensor("select_scatter", input).ndim) + (index,)
+    key = (slice(None),) * normalized_dim(dim, input.ndim) + (index,)
     return _part_written(select_scatter, input, src, lambda x: x.select(dim, index), key=key)
 
 
@@ -159,5 +158,5 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
     >>> cygrad.slice_scatter(cygrad.zeros(4), cygrad.ones(2), start=1, end=3)
     tensor([0., 1., 1., 0.])
     """
-    key = (slice(None),) * normalized_dim(dim, checked_tensor("slice_scatter", input).ndim) + (slice(start, end, step),)
+    key = (slice(None),) * normalized_dim(dim, input.ndim) + (slice(start, end, step),)
     return delivered(_part_written(slice_scatter, input, src, lambda x: x[key], key=key), out)

@@ -9,7 +9,7 @@ from cygrad._core.graph.modes import is_grad_enabled
 from cygrad._core.operands.arrays import to_array
 from cygrad.data import creation
 from cygrad.operators import joining
-from cygrad.operators._language.arguments import checked_tensor, delivered, delivered_together, shown_as
+from cygrad.operators._language.arguments import delivered, delivered_together, shown_as
 from cygrad.operators._language.batches import aligned_matrices, matrices
 from cygrad.operators._language.declaration import operator, recorded, recorded_together
 from cygrad.operators._language.matrices import check_info, checked_matrix
@@ -40,12 +40,11 @@ def _cholesky_gradient(g: Tensor, y: Tensor, upper: bool) -> Tensor:
 
 
 def _factored(operator: Any, A: Tensor, upper: bool, checks: bool) -> tuple[Tensor, Tensor]:
-    name = operator.name
-    a = checked_matrix(name, A, square=True)
+    a = checked_matrix(operator, A, square=True)
     factor, info = _cholesky(a.detach().mH if upper else a)
     if checks:
-        check_info(name, info, "The factorization could not be completed because the input is not positive-definite (the leading minor of "
-                               "order {info} is not positive-definite).")
+        check_info(operator, info, "The factorization could not be completed because the input is not positive-definite (the leading "
+                                   "minor of order {info} is not positive-definite).")
     return recorded(operator, (a,), factor.mH if upper else factor, upper=upper), info
 
 
@@ -93,7 +92,7 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
     >>> cygrad.cholesky(cygrad.full((1, 1), 4.))
     tensor([[2.]])
     """
-    return delivered(_factored(cholesky, checked_tensor("cholesky", input), bool(upper), True)[0], out)
+    return delivered(_factored(cholesky, input, bool(upper), True)[0], out)
 
 
 # ----- LU -----
@@ -180,8 +179,8 @@ class LUParts(NamedTuple):
 
 
 @operator(dA=_lu_gradient, adjoints=True, batch=matrices, node="LinalgLuFactorExBackward0", function=False, method=False)
-def lu_factored(A: Tensor, pivot: bool = True, checks: str = "") -> LUResult:
-    """Return packed LU factors, pivots and info; `checks`: the name of the operator in whose words a singular matrix is refused."""
+def lu_factored(A: Tensor, pivot: bool = True, checks: Any = None) -> LUResult:
+    """Return packed LU factors, pivots and info; `checks`: the operator in whose name a singular matrix is refused."""
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     results = _lu(A)
@@ -200,8 +199,8 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
     >>> cygrad.linalg.lu_factor_ex(cygrad.zeros(1, 1)).info
     tensor(1, dtype=cygrad.int32)
     """
-    a = checked_matrix("linalg_lu_factor_ex", A)
-    return delivered_together(LUResult, lu_factored(a, pivot, "linalg_lu_factor_ex" * check_errors), out)
+    a = checked_matrix(linalg_lu_factor_ex, A)
+    return delivered_together(LUResult, lu_factored(a, pivot, linalg_lu_factor_ex if check_errors else None), out)
 
 
 @operator(loop="lu_cpu")
@@ -215,7 +214,7 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | N
     tensor([[2.0000, 2.0000],
             [0.5000, 1.0000]])
     """
-    return delivered_together(LUFactors, lu_factored(checked_matrix("linalg_lu_factor", A), pivot, "linalg_lu_factor")[:2], out)
+    return delivered_together(LUFactors, lu_factored(checked_matrix(linalg_lu_factor, A), pivot, linalg_lu_factor)[:2], out)
 
 
 @operator(loop="lu_cpu")
@@ -226,7 +225,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Ten
     >>> cygrad.lu(cygrad.eye(2))[1]
     tensor([1, 2], dtype=cygrad.int32)
     """
-    results = lu_factored(checked_matrix("lu", A), pivot)
+    results = lu_factored(checked_matrix(lu, A), pivot)
     return tuple(delivered_together(LUResult, results, out) if get_infos else delivered_together(LUFactors, results[:2], out))
 
 
@@ -240,7 +239,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     tensor([[0., 1.],
             [1., 0.]])
     """
-    packed, pivots = checked_matrix("lu_unpack", LU_data, "LU_data"), checked_tensor("lu_unpack", LU_pivots, "LU_pivots", 2)
+    packed, pivots = checked_matrix(lu_unpack, LU_data, "LU_data"), LU_pivots
     if unpack_pivots and pivots.dtype.name != "int32":
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.")
     m, n = packed.shape[-2:]
@@ -263,7 +262,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = N
     tensor([[2., 2.],
             [0., 1.]])
     """
-    return delivered_together(LUParts, lu_unpack(*lu_factored(checked_matrix("linalg_lu", A), pivot)[:2]), out)
+    return delivered_together(LUParts, lu_unpack(*lu_factored(checked_matrix(linalg_lu, A), pivot)[:2]), out)
 
 
 # ----- Solutions by LU -----
@@ -296,10 +295,9 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     tensor([[1.],
             [1.]])
     """
-    name = "linalg_lu_solve"
-    a, b = checked_matrix(name, LU, "LU", square=True), checked_matrix(name, B, "B")
-    check_sides(name, a, b, left=left, first="LU")
-    if checked_tensor(name, pivots, "pivots", 2).dtype.name != "int32":
+    a, b = checked_matrix(linalg_lu_solve, LU, "LU", square=True), checked_matrix(linalg_lu_solve, B, "B")
+    check_sides(linalg_lu_solve, a, b, left=left, first="LU")
+    if pivots.dtype.name != "int32":
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     if not pivots.ndim or pivots.shape[-1] != a.shape[-1]:
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
@@ -349,8 +347,8 @@ class LDLFactors(NamedTuple):
 
 
 @operator(batch=matrices, function=False, method=False)
-def ldl_factored(A: Tensor, hermitian: bool = False, checks: str = "") -> LDLResult:
-    """Return packed LDL factors, pivots and info; `checks`: the name of the operator in whose words a singular matrix is refused."""
+def ldl_factored(A: Tensor, hermitian: bool = False, checks: Any = None) -> LDLResult:
+    """Return packed LDL factors, pivots and info; `checks`: the operator in whose name a singular matrix is refused."""
     if A.requires_grad and is_grad_enabled():
         raise NotImplementedError("the derivative for 'linalg_ldl_factor_ex' is not implemented: detach() the matrices")
     results = _ldl[bool(hermitian)](A)
@@ -368,8 +366,8 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
     >>> cygrad.linalg.ldl_factor_ex(cygrad.zeros(1, 1)).info
     tensor(1, dtype=cygrad.int32)
     """
-    a = checked_matrix("linalg_ldl_factor_ex", A, square=True)
-    return delivered_together(LDLResult, ldl_factored(a, hermitian, "linalg_ldl_factor_ex" * check_errors), out)
+    a = checked_matrix(linalg_ldl_factor_ex, A, square=True)
+    return delivered_together(LDLResult, ldl_factored(a, hermitian, linalg_ldl_factor_ex if check_errors else None), out)
 
 
 @operator(refuses={"biu": NOT_FLOATING}, loop="ldl_factor_kernel_cpu")
@@ -383,8 +381,8 @@ def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False, out: Sequence[Tenso
     tensor([[2.0000, 0.0000],
             [0.5000, 0.5000]])
     """
-    a = checked_matrix("linalg_ldl_factor", A, square=True)
-    return delivered_together(LDLFactors, ldl_factored(a, hermitian, "linalg_ldl_factor")[:2], out)
+    a = checked_matrix(linalg_ldl_factor, A, square=True)
+    return delivered_together(LDLFactors, ldl_factored(a, hermitian, linalg_ldl_factor)[:2], out)
 
 
 def _by_adjoint(g: Tensor, LD: Tensor, pivots: Tensor, hermitian: bool, B_shape: tuple[int, ...]) -> Tensor:
@@ -403,10 +401,9 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     tensor([[1.],
             [1.]])
     """
-    name = "linalg_ldl_solve"
-    a, b = checked_matrix(name, LD, "LD", square=True), checked_matrix(name, B, "B")
-    check_sides(name, a, b, left=True, first="LD")
-    kind = DTYPES[NUMBER[checked_tensor(name, pivots, "pivots", 2).dtype.name]]
+    a, b = checked_matrix(linalg_ldl_solve, LD, "LD", square=True), checked_matrix(linalg_ldl_solve, B, "B")
+    check_sides(linalg_ldl_solve, a, b, left=True, first="LD")
+    kind = DTYPES[NUMBER[pivots.dtype.name]]
     if not kind.is_integer:
         raise RuntimeError(f"torch.linalg.ldl_solve: Expected pivots to be integers. Got {kind.title}")
     if not pivots.ndim or pivots.shape[-1] != a.shape[-1]:

@@ -65,10 +65,10 @@ def stack(tensors: Iterable[Tensor], dim: int = 0, *, out: Tensor | None = None)
 
 
 # ----- By NumPy's names -----
-def _given(name: str, tensors: Iterable[Tensor]) -> tuple[Tensor, ...]:
-    parts = given_tensors(name, (tuple(tensors),))
+def _given(operator: Any, tensors: Iterable[Tensor]) -> tuple[Tensor, ...]:
+    parts = given_tensors(operator, (tuple(tensors),))
     if not parts:
-        raise RuntimeError(f"{name} expects a non-empty TensorList")
+        raise RuntimeError(f"{operator.name} expects a non-empty TensorList")
     return parts
 
 
@@ -80,7 +80,7 @@ def hstack(tensors: Iterable[Tensor], *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.hstack([cygrad.zeros(2), cygrad.ones(2)])
     tensor([0., 0., 1., 1.])
     """
-    parts = [atleast_1d(part) for part in _given("hstack", tensors)]
+    parts = [atleast_1d(part) for part in _given(hstack, tensors)]
     return cat(parts, 0 if parts[0].ndim == 1 else 1, out=out)
 
 
@@ -93,7 +93,7 @@ def vstack(tensors: Iterable[Tensor], *, out: Tensor | None = None) -> Tensor:
     tensor([[0., 0.],
             [1., 1.]])
     """
-    return cat([atleast_2d(part) for part in _given("vstack", tensors)], out=out)
+    return cat([atleast_2d(part) for part in _given(vstack, tensors)], out=out)
 
 
 @operator(method=False)
@@ -104,7 +104,7 @@ def dstack(tensors: Iterable[Tensor], *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.dstack([cygrad.zeros(2), cygrad.ones(2)]).shape
     cygrad.Size([1, 2, 2])
     """
-    return cat([atleast_3d(part) for part in _given("dstack", tensors)], 2, out=out)
+    return cat([atleast_3d(part) for part in _given(dstack, tensors)], 2, out=out)
 
 
 @operator(method=False)
@@ -116,7 +116,7 @@ def column_stack(tensors: Iterable[Tensor], *, out: Tensor | None = None) -> Ten
     tensor([[0., 1.],
             [0., 1.]])
     """
-    return cat([part if part.ndim > 1 else part.reshape(part.numel(), 1) for part in _given("column_stack", tensors)], 1, out=out)
+    return cat([part if part.ndim > 1 else part.reshape(part.numel(), 1) for part in _given(column_stack, tensors)], 1, out=out)
 
 
 # ----- Over a grid -----
@@ -129,7 +129,7 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: Literal["ij", "xy"] 
     tensor([[0, 0, 0],
             [1, 1, 1]])
     """
-    given = given_tensors("meshgrid", tensors)
+    given = given_tensors(meshgrid, tensors)
     if not given:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for tensor in given:

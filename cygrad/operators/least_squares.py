@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cygrad._core.levels.batches import batched_level
-from cygrad.operators._language.arguments import checked_tensor, delivered, delivered_together, shown_as
+from cygrad.operators._language.arguments import delivered, delivered_together, shown_as
 from cygrad.operators._language.batches import left, matrices
 from cygrad.operators._language.declaration import operator, recorded, recorded_together, unrecorded
 from cygrad.operators._language.matrices import checked_matrix, tolerance
@@ -45,7 +45,7 @@ def _pseudoinverse(a: Tensor, atol: Any, rtol: Any, hermitian: bool) -> tuple[Te
     else:
         U, values, Vh = linalg_svd(a, False)
         S = values
-    return U, _inverted(values, tolerance("linalg_pinv", a, S, atol, rtol)), Vh, S
+    return U, _inverted(values, tolerance(linalg_pinv, a, S, atol, rtol)), Vh, S
 
 
 @operator(dA=_pinv_gradient, adjoints=True, batch=matrices,
@@ -63,7 +63,7 @@ def linalg_pinv(A: Tensor, rcond: float | Tensor | None = None, hermitian: bool 
     tensor([[0.5000, 0.0000],
             [0.0000, 0.0000]])
     """
-    a = checked_matrix("linalg_pinv", A)
+    a = checked_matrix(linalg_pinv, A)
     relative = rtol if rcond is None else rcond
 
     def compute() -> Tensor:
@@ -152,11 +152,11 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: st
     tensor([[2.]])
     """
     name = "linalg.lstsq"
-    if checked_tensor("linalg_lstsq", A, "A").ndim < 2:
+    if A.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
-    if checked_tensor("linalg_lstsq", B, "B", 2).ndim < 1:
+    if B.ndim < 1:
         raise RuntimeError(f"{name}: other must have at least 1 dimension.")
-    a = checked_matrix("linalg_lstsq", A)
+    a = checked_matrix(linalg_lstsq, A)
     chosen = "gelsy" if driver is None else driver
     if chosen not in ("gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")

@@ -9,7 +9,7 @@ import numpy as np
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import computed, first_outside, from_array, to_array
 from cygrad._core.operands.operands import broadcast_shape
-from cygrad.operators._language.arguments import checked_tensor, delivered
+from cygrad.operators._language.arguments import delivered
 from cygrad.operators._language.batches import along_index, behind, dynamic_shape
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.places import check_flat_index, elements_along, flat_places, length_of, slices_along, vector
@@ -44,7 +44,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
     tensor([[1, 1],
             [4, 3]])
     """
-    d, key = elements_along("gather", input, dim, index, "input")
+    d, key = elements_along(gather, input, dim, index, "input")
     array = np.empty(index.shape, to_array(input).dtype) if key is None else vector(to_array(input))[key].reshape(index.shape)
     return delivered(recorded(gather, (input, index), computed(array), dim=d), out)
 
@@ -60,7 +60,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
             [0, 1]])
     """
     message = "index_select(): Expected dtype int32 or int64 for index"
-    d, places = slices_along("index_select", input, dim, index, ("int64", "int32"), message)
+    d, places = slices_along(input, dim, index, ("int64", "int32"), message)
     if index.ndim > 1:
         raise IndexError(f"index_select(): Index is supposed to be a vector, but it has {index.ndim} dims")
     if input.ndim == 0 and len(places) != 1:
@@ -82,8 +82,6 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     >>> cygrad.take_along_dim(x, x.argmax(1, keepdim=True), 1)
     tensor([[30.]])
     """
-    checked_tensor("take_along_dim", input)
-    checked_tensor("take_along_dim", indices, "indices", 2)
     if dim is None:
         return gather(input.reshape(-1), 0, indices.reshape(-1), out=out)
     if indices.dtype.name != "int64":
@@ -102,7 +100,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
 
 # ----- In the order of elements -----
 def _taken_batch(level, operator, x, index):
-    check_flat_index("take", index)
+    check_flat_index(take, index)
     return x.reshape(-1)[index]
 
 
@@ -115,7 +113,7 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.take(cygrad.tensor([[1., 2.], [3., 4.]]), cygrad.tensor([0, 3]))
     tensor([1., 4.])
     """
-    places = flat_places("take", input, index)
+    places = flat_places(take, input, index)
     result = np.asarray(to_array(input).reshape(-1)[places]) if input.numel() else np.empty(places.shape, to_array(input).dtype)
     return delivered(recorded(take, (input, index), computed(result)), out)
 
@@ -134,7 +132,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None)
     tensor([[0, 1],
             [1, 0]])
     """
-    array = to_array(checked_tensor("nonzero", input))
+    array = to_array(input)
     if as_tuple:
         return tuple(from_array(indices) for indices in np.atleast_1d(array).nonzero())
     return delivered(from_array(np.argwhere(array)), out)
@@ -148,4 +146,4 @@ def argwhere(input: Tensor) -> Tensor:
     >>> cygrad.argwhere(cygrad.tensor([0, 5]))
     tensor([[1]])
     """
-    return nonzero(checked_tensor("argwhere", input))
+    return nonzero(input)

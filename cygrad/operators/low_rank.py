@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cygrad import random
-from cygrad.operators._language.arguments import checked_tensor
 from cygrad.operators._language.declaration import operator
 from cygrad.operators.orthogonal import linalg_qr
 from cygrad.operators.spectra import linalg_svd
@@ -24,7 +23,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
     >>> [part.shape for part in cygrad.svd_lowrank(cygrad.ones(5, 4), q=2)]
     [cygrad.Size([5, 2]), cygrad.Size([2]), cygrad.Size([4, 2])]
     """
-    a = checked_tensor("svd_lowrank", A, "A") if M is None else checked_tensor("svd_lowrank", A, "A") - M
+    a = A if M is None else A - M
     is_wide = a.shape[-2] < a.shape[-1]
     a = a.mH if is_wide else a
     Q = linalg_qr(a @ random.randn(a.shape[-1], 6 if q is None else q, dtype=a.dtype)).Q
@@ -45,7 +44,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     >>> cygrad.pca_lowrank(cygrad.ones(5, 4), q=2)[1]
     tensor([0., 0.])
     """
-    least = min(checked_tensor("pca_lowrank", A, "A").shape[-2:])
+    least = min(A.shape[-2:])
     count = min(6, least) if q is None else q
     if not 0 <= count <= least:
         raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={least}")

@@ -10,7 +10,7 @@ import numpy as np
 from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.operands.arrays import computed, from_array, to_array
 from cygrad._core.operands.operands import broadcast_shape
-from cygrad.operators._language.arguments import checked_tensor, delivered
+from cygrad.operators._language.arguments import delivered
 from cygrad.operators._language.batches import dynamic_shape
 from cygrad.operators._language.declaration import IN_PLACE, changed, changing, operator, recorded
 from cygrad.operators._language.places import value_for
@@ -42,7 +42,6 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
     >>> cygrad.where(cygrad.tensor([True, False]), 1.0, 2.0)
     tensor([1., 2.])
     """
-    checked_tensor("where", condition, "condition")
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     if condition.dtype.kind != "b" and condition.dtype.name != "uint8":
@@ -51,15 +50,9 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
 
 
 # ----- Masks -----
-def _check_mask(name: str, message: str, input: Tensor, mask: Tensor) -> None:
-    _check_tensors(name, input, mask)
+def _check_mask(message: str, mask: Tensor) -> None:
     if mask.dtype.kind != "b":
         raise RuntimeError(f"{message} {mask.dtype}; compare, or convert it with .bool()")
-
-
-def _check_tensors(name: str, input: Tensor, mask: Tensor) -> None:
-    checked_tensor(name, input)
-    checked_tensor(name, mask, "mask", 2)
 
 
 def _check_reach(input: Tensor, mask: Tensor) -> None:
@@ -75,9 +68,8 @@ def _array_of_mask(input: Tensor, mask: Tensor) -> np.ndarray:
     return np.broadcast_to(to_array(mask), tuple(input.shape))
 
 
-def _target(name: str, input: Tensor, mask: Tensor, out: Tensor | None) -> Tensor:
+def _target(input: Tensor, mask: Tensor, out: Tensor | None) -> Tensor:
     """Return the target: the input broadcast to the mask; in place that cannot be."""
-    _check_tensors(name, input, mask)
     return input if out is IN_PLACE else input.expand(broadcast_shape(mask, input))
 
 
@@ -86,8 +78,8 @@ _FILL = "masked_fill_ only supports boolean masks, but got mask with dtype"
 
 
 def _filled_batch(level, operator, x, mask, value):
-    _check_mask("masked_fill", _FILL, x, mask)
-    value = value_for("masked_fill", x, value)
+    _check_mask(_FILL, mask)
+    value = value_for(masked_fill, x, value)
     return value.where(mask, x)
 
 
@@ -100,9 +92,9 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number, *, out: Ten
     >>> cygrad.masked_fill(cygrad.ones(2), cygrad.tensor([True, False]), 0)
     tensor([0., 1.])
     """
-    input = _target("masked_fill", input, mask, out)
-    _check_mask("masked_fill", _FILL, input, mask)
-    filling = value_for("masked_fill", input, value)
+    input = _target(input, mask, out)
+    _check_mask(_FILL, mask)
+    filling = value_for(masked_fill, input, value)
     _check_reach(input, mask)
 
     def write(array: np.ndarray) -> None:       # by a loop without branches, as NumPy's copyto is not
@@ -118,7 +110,7 @@ _SELECT = "masked_select: expected BoolTensor for mask, got"
 
 def _selected_batch(level, operator, x, mask):
     """Select by a mask that is the same for all examples; by another the results would differ in shape."""
-    _check_mask("masked_select", _SELECT, x, mask)
+    _check_mask(_SELECT, mask)
     if level.holds(mask):
         dynamic_shape(level, operator)
     shape = broadcast_shape(mask, x)
@@ -134,14 +126,13 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     >>> cygrad.masked_select(cygrad.tensor([1., 2.]), cygrad.tensor([True, False]))
     tensor([1.])
     """
-    _check_mask("masked_select", _SELECT, input, mask)
-    input = _target("masked_select", input, mask, out)
+    _check_mask(_SELECT, mask)
+    input = _target(input, mask, out)
     return delivered(recorded(masked_select, (input, mask), computed(to_array(input)[_array_of_mask(input, mask)])), out)
 
 
 def _check_source(input: Tensor, mask: Tensor, source: Tensor) -> None:
-    _check_mask("masked_scatter", "masked_scatter_ only supports boolean masks, but got mask with dtype", input, mask)
-    checked_tensor("masked_scatter", source, "source", 3)
+    _check_mask("masked_scatter_ only supports boolean masks, but got mask with dtype", mask)
     if input.dtype != source.dtype:
         raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got {input.dtype} and {source.dtype}")
 
@@ -168,7 +159,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Tensor |
     >>> cygrad.masked_scatter(cygrad.zeros(3), cygrad.tensor([True, False, True]), cygrad.tensor([1., 2.]))
     tensor([1., 0., 2.])
     """
-    input = _target("masked_scatter", input, mask, out)
+    input = _target(input, mask, out)
     _check_source(input, mask, source)
     where = _array_of_mask(input, mask)
     count = int(np.count_nonzero(where))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.formats import contiguous_format
-from cygrad.operators._language.arguments import checked_operand, checked_tensor, delivered
+from cygrad.operators._language.arguments import checked_operand, delivered
 from cygrad.operators._language.batches import matrices
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
 from cygrad.operators._language.matrices import check_dims
@@ -105,8 +105,8 @@ def linalg_matrix_exp(A: Tensor) -> Tensor:
     tensor([[1., 0.],
             [0., 1.]])
     """
-    check_dims("linalg_matrix_exp", A, square=True)
-    a = checked_operand("linalg_matrix_exp", A)
+    check_dims(linalg_matrix_exp, A, square=True)
+    a = checked_operand(linalg_matrix_exp, A)
     return recorded(linalg_matrix_exp, (a,), unrecorded(lambda: _exponential(a.detach()).contiguous()))
 
 
@@ -122,7 +122,7 @@ def linalg_matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tens
     tensor([[1, 5],
             [0, 1]])
     """
-    check_dims("linalg_matrix_power", A, square=True)
+    check_dims(linalg_matrix_power, A, square=True)
     exponent = index(n)
     if exponent == 0:
         return delivered(A.new_ones(A.shape[-1]).diag().expand(A.shape).clone(), out)
@@ -211,7 +211,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
             [1, 2, 4],
             [1, 3, 9]])
     """
-    checked_operand("linalg_vander", x, "x")
+    checked_operand(linalg_vander, x)
     count = (x.shape[-1] if x.ndim else 1) if N is None else index(N)
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")
@@ -234,7 +234,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
             [2, 1],
             [3, 1]])
     """
-    if checked_tensor("vander", x, "x").ndim != 1:
+    if x.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     count = x.shape[0] if N is None else index(N)
     if count < 0:

@@ -10,7 +10,6 @@ from cygrad._core.memory.storage import resolve_dtype
 from cygrad.data import creation
 from cygrad.data.creation import finished
 from cygrad.device import resolve_device
-from cygrad.operators._language.arguments import checked_tensor
 from cygrad.operators._language.batches import in_any_order, sizes_of
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.tangents import constant
@@ -24,13 +23,12 @@ if TYPE_CHECKING:
 
 
 # ----- Of shape, dtype and layout -----
-def _like(name: str, input: Tensor, value: float | None, dtype: DTypeLike | None, device: Device, requires_grad: bool,
+def _like(operator: Any, input: Tensor, value: float | None, dtype: DTypeLike | None, device: Device, requires_grad: bool,
           layout: Layout | None, memory_format: MemoryFormat | None) -> Tensor:
-    checked_tensor(name, input)
     if device is not None:
         resolve_device(device)
     if layout is not None:
-        check_layout(name, layout)
+        check_layout(operator, layout)
     result = empty_tensor(input.shape, input.dtype if dtype is None else resolve_dtype(dtype), input, memory_format)
     return finished(result if value is None else fill_value(result, value), requires_grad)
 
@@ -44,7 +42,7 @@ def empty_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device 
     >>> cygrad.empty_like(cygrad.zeros(2)).shape
     cygrad.Size([2])
     """
-    return _like("empty_like", input, None, dtype, device, requires_grad, layout, memory_format)
+    return _like(empty_like, input, None, dtype, device, requires_grad, layout, memory_format)
 
 
 @operator(tangent=constant, batch=in_any_order, method=False)
@@ -56,7 +54,7 @@ def zeros_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device 
     >>> cygrad.zeros_like(cygrad.ones(2))
     tensor([0., 0.])
     """
-    return _like("zeros_like", input, 0, dtype, device, requires_grad, layout, memory_format)
+    return _like(zeros_like, input, 0, dtype, device, requires_grad, layout, memory_format)
 
 
 @operator(tangent=constant, batch=in_any_order, method=False)
@@ -68,7 +66,7 @@ def ones_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device =
     >>> cygrad.ones_like(cygrad.zeros(2))
     tensor([1., 1.])
     """
-    return _like("ones_like", input, 1, dtype, device, requires_grad, layout, memory_format)
+    return _like(ones_like, input, 1, dtype, device, requires_grad, layout, memory_format)
 
 
 @operator(method=False)
@@ -81,7 +79,6 @@ def full_like(input: Tensor, fill_value: Tensor | Number, *, dtype: DTypeLike | 
     >>> cygrad.full_like(cygrad.zeros(2), 7)
     tensor([7., 7.])
     """
-    checked_tensor("full_like", input)
     result = empty_like(input, dtype=dtype, device=device, layout=layout, memory_format=memory_format)
     return finished(creation.filled(result, fill_value), requires_grad)
 

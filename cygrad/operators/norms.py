@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from cygrad._core.memory.storage import resolve_dtype
 from cygrad.data.limits import finfo
 from cygrad.operators import public_name
-from cygrad.operators._language.arguments import checked_tensor, delivered, normalized_dims
+from cygrad.operators._language.arguments import delivered, normalized_dims, refused
 from cygrad.operators._language.batches import shifted
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
 from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators._language.tiled import tiled
 from cygrad.ops.dtypes import DTYPES, NUMBER, common
 from cygrad.ops.gradients import keep_dims, shared_among
-from cygrad.ops.refusals import NOT_FLOATING, refusal
+from cygrad.ops.refusals import NOT_FLOATING
 
 if TYPE_CHECKING:
     from cygrad._core.memory.storage import DType
@@ -85,21 +85,22 @@ def _norm_gradient(g: Tensor, x: Tensor, y: Tensor, dim: tuple[int, ...], ord: f
     return g * ratio.sign() * ratio.abs().masked_fill(zero, 1).pow(ord - 1).masked_fill(zero, 0)
 
 
-def in_dtype(name: str, x: Tensor, dtype: DTypeLike | None) -> Tensor:
+def in_dtype(operator: Any, x: Tensor, dtype: DTypeLike | None) -> Tensor:
     """Return a tensor in the dtype that a norm is computed in: one of its kind, and not narrower; RuntimeError where it is another."""
+    name = public_name(operator.name)
     if not x.dtype.is_differentiable:
-        raise refusal(name, x.dtype.name)
+        raise refused(operator, x)
     if dtype is None:
         return x
     chosen = resolve_dtype(dtype)
     before, after = (DTYPES[NUMBER[each.name]] for each in (x.dtype, chosen))
     if not chosen.is_differentiable:
-        raise RuntimeError(f"{public_name(name)}: dtype should be floating point or complex, but got {after.title}")
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {after.title}")
     if chosen.is_complex != x.dtype.is_complex:
         kind = "complex" if x.dtype.is_complex else "real"
-        raise RuntimeError(f"{public_name(name)}: dtype should be {kind} for {kind} inputs, but got {after.title}")
+        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {after.title}")
     if common(before, after) is not after:
-        raise RuntimeError(f"{public_name(name)}: the dtype of the input ({before.title}) should be convertible without narrowing to the "
+        raise RuntimeError(f"{name}: the dtype of the input ({before.title}) should be convertible without narrowing to the "
                            f"specified dtype ({after.title})")
     return x.to(chosen)
 
@@ -107,7 +108,7 @@ def in_dtype(name: str, x: Tensor, dtype: DTypeLike | None) -> Tensor:
 def _norm_of_sizes(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike | None = None,
                    out: Tensor | None = None) -> Any:
     """Return the norm of complex numbers, which is the norm of their absolute values."""
-    x = in_dtype("linalg_vector_norm", x, dtype)
+    x = in_dtype(linalg_vector_norm, x, dtype)
     return linalg_vector_norm(x.abs(), ord, dim, keepdim, out=out) if x.is_complex() else NotImplemented
 
 
@@ -126,13 +127,13 @@ def linalg_vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: boo
     """
     if isinstance(ord, str) or not hasattr(type(ord), "__float__"):
         raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
-    return vector_norm(checked_tensor("linalg_vector_norm", x, "x"), ord, dim, keepdim, dtype, out)
+    return vector_norm(x, ord, dim, keepdim, dtype, out)
 
 
 def vector_norm(x: Tensor, ord: float, dim: Dims, keepdim: bool, dtype: DTypeLike | None, out: Tensor | None) -> Tensor:
     """Return the result of `linalg.vector_norm` for a tensor that is not special."""
     if dtype is not None or not x.is_floating_point():
-        x = in_dtype("linalg_vector_norm", x, dtype)
+        x = in_dtype(linalg_vector_norm, x, dtype)
         if x.is_complex():
             return linalg_vector_norm(x.abs(), ord, dim, keepdim, out=out)
     order, dims = float(ord), normalized_dims(dim, x.ndim)
@@ -172,4 +173,4 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     >>> cygrad.dist(cygrad.tensor([3., 4.]), cygrad.zeros(2))
     tensor(5.)
     """
-    return linalg_vector_norm(checked_tensor("dist", input) - other, p)
+    return linalg_vector_norm(input - other, p)

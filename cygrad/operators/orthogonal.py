@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cygrad._core.compute.matrices import our_loop
 from cygrad._core.graph.modes import is_grad_enabled
-from cygrad.operators._language.arguments import checked_tensor, delivered, delivered_together, shown_as
+from cygrad.operators import public_name
+from cygrad.operators._language.arguments import delivered, delivered_together, shown_as
 from cygrad.operators._language.batches import matrices, same
 from cygrad.operators._language.declaration import operator, recorded, recorded_together
 from cygrad.operators._language.matrices import checked_matrix
@@ -86,7 +87,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Sequence[Tensor] | None 
     """
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
-    a = checked_matrix("linalg_qr", A)
+    a = checked_matrix(linalg_qr, A)
     factors, tau = _geqrf(a)
     m, n = a.shape[-2:]
     rows = m if mode == "complete" else min(m, n)
@@ -131,7 +132,7 @@ def geqrf(input: Tensor, *, out: Sequence[Tensor] | None = None) -> Geqrf:
     >>> cygrad.geqrf(cygrad.tensor([[3., 0.], [4., 5.]])).a[0].abs()
     tensor([5., 4.])
     """
-    a = checked_matrix("geqrf", input, "input")
+    a = checked_matrix(geqrf, input, "input")
     if a.requires_grad and is_grad_enabled():
         raise NotImplementedError("the derivative for 'geqrf' is not implemented: use linalg.qr, or detach() the matrices")
     return delivered_together(Geqrf, _geqrf(a), out)
@@ -167,7 +168,8 @@ def _leading_columns(columns: Tensor, size: int) -> Tensor:
     return _leading(columns.mT, size).mT
 
 
-def _check_reflections(name: str, A: Tensor, tau: Tensor) -> None:
+def _check_reflections(operator: Any, A: Tensor, tau: Tensor) -> None:
+    name = public_name(operator.name)
     if tau.ndim != A.ndim - 1:
         raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and "
                            f"input.ndim is equal to {A.ndim}")
@@ -188,12 +190,12 @@ def linalg_householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = N
     tensor([[ 0.],
             [-1.]])
     """
-    a, tau = checked_matrix("linalg_householder_product", A), checked_tensor("linalg_householder_product", tau, "tau", 2)
+    a = checked_matrix(linalg_householder_product, A)
     if a.shape[-2] < a.shape[-1]:
         raise RuntimeError("linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]")
     if tau.ndim and a.shape[-1] < tau.shape[-1]:
         raise RuntimeError("linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]")
-    _check_reflections("linalg.householder_product", a, tau)
+    _check_reflections(linalg_householder_product, a, tau)
     return delivered(recorded(linalg_householder_product, (a, tau), _product(a, tau)), out)
 
 
@@ -231,14 +233,13 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     tensor([[1.],
             [1.]])
     """
-    a, c = checked_matrix("ormqr", input, "input"), checked_matrix("ormqr", other, "other")
-    checked_tensor("ormqr", tau, "tau", 2)
+    a, c = checked_matrix(ormqr, input, "input"), checked_matrix(ormqr, other, "other")
     side = -2 if left else -1
     if c.shape[side] != a.shape[-2]:
         raise RuntimeError(f"ormqr: other.shape[{side}] must be equal to input.shape[-2]")
     if tau.ndim and tau.shape[-1] > min(c.shape[side], a.shape[-1]):
         raise RuntimeError(f"ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
-    _check_reflections("ormqr", a, tau)
+    _check_reflections(ormqr, a, tau)
     if c.shape[:-2] != a.shape[:-2]:
         raise RuntimeError(f"ormqr: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(c.shape[:-2])}")
     if c.dtype != a.dtype:

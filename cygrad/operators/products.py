@@ -116,7 +116,7 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.inner(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
     tensor(11.)
     """
-    if checked_tensor("inner", input).ndim == 0 or other.ndim == 0:
+    if input.ndim == 0 or other.ndim == 0:
         return delivered(input * other, out)
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError("inner() the last dimension must match on both input tensors but got shapes "
@@ -133,18 +133,18 @@ def trace(input: Tensor) -> Tensor:
     >>> cygrad.trace(cygrad.eye(3))
     tensor(3.)
     """
-    check_ndim("trace: expected a matrix, but got tensor with dim {}", checked_tensor("trace", input), 2)
+    check_ndim("trace: expected a matrix, but got tensor with dim {}", input, 2)
     return input.diagonal().sum()
 
 
-def _check_same_dtype(name: str, input: Tensor, product: Tensor) -> None:
+def _check_same_dtype(operator: Any, input: Tensor, product: Tensor) -> None:
     if input.dtype != product.dtype:
-        raise RuntimeError(f"{name}: self and mat2 must have the same dtype, but got {input.dtype} and {product.dtype}")
+        raise RuntimeError(f"{operator.name}: self and mat2 must have the same dtype, but got {input.dtype} and {product.dtype}")
 
 
-def _factors(name: str, input: Tensor, product: Tensor, beta: Number, alpha: Number) -> Any:
+def _factors(operator: Any, input: Tensor, product: Tensor, beta: Number, alpha: Number) -> Any:
     """Return both factors as Python numbers."""
-    return read_factor(name, "beta", beta, input, product), read_factor(name, "alpha", alpha, input, product)
+    return read_factor(operator, "beta", beta, input, product), read_factor(operator, "alpha", alpha, input, product)
 
 
 def _scaled(tensor: Tensor, factor: Number) -> Tensor:
@@ -161,15 +161,13 @@ def _plus(input: Tensor, beta: Number, product: Tensor, alpha: Number) -> Tensor
 def _add_product(operator: Any, words: tuple[str, str], ndim: int, input: Tensor, a: Tensor, b: Tensor, beta: Number, alpha: Number,
                  out: Tensor | None) -> Tensor:
     """Return beta * input + alpha * (a @ b); `words`: the function's names of a and b."""
-    name = operator.name
-    checked_tensor(name, input)
     for word, matrix in zip(words, (a, b), strict=True):
         check_ndim(f"{word} must be a {'matrix' if ndim == 2 else '3D tensor'}, got {{}}-D tensor", matrix, ndim)
     if ndim == 3 and tuple(b.shape[:2]) != (a.shape[0], a.shape[2]):
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but "
                            f"got: {list(b.shape[:2])}.")
-    _check_same_dtype(name, input, b)
-    beta, alpha = _factors(name, input, b, beta, alpha)
+    _check_same_dtype(operator, input, b)
+    beta, alpha = _factors(operator, input, b, beta, alpha)
 
     def compute() -> Tensor:
         operands = [x.detach() for x in (input, a, b)]
@@ -184,14 +182,14 @@ def _add_product(operator: Any, words: tuple[str, str], ndim: int, input: Tensor
 def _addmm_parts(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
     if mat1.ndim != 2 or mat2.ndim != 2:
         return NotImplemented
-    beta, alpha = _factors("addmm", input, mat1, beta, alpha)
+    beta, alpha = _factors(addmm, input, mat1, beta, alpha)
     return _plus(input, beta, mat1.matmul(mat2), alpha)
 
 
 def _baddbmm_parts(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
     if batch1.ndim != 3 or batch2.ndim != 3 or batch1.shape[0] != batch2.shape[0]:
         return NotImplemented
-    beta, alpha = _factors("baddbmm", input, batch1, beta, alpha)
+    beta, alpha = _factors(baddbmm, input, batch1, beta, alpha)
     return _plus(input, beta, batch1.matmul(batch2), alpha)
 
 
@@ -221,9 +219,9 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
     return _add_product(baddbmm, ("batch1", "batch2"), 3, input, batch1, batch2, beta, alpha, out)
 
 
-def _sum_with(name: str, input: Tensor, beta: Number, product: Tensor, alpha: Number) -> Tensor:
+def _sum_with(operator: Any, input: Tensor, beta: Number, product: Tensor, alpha: Number) -> Tensor:
     """Return beta * input + alpha * product; elements that beta is 0 for may be NaN, and get a gradient of 0."""
-    beta, alpha = _factors(name, input, product, beta, alpha)
+    beta, alpha = _factors(operator, input, product, beta, alpha)
     dtype = common_dtype(input, product)
     input, product = input.to(dtype), product.to(dtype)
     kept = input.where(from_array(np.array(False)), False) if beta == 0 else _scaled(input, beta)
@@ -241,8 +239,8 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: N
     if wide := widened((input, mat, vec)):
         return delivered(addmv(*wide.arguments, beta=beta, alpha=alpha).to(wide.dtype), out)
     product = mv(mat, vec)
-    _check_same_dtype("addmv", checked_tensor("addmv", input), product)
-    return delivered(_sum_with("addmv", input, beta, product, alpha), out)
+    _check_same_dtype(addmv, input, product)
+    return delivered(_sum_with(addmv, input, beta, product, alpha), out)
 
 
 @operator(in_place=True)
@@ -258,7 +256,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     check_ndim("addr: Expected 1-D argument vec1, but got {}-D", vec1, 1)
     check_ndim("addr: Expected 1-D argument vec2, but got {}-D", vec2, 1)
     product = outer(vec1, vec2)
-    return delivered(_sum_with("addr", checked_tensor("addr", input).expand(product.shape), beta, product, alpha), out)
+    return delivered(_sum_with(addr, input.expand(product.shape), beta, product, alpha), out)
 
 
 @operator(flops=of_product(1, 2), in_place=True)
@@ -272,8 +270,8 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
     if wide := widened((input, batch1, batch2)):
         return delivered(addbmm(*wide.arguments, beta=beta, alpha=alpha).to(wide.dtype), out)
     products = bmm(batch1, batch2)
-    _check_same_dtype("addbmm", checked_tensor("addbmm", input), products)
-    return delivered(_sum_with("addbmm", input, beta, products.sum(0, dtype=products.dtype), alpha), out)
+    _check_same_dtype(addbmm, input, products)
+    return delivered(_sum_with(addbmm, input, beta, products.sum(0, dtype=products.dtype), alpha), out)
 
 
 @operator
@@ -284,7 +282,7 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.kron(cygrad.tensor([1, 10]), cygrad.tensor([1, 2]))
     tensor([ 1,  2, 10, 20])
     """
-    ndim = max(checked_tensor("kron", input).ndim, checked_tensor("kron", other).ndim)
+    ndim = max(input.ndim, other.ndim)
     a, b = ((1,) * (ndim - tensor.ndim) + tuple(tensor.shape) for tensor in (input, other))
     left = input.reshape([part for size in a for part in (size, 1)])
     right = other.reshape([part for size in b for part in (1, size)])
@@ -301,7 +299,7 @@ def tensordot(a: Tensor, b: Tensor, dims: int | tuple[Sequence[int] | int, Seque
     >>> cygrad.tensordot(cygrad.ones(2, 3), cygrad.ones(3, 4), 1).shape
     cygrad.Size([2, 4])
     """
-    if checked_tensor("tensordot", a, "a").dtype != checked_tensor("tensordot", b, "b", 2).dtype:
+    if a.dtype != b.dtype:
         raise RuntimeError(f"both inputs should have same dtype, but got {a.dtype} and {b.dtype}")
     if isinstance(dims, int):
         if dims < 0 or dims > min(a.ndim, b.ndim):
@@ -430,7 +428,7 @@ def einsum(*arguments: Any) -> Tensor:
     terms, output, operands = _parsed(arguments)
     widest = 0
     for k, (labels, tensor) in enumerate(zip(terms, operands, strict=True)):
-        checked_tensor("einsum", tensor)
+        checked_tensor(einsum, tensor)
         named_dims, ellipsis = len(labels) - ("..." in labels), "..." in labels
         if named_dims > tensor.ndim or not ellipsis and named_dims != tensor.ndim:
             raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named_dims}) "

@@ -43,11 +43,11 @@ def _filled(target: Tensor, sample: Sample, generator: Generator | None, rng: Rn
     return overwrite(target, lambda array: fill(array, sample, stream, target.dtype))
 
 
-def _numbers(name: str, **parameters: Any) -> tuple[float, ...]:
+def _numbers(operator: Any, **parameters: Any) -> tuple[float, ...]:
     """Return the parameters of a distribution as floats; TypeError for values that are no numbers."""
     for word, value in parameters.items():
         if not isinstance(value, int | float | np.number | TensorImpl):
-            raise TypeError(f"{name}(): argument '{word}' must be float, not {type(value).__name__}")
+            raise TypeError(f"{operator.name}(): argument '{word}' must be float, not {type(value).__name__}")
     return tuple(map(float, parameters.values()))
 
 
@@ -67,7 +67,7 @@ def uniform_(self: Tensor, low: float = 0, to: float = 1, *, generator: Generato
     >>> bool(((x >= 2) & (x < 3)).all())
     True
     """
-    first, end = _numbers("uniform_", **{"from": low, "to": to})
+    first, end = _numbers(uniform_, **{"from": low, "to": to})
     if not first <= end:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
 
@@ -90,7 +90,7 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generat
     >>> abs(cygrad.empty(10000).normal_(5, 0.1, rng=0).mean().item() - 5) < 0.01
     True
     """
-    center, spread = _numbers("normal_", mean=mean, std=std)
+    center, spread = _numbers(normal_, mean=mean, std=std)
     if not spread >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     return _filled(self, normal_around(center, spread), generator, rng)
@@ -104,7 +104,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Gen
     >>> bool((cygrad.empty(1000).log_normal_() > 0).all())
     True
     """
-    center, spread = _numbers("log_normal_", mean=mean, std=std)
+    center, spread = _numbers(log_normal_, mean=mean, std=std)
     if not spread > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
     normally = normal_around(center, spread)
@@ -125,7 +125,7 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None 
     >>> abs(cygrad.empty(10000).exponential_(2, rng=0).mean().item() - 0.5) < 0.02
     True
     """
-    rate, = _numbers("exponential_", lambd=lambd)
+    rate, = _numbers(exponential_, lambd=lambd)
     _require_continuous("Exponential", self)
     if not rate > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
@@ -145,7 +145,7 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Gen
     >>> abs(cygrad.empty(10000).cauchy_(3, rng=0).median().item() - 3) < 0.1
     True
     """
-    center, scale = _numbers("cauchy_", median=median, sigma=sigma)
+    center, scale = _numbers(cauchy_, median=median, sigma=sigma)
     _require_continuous("Cauchy", self)
     if not scale > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
@@ -165,7 +165,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None, rn
     >>> cygrad.empty(1000).geometric_(0.5).min()
     tensor(1.)
     """
-    chance, = _numbers("geometric_", p=p)
+    chance, = _numbers(geometric_, p=p)
     if not 0 < chance < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     if self.dtype.kind in "bc":
@@ -199,7 +199,7 @@ def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | 
     """
     if isinstance(p, TensorImpl) and (p.ndim or special_tensors()):
         return self.copy_(random.bernoulli(p.expand(self.shape), generator=generator, rng=rng))
-    chance, = _numbers("bernoulli_", p=p)
+    chance, = _numbers(bernoulli_, p=p)
     if not 0 <= chance <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     return _filled(self, at_random(chance), generator, rng)

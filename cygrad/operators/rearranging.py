@@ -47,7 +47,6 @@ def repeat(input: Tensor, *counts: int | Sequence[int], repeats: Ints | None = N
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
-    checked_tensor("repeat", input)
     if not counts and repeats is None:
         raise TypeError('repeat() missing 1 required positional arguments: "repeats"')
     times = spread(counts, repeats)
@@ -76,7 +75,7 @@ def tile(input: Tensor, *counts: int | Sequence[int], dims: Ints | None = None) 
     tensor([1, 2, 1, 2])
     """
     times = spread(counts, dims)
-    return repeat(input, repeats=(1,) * (checked_tensor("tile", input).ndim - len(times)) + tuple(times))
+    return repeat(input, repeats=(1,) * (input.ndim - len(times)) + tuple(times))
 
 
 @overload
@@ -95,7 +94,7 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
     """
     if input is None:
         input, repeats = repeats, None
-    checked_tensor("repeat_interleave", input)
+    checked_tensor(repeat_interleave, input)
     if repeats is None:
         return computed(np.repeat(np.arange(input.numel(), dtype="int32" if input.dtype.name == "int32" else "int64"), _counts(input)))
     if dim is None:
@@ -143,7 +142,6 @@ def flip(input: Tensor, *places: int | Sequence[int], dims: Ints | None = None) 
     >>> cygrad.arange(3).flip(0)
     tensor([2, 1, 0])
     """
-    checked_tensor("flip", input)
     chosen = distinct_dims(spread(places, dims), input.ndim)
     key: Any = (..., *[slice(None, None, -1 if d in chosen else 1) for d in range(input.ndim)])
     return recorded(flip, (input,), computed(to_array(input)[key].copy()), dims=chosen)
@@ -157,7 +155,7 @@ def fliplr(input: Tensor) -> Tensor:
     >>> cygrad.fliplr(cygrad.tensor([[1, 2]]))
     tensor([[2, 1]])
     """
-    if checked_tensor("fliplr", input).ndim < 2:
+    if input.ndim < 2:
         raise RuntimeError(f"Input must be >= 2-d. It has {input.ndim} dims")
     return flip(input, 1)
 
@@ -170,7 +168,7 @@ def flipud(input: Tensor) -> Tensor:
     >>> cygrad.flipud(cygrad.tensor([1, 2]))
     tensor([2, 1])
     """
-    if checked_tensor("flipud", input).ndim < 1:
+    if input.ndim < 1:
         raise RuntimeError("Input must be >= 1-d. It has 0 dims")
     return flip(input, 0)
 
@@ -183,7 +181,6 @@ def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
     >>> cygrad.roll(cygrad.arange(4), 1)
     tensor([3, 0, 1, 2])
     """
-    checked_tensor("roll", input)
     steps, along = integers(shifts), () if dims is None else integers(dims)
     if not steps:
         raise RuntimeError("`shifts` required")

@@ -15,8 +15,8 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad.operators._language.arguments import (
     ValuesAndIndices,
+    check_dtype,
     checked_operand,
-    checked_tensor,
     delivered,
     delivered_together,
     normalized_dims,
@@ -112,11 +112,11 @@ def _of_all(name: str, elementwise: str) -> Callable[..., Any]:
     def parts(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None, out: Any = None) -> Any:
         other = dim if isinstance(dim, TensorImpl) else other
         if other is not None:
-            return getattr(checked_tensor(name, input), elementwise)(other, out=out)
+            return getattr(input, elementwise)(other, out=out)
         if dim is not None:
-            checked_operand(name, input)
+            check_dtype(name, input)
             return NotImplemented
-        checked_operand(f"{name}_all", checked_tensor(name, input))
+        check_dtype(f"{name}_all", input)
         if input.numel() == 0:
             raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
                                "Specify the reduction dim with the 'dim' argument.")
@@ -203,7 +203,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out
     >>> cygrad.aminmax(cygrad.tensor([3., 1., 2.])).max
     tensor(3.)
     """
-    if not checked_operand("aminmax", input).numel() and dim is None:
+    if not checked_operand(aminmax, input).numel() and dim is None:
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     if dim is not None:
         dim = normalized_dim(dim, input.ndim)
@@ -216,7 +216,8 @@ def _place_of_all(name: str) -> Callable[..., Any]:
     def parts(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         if dim is not None:
             return NotImplemented
-        if checked_operand(name, input).numel() == 0:
+        check_dtype(name, input)
+        if input.numel() == 0:
             raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
         place = getattr(input.detach().reshape(-1), name)(0)
         return place.reshape([1] * input.ndim) if keepdim else place
@@ -227,8 +228,7 @@ def _place_of_all(name: str) -> Callable[..., Any]:
 def _place(operator: Any, fold: str, input: Tensor, dim: Any, keepdim: bool, out: Tensor | None) -> Tensor:
     place = operator.declaration.parts(input, dim, keepdim)
     if place is NotImplemented:
-        name = operator.name
-        place = compiled.extremum(fold, checked_operand(name, input), dim, keepdim, name)[1]
+        place = compiled.extremum(fold, checked_operand(operator, input), dim, keepdim, operator.name)[1]
     return delivered(place, out)
 
 
@@ -267,4 +267,4 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     >>> cygrad.count_nonzero(cygrad.tensor([0, 5]))
     tensor(1)
     """
-    return (checked_tensor("count_nonzero", input) != 0).sum(dim)
+    return (input != 0).sum(dim)

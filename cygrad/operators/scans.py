@@ -10,7 +10,14 @@ from cygrad._core.compute import reductions
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import computed, to_array
 from cygrad.data.limits import finfo
-from cygrad.operators._language.arguments import ValuesAndIndices, checked_operand, checked_tensor, delivered, delivered_together, pair_type
+from cygrad.operators._language.arguments import (
+    ValuesAndIndices,
+    checked_operand,
+    checked_tensor,
+    delivered,
+    delivered_together,
+    pair_type,
+)
 from cygrad.operators._language.batches import shifted
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
 from cygrad.operators._language.narrow_floats import of_unrounded_result
@@ -26,11 +33,10 @@ if TYPE_CHECKING:
     from cygrad.typing import DTypeLike, Pair
 
 
-def _folded(name: str, fold: Callable[[Tensor], Tensor], input: Tensor, dtype: DTypeLike | None, out: Tensor | None) -> Tensor:
+def _folded(operator: Any, fold: Callable[[Tensor], Tensor], input: Tensor, dtype: DTypeLike | None, out: Tensor | None) -> Tensor:
     """Compute a scan in `dtype`, by default `out`'s."""
-    checked_tensor(name, input)
     if dtype is None and out is not None:
-        dtype = checked_tensor(name, out, "out", 3).dtype
+        dtype = checked_tensor(operator, out, "out", 3).dtype
     return delivered(fold(input) if dtype is None else fold(input.to(dtype)).to(dtype), out)
 
 
@@ -49,7 +55,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: DTypeLike | None = None, out: Tens
     >>> cygrad.cumsum(cygrad.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
-    return _folded("cumsum", lambda x: _cumsum(x, dim, False), input, dtype, out)
+    return _folded(cumsum, lambda x: _cumsum(x, dim, False), input, dtype, out)
 
 
 def _log_cumulative_gradient(g: Tensor, input: Tensor, y: Tensor, dim: int) -> Tensor:
@@ -80,7 +86,7 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
     >>> cygrad.logcumsumexp(cygrad.zeros(2), 0)
     tensor([0.0000, 0.6931])
     """
-    checked_operand("logcumsumexp", input)
+    checked_operand(logcumsumexp, input)
     d = normalized_dim(dim, input.ndim)
     if input.is_complex():
         result = unrecorded(lambda: _running_logarithm(input.detach(), d) if input.shape and input.shape[d] else input.clone())
@@ -129,7 +135,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: DTypeLike | None = None, out: Ten
         d = normalized_dim(dim, x.ndim)
         return recorded(cumprod, (x,), unrecorded(lambda: _running_product(x.detach(), d)), dim=d)
 
-    return _folded("cumprod", fold, input, dtype, out)
+    return _folded(cumprod, fold, input, dtype, out)
 
 
 def _running_product(x: Tensor, dim: int) -> Tensor:
@@ -148,7 +154,7 @@ def _to_their_places(g: Tensor, input_shape: Sequence[int], dim: int, indices: T
 
 def _running_extremum(operator: Any, fold: np.ufunc, pair: type[ValuesAndIndices], input: Tensor, dim: int, out: Pair | None
                       ) -> ValuesAndIndices:
-    d = normalized_dim(dim, checked_operand(operator.name, input).ndim)
+    d = normalized_dim(dim, checked_operand(operator, input).ndim)
     array = np.atleast_1d(to_array(input))
     values = fold.accumulate(array, d)
     # The last place at which the running extremum was attained; NaN, once met, is never left.
@@ -197,7 +203,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     >>> cygrad.diff(cygrad.tensor([1., 3., 6.]))
     tensor([2., 3.])
     """
-    if checked_tensor("diff", input).ndim == 0:
+    if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional, it is 0-d")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")

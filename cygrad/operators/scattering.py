@@ -17,7 +17,7 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import to_array
 from cygrad.data import creation
-from cygrad.operators._language.arguments import checked_operand, checked_tensor, read_factor
+from cygrad.operators._language.arguments import check_dtype, read_factor
 from cygrad.operators._language.batches import along_index, behind, shifted
 from cygrad.operators._language.declaration import IN_PLACE, changed, changing, operator
 from cygrad.operators._language.places import (
@@ -51,7 +51,6 @@ def _check_same_dtype(message: str, a: Tensor, b: Tensor) -> None:
 
 # ----- Elements along a dim -----
 def _check_source(input: Tensor, index: Tensor, src: Tensor) -> None:
-    checked_tensor("scatter", src, "src", 4)
     _check_same_dtype("scatter(): Expected self.dtype to be equal to src.dtype", input, src)
     sizes = src.shape or (1,)
     if index.numel() and (len(sizes) != max(index.ndim, 1) or any(n > m for n, m in zip(index.shape, sizes, strict=False))):
@@ -66,7 +65,7 @@ def _read_part(src: Tensor, index: Tensor) -> np.ndarray:
 
 def _folded(operator: Any, fold: np.ufunc, input: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor | None, **params: Any) -> Any:
     """Reduce a source into the elements that an index names, one for each place; a mean is divided by the `count`."""
-    d, key = elements_along("scatter", input, dim, index, "self")
+    d, key = elements_along(scatter, input, dim, index, "self")
     _check_source(input, index, src)
 
     def write(array: np.ndarray) -> None:
@@ -87,11 +86,11 @@ def _folded(operator: Any, fold: np.ufunc, input: Tensor, dim: int, index: Tenso
           tangent=filling, batch=shifted("dim"), method=False)
 def _scatter(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Return a copy with elements of a tensor, or a number, written where an index says."""
-    d, key = elements_along("scatter", input, dim, index, "self")
+    d, key = elements_along(scatter, input, dim, index, "self")
     source = value if isinstance(value, TensorImpl) else None
     if source is not None:
         _check_source(input, index, source)
-    number = None if source is not None else to_array(value_for("scatter", input, value))
+    number = None if source is not None else to_array(value_for(scatter, input, value))
 
     def write(array: np.ndarray) -> None:
         if key is not None:
@@ -113,13 +112,11 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | Number | None 
     tensor([[0., 0., 5.],
             [5., 0., 0.]])
     """
-    checked_tensor("scatter", input)
-    checked_tensor("scatter", index, "index", 3)
     source: Any = value if src is None else src
     if source is None:
         raise TypeError("scatter() missing 1 required positional arguments: \"src\"; or give a number as value=")
     if not isinstance(src, TensorImpl) and (reduce is not None or isinstance(value, TensorImpl)):
-        source = value_for("scatter", input, source).expand(index.shape)
+        source = value_for(scatter, input, source).expand(index.shape)
     if reduce is None:
         return _scatter(input, dim, index, source, out=out)
     if reduce not in ("add", "multiply"):
@@ -224,8 +221,8 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     """
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    checked_operand(f"scatter_{reduce}", checked_tensor("scatter_reduce", input))
-    _check_source(input, checked_tensor("scatter_reduce", index, "index", 3), src)
+    check_dtype(f"scatter_{reduce}", input)
+    _check_source(input, index, src)
     if not include_self:
         if out is IN_PLACE:
             check_disjoint(input, (src, index))
@@ -238,16 +235,16 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
 
 
 # ----- Slices along a dim -----
-def _slices_to_fold(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor) -> tuple[int, np.ndarray]:
+def _slices_to_fold(operator: Any, input: Tensor, dim: int, index: Tensor, source: Tensor) -> tuple[int, np.ndarray]:
     """Return the dim and the places along it that slices of the source are reduced into."""
-    d, places = slices_along(name, input, dim, index, ("int64", "int32"), name + "_(): Expected dtype int32/int64 for index but got: {}")
-    checked_tensor(name, source, "source", 4)
+    message = operator.name + "_(): Expected dtype int32/int64 for index but got: {}"
+    d, places = slices_along(input, dim, index, ("int64", "int32"), message)
     if index.ndim > 1:
-        raise IndexError(f"{name}_(): Index is supposed to be a vector, but got dim: {index.ndim} with size: {list(index.shape)}")
+        raise IndexError(f"{operator.name}_(): Index is supposed to be a vector, but got dim: {index.ndim} with size: {list(index.shape)}")
     if input.dtype != source.dtype:
-        raise RuntimeError(f"{name}_(): self ({input.dtype}) and source ({source.dtype}) must have the same scalar type")
+        raise RuntimeError(f"{operator.name}_(): self ({input.dtype}) and source ({source.dtype}) must have the same scalar type")
     if len(places) != (source.shape[d] if source.ndim > d else 1):
-        raise RuntimeError(f"{name}_(): Number of indices ({len(places)}) should be equal to source.size(dim): "
+        raise RuntimeError(f"{operator.name}_(): Number of indices ({len(places)}) should be equal to source.size(dim): "
                            f"({source.shape[d] if source.ndim > d else 1}), for dim: {d}")
     if source.ndim != input.ndim or any(a != b for k, (a, b) in enumerate(zip(source.shape, input.shape, strict=True)) if k != d):
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
@@ -269,8 +266,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     >>> cygrad.index_add(cygrad.zeros(3), 0, cygrad.tensor([0, 2, 0]), cygrad.ones(3))
     tensor([2., 0., 1.])
     """
-    d, places = _slices_to_fold("index_add", input, dim, index, source)
-    alpha = read_factor("index_add", "alpha", alpha, input)
+    d, places = _slices_to_fold(index_add, input, dim, index, source)
+    alpha = read_factor(index_add, "alpha", alpha, input)
     scalar_tensor(alpha, input.dtype)       # refuses numbers that the dtype does not hold
     check_bounds(places, length_of(input, d), d)
 
@@ -293,8 +290,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: T
     tensor([2., 0., 1.])
     """
     message = "index_copy_(): Expected a long tensor for index, but got {}"
-    d, places = slices_along("index_copy", input, dim, index, ("int64",), message)
-    checked_tensor("index_copy", source, "source", 4)
+    d, places = slices_along(input, dim, index, ("int64",), message)
     if index.ndim > 1:
         raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
     if source.ndim == 0 and len(places) != 1:
@@ -322,9 +318,8 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: T
 
 def _filled_batch(level, operator, x, dim, index, value):
     """Fill as `scatter` does, whose index does not count from the end; a tensor is written where a mask says that the index hits."""
-    checked_tensor("index_fill", index, "index", 3)
     if isinstance(value, TensorImpl):
-        return value_for("index_fill_", x, value).where(x.new_zeros(x.shape).index_fill(dim, index, 1) != 0, x)
+        return value_for(index_fill, x, value).where(x.new_zeros(x.shape).index_fill(dim, index, 1) != 0, x)
     size = x.shape[behind(dim, x.ndim) - 1] if x.ndim else 1
     return along_index("scatter")(level, operator, x, dim, (index + size).where(index < 0, index), value)
 
@@ -340,10 +335,10 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *
     tensor([7., 0., 7.])
     """
     message = "index_fill_(): Expected dtype int64 for index, got {}"
-    d, places = slices_along("index_fill", input, dim, index, ("int64",), message, IndexError)
+    d, places = slices_along(input, dim, index, ("int64",), message, IndexError)
     if index.ndim > 1:
         raise RuntimeError(f"Index has to be a vector/scalar, but it has {index.ndim} dims")
-    filling = value_for("index_fill_", input, value)
+    filling = value_for(index_fill, input, value)
     size = length_of(input, d)
     check_bounds(places, size, d, IndexError, lowest=-size)
 
@@ -372,7 +367,7 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     >>> cygrad.index_reduce(cygrad.ones(3), 0, cygrad.tensor([0, 2, 0]), cygrad.tensor([2., 3., 4.]), "prod")
     tensor([8., 1., 3.])
     """
-    d, places = _slices_to_fold("index_reduce", input, dim, index, source)
+    d, places = _slices_to_fold(index_reduce, input, dim, index, source)
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     check_bounds(places, length_of(input, d), d, IndexError, "index out of range in self: ")
@@ -381,7 +376,6 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
 
 # ----- Places -----
 def _check_put(input: Tensor, index: Tensor, source: Tensor) -> None:
-    checked_tensor("put", source, "source", 3)
     if input.dtype != source.dtype:
         raise RuntimeError("put_(): self and source expected to have the same dtype, but got self.dtype = "
                            f"{input.dtype} and source.dtype = {source.dtype}")
@@ -391,7 +385,7 @@ def _check_put(input: Tensor, index: Tensor, source: Tensor) -> None:
 
 
 def _put_batch(level, operator, x, index, source, accumulate=False):
-    check_flat_index("put", index)
+    check_flat_index(put, index)
     _check_put(x, index, source)
     return x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape)
 
@@ -406,7 +400,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False, 
     >>> cygrad.put(cygrad.zeros(3), cygrad.tensor([0, -1]), cygrad.tensor([1., 2.]))
     tensor([1., 0., 2.])
     """
-    places = flat_places("put", input, index)
+    places = flat_places(put, input, index)
     _check_put(input, index, source)
 
     def write(array: np.ndarray) -> None:
@@ -423,13 +417,11 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False, 
 
 
 def _check_index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor) -> None:
-    checked_tensor("index_put", input)
     if not isinstance(indices, tuple | list):
         raise TypeError(f"index_put(): argument 'indices' (position 2) must be tuple of Tensors, not {type(indices).__name__}")
     for number, index in enumerate(indices):
         if not isinstance(index, TensorImpl):
             raise TypeError(f"expected Tensor as element {number} in argument 1, but got {type(index).__name__}")
-    checked_tensor("index_put", values, "values", 3)
     if input.dtype != values.dtype:
         raise RuntimeError(f"Index put requires the source and destination dtypes match, got {input.dtype} for the destination and "
                            f"{values.dtype} for the source.")

@@ -11,7 +11,7 @@ from cygrad._core.compute import dtype_views, shapes
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import Size, normalized_dim
 from cygrad._core.operands.operands import broadcast_shape
-from cygrad.operators._language.arguments import checked_tensor, given_tensors, integers
+from cygrad.operators._language.arguments import given_tensors, integers
 from cygrad.operators._language.batches import behind, matrices, same, shifted, sizes_of
 from cygrad.operators._language.declaration import operator, rearranging
 from cygrad.operators._language.tangents import constant, linear
@@ -79,13 +79,13 @@ def reshape(input: Tensor, *shape: Any, **keywords: Any) -> Tensor:
 @operator(function=False)
 def view_as(self: Tensor, other: Tensor) -> Tensor:
     """View of the shape of another tensor."""
-    return self.view(checked_tensor("view_as", other, "other", 2).shape)
+    return self.view(other.shape)
 
 
 @operator(function=False)
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """Elements in the shape of another tensor."""
-    return self.reshape(checked_tensor("reshape_as", other, "other", 2).shape)
+    return self.reshape(other.shape)
 
 
 def _flatten_examples(level: Any, operator: Any, x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -110,7 +110,6 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     >>> cygrad.unflatten(cygrad.zeros(2, 6), 1, (3, -1)).shape
     cygrad.Size([2, 3, 2])
     """
-    checked_tensor("unflatten", input)
     d, parts = normalized_dim(dim, input.ndim), list(sizes)
     if not parts:
         raise RuntimeError("unflatten: sizes must be non-empty")
@@ -132,7 +131,7 @@ def ravel(input: Tensor) -> Tensor:
     >>> cygrad.ravel(cygrad.zeros(2, 3)).shape
     cygrad.Size([6])
     """
-    return checked_tensor("ravel", input).contiguous().reshape(-1)
+    return input.contiguous().reshape(-1)
 
 
 # ----- Dims of size 1 -----
@@ -160,9 +159,9 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """
 
 
-def _each(name: str, reshape: Callable[[Tensor], Tensor], tensors: tuple[Any, ...]) -> Tensor | tuple[Tensor, ...]:
+def _each(operator: Any, reshape: Callable[[Tensor], Tensor], tensors: tuple[Any, ...]) -> Tensor | tuple[Tensor, ...]:
     """Apply a function to tensors given one by one or as a sequence; of one alone return the result itself."""
-    results = tuple(reshape(tensor) for tensor in given_tensors(name, tensors))
+    results = tuple(reshape(tensor) for tensor in given_tensors(operator, tensors))
     return results[0] if len(tensors) == 1 and isinstance(tensors[0], TensorImpl) else results
 
 
@@ -180,7 +179,7 @@ def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ..
     >>> cygrad.atleast_1d(cygrad.tensor(1.)).ndim
     1
     """
-    return _each("atleast_1d", lambda x: x if x.ndim else x.reshape(1), tensors)
+    return _each(atleast_1d, lambda x: x if x.ndim else x.reshape(1), tensors)
 
 
 @overload
@@ -197,7 +196,7 @@ def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ..
     >>> cygrad.atleast_2d(cygrad.zeros(3)).shape
     cygrad.Size([1, 3])
     """
-    return _each("atleast_2d", lambda x: x if x.ndim > 1 else x.unsqueeze(0) if x.ndim else x.reshape(1, 1), tensors)
+    return _each(atleast_2d, lambda x: x if x.ndim > 1 else x.unsqueeze(0) if x.ndim else x.reshape(1, 1), tensors)
 
 
 @overload
@@ -214,7 +213,7 @@ def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ..
     >>> cygrad.atleast_3d(cygrad.zeros(3)).shape
     cygrad.Size([1, 3, 1])
     """
-    return _each("atleast_3d", lambda x: x if x.ndim > 2 else x.unsqueeze(-1) if x.ndim == 2 else
+    return _each(atleast_3d, lambda x: x if x.ndim > 2 else x.unsqueeze(-1) if x.ndim == 2 else
                  x.unsqueeze(0).unsqueeze(-1) if x.ndim else x.reshape(1, 1, 1), tensors)
 
 
@@ -278,7 +277,7 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     >>> cygrad.swapaxes(cygrad.zeros(2, 3), 0, 1).shape
     cygrad.Size([3, 2])
     """
-    return checked_tensor("swapaxes", input).transpose(axis0, axis1)
+    return input.transpose(axis0, axis1)
 
 
 def _reverse_dims_of_examples(level: Any, operator: Any, x: Tensor) -> Tensor:
@@ -356,7 +355,7 @@ def adjoint(input: Tensor) -> Tensor:
     >>> cygrad.adjoint(cygrad.zeros(5, 2, 3)).shape
     cygrad.Size([5, 3, 2])
     """
-    if checked_tensor("adjoint", input).ndim < 2:
+    if input.ndim < 2:
         raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor.")
     return _conjugate(input.transpose(-2, -1))
 
@@ -369,7 +368,6 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     >>> cygrad.movedim(cygrad.zeros(2, 3, 4), 0, -1).shape
     cygrad.Size([3, 4, 2])
     """
-    checked_tensor("movedim", input)
     if isinstance(source, int) != isinstance(destination, int):
         raise TypeError("movedim() received an invalid combination of arguments: source and destination must both be int, or both tuples")
     origins, targets = list(integers(source)), list(integers(destination))
@@ -412,7 +410,7 @@ def expand(input: Tensor, *sizes: Any, **keywords: Any) -> Tensor:
 @operator(function=False)
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """View repeated to the shape of another tensor."""
-    return self.expand(checked_tensor("expand_as", other, "other", 2).shape)
+    return self.expand(other.shape)
 
 
 @operator
@@ -423,7 +421,7 @@ def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     >>> cygrad.broadcast_to(cygrad.zeros(3), (2, 3)).shape
     cygrad.Size([2, 3])
     """
-    return checked_tensor("broadcast_to", input).expand(size)
+    return input.expand(size)
 
 
 @operator(method=False)
@@ -434,7 +432,7 @@ def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]
     >>> [x.shape for x in cygrad.broadcast_tensors(cygrad.zeros(3), cygrad.zeros(2, 1))]
     [cygrad.Size([2, 3]), cygrad.Size([2, 3])]
     """
-    given = given_tensors("broadcast_tensors", tensors)
+    given = given_tensors(broadcast_tensors, tensors)
     shape = broadcast_shape(*given)
     return tuple(tensor if tensor.shape == shape else tensor.expand(shape) for tensor in given)
 

@@ -11,7 +11,7 @@ from cygrad._core.compute.matrices import our_loop
 from cygrad._core.operands.arrays import from_array, to_array
 from cygrad.data import creation
 from cygrad.operators import joining, public_name
-from cygrad.operators._language.arguments import checked_tensor, delivered, delivered_together, shown_as
+from cygrad.operators._language.arguments import delivered, delivered_together, shown_as
 from cygrad.operators._language.batches import aligned_matrices, matrices
 from cygrad.operators._language.declaration import operator, recorded
 from cygrad.operators._language.matrices import check_info, checked_matrix
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from cygrad.tensor import Tensor
 
 
-def check_sides(name: str, a: Tensor, b: Tensor, *, left: bool, first: str = "A") -> None:
+def check_sides(operator: Any, a: Tensor, b: Tensor, *, left: bool, first: str = "A") -> None:
     """Refuse the sides of an equation that do not agree."""
+    name = public_name(operator.name)
     if a.size(-1) != b.size(-2 if left else -1):
-        raise RuntimeError(f"{public_name(name)}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+        raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
                            f"({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})")
     if a.dtype != b.dtype:
-        raise RuntimeError(f"{public_name(name)}: Expected {first} and B to have the same dtype, but found {first} of type {a.dtype} and B "
+        raise RuntimeError(f"{name}: Expected {first} and B to have the same dtype, but found {first} of type {a.dtype} and B "
                            f"of type {b.dtype} instead")
 
 
@@ -67,15 +68,15 @@ def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = T
     tensor([[1.],
             [2.]])
     """
-    a = checked_matrix("linalg_solve_triangular", A, square=True)
-    b = checked_matrix("linalg_solve_triangular", B, "B")
+    a = checked_matrix(linalg_solve_triangular, A, square=True)
+    b = checked_matrix(linalg_solve_triangular, B, "B")
     if not left:
-        check_sides("linalg_solve_triangular", a, b, left=False)
+        check_sides(linalg_solve_triangular, a, b, left=False)
         return delivered(_from_the_right(a, b, upper=upper, left=False, unitriangular=unitriangular), out)
     try:
         result = _triangular[bool(upper), bool(unitriangular)](a, b)
     except RuntimeError:
-        check_sides("linalg_solve_triangular", a, b, left=True)
+        check_sides(linalg_solve_triangular, a, b, left=True)
         raise
     return delivered(recorded(linalg_solve_triangular, (a, b), result, upper=bool(upper), unitriangular=bool(unitriangular)), out)
 
@@ -97,7 +98,7 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
     >>> cygrad.triangular_solve(cygrad.ones(1, 1), cygrad.full((1, 1), 2.)).solution
     tensor([[0.5000]])
     """
-    a, b = checked_matrix("triangular_solve", A, square=True), checked_matrix("triangular_solve", input, "input")
+    a, b = checked_matrix(triangular_solve, A, square=True), checked_matrix(triangular_solve, input, "input")
     solution = linalg_solve_triangular(a.mT if transpose else a, b, upper=bool(upper) != bool(transpose), unitriangular=unitriangular)
     return delivered_together(TriangularSolution, (solution, a.clone()), out)
 
@@ -119,7 +120,7 @@ def _matrix_part(shared: Tensor, y: Tensor, adjoint: bool, A_shape: tuple[int, .
 
 
 def _solution_tangent(tangent_of: Any, operator: Any, result: Any, A: Tensor, B: Tensor, LU: Any = None, pivots: Any = None,
-                      adjoint: bool = False, checks: str = "") -> Any:
+                      adjoint: bool = False, checks: Any = None) -> Any:
     X, LU, pivots, info = result
     dA, dB = tangent_of(A), tangent_of(B)
     parts = [] if dB is None else [dB.expand(X.shape)]
@@ -130,7 +131,7 @@ def _solution_tangent(tangent_of: Any, operator: Any, result: Any, A: Tensor, B:
 @operator(shared=_by_the_other, dA=_matrix_part,
           dB=lambda shared, B_shape: shared.sum_to_size(B_shape), adjoints=True, tangent=_solution_tangent, batch=aligned_matrices,
           node="LinalgSolveExBackward0", function=False, method=False)
-def solved_by_factors(A: Tensor, B: Tensor, LU: Any = None, pivots: Any = None, adjoint: bool = False, checks: str = "") -> Any:
+def solved_by_factors(A: Tensor, B: Tensor, LU: Any = None, pivots: Any = None, adjoint: bool = False, checks: Any = None) -> Any:
     """Return X of A X = B or, with `adjoint`, of A^H X = B, the LU factors of A, computed where none are given, and their info.
 
     The value is computed from the factors, and the derivatives are by A: no derivative, of any order, factorises again. `checks`:
@@ -145,14 +146,14 @@ def solved_by_factors(A: Tensor, B: Tensor, LU: Any = None, pivots: Any = None, 
     return recorded(solved_by_factors, (A, B), X, LU=LU, pivots=pivots, adjoint=adjoint), LU, pivots, info
 
 
-def _inverse_tangent(tangent_of: Any, operator: Any, result: Any, A: Tensor, *others: Any, checks: str = "") -> Any:
+def _inverse_tangent(tangent_of: Any, operator: Any, result: Any, A: Tensor, *others: Any, checks: Any = None) -> Any:
     inverse, dA = result[0], tangent_of(A)
     return None if dA is None else (-(inverse @ dA @ inverse), None)
 
 
 @operator(dA=lambda g, y: -(y.mH @ g @ y.mH), adjoints=True, tangent=_inverse_tangent, batch=aligned_matrices, node="LinalgInvExBackward0",
           function=False, method=False)
-def inverted(A: Tensor, LU: Any = None, pivots: Any = None, checks: str = "") -> Any:
+def inverted(A: Tensor, LU: Any = None, pivots: Any = None, checks: Any = None) -> Any:
     """Return the inverse from the LU factors, computed where none are given, and their info; see `solved_by_factors`.
 
     Gradient: -Y^H g Y^H (Giles 2008, An extended collection of matrix derivative results, 2.2.3).
@@ -174,13 +175,14 @@ class SolveResult(NamedTuple):
     info: Tensor
 
 
-def _solved(name: str, A: Tensor, B: Tensor, left: bool, checks: bool) -> tuple[Tensor, Tensor]:
+def _solved(operator: Any, A: Tensor, B: Tensor, left: bool, checks: bool) -> tuple[Tensor, Tensor]:
     """Return the solution and the info; B is a vector, or a batch of such, where it has the shape of A without its last dim."""
-    a = checked_matrix(name, A, square=True)
-    vector = checked_tensor(name, B, "B", 2).ndim == 1 or B.ndim == a.ndim - 1 and B.shape == a.shape[:-1]
-    b = checked_matrix(name, B.unsqueeze(-1) if vector else B, "B")
-    check_sides(name, a, b, left=left)
-    X, _, _, info = solved_by_factors(a, b, checks=name * checks) if left else solved_by_factors(a.mT, b.mT, checks=name * checks)
+    a = checked_matrix(operator, A, square=True)
+    vector = B.ndim == 1 or B.ndim == a.ndim - 1 and B.shape == a.shape[:-1]
+    b = checked_matrix(operator, B.unsqueeze(-1) if vector else B, "B")
+    check_sides(operator, a, b, left=left)
+    checked = operator if checks else None
+    X, _, _, info = solved_by_factors(a, b, checks=checked) if left else solved_by_factors(a.mT, b.mT, checks=checked)
     X = X if left else X.mT
     return X.squeeze(-1) if vector else X, info
 
@@ -194,7 +196,7 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bo
     >>> cygrad.linalg.solve_ex(cygrad.zeros(1, 1), cygrad.ones(1)).info
     tensor(1, dtype=cygrad.int32)
     """
-    return delivered_together(SolveResult, _solved("linalg_solve_ex", A, B, left, check_errors), out)
+    return delivered_together(SolveResult, _solved(linalg_solve_ex, A, B, left, check_errors), out)
 
 
 @operator(refuses={"biu": NOT_FLOATING}, loop="lu_cpu")
@@ -207,7 +209,7 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None 
     >>> cygrad.linalg.solve(cygrad.tensor([[2., 1.], [1., 1.]]), cygrad.tensor([3., 2.]))
     tensor([1., 1.])
     """
-    return delivered(_solved("linalg_solve", A, B, left, True)[0], out)
+    return delivered(_solved(linalg_solve, A, B, left, True)[0], out)
 
 
 @operator
@@ -218,15 +220,14 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None, 
     >>> cygrad.linalg.tensorsolve(cygrad.eye(4).reshape(2, 2, 4), cygrad.ones(2, 2))
     tensor([1., 1., 1., 1.])
     """
-    a, b = checked_tensor("linalg_tensorsolve", A, "A"), checked_tensor("linalg_tensorsolve", B, "B", 2)
     if dims is not None:
-        a = a.movedim(tuple(dims), tuple(range(-len(dims), 0)))
-    shape = a.shape[b.ndim:]
-    unknowns, equations = math.prod(shape), math.prod(a.shape[:b.ndim])
+        A = A.movedim(tuple(dims), tuple(range(-len(dims), 0)))
+    shape = A.shape[B.ndim:]
+    unknowns, equations = math.prod(shape), math.prod(A.shape[:B.ndim])
     if unknowns != equations:
         raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
                            f"got {unknowns} != {equations}")
-    return delivered(linalg_solve(a.reshape(equations, unknowns), b.reshape(-1)).reshape(shape), out)
+    return delivered(linalg_solve(A.reshape(equations, unknowns), B.reshape(-1)).reshape(shape), out)
 
 
 # ----- Inverses -----
@@ -246,8 +247,8 @@ def linalg_inv_ex(A: Tensor, *, check_errors: bool = False, out: Sequence[Tensor
     >>> cygrad.linalg.inv_ex(cygrad.zeros(1, 1)).info
     tensor(1, dtype=cygrad.int32)
     """
-    name = "linalg_inv_ex"
-    return delivered_together(InverseResult, inverted(checked_matrix(name, A, square=True), checks=name * check_errors), out)
+    checks = linalg_inv_ex if check_errors else None
+    return delivered_together(InverseResult, inverted(checked_matrix(linalg_inv_ex, A, square=True), checks=checks), out)
 
 
 @operator(aliases=("inverse",),
@@ -260,7 +261,7 @@ def linalg_inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    return delivered(inverted(checked_matrix("linalg_inv", A, square=True), checks="linalg_inv")[0], out)
+    return delivered(inverted(checked_matrix(linalg_inv, A, square=True), checks=linalg_inv)[0], out)
 
 
 @operator
@@ -271,14 +272,13 @@ def linalg_tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> T
     >>> cygrad.linalg.tensorinv(cygrad.eye(4).reshape(2, 2, 4)).shape
     cygrad.Size([4, 2, 2])
     """
-    a = checked_tensor("linalg_tensorinv", A, "A")
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
-    behind, before = math.prod(a.shape[ind:]), math.prod(a.shape[:ind])
+    behind, before = math.prod(A.shape[ind:]), math.prod(A.shape[:ind])
     if behind != before:
         raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
                            f"{behind} != {before}")
-    return delivered(linalg_inv(a.reshape(before, behind)).reshape(a.shape[ind:] + a.shape[:ind]), out)
+    return delivered(linalg_inv(A.reshape(before, behind)).reshape(A.shape[ind:] + A.shape[:ind]), out)
 
 
 # ----- By Cholesky's factor -----
@@ -311,10 +311,10 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor
     >>> cygrad.cholesky_solve(cygrad.ones(1, 1), cygrad.full((1, 1), 2.))
     tensor([[0.2500]])
     """
-    for tensor, argument in (checked_tensor("cholesky_solve", input), "b"), (checked_tensor("cholesky_solve", L, "L", 2), "u"):
+    for tensor, argument in (input, "b"), (L, "u"):
         if tensor.ndim < 2:
             raise RuntimeError(f"{argument} should have at least 2 dimensions, but has {tensor.ndim} dimensions instead")
-    b, factor = checked_matrix("cholesky_solve", input, "input"), checked_matrix("cholesky_solve", L, "L", square=True)
+    b, factor = checked_matrix(cholesky_solve, input, "input"), checked_matrix(cholesky_solve, L, "L", square=True)
     if factor.shape[-1] != b.shape[-2]:
         raise RuntimeError(f"Incompatible matrix sizes for cholesky_solve: each A matrix is {factor.shape[-2]} by {factor.shape[-1]} but "
                            f"each b matrix is {b.shape[-2]} by {b.shape[-1]}")
@@ -335,11 +335,11 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
     >>> cygrad.cholesky_inverse(cygrad.full((1, 1), 2.))
     tensor([[0.2500]])
     """
-    factor = checked_matrix("cholesky_inverse", L, "L", square=True)
+    factor = checked_matrix(cholesky_inverse, L, "L", square=True)
     zeros = np.diagonal(to_array(factor), axis1=-2, axis2=-1) == 0
     if zeros.any():
         first = np.where(zeros.any(-1), zeros.argmax(-1) + 1, 0)
-        check_info("cholesky_inverse", from_array(first.astype(np.int32)), _ZERO_PIVOT)
+        check_info(cholesky_inverse, from_array(first.astype(np.int32)), _ZERO_PIVOT)
     lower = factor.detach().mH if upper else factor.detach()
     half = _triangular[False, False](lower, creation.eye(factor.shape[-1], dtype=factor.dtype))
     return delivered(recorded(cholesky_inverse, (factor,), half.mH @ half, upper=bool(upper)), out)

@@ -78,7 +78,7 @@ def _of_triangle(loops: dict[str, Any], A: Tensor, UPLO: str, less: int) -> Any:
         results = loops[triangle](A)
         element = first_failure(results if less > 1 else results[0], 1)
     if element is not None:
-        raise failure("linalg_eigh", A.ndim - 2, element, "The algorithm failed to converge because the input matrix is ill-conditioned or "
+        raise failure(linalg_eigh, A.ndim - 2, element, "The algorithm failed to converge because the input matrix is ill-conditioned or "
                       f"has too many repeated eigenvalues (error code: {max(A.shape[-1] - less, 1)}).")
     return results
 
@@ -112,7 +112,7 @@ def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Sequence[Tensor] | None = No
     >>> cygrad.linalg.eigh(cygrad.tensor([[2., 0.], [0., 1.]])).eigenvalues
     tensor([1., 2.])
     """
-    a = checked_matrix("linalg_eigh", A, square=True)
+    a = checked_matrix(linalg_eigh, A, square=True)
     results = _of_triangle(_eigh, a, UPLO, 1)
     return delivered_together(Eigh, recorded_together(linalg_eigh, (a,), results), out)
 
@@ -125,7 +125,7 @@ def linalg_eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) ->
     >>> cygrad.linalg.eigvalsh(cygrad.tensor([[2., 0.], [0., 1.]]))
     tensor([1., 2.])
     """
-    a = checked_matrix("linalg_eigh", A, square=True)
+    a = checked_matrix(linalg_eigh, A, square=True)
     return delivered(linalg_eigh(a, UPLO).eigenvalues if _wants_gradient(a) else _of_triangle(_eigvalsh, a, UPLO, 2), out)
 
 
@@ -164,7 +164,7 @@ def _eig_gradient(gs: list[Any], y: Tensor, y1: Tensor, A_dtype: Any) -> Tensor:
 
 
 def _check_eig(a: Tensor) -> None:
-    check_finite("linalg_eig", a, "input tensor should not contain infs or NaNs.")
+    check_finite(linalg_eig, a, "input tensor should not contain infs or NaNs.")
 
 
 _EIG_FAILED = "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues."
@@ -182,10 +182,10 @@ def linalg_eig(A: Tensor, *, out: Sequence[Tensor] | None = None) -> Eig:
     >>> cygrad.linalg.eig(cygrad.tensor([[0., 1.], [-1., 0.]])).eigenvalues
     tensor([0.+1.j, 0.-1.j])
     """
-    a = checked_matrix("linalg_eig", A, square=True)
+    a = checked_matrix(linalg_eig, A, square=True)
     _check_eig(a)
     results = _eig(a)
-    check_converged("linalg_eig", results[0].real, _EIG_FAILED)
+    check_converged(linalg_eig, results[0].real, _EIG_FAILED)
     return delivered_together(Eig, recorded_together(linalg_eig, (a,), results), out)
 
 
@@ -197,12 +197,12 @@ def linalg_eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.linalg.eigvals(cygrad.tensor([[0., 1.], [-1., 0.]]))
     tensor([0.+1.j, 0.-1.j])
     """
-    a = checked_matrix("linalg_eig", A, square=True)
+    a = checked_matrix(linalg_eig, A, square=True)
     if _wants_gradient(a):
         return delivered(linalg_eig(a).eigenvalues, out)
     _check_eig(a)
     values = _eigvals(a)
-    check_converged("linalg_eig", values.real, _EIG_FAILED)
+    check_converged(linalg_eig, values.real, _EIG_FAILED)
     return delivered(values, out)
 
 
@@ -293,11 +293,11 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     >>> cygrad.linalg.svd(cygrad.tensor([[0., 2.], [1., 0.]])).S
     tensor([2., 1.])
     """
-    a = checked_matrix("linalg_svd", A)
+    a = checked_matrix(linalg_svd, A)
     _check_driver(driver)
-    check_finite("linalg_svd", a, _NOT_FINITE)
+    check_finite(linalg_svd, a, _NOT_FINITE)
     results = _svd[bool(full_matrices)](a)
-    check_converged("linalg_svd", results[1], _SVD_FAILED)
+    check_converged(linalg_svd, results[1], _SVD_FAILED)
     return delivered_together(SVD, recorded_together(linalg_svd, (a,), results), out)
 
 
@@ -309,13 +309,13 @@ def linalg_svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None =
     >>> cygrad.linalg.svdvals(cygrad.tensor([[0., 2.], [1., 0.]]))
     tensor([2., 1.])
     """
-    a = checked_matrix("linalg_svd", A)
+    a = checked_matrix(linalg_svd, A)
     _check_driver(driver)
     if _wants_gradient(a):
         return delivered(linalg_svd(a, False).S, out)
-    check_finite("linalg_svd", a, _NOT_FINITE)
+    check_finite(linalg_svd, a, _NOT_FINITE)
     values = _svdvals(a)
-    check_converged("linalg_svd", values, _SVD_FAILED)
+    check_converged(linalg_svd, values, _SVD_FAILED)
     return delivered(values, out)
 
 

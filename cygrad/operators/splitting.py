@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from cygrad._core.compute import splitting
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
-from cygrad.operators._language.arguments import checked_tensor
 from cygrad.operators._language.batches import shifted
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.tangents import linear
@@ -85,15 +84,15 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 # ----- Views cut at places -----
-def _cuts(name: str, *given: Any) -> Any:
+def _cuts(operator: Any, *given: Any) -> Any:
     """Return a number of sections, or indices, from whichever parameter has it."""
     chosen = [value for value in given if value is not None]
     if len(chosen) != 1:
-        raise TypeError(f"{name}() {'missing 1 required positional argument' if not chosen else 'takes one'}: sections or indices")
+        raise TypeError(f"{operator.name}() {'missing 1 required positional argument' if not chosen else 'takes one'}: sections or indices")
     if not isinstance(chosen[0], TensorImpl):
         return chosen[0]
     if not chosen[0].dtype.is_integer:
-        raise RuntimeError(f"{name} expected tensor_indices_or_sections to have dtype of long, but got {chosen[0].dtype}")
+        raise RuntimeError(f"{operator.name} expected tensor_indices_or_sections to have dtype of long, but got {chosen[0].dtype}")
     return chosen[0].tolist()
 
 
@@ -107,12 +106,11 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
     >>> cygrad.tensor_split(cygrad.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    checked_tensor("tensor_split", input)
     if input.ndim == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     d = normalized_dim(dim, input.ndim)
     size = input.shape[d]
-    cuts = _cuts("tensor_split", indices_or_sections, sections, indices, tensor_indices_or_sections)
+    cuts = _cuts(tensor_split, indices_or_sections, sections, indices, tensor_indices_or_sections)
     if isinstance(cuts, tuple | list):
         bounds = [0, *cuts, size]
         parts = [slice(start, stop) for start, stop in itertools.pairwise(bounds)]
@@ -129,17 +127,16 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
     return tuple(input[(slice(None),) * d + (part,)] for part in parts)
 
 
-def _split_along(name: str, input: Tensor, least: int, place: int, *given: Any) -> tuple[Tensor, ...]:
+def _split_along(operator: Any, input: Tensor, least: int, place: int, *given: Any) -> tuple[Tensor, ...]:
     """Cut along a dim, by number into parts of one size; a vector has its only one."""
-    checked_tensor(name, input)
-    cuts = _cuts(name, *given)
+    cuts = _cuts(operator, *given)
     if input.ndim < least:
-        raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} "
+        raise RuntimeError(f"torch.{operator.name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} "
                            "dimensions!")
     dim = 0 if input.ndim == 1 else place
     if isinstance(cuts, int) and (not cuts or input.shape[dim] % cuts):
-        raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {input.shape[dim]} "
-                           f"is not divisible by the split_size {cuts}!")
+        raise RuntimeError(f"torch.{operator.name} attempted to split along dimension {dim}, but the size of the dimension "
+                           f"{input.shape[dim]} is not divisible by the split_size {cuts}!")
     return tensor_split(input, cuts, dim)
 
 
@@ -152,7 +149,7 @@ def hsplit(input: Tensor, indices_or_sections: int | Sequence[int] | None = None
     >>> len(cygrad.hsplit(cygrad.zeros(2, 2, 2), 2))
     2
     """
-    return _split_along("hsplit", input, 1, 1, indices_or_sections, sections, indices)
+    return _split_along(hsplit, input, 1, 1, indices_or_sections, sections, indices)
 
 
 @operator
@@ -164,7 +161,7 @@ def vsplit(input: Tensor, indices_or_sections: int | Sequence[int] | None = None
     >>> len(cygrad.vsplit(cygrad.zeros(2, 2, 2), 2))
     2
     """
-    return _split_along("vsplit", input, 2, 0, indices_or_sections, sections, indices)
+    return _split_along(vsplit, input, 2, 0, indices_or_sections, sections, indices)
 
 
 @operator
@@ -176,7 +173,7 @@ def dsplit(input: Tensor, indices_or_sections: int | Sequence[int] | None = None
     >>> len(cygrad.dsplit(cygrad.zeros(2, 2, 2), 2))
     2
     """
-    return _split_along("dsplit", input, 3, 2, indices_or_sections, sections, indices)
+    return _split_along(dsplit, input, 3, 2, indices_or_sections, sections, indices)
 
 
 # ----- Copies -----
@@ -190,16 +187,16 @@ def unsafe_split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -
     >>> cygrad.unsafe_split(cygrad.arange(3), 2)
     (tensor([0, 1]), tensor([2]))
     """
-    return tuple(part.clone() for part in checked_tensor("unsafe_split", input).split(split_size, dim))
+    return tuple(part.clone() for part in input.split(split_size, dim))
 
 
 @operator
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """The parts that `split_with_sizes` gives as copies; see `unsafe_split`."""
-    return tuple(part.clone() for part in checked_tensor("unsafe_split_with_sizes", input).split_with_sizes(split_sizes, dim))
+    return tuple(part.clone() for part in input.split_with_sizes(split_sizes, dim))
 
 
 @operator
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """The parts that `chunk` gives as copies; see `unsafe_split`."""
-    return tuple(part.clone() for part in checked_tensor("unsafe_chunk", input).chunk(chunks, dim))
+    return tuple(part.clone() for part in input.chunk(chunks, dim))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from cygrad.operators._language.arguments import checked_operand, checked_tensor, delivered, normalized_dims
+from cygrad.operators._language.arguments import checked_operand, delivered, normalized_dims
 from cygrad.operators._language.batches import shifted
 from cygrad.operators._language.declaration import operator, recorded, recorded_together, unrecorded
 from cygrad.operators._language.narrow_floats import rounded_once
@@ -106,9 +106,9 @@ def _batched(level: Any, operator: Any, input: Tensor, dim: Dims = None, unbiase
 
 
 # ----- Variance -----
-def _check_differentiable(name: str, subject: str, input: Tensor) -> None:
+def _check_differentiable(subject: str, input: Tensor) -> None:
     """Refuse integers and bools; `subject`: torch's word for the functions that refuse them."""
-    if not checked_tensor(name, input).dtype.is_differentiable:
+    if not input.dtype.is_differentiable:
         raise RuntimeError(f"{subject} only support floating point and complex dtypes, got {input.dtype}; convert it first, "
                            "e.g. with .float()")
 
@@ -116,7 +116,7 @@ def _check_differentiable(name: str, subject: str, input: Tensor) -> None:
 def _spread(operator: Any, root: bool, input: Tensor, dim: Dims, correction: float, keepdim: bool) -> Tensor:
     """Compute a variance, or its root, by two passes: the mean, then the differences from it. Complex numbers have the sum of the
     variances of both parts."""
-    _check_differentiable(operator.name, "std and var", input)
+    _check_differentiable("std and var", input)
     dims = normalized_dims(dim, input.ndim)
     degrees = _degrees(input, dims, correction)
 
@@ -172,7 +172,7 @@ def _and_mean(spread: str) -> Callable[..., Pair]:
 
 
 def _together(operator: Any, input: Tensor, dim: Dims, unbiased: bool | None, keepdim: bool, correction: float | None) -> Pair:
-    _check_differentiable(operator.name, operator.name, input)
+    _check_differentiable(operator.name, input)
     both = unrecorded(lambda: operator.declaration.parts(input, dim, unbiased, keepdim, correction=correction))
     dim, correction = _correction(dim, unbiased, correction)
     dims = normalized_dims(dim, input.ndim)
@@ -217,7 +217,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DT
     >>> cygrad.nanmean(cygrad.tensor([1., cygrad.nan, 3.]))
     tensor(2.)
     """
-    x = checked_operand("nanmean", checked_tensor("nanmean", input) if dtype is None else input.to(dtype))
+    x = checked_operand(nanmean, input if dtype is None else input.to(dtype))
     return delivered(_mean_beside_nan(x, dim, keepdim), out)
 
 

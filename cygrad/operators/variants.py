@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from cygrad._core.compute.dispatch import ops as rows
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import index_argument
-from cygrad.operators._language.arguments import checked_operand, checked_tensor, delivered
+from cygrad.operators._language.arguments import checked_operand, delivered, refused
 from cygrad.operators._language.declaration import operator
 from cygrad.operators.conjugation import view_as_complex, view_as_real
 from cygrad.ops.dtypes import DTYPES
-from cygrad.ops.refusals import NO_LOOP, refusal
+from cygrad.ops.refusals import NO_LOOP
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
@@ -38,7 +38,7 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None,
     >>> cygrad.clamp(cygrad.tensor([-1., 0.5, 2.]), 0, 1)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    checked_operand("clamp", input)
+    checked_operand(clamp, input)
     op, bounds = _clamp_row(min, max)
     return op(input, *bounds, out=out)
 
@@ -46,7 +46,7 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None,
 @operator(aliases=("clip_",))
 def clamp_(self: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """Limit the elements to the range from `min` to `max`, in place."""
-    checked_operand("clamp", self)
+    checked_operand(clamp, self)
     op, bounds = _clamp_row(min, max)
     return op.in_place(self, *bounds)
 
@@ -83,7 +83,7 @@ def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = N
     >>> cygrad.nan_to_num(cygrad.tensor([cygrad.nan, 1.]))
     tensor([0., 1.])
     """
-    if checked_tensor("nan_to_num", input).is_complex():
+    if input.is_complex():
         return delivered(view_as_complex(nan_to_num(view_as_real(input), nan, posinf, neginf)), out)
     return rows["nan_to_num"](input, *_non_finite(input, nan, posinf, neginf), out=out)
 
@@ -108,7 +108,7 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     if decimals == 0:
         return rows["round"](input, out=out)
     if not input.is_floating_point():
-        raise refusal("round", input.dtype.name)
+        raise refused(round, input)
     scale = float(f"1e{min(abs(index_argument(decimals, 'decimals')), 400)}")       # inf from 309 on
     return delivered(rows["round"](input * scale) / scale if decimals > 0 else rows["round"](input / scale) * scale, out)
 
@@ -121,7 +121,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
     >>> cygrad.logit(cygrad.tensor([0.5]))
     tensor([0.])
     """
-    return rows["logit"](checked_tensor("logit", input) if eps is None else input.clamp(eps, 1 - eps), out=out)
+    return rows["logit"](input if eps is None else input.clamp(eps, 1 - eps), out=out)
 
 
 @operator(refuses={"c": NO_LOOP})
@@ -132,7 +132,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     >>> cygrad.prelu(cygrad.tensor([-2., 3.]), cygrad.tensor(0.25))
     tensor([-0.5000,  3.0000])
     """
-    channels = input.shape[1] if checked_operand("prelu", input).ndim > 1 else 1
+    channels = input.shape[1] if checked_operand(prelu, input).ndim > 1 else 1
     if weight.ndim > 1 or weight.numel() not in (1, channels):
         raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel "
                            f"size = {channels}.")
@@ -149,6 +149,6 @@ def positive(input: Tensor) -> Tensor:
     >>> cygrad.positive(cygrad.tensor([-1.]))
     tensor([-1.])
     """
-    if checked_tensor("positive", input).dtype.kind == "b":
+    if input.dtype.kind == "b":
         raise RuntimeError("The `+` operator, on a bool tensor is not supported. Use it as it is, or convert it, e.g. with .int().")
     return input

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cygrad._core.compute import products as compiled
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.operands import broadcast_shape
-from cygrad.operators._language.arguments import check_ndim, checked_operand, checked_tensor, delivered
+from cygrad.operators._language.arguments import check_ndim, checked_operand, delivered
 from cygrad.operators._language.batches import shifted
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
 from cygrad.operators._language.flops import of_product
@@ -43,7 +43,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([[3., 4.],
             [6., 8.]])
     """
-    check_ndim("outer: Expected 1-D argument self, but got {}-D", checked_tensor("outer", input), 1)
+    check_ndim("outer: Expected 1-D argument self, but got {}-D", input, 1)
     check_ndim("outer: Expected 1-D argument vec2, but got {}-D", vec2, 1)
     return delivered(input.unsqueeze(1) * vec2, out)
 
@@ -56,7 +56,7 @@ def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> cygrad.vdot(cygrad.tensor([1., 2.]), cygrad.tensor([3., 4.]))
     tensor(11.)
     """
-    return dot(checked_tensor("vdot", input).conj(), other, out=out)
+    return dot(input.conj(), other, out=out)
 
 
 # ----- Along a dim -----
@@ -70,7 +70,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | N
     >>> cygrad.linalg.cross(cygrad.tensor([1., 0., 0.]), cygrad.tensor([0., 1., 0.]))
     tensor([0., 0., 1.])
     """
-    if checked_operand("linalg_cross", input).ndim != checked_tensor("linalg_cross", other, "other", 2).ndim:
+    if checked_operand(linalg_cross, input).ndim != other.ndim:
         raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions. Got {input.ndim} and {other.ndim}")
     d = normalized_dim(dim, input.ndim)
     if input.ndim == 0 or input.shape[d] != 3 or other.shape[d] != 3:
@@ -101,7 +101,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor |
     tensor([0., 0., 1.])
     """
     if dim is None:
-        if 3 not in checked_tensor("cross", input).shape:
+        if 3 not in input.shape:
             raise RuntimeError(f"no dimension of size 3 in input: {list(input.shape)}")
         dim = tuple(input.shape).index(3)
     return linalg_cross(input, other, dim=dim, out=out)
@@ -115,8 +115,8 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = N
     >>> cygrad.linalg.vecdot(cygrad.tensor([[1., 2.], [0., 1.]]), cygrad.tensor([3., 4.]))
     tensor([11.,  4.])
     """
-    checked_operand("linalg_vecdot", x, "x")
-    if x.dtype != checked_operand("linalg_vecdot", y, "y", 2).dtype:
+    checked_operand(linalg_vecdot, x)
+    if x.dtype != checked_operand(linalg_vecdot, y).dtype:
         first, second = (DTYPES[NUMBER[tensor.dtype.name]].title for tensor in (x, y))
         raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {first} and y of type {second} "
                            "instead")

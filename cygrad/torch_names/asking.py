@@ -25,17 +25,17 @@ def is_tensor(obj: object) -> TypeGuard[Tensor]:
 
 def is_floating_point(input: Tensor) -> bool:
     """Say whether the elements are floating-point numbers."""
-    return checked_tensor("is_floating_point", input).is_floating_point()
+    return checked_tensor(is_floating_point, input).is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
     """Say whether the elements are complex numbers."""
-    return checked_tensor("is_complex", input).is_complex()
+    return checked_tensor(is_complex, input).is_complex()
 
 
 def is_signed(input: Tensor) -> bool:
     """Say whether the elements can be negative."""
-    return checked_tensor("is_signed", input).is_signed()
+    return checked_tensor(is_signed, input).is_signed()
 
 
 def is_inference(input: Tensor) -> bool:
@@ -47,9 +47,9 @@ def is_inference(input: Tensor) -> bool:
     >>> cygrad.is_inference(x)
     True
     """
-    return checked_tensor("is_inference", input).is_inference()
+    return checked_tensor(is_inference, input).is_inference()
 
 
 def numel(input: Tensor) -> int:
     """Return the number of elements."""
-    return checked_tensor("numel", input).numel()
+    return checked_tensor(numel, input).numel()

@@ -325,6 +325,22 @@ def test_a_table_of_the_design_names_every_file():
     assert files - named == set()
 
 
+def own_names():
+    """Yield (module, operator, line) where the body of an operator writes the operator's name; `rows[name]` is its row."""
+    for path in sorted((PACKAGE / "operators").glob("*.py")):
+        for function in ast.parse(path.read_text()).body:
+            if isinstance(function, ast.FunctionDef) and "operator" in " ".join(map(ast.unparse, function.decorator_list)):
+                keys = {id(node.slice) for node in ast.walk(function) if isinstance(node, ast.Subscript)}
+                yield from ((path.name, function.name, node.lineno) for statement in function.body for node in ast.walk(statement)
+                            if isinstance(node, ast.Constant) and node.value == function.name and id(node) not in keys)
+
+
+@in_checkout
+def test_bodies_of_operators_do_not_write_their_names():
+    """The declaration has the name once: errors take it from the operator."""
+    assert list(own_names()) == []
+
+
 def test_each_tuned_row_exists():
     from cygrad.ops.elementwise import ELEMENTWISE
     from cygrad.ops.reduction import REDUCTIONS

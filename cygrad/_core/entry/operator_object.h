@@ -7,6 +7,12 @@
 #include <Python.h>
 #include <structmember.h>
 
+/* The parameters of one kind: their names, interned, and a bit for each of them that can be given by position. */
+typedef struct {
+    PyObject *names;
+    unsigned long long places;
+} cg_parameters;
+
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
@@ -14,11 +20,12 @@ typedef struct {
     PyObject *described;            /* the function that has the signature and the documentation */
     PyObject *name;
     PyObject *declaration;          /* how it treats tangents and batches */
-    PyObject *flags;                /* the names of its parameters that are True or False, interned */
-    unsigned long long flag_places; /* a bit for each of them that can be given by position */
+    cg_parameters flags;            /* those that are True or False */
+    cg_parameters tensors;
     PyObject *weak_references;
 } cg_operator;
 
+static PyTypeObject *cg_tensor_type;
 static const int *cg_special_active;
 static int (*cg_any_special)(PyObject **arguments, Py_ssize_t count);
 static PyObject *(*cg_call_special)(PyObject *op, PyObject *arguments, PyObject *keywords);
@@ -26,7 +33,7 @@ static Py_ssize_t (*cg_begin_event)(PyObject *name, PyObject **arguments, Py_ssi
 static int (*cg_end_event)(Py_ssize_t event);
 static PyObject *(*cg_explain)(PyObject *name, PyObject *error, PyObject *arguments, PyObject *keywords);
 static PyObject *(*cg_renamed)(PyObject *described, Py_ssize_t positional, PyObject *names);
-static int (*cg_check_flag)(PyObject *op, Py_ssize_t position, PyObject *name, PyObject *value);
+static int (*cg_check_argument)(PyObject *op, Py_ssize_t position, PyObject *name, PyObject *value);
 static PyObject *cg_other_names; /* of parameters, that stand for our own: a tuple of interned strings */
 
 /* The arguments of a call as a tuple and a dict; 0 if that worked, and both are the caller's to release in any case. */
@@ -91,24 +98,36 @@ static inline int cg_is_name(PyObject *name, PyObject *other) {
     return name == other || (!PyUnicode_CHECK_INTERNED(name) && PyUnicode_Compare(name, other) == 0);
 }
 
-/* 0 where all flags are True or False; -1, with an error, where one is something that Python would only read so. */
-static inline int cg_check_flags(cg_operator *op, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
-    unsigned long long places = count < 64 ? op->flag_places & ((1ULL << count) - 1) : op->flag_places;
+static inline int cg_is_one_of(PyObject *name, PyObject *names) {
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(names); k++)
+        if (cg_is_name(name, PyTuple_GET_ITEM(names, k))) return 1;
+    return 0;
+}
+
+/* 0 where all parameters of a kind have values of its type; -1, with an error, where one has not. */
+static inline int cg_check_type(cg_operator *op, const cg_parameters *parameters, PyTypeObject *type, PyObject *const *arguments,
+                                Py_ssize_t count, PyObject *names) {
+    unsigned long long places = count < 64 ? parameters->places & ((1ULL << count) - 1) : parameters->places;
     for (; places; places &= places - 1) {
         int k = __builtin_ctzll(places);
-        if (!PyBool_Check(arguments[k]) && cg_check_flag((PyObject *)op, k, NULL, arguments[k]) < 0) return -1;
+        if (!PyObject_TypeCheck(arguments[k], type) && cg_check_argument((PyObject *)op, k, NULL, arguments[k]) < 0) return -1;
     }
     for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++) {
         PyObject *value = arguments[count + k], *name = PyTuple_GET_ITEM(names, k);
-        for (Py_ssize_t flag = 0; !PyBool_Check(value) && flag < PyTuple_GET_SIZE(op->flags); flag++)
-            if (cg_is_name(name, PyTuple_GET_ITEM(op->flags, flag)) && cg_check_flag((PyObject *)op, -1, name, value) < 0) return -1;
+        if (!PyObject_TypeCheck(value, type) && cg_is_one_of(name, parameters->names)
+            && cg_check_argument((PyObject *)op, -1, name, value) < 0) return -1;
     }
     return 0;
 }
 
+static inline int cg_check_arguments(cg_operator *op, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
+    if (cg_check_type(op, &op->flags, &PyBool_Type, arguments, count, names) < 0) return -1;
+    return cg_check_type(op, &op->tensors, cg_tensor_type, arguments, count, names);
+}
+
 static PyObject *cg_operator_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names) {
     cg_operator *op = (cg_operator *)self;
-    if (__builtin_expect(cg_check_flags(op, arguments, PyVectorcall_NARGS(flags), names), 0) < 0) return NULL;
+    if (__builtin_expect(cg_check_arguments(op, arguments, PyVectorcall_NARGS(flags), names), 0) < 0) return NULL;
     if (__builtin_expect(*cg_special_active, 0)) {
         Py_ssize_t count = PyVectorcall_NARGS(flags), event = cg_begin_event(op->name, (PyObject **)arguments, count);
         int special = event < 0 ? -1 : cg_any_special((PyObject **)arguments, count + (names ? PyTuple_GET_SIZE(names) : 0));
@@ -121,17 +140,10 @@ static PyObject *cg_operator_call(PyObject *self, PyObject *const *arguments, si
     return __builtin_expect(result != NULL, 1) ? result : cg_operator_failed(self, arguments, PyVectorcall_NARGS(flags), names);
 }
 
-/* Whether a name of a keyword may stand for another. */
-static inline int cg_is_other_name(PyObject *name) {
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(cg_other_names); k++)
-        if (cg_is_name(name, PyTuple_GET_ITEM(cg_other_names, k))) return 1;
-    return 0;
-}
-
 /* Calls the operator, by the names of its own parameters. */
 static PyObject *cg_operator_vectorcall(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names) {
     for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++)
-        if (__builtin_expect(cg_is_other_name(PyTuple_GET_ITEM(names, k)), 0)) {
+        if (__builtin_expect(cg_is_one_of(PyTuple_GET_ITEM(names, k), cg_other_names), 0)) {
             PyObject *ours = cg_renamed(((cg_operator *)self)->described, PyVectorcall_NARGS(flags), names);
             PyObject *result = ours ? cg_operator_call(self, arguments, flags, ours) : NULL;
             Py_XDECREF(ours);
@@ -172,7 +184,8 @@ static void cg_operator_dealloc(PyObject *self) {
     Py_XDECREF(op->described);
     Py_XDECREF(op->name);
     Py_XDECREF(op->declaration);
-    Py_XDECREF(op->flags);
+    Py_XDECREF(op->flags.names);
+    Py_XDECREF(op->tensors.names);
     Py_TYPE(self)->tp_free(self);
 }
 
@@ -212,12 +225,13 @@ static PyTypeObject cg_operator_type = {
     .tp_methods = cg_operator_methods,
 };
 
-static inline int cg_prepare_operators(const int *special_active, int (*any_special)(PyObject **, Py_ssize_t),
+static inline int cg_prepare_operators(PyTypeObject *tensor_type, const int *special_active, int (*any_special)(PyObject **, Py_ssize_t),
                                        PyObject *(*call_special)(PyObject *, PyObject *, PyObject *),
                                        Py_ssize_t (*begin_event)(PyObject *, PyObject **, Py_ssize_t), int (*end_event)(Py_ssize_t),
                                        PyObject *(*explain)(PyObject *, PyObject *, PyObject *, PyObject *),
                                        PyObject *(*renamed)(PyObject *, Py_ssize_t, PyObject *),
-                                       int (*check_flag)(PyObject *, Py_ssize_t, PyObject *, PyObject *), PyObject *other_names) {
+                                       int (*check_argument)(PyObject *, Py_ssize_t, PyObject *, PyObject *), PyObject *other_names) {
+    cg_tensor_type = tensor_type;
     cg_special_active = special_active;
     cg_any_special = any_special;
     cg_call_special = call_special;
@@ -225,13 +239,14 @@ static inline int cg_prepare_operators(const int *special_active, int (*any_spec
     cg_end_event = end_event;
     cg_explain = explain;
     cg_renamed = renamed;
-    cg_check_flag = check_flag;
+    cg_check_argument = check_argument;
     cg_other_names = Py_NewRef(other_names);
     return PyType_Ready(&cg_operator_type);
 }
 
 static inline PyObject *cg_new_operator(PyObject *function, PyObject *described, PyObject *name, PyObject *declaration,
-                                        PyObject *flags, unsigned long long flag_places) {
+                                        PyObject *flags, unsigned long long flag_places, PyObject *tensors,
+                                        unsigned long long tensor_places) {
     cg_operator *op = PyObject_New(cg_operator, &cg_operator_type);
     if (!op) return NULL;
     op->vectorcall = cg_operator_vectorcall;
@@ -244,9 +259,8 @@ static inline PyObject *cg_new_operator(PyObject *function, PyObject *described,
     op->name = name;
     Py_INCREF(declaration);
     op->declaration = declaration;
-    Py_INCREF(flags);
-    op->flags = flags;
-    op->flag_places = flag_places;
+    op->flags = (cg_parameters){Py_NewRef(flags), flag_places};
+    op->tensors = (cg_parameters){Py_NewRef(tensors), tensor_places};
     return (PyObject *)op;
 }
 #endif

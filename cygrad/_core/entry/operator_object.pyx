@@ -2,10 +2,10 @@
 
 `operator_object.h` has their type, which forwards calls; the functions here serve calls that are not ordinary.
 """
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 
 from cygrad._core.entry.special cimport any_special, call_special
-from cygrad._core.graph.tensor cimport special_active
+from cygrad._core.graph.tensor cimport TensorImpl, special_active
 from cygrad._core.levels.observers cimport begin_event, end_event, next_sequence_nr, profiling_threads, wants_operands
 from cygrad._core.memory.upward cimport upward
 
@@ -16,14 +16,15 @@ from typing import NamedTuple
 import numpy as np
 
 cdef extern from "entry/operator_object.h":
-    int cg_prepare_operators(const int* special_active, bint (*any_special)(PyObject**, Py_ssize_t) except -1,
+    int cg_prepare_operators(PyTypeObject* tensor_type, const int* special_active, bint (*any_special)(PyObject**, Py_ssize_t) except -1,
                              object (*call_special)(object, object, object),
                              Py_ssize_t (*begin)(object, PyObject**, Py_ssize_t) except -1,
                              int (*end)(Py_ssize_t) except -1,
                              object (*explain)(object, object, object, object),
                              object (*renamed)(object, Py_ssize_t, object),
-                             int (*check_flag)(object, Py_ssize_t, PyObject*, object) except -1, tuple other_names) except -1
-    object cg_new_operator(object function, object described, object name, object declaration, tuple flags, unsigned long long flag_places)
+                             int (*check_argument)(object, Py_ssize_t, PyObject*, object) except -1, tuple other_names) except -1
+    object cg_new_operator(object function, object described, object name, object declaration, tuple flags, unsigned long long flag_places,
+                           tuple tensors, unsigned long long tensor_places)
 
 
 cdef Py_ssize_t begin_operator(object name, PyObject** arguments, Py_ssize_t count) except -1:
@@ -60,12 +61,9 @@ COMPOSED = Declaration()
 def make_operator(str name not None, function, declaration=None, described=None):
     """Return an operator: calls its function where no tensor is special; binds as a method; has the signature and text of `described`."""
     described = function if described is None else described
-    flags = flags_of(described)
-    cdef unsigned long long places = 0
-    for place, parameter in enumerate(parameters_of(described)[0]):
-        if parameter in flags:
-            places |= 1ULL << <int>place
-    return cg_new_operator(function, described, name, declaration, flags, places)
+    flags, tensors = parameters_of_type(described, FLAGS), parameters_of_type(described, TENSORS)
+    return cg_new_operator(function, described, name, declaration, flags, places_of(described, flags),
+                           tensors, places_of(described, tensors))
 
 
 class LazySignature(Signature):
@@ -111,23 +109,33 @@ cdef tuple parameters_of(described):
 
 
 FLAGS = {"bool": False, "bool | None": True}    # annotations of parameters that are True or False, and whether they may be None
+TENSORS = {"Tensor"}
 
 
-cdef tuple flags_of(described):
+cdef tuple parameters_of_type(described, annotations):
+    """Return the names of the parameters that have one of some annotations."""
     return tuple([sys.intern(name) for name, kind in getattr(unwrap(described), "__annotations__", {}).items()
-                  if kind in FLAGS and name != "return"])
+                  if kind in annotations and name != "return" and name in sum(parameters_of(described), ())])
 
 
-cdef int check_flag(object op, Py_ssize_t position, PyObject* name, object value) except -1:
-    """Refuse a value of a flag, given at a position or by its name, that Python would only read as True or False."""
-    if isinstance(value, np.bool_):
-        return 0
+cdef unsigned long long places_of(described, tuple names):
+    """Return a bit for each of some parameters that can be given by position."""
+    cdef unsigned long long places = 0
+    for place, parameter in enumerate(parameters_of(described)[0]):
+        if parameter in names:
+            places |= 1ULL << <int>place
+    return places
+
+
+cdef int check_argument(object op, Py_ssize_t position, PyObject* name, object value) except -1:
+    """Refuse an argument, at a position or by its name, that is no tensor, or that Python would only read as True or False."""
     described = unwrap(op)
     parameter = <object>name if name is not NULL else parameters_of(described)[0][position]
-    if value is None and FLAGS[described.__annotations__[parameter]]:
+    annotation = described.__annotations__[parameter]
+    if annotation in FLAGS and (isinstance(value, np.bool_) or value is None and FLAGS[annotation]):
         return 0
     place = "" if name is not NULL else f" (position {position + 1})"
-    raise TypeError(f"{op.name}(): argument '{parameter}'{place} must be bool, not {type(value).__name__}")
+    raise TypeError(f"{op.name}(): argument '{parameter}'{place} must be {annotation.partition(' ')[0]}, not {type(value).__name__}")
 
 
 cdef object explain_failure(object name, object error, object arguments, object keywords):
@@ -166,5 +174,5 @@ cdef tuple replaced_names(object described, Py_ssize_t positional, object names)
     return tuple(new_names)
 
 
-cg_prepare_operators(&special_active, any_special, call_special, begin_operator, end_event, explain_failure, renamed_keywords, check_flag,
-                     tuple([sys.intern(name) for name in OTHER_NAMES]))
+cg_prepare_operators(<PyTypeObject*>TensorImpl, &special_active, any_special, call_special, begin_operator, end_event, explain_failure,
+                     renamed_keywords, check_argument, tuple([sys.intern(name) for name in OTHER_NAMES]))

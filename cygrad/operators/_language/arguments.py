@@ -22,18 +22,31 @@ T = TypeVar("T")
 SEQUENCE, SCALARS, NUMBERS = (tuple, list), (np.generic, TensorImpl), (int, float, complex)
 
 
-def checked_tensor(name: str, value: Any, argument: str = "input", position: int = 1) -> Any:
-    """Return an argument of a function, by default the first; TypeError if it is no tensor."""
+def checked_tensor(function: Callable[..., Any], value: Any, argument: str = "input", position: int = 1) -> Any:
+    """Return an argument that is not declared as a tensor, by default the first; TypeError if it is no tensor.
+
+    The operator itself checks those that are (`operator_object.h`).
+    """
     if not isinstance(value, TensorImpl):
-        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
+        raise TypeError(f"{function.__name__}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
     return value
 
 
-def checked_operand(name: str, value: Any, argument: str = "input", position: int = 1) -> Any:
+def check_dtype(name: str, tensor: Tensor) -> None:
+    """Refuse a tensor of a dtype that the operator, or one of its forms, does not take."""
+    if (name, tensor.dtype.kind) in REFUSALS:
+        raise refusal(name, tensor.dtype.name)
+
+
+def refused(operator: Any, tensor: Tensor) -> Exception:
+    """Return the exception for a tensor of a dtype that an operator does not take."""
+    return refusal(operator.name, tensor.dtype.name)
+
+
+def checked_operand(operator: Any, tensor: Any) -> Any:
     """Return a tensor, of a dtype that the operator takes."""
-    if isinstance(value, TensorImpl) and (name, value.dtype.kind) not in REFUSALS:
-        return value
-    raise refusal(name, checked_tensor(name, value, argument, position).dtype.name)
+    check_dtype(operator.name, tensor)
+    return tensor
 
 
 def check_ndim(message: str, tensor: Tensor, ndim: int) -> None:
@@ -44,7 +57,7 @@ def check_ndim(message: str, tensor: Tensor, ndim: int) -> None:
         raise RuntimeError(message.format(tensor.ndim))
 
 
-def read_factor(name: str, word: str, factor: Any, *tensors: Any) -> Any:
+def read_factor(operator: Any, word: str, factor: Any, *tensors: Any) -> Any:
     """Return a factor, a number or a 0-d tensor without a gradient, as a Python number.
 
     It has no say in the dtype: one of a higher kind than the tensors is refused.
@@ -52,8 +65,8 @@ def read_factor(name: str, word: str, factor: Any, *tensors: Any) -> Any:
     if isinstance(factor, SCALARS) and not getattr(factor, "requires_grad", False) and not factor.ndim:
         factor = factor.item()
     if not isinstance(factor, NUMBERS):
-        raise TypeError(f"{name}(): argument '{word}' must be Number, not {type(factor).__name__}: a number, or a 0-d tensor that does not "
-                        "require a gradient; a factor with a gradient is multiplied by")
+        raise TypeError(f"{operator.name}(): argument '{word}' must be Number, not {type(factor).__name__}: a number, or a 0-d tensor "
+                        "that does not require a gradient; a factor with a gradient is multiplied by")
     if isinstance(factor, complex) and not any(tensor.is_complex() for tensor in tensors):
         raise refused_factor(word, "c")
     if isinstance(factor, float) and not any(tensor.dtype.is_differentiable for tensor in tensors):
@@ -87,12 +100,12 @@ def spread(sizes: tuple[Any, ...], by_name: Any = None) -> tuple[int, ...]:
     return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], SEQUENCE) else sizes
 
 
-def given_tensors(name: str, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+def given_tensors(operator: Any, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return tensors that were given one by one or as one sequence."""
     tensors = spread(tensors)
     for number, tensor in enumerate(tensors):
         if not isinstance(tensor, TensorImpl):
-            raise TypeError(f"{name}(): expected Tensor as element {number} in argument 0, but got {type(tensor).__name__}")
+            raise TypeError(f"{operator.name}(): expected Tensor as element {number} in argument 0, but got {type(tensor).__name__}")
     return tensors
 
 

@@ -10,8 +10,7 @@ from cygrad._core.compute.matrices import MatrixLoop, first_failure, first_nonfi
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._kernels.matrices.loops import is_reduced
 from cygrad.operators import public_name
-from cygrad.operators._language.arguments import checked_tensor
-from cygrad.ops.refusals import refusal
+from cygrad.operators._language.arguments import refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,22 +25,21 @@ class LinAlgError(RuntimeError, np.linalg.LinAlgError):
 LinAlgError.__module__ = "cygrad.linalg"
 
 
-def check_dims(name: str, value: Any, argument: str = "A", *, square: bool = False) -> None:
-    """Refuse values that are no tensor of (square) matrices in the last two dims."""
-    ndim = checked_tensor(name, value, argument).ndim
-    if ndim < 2:
-        raise RuntimeError(f"{public_name(name)}: The input tensor {argument} must have at least 2 dimensions.")
+def check_dims(operator: Any, value: Any, argument: str = "A", *, square: bool = False) -> None:
+    """Refuse a tensor that is not of (square) matrices in the last two dims."""
+    if value.ndim < 2:
+        raise RuntimeError(f"{public_name(operator.name)}: The input tensor {argument} must have at least 2 dimensions.")
     if square and value.shape[-1] != value.shape[-2]:
-        raise RuntimeError(f"{public_name(name)}: {argument} must be batches of square matrices, but they are {value.shape[-2]} by "
-                           f"{value.shape[-1]} matrices")
+        raise RuntimeError(f"{public_name(operator.name)}: {argument} must be batches of square matrices, but they are "
+                           f"{value.shape[-2]} by {value.shape[-1]} matrices")
 
 
-def checked_matrix(name: str, value: Any, argument: str = "A", *, square: bool = False) -> Any:
+def checked_matrix(operator: Any, value: Any, argument: str = "A", *, square: bool = False) -> Any:
     """Return a tensor of matrices in the last two dims, of a dtype that LAPACK computes in; RuntimeError where it is none."""
     if is_matrix(value, square):
         return value
-    check_dims(name, value, argument, square=square)
-    raise refusal(name, value.dtype.name)
+    check_dims(operator, value, argument, square=square)
+    raise refused(operator, value)
 
 
 def numpys_loop(signature: str, name: str, otherwise: Any) -> MatrixLoop:
@@ -69,41 +67,41 @@ def by_size(small: Callable[[Tensor], Any], large: Callable[[Tensor], Any], redu
     return computed
 
 
-def check_finite(name: str, matrices: Tensor, said: str) -> None:
+def check_finite(operator: Any, matrices: Tensor, said: str) -> None:
     """Raise LinAlgError for the first matrix of a batch that is not finite: LAPACK need not end with it."""
     element = first_nonfinite(matrices)
     if element is not None:
-        raise failure(name, matrices.ndim - 2, element, said)
+        raise failure(operator, matrices.ndim - 2, element, said)
 
 
-def check_converged(name: str, values: Tensor, said: str) -> None:
+def check_converged(operator: Any, values: Tensor, said: str) -> None:
     """Raise LinAlgError for the first of several vectors that NumPy's loop has filled with NaN."""
     element = first_failure(values, 1)
     if element is not None:
-        raise failure(name, values.ndim - 1, element, said)
+        raise failure(operator, values.ndim - 1, element, said)
 
 
-def failure(name: str, batch: int, element: int, said: str) -> LinAlgError:
+def failure(operator: Any, batch: int, element: int, said: str) -> LinAlgError:
     """Return the error for a matrix, which is named where there is a batch."""
-    return LinAlgError(f"{public_name(name)}: {f'(Batch element {element}): ' if batch else ''}{said}")
+    return LinAlgError(f"{public_name(operator.name)}: {f'(Batch element {element}): ' if batch else ''}{said}")
 
 
-def check_info(name: str, info: Tensor, said: str) -> None:
+def check_info(operator: Any, info: Tensor, said: str) -> None:
     """Raise LinAlgError for the first matrix of a batch with an `info` other than 0, which `said` names as `{info}`."""
     element = first_failure(info)
     if element is not None:
         number = info.reshape(-1)[element].item()
-        raise failure(name, info.ndim, element, said.format(info=number))
+        raise failure(operator, info.ndim, element, said.format(info=number))
 
 
-def tolerance(name: str, matrices: Tensor, values: Tensor, atol: Any, rtol: Any) -> Tensor:
+def tolerance(operator: Any, matrices: Tensor, values: Tensor, atol: Any, rtol: Any) -> Tensor:
     """Return the bound, with a dim for the values, up to which singular values count as 0: max(atol, rtol * the largest one).
 
     Without `rtol` that is the larger size times the dtype's precision, where `atol` is not larger than 0.
     """
     for word, given in (("atol", atol), ("rtol", rtol)):
         if isinstance(given, TensorImpl) and given.dtype.is_complex:
-            raise RuntimeError(f"{public_name(name)}: {word} tensor of complex type is not supported.")
+            raise RuntimeError(f"{public_name(operator.name)}: {word} tensor of complex type is not supported.")
     absolute, relative = (values.new_tensor(given) if not isinstance(given, TensorImpl) else given.detach().to(values.dtype)
                           for given in (0.0 if atol is None else atol, 0.0 if rtol is None else rtol))
     if rtol is None:

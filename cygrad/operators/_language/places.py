@@ -13,7 +13,6 @@ from cygrad._core.compute.creation import scalar_tensor
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
 from cygrad._core.operands.arrays import first_outside, to_array
-from cygrad.operators._language.arguments import checked_tensor
 
 if TYPE_CHECKING:
     from cygrad.tensor import Tensor
@@ -25,10 +24,10 @@ def vector(array: np.ndarray) -> np.ndarray:
     return array.reshape(1) if array.ndim == 0 else array
 
 
-def value_for(name: str, input: Tensor, value: Tensor | Number) -> Tensor:
+def value_for(operator: Any, input: Tensor, value: Tensor | Number) -> Tensor:
     """Return a number, or a 0-d tensor, as a tensor of the dtype of the input."""
     if isinstance(value, TensorImpl) and value.ndim:
-        raise RuntimeError(f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise RuntimeError(f"{operator.name}_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
     return scalar_tensor(value, input.dtype)
 
 
@@ -46,15 +45,13 @@ def length_of(input: Tensor, dim: int) -> int:
 
 
 # ----- Keys -----
-def elements_along(name: str, input: Tensor, dim: int, index: Tensor, own: str) -> tuple[int, Any]:
+def elements_along(operator: Any, input: Tensor, dim: int, index: Tensor, own: str) -> tuple[int, Any]:
     """Return the dim and the key of the elements that `index` names along it, each at its own place in the other dims."""
-    checked_tensor(name, input)
     d = normalized_dim(dim, input.ndim)
-    checked_tensor(name, index, "index", 3)
     if index.numel() == 0:
         return d, None
     if index.dtype.name not in ("int64", "int32"):
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, got {index.dtype}")
+        raise RuntimeError(f"{operator.name}(): Expected dtype int32/int64 for index, got {index.dtype}")
     if max(index.ndim, 1) != max(input.ndim, 1):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {own} tensor: {index.ndim} and {input.ndim}")
     array = vector(to_array(index))
@@ -67,24 +64,21 @@ def elements_along(name: str, input: Tensor, dim: int, index: Tensor, own: str) 
     return d, tuple([array if k == d else np.arange(size).reshape(-1, *(1,) * (last - k)) for k, size in enumerate(array.shape)])
 
 
-def slices_along(name: str, input: Tensor, dim: int, index: Tensor, dtypes: tuple[str, ...], message: str,
+def slices_along(input: Tensor, dim: int, index: Tensor, dtypes: tuple[str, ...], message: str,
                  error: type[Exception] = RuntimeError) -> tuple[int, np.ndarray]:
     """Return the dim and the places along it that a vector names; the message has a place for a dtype that is refused."""
-    checked_tensor(name, input)
     d = normalized_dim(dim, input.ndim)
-    checked_tensor(name, index, "index", 3)
     if index.dtype.name not in dtypes:
         raise error(message.format(index.dtype))
     return d, to_array(index).reshape(-1)
 
 
-def flat_places(name: str, input: Tensor, index: Tensor) -> np.ndarray:
+def flat_places(operator: Any, input: Tensor, index: Tensor) -> np.ndarray:
     """Return places in the order of elements, which may count from the end."""
-    checked_tensor(name, input)
-    checked_tensor(name, index, "index", 2)
-    check_flat_index(name, index)
+    check_flat_index(operator, index)
     places, count = to_array(index), input.numel()
     if places.size and not count:
+        name = operator.name
         raise IndexError(f"{name}(): tried to {name} {'from' if name == 'take' else 'into'} an empty tensor")
     outside = first_outside(places, -count, count)
     if outside is not None:
@@ -92,6 +86,6 @@ def flat_places(name: str, input: Tensor, index: Tensor) -> np.ndarray:
     return places
 
 
-def check_flat_index(name: str, index: Tensor) -> None:
+def check_flat_index(operator: Any, index: Tensor) -> None:
     if index.dtype.name != "int64":
-        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype}")
+        raise RuntimeError(f"{operator.name}(): Expected a long tensor for index, but got {index.dtype}")

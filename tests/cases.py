@@ -97,7 +97,7 @@ def combinations(marks, previous):
     first, *others = marks
     names, table = names_of(first), first.args[1]
     if inspect.isfunction(table):
-        table = table(**{name: previous[name] for name in inspect.signature(table).parameters})
+        table = table(**{name: previous[name] for name in inspect.getfullargspec(table).args})
     for position, value in enumerate(table):
         name = label(value, names, position, first.kwargs.get("ids"))
         if isinstance(value, ParameterSet) and value.marks:

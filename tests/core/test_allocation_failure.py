@@ -17,7 +17,7 @@ import samples
 from cygrad._testing import fail_alloc, live_bytes
 from cygrad.autograd import grad
 from cygrad.ops import ELEMENTWISE, REDUCTIONS
-from samples import KINDS, LAYOUTS, PARAMETERS, array_of, same_bits
+from samples import KINDS, LAYOUTS, array_of, same_bits
 
 
 # ----- Rows -----
@@ -44,14 +44,14 @@ def overlapping_out(row):
 
 def in_place(row):
     tensors = operands(row)
-    return lambda: getattr(tensors[0], row.name + "_")(*tensors[1:], **PARAMETERS.get(row.name, {}))
+    return lambda: getattr(tensors[0], row.name + "_")(*tensors[1:], **samples.parameters_of(row.name))
 
 
 def recorded_in_place(row):
     first, *others = operands(row, leaves=True)
 
     def run():
-        result = getattr(first * 1, row.name + "_")(*others, **PARAMETERS.get(row.name, {}))
+        result = getattr(first * 1, row.name + "_")(*others, **samples.parameters_of(row.name))
         return grad(result.sum(), [first, *(other for other in others if other.requires_grad)])
 
     return run

@@ -19,84 +19,15 @@ import samples
 import truth
 from cygrad._kernels.drivers.elementwise import available_isas, isa
 from cygrad.ops import ELEMENTWISE, formula
-from samples import PARAMETERS, array_of
+from samples import array_of
 
+# 4 units in the last place of the result, or of the larger number that the row's sample has. A partial that reads y may moreover have the
+# error that 4 units of y make, since y is rounded when it is saved.
 LIMIT = 4
 ROWS = {name: row for name, row in ELEMENTWISE.items() if "f" in row.kinds and row.result != "bool"}
 READINGS = [(row, operand) for row in ROWS.values() for operand in (None, *row.partials)]
 KERNELS = Path(__file__).parents[2] / "cygrad" / "_kernels" / "mathematics"
 pytestmark = pytest.mark.skipif(not KERNELS.is_dir(), reason="reads the branches in the headers, and there are no sources here")
-
-
-# ----- Bounds -----
-# 4 units in the last place of the result; where its row is named here, of a larger number, for the reason given. A partial that reads y
-# may moreover have the error that 4 units of y make, since y is rounded when it is saved.
-SMALLEST = {name: mp.ldexp(1, 2 - top) for name, (*_, top) in truth.DTYPES.items()}
-
-
-def largest(*sizes):
-    return lambda y, x, dtype: max(abs(y), *(abs(mp.mpf(size(y, x, dtype))) for size in sizes))
-
-
-def beside(term):
-    """A sum that may cancel: the rounding errors of its terms stay."""
-    return lambda y, x, dtype: term(*x)
-
-
-def rounded_exponent(exponent):
-    """An exponential whose exponent is rounded first, by which the error is multiplied."""
-    return lambda y, x, dtype: y * exponent(*x)
-
-
-def denormal_factor(other):
-    """A product with a number that may be denormal, and then has fewer digits."""
-    return lambda y, x, dtype: other(*x) * SMALLEST[dtype]
-
-
-def first(x):
-    return x
-
-
-def greater(a, b):
-    return max(abs(a), abs(b))
-
-
-def pow_exponent(a, b):
-    """Beyond 2**24, b - 1 may be b."""
-    return mp.log(abs(a)) * (b - 1) if abs(b) < 2**24 else mp.inf
-
-
-def beyond_jump(y, x, dtype):
-    """Within rounding of the threshold it is open which side the product belongs to."""
-    beta, threshold = (PARAMETERS["softplus"][word] for word in ("beta", "threshold"))
-    return mp.inf if abs(x[0] * beta - threshold) < threshold * mp.ldexp(1, -22) else 0
-
-
-BOUNDS = {
-    "pow a": largest(rounded_exponent(pow_exponent)),
-    "addcmul": largest(beside(lambda x, a, b: PARAMETERS["addcmul"]["value"] * a * b)),
-    "addcdiv": largest(beside(lambda x, a, b: PARAMETERS["addcdiv"]["value"] * a / b)),
-    "lerp": largest(beside(lambda x, end, weight: greater(x, end - x))),
-    "logaddexp": largest(beside(greater)),
-    "logaddexp2": largest(beside(greater)),
-    **{f"{name} {operand}": largest(rounded_exponent(lambda a, b: a - b)) for name in ("logaddexp", "logaddexp2") for operand in "ab"},
-    "atan2 a": largest(denormal_factor(lambda a, b: 1 / mp.hypot(a, b))),
-    "atan2 b": largest(denormal_factor(lambda a, b: 1 / mp.hypot(a, b))),
-    "sinc x": largest(beside(lambda x: 1 / x if abs(x) > 0.2 else 0)),
-    "softplus": largest(rounded_exponent(lambda x: 1.5 * x), beyond_jump),
-    "softplus x": largest(rounded_exponent(lambda x: 1.5 * x), beyond_jump),
-    "gelu": largest(denormal_factor(first)),
-    "gelu x": largest(denormal_factor(lambda x: x * x), beside(lambda x: truth.TRUE["ndtr"](x))),
-    "gelu_tanh": largest(denormal_factor(first), rounded_exponent(lambda x: 0.08 * x**3)),
-    "gelu_tanh x": largest(denormal_factor(lambda x: x**3), rounded_exponent(lambda x: 0.08 * x**3),
-                           beside(lambda x: truth.TRUE["gelu_tanh"](x) / x)),
-    "silu": largest(denormal_factor(first)),
-    "silu x": largest(denormal_factor(first), beside(truth.sigmoid)),
-    "mish": largest(denormal_factor(first)),
-    "mish x": largest(denormal_factor(first), beside(lambda x: truth.TRUE["mish"](x) / x)),
-    "celu x": largest(rounded_exponent(lambda x: x / 1.5)),
-    "tanhshrink": largest(beside(first)),
-}
 
 
 # ----- Branches -----
@@ -156,7 +87,7 @@ NUMPY = {"where": np.where, **{name: getattr(np, row.numpy) for name, row in ELE
 def around_branches(row, operand, fixed, grid):
     """Return the last number before each change of sign and the first behind it, as one operand runs over the grid."""
     kind, result = grid.dtype.type, [grid[:0]]
-    parameters = {name: kind(value) for name, value in {**PARAMETERS.get(row.name, {}), **fixed}.items()}
+    parameters = {name: kind(value) for name, value in {**samples.parameters_of(row.name), **fixed}.items()}
     for difference in (function for names, function in differences(row, grid.dtype.name) if operand in names):
         def sign(x, difference=difference):
             return np.sign(difference(**{operand: x}, **parameters))
@@ -219,9 +150,9 @@ def points(name, dtype):
 @functools.cache
 def reference(name, operand, dtype):
     """Return the true values of a row or of a partial, NaN where there is none, and the largest errors allowed."""
-    row, parameters = ROWS[name], {word: mp.mpf(value) for word, value in PARAMETERS.get(name, {}).items()}
+    row, parameters = ROWS[name], {word: mp.mpf(value) for word, value in samples.parameters_of(name).items()}
     read = truth.reading(row.tree(row.partials[operand])) if operand and "y" in row.saved(operand) else None
-    bound = BOUNDS.get(f"{name} {operand}" if operand else name, lambda y, x, dtype: y)
+    bound = samples.row_sample(name).bounds.get(operand, lambda y, x, dtype: y)
     true, allowed = [], []
     for x in zip(*(map(float, array) for array in points(name, dtype)), strict=True):
         y = truth.derivative(name, x, row.operands.index(operand), **parameters) if operand else truth.value(name, x, **parameters)
@@ -274,8 +205,9 @@ def levels(request, tmp_path_factory):
 
 
 def test_every_row_is_covered():
-    assert set(ROWS) <= set(truth.TRUE), "give the definition in truth.py"
-    assert set(BOUNDS) <= {f"{row.name} {operand}" if operand else row.name for row, operand in READINGS}
+    assert set(ROWS) <= set(truth.TRUE), "give the definition in samples/elementwise.py"
+    bounded = {(name, operand) for name, entry in samples.ROWS.items() for operand in entry.bounds}
+    assert bounded <= {(row.name, operand) for row, operand in READINGS}
 
 
 BRANCHES = {"asinh float64": 1e9, "softplus float64": 2 / 1.5, "exp float64": 746, "exp float32": 105, "sinh float32": 40,

@@ -34,17 +34,15 @@ def test_rows(row, mode):
 
 
 REFUSED = {(name, number) for name, numbers, dtype, *_ in cases() if dtype == "complex128" for number in numbers or range(20)}
-# Operators whose samples contain real numbers, or depend on their size.
-REAL = {"complex", "imag", "polar", "view_as_complex", "view_as_real", "enter", "scatter_key", "gather_view", "scatter_view", "sum_windows"}
 
 
 @pytest.mark.filterwarnings("ignore:Casting complex values to real")
 @pytest.mark.cases("mode", MODES)
-@pytest.mark.parametrize("name", [name for name in samples.SAMPLES if name not in REAL])
+@pytest.mark.parametrize("name", samples.names_for("complex numbers"))
 def test_other_operators(name, mode):
     check, options = MODES[mode]
-    for number, call, shapes in samples.of(name):
-        inputs, tolerances = complex_operands(samples.rule_operands(shapes)), samples.TOLERANCES.get(name, {})
+    for number, call, shapes in samples.of(name, "complex numbers"):
+        inputs, tolerances = complex_operands(samples.rule_operands(shapes)), samples.SAMPLES[name][number].tolerances
         assert (name, number) in REFUSED or check(call, inputs, **options, **tolerances)
 
 

@@ -62,5 +62,5 @@ def test_targets(row, dtype, layout):
     if row.in_place and row.method and row.result == "same":
         target = LAYOUTS[layout](arrays[0])
         others = [cg.tensor(array) for array in arrays[1:]]
-        assert getattr(target, f"{row.name}_")(*others, **samples.PARAMETERS.get(row.name, {})) is target
+        assert getattr(target, f"{row.name}_")(*others, **samples.parameters_of(row.name)) is target
         assert same(array_of(target), expected)

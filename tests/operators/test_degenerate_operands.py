@@ -56,17 +56,13 @@ def check_derivatives(call, leaves, tolerances):
     return True
 
 
-# Rules whose parameters are the geometry of their operand: only the package calls them.
-INTERNAL = {"scatter_view", "gather_view"}
-
-
-@pytest.mark.parametrize("name", sorted({*samples.SAMPLES} - INTERNAL))
+@pytest.mark.parametrize("name", sorted(samples.names_for("degenerate operands")))
 def test_rules(name):
     """One operand may be degenerate, or all of them."""
-    for _, call, shapes in samples.of(name):
+    for number, call, shapes in samples.of(name, "degenerate operands"):
         for changed in degenerate(shapes):
             leaves = [samples.leaf(array + k / 64) for k, array in enumerate(samples.rule_operands(changed))]      # no two are equal
-            check_derivatives(call, leaves, samples.TOLERANCES.get(name, {}))
+            check_derivatives(call, leaves, samples.SAMPLES[name][number].tolerances)
 
 
 @pytest.mark.parametrize("row", samples.named(ROWS))

@@ -1,7 +1,7 @@
 """Every row of the elementwise table: values, dtypes, forms, and bits that depend on nothing but the operands.
 
-The tests iterate the table. A row needs a word here only if NumPy and Python's math lack its function (REFERENCES). The derivatives are
-in test_elementwise_gradients; here bits are compared with the backward kernels.
+The tests iterate the table. A row needs an entry in samples/elementwise.py only if NumPy and Python's math lack its function. The
+derivatives are in test_elementwise_gradients; here bits are compared with the backward kernels.
 """
 
 import ast
@@ -18,84 +18,8 @@ from cygrad._core.compute.dispatch import ops
 from cygrad._kernels.drivers.elementwise import available_isas, is_blocked, isa
 from cygrad.ops import ELEMENTWISE
 from cygrad.ops.refusals import REFUSALS, TWO_BOOLS, refusal
-from samples import BROADCASTS, DTYPES, FLOATS, KINDS, LAYOUTS, PARAMETERS, SHAPES, WRITABLE, array_of, same_bits
+from samples import BROADCASTS, DTYPES, FLOATS, KINDS, LAYOUTS, SHAPES, WRITABLE, array_of, same_bits
 
-erf = np.vectorize(math.erf, otypes=[float])
-erfc = np.vectorize(math.erfc, otypes=[float])
-
-
-def ndtr(x):
-    """Return the normal distribution: by its series, and far out by erfc, corrected for the rounding of its argument."""
-    exact = -x / np.sqrt(np.longdouble(2))
-    near = exact.astype(float)
-    lost = np.where(np.isfinite(near), exact - near, 0)
-    term = series = np.clip(x, -4, 4)
-    for k in range(1, 70):
-        term = term * x * x / (2 * k + 1)
-        series = series + term
-    middle = 0.5 + series * np.exp(-x * x / 2) / np.sqrt(2 * np.longdouble("3.14159265358979323846"))
-    return np.where(abs(x) < 4, middle, (erfc(near) - 2 / np.sqrt(np.pi) * np.exp(-near * near) * lost) / 2)
-
-
-def rounding(function):
-    """Return a function that leaves integers unchanged, which NumPy may turn into floats."""
-    return lambda x: function(x) if x.dtype.kind == "f" else x
-
-
-REFERENCES = {
-    "add_scaled": lambda a, b, alpha: a + b * np.array(alpha, b.dtype),
-    "sub_scaled": lambda a, b, alpha: a - b * np.array(alpha, b.dtype),
-    "trunc_divide": lambda a, b: (
-        np.trunc(a / b) if a.dtype.kind == "f" else a // b + ((a % b != 0) & ((a < 0) != (b < 0)))
-    ),
-    "sign": lambda x: x if x.dtype == bool else np.where(x != x, x.dtype.type(0), np.sign(x)),  # of NaN 0, as in torch
-    "sgn": lambda x: REFERENCES["sign"](x),
-    "angle": lambda x: np.where(x < 0, x.dtype.type(np.pi), np.where(x != x, x, x.dtype.type(0))),      # 0 of -0, as in torch
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-    "ndtr": ndtr,
-    "gaussian": lambda x: np.exp(-x * x / 2),
-    "lerp": lambda x, end, w: np.where(abs(w) < 0.5, x + w * (end - x), end - (end - x) * (1 - w)),
-    "addcmul": lambda x, a, b, value: x + np.array(value, x.dtype) * a * b,
-    "addcdiv": lambda x, a, b, value: x + value * (a / b),
-    **{name: rounding(getattr(np, function)) for name, function in
-       {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint"}.items()},
-    "frac": lambda x: x - np.trunc(x),
-    "xlogy": lambda a, b: np.where((a == 0) & (b == b), 0, a * np.log(b)),
-    "logit": lambda x: np.where(abs(x - 0.5) < 0.2, np.log1p((2 * x - 1) / (1 - x)), np.log(x / (1 - x))),
-    "sinc": np.sinc,
-    "deg2rad": lambda x: x * (math.pi / 180),
-    "rad2deg": lambda x: x * (180 / math.pi),
-    "logsigmoid": lambda x: np.minimum(x, 0) - np.log1p(np.exp(-abs(x))),
-    "elu": lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x)),
-    "selu": lambda x: 1.0507009873554805 * np.where(x > 0, x, np.longdouble(1.6732632423543772) * np.expm1(x)),
-    "celu": lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x / alpha)),
-    "leaky_relu": lambda x, negative_slope: np.where(x > 0, x, x * negative_slope),
-    "hardtanh": lambda x, min_val, max_val: np.minimum(np.maximum(x, min_val), max_val),
-    "relu6": lambda x: np.minimum(np.maximum(x, 0), 6),
-    "softsign": lambda x: x / (1 + abs(x)),
-    "mish": lambda x: x * np.tanh(np.logaddexp(x, 0)),
-    "hardsigmoid": lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6,
-    "hardswish": lambda x: x * (np.minimum(np.maximum(x + 3, 0), 6) / 6),
-    "softshrink": lambda x, lambd: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x * 0)),
-    "hardshrink": lambda x, lambd: np.where(abs(x) <= lambd, 0, x),
-    "tanhshrink": lambda x: x - np.tanh(x),
-    "threshold": lambda x, threshold, value: np.where(x <= threshold, np.array(value, x.dtype), x),
-    "nan_to_num": np.nan_to_num,
-    "isposinf": np.isposinf,
-    "isreal": np.isreal,
-    "isneginf": np.isneginf,
-    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-    "softplus": lambda x, beta, threshold: np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta),
-    "relu": lambda x: np.maximum(x, 0),
-    "gelu": lambda x: x / 2 * (1 + erf(x / np.sqrt(np.longdouble(2)))),
-    "gelu_tanh": lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.longdouble(math.pi)) * (x + 0.044715 * x**3))),
-    "silu": lambda x: x / (1 + np.exp(-x)),
-    "clamp": lambda x, low, high: np.minimum(np.maximum(x, low), high),
-    "clamp_min": np.maximum,
-    "clamp_max": np.minimum,
-    "where": np.where,
-    "isclose": np.isclose,
-}
 ROWS = list(ELEMENTWISE.values())
 OF_FLOATS = [row for row in ROWS if "f" in row.kinds]
 
@@ -103,11 +27,11 @@ OF_FLOATS = [row for row in ROWS if "f" in row.kinds]
 # ----- Values -----
 def reference(row, arrays):
     """Compute a row by NumPy: in its own dtype where the formula is exact arithmetic, else in extended precision."""
-    compute = REFERENCES.get(row.name) or getattr(np, row.numpy or "", None) or np.vectorize(getattr(math, row.name), otypes=[float])
+    compute = samples.numpy_function(row)
     if samples.is_vectorised(row) and arrays[0].dtype.kind == "f":
         arrays = [array.astype(np.longdouble) for array in arrays]
     with np.errstate(all="ignore"):
-        return np.asarray(compute(*arrays, **PARAMETERS.get(row.name, {})))
+        return np.asarray(compute(*arrays, **samples.parameters_of(row.name)))
 
 
 def check_values(row, result, arrays, dtype):
@@ -212,7 +136,7 @@ def test_other_dtypes_are_converted_or_refused(row):
         assert same_bits(array_of(call(*tensors)), array_of(converted))
         if row.in_place:
             with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
-                getattr(tensors[0].clone(), row.name + "_")(*tensors[1:], **PARAMETERS.get(row.name, {}))
+                getattr(tensors[0].clone(), row.name + "_")(*tensors[1:], **samples.parameters_of(row.name))
 
 
 @pytest.mark.parametrize("row", samples.named(ROWS))
@@ -247,7 +171,7 @@ def test_repeated_dims_do_not_count_for_the_layout_of_the_result(make, strides):
 @pytest.mark.cases("dtype", samples.dtypes_of)
 def test_function_method_and_out_agree(row, dtype):
     tensors = [cg.tensor(array) for array in samples.operands(row, dtype, [(13,)] * len(row.operands))]
-    call, parameters = samples.function(row), PARAMETERS.get(row.name, {})
+    call, parameters = samples.function(row), samples.parameters_of(row.name)
     expected = array_of(call(*tensors))
     for name in (row.name, *row.aliases) if row.method else ():
         assert same_bits(array_of(getattr(tensors[0], name)(*tensors[1:], **parameters)), expected)
@@ -267,7 +191,7 @@ def test_function_method_and_out_agree(row, dtype):
 @pytest.mark.parametrize("row", samples.named(row for row in ROWS if row.in_place))
 @pytest.mark.cases("dtype", samples.dtypes_of)
 def test_in_place(row, dtype):
-    parameters = PARAMETERS.get(row.name, {})
+    parameters = samples.parameters_of(row.name)
     for layout, n in itertools.product(WRITABLE, (13, 201)):
         arrays = samples.operands(row, dtype, [(2, n), (n,), (2, 1)])
         expected = array_of(samples.function(row)(*map(cg.tensor, arrays)))
@@ -286,7 +210,7 @@ def test_in_place_with_itself(row):
     (array,), method = samples.operands(row, dtype, [(13,)]), row.name + "_"
     expected = array_of(samples.function(row)(cg.tensor(array), cg.tensor(array)))
     target = cg.tensor(array)
-    getattr(target, method)(target, **PARAMETERS.get(row.name, {}))
+    getattr(target, method)(target, **samples.parameters_of(row.name))
     assert same_bits(array_of(target), expected.astype(dtype))
 
 
@@ -515,8 +439,8 @@ def test_integers_to_negative_powers_are_refused():
 # ----- Completeness -----
 @pytest.mark.parametrize("row", samples.named(ROWS))
 def test_every_row_is_covered(row):
-    assert row.name in REFERENCES or hasattr(np, row.numpy or "") or hasattr(math, row.name), "give NumPy's function, or a reference here"
-    assert set(PARAMETERS.get(row.name, {})) == set(row.params), "give sample parameters in samples.py"
+    assert samples.numpy_function(row), "give NumPy's function in samples/elementwise.py"
+    assert set(samples.parameters_of(row.name)) == set(row.params), "give sample parameters in samples/elementwise.py"
     assert row.name in ops
     assert callable(getattr(cg, row.name))
     assert set(row.partials) <= set(row.operands)

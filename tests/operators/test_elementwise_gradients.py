@@ -11,7 +11,7 @@ import pytest
 import cygrad as cg
 import samples
 from cygrad.autograd import grad, gradcheck, gradgradcheck
-from samples import FLOATS, PARAMETERS, array_of, gradients, named, prepared, same_bits
+from samples import FLOATS, array_of, gradients, named, prepared, same_bits
 
 SMOOTH = samples.differentiable_rows()
 INF, NAN = math.inf, math.nan
@@ -66,7 +66,7 @@ def test_gradients_of_in_place_forms(row):
     plain, changed = ([samples.leaf(array) for array in arrays] for _ in range(2))
     (samples.function(row)(*plain) * weight).sum().backward()
     first = changed[0] * 1
-    result = getattr(first, row.name + "_")(*changed[1:], **PARAMETERS.get(row.name, {}))
+    result = getattr(first, row.name + "_")(*changed[1:], **samples.parameters_of(row.name))
     assert result is first
     (first * weight).sum().backward()
     for a, b in zip(plain, changed, strict=True):

@@ -150,7 +150,7 @@ def test_in_place_and_out(dtype, layout, row):
     if len(row.operands) == 1:
         target = LAYOUTS[layout](x[0].clone())
         around, expected = target._base[:, 8:].clone() if layout == "cut" else None, call(wide(target))
-        check_rounded(getattr(target, f"{row.name}_")(**samples.PARAMETERS.get(row.name, {})), expected, x[0].dtype)
+        check_rounded(getattr(target, f"{row.name}_")(**samples.parameters_of(row.name)), expected, x[0].dtype)
         assert around is None or target._base[:, 8:].equal(around)
 
 
@@ -233,13 +233,11 @@ def test_long_reductions_add_in_the_order_of_float32(dtype, shape, row):
 
 
 # ----- All other operators -----
-CALLS = [(name, sample) for name, calls in (samples.SAMPLES | samples.PLAIN).items() for sample in calls]
-# Operators whose samples are of bytes or float64, need complex numbers of 32 bits, or have no operand.
-ELSEWHERE = {"storage", "untyped_storage", "broadcast_shapes", "gather_view", "scatter_view", "complex", "imag", "polar", "view_as_complex",
-             "view_as_real"}
+CALLS = [(name, sample) for name, calls in (samples.SAMPLES | samples.PLAIN).items() for sample in calls
+         if "narrow floats" not in sample.exempt]
 
 
-@pytest.mark.cases("name, sample", [case for case in CALLS if case[0] not in ELSEWHERE], ids=lambda case: str(case[0]))
+@pytest.mark.cases("name, sample", CALLS, ids=lambda case: str(case[0]))
 @pytest.mark.cases("dtype", NARROW)
 def test_all_other_operators(dtype, name, sample):
     """Values and gradients are near float32's, and of the operands' dtype."""

@@ -25,7 +25,7 @@ ARRAY = np.arange(24.0).reshape(2, 3, 4)
 @pytest.mark.cases("number, call, shapes", samples.of)
 def test_first_and_second_derivatives_of_rules(name, number, call, shapes, layout):
     leaves = [samples.leaf(array, layout) for array in samples.rule_operands(shapes)]
-    tolerances = samples.TOLERANCES.get(name, {})
+    tolerances = samples.SAMPLES[name][number].tolerances
     assert gradcheck(call, leaves, **tolerances)
     assert gradgradcheck(call, leaves, **tolerances)
     assert gradgradcheck(call, leaves, gen_non_contig_grad_outputs=True, **tolerances)

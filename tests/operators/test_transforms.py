@@ -11,10 +11,6 @@ from cygrad.func import grad, jvp, vmap
 from cygrad.ops import ELEMENTWISE, REDUCTIONS
 from samples import array_of, as_tuple
 
-# Samples of rules that vmap refuses: the result depends on values.
-VALUES_DECIDE = {("index", 2): "a mask gives each example another shape",
-                 ("index_select", 3): "each example may have another number of distinct columns"}
-
 
 def floats(results):
     return [item for item in as_tuple(results) if isinstance(item, cg.Tensor) and item.is_floating_point()]
@@ -73,25 +69,23 @@ def check_batches(call, batches, in_dims):
 
 
 # ----- Rules and reductions -----
-@pytest.mark.parametrize("name", samples.SAMPLES)
-@pytest.mark.cases("number, call, shapes", samples.of)
+@pytest.mark.parametrize("name", samples.names_for("transforms"))
+@pytest.mark.cases("number, call, shapes", lambda name: samples.of(name, "transforms"))
 def test_tangents_of_rules(name, number, call, shapes):
-    if name == "alias":
-        pytest.skip("a subclass is made by the user, outside of forward mode")
     check_tangents(call, list(map(cg.tensor, samples.rule_operands(shapes))))
 
 
-@pytest.mark.parametrize("name", samples.SAMPLES)
-@pytest.mark.cases("number, call, shapes", samples.of)
+@pytest.mark.cases("sample", [sample for calls in samples.SAMPLES.values() for sample in calls if "vmap" in sample.exempt])
+def test_vmap_refuses_results_whose_shape_depends_on_values(sample):
+    x, = (cg.tensor(array) for array in samples.rule_operands([(2, *sample.shapes[0])]))
+    with pytest.raises(RuntimeError, match="vmap"):
+        vmap(sample.call)(x)
+
+
+@pytest.mark.parametrize("name", samples.names_for("transforms", "vmap"))
+@pytest.mark.cases("number, call, shapes", lambda name: samples.of(name, "transforms", "vmap"))
 @pytest.mark.cases("mapped", ["all", "first", "last", "elsewhere"])
 def test_batches_of_rules(name, number, call, shapes, mapped):
-    if name == "alias":
-        pytest.skip("a subclass is made by the user, outside of vmap")
-    if (name, number) in VALUES_DECIDE:
-        x, = (cg.tensor(array) for array in samples.rule_operands([(2, *shapes[0])]))
-        with pytest.raises(RuntimeError, match="vmap"):
-            vmap(call)(x)
-        return
     places = {"all": range(len(shapes)), "first": [0], "last": [len(shapes) - 1], "elsewhere": range(len(shapes))}[mapped]
     arrays = samples.rule_operands([(3, *shape) if k in places else shape for k, shape in enumerate(shapes)])
     dims = [0 if k in places else None for k in range(len(shapes))]
@@ -147,12 +141,10 @@ def test_batches_of_rows(name):
 
 
 # ----- Together -----
-@pytest.mark.parametrize("name", samples.SAMPLES)
-@pytest.mark.cases("number, call, shapes", samples.of)
+@pytest.mark.parametrize("name", samples.names_for("transforms", "vmap"))
+@pytest.mark.cases("number, call, shapes", lambda name: samples.of(name, "transforms", "vmap"))
 def test_nested_transforms_of_rules(name, number, call, shapes):
     """Gradients of each example, tangents of each example, and tangents of gradients."""
-    if name == "alias" or (name, number) in VALUES_DECIDE:
-        pytest.skip("no function of one example")
 
     def total(*x):
         return sum((output * output).sum() for output in floats(call(*x)))

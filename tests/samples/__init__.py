@@ -24,6 +24,7 @@ from cygrad._kernels.drivers.elementwise import is_blocked
 from cygrad._kernels.system.threads import thread_report
 from cygrad._testing import threads_used
 from cygrad.ops import ELEMENTWISE
+from samples.elementwise import ROWS, RowSample
 
 KINDS = {
     "bool": "b",
@@ -167,28 +168,26 @@ def edge_operands(row, dtype):
 
 
 # ----- Calls of elementwise rows -----
-PARAMETERS = {
-    "add_scaled": {"alpha": 3},
-    "sub_scaled": {"alpha": 3},
-    "softplus": {"beta": 1.5, "threshold": 2.0},
-    "addcmul": {"value": 3},
-    "addcdiv": {"value": 2},
-    "elu": {"alpha": 1.5},
-    "celu": {"alpha": 1.5},
-    "leaky_relu": {"negative_slope": 0.125},
-    "hardtanh": {"min_val": 0, "max_val": 2},
-    "softshrink": {"lambd": 0.75},
-    "hardshrink": {"lambd": 0.75},
-    "threshold": {"threshold": 1, "value": 7},
-    "nan_to_num": {"nan": 1.0, "posinf": 2.0, "neginf": -2.0},
-    "isclose": {"rtol": 0.25, "atol": 0.125, "equal_nan": True},
-}
+def row_sample(name):
+    """Return the fields that tests need beside a row."""
+    return ROWS.get(name, RowSample())
+
+
+def parameters_of(name):
+    """Return the parameters of the sample calls of a row; {} of other operators."""
+    return row_sample(name).parameters
 
 
 def function(row):
     """Return the public function of a row with sample parameters, as a function of the operands (and `out`)."""
     public = getattr(cg, row.name)
-    return lambda *tensors, **keywords: public(*tensors, **PARAMETERS.get(row.name, {}), **keywords)
+    return lambda *tensors, **keywords: public(*tensors, **parameters_of(row.name), **keywords)
+
+
+def numpy_function(row):
+    """Return NumPy's function of a row, or the one of `math`; None if there is neither."""
+    own = row_sample(row.name).numpy or getattr(np, row.numpy or "", None)
+    return own or (np.vectorize(getattr(math, row.name), otypes=[float]) if hasattr(math, row.name) else None)
 
 
 def is_vectorised(row):
@@ -232,13 +231,17 @@ PLAIN = {name: calls for family in FAMILIES for name, calls in getattr(family, "
 
 # The names of all operators that have a gradient.
 DIFFERENTIABLE = [*(row.name for row in differentiable_rows()), *SAMPLES]
-# A conversion to float32 is linear but coarse: a step that is a power of two is exact in both.
-TOLERANCES = {"convert": {"eps": 0.125, "atol": 1e-4}}
 
 
-def of(name):
-    """Return (number, function, shapes) of the samples of an operator."""
-    return [(number, sample.call, sample.shapes) for number, sample in enumerate(SAMPLES[name])]
+def of(name, *subjects):
+    """Return (number, function, shapes) of the samples of an operator that tests of these subjects are for."""
+    return [(number, sample.call, sample.shapes) for number, sample in enumerate(SAMPLES[name])
+            if sample.exempt.keys().isdisjoint(subjects)]
+
+
+def names_for(*subjects):
+    """Return the operators with a gradient that have such samples."""
+    return [name for name in SAMPLES if of(name, *subjects)]
 
 
 def rule_cases():

@@ -15,7 +15,7 @@ SAMPLES = {
         sample(lambda x: x.index_select(1, cg.tensor([2, 0, 2])), (2, 3)),
         sample(lambda x: x.index_select(0, cg.tensor([0])), ()),
         sample(lambda x: x.repeat_interleave(2, 1), (2, 2)),
-        sample(lambda x: x.unique(dim=1), (2, 3)),
+        sample(lambda x: x.unique(dim=1), (2, 3), exempt={"vmap": "each example may have another number of distinct columns"}),
     ],
     "take": [sample(lambda x: x.take(cg.tensor([[5, -1], [0, 5]])), (2, 3)), sample(lambda x: x.take(cg.tensor(0)), ())],
     "take_along_dim": [

@@ -1,6 +1,6 @@
 """The class of a sample, and calls for several families."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 
@@ -11,10 +11,17 @@ class Sample(NamedTuple):
     shapes: tuple
     numpy: Callable | None      # the same function of arrays: then values are compared, in every layout and dtype
     kinds: str                  # the kinds of dtypes in which values are compared
+    tolerances: Mapping         # of gradcheck
+    exempt: Mapping             # the tests that it is not for, each with the reason: SUBJECTS
 
 
-def sample(call: Callable, *shapes: tuple, numpy: Callable | None = None, kinds: str = "bif") -> Sample:
-    return Sample(call, shapes, numpy, kinds)
+SUBJECTS = {"complex numbers", "narrow floats", "degenerate operands", "transforms", "vmap"}
+
+
+def sample(call: Callable, *shapes: tuple, numpy: Callable | None = None, kinds: str = "bif", tolerances: Mapping = {},
+           exempt: Mapping = {}) -> Sample:
+    assert set(exempt) <= SUBJECTS
+    return Sample(call, shapes, numpy, kinds, tolerances, exempt)
 
 
 def write(key):

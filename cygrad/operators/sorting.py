@@ -231,7 +231,8 @@ def _median(input: Tensor, dim: int, keepdim: bool, *, out: Pair | None = None) 
     return _middle_along(_median, _median_pair, input, dim, keepdim, out)
 
 
-@operator(dinput=lambda g, input, y: shared_among(g, input, y, None), node="MedianBackward0", batch=_of_each(_median), method=False)
+@operator(dinput=lambda g, input, y: shared_among(g, input, y, None), node="MedianBackward0", batch=_of_each(_median), method=False,
+          refuses={"c": NO_LOOP}, loop="median_cpu")
 def _median_of_all(input: Tensor) -> Tensor:
     return _middle_of_all(_median_of_all, "median", input)
 
@@ -250,7 +251,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out:
     >>> cygrad.median(cygrad.tensor([3., 1., 2., 4.]))
     tensor(2.)
     """
-    checked_operand(median, input)
+    checked_operand(_median_of_all if dim is None else median, input)
     return delivered(_median_of_all(input), out) if dim is None else _median(input, dim, keepdim, out=out)
 
 
@@ -259,7 +260,8 @@ def _nanmedian(input: Tensor, dim: int, keepdim: bool, *, out: Pair | None = Non
     return _middle_along(_nanmedian, _nanmedian_pair, input, dim, keepdim, out)
 
 
-@operator(dinput=lambda g, input, y: shared_among(g, input, y, None), node="NanmedianBackward0", batch=_of_each(_nanmedian), method=False)
+@operator(dinput=lambda g, input, y: shared_among(g, input, y, None), node="NanmedianBackward0", batch=_of_each(_nanmedian), method=False,
+          refuses={"c": NO_LOOP}, loop="median_cpu")
 def _nanmedian_of_all(input: Tensor) -> Tensor:
     return _middle_of_all(_nanmedian_of_all, "nanmedian", input)
 
@@ -278,7 +280,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, o
     >>> cygrad.nanmedian(cygrad.tensor([3., cygrad.nan, 2., 4.]))
     tensor(3.)
     """
-    checked_operand(nanmedian, input)
+    checked_operand(_nanmedian_of_all if dim is None else nanmedian, input)
     return delivered(_nanmedian_of_all(input), out) if dim is None else _nanmedian(input, dim, keepdim, out=out)
 
 

@@ -1,6 +1,6 @@
 """Errors of operators for dtypes that they do not take: torch's type of exception, and the first clause of its message.
 
-`torch_refusals.csv` has those of torch 2.13. Where torch only has no loop for real numbers, the operator may compute instead.
+`torch_refusals.csv` has torch 2.13's. Where torch only has no loop for real numbers, the operator may compute instead.
 """
 
 import re

@@ -14,7 +14,7 @@ from mpmath import mp
 
 
 class RowSample(NamedTuple):
-    """What tests of one row need beside the row."""
+    """The fields that tests of one row need beside the row."""
 
     parameters: Mapping = {}                        # of the sample calls
     numpy: Callable | None = None                   # the function of arrays

@@ -14,10 +14,12 @@ import os
 import struct
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cygrad._core.entry.operator_object import LazySignature
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.operands.arrays import to_array
 from cygrad.data.creation import from_numpy, int64, resolve_device, size_from_arguments
@@ -37,10 +39,39 @@ from cygrad.data.sampling import (
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import ParamSpec, TypedDict, Unpack
+
     from cygrad._core.memory.storage import DType
+    from cygrad.data.sampling import Sample
     from cygrad.device import device as Device
 
+    P = ParamSpec("P")
     Rng = int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator
+
+    class LikeOptions(TypedDict, total=False):
+        """The keywords of `drawing_like`."""
+
+        generator: Generator | None
+        rng: Rng | None
+        dtype: DType | None
+        device: Device | str | None
+        requires_grad: bool
+        layout: Any
+        pin_memory: bool
+        memory_format: Any
+
+    class Options(TypedDict, total=False):
+        """The keywords of `drawing`."""
+
+        generator: Generator | None
+        rng: Rng | None
+        out: Tensor | None
+        dtype: DType | None
+        device: Device | str | None
+        requires_grad: bool
+        layout: Any
+        pin_memory: bool
 
 DEFAULT_SEED = 67280421310721  # of a new Generator, as in torch; the default generator starts from entropy
 STATE = struct.Struct("<Q16s16sII")  # the seed, then PCG64: state, increment, whether half a draw is kept, that half
@@ -203,18 +234,66 @@ def set_rng_state(new_state: Tensor) -> None:
     _default_generator().set_state(new_state)
 
 
-def rand(
-    *args: Any,
-    size: Sequence[int] | None = None,
-    generator: Generator | None = None,
-    rng: Rng | None = None,
-    out: Tensor | None = None,
-    dtype: DType | None = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+# ----- Functions that draw -----
+class Plan(NamedTuple):
+    """The numbers that a function draws."""
+
+    size: tuple[int, ...]
+    sample: Sample
+    dtype: DType | None = None                              # where neither `dtype` nor `out` is an argument
+    finish: Callable[[Tensor], Tensor] | None = None        # of the numbers, where they are not the result
+
+
+def drawing(plan: Callable[P, Plan]) -> Callable[P, Tensor]:
+    """Return the function that draws a plan's numbers: it has the plan's parameters, and these keywords."""
+    def draw(*args: Any, generator: Generator | None = None, rng: Rng | None = None, out: Tensor | None = None, dtype: DType | None = None,
+             device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+             **own: Any) -> Tensor:
+        size, sample, usual, finish = plan(*args, **_known(plan, own))
+        dtype = usual if dtype is None and out is None else dtype
+        result = drawn(size, sample, _stream(generator, rng), out, dtype, device, requires_grad)
+        return result if finish is None else finish(result)
+
+    return _described(draw, plan)
+
+
+def drawing_like(plan: Callable[P, tuple[Tensor, Sample]]) -> Callable[P, Tensor]:
+    """Return the function that draws numbers like a tensor: it has the plan's parameters, and these keywords."""
+    def draw_like(*args: Any, generator: Generator | None = None, rng: Rng | None = None, dtype: DType | None = None,
+                  device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+                  memory_format: Any = None, **own: Any) -> Tensor:
+        template, sample = plan(*args, **_known(plan, own))
+        return drawn_like(template, sample, _stream(generator, rng), dtype, device, requires_grad)
+
+    return _described(draw_like, plan)
+
+
+def _known(plan: Any, keywords: dict[str, Any]) -> dict[str, Any]:
+    """Return keywords of a call that are parameters of the plan itself; TypeError for others, which its `options` would take."""
+    code = plan.__code__
+    for name in keywords:
+        if name not in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]:
+            raise TypeError(f"{plan.__name__}() got an unexpected keyword argument '{name}'")
+    return keywords
+
+
+def _described(function: Any, plan: Callable[..., Any]) -> Any:
+    """Return a function with the name and the documentation of its plan, and the signature of both."""
+    keywords = [each for each in signature(function).parameters.values() if each.kind is Parameter.KEYWORD_ONLY]
+
+    def read() -> Signature:
+        whole = signature(plan)
+        own = [each for each in whole.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+        return whole.replace(parameters=[*own, *keywords], return_annotation="Tensor")
+
+    functools.update_wrapper(function, plan)
+    del function.__wrapped__
+    function.__signature__ = LazySignature(read)
+    return function
+
+
+@drawing
+def rand(*args: Any, size: Sequence[int] | None = None, **options: Unpack[Options]) -> Plan:
     """Return a tensor of numbers drawn uniformly from [0, 1).
 
     Args:
@@ -235,21 +314,11 @@ def rand(
         >>> tuple(cygrad.rand(2, 3, rng=0).shape)
         (2, 3)
     """
-    return drawn(_size(args, size), uniform, _stream(generator, rng), out, dtype, device, requires_grad)
+    return Plan(_size(args, size), uniform)
 
 
-def randn(
-    *args: Any,
-    size: Sequence[int] | None = None,
-    generator: Generator | None = None,
-    rng: Rng | None = None,
-    out: Tensor | None = None,
-    dtype: DType | None = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+@drawing
+def randn(*args: Any, size: Sequence[int] | None = None, **options: Unpack[Options]) -> Plan:
     """Return a tensor of numbers drawn from the normal distribution with mean 0 and standard deviation 1.
 
     Arguments, dtypes and errors are as in `rand`.
@@ -259,23 +328,16 @@ def randn(
         >>> abs(cygrad.randn(1000, rng=0).mean().item()) < 0.1
         True
     """
-    return drawn(_size(args, size), standard_normal, _stream(generator, rng), out, dtype, device, requires_grad)
+    return Plan(_size(args, size), standard_normal)
 
 
+@drawing
 def randint(
     low: int = 0,
     high: int | Sequence[int] | None = None,
     size: Sequence[int] | None = None,
-    *,
-    generator: Generator | None = None,
-    rng: Rng | None = None,
-    out: Tensor | None = None,
-    dtype: DType | None = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+    **options: Unpack[Options],
+) -> Plan:
     """Return a tensor of integers drawn uniformly from `low` to `high - 1`; `randint(high, size)` starts at 0.
 
     `dtype` is int64 unless given and may be any that holds all these integers. Other arguments are as in `rand`.
@@ -294,22 +356,11 @@ def randint(
         first, end, size = 0, low, high  # type: ignore[assignment]
     if not isinstance(size, tuple | list):
         raise TypeError(f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}")
-    dtype = int64 if dtype is None and out is None else dtype
-    return drawn(_size((), size), integers(first, end), _stream(generator, rng), out, dtype, device, requires_grad)
+    return Plan(_size((), size), integers(first, end), int64)
 
 
-def randperm(
-    n: int,
-    *,
-    generator: Generator | None = None,
-    rng: Rng | None = None,
-    out: Tensor | None = None,
-    dtype: DType | None = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+@drawing
+def randperm(n: int, **options: Unpack[Options]) -> Plan:
     """Return the integers from 0 to `n - 1` in random order.
 
     `dtype` is int64 unless given and may be any that holds `n - 1`, bool excepted. Other arguments are as in `rand`.
@@ -322,24 +373,16 @@ def randperm(
         >>> sorted(cygrad.randperm(4, rng=0).tolist())
         [0, 1, 2, 3]
     """
-    dtype = int64 if dtype is None and out is None else dtype
-    return drawn(_size((), (n,)), permutation, _stream(generator, rng), out, dtype, device, requires_grad)
+    return Plan(_size((), (n,)), permutation, int64)
 
 
+@drawing
 def normal(
     mean: Tensor | float = 0.0,
     std: Tensor | float = 1.0,
     size: Sequence[int] | None = None,
-    *,
-    generator: Generator | None = None,
-    rng: Rng | None = None,
-    out: Tensor | None = None,
-    dtype: DType | None = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+    **options: Unpack[Options],
+) -> Plan:
     """Return numbers drawn from normal distributions: one for each element of `mean` and `std`, or one for all of `size`.
 
     Tensors `mean` and `std` broadcast against each other; the result has the dtype of the first that is a tensor. With
@@ -364,8 +407,8 @@ def normal(
     if any(map(batched_level, tensors)):
         check_same(*tensors)
         shape = (tensors[0].detach() + tensors[-1].detach()).shape
-        sampled = randn(*shape, generator=generator, rng=rng, dtype=dtype or tensors[0].dtype)
-        return sampled * (std.detach() if isinstance(std, Tensor) else std) + (mean.detach() if isinstance(mean, Tensor) else mean)
+        scale, shift = (p.detach() if isinstance(p, Tensor) else p for p in (std, mean))
+        return Plan(tuple(shape), standard_normal, tensors[0].dtype, lambda sampled: sampled * scale + shift)
     center, spread = (to_array(p.detach()) if isinstance(p, Tensor) else float(p) for p in (mean, std))
     if np.iscomplexobj(spread):
         raise RuntimeError("normal expects standard deviation to be non-complex")
@@ -380,10 +423,7 @@ def normal(
                 f"The size of tensor a {np.shape(center)} must match the size of tensor b {np.shape(spread)}: "
                 "mean and std of normal() must broadcast"
             ) from None
-    if tensors and dtype is None and out is None:
-        dtype = tensors[0].dtype
-    sample = normal_around(center, spread)
-    return drawn(_size((), size), sample, _stream(generator, rng), out, dtype, device, requires_grad)
+    return Plan(_size((), size), normal_around(center, spread), tensors[0].dtype if tensors else None)
 
 
 def bernoulli(
@@ -424,54 +464,22 @@ def bernoulli(
     return drawn(tuple(input.shape), sample, _stream(generator, rng), out, None, None, False)
 
 
-def rand_like(
-    input: Tensor,
-    *,
-    generator: Generator | None = None,
-    rng: Rng | None = None,
-    dtype: DType | None = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
+@drawing_like
+def rand_like(input: Tensor, **options: Unpack[LikeOptions]) -> tuple[Tensor, Sample]:
     """Return `rand` with the shape and, unless given, the dtype of `input`."""
-    return drawn_like(input, uniform, _stream(generator, rng), dtype, device, requires_grad)
+    return input, uniform
 
 
-def randn_like(
-    input: Tensor,
-    *,
-    generator: Generator | None = None,
-    rng: Rng | None = None,
-    dtype: DType | None = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
+@drawing_like
+def randn_like(input: Tensor, **options: Unpack[LikeOptions]) -> tuple[Tensor, Sample]:
     """Return `randn` with the shape and, unless given, the dtype of `input`."""
-    return drawn_like(input, standard_normal, _stream(generator, rng), dtype, device, requires_grad)
+    return input, standard_normal
 
 
-def randint_like(
-    input: Tensor,
-    low: int = 0,
-    high: int | None = None,
-    *,
-    generator: Generator | None = None,
-    rng: Rng | None = None,
-    dtype: DType | None = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
+@drawing_like
+def randint_like(input: Tensor, low: int = 0, high: int | None = None, **options: Unpack[LikeOptions]) -> tuple[Tensor, Sample]:
     """Return `randint` with the shape and, unless given, the dtype of `input`; `randint_like(input, high)` starts at 0."""
-    return drawn_like(input, integers(low, high), _stream(generator, rng), dtype, device, requires_grad)
+    return input, integers(low, high)
 
 
 def _stream(generator: Generator | None, rng: Rng | None) -> np.random.Generator:

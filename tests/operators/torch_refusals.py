@@ -66,7 +66,7 @@ MODULES = {}        # the names of modules of samples, with torch's in place of 
 
 
 def with_torch(value):
-    """Return a function of a module of samples, or a tensor, with torch's names in place of cygrad's in what it calls and closes over."""
+    """Return a function of a module of samples, or a tensor, with torch in place of cygrad, in the functions that it calls too."""
     if isinstance(value, cg.Tensor):
         return torch.from_numpy(value.detach().numpy())
     if not isinstance(value, types.FunctionType) or not value.__module__.startswith("samples."):

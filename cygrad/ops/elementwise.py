@@ -103,7 +103,7 @@ ELEMENTWISE: dict[str, Elementwise] = {}
 
 def elementwise(name: str, *, y: str, operands: tuple[str, ...] = (), doc: str, numpy: str | None = None, **fields) -> None:
     """Add a row; `dx=`, `da=`, ... give the partials, by the operand's name."""
-    operands = operands or (("a", "b") if re.search(r"\bb\b", y) else ("x",))
+    operands = operands or (("a", "b") if re.search(r"\bb\b", " ".join([y, *fields.get("let", {}).values()])) else ("x",))
     partials = {operand: fields.pop("d" + operand) for operand in operands if "d" + operand in fields}
     conjugates = {operand: fields.pop(f"d{operand}_conj") for operand in operands if f"d{operand}_conj" in fields}
     unknown = set(fields) - set(Elementwise.__annotations__)

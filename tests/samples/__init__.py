@@ -24,7 +24,7 @@ from cygrad._kernels.drivers.elementwise import is_blocked
 from cygrad._kernels.system.threads import thread_report
 from cygrad._testing import threads_used
 from cygrad.ops import ELEMENTWISE
-from samples.elementwise import ROWS, RowSample
+from samples.sample import RowSample
 
 KINDS = {
     "bool": "b",
@@ -225,6 +225,8 @@ def prepared(arrays, place=cg.tensor):
 
 # ----- Calls of all other operators: a file for each family -----
 FAMILIES = [importlib.import_module(f"samples.{module.name}") for module in pkgutil.iter_modules(__path__) if module.name != "sample"]
+# Of rows of the tables, where they need more than the row.
+ROWS = {name: row for family in FAMILIES for name, row in getattr(family, "ROWS", {}).items()}
 SAMPLES = {name: calls for family in FAMILIES for name, calls in getattr(family, "SAMPLES", {}).items()}
 # Of operators that have no gradient.
 PLAIN = {name: calls for family in FAMILIES for name, calls in getattr(family, "PLAIN", {}).items()}

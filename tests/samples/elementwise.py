@@ -5,29 +5,12 @@ mpmath's function of the row's name, and errors of 4 units in the last place of 
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import mpmath
 import numpy as np
 from mpmath import mp
 
-
-class RowSample(NamedTuple):
-    """The fields that tests of one row need beside the row."""
-
-    parameters: Mapping = {}                        # of the sample calls
-    numpy: Callable | None = None                   # the function of arrays
-    true: Callable | None = None                    # of mpmath's real numbers: the definition, not the row's formula
-    slopes: Sequence[Callable] | None = None        # the partials between jumps, of a function that jumps too often for differences
-    bounds: Mapping[str | None, Callable] = {}      # by operand, of its partial; None: of the value: the number whose units are allowed
-    complex_true: Callable | None = None            # of mpmath's complex numbers
-    complex_bound: Callable | None = None           # of them: the units allowed
-    exponential: int = 0                            # the power of the operand in an exponential of the definition
-
-
-row = RowSample
-
+from samples.sample import RowSample as row
 
 # ----- By NumPy -----
 vector_erf = np.vectorize(math.erf, otypes=[float])

@@ -1,6 +1,6 @@
-"""The class of a sample, and calls for several families."""
+"""The classes of samples, and calls for several families."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -22,6 +22,19 @@ def sample(call: Callable, *shapes: tuple, numpy: Callable | None = None, kinds:
            exempt: Mapping = {}) -> Sample:
     assert set(exempt) <= SUBJECTS
     return Sample(call, shapes, numpy, kinds, tolerances, exempt)
+
+
+class RowSample(NamedTuple):
+    """The fields that tests of one row of a table need beside the row."""
+
+    parameters: Mapping = {}                        # of the sample calls
+    numpy: Callable | None = None                   # the function of arrays
+    true: Callable | None = None                    # of mpmath's real numbers: the definition, not the row's formula
+    slopes: Sequence[Callable] | None = None        # the partials between jumps, of a function that jumps too often for differences
+    bounds: Mapping[str | None, Callable] = {}      # by operand, of its partial; None: of the value: the number whose units are allowed
+    complex_true: Callable | None = None            # of mpmath's complex numbers
+    complex_bound: Callable | None = None           # of them: the units allowed
+    exponential: int = 0                            # the power of the operand in an exponential of the definition
 
 
 def write(key):

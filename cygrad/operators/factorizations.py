@@ -391,7 +391,7 @@ def _by_adjoint(g: Tensor, LD: Tensor, pivots: Tensor, hermitian: bool, B_shape:
     return (solution if hermitian else solution.conj()).sum_to_size(B_shape)
 
 
-@operator(dLD=None, dB=_by_adjoint, adjoints=True, batch=aligned_matrices,
+@operator(dB=_by_adjoint, dLD=None, adjoints=True, batch=aligned_matrices,
           refuses={"biu": NOT_FLOATING}, loop="ldl_solve_kernel_cpu")
 def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Tensor:
     """Solution X of A X = B by the LDL factors of A; its derivative is that by B.

@@ -149,8 +149,8 @@ def _scattered_batch(level, operator, x, mask, source):
         raise RuntimeError(f"Number of elements of source < number of ones in mask: it has {source.numel()}") from None
 
 
-@operator(dinput=lambda g, mask: g.masked_fill(mask, 0), dmask=None,
-          dsource=lambda g, mask, source_shape: padded(g.masked_select(mask), (prod(source_shape),)).reshape(source_shape),
+@operator(dinput=lambda g, mask: g.masked_fill(mask, 0),
+          dsource=lambda g, mask, source_shape: padded(g.masked_select(mask), (prod(source_shape),)).reshape(source_shape), dmask=None,
           tangent=linear, batch=_scattered_batch, in_place=changing)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Copy of `input` with the elements of `source`, in their order, where the bool tensor `mask` holds.

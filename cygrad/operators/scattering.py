@@ -256,8 +256,8 @@ def _along(dim: int, places: np.ndarray) -> Any:
     return (slice(None),) * dim + (places,)
 
 
-@operator(dinput=lambda g: g, dindex=None,
-          dsource=lambda g, dim, index, source_shape, alpha: g.index_select(dim, index).reshape(source_shape) * alpha,
+@operator(dinput=lambda g: g,
+          dsource=lambda g, dim, index, source_shape, alpha: g.index_select(dim, index).reshape(source_shape) * alpha, dindex=None,
           tangent=linear, batch=along_index("scatter_add"), in_place=changing)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Copy of `input` with `alpha` times the slices of `source` added at the places along `dim` that `index` names.
@@ -324,8 +324,8 @@ def _filled_batch(level, operator, x, dim, index, value):
     return along_index("scatter")(level, operator, x, dim, (index + size).where(index < 0, index), value)
 
 
-@operator(dinput=lambda g, dim, index: g.index_fill(dim, index, 0), dindex=None,
-          dvalue=lambda g, dim, index: (g - g.index_fill(dim, index, 0)).sum(),
+@operator(dinput=lambda g, dim, index: g.index_fill(dim, index, 0),
+          dvalue=lambda g, dim, index: (g - g.index_fill(dim, index, 0)).sum(), dindex=None,
           tangent=filling, batch=_filled_batch, in_place=changing)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Copy of `input` with `value`, a number or a 0-d tensor, in the slices along `dim` that `index` names; it may count from the end.

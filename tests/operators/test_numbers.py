@@ -96,7 +96,7 @@ def test_every_writer_is_tested():
     writers = {name for name in dir(cg) if inspect.isfunction(getattr(cg, name)) or hasattr(getattr(cg, name), "__wrapped__")}
     writers = {name for name in writers if not name.startswith("_") and name not in ELEMENTWISE
                and {"value", "fill_value"} & {*inspect.signature(getattr(cg, name)).parameters}}  # fmt: skip
-    assert {writer.rstrip("_") for writer in writers} <= {writer.split()[0].rstrip("_") for writer in WRITERS}
+    assert {writer.rstrip("_") for writer in writers} <= {writer.split()[0].rstrip("_") for writer in WRITERS}, "give calls in WRITERS"
 
 
 @pytest.mark.parametrize(("dtype", "end"), [("uint8", 256), ("int8", 128), ("int16", 2**15)])

@@ -70,9 +70,9 @@ def declare_rule(str name not None, *, each=None, str node="", place=None, into=
     """Declare the gradients of an operator, one function per differentiable input, and return the rule.
 
     The functions are written as tensor algebra, so that they differentiate again. `dinput=`, `dsrc=`, ... give the gradient for the input
-    of that name, None where an input is only read by others. The parameters of a function are the values it needs: `g` the incoming
-    gradient (`gs`: the gradients of all outputs, None where nothing arrived), inputs, `y` the result, `y1`, `y2`, `y3` the further ones,
-    parameters. The node saves these values. `each` serves an operator of any number of inputs: it returns the gradients of all of them.
+    of that name, None where an input is only read by others; the record has the inputs in this order. The parameters of a function are the
+    values it needs: `g` the incoming gradient (`gs`: the gradients of all outputs, None where nothing arrived), inputs, `y` the result,
+    `y1`, `y2`, `y3` the further ones, parameters. The node saves these values. `each` serves an operator of any number of inputs: it returns the gradients of all of them.
     `node` is the name of the node in torch, `results` are the names of several results. With `adjoints` the functions are written for
     complex numbers. `shared` is computed once for all functions that name it: the common beginning of several gradients.
 
@@ -82,8 +82,11 @@ def declare_rule(str name not None, *, each=None, str node="", place=None, into=
     """
     cdef RuleOp op = rule_op(name)
     functions = {argument[1:]: function for argument, function in gradients.items()}
-    op.inputs = tuple(sorted(functions, key=lambda word: functions[word] is None))
-    functions = {"each": each} if each is not None else {word: functions[word] for word in op.inputs}
+    if sorted(functions, key=lambda word: functions[word] is None) != [*functions]:
+        raise TypeError(f"{name}: of the gradients for {', '.join(functions)}, None comes last, as the input does in the record")
+    op.inputs = tuple(functions)
+    if each is not None:
+        functions = {"each": each}
     op.place, op.adds = into if place is None else place, place is None
     names = [() if function is None else function.__code__.co_varnames[:function.__code__.co_argcount]
              for function in (*functions.values(), shared, op.place)]

@@ -30,6 +30,13 @@ def test_every_public_operator_has_a_sample():
     assert without == set(), "give samples in the file of the family in tests/samples"
 
 
+def test_samples_stand_in_the_file_of_their_family():
+    families = {entry.name.strip("_"): entry.module for entry in catalogue.entries()}
+    for family in samples.FAMILIES:
+        for name in {**getattr(family, "SAMPLES", {}), **getattr(family, "PLAIN", {})}:
+            assert families.get(name.strip("_"), family.__name__).endswith(family.__name__.removeprefix("samples")), name
+
+
 def test_every_rule_has_samples():
     assert set(catalogue.load()) <= set(samples.SAMPLES), "give samples in the file of the family in tests/samples"
 

@@ -19,5 +19,4 @@ SAMPLES = {
     "tril": [sample(lambda x: x.tril(), (3, 3)), sample(lambda x: x.tril(-1), (2, 3, 2)), sample(lambda x: (x * 1).tril_(1), (2, 3))],
     "triu": [sample(lambda x: x.triu(1), (3, 3)), sample(lambda x: (x * 1).triu_(), (2, 3))],
     "diagflat": [sample(lambda x: x.diagflat(1), (2, 2), numpy=lambda a: np.diagflat(a, 1))],
-    "trace": [sample(lambda x: x.trace(), (2, 3), numpy=np.trace, kinds="if")],
 }

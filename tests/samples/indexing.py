@@ -1,6 +1,5 @@
 """Reading by indices, slices and masks."""
 
-import numpy as np
 
 import cygrad as cg
 from samples.sample import sample
@@ -25,5 +24,4 @@ SAMPLES = {
         sample(lambda x: x[x > 0], (2, 3), exempt={"vmap": "a mask gives each example another shape"}),
     ],
     "scatter_key": [sample(transposed, (4, 2), exempt={"complex numbers": "the source is real"})],
-    "prelu": [sample(lambda x, w: cg.prelu(x, w), (2, 3), (3,), numpy=lambda a, w: np.where(a > 0, a, w * a), kinds="f")],
 }

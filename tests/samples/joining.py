@@ -18,4 +18,5 @@ SAMPLES = {
     "row_stack": [sample(lambda a, b: cg.row_stack([a, b]), (3,), (3,), numpy=lambda a, b: np.vstack([a, b]))],
     "dstack": [sample(lambda a, b: cg.dstack([a, b]), (2, 1), (2, 1), numpy=lambda a, b: np.dstack([a, b]))],
     "column_stack": [sample(lambda a, b: cg.column_stack([a, b]), (2,), (2, 2), numpy=lambda a, b: np.column_stack([a, b]))],
+    "meshgrid": [sample(lambda x, y: cg.meshgrid(x, y, indexing="ij"), (2,), (3,), numpy=lambda a, b: np.meshgrid(a, b, indexing="ij"))],
 }

@@ -1,6 +1,5 @@
 """Products of matrices, and norms."""
 
-import math
 
 import numpy as np
 
@@ -8,14 +7,6 @@ import cygrad as cg
 from samples.sample import sample
 
 SAMPLES = {
-    "linalg_vector_norm": [
-        *(sample(lambda x, p=p: x.norm(p), (2, 3)) for p in ("fro", 0, 0.5, 1, 1.5, 2, 3, math.inf, -math.inf, -2)),
-        sample(lambda x: x.norm(3, (0, -1), keepdim=True), (2, 2, 2)),
-        sample(lambda x: cg.norm(x, dim=1), (2, 3)),
-        sample(lambda x: x.norm(), ()),
-        sample(lambda x, y: x.dist(y, 3), (2, 3), (3,)),
-        sample(lambda x: cg.linalg.vector_norm(x, 3, 1, keepdim=True), (2, 3)),
-    ],
     "addmm": [
         sample(lambda x, a, b: x.addmm(a, b), (2, 3), (2, 4), (4, 3)),
         sample(lambda x, a, b: x.addmm(a, b, beta=0.5, alpha=3), (3,), (2, 1), (1, 3)),
@@ -42,4 +33,5 @@ SAMPLES = {
     "addbmm": [
         sample(lambda x, a, b: x.addbmm(a, b), (2, 2), (2, 2, 3), (2, 3, 2), numpy=lambda x, a, b: x + (a @ b).sum(0), kinds="f"),
     ],
+    "trace": [sample(lambda x: x.trace(), (2, 3), numpy=np.trace, kinds="if")],
 }

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+import cygrad as cg
+
 
 class Sample(NamedTuple):
     """A call of an operator: a function of float64 tensors of these shapes."""
@@ -35,6 +37,14 @@ class RowSample(NamedTuple):
     complex_true: Callable | None = None            # of mpmath's complex numbers
     complex_bound: Callable | None = None           # of them: the units allowed
     exponential: int = 0                            # the power of the operand in an exponential of the definition
+
+
+ITS_OWN_DTYPE = {"narrow floats": "the result is of the default dtype"}
+
+
+def dense(x):
+    """Return a contiguous copy without a history."""
+    return x.detach().clone(memory_format=cg.contiguous_format)
 
 
 def write(key):

@@ -1,18 +1,11 @@
-"""Views that change the shape, and parts of a tensor along one dim."""
+"""Views that change the shape."""
 
 import numpy as np
 
 import cygrad as cg
-from cygrad.func import vmap
-from samples.sample import sample
-
-EXAMPLES = cg.tensor(np.arange(12.0).reshape(4, 3) / 7)
-
-REAL_EXAMPLES = {"complex numbers": "the examples are real"}
+from samples.sample import ITS_OWN_DTYPE, sample
 
 SAMPLES = {
-    "alias": [sample(lambda x: x.as_subclass(type("Field", (cg.Tensor,), {})), (2, 3),
-                     exempt={"transforms": "a user makes a subclass outside of them"})],
     "view": [
         sample(lambda x: x.view(2, 1, -1), (2, 3)),
         sample(lambda x: x.reshape(3, 2), (2, 3)),
@@ -25,19 +18,12 @@ SAMPLES = {
     "permute": [sample(lambda x: x.permute(2, 0, 1), (2, 3, 2)), sample(lambda x: x.T, (2, 1, 3))],
     "transpose": [sample(lambda x: x.transpose(0, -1), (2, 1, 3)), sample(lambda x: x.mT, (2, 2, 3))],
     "t": [sample(lambda x: x.t(), (2, 3)), sample(lambda x: x.T, (2, 3))],
-    "enter": [
-        sample(lambda x: vmap(lambda row: row * x)(EXAMPLES), (3,), exempt=REAL_EXAMPLES),
-        sample(lambda x: vmap(lambda row: x @ row)(EXAMPLES), (2, 3), exempt=REAL_EXAMPLES),
-    ],
     "expand": [
         sample(lambda x: x.expand(3, 2, 4), (2, 1)),
         sample(lambda x: x.expand_as(cg.zeros(2, 3)), (3,), numpy=lambda a: np.broadcast_to(a, (2, 3))),
         sample(lambda x: x.expand(2, -1), (3,)),
         sample(lambda x: x.expand(0, 3), (1, 3)),
     ],
-    "unbind": [sample(lambda x: x.unbind(1), (2, 3)), sample(lambda x: x.unbind()[1], (2, 3))],
-    "split": [sample(lambda x: x.split(2, 1), (2, 5)), sample(lambda x: x.split(2)[1], (3,)), sample(lambda x: x.chunk(2, -1), (2, 3))],
-    "split_with_sizes": [sample(lambda x: x.split([1, 0, 2]), (3, 2)), sample(lambda x: x.split_with_sizes([1, 2], 1)[0], (2, 3))],
     "movedim": [sample(lambda x: x.movedim(0, -1), (2, 3, 2), numpy=lambda a: np.moveaxis(a, 0, -1))],
     "moveaxis": [sample(lambda x: cg.moveaxis(x, (1, 0), (0, 1)), (2, 3), numpy=lambda a: a.T)],
     "swapaxes": [sample(lambda x: x.swapaxes(0, 1), (2, 3), numpy=lambda a: a.swapaxes(0, 1))],
@@ -51,12 +37,10 @@ SAMPLES = {
     "atleast_1d": [sample(lambda x: cg.atleast_1d(x), (), numpy=np.atleast_1d)],
     "atleast_2d": [sample(lambda x: cg.atleast_2d(x), (3,), numpy=np.atleast_2d)],
     "atleast_3d": [sample(lambda x: cg.atleast_3d(x), (2, 3), numpy=np.atleast_3d)],
-    "meshgrid": [sample(lambda x, y: cg.meshgrid(x, y, indexing="ij"), (2,), (3,), numpy=lambda a, b: np.meshgrid(a, b, indexing="ij"))],
-    "tensor_split": [sample(lambda x: x.tensor_split(2, 1), (2, 5), numpy=lambda a: np.array_split(a, 2, 1))],
-    "hsplit": [sample(lambda x: x.hsplit([1]), (2, 3), numpy=lambda a: np.hsplit(a, [1]))],
-    "vsplit": [sample(lambda x: x.vsplit(2), (4, 1), numpy=lambda a: np.vsplit(a, 2))],
-    "dsplit": [sample(lambda x: x.dsplit(2), (1, 2, 2), numpy=lambda a: np.dsplit(a, 2))],
-    "unsafe_split": [sample(lambda x: x.unsafe_split(2), (3,))],
-    "unsafe_split_with_sizes": [sample(lambda x: x.unsafe_split_with_sizes([1, 2]), (3,))],
-    "unsafe_chunk": [sample(lambda x: x.unsafe_chunk(2), (3,))],
+}
+
+# Without a gradient.
+PLAIN = {
+    "broadcast_shapes": [sample(lambda x: cg.zeros(cg.broadcast_shapes(x.shape, (2, 1))), (3,), numpy=lambda x: np.zeros((2, 3)),
+                                exempt=ITS_OWN_DTYPE)],
 }

@@ -70,11 +70,12 @@ def declare_rule(str name not None, *, each=None, str node="", place=None, into=
     """Declare the gradients of an operator, one function per differentiable input, and return the rule.
 
     The functions are written as tensor algebra, so that they differentiate again. `dinput=`, `dsrc=`, ... give the gradient for the input
-    of that name, None where an input is only read by others; the record has the inputs in this order. The parameters of a function are the
-    values it needs: `g` the incoming gradient (`gs`: the gradients of all outputs, None where nothing arrived), inputs, `y` the result,
-    `y1`, `y2`, `y3` the further ones, parameters. The node saves these values. `each` serves an operator of any number of inputs: it returns the gradients of all of them.
-    `node` is the name of the node in torch, `results` are the names of several results. With `adjoints` the functions are written for
-    complex numbers. `shared` is computed once for all functions that name it: the common beginning of several gradients.
+    of that name, None where an input is only read by others; the record has the inputs in this order. The parameters of a function are
+    the values it needs: `g` the incoming gradient (`gs`: the gradients of all outputs, None where nothing arrived), inputs, `y` the
+    result, `y1`, `y2`, `y3` the further ones, parameters. The node saves these values. `each` serves an operator of any number of inputs:
+    it returns the gradients of all of them. `node` is the name of the node in torch, `results` are the names of several results. With
+    `adjoints` the functions are written for complex numbers. `shared` is computed once for all functions that name it: the common
+    beginning of several gradients.
 
     An operator that reads a part of one input may say where its gradient belongs, so that it need not be spread over zeros: `place`
     returns the part of `whole`, a tensor of the shape of the input, that it is added to (of several outputs, a tuple of parts);

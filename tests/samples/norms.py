@@ -1,0 +1,17 @@
+"""Norms of vectors."""
+
+import math
+
+import cygrad as cg
+from samples.sample import sample
+
+SAMPLES = {
+    "linalg_vector_norm": [
+        *(sample(lambda x, p=p: x.norm(p), (2, 3)) for p in ("fro", 0, 0.5, 1, 1.5, 2, 3, math.inf, -math.inf, -2)),
+        sample(lambda x: x.norm(3, (0, -1), keepdim=True), (2, 2, 2)),
+        sample(lambda x: cg.norm(x, dim=1), (2, 3)),
+        sample(lambda x: x.norm(), ()),
+        sample(lambda x, y: x.dist(y, 3), (2, 3), (3,)),
+        sample(lambda x: cg.linalg.vector_norm(x, 3, 1, keepdim=True), (2, 3)),
+    ],
+}

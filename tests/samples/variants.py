@@ -1,0 +1,11 @@
+"""Operators that are others under names or with arguments of their own."""
+
+import numpy as np
+
+import cygrad as cg
+from samples.sample import sample
+
+SAMPLES = {
+    "positive": [sample(lambda x: x.positive(), (2,), numpy=np.positive, kinds="if")],
+    "prelu": [sample(lambda x, w: cg.prelu(x, w), (2, 3), (3,), numpy=lambda a, w: np.where(a > 0, a, w * a), kinds="f")],
+}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from test_linalg_spectra import EPS, LAYOUTS, SHAPES, close, drawn
+from test_spectra import EPS, LAYOUTS, SHAPES, close, drawn
 
 ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
 FULL = [shape for shape in SHAPES if 0 not in shape]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cygrad as cg
-from test_linalg_spectra import EPS, LAYOUTS, SHAPES, close, drawn
+from test_spectra import EPS, LAYOUTS, SHAPES, close, drawn
 
 
 @pytest.mark.cases("dtype", EPS)

@@ -15,7 +15,7 @@ import numpy as np
 from cygrad._core.exchange.aliases import as_instance, byte_offset, storage_bytes, storages, strided
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import refuse_special
-from cygrad._core.memory.sizes import Size, extent
+from cygrad._core.memory.sizes import Size, extent_of_strides
 from cygrad._core.memory.storage import DType
 from cygrad._core.operands.arrays import from_array, to_bits
 from cygrad.data.creation import empty, empty_tensor, get_default_dtype
@@ -103,7 +103,7 @@ def rebuild(cls: type[T], data: Any, dtype: DType, shape: tuple[int, ...], strid
     if not isinstance(dtype, DType) or not isinstance(shape, tuple) or not isinstance(strides, tuple):
         raise ValueError(f"a pickled tensor needs a dtype and tuples of sizes and strides, got {dtype!r}, {shape!r} and {strides!r}")
     memory = memoryview(data).cast("B")
-    expected = extent(dtype.itemsize, shape, strides)
+    expected = extent_of_strides(dtype.itemsize, shape, strides)
     if memory.nbytes != expected:
         raise ValueError(f"a pickled tensor of shape {list(shape)} and {dtype!r} needs {expected} bytes, got {memory.nbytes}")
     given = np.asarray(memory)

@@ -23,7 +23,7 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from cygrad._core.exchange.aliases import byte_offset, storage_bytes, storages, strided
-from cygrad._core.memory.sizes import Size, extent
+from cygrad._core.memory.sizes import Size, extent_of_strides
 from cygrad._core.memory.storage import DType, dtype_by_name
 from cygrad._core.operands.arrays import from_array, to_bits
 from cygrad.copying import compact, refuse_history
@@ -150,7 +150,7 @@ class _Record:
                 memory, starts, every_strides = to_bits(elements), [0], [strides]
             else:
                 tensors = [self.tensors[k] for k in group]
-                spans = [(byte_offset(t), byte_offset(t) + extent(t.itemsize, t.shape, t.stride())) for t in tensors]
+                spans = [(byte_offset(t), byte_offset(t) + extent_of_strides(t.itemsize, t.shape, t.stride())) for t in tensors]
                 # Elements stay aligned to their size, whichever it is.
                 first, last = min(start for start, _ in spans) // 16 * 16, max(end for _, end in spans)
                 memory, every_strides = storage_bytes(tensors[0]).numpy()[first:last], [t.stride() for t in tensors]
@@ -321,7 +321,7 @@ def _header(text: bytearray, available: int) -> tuple[Any, int, list[Any], list[
         for number, (segment, offset, dtype, shape, strides, requires_grad) in enumerate(tensors):
             _check(_is_count(segment) and blobs <= segment < len(segments), f"tensor {number} lies in segment {segment!r}")
             there, itemsize = segments[segment][0], dtype_by_name[dtype].itemsize
-            needed = extent(itemsize, shape, strides)
+            needed = extent_of_strides(itemsize, shape, strides)
             _check(_is_count(offset) and offset % itemsize == 0 and offset + needed <= there,
                    f"tensor {number} takes {needed} bytes from byte {offset!r} on, its segment has {there}")
             _check(requires_grad is False or requires_grad is True and dtype_by_name[dtype].is_differentiable,

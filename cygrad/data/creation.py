@@ -15,7 +15,7 @@ from cygrad._core.exchange.aliases import strided
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import refuse_special
 from cygrad._core.memory.formats import check_layout
-from cygrad._core.memory.sizes import extent, index_argument
+from cygrad._core.memory.sizes import extent_of_strides, index_argument
 from cygrad._core.memory.storage import DType, dtype_by_name, get_default_dtype, resolve_dtype, set_default_dtype
 from cygrad._core.operands.arrays import from_array, from_bits, type_of_bits
 from cygrad._core.operands.operands import checked_out, common_dtype
@@ -304,7 +304,7 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: DTypeLik
     if any(number < 0 for number in (*sizes, *strides)):
         raise RuntimeError(f"sizes and strides must be non-negative, got {list(sizes)} and {list(strides)}")
     result_dtype = get_default_dtype() if dtype is None else resolve_dtype(dtype)
-    memory = empty_tensor((extent(result_dtype.itemsize, sizes, strides),), np.uint8)
+    memory = empty_tensor((extent_of_strides(result_dtype.itemsize, sizes, strides),), np.uint8)
     return finished(strided(memory, result_dtype, 0, sizes, strides), requires_grad)
 
 

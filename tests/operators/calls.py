@@ -12,7 +12,7 @@ import cygrad as cg
 import public
 import samples
 from cygrad._core.exchange.aliases import byte_offset, storage_bytes
-from cygrad._core.memory.sizes import extent
+from cygrad._core.memory.sizes import extent_of_strides
 
 # Exceptions that a function may raise, with a message.
 ERRORS = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, OverflowError)
@@ -120,7 +120,7 @@ def tensors_in(value):
 # ----- Where tensors lie -----
 def lies_inside(tensor):
     """Return True if all elements lie in the tensor's memory, and numel is the product of the sizes."""
-    needed = extent(tensor.itemsize, tuple(tensor.shape), tensor.stride())
+    needed = extent_of_strides(tensor.itemsize, tuple(tensor.shape), tensor.stride())
     begin = byte_offset(tensor)
     product = int(np.prod([0] if 0 in tensor.shape else [1, *tensor.shape], dtype=object))
     return begin >= 0 and begin + needed <= storage_bytes(tensor).numel() and product == tensor.numel()

@@ -102,6 +102,16 @@ def test_functions_handed_downwards_are_listed():
     assert {row[0].strip("`"): row[1].strip("`") for row in rows_of_the_page("### Functions set from above")} == variables
 
 
+def test_a_name_is_one_function():
+    """Functions of compiled modules are cimported by their names: each is defined once, so that a search finds the one that is called."""
+    defined = {}
+    for path in (*SOURCES, *KERNELS):
+        if path.suffix == ".pyx":
+            for name in re.findall(r"^(?:cdef|cpdef|def)\s[^\n(=:]*?\b(\w+)\(", path.read_text(), re.MULTILINE):
+                defined.setdefault(name, set()).add(path.name)
+    assert {name: files for name, files in defined.items() if len(files) > 1} == {}
+
+
 def test_calls_by_name_do_not_grow():
     """Methods of tensors, and rules of operators, that the core asks for by name are answered above it."""
     text = "".join(path.read_text() for path in SOURCES if path.suffix == ".pyx")

@@ -10,10 +10,10 @@ from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, empty, needs_grad
 from cygrad._core.memory.sizes cimport wrap_dim
 from cygrad._core.operands.operands cimport RELEASE_GIL, fill_operand, shape_is
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, MAX_DIMS, Operand, cast, cg_is_floating_point, cg_itemsize,
-                                                  cg_loops_of, cg_number, kernel)
+                                                  cg_loops_of, cg_number, elementwise_kernel)
 from cygrad._kernels.drivers.reduction cimport reduction
 from cygrad._kernels.drivers.tile_steps cimport MAX_SLOTS, MAX_STEPS, Step, Tiles
-from cygrad._kernels.drivers.tiles cimport cut, run_tiles
+from cygrad._kernels.drivers.tiles cimport choose_tile_size, run_tiles
 
 from cygrad._core.memory.storage import dtype_by_name
 from cygrad.ops import ELEMENTWISE
@@ -62,8 +62,8 @@ cdef class Steps:
             if folds:
                 step.reduction = reduction(name)
             else:
-                step.kernel = kernel(name)
-                step.shifted = kernel(name + "_shifted") if joined else NULL
+                step.kernel = elementwise_kernel(name)
+                step.shifted = elementwise_kernel(name + "_shifted") if joined else NULL
                 self.cost = max(self.cost, <int>ELEMENTWISE[name].cost)
 
     cdef TensorImpl compute(self, tuple inputs, TensorImpl first, const char* folded):
@@ -108,7 +108,7 @@ cdef class Steps:
                 cast(CG_FLOAT64, array.dtype)(<char*>&numbers[k], 0, <char*>&number, 0, 1)
                 array.data = <char*>&numbers[k]
                 memset(array.strides, 0, ndim * sizeof(intptr_t))
-        if not cut(&tiles):
+        if not choose_tile_size(&tiles):
             return None
         needed = tiles.threads * tiles.slot_count * tiles.slot_bytes
         memory = empty(CG_BOOL, 1, &needed)

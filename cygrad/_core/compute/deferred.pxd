@@ -13,6 +13,6 @@ from cygrad._kernels.drivers.reduction cimport cg_reduction
 # GIL held.
 cdef void note_thread() noexcept
 # The result of an operator, computed later; None where it has to be computed now.
-cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost)
+cdef TensorImpl defer_elementwise(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost)
 # Reduce all elements of a dense pending result; False if it is not pending, was reduced before, or will be needed anyway.
 cdef bint fold_waiting(const cg_reduction* reduction, TensorImpl x, char* output) except -1

@@ -79,7 +79,7 @@ cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* v
     return not several
 
 
-cdef TensorImpl defer(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost):
+cdef TensorImpl defer_elementwise(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost):
     global arrays
     cdef TensorImpl result, tensor
     cdef Step* step

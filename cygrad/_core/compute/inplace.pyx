@@ -16,7 +16,7 @@ from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of
 from cygrad._core.operands.operands cimport check_cast, check_writable, copy_into, copy_of, overlaps, same_shape
-from cygrad._core.operands.strided cimport laid_out, lies_within, overlaps_itself, part_of
+from cygrad._core.operands.strided cimport copy_in_geometry, lies_within, overlaps_itself, part_of
 from cygrad._kernels.drivers.elementwise cimport cg_is_opaque, cg_loops_of
 
 
@@ -109,7 +109,7 @@ cdef TensorImpl as_before(TensorImpl operand, TensorImpl target):
 
 
 # ----- Operators without a kernel that writes in place -----
-def check_result(TensorImpl target not None, TensorImpl result not None):
+def check_replacement(TensorImpl target not None, TensorImpl result not None):
     """Refuse to write a result into a target of another shape, or of a lower kind."""
     if not same_shape(result, target):
         raise RuntimeError(f"output with shape {list(sizes_tuple(target.ndim, target.sizes))} doesn't match the broadcast shape "
@@ -124,12 +124,12 @@ def apply_in_place(function, TensorImpl target not None, *arguments, **keywords)
     check_in_place(target, False)
     if special_active and is_special(target):
         result = <TensorImpl?>function((<object>target).clone(), *arguments, **keywords)
-        check_result(target, result)
+        check_replacement(target, result)
         return (<object>target).copy_(result)
     before = copy_of(target, target.dtype_nr)
     take_history(before, target)
     result = <TensorImpl?>function(before, *arguments, **keywords)
-    check_result(target, result)
+    check_replacement(target, result)
     if result.node is not None:
         check_in_place(target, True)
     copy_into(target, result)
@@ -274,7 +274,7 @@ cdef class CopySlices(Node):
             part = (<object>g)._gather_view(self.params)
         else:
             # A gradient without other references is changed where it is: many slices of one base cost as many slices, not bases.
-            laid = g if own and sizes_tuple(g.ndim, g.strides) == self.params[1] else laid_out(g, self.params)
+            laid = g if own and sizes_tuple(g.ndim, g.strides) == self.params[1] else copy_in_geometry(g, self.params)
             whole = <PyObject*>laid
             part = part_of(laid, self.params)
             part = copy_of(part, part.dtype_nr)

@@ -8,7 +8,7 @@ from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, has_own_memory
 from cygrad._core.operands.operands cimport RELEASE_GIL, Value, broadcast, empty_for, fill_operand, same_shape
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_DIMS, MAX_OPERANDS, Operand, cg_kernel, cg_loops_of, cg_real
 
-from cygrad._kernels.drivers.elementwise cimport run as run_kernel
+from cygrad._kernels.drivers.elementwise cimport run_elementwise
 
 
 cdef inline int dtype_of(int k, int masks, int dtype) noexcept:
@@ -56,7 +56,7 @@ cdef TensorImpl map_kernel(const cg_kernel* kernel, int dtype, int out_dtype, in
         note_thread()
         _held = [(<TensorImpl>values[k].tensor).storage for k in range(count) if values[k].tensor is not NULL]
         with nogil:
-            run_kernel(kernel, loop_dtype, count + 1, operands, ndim, shape, params, cost, fresh)
+            run_elementwise(kernel, loop_dtype, count + 1, operands, ndim, shape, params, cost, fresh)
     else:
-        run_kernel(kernel, loop_dtype, count + 1, operands, ndim, shape, params, cost, fresh)
+        run_elementwise(kernel, loop_dtype, count + 1, operands, ndim, shape, params, cost, fresh)
     return target

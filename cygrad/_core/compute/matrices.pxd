@@ -30,7 +30,7 @@ cdef inline void once(Call* call, char** places, matrix_loop loop, void* data, d
     else:
         loop(places, call.dims, call.strides, data)
 
-cdef inline void run(Call* call, matrix_loop loop, void* data, double work) noexcept:
+cdef inline void run_loop(Call* call, matrix_loop loop, void* data, double work) noexcept:
     """Run a loop over all matrices; `work` is the multiplications for one of them. Callers of LAPACK check for an error afterwards."""
     cdef int k
     if call.batch:

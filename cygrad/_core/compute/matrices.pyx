@@ -10,7 +10,7 @@ from cygrad._core.memory.storage cimport dtypes
 from cygrad._core.operands.arrays cimport array_of, tensor_of_array
 from cygrad._kernels.drivers.elementwise cimport (CG_DTYPES, CG_FLOAT32, CG_FLOAT64, MAX_DIMS, cg_is_complex, cg_is_differentiable,
                                                   cg_itemsize, cg_loops_of, cg_real)
-from cygrad._kernels.matrices.loops cimport BLAS_THREADS, kernel, matrix_kernel, matrix_loop, note_blas
+from cygrad._kernels.matrices.loops cimport BLAS_THREADS, matrix_kernel_of, matrix_kernel, matrix_loop, note_blas
 
 import re
 
@@ -83,7 +83,7 @@ cdef bint numpy_loop(object ufunc, int dtype, matrix_loop* loop, void** data, in
 # ----- Functions of tensors -----
 def our_loop(str name not None):
     """Return the loop of `_kernels/matrices` of that name."""
-    cdef const matrix_kernel* row = kernel(name)
+    cdef const matrix_kernel* row = matrix_kernel_of(name)
     cdef MatrixLoop made = MatrixLoop(row.signature.decode())
     cdef int k, j
     for k in range(CG_DTYPES):
@@ -246,7 +246,7 @@ cdef class MatrixLoop:
         if count:
             if work * <double>count >= RELEASE_GIL:
                 _held = [tensor.storage for tensor in tensors]      # other threads may give a tensor other memory meanwhile
-            run(&call, self.loops[dtype], self.data[dtype], work)
+            run_loop(&call, self.loops[dtype], self.data[dtype], work)
             check_memory()
             if self.is_lapack and work >= BLAS_THREADS:
                 note_blas()

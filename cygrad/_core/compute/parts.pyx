@@ -118,7 +118,7 @@ cdef inline int keep_dims(TensorImpl x, Cuts* cuts, int first, int end, int ndim
     return ndim
 
 
-cdef inline void cut(TensorImpl x, int d, const Cut* cut, intptr_t* offset, intptr_t* size, intptr_t* stride) noexcept:
+cdef inline void cut_dim(TensorImpl x, int d, const Cut* cut, intptr_t* offset, intptr_t* size, intptr_t* stride) noexcept:
     """Write the offset, size and stride that a view has from the cut of a dim."""
     if cut.length:
         offset[0] += cut.start * x.strides[d]
@@ -142,7 +142,7 @@ cdef TensorImpl basic_view(TensorImpl x, tuple key, Cuts* cuts):
         if d < 0:
             sizes[k], strides[k] = 1, 0
         else:
-            cut(x, d, &cuts.dims[d], &offset, &sizes[k], &strides[k])
+            cut_dim(x, d, &cuts.dims[d], &offset, &sizes[k], &strides[k])
     for d in range(x.ndim):
         if cuts.dims[d].length < 0:
             offset += cuts.dims[d].start * x.strides[d]
@@ -191,7 +191,7 @@ cdef class PartNode(RuleNode):
             if self.cuts[d].length < 0:
                 offset += self.cuts[d].start * whole.strides[d]
             else:
-                cut(whole, d, &self.cuts[d], &offset, &sizes[ndim], &strides[ndim])
+                cut_dim(whole, d, &self.cuts[d], &offset, &sizes[ndim], &strides[ndim])
                 ndim += 1
         return view_of(whole, offset, ndim, sizes, strides)
 

@@ -6,7 +6,7 @@ them. The output must not overlap an input, so it is always new. Bits may depend
 """
 from libc.stdint cimport intptr_t
 
-from cygrad._core.compute.matrices cimport Call, check_memory, numpy_loop, run
+from cygrad._core.compute.matrices cimport Call, check_memory, numpy_loop, run_loop
 from cygrad._core.compute.shapes cimport reshape_to
 from cygrad._core.graph.rules cimport RuleOp, record, rule_op, needs_node
 from cygrad._core.graph.tensor cimport TensorImpl, address, empty, settled_address, stand_alone, view_of
@@ -14,7 +14,7 @@ from cygrad._core.memory.sizes cimport sizes_tuple
 from cygrad._core.operands.arrays cimport foreign_operand
 from cygrad._core.operands.operands cimport copy_of, refused
 from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, MAX_DIMS, cg_is_opaque, cg_itemsize, cg_loops_of
-from cygrad._kernels.matrices.loops cimport BLAS_THREADS, BLAS_THREADS_COLUMN, kernel, matrix_loop, multiplies_quickly, note_blas
+from cygrad._kernels.matrices.loops cimport BLAS_THREADS, BLAS_THREADS_COLUMN, matrix_kernel_of, matrix_loop, multiplies_quickly, note_blas
 
 import numpy
 
@@ -43,7 +43,7 @@ cdef int find_loops() except -1:
     for number in range(CG_DTYPES):
         if cg_loops_of[number] == number:
             numpy_loop(numpy.matmul, number, &loops[number], &loop_data[number], types)
-        block_loops[number] = kernel("matmul").loops[number]
+        block_loops[number] = matrix_kernel_of("matmul").loops[number]
         small_loops[number] = cg_small_products[number] if cg_small_products[number] is not NULL else loops[number]
     return 0
 
@@ -131,7 +131,7 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
     call.strides[7], call.strides[8] = out.strides[ndim - 2] * size, out.strides[ndim - 1] * size
     _held = a.storage, b.storage     # other threads may give an operand other memory while the GIL is released
     loop = loop_of(a.dtype_nr, n, m, inner)
-    run(&call, loop, loop_data[a.dtype_nr], <double>work)
+    run_loop(&call, loop, loop_data[a.dtype_nr], <double>work)
     if loop is block_loops[a.dtype_nr]:
         check_memory()
     elif work >= (BLAS_THREADS if n > 1 and m > 1 else BLAS_THREADS_COLUMN):

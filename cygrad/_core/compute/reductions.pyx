@@ -13,7 +13,7 @@ from cygrad._core.memory.storage cimport dtype_number, dtypes
 from cygrad._core.operands.operands cimport RELEASE_GIL, check_cast, check_out, copy_of, fill_operand, is_dense, refused, write_out
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, CG_FLOAT64, CG_INT64, MAX_DIMS, Operand, cast, cg_is_floating_point,
                                                   cg_itemsize, cg_loops_of)
-from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find, reduction, run, run_small, scan
+from cygrad._kernels.drivers.reduction cimport BLOCK, cg_reduction, find_extrema, reduction, run_reduction, run_small, scan
 
 from cygrad._core.graph.rules import declare_rule
 from cygrad.ops import REDUCTIONS
@@ -58,7 +58,7 @@ cdef int fill_mask(tuple dims, int ndim, char* mask) except -1:
     return 0
 
 
-cdef tuple params_of(RuleOp rule, TensorImpl x, tuple dims, intptr_t count):
+cdef tuple reduction_params(RuleOp rule, TensorImpl x, tuple dims, intptr_t count):
     """Collect the parameters that the rule of a reduction names."""
     cdef dict known = {"shape": sizes_tuple(x.ndim, x.sizes), "count": count, "dim": dims}
     return tuple([known[name] for name in rule.params])
@@ -113,7 +113,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         if op.decide_nan is not None and holds_nan(result):
             result = op.decide_nan((<object>x).detach(), result, None, False)
         if op.rule is not None and needs_node(x, None):
-            record(op.rule, x, None, result, params_of(op.rule, x, (dim,) if single else dims, x.count))
+            record(op.rule, x, None, result, reduction_params(op.rule, x, (dim,) if single else dims, x.count))
         return result
     if single:
         memset(mask, 0, x.ndim)
@@ -144,10 +144,10 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
         fill_operand(&operand, kept, cg_loops_of[kept.dtype_nr], kept.ndim, kept.sizes)
         data = settled_address(result)
         with nogil:
-            failed = run(op.kernel, &operand, kept.ndim, kept.sizes, mask, data, out_dtype)
+            failed = run_reduction(op.kernel, &operand, kept.ndim, kept.sizes, mask, data, out_dtype)
     else:
         fill_operand(&operand, x, cg_loops_of[x.dtype_nr], x.ndim, x.sizes)
-        failed = run(op.kernel, &operand, x.ndim, x.sizes, mask, settled_address(result), out_dtype)
+        failed = run_reduction(op.kernel, &operand, x.ndim, x.sizes, mask, settled_address(result), out_dtype)
     if failed:
         raise MemoryError(f"{op.name}(): no memory for partial results")
     if op.decide_nan is not None and holds_nan(result):
@@ -157,7 +157,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     if out is not None:
         return write_out(out, result, recorded)
     if recorded:
-        record(op.rule, x, None, result, params_of(op.rule, x, (dim,) if single else dims, count))
+        record(op.rule, x, None, result, reduction_params(op.rule, x, (dim,) if single else dims, count))
     return result
 
 
@@ -209,7 +209,7 @@ def extremum(str name, TensorImpl input not None, dim, bint keepdim=False, str c
     fill_operand(&from_values, values, values.dtype_nr, values.ndim, values.sizes)
     fill_operand(&to_indices, indices, CG_INT64, values.ndim, values.sizes)
     with nogil:
-        find(op.kernel, &source, &from_values, &to_indices, detached.ndim, detached.sizes, d)
+        find_extrema(op.kernel, &source, &from_values, &to_indices, detached.ndim, detached.sizes, d)
     if values.dtype_nr != input.dtype_nr:
         values = copy_of(values, input.dtype_nr)
     if not keepdim and detached.ndim:

@@ -11,7 +11,7 @@ from cygrad._core.memory.upward cimport upward
 from cygrad._core.operands.operands cimport to_number, to_value
 from cygrad._kernels.drivers.elementwise cimport CG_DTYPES, cg_is_complex, cg_is_differentiable, cg_itemsize, cg_loops_of
 
-from cygrad._kernels.drivers.elementwise cimport kernel as find_kernel
+from cygrad._kernels.drivers.elementwise cimport elementwise_kernel
 
 from cygrad.ops import formula
 from cygrad.ops.dtypes import DTYPES, NUMBER, result_dtype
@@ -27,7 +27,7 @@ cdef class Row:
         cdef int k
         self.row, self.name = row, row.name
         self.node_name = (row.node or "".join(word.capitalize() for word in row.name.split("_"))) + "Backward0"
-        self.kernel = find_kernel(row.name)
+        self.kernel = elementwise_kernel(row.name)
         self.arity, self.params, self.cost = len(row.operands), len(row.params), row.cost
         self.converts = "f" in row.kinds and "i" not in row.kinds and not row.no_integers
         self.bool_result, self.checks_integers, self.refuses_bools = row.result == "bool", row.integers is not None, row.no_bools
@@ -47,7 +47,7 @@ cdef class Row:
             if operand not in row.partials:
                 continue
             self.partial_form[k] = IDENTITY if row.partials[operand] == "1" else KERNEL
-            self.partial_kernel[k] = find_kernel(f"{row.name}_d{operand}")
+            self.partial_kernel[k] = elementwise_kernel(f"{row.name}_d{operand}")
             saved = row.saved(operand)
             for j, name in enumerate(row.operands):
                 self.partial_reads[k] |= (name in saved) << j

@@ -119,7 +119,7 @@ cdef int run_callbacks(Run* run) except -1:
 
 
 # ----- Nodes -----
-cdef bint defer(Run* run, Py_ssize_t index) except -1:
+cdef bint defer_accumulation(Run* run, Py_ssize_t index) except -1:
     """Put an accumulation behind all else if its gradient has other readers: they are done then, and it need not copy.
 
     Not where hooks could see the order.
@@ -332,7 +332,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
         while run.ready:
             index = pop_ready(&run)
             run.evaluating = run.states[index].node
-            if (<Node>run.evaluating).flags & NODE_ACCUMULATES and defer(&run, index):
+            if (<Node>run.evaluating).flags & NODE_ACCUMULATES and defer_accumulation(&run, index):
                 continue
             PyErr_CheckSignals()
             if interruption is not None:

@@ -32,7 +32,7 @@ cdef int put(PyObject** place, object grad) except -1:
     return 0
 
 
-cdef int check_result(object old, object result, object hook) except -1:
+cdef int check_hook_result(object old, object result, object hook) except -1:
     """Refuse a value that may not replace a gradient."""
     cdef TensorImpl before, after
     if old is None:
@@ -65,7 +65,7 @@ cdef tuple check_results(tuple old, object result, object hook):
                            f"{len(old)})")
     for k in range(len(old)):
         if (<tuple>result)[k] is not None:
-            check_result(old[k], (<tuple>result)[k], hook)
+            check_hook_result(old[k], (<tuple>result)[k], hook)
     return result
 
 
@@ -74,7 +74,7 @@ cdef int call_on_one(object table, PyObject** place) except -1:
         grad = <object>place[0] if place[0] is not NULL else None
         result = hook(grad)
         if result is not None and result is not grad:
-            check_result(grad, result, hook)
+            check_hook_result(grad, result, hook)
             put(place, result)
     return 0
 

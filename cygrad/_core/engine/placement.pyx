@@ -51,7 +51,7 @@ cdef bint passes_on(Run* run, State* state) noexcept:
 
 
 # ----- The gradients that they are added to -----
-cdef inline TensorImpl memory_of(TensorImpl tensor):
+cdef inline TensorImpl computed_tensor(TensorImpl tensor):
     """Return the tensor that a kernel computes on: all examples, where it stands for one of many."""
     return (<Batch>tensor.special).inner if tensor.flags & BATCHED else tensor
 
@@ -107,11 +107,11 @@ cdef TensorImpl gathered_whole(PyObject* gathered, TensorImpl g, RuleNode node, 
     return old if unique and is_dense(old) else copy_of(old, old.dtype_nr)
 
 
-cdef bint fits(object part, TensorImpl whole, PyObject* grad) except -1:
+cdef bint fits_place(object part, TensorImpl whole, PyObject* grad) except -1:
     """Say whether a part lies in a whole, and has the shape of its gradient, which may be undefined."""
     cdef TensorImpl placed = <TensorImpl?>part
-    return ((placed.flags ^ whole.flags) & BATCHED == 0 and memory_of(placed).storage is memory_of(whole).storage
-            and (grad is NULL or same_shape(memory_of(placed), memory_of(<TensorImpl>grad))))
+    return ((placed.flags ^ whole.flags) & BATCHED == 0 and computed_tensor(placed).storage is computed_tensor(whole).storage
+            and (grad is NULL or same_shape(computed_tensor(placed), computed_tensor(<TensorImpl>grad))))
 
 
 # ----- Adding -----
@@ -155,7 +155,7 @@ cdef bint add_placed(RuleNode node, PyObject** grads, TensorImpl whole, TensorIm
     cdef int k
     if (<RuleOp>node.op).adds:
         if fresh:
-            zero(memory_of(whole))
+            zero(computed_tensor(whole))
         node.place_in(part, grads)
         return True
     if node.outputs == 1 and part is whole and is_small_run(whole, <TensorImpl>grads[0]):
@@ -165,24 +165,24 @@ cdef bint add_placed(RuleNode node, PyObject** grads, TensorImpl whole, TensorIm
             return True
     placed = node.place_in(part, grads)
     if type(placed) is not tuple:
-        if node.outputs != 1 or not fits(placed, whole, grads[0]):
+        if node.outputs != 1 or not fits_place(placed, whole, grads[0]):
             return False
         if fresh:
-            zero_outside(memory_of(whole), memory_of(<TensorImpl>placed))
-        add_to(memory_of(<TensorImpl>placed), memory_of(<TensorImpl>grads[0]), fresh)
+            zero_outside(computed_tensor(whole), computed_tensor(<TensorImpl>placed))
+        add_to(computed_tensor(<TensorImpl>placed), computed_tensor(<TensorImpl>grads[0]), fresh)
         return True
     parts = placed
     if len(parts) != node.outputs:
         return False
     for k in range(node.outputs):
-        if not fits(parts[k], whole, grads[k]):
+        if not fits_place(parts[k], whole, grads[k]):
             return False
-        written += (<TensorImpl>memory_of(<TensorImpl>grads[k])).count if grads[k] is not NULL else 0
-    if fresh and written != memory_of(whole).count:
-        zero(memory_of(whole))
+        written += (<TensorImpl>computed_tensor(<TensorImpl>grads[k])).count if grads[k] is not NULL else 0
+    if fresh and written != computed_tensor(whole).count:
+        zero(computed_tensor(whole))
     for k in range(node.outputs):
         if grads[k] is not NULL:
-            add_to(memory_of(<TensorImpl>parts[k]), memory_of(<TensorImpl>grads[k]), fresh)
+            add_to(computed_tensor(<TensorImpl>parts[k]), computed_tensor(<TensorImpl>grads[k]), fresh)
     return True
 
 

@@ -54,8 +54,8 @@ cdef TensorImpl special_elementwise(Row op, Value* values, const Value* params, 
 
 cdef TensorImpl write_result(TensorImpl target, TensorImpl result):
     """Write the result of an operator on a special tensor into that tensor."""
-    from cygrad._core.compute.inplace import check_result
-    check_result(target, result)
+    from cygrad._core.compute.inplace import check_replacement
+    check_replacement(target, result)
     return (<object>target).copy_(result)
 
 

@@ -11,7 +11,7 @@ from cygrad._core.levels.tangents cimport share
 from cygrad._core.memory.storage cimport dtype_number, owner_of
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize, cg_real
 
-from cygrad._core.memory.sizes import extent
+from cygrad._core.memory.sizes import extent_of_strides
 from cygrad._core.memory.storage import dtype_by_name
 
 cdef int UINT8 = dtype_by_name["uint8"].number
@@ -51,7 +51,7 @@ def strided(TensorImpl source not None, dtype, offset, shape, strides):
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t steps[MAX_DIMS]
     cdef int number = dtype_number(dtype), d, ndim = len(shape)
-    nbytes = extent(cg_itemsize[number], shape, strides)
+    nbytes = extent_of_strides(cg_itemsize[number], shape, strides)
     if type(offset) is not int or offset < 0 or offset + nbytes > source.count:
         raise ValueError(f"{nbytes} bytes from byte {offset} on do not fit into the {source.count} bytes there are")
     if (place_of(source) + <size_t>offset) % <size_t>cg_itemsize[cg_real[number]]:

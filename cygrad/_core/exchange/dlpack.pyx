@@ -17,7 +17,7 @@ from cygrad._core.memory.storage cimport DType, Storage, dtypes, expose, unexpos
 from cygrad._core.operands.arrays cimport fix_strides
 from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_itemsize
 
-from cygrad._core.memory.sizes import extent, row_major
+from cygrad._core.memory.sizes import extent_of_strides, row_major
 from cygrad.ops.dtypes import DTYPES
 
 cdef extern from "Python.h":
@@ -94,7 +94,7 @@ cdef void delete_unconsumed(object capsule) noexcept:
         free_exported(<Exported*>(<DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, VERSIONED)).manager_ctx)
 
 
-cdef void describe(TensorImpl tensor, int code, Exported* exported, DLTensor* described) noexcept:
+cdef void fill_description(TensorImpl tensor, int code, Exported* exported, DLTensor* described) noexcept:
     cdef int d
     described.data = address(tensor) if tensor.count else NULL
     described.device.device_type, described.device.device_id = DLPACK_CPU, 0
@@ -118,12 +118,12 @@ def export(TensorImpl tensor not None, bint versioned, bint copied):
     if exported is NULL:
         raise MemoryError()
     if versioned:
-        describe(tensor, code, exported, &exported.versioned.dl_tensor)
+        fill_description(tensor, code, exported, &exported.versioned.dl_tensor)
         exported.versioned.version.major, exported.versioned.version.minor = DLPACK_MAJOR, DLPACK_MINOR
         exported.versioned.flags = (DLPACK_READ_ONLY if tensor.storage.readonly else 0) | (DLPACK_IS_COPIED if copied else 0)
         exported.versioned.manager_ctx, exported.versioned.deleter = exported, delete_versioned
     else:
-        describe(tensor, code, exported, &exported.legacy.dl_tensor)
+        fill_description(tensor, code, exported, &exported.legacy.dl_tensor)
         exported.legacy.manager_ctx, exported.legacy.deleter = exported, delete_legacy
     try:
         capsule = PyCapsule_New(&exported.versioned if versioned else <void*>&exported.legacy, VERSIONED if versioned else LEGACY,
@@ -218,7 +218,7 @@ cdef TensorImpl tensor_of(Managed managed, const DLTensor* described, bint reado
         raise ValueError("At least one stride in the given DLPack tensor is negative, and tensors with negative strides are not currently "
                          "supported. (You can probably work around this by making a copy of your array with array.copy().)")
     try:
-        nbytes = extent(dtype.itemsize, shape, strides)
+        nbytes = extent_of_strides(dtype.itemsize, shape, strides)
     except ValueError as error:
         raise BufferError(f"the DLPack tensor has an impossible layout: {error}") from None
     if nbytes and described.data is NULL:

@@ -5,7 +5,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 from cygrad._core.graph.tensor cimport BATCHED, TensorImpl, needs_grad, special_active
 from cygrad._core.levels.batches cimport Batch, batch_of, enter, is_special, leave
-from cygrad._core.levels.tangents cimport Dual, unlink
+from cygrad._core.levels.tangents cimport Dual, unlink_dual
 
 cdef extern from *:
     """
@@ -101,7 +101,7 @@ def exit_level(Level level not None):
     # Destructors may run anything, so the list is read anew each time. Nothing is allocated: a level ends even without memory.
     while level.duals is not NULL:
         dual = <Dual>level.duals
-        unlink(dual)
+        unlink_dual(dual)
         dual.tangent = None
 
 

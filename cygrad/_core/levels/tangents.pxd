@@ -16,7 +16,7 @@ cdef class Dual:
     cdef PyObject* before                   # in the level's list
     cdef PyObject* behind
 
-cdef void unlink(Dual dual) noexcept
+cdef void unlink_dual(Dual dual) noexcept
 cdef Dual visible(Dual dual)
 cdef Dual visible_dual(TensorImpl tensor)
 cdef TensorImpl tangent_at(TensorImpl tensor, Level level)

@@ -28,10 +28,10 @@ cdef class Dual:
 
     def __dealloc__(self):
         if self.level is not None and (self.before is not NULL or self.level.duals == <PyObject*>self):
-            unlink(self)
+            unlink_dual(self)
 
 
-cdef void link(Dual dual) noexcept:
+cdef void link_dual(Dual dual) noexcept:
     """Have a tangent end with its level."""
     dual.behind = dual.level.duals
     if dual.behind is not NULL:
@@ -39,7 +39,7 @@ cdef void link(Dual dual) noexcept:
     dual.level.duals = <PyObject*>dual
 
 
-cdef void unlink(Dual dual) noexcept:
+cdef void unlink_dual(Dual dual) noexcept:
     if dual.before is not NULL:
         (<Dual>dual.before).behind = dual.behind
     else:
@@ -54,11 +54,11 @@ cdef Dual make_dual(Level level, TensorImpl tangent, tuple layout, Dual below):
     while below is not None and not below.level.active:
         below = below.below
     dual.level, dual.tangent, dual.layout, dual.below = level, tangent, layout, below
-    link(dual)
+    link_dual(dual)
     return dual
 
 
-cdef Dual find(Dual dual, Level level):
+cdef Dual dual_at(Dual dual, Level level):
     while dual is not None and dual.level is not level:
         dual = dual.below
     return dual
@@ -137,7 +137,7 @@ cdef bint is_laid_out(TensorImpl tensor, tuple layout):
     return True
 
 
-cdef TensorImpl laid_out(TensorImpl tangent, tuple layout, bint copied):
+cdef TensorImpl copy_in_layout(TensorImpl tangent, tuple layout, bint copied):
     """Return a copy of a tangent in the layout of a tensor, or zeros; recorded in any mode, since no operation of the user's makes it."""
     cdef int mode = grad_mode()[0]
     cdef Py_ssize_t length = 1
@@ -158,7 +158,7 @@ cdef int arrange(Dual dual, bint private) except -1:
     """Lay a tangent out as the tensor that it belongs to; `private`: in memory that no other tensor has, to be written to."""
     if (not is_laid_out(dual.tangent, dual.layout)
             or private and (not is_private(<PyObject*>dual.tangent) or needs_grad(dual.tangent) and dual.tangent.node is None)):
-        dual.tangent = laid_out(dual.tangent, dual.layout, True)
+        dual.tangent = copy_in_layout(dual.tangent, dual.layout, True)
     return 0
 
 
@@ -180,7 +180,7 @@ cdef TensorImpl part_at(Dual dual, tuple layout):
 
 cdef TensorImpl tangent_at(TensorImpl tensor, Level level):
     """Return the tangent of a tensor at a level, or None."""
-    cdef Dual dual = find(tangents_of(tensor), level)
+    cdef Dual dual = dual_at(tangents_of(tensor), level)
     cdef tuple layout = None if dual is None or dual.layout is None else layout_of(tensor)
     if layout is None:
         return None if dual is None else dual.tangent
@@ -224,10 +224,10 @@ cdef Dual insert(TensorImpl tensor, Level level, TensorImpl tangent, tuple layou
         else:
             last.below = dual
         return dual
-    unlink(dual)
+    unlink_dual(dual)
     dual.below = make_dual(dual.level, dual.tangent, dual.layout, dual.below)
     dual.level, dual.tangent, dual.layout = level, tangent, layout
-    link(dual)
+    link_dual(dual)
     return dual
 
 
@@ -240,7 +240,7 @@ def tangent_to_write(TensorImpl tensor not None, Level level not None, TensorImp
     cdef TensorImpl holder = tensor         # of a new tangent: the base of a view
     cdef Level other
     cdef tuple layout
-    dual = find(dual, level)
+    dual = dual_at(dual, level)
     if dual is None and source is None:
         return None
     if dual is None:
@@ -250,7 +250,7 @@ def tangent_to_write(TensorImpl tensor not None, Level level not None, TensorImp
             if tensor.flags & VIEW and tensor.storage is tensor.base.storage and not (tensor.flags & DUAL and first is None):
                 holder = tensor.base
             layout = layout_of(holder)
-        dual = insert(holder, level, laid_out(holder, layout, False), layout)
+        dual = insert(holder, level, copy_in_layout(holder, layout, False), layout)
         if holder is not tensor:
             share(tensor, holder)
     elif dual.layout is None:
@@ -309,7 +309,7 @@ def with_tangents(TensorImpl tensor not None, list tangents not None):
     inherit_special(copy, tensor)
     for dual in tangents:
         if (dual.tangent is not None and (<object>dual.tangent).shape == (<object>tensor).shape
-                and find(tangents_of(tensor), dual.level) is None):
+                and dual_at(tangents_of(tensor), dual.level) is None):
             add_tangent(copy, dual.level, dual.tangent)
     return copy
 

@@ -273,7 +273,7 @@ cdef object new_size(int ndim, const intptr_t* sizes):
     return result
 
 
-def extent(intptr_t itemsize, shape, strides):
+def extent_of_strides(intptr_t itemsize, shape, strides):
     """Return the bytes from the first element of a layout to the end of its last one; ValueError where it is none."""
     cdef intptr_t lengths[MAX_DIMS]
     cdef intptr_t steps[MAX_DIMS]

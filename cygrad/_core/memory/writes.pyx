@@ -31,7 +31,7 @@ cdef struct Writes:
 
 
 # ----- Parts -----
-cdef intptr_t extent(const Part* part, int first) noexcept nogil:
+cdef intptr_t part_extent(const Part* part, int first) noexcept nogil:
     """Return the bytes from the first to the last one, in the dims from `first` on."""
     cdef intptr_t nbytes = part.run
     cdef int d
@@ -40,7 +40,7 @@ cdef intptr_t extent(const Part* part, int first) noexcept nogil:
     return nbytes
 
 
-cdef bint describe(Part* part, char* data, int itemsize, int ndim, const intptr_t* sizes, const intptr_t* strides) noexcept nogil:
+cdef bint describe_part(Part* part, char* data, int itemsize, int ndim, const intptr_t* sizes, const intptr_t* strides) noexcept nogil:
     """Set a part to the bytes of a tensor; False if there are none."""
     cdef intptr_t[MAX_DIMS] lengths
     cdef intptr_t[MAX_DIMS] steps
@@ -81,7 +81,7 @@ cdef bint covers(const Part* new, const Part* old) noexcept nogil:
     """Say whether all bytes of an older part are in a newer one, where that is seen at once."""
     cdef size_t nbytes = new.ndim * sizeof(intptr_t)
     if new.ndim == 0:
-        return new.start <= old.start and old.start + extent(old, 0) <= new.start + new.run
+        return new.start <= old.start and old.start + part_extent(old, 0) <= new.start + new.run
     return (new.start == old.start and new.run == old.run and new.ndim == old.ndim
             and memcmp(new.sizes, old.sizes, nbytes) == 0 and memcmp(new.steps, old.steps, nbytes) == 0)
 
@@ -96,7 +96,7 @@ cdef bint meet(const Part* a, int i, intptr_t a_start, const Part* b, int j, int
     The dim of the largest step is split into the pieces that reach the other part. Where both have it, only the distance
     between two pieces matters, of which few are small enough.
     """
-    cdef intptr_t a_extent = extent(a, i), b_extent = extent(b, j), step, first, last, k
+    cdef intptr_t a_extent = part_extent(a, i), b_extent = part_extent(b, j), step, first, last, k
     cdef bint together
     if a_start >= b_start + b_extent or b_start >= a_start + a_extent:
         return False
@@ -122,7 +122,7 @@ cdef void join_oldest(Writes* writes) noexcept:
     """Make one dense part of the two oldest ones and all between them, as of the later moment."""
     cdef Part* first = &writes.parts[0]
     cdef Part* second = &writes.parts[1]
-    cdef intptr_t end = max(first.start + extent(first, 0), second.start + extent(second, 0))
+    cdef intptr_t end = max(first.start + part_extent(first, 0), second.start + part_extent(second, 0))
     second.start = min(first.start, second.start)
     second.run, second.ndim = end - second.start, 0
     writes.count -= 1
@@ -135,7 +135,7 @@ cdef void note_write(Storage storage, char* data, int itemsize, int ndim, const 
     cdef Writes* writes = <Writes*>owner.writes
     cdef Part new
     cdef int k, kept = 0, capacity
-    if not describe(&new, data, itemsize, ndim, sizes, strides):
+    if not describe_part(&new, data, itemsize, ndim, sizes, strides):
         return
     owner.version += 1ULL << VISIBLE_BITS
     new.moment = owner.version >> VISIBLE_BITS
@@ -171,7 +171,7 @@ cdef bint written_since(Storage storage, unsigned long long version, char* data,
     cdef intptr_t work = WORK
     cdef Part part
     cdef int k
-    if writes is NULL or not describe(&part, data, itemsize, ndim, sizes, strides):
+    if writes is NULL or not describe_part(&part, data, itemsize, ndim, sizes, strides):
         return False
     for k in range(writes.count - 1, -1, -1):
         if (now - writes.parts[k].moment) % moments >= since:

@@ -84,7 +84,7 @@ cdef int to_number(Value* value, int dtype) except -1:
         (<double*>&value.number)[0] = value.real
     elif not cg_is_integer[dtype] or is_fractional(value.kind) and holds(value.real, dtype):
         cast(CG_FLOAT64, dtype)(<char*>&value.number, 0, <char*>&value.real, 0, 1)
-    elif not is_fractional(value.kind) and fits(value, dtype):
+    elif not is_fractional(value.kind) and fits_dtype(value, dtype):
         cast(CG_INT64, dtype)(<char*>&value.number, 0, <char*>&value.integer, 0, 1)
     else:
         raise overflow_error(value, dtype)
@@ -100,7 +100,7 @@ cdef inline bint is_signed(int dtype) noexcept:
     return (<DType>dtypes[dtype]).is_signed
 
 
-cdef bint fits(const Value* value, int dtype) noexcept:
+cdef bint fits_dtype(const Value* value, int dtype) noexcept:
     """Say whether an integer dtype holds an integer."""
     cdef int bits = 8 * cg_itemsize[dtype]
     if value.huge or bits == 64:
@@ -215,7 +215,7 @@ cdef int holding_all(int count, const Value* values, int dtype) noexcept:
             other = cg_promotion[dtype][(<TensorImpl>values[k].tensor).dtype_nr]
             dtype = CG_INT64 if other == CG_REFUSED else other
     for k in range(count):
-        if values[k].tensor is NULL and not fits(&values[k], dtype):
+        if values[k].tensor is NULL and not fits_dtype(&values[k], dtype):
             return CG_INT64
     return dtype
 
@@ -386,7 +386,7 @@ cdef int compare_dims(int a, int b, int ndim, const intptr_t* shape, int count, 
     return 0
 
 
-cdef TensorImpl empty_in_order(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
+cdef TensorImpl empty_like_operands(int dtype, int ndim, const intptr_t* shape, int count, const Value* values):
     """Make a dense tensor whose dims lie in the order of the operands' strides."""
     cdef int order[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
@@ -423,10 +423,10 @@ cdef TensorImpl empty_for(int dtype, int ndim, const intptr_t* shape, int count,
     for k in range(count):
         if values[k].tensor is not NULL and not (shape_is(<TensorImpl>values[k].tensor, ndim, shape)
                                                  and same_strides(<TensorImpl>values[k].tensor, first)):
-            return empty_in_order(dtype, ndim, shape, count, values)
+            return empty_like_operands(dtype, ndim, shape, count, values)
     if is_dense(first):
         return empty_strided(dtype, ndim, shape, first.strides)
-    return empty_in_order(dtype, ndim, shape, count, values)
+    return empty_like_operands(dtype, ndim, shape, count, values)
 
 
 # ----- Memory that is written to -----

@@ -8,6 +8,6 @@ from libc.stdint cimport intptr_t
 from cygrad._core.graph.tensor cimport TensorImpl
 
 cdef bint overlaps_itself(int ndim, const intptr_t* sizes, const intptr_t* strides) noexcept
-cdef TensorImpl laid_out(TensorImpl x, tuple geometry)
+cdef TensorImpl copy_in_geometry(TensorImpl x, tuple geometry)
 cdef TensorImpl part_of(TensorImpl whole, tuple geometry)
 cdef bint lies_within(tuple geometry) except -1

@@ -65,7 +65,7 @@ cdef TensorImpl part_of(TensorImpl whole, tuple geometry):
                       strides)
 
 
-cdef TensorImpl laid_out(TensorImpl x, tuple geometry):
+cdef TensorImpl copy_in_geometry(TensorImpl x, tuple geometry):
     """Return a copy of a tensor in the layout of the whole of a geometry, without recording."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
@@ -232,7 +232,7 @@ def _put_view(TensorImpl input not None, TensorImpl src not None, tuple geometry
     if sizes_tuple(src.ndim, src.sizes) != geometry[PART]:
         raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(sizes_tuple(src.ndim, src.sizes))}, "
                            f"slice size = {list(geometry[PART])}")
-    result = laid_out(input, geometry)
+    result = copy_in_geometry(input, geometry)
     copy_into(part_of(result, geometry), src)
     if needs_node(input, src):
         record(PUT_VIEW, input, src, result, (geometry,))

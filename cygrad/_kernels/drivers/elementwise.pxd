@@ -51,11 +51,11 @@ cdef enum:
     MAX_OPERANDS = 6    # inputs and the output of one kernel
     MAX_PARAMS = 3      # numbers that a row takes besides
 
-cdef const cg_kernel* kernel(str name) except NULL
+cdef const cg_kernel* elementwise_kernel(str name) except NULL
 cdef int block_bytes(int dtype) noexcept nogil  # of a number in a blocked loop
 # `fresh`: the output is new, padded memory, so loops may run over its end.
-cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
-              const void* params, int cost, bint fresh) noexcept nogil
+cdef void run_elementwise(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
+                          const void* params, int cost, bint fresh) noexcept nogil
 # The same of a part of an iteration, by the calling thread; `stream`: no cache will hold the whole output until it is read.
-cdef void run_part(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape, const void* params,
-                   bint fresh, bint stream) noexcept nogil
+cdef void run_elementwise_part(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
+                               const void* params, bint fresh, bint stream) noexcept nogil

@@ -42,7 +42,7 @@ def available_isas():
     return supported_isas()
 
 
-cdef const cg_kernel* kernel(str name) except NULL:
+cdef const cg_kernel* elementwise_kernel(str name) except NULL:
     cdef const cg_kernel* row = cg_find_kernel(level, name.encode())
     if row is NULL:
         raise RuntimeError(f"the compiled loops have no kernel named {name!r}: they are older than the tables; build again")
@@ -51,7 +51,7 @@ cdef const cg_kernel* kernel(str name) except NULL:
 
 def is_blocked(str name, int dtype=CG_FLOAT64):
     """Say whether a kernel calls vector mathematics, and so runs in whole vectors: it is right to a few ulp, not to the bit."""
-    return bool(kernel(name).blocked[dtype])
+    return bool(elementwise_kernel(name).blocked[dtype])
 
 
 cdef int block_bytes(int dtype) noexcept nogil:
@@ -228,8 +228,8 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
         start += n
 
 
-cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
-              const void* params, int cost, bint fresh) noexcept nogil:
+cdef void run_elementwise(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
+                          const void* params, int cost, bint fresh) noexcept nogil:
     """Run a kernel over a broadcast iteration."""
     cdef intptr_t merged[MAX_DIMS]
     cdef intptr_t total = 1, chunk, chunks, c
@@ -256,8 +256,8 @@ cdef void run(const cg_kernel* kernel, int dtype, int count, Operand* operands, 
             cg_stream_end()
 
 
-cdef void run_part(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape, const void* params,
-                   bint fresh, bint stream) noexcept nogil:
+cdef void run_elementwise_part(const cg_kernel* kernel, int dtype, int count, Operand* operands, int ndim, const intptr_t* shape,
+                               const void* params, bint fresh, bint stream) noexcept nogil:
     cdef intptr_t merged[MAX_DIMS]
     cdef intptr_t total = 1
     cdef int d

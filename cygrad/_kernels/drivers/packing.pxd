@@ -44,7 +44,7 @@ cdef int cost_of_layout(int count, const Operand* operands, int ndim, const intp
 cdef void lay(cg_cursor* place, const Operand* operand, int ndim, const intptr_t* shape) noexcept nogil
 # From the first element to another one of the first `dims` dims.
 cdef void seek(cg_cursor* place, int dims, intptr_t index) noexcept nogil
-cdef bint is_dense(const cg_cursor* place, int itemsize) noexcept nogil
+cdef bint is_dense_cursor(const cg_cursor* place, int itemsize) noexcept nogil
 # The next n elements, in the dtype of the loop, from or to a block.
 cdef void gather(const Operand* operand, cg_cursor* place, intptr_t n, char* block) noexcept nogil
 cdef void scatter(const Operand* operand, cg_cursor* place, intptr_t n, char* block) noexcept nogil

@@ -110,7 +110,7 @@ cdef void seek(cg_cursor* place, int dims, intptr_t index) noexcept nogil:
         index //= place.shape[d]
 
 
-cdef bint is_dense(const cg_cursor* place, int itemsize) noexcept nogil:
+cdef bint is_dense_cursor(const cg_cursor* place, int itemsize) noexcept nogil:
     return place.ndim == 1 and place.strides[0] == itemsize
 
 
@@ -209,10 +209,10 @@ cdef void copy_range(const Operand* target, const Operand* source, int ndim, con
     lay(&place, source, ndim, shape)
     seek(&to, to.ndim, start)
     seek(&place, place.ndim, start)
-    if is_dense(&to, itemsize):
+    if is_dense_cursor(&to, itemsize):
         if not stream or not stream_range(&to, source, &place, stop - start):
             gather(source, &place, stop - start, to.address)
-    elif source.dtype == target.dtype and is_dense(&place, itemsize):
+    elif source.dtype == target.dtype and is_dense_cursor(&place, itemsize):
         scatter(target, &to, stop - start, place.address)
     else:
         while start < stop:

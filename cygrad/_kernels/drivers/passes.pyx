@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, Operand, cg_itemsize, cg_loops_of
 from cygrad._kernels.drivers.program cimport Program, add_array, add_block
 from cygrad._kernels.drivers.program cimport Step as ProgramStep
-from cygrad._kernels.drivers.reduction cimport fold_program, run
+from cygrad._kernels.drivers.reduction cimport fold_program, run_reduction
 from cygrad._kernels.drivers.tile_steps cimport MAX_SLOTS, Slot, Step, find_rows, is_repeated_scalar
 
 cdef enum:
@@ -26,7 +26,7 @@ cdef bint cut_passes(Tiles* tiles) noexcept nogil:
     if not tiles.slots[tiles.result].reduced or not find_rows(tiles, &tiles.row, &tiles.row_count):
         return False
     for k in range(tiles.step_count):
-        if not fits(tiles, &tiles.steps[k]):
+        if not fits_pass(tiles, &tiles.steps[k]):
             return False
         if tiles.steps[k].kernel is NULL:
             maps = maps_before(tiles, k)
@@ -40,7 +40,7 @@ cdef bint cut_passes(Tiles* tiles) noexcept nogil:
     return True
 
 
-cdef bint fits(const Tiles* tiles, const Step* step) noexcept nogil:
+cdef bint fits_pass(const Tiles* tiles, const Step* step) noexcept nogil:
     """Say whether a step is one of numbers, or of a pass: of one dtype, and with loops that read its operands where they are."""
     cdef int dtype = tiles.steps[0].dtype, output = step.slots[step.inputs], scalars = 0, j
     cdef const Operand* array
@@ -101,7 +101,7 @@ cdef bint fold_row(const Tiles* tiles, int fold, char** places) noexcept nogil:
     if not maps:
         x = tiles.slots[source].array
         x.data, x.loop_dtype, x.strides[0] = places[source], x.dtype, cg_itemsize[x.dtype]
-        return run(step.reduction, &x, 1, &tiles.row, &folded, places[output], tiles.slots[output].array.dtype) == 0
+        return run_reduction(step.reduction, &x, 1, &tiles.row, &folded, places[output], tiles.slots[output].array.dtype) == 0
     program.dtype, program.total, program.cost, program.slot_count, program.step_count = step.dtype, tiles.row, tiles.cost, 0, 0
     for k in range(tiles.slot_count):
         slot = &tiles.slots[k]

@@ -36,7 +36,7 @@ cdef bint streams(const Program* program, int threads) noexcept nogil
 cdef int end_of_pass(const Program* program, int first, bint stream, int redirected) noexcept nogil
 # Steps of a pass on the elements from start to stop, which is a whole number of vectors or the end; the output `redirected` goes to
 # `block` instead.
-cdef void run_part(const Program* program, int first, int last, bint stream, intptr_t start, intptr_t stop, int redirected,
-                   char* block) noexcept nogil
+cdef void run_program_part(const Program* program, int first, int last, bint stream, intptr_t start, intptr_t stop, int redirected,
+                           char* block) noexcept nogil
 cdef void run_pass(const Program* program, int first, int last, int threads) noexcept nogil
 cdef void run_program(const Program* program) noexcept nogil

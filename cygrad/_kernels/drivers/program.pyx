@@ -80,8 +80,8 @@ cdef bint blocks_cross(const Program* program, int border, int redirected) noexc
     return False
 
 
-cdef void run_part(const Program* program, int first, int last, bint stream, intptr_t start, intptr_t stop, int redirected,
-                   char* block) noexcept nogil:
+cdef void run_program_part(const Program* program, int first, int last, bint stream, intptr_t start, intptr_t stop, int redirected,
+                           char* block) noexcept nogil:
     """Run steps block by block. Streamed results are in no cache: an output that later steps read is made in a block, and copied."""
     cdef char memory[MAX_STEPS * SLOT_BYTES + 64]
     cdef char* free_block = memory + (-<size_t>memory) % 64
@@ -184,7 +184,7 @@ cdef void run_pass(const Program* program, int first, int last, int threads) noe
     cdef intptr_t block = BLOCK_BYTES // cg_itemsize[program.dtype], chunk, chunks, c
     cdef bint stream = streams(program, threads)
     if threads <= 1:
-        run_part(program, first, last, stream, 0, program.total, NONE, NULL)
+        run_program_part(program, first, last, stream, 0, program.total, NONE, NULL)
         if stream:
             cg_stream_end()
         return
@@ -192,7 +192,7 @@ cdef void run_pass(const Program* program, int first, int last, int threads) noe
     chunks = (program.total + chunk - 1) // chunk
     for c in prange(chunks, schedule="static", chunksize=1, num_threads=thread_limit()):
         note_threads(cg_team_size())
-        run_part(program, first, last, stream, c * chunk, min(program.total, (c + 1) * chunk), NONE, NULL)
+        run_program_part(program, first, last, stream, c * chunk, min(program.total, (c + 1) * chunk), NONE, NULL)
         if stream:
             cg_stream_end()
 

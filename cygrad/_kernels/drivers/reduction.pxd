@@ -20,16 +20,16 @@ cdef extern from "kernels.h" nogil:
 cdef const cg_reduction* reduction(str name) except NULL
 
 # `reduced[d]` says which dims are reduced; the output is dense, of `out_dtype`, in row-major order of the kept dims. -1: out of memory.
-cdef int run(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
-             int out_dtype) noexcept nogil
+cdef int run_reduction(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
+                       int out_dtype) noexcept nogil
 # All elements of an output of a program, which is made block by block and not written to its memory; all other outputs are.
 cdef int fold_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil
 # All of a small dense array, without the driver.
 cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, intptr_t n, char* output) noexcept nogil
 # Each of at most STRIP dense rows of at most BLOCK elements, or of their products with others, without the driver; nothing is converted.
-cdef void run_rows(const cg_reduction* reduction, int dtype, const char* x, const char* other, intptr_t n, intptr_t count,
-                   char* output) noexcept nogil
+cdef void reduce_rows(const cg_reduction* reduction, int dtype, const char* x, const char* other, intptr_t n, intptr_t count,
+                      char* output) noexcept nogil
 # The same iteration along one dim: scans, and the first index that holds the value in `values`.
 cdef void scan(const cg_reduction* reduction, Operand* x, Operand* y, int ndim, const intptr_t* shape, int dim, bint reverse) noexcept nogil
-cdef void find(const cg_reduction* reduction, Operand* x, Operand* values, Operand* indices, int ndim, const intptr_t* shape,
-               int dim) noexcept nogil
+cdef void find_extrema(const cg_reduction* reduction, Operand* x, Operand* values, Operand* indices, int ndim, const intptr_t* shape,
+                       int dim) noexcept nogil

@@ -15,7 +15,7 @@ from libc.string cimport memcpy
 
 from cygrad._kernels.drivers.elementwise cimport (MAX_DIMS, CG_DTYPES, CG_LARGEST, CG_WIDENED, cast, cg_cast, cg_itemsize, cg_loops_of,
                                                   cg_number, cg_stream_end, pack)
-from cygrad._kernels.drivers.program cimport end_of_pass, run_part, run_pass, streams
+from cygrad._kernels.drivers.program cimport end_of_pass, run_program_part, run_pass, streams
 from cygrad._kernels.system.isa cimport choose_isa
 from cygrad._kernels.system.threads cimport COST_TRANSCENDENTAL, note_threads, thread_limit, threads_for
 
@@ -138,7 +138,7 @@ cdef void take_dim(Dims* dims, intptr_t* size, intptr_t* stride) noexcept nogil:
     dims.size //= size[0]
 
 
-cdef intptr_t offset_of(const Dims* dims, intptr_t index) noexcept nogil:
+cdef intptr_t offset_at(const Dims* dims, intptr_t index) noexcept nogil:
     cdef intptr_t offset = 0
     cdef int d
     for d in range(dims.ndim - 1, -1, -1):
@@ -155,7 +155,7 @@ cdef void fold_task(const Plan* plan, intptr_t task) noexcept nogil:
     cdef intptr_t start = block * plan.length, n = min(plan.length, plan.folded.size - start)
     cdef intptr_t first = strip * plan.strip, count = min(plan.strip, plan.width - first)
     cdef intptr_t k, outputs = count * plan.group
-    cdef const char* data = plan.source.data + offset_of(&plan.outer, outer) + first * plan.stride
+    cdef const char* data = plan.source.data + offset_at(&plan.outer, outer) + first * plan.stride
     if plan.way == ROWS:
         fold_rows(plan, data + start * plan.item_size, plan.stride, n, count, acc)
     elif plan.way == COLUMNS:
@@ -258,7 +258,7 @@ cdef void fold_across(const Plan* plan, Across across, const char* data, intptr_
         return
     while n > 0:
         run = min(n, rows - start % rows)
-        fold_run(plan, across, acc, data + offset_of(&plan.folded, start), count, run, stride)
+        fold_run(plan, across, acc, data + offset_at(&plan.folded, start), count, run, stride)
         start += run
         n -= run
 
@@ -271,7 +271,8 @@ cdef void fold_gathered(const Plan* plan, const char* data, intptr_t start, intp
     cdef intptr_t i
     for i in range(count):
         if plan.made is not NULL:
-            run_part(plan.made.program, plan.made.first, plan.made.last, plan.made.stream, start, start + n, plan.made.slot, scratch)
+            run_program_part(plan.made.program, plan.made.first, plan.made.last, plan.made.stream, start, start + n, plan.made.slot,
+                             scratch)
         else:
             source.data = <char*>data + i * plan.stride
             pack(&source, plan.folded.ndim, plan.folded.shape, start, n, scratch)
@@ -291,8 +292,8 @@ cdef void combine_and_finish(const Plan* plan, intptr_t outer) noexcept nogil:
     finish(plan, partials, plan.output + outer * plan.width * plan.out_size, plan.width, <double>plan.folded.size)
 
 
-cdef int run(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
-             int out_dtype) noexcept nogil:
+cdef int run_reduction(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
+                       int out_dtype) noexcept nogil:
     return fold(reduction, x, ndim, shape, reduced, output, out_dtype, NULL, 0)
 
 
@@ -351,7 +352,7 @@ cdef void choose_way(Plan* plan) noexcept nogil:
     plan.strip = max(1, min(STRIP // plan.group, TASK // max(n, 1)))
     if plan.way == COLUMNS:
         for i in range(n):
-            plan.offsets[i] = offset_of(&plan.folded, i)
+            plan.offsets[i] = offset_at(&plan.folded, i)
     elif plan.way == ACROSS:
         plan.strip = STRIP
         if plan.folded.ndim == 1 and plan.folded.strides[0] == plan.width * plan.item_size:
@@ -433,8 +434,8 @@ cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, int
     (<const Row*>reduction).finish[dtype](<char*>&acc, output, 1, <double>n)
 
 
-cdef void run_rows(const cg_reduction* reduction, int dtype, const char* x, const char* other, intptr_t n, intptr_t count,
-                   char* output) noexcept nogil:
+cdef void reduce_rows(const cg_reduction* reduction, int dtype, const char* x, const char* other, intptr_t n, intptr_t count,
+                      char* output) noexcept nogil:
     cdef char acc[STRIP * CG_LARGEST]
     if other is NULL:
         (<const Row*>reduction).rows[dtype](x, n * cg_itemsize[dtype], n, count, acc)
@@ -467,14 +468,14 @@ cdef void scan(const cg_reduction* reduction, Operand* x, Operand* y, int ndim, 
     y_stride = y.strides[dim] if ndim else 0
     for line in prange(from_lines.size, schedule="static", num_threads=thread_limit(),
                        use_threads_if=threads_for(from_lines.size * n, 1) > 1 and from_lines.size > 1):
-        source = x.data + offset_of(&from_lines, line) + (x_stride * (n - 1) if reverse else 0)
-        target = y.data + offset_of(&to_lines, line) + (y_stride * (n - 1) if reverse else 0)
+        source = x.data + offset_at(&from_lines, line) + (x_stride * (n - 1) if reverse else 0)
+        target = y.data + offset_at(&to_lines, line) + (y_stride * (n - 1) if reverse else 0)
         (<const Row*>reduction).scan[x.dtype](
             source, -x_stride if reverse else x_stride, target, -y_stride if reverse else y_stride, n)
 
 
-cdef void find(const cg_reduction* reduction, Operand* x, Operand* values, Operand* indices, int ndim, const intptr_t* shape,
-               int dim) noexcept nogil:
+cdef void find_extrema(const cg_reduction* reduction, Operand* x, Operand* values, Operand* indices, int ndim, const intptr_t* shape,
+                       int dim) noexcept nogil:
     cdef Dims x_lines, value_lines, index_lines
     cdef intptr_t n = shape[dim] if ndim else 1, stride = x.strides[dim] if ndim else 0, line
     lines(x, ndim, shape, dim, &x_lines)
@@ -482,5 +483,5 @@ cdef void find(const cg_reduction* reduction, Operand* x, Operand* values, Opera
     lines(indices, ndim, shape, dim, &index_lines)
     for line in prange(x_lines.size, schedule="static", num_threads=thread_limit(),
                        use_threads_if=threads_for(x_lines.size * n, 1) > 1 and x_lines.size > 1):
-        (<long long*>(indices.data + offset_of(&index_lines, line)))[0] = (<const Row*>reduction).find[x.dtype](
-            x.data + offset_of(&x_lines, line), stride, n, values.data + offset_of(&value_lines, line))
+        (<long long*>(indices.data + offset_at(&index_lines, line)))[0] = (<const Row*>reduction).find[x.dtype](
+            x.data + offset_at(&x_lines, line), stride, n, values.data + offset_at(&value_lines, line))

@@ -10,4 +10,4 @@ from cygrad._kernels.drivers.tile_steps cimport Tiles
 cdef bint cut_rows(Tiles* tiles) noexcept nogil
 # Give each row of a thread's memory the operands that are one number everywhere.
 cdef void repeat_numbers(const Tiles* tiles, char* memory) noexcept nogil
-cdef void run_rows(const Tiles* tiles, intptr_t tile, char* memory) noexcept nogil
+cdef void run_tile_rows(const Tiles* tiles, intptr_t tile, char* memory) noexcept nogil

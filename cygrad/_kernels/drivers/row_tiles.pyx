@@ -5,7 +5,7 @@ from libc.string cimport memcpy
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, cg_itemsize, cg_kernel, cg_loops_of
 from cygrad._kernels.drivers.packing cimport LONG_ROW
 from cygrad._kernels.drivers.reduction cimport BLOCK, STRIP
-from cygrad._kernels.drivers.reduction cimport run_rows as fold_rows
+from cygrad._kernels.drivers.reduction cimport reduce_rows
 from cygrad._kernels.drivers.tile_steps cimport (MAX_OPERANDS, MAX_SLOTS, RowStep, Rows, Slot, Step, find_rows, is_repeated_scalar, provide,
                                                  streamed_above)
 
@@ -183,7 +183,7 @@ cdef inline void fetch_part(const Rows* rows, char** places, intptr_t number) no
         fetch(places[rows.fetched[k].slot] + AHEAD + number * rows.fetched[k].part, rows.fetched[k].part)
 
 
-cdef void run_rows(const Tiles* tiles, intptr_t tile, char* memory) noexcept nogil:
+cdef void run_tile_rows(const Tiles* tiles, intptr_t tile, char* memory) noexcept nogil:
     """Run all steps on some rows. Parts of the next rows are fetched between: loops do not see misses beyond their end."""
     cdef const Rows* rows = &tiles.rows
     cdef const RowStep* step
@@ -206,8 +206,8 @@ cdef void run_rows(const Tiles* tiles, intptr_t tile, char* memory) noexcept nog
                     fetch_part(rows, places, fetched)
                     fetched += 1
                 if step.loop is NULL:
-                    fold_rows(step.reduction, step.dtype, pointers[0], NULL if step.inputs == 1 else pointers[1], tiles.row, count,
-                              pointers[step.inputs])
+                    reduce_rows(step.reduction, step.dtype, pointers[0], NULL if step.inputs == 1 else pointers[1], tiles.row, count,
+                                pointers[step.inputs])
                     break
                 piece = min(left, step.piece)
                 step.loop(pointers, step.strides, piece, <const void*>rows if step.fetches_own else NULL)

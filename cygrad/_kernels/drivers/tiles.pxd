@@ -2,6 +2,6 @@
 from cygrad._kernels.drivers.tile_steps cimport Tiles
 
 # Cut the dims before the reduced ones into tiles; False: the reduced ones alone are too large for one, and there are no passes.
-cdef bint cut(Tiles* tiles) noexcept nogil
+cdef bint choose_tile_size(Tiles* tiles) noexcept nogil
 # `memory`: of `threads` times the slots times `slot_bytes`. False: out of memory.
 cdef bint run_tiles(const Tiles* tiles, char* memory) noexcept nogil

@@ -5,10 +5,10 @@ from libc.stdint cimport intptr_t
 
 from cygrad._kernels.drivers.elementwise cimport (CG_BOOL, MAX_DIMS, MAX_OPERANDS, Operand, cg_itemsize, cg_loops_of, cg_stream_end,
                                                   cg_team_size)
-from cygrad._kernels.drivers.elementwise cimport run_part as run_map
+from cygrad._kernels.drivers.elementwise cimport run_elementwise_part
 from cygrad._kernels.drivers.passes cimport cut_passes, run_passes
-from cygrad._kernels.drivers.reduction cimport run as run_fold
-from cygrad._kernels.drivers.row_tiles cimport cut_rows, repeat_numbers, run_rows
+from cygrad._kernels.drivers.reduction cimport run_reduction
+from cygrad._kernels.drivers.row_tiles cimport cut_rows, repeat_numbers, run_tile_rows
 from cygrad._kernels.drivers.tile_steps cimport Step, provide, streamed_above
 from cygrad._kernels.system.threads cimport note_threads, thread_limit
 
@@ -17,7 +17,7 @@ cdef enum:
     LARGEST_TILE = 65536
 
 
-cdef bint cut(Tiles* tiles) noexcept nogil:
+cdef bint choose_tile_size(Tiles* tiles) noexcept nogil:
     cdef intptr_t elements = 1, total = 1
     cdef int d, first = 0
     tiles.passes = False
@@ -50,7 +50,7 @@ cdef bint run_tile(const Tiles* tiles, intptr_t tile, char* memory) noexcept nog
     cdef const Step* step
     cdef int d, j, k
     if tiles.row:
-        run_rows(tiles, tile, memory)
+        run_tile_rows(tiles, tile, memory)
         return True
     rest = tile // tiles.along
     for d in range(tiles.ndim - 1, -1, -1):
@@ -69,9 +69,10 @@ cdef bint run_tile(const Tiles* tiles, intptr_t tile, char* memory) noexcept nog
             operands[j].loop_dtype = CG_BOOL if step.masks >> j & 1 else step.dtype if j < step.inputs else cg_loops_of[operands[j].dtype]
         j = step.slots[step.inputs]
         if step.kernel is not NULL:
-            run_map(step.kernel, step.dtype, step.inputs + 1, operands, tiles.ndim, shapes[tiles.slots[j].reduced], NULL,
-                    tiles.slots[j].array.data is NULL, tiles.slots[j].array.data is not NULL and cg_itemsize[step.dtype] > tiles.streamed)
-        elif run_fold(step.reduction, operands, tiles.ndim, shapes[0], tiles.folded, operands[1].data, operands[1].dtype):
+            run_elementwise_part(step.kernel, step.dtype, step.inputs + 1, operands, tiles.ndim, shapes[tiles.slots[j].reduced], NULL,
+                                 tiles.slots[j].array.data is NULL,
+                                 tiles.slots[j].array.data is not NULL and cg_itemsize[step.dtype] > tiles.streamed)
+        elif run_reduction(step.reduction, operands, tiles.ndim, shapes[0], tiles.folded, operands[1].data, operands[1].dtype):
             return False
     return True
 

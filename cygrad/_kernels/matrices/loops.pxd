@@ -16,7 +16,7 @@ cdef extern from "matrices/kernel.h" nogil:
         const char* kinds                   # of numbers of each argument: x as of the first, r real, i int32
         matrix_loop loops[CG_DTYPES]        # NULL: none for that dtype
 
-cdef const matrix_kernel* kernel(str name) except NULL
+cdef const matrix_kernel* matrix_kernel_of(str name) except NULL
 
 cdef enum:
     BLAS_THREADS = 1 << 19          # multiplications from which BLAS may have several threads

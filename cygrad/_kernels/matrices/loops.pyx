@@ -76,7 +76,7 @@ share_panels = shared_out
 blocked_algorithms = levels[choose_isa()]
 
 
-cdef const matrix_kernel* kernel(str name) except NULL:
+cdef const matrix_kernel* matrix_kernel_of(str name) except NULL:
     cdef const matrix_kernel* row = kernels
     encoded = name.encode()
     while row.name is not NULL:

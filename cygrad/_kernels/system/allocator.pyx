@@ -145,7 +145,7 @@ cdef void* map_block(size_t size) noexcept:
     return start
 
 
-cdef void unlink(Cached* block) noexcept:
+cdef void unlink_block(Cached* block) noexcept:
     global youngest, eldest, cached
     if block.newer is not NULL:
         block.newer.older = block.older
@@ -164,7 +164,7 @@ cdef void unlink(Cached* block) noexcept:
     cached -= block_size(block.size_class)
 
 
-cdef void link(Cached* block, int number) noexcept:
+cdef void link_block(Cached* block, int number) noexcept:
     global youngest, eldest, cached
     block.size_class = number
     block.newer = NULL
@@ -186,7 +186,7 @@ cdef void shrink_cache(size_t bound) noexcept:
     cdef Cached* block
     while cached > bound:
         block = eldest
-        unlink(block)
+        unlink_block(block)
         give_back(block, block.size_class)
 
 
@@ -212,7 +212,7 @@ cdef void* allocate_large(size_t nbytes) noexcept:
     block = newest_of_class[number]
     if block is not NULL:
         hits += 1
-        unlink(block)
+        unlink_block(block)
         cg_unpoison(block, block_size(number))
         memset(<char*>block + nbytes, 0, PADDING)
         cg_poison(<char*>block + nbytes, block_size(number) - nbytes)
@@ -298,7 +298,7 @@ cdef void release(void* pointer, size_t nbytes) noexcept:
         give_back(pointer, number)
     else:
         shrink_cache(limit - size)
-        link(<Cached*>pointer, number)
+        link_block(<Cached*>pointer, number)
 
 
 def live_bytes() -> int:

@@ -39,8 +39,8 @@ def header(compiler: Compiler) -> str:
 
 def known_features(compiler: Compiler, names: Iterable[str]) -> list[str]:
     """Return the names that the compiler can ask a processor for; a line each, without the lines of errors."""
-    asked = list(names)
-    lines = [f'int has_{number}(void) {{ return __builtin_cpu_supports("{name}"); }}' for number, name in enumerate(asked)]
+    sources = list(names)
+    lines = [f'int has_{number}(void) {{ return __builtin_cpu_supports("{name}"); }}' for number, name in enumerate(sources)]
     messages = compiler.probe("-c", "-x", "c", "-", "-o", os.devnull, text="\n".join(lines)).stderr
     wrong = {int(line) for line in re.findall(r"(?m)^<stdin>:(\d+):", messages)}
-    return [name for line, name in enumerate(asked, 1) if line not in wrong]
+    return [name for line, name in enumerate(sources, 1) if line not in wrong]

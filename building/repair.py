@@ -43,9 +43,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m building.repair", description=__doc__.partition("\n")[0])
     parser.add_argument("wheel", type=Path)
     parser.add_argument("folder", type=Path)
-    given, options = parser.parse_known_args()
+    arguments, options = parser.parse_known_args()
     try:
-        print(repaired(given.wheel, given.folder, options))
+        print(repaired(arguments.wheel, arguments.folder, options))
     except subprocess.CalledProcessError as error:
         sys.exit(error.returncode)
 

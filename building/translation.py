@@ -35,11 +35,11 @@ def name_of(module: Path) -> str:
 def common_translation(folder: Path) -> MadeFile:
     """Return the C file of the shared code of modules; there is no source."""
     def translate_to(partial: Path) -> list[Path]:
-        made = folder / "partial" / COMMON.with_suffix(".c")
-        made.parent.mkdir(parents=True, exist_ok=True)
+        translated = folder / "partial" / COMMON.with_suffix(".c")
+        translated.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([sys.executable, "-m", "cython", "generate-shared", "--exclude", ",".join(UNUSED), "--module-name", name_of(COMMON),
-                        str(made)], check=True)
-        os.replace(made, partial)
+                        str(translated)], check=True)
+        os.replace(translated, partial)
         return []
 
     return MadeFile((folder / COMMON).with_suffix(".c"), [f"Cython {__version__}", *UNUSED], translate_to)
@@ -56,8 +56,8 @@ def translation_of(module: Path, folder: Path, debug: bool) -> MadeFile:
                                      force=True, quiet=True, **options)
         except TranslationError:
             raise CompileError(f"Cython cannot translate {module}") from None
-        (made,) = extension.sources
-        os.replace(made, partial)
-        return [*listed_dependencies(Path(f"{made}.dep")), module.with_suffix(".pxd")]
+        (translated,) = extension.sources
+        os.replace(translated, partial)
+        return [*listed_dependencies(Path(f"{translated}.dep")), module.with_suffix(".pxd")]
 
     return MadeFile((folder / module).with_suffix(".c"), [f"Cython {__version__}", repr(options)], translate_to)

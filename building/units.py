@@ -29,7 +29,7 @@ def build_units(units: Sequence[Unit], workers: int, force: bool = False) -> Non
     stale = [unit for unit in units if force or not unit.is_current()]
     if stale:
         print(f"{len(stale)} of {len(units)} files to build, {workers} at a time{FIRST * (len(stale) == len(units))}", flush=True)
-    done, ended = count(1), Event()
+    finished, ended = count(1), Event()
 
     def compile_one(unit: Unit) -> None:
         if ended.is_set():
@@ -39,7 +39,7 @@ def build_units(units: Sequence[Unit], workers: int, force: bool = False) -> Non
         except BaseException:
             ended.set()     # the first that cannot be compiled ends the build
             raise
-        print(f"[{next(done)}/{len(stale)}] {unit.source}", flush=True)
+        print(f"[{next(finished)}/{len(stale)}] {unit.source}", flush=True)
 
     jobs: list[Future[None]] = []
     with ThreadPoolExecutor(workers) as pool:

@@ -44,7 +44,7 @@ class Row:
     target: Target
     wheel: Path | None
     outcome: str
-    passed: bool
+    succeeded: bool
     seconds: float
 
     def text(self) -> str:
@@ -52,7 +52,7 @@ class Row:
         if self.wheel:
             tag = self.wheel.stem.split("-", 2)[2]
             words += [f"{tag:<48}", f"{self.wheel.stat().st_size:9,} bytes", sha256(self.wheel.read_bytes()).hexdigest()]
-        return "  ".join([*words, self.outcome if self.passed else f"FAILED: {self.outcome}", f"{self.seconds:.0f} s"])
+        return "  ".join([*words, self.outcome if self.succeeded else f"FAILED: {self.outcome}", f"{self.seconds:.0f} s"])
 
 
 class Failure(Exception):
@@ -84,11 +84,11 @@ def targets(pythons: Sequence[str]) -> Iterator[Target]:
     """Yield a target for each Python that is named, or for each that is found, with a line for those that are not."""
     for python in pythons or [f"python3.{minor}" for minor in minor_versions()]:
         result = shutil.which(python)
-        asked = result and subprocess.run([result, "-c", "import ensurepip, platform, sys; "
+        process = result and subprocess.run([result, "-c", "import ensurepip, platform, sys; "
                                           "print('cp%d%d' % sys.version_info[:2], platform.python_version())"],
                                          capture_output=True, text=True)
-        if asked and asked.returncode == 0:
-            name, version = asked.stdout.split()
+        if process and process.returncode == 0:
+            name, version = process.stdout.split()
             yield Target(name, version, str(result))
         else:
             print(f"{python}: not here, or without venv", flush=True)
@@ -139,7 +139,7 @@ def tested(target: Target, wheel: Path, options: Sequence[str]) -> str:
     return last
 
 
-def made(target: Target, archive: Path, options: Sequence[str]) -> Row:
+def row_of(target: Target, archive: Path, options: Sequence[str]) -> Row:
     """Build and test the wheel of a target, and print the progress."""
     began, wheel = monotonic(), None
     try:
@@ -148,11 +148,11 @@ def made(target: Target, archive: Path, options: Sequence[str]) -> Row:
         if (nbytes := wheel.stat().st_size) > LIMIT:
             raise Failure(f"{wheel.name} has more than {LIMIT:,} bytes: {nbytes:,}")
         print(f"{target.name}: testing {wheel.name}", flush=True)
-        last, passed = tested(target, wheel, options), True
+        last, succeeded = tested(target, wheel, options), True
     except (Failure, OSError) as failure:
         print(failure, flush=True)
-        last, passed = str(failure).splitlines()[-1], False
-    return Row(target, wheel, last, passed, monotonic() - began)
+        last, succeeded = str(failure).splitlines()[-1], False
+    return Row(target, wheel, last, succeeded, monotonic() - began)
 
 
 def main() -> None:
@@ -167,11 +167,11 @@ def main() -> None:
     print(f"{archive.name}  {sha256(archive.read_bytes()).hexdigest()}", flush=True)
     rows = []
     for target in targets(arguments.python):
-        rows.append(made(target, archive, shlex.split(arguments.tests)))
+        rows.append(row_of(target, archive, shlex.split(arguments.tests)))
         print(rows[-1].text(), flush=True)
     if not rows:
         sys.exit("no wheel was built")
-    if failed := [row.target.version for row in rows if not row.passed]:
+    if failed := [row.target.version for row in rows if not row.succeeded]:
         sys.exit(f"failed: Python {', '.join(failed)}")
 
 

@@ -20,7 +20,7 @@ PROSE = {
     r"wants?|wanted|knows?|tells?|told": "a thing has no will: it reads, takes, holds, returns, names",
     r"fold(?:s|ed|ing)?": "reduction, reduce",
 }
-NAMES = r"found|wanted"
+NAMES = r"found|wanted|given|made|kept|taken|held|done|asked"
 EXCEPTIONS = {      # files, and a part of the line that is excepted there
     r"building/words\.py": r"",
     r"CHANGELOG\.md": r"",                    # its entries are in the words of their time

@@ -27,17 +27,17 @@ def _run(arguments: Sequence[str] | None) -> int:
     info = commands.add_parser("info", help="show compiler, instruction set, threads, BLAS, memory and denormal mode, and why")
     info.add_argument("--json", action="store_true", help="as JSON, for programs")
     bench.add_arguments(commands.add_parser("bench", help="measure operators and programs against NumPy, and other libraries"))
-    given = parser.parse_args(arguments)
-    if given.command == "bench":
-        return bench.run(given)
-    if given.command == "info":
-        return _info(given)
-    print(f"cygrad {cygrad.__version__}" if given.version else parser.format_help().rstrip())
+    options = parser.parse_args(arguments)
+    if options.command == "bench":
+        return bench.run(options)
+    if options.command == "info":
+        return _info(options)
+    print(f"cygrad {cygrad.__version__}" if options.version else parser.format_help().rstrip())
     return 0
 
 
-def _info(given: argparse.Namespace) -> int:
-    print(json.dumps(describe(), indent=2) if given.json else show_config())
+def _info(options: argparse.Namespace) -> int:
+    print(json.dumps(describe(), indent=2) if options.json else show_config())
     return 0
 
 

@@ -106,12 +106,12 @@ def rebuild(cls: type[T], data: Any, dtype: DType, shape: tuple[int, ...], strid
     expected = extent_of_strides(dtype.itemsize, shape, strides)
     if memory.nbytes != expected:
         raise ValueError(f"a pickled tensor of shape {list(shape)} and {dtype!r} needs {expected} bytes, got {memory.nbytes}")
-    given = np.asarray(memory)
-    if isinstance(data, bytes) or given.ctypes.data % dtype.itemsize:
+    array = np.asarray(memory)
+    if isinstance(data, bytes) or array.ctypes.data % dtype.itemsize:
         source = empty_tensor((expected,), np.uint8)
-        source.numpy()[...] = given
+        source.numpy()[...] = array
     else:
-        source = from_array(given)
+        source = from_array(array)
     return _with_state(as_instance(strided(source, dtype, 0, shape, strides), cls), requires_grad, None)
 
 

@@ -54,10 +54,10 @@ def resolve_device(value: str | device | None) -> device:
     """Return the device asked for; refuse all but the CPU."""
     if value is None:
         return CPU
-    asked = value if isinstance(value, device) else device(value)
-    if asked.type != "cpu":
-        raise AssertionError(f"Torch not compiled with CUDA enabled: cygrad computes on the CPU only, got device={str(asked)!r}; "
+    place = value if isinstance(value, device) else device(value)
+    if place.type != "cpu":
+        raise AssertionError(f"Torch not compiled with CUDA enabled: cygrad computes on the CPU only, got device={str(place)!r}; "
                              "use device='cpu' or leave it out"
-                             if asked.type == "cuda" else
-                             f"cygrad computes on the CPU only, got device={str(asked)!r}; use device='cpu' or leave it out")
+                             if place.type == "cuda" else
+                             f"cygrad computes on the CPU only, got device={str(place)!r}; use device='cpu' or leave it out")
     return CPU

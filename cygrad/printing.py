@@ -77,11 +77,11 @@ def set_printoptions(
     if profile is not None and profile not in PROFILES:
         raise ValueError(f"Unknown print profile {profile!r}: expected one of {', '.join(map(repr, PROFILES))}")
     numbers = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    given: dict[str, float] = {name: number for name, number in numbers.items() if number is not None}
-    for name, number in given.items():
+    overrides: dict[str, float] = {name: number for name, number in numbers.items() if number is not None}
+    for name, number in overrides.items():
         if not number >= 0:
             raise ValueError(f"set_printoptions(): {name} must be a number of at least 0, got {number!r}")
-    for name, number in (PROFILES.get(profile or "", {}) | given).items():
+    for name, number in (PROFILES.get(profile or "", {}) | overrides).items():
         setattr(options, name, number)
     options.sci_mode = sci_mode
 

@@ -144,8 +144,8 @@ class TreeSpec:
         kind, keys, values = _take_apart(tree)
         dicts = self.kind in _DICTS and kind in _DICTS
         if kind is not self.kind and not dicts:
-            given = f"a leaf of type {type(tree).__name__}" if kind is None else kind
-            raise ValueError(f"Node type mismatch; expected {self.kind!r}, but got {given!s} at {name}")
+            keyword = f"a leaf of type {type(tree).__name__}" if kind is None else kind
+            raise ValueError(f"Node type mismatch; expected {self.kind!r}, but got {keyword!s} at {name}")
         if dicts and set(tree) != set(self.keys):
             missing = [key for key in self.keys if key not in tree]
             extra = [key for key in tree if key not in (self.keys)]

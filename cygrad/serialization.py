@@ -261,9 +261,9 @@ def _fill(file: Any, view: memoryview) -> None:
 
 
 def _take(file: Any, length: int) -> bytearray:
-    taken = bytearray(length)
-    _fill(file, memoryview(taken))
-    return taken
+    buffer = bytearray(length)
+    _fill(file, memoryview(buffer))
+    return buffer
 
 
 def _loaded(file: Any, size: int, memory: np.ndarray | None = None) -> Any:
@@ -286,11 +286,11 @@ def _loaded(file: Any, size: int, memory: np.ndarray | None = None) -> Any:
         else:
             contents.append(_segment(file, nbytes, checksum, number, number < blobs))
         start += _padded(nbytes)
-    made = []
+    leaves = []
     for segment, offset, dtype, shape, strides, requires_grad in tensors:
         tensor = strided(contents[segment], dtype_by_name[dtype], offset, shape, strides)
-        made.append(tensor.requires_grad_(requires_grad))
-    return _Tree(contents[:blobs], made).decode(tree, DEEPEST)
+        leaves.append(tensor.requires_grad_(requires_grad))
+    return _Tree(contents[:blobs], leaves).decode(tree, DEEPEST)
 
 
 def _no_constant(name: str) -> None:

@@ -99,8 +99,8 @@ def draw(east: Array, north: Array, heights: Array, survey: Survey, parameters: 
     """Write the picture: the map, the data, the estimate and its uncertainty; and a cut through all."""
     figure, parts = plt.subplot_mosaic([["true", "mean", "deviation"], ["cut", "cut", "cut"]], figsize=(11, 6.2),
                                        height_ratios=(1.25, 1), layout="constrained")
-    asked = np.stack(np.meshgrid(east[::2], north[::2]), axis=-1)
-    mean, deviation = (values.reshape(asked.shape[:2]) for values in predicted(parameters, survey, asked.reshape(-1, 2)))
+    queries = np.stack(np.meshgrid(east[::2], north[::2]), axis=-1)
+    mean, deviation = (values.reshape(queries.shape[:2]) for values in predicted(parameters, survey, queries.reshape(-1, 2)))
     scale: dict[str, Any] = {"cmap": "terrain", "vmin": heights.min(), "vmax": heights.max()}
     maps = {"true": (heights[::2, ::2], f"The ground, {GIVEN} places measured", "height above the mean (m)", scale),
             "mean": (mean, "What follows from them", "height above the mean (m)", scale),
@@ -136,7 +136,7 @@ def main() -> None:
     row, column = np.unravel_index(chosen, heights.shape)
     places, measured = np.stack([east[column], north[row]], axis=1), heights[row, column]
     centre = measured[:GIVEN].mean()
-    survey, asked, truth = Survey(places[:GIVEN], measured[:GIVEN] - centre), places[GIVEN:], measured[GIVEN:] - centre
+    survey, queries, truth = Survey(places[:GIVEN], measured[:GIVEN] - centre), places[GIVEN:], measured[GIVEN:] - centre
 
     start = {"log lengths": cg.zeros(2, dtype=cg.float64), "log deviation": cg.tensor(100.0, dtype=cg.float64).log(),
              "log noise": cg.tensor(10.0, dtype=cg.float64).log()}
@@ -148,18 +148,18 @@ def main() -> None:
         process = theirs(survey, start)
         end = time.process_time()
         fitted = objective.unflatten(fit.x)
-        mean, deviation = predicted(fitted, survey, asked)
+        mean, deviation = predicted(fitted, survey, queries)
         draw(east, north, heights - centre, survey, fitted, output)
 
     print(f"{GIVEN} heights given, {HELD_OUT} held out; picture: {output}")
     print("                       error (m)   in the 95 % band   log-likelihood   CPU time (s)")
     for name, (values, widths), likelihood, seconds in (
         ("cygrad", (mean, deviation), -fit.fun, middle - begin),
-        ("scikit-learn", process.predict(asked, return_std=True), process.log_marginal_likelihood_value_, end - middle),
+        ("scikit-learn", process.predict(queries, return_std=True), process.log_marginal_likelihood_value_, end - middle),
     ):
         inside = np.abs(values - truth) < DEVIATIONS * widths
         print(f"{name:<20} {root_mean_square(values - truth):>11.1f} {100 * inside.mean():>16.0f} % {likelihood:>16.3f} {seconds:>14.2f}")
-    linear = griddata(survey.places, survey.heights, asked, "linear")
+    linear = griddata(survey.places, survey.heights, queries, "linear")
     hull = ~np.isnan(linear)
     print(f"within the hull of the places: linear interpolation {root_mean_square((linear - truth)[hull]):.1f} m, "
           f"cygrad {root_mean_square((mean - truth)[hull]):.1f} m")

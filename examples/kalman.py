@@ -42,13 +42,13 @@ POSITIONS = cg.eye(2, 4, dtype=cg.float64)  # the measured part of a state
 def model(parameters: cg.Tensor) -> tuple[cg.Tensor, cg.Tensor, cg.Tensor]:
     """Return a state's transition over one second, the covariance of its noise, and of the errors of a measurement."""
     damping, drive, error_x, error_y = parameters[:4].exp()
-    kept = (-damping).exp()
-    travelled = (1 - kept) / damping
-    variance = drive**2 * (1 - kept**2) / (2 * damping)
+    decay = (-damping).exp()
+    travelled = (1 - decay) / damping
+    variance = drive**2 * (1 - decay**2) / (2 * damping)
     shared = drive**2 * travelled**2 / 2
-    spread = drive**2 / damping**2 * (1 - 2 * travelled + (1 - kept**2) / (2 * damping))
-    one, zero, both = cg.ones_like(kept), cg.zeros_like(kept), cg.eye(2, dtype=cg.float64)
-    transition = cg.kron(cg.stack([one, travelled, zero, kept]).reshape(2, 2), both)
+    spread = drive**2 / damping**2 * (1 - 2 * travelled + (1 - decay**2) / (2 * damping))
+    one, zero, both = cg.ones_like(decay), cg.zeros_like(decay), cg.eye(2, dtype=cg.float64)
+    transition = cg.kron(cg.stack([one, travelled, zero, decay]).reshape(2, 2), both)
     added = cg.kron(cg.stack([spread, shared, shared, variance]).reshape(2, 2), both)
     factor = cg.stack([error_x, zero, parameters[4], error_y]).reshape(2, 2)
     return transition, added, factor @ factor.mT

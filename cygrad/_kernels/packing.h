@@ -31,13 +31,13 @@ static inline void cg_copy_row(char *to, const char *from, intptr_t nbytes) {
 }
 
 /* Repeat the first `made` bytes of a block until it has `nbytes`: doubled as long as they stay in the first-level cache. */
-static inline void cg_double(char *block, intptr_t made, intptr_t nbytes) {
-    intptr_t unit = made;
-    while (made < nbytes) {
-        const intptr_t step = unit < nbytes - made ? unit : nbytes - made;
-        cg_copy_row(block + made, block, step);
-        made += step;
-        if (unit < CG_LONGEST_UNIT) unit = made;
+static inline void cg_double(char *block, intptr_t filled, intptr_t nbytes) {
+    intptr_t unit = filled;
+    while (filled < nbytes) {
+        const intptr_t step = unit < nbytes - filled ? unit : nbytes - filled;
+        cg_copy_row(block + filled, block, step);
+        filled += step;
+        if (unit < CG_LONGEST_UNIT) unit = filled;
     }
 }
 

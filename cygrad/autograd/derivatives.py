@@ -66,8 +66,8 @@ def _weights(outputs: tuple[Any, ...], gradients: Any, batched: bool = False) ->
                 weights.append(None)    # which the engine refuses
                 continue
             if shape is None or shape.numel() != 1:
-                given = "of an unknown shape" if shape is None else f"of shape {list(shape)}"
-                raise RuntimeError(f"grad can be implicitly created only for scalar outputs; this one is {given}: give a gradient of "
+                words = "of an unknown shape" if shape is None else f"of shape {list(shape)}"
+                raise RuntimeError(f"grad can be implicitly created only for scalar outputs; this one is {words}: give a gradient of "
                                    "that shape, or reduce it first, e.g. with .sum()")
             gradient = unit_weight(shape, dtype)
         elif not isinstance(gradient, TensorImpl):
@@ -225,11 +225,11 @@ def differentiated(outputs: tuple[Any, ...], weights: tuple[Any, ...], keep_grap
     if not levels:
         return _run(outputs, weights, keep_graph, create_graph, chosen, False)
     level = max(levels, key=lambda level: level.number)
-    held = [level.holds(item) for item in chosen]
+    are_held = [level.holds(item) for item in chosen]
     result = differentiated(tuple(map(level.enter, outputs)), tuple(map(level.enter, weights)), keep_graph, create_graph,
-                             tuple(level.enter(item) if is_held else item for item, is_held in zip(chosen, held, strict=True)))
+                             tuple(level.enter(item) if is_held else item for item, is_held in zip(chosen, are_held, strict=True)))
     return [level.leave(gradient) if is_held and gradient is not None else gradient
-            for gradient, is_held in zip(result, held, strict=True)]
+            for gradient, is_held in zip(result, are_held, strict=True)]
 
 
 set_backward(backward)

@@ -55,12 +55,12 @@ def _by_jvp(function: type[Function], levels: list[Any], arguments: tuple[Any, .
     for level in levels:
         before = set_ceiling(level.number)
         try:
-            given = tuple(_tangent(ctx, argument, level) for argument in arguments)
+            input_tangents = tuple(_tangent(ctx, argument, level) for argument in arguments)
             ctx._in_jvp = True
-            results = function.jvp(ctx, *given)
+            results = function.jvp(ctx, *input_tangents)
             results = results if isinstance(results, tuple) else (results,)
             _check_jvp(ctx, outputs, results)
-            _check_relations(ctx, level, arguments, given, result if isinstance(result, tuple) else (result,), results)
+            _check_relations(ctx, level, arguments, input_tangents, result if isinstance(result, tuple) else (result,), results)
             _attach(ctx, level, outputs, results)
         finally:
             ctx._in_jvp = False
@@ -97,7 +97,7 @@ def _check_jvp(ctx: FunctionCtx, outputs: tuple[Any, ...], tangents: tuple[Any, 
                                f"for output {number}, which has shape {list(output.shape)} and dtype {output.dtype}")
 
 
-def _check_relations(ctx: FunctionCtx, level: Any, arguments: tuple[Any, ...], given: tuple[Any, ...], outputs: tuple[Any, ...],
+def _check_relations(ctx: FunctionCtx, level: Any, arguments: tuple[Any, ...], input_tangents: tuple[Any, ...], outputs: tuple[Any, ...],
                      tangents: tuple[Any, ...]) -> None:
     """Refuse a jvp that does not treat tangents as forward treats memory: change them in place, or (in `forward_ad`) give views of them.
 
@@ -111,11 +111,11 @@ def _check_relations(ctx: FunctionCtx, level: Any, arguments: tuple[Any, ...], g
         if not isinstance(output, Tensor):
             continue
         if id(output) in ctx._changed:
-            if id(output) in places and tangent is not given[places[id(output)]]:
+            if id(output) in places and tangent is not input_tangents[places[id(output)]]:
                 raise RuntimeError("An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
                                    "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace.")
         elif is_dual_level(level) and (id(output) in places or id(output._base) in bases):
-            whole = given[places[id(output)] if id(output) in places else bases[id(output._base)]]
+            whole = input_tangents[places[id(output)] if id(output) in places else bases[id(output._base)]]
             if tangent is None or not tangent._is_view():
                 raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a "
                                    "view. Return a view of the tangent given, or clone() in forward.")

@@ -145,8 +145,8 @@ def _gradients(outputs: _Gradients, inputs: tuple[Tensor, ...], weights: Sequenc
     weighted = [(output, weight) for output, weight in zip(outputs, weights, strict=True) if output is not None and output.requires_grad]
     if not weighted:
         return [None] * len(inputs)
-    differentiable, given = zip(*weighted, strict=True)
-    return differentiated(differentiable, given, create_graph, create_graph, inputs)
+    differentiable, operands = zip(*weighted, strict=True)
+    return differentiated(differentiable, operands, create_graph, create_graph, inputs)
 
 
 def _check_strict(tensors: _Gradients, independent: str | None, detached: str | None, **names: int) -> None:
@@ -223,8 +223,8 @@ def vjp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
     (tensor([3., 8.]), (tensor([ 3., 40.]), tensor([ 1., 20.])))
     """
     with enable_grad():
-        is_tuple, given = _given(inputs, "inputs", "vjp")
-        variables = _variables(given, create_graph)
+        is_tuple, operands = _given(inputs, "inputs", "vjp")
+        variables = _variables(operands, create_graph)
         returns_tuple, outputs = _call(func, variables, "vjp", strict)
         vectors = _vector(v, outputs, returns_tuple, "vjp", create_graph)
     gradients = _gradients(outputs, variables, vectors, create_graph)
@@ -258,8 +258,8 @@ def jvp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
     (tensor([1., 8.]), tensor([  3., 120.]))
     """
     with enable_grad():
-        is_tuple, given = _given(inputs, "inputs", "jvp")
-        variables = _variables(given, create_graph)
+        is_tuple, operands = _given(inputs, "inputs", "jvp")
+        variables = _variables(operands, create_graph)
         vectors = _vector(v, variables, is_tuple, "jvp", create_graph)
         returns_tuple, outputs, products = _jvp(func, variables, vectors, create_graph, strict)
     return _finished(outputs, returns_tuple, create_graph), _finished(products, returns_tuple, create_graph)
@@ -312,8 +312,8 @@ def vhp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
     (tensor(9.), tensor([  6., 120.]))
     """
     with enable_grad():
-        is_tuple, given = _given(inputs, "inputs", "vhp")
-        variables = _variables(given, create_graph)
+        is_tuple, operands = _given(inputs, "inputs", "vhp")
+        variables = _variables(operands, create_graph)
         vectors = _vector(v, variables, is_tuple, "vhp", create_graph)
         output = _call_scalar(func, variables, "vhp", strict)
         gradients = _gradients((output,), variables, (_one(output),), create_graph=True)
@@ -352,8 +352,8 @@ def hvp(func: Callable[..., Any], inputs: _Tensors, v: _Tensors | None = None, c
     (tensor(11.), (tensor([ 0., 10.]), tensor([1., 0.])))
     """
     with enable_grad():
-        is_tuple, given = _given(inputs, "inputs", "hvp")
-        variables = _variables(given, create_graph)
+        is_tuple, operands = _given(inputs, "inputs", "hvp")
+        variables = _variables(operands, create_graph)
         vectors = _vector(v, variables, is_tuple, "hvp", create_graph)
         output, products = _hvp(func, variables, vectors, create_graph, strict)
     return _finished((output,), False, create_graph), _finished(products, is_tuple, create_graph)
@@ -430,11 +430,11 @@ def jacobian(func: Callable[..., Any], inputs: _Tensors, create_graph: bool = Fa
         if not vectorize:
             raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for "
                                       "`vectorize=True`.")
-    is_tuple, given = _given(inputs, "inputs", "jacobian")
+    is_tuple, operands = _given(inputs, "inputs", "jacobian")
     if strategy == "forward-mode":
-        returns_tuple, blocks = _by_columns(func, given)
+        returns_tuple, blocks = _by_columns(func, operands)
     else:
-        returns_tuple, _, _, blocks = _by_rows(func, given, create_graph, strict, vectorize)
+        returns_tuple, _, _, blocks = _by_rows(func, operands, create_graph, strict, vectorize)
         blocks = blocks if create_graph else [tuple(block.detach() for block in row) for row in blocks]
     result = tuple(row if is_tuple else row[0] for row in blocks)
     return result if returns_tuple else result[0]
@@ -547,7 +547,7 @@ def hessian(func: Callable[..., Any], inputs: _Tensors, create_graph: bool = Fal
     >>> hessian(lambda x, y: (x * y).sum(), (x, y))[1]
     (tensor([1., 1.]), tensor(0.))
     """
-    is_tuple, given = _given(inputs, "inputs", "hessian")
+    is_tuple, operands = _given(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in _STRATEGIES:
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
@@ -563,7 +563,7 @@ def hessian(func: Callable[..., Any], inputs: _Tensors, create_graph: bool = Fal
             _check_strict(gradients, _JACOBIAN_CONSTANT, _JACOBIAN_CONSTANT)
         return _filled(gradients, variables)
 
-    result = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)
+    result = jacobian(gradient, operands, create_graph, strict, vectorize, outer_jacobian_strategy)
     if outer_jacobian_strategy == "forward-mode":
         result = tuple(_known_outside(row, tuple(own)) for row in result)
     return result if is_tuple else result[0][0]

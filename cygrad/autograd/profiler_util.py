@@ -352,16 +352,16 @@ def _connected(recorder: Recorder, origin: int, with_flops: bool, timeout: float
 
 def _without_repeats(events: Iterable[FunctionEvent]) -> list[FunctionEvent]:
     """Leave out events that are the only child of one of the same name, which takes on their children."""
-    kept = []
+    remaining = []
     for event in events:
         parent = event.cpu_parent
         if parent is None or parent.name != event.name or len(parent.cpu_children) > 1:
-            kept.append(event)
+            remaining.append(event)
             continue
         parent.cpu_children = event.cpu_children
         for child in event.cpu_children:
             child.cpu_parent = parent
-    return kept
+    return remaining
 
 
 def _follow_nodes(events: Sequence[FunctionEvent]) -> None:

@@ -40,7 +40,7 @@ def in_new_thread(function: Callable[..., Any], *arguments: Any) -> Any:
     context, hooks, inference = contextvars.copy_context(), thread_hooks(), is_inference_mode_enabled()
     observer = current_observer()
     outcome: list[Any] = []
-    done = threading.Lock()     # join() would count the thread as ended when a signal interrupts the wait
+    finished = threading.Lock()     # join() would count the thread as ended when a signal interrupts the wait
 
     def work() -> None:
         _chain.interruptions = interruptions
@@ -55,7 +55,7 @@ def in_new_thread(function: Callable[..., Any], *arguments: Any) -> Any:
             set_thread_hooks(None, None)
             _set_inference_mode(False)
             set_observer(None)
-            done.release()
+            finished.release()
 
     def launch() -> None:
         if not begun:
@@ -64,7 +64,7 @@ def in_new_thread(function: Callable[..., Any], *arguments: Any) -> Any:
 
     begun: list[bool] = []
     launched = False
-    done.acquire()
+    finished.acquire()
     thread = threading.Thread(target=work, name="cygrad nested backward")
     while not outcome:
         try:
@@ -72,7 +72,7 @@ def in_new_thread(function: Callable[..., Any], *arguments: Any) -> Any:
             if not launched:
                 _thread.start_new_thread(launch, ())
                 launched = True
-            done.acquire()
+            finished.acquire()
         except BaseException as signalled:
             interruptions.append(signalled)
             set_interruption(_interrupt)

@@ -338,7 +338,7 @@ def kalman_filter(observations: np.ndarray, transition: np.ndarray, reading: np.
 
     def run() -> list[Any]:
         process, measurement = np.diag(np.exp(drift)), np.diag(np.exp(noise))
-        mean, covariance, total, kept = np.zeros((states, 1)), eye, 0.0, []
+        mean, covariance, total, history = np.zeros((states, 1)), eye, 0.0, []
         for observation in observations:
             predicted, spread = F @ mean, F @ covariance @ F.T + process
             residual, read = observation - H @ predicted, H @ spread
@@ -346,11 +346,11 @@ def kalman_filter(observations: np.ndarray, transition: np.ndarray, reading: np.
             inverse = np.linalg.inv(innovation)
             solved, gain = inverse @ residual, inverse @ read
             total -= 0.5 * (residual * solved).sum() + 0.5 * math.log(np.linalg.det(innovation))
-            kept.append((mean, covariance, predicted, spread, residual, read, inverse, solved, gain))
+            history.append((mean, covariance, predicted, spread, residual, read, inverse, solved, gain))
             mean, covariance = predicted + gain.T @ residual, spread - gain.T @ read
         dF, dH, dprocess, dmeasurement = np.zeros_like(F), np.zeros_like(H), np.zeros(states), np.zeros(len(noise))
         dmean, dcovariance = np.zeros_like(mean), np.zeros_like(covariance)
-        for mean, covariance, predicted, spread, residual, read, inverse, solved, gain in reversed(kept):
+        for mean, covariance, predicted, spread, residual, read, inverse, solved, gain in reversed(history):
             dgain = residual @ dmean.T - read @ dcovariance.T
             dresidual = gain @ dmean - solved
             weighted = inverse.T @ dgain

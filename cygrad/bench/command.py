@@ -53,55 +53,55 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.strip() for word in text.split(",")))
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run the command, and return the exit status; errors in the arguments end the program before anything is measured."""
     try:
-        work = _prepared(given)
+        work = _prepared(options)
     except ValueError as error:
-        given.parser.error(str(error))
+        options.parser.error(str(error))
     except OSError as error:
-        given.parser.error(f"{error.filename}: {error.strerror}")
+        options.parser.error(f"{error.filename}: {error.strerror}")
     return work()
 
 
-def _prepared(given: argparse.Namespace) -> Callable[[], int]:
+def _prepared(options: argparse.Namespace) -> Callable[[], int]:
     """Return the function that does the work, once the arguments are checked."""
     for source, banned in (("compare", ("json", "plot", "page", "quick", "threads", "dtypes")), ("from", ("json", "quick"))):
         for option in banned:
-            if getattr(given, source) and getattr(given, option):
+            if getattr(options, source) and getattr(options, option):
                 raise ValueError(f"--{source} shows what is measured already, and takes no --{option}")
-    if given.compare:
-        before, after = map(records.read, given.compare)
-        if given.only and not any(records.has(row, given.only) for row in (*before["rows"], *after["rows"])):
-            raise ValueError(f"{' and '.join(map(str, given.compare))} have no such rows")
-        return lambda: _compare(before, after, given.only)
-    _check_outputs(given)
-    if source := getattr(given, "from"):
-        chosen = _selected(records.read(source), given)
-        return lambda: _show(chosen, given, _Shown(display()))
+    if options.compare:
+        before, after = map(records.read, options.compare)
+        if options.only and not any(records.has(row, options.only) for row in (*before["rows"], *after["rows"])):
+            raise ValueError(f"{' and '.join(map(str, options.compare))} have no such rows")
+        return lambda: _compare(before, after, options.only)
+    _check_outputs(options)
+    if source := getattr(options, "from"):
+        chosen = _selected(records.read(source), options)
+        return lambda: _show(chosen, options, _Shown(display()))
     from cygrad.bench.running import Benchmark, Plan
 
-    benchmark = Benchmark(Plan(quick=given.quick, only=given.only, threads=given.threads, dtypes=given.dtypes))
-    return lambda: _measure(benchmark, given)
+    benchmark = Benchmark(Plan(quick=options.quick, only=options.only, threads=options.threads, dtypes=options.dtypes))
+    return lambda: _measure(benchmark, options)
 
 
 # ----- Before anything is measured -----
-def _check_outputs(given: argparse.Namespace) -> None:
+def _check_outputs(options: argparse.Namespace) -> None:
     """Raise now the errors that writing would raise after minutes, and refuse to overwrite files read or written."""
     files: dict[Path, str] = {}
     for option in ("from", "json", "plot", "page"):
-        if file := getattr(given, option):
+        if file := getattr(options, option):
             if other := files.get(file.resolve()):
                 raise ValueError(f"--{option} {file} would write over --{other}: name another file")
             files[file.resolve()] = option
-    if given.plot and not installed("matplotlib"):
+    if options.plot and not installed("matplotlib"):
         raise ValueError(f"--plot needs Matplotlib: {INSTALL}")
-    if given.plot:
+    if options.plot:
         from cygrad.bench.figures import fault
 
-        if sentence := fault(given.plot):
-            raise ValueError(f"--plot {given.plot}: {sentence}")
-    for file in filter(None, (given.json, given.plot, given.page)):
+        if sentence := fault(options.plot):
+            raise ValueError(f"--plot {options.plot}: {sentence}")
+    for file in filter(None, (options.json, options.plot, options.page)):
         is_new = not file.exists()
         with file.open("ab"):
             pass
@@ -109,34 +109,35 @@ def _check_outputs(given: argparse.Namespace) -> None:
             file.unlink()
 
 
-def _selected(record: Record, given: argparse.Namespace) -> Record:
+def _selected(record: Record, options: argparse.Namespace) -> Record:
     """Return a record with the rows that are asked for."""
-    rows = [row for row in record["rows"] if records.has(row, given.only)
-            and (not given.threads or row["threads"] in given.threads) and (not given.dtypes or row["dtype"] in given.dtypes)]
+    rows = [row for row in record["rows"] if records.has(row, options.only)
+            and (not options.threads or row["threads"] in options.threads) and (not options.dtypes or row["dtype"] in options.dtypes)]
     if record["rows"] and not rows:
-        raise ValueError(f"{getattr(given, 'from')} has no such rows")
-    ceilings = {threads: ceiling for threads, ceiling in record["ceilings"].items() if not given.threads or int(threads) in given.threads}
+        raise ValueError(f"{getattr(options, 'from')} has no such rows")
+    ceilings = {threads: ceiling for threads, ceiling in record["ceilings"].items()
+                if not options.threads or int(threads) in options.threads}
     return {**record, "ceilings": ceilings, "rows": rows, "errors": [row["error"] for row in rows if row["error"]]}
 
 
 # ----- The three uses -----
-def _measure(benchmark: Benchmark, given: argparse.Namespace) -> int:
+def _measure(benchmark: Benchmark, options: argparse.Namespace) -> int:
     screen, interrupted = display(), False
     shown, before = _Shown(screen), None
     try:
         with interrupted_by(signal.SIGINT, signal.SIGTERM), screen.progress() as progress:      # SIGTERM ends a job whose time is over
             for event in benchmark:
                 progress.show(event)
-                done = benchmark.done_families()
-                if not sys.stdout.isatty() and (now := (event.row is None, done)) != before:
-                    shown.show(benchmark.record(), done)
+                finished = benchmark.done_families()
+                if not sys.stdout.isatty() and (now := (event.row is None, finished)) != before:
+                    shown.show(benchmark.record(), finished)
                     before = now
     except KeyboardInterrupt:
         interrupted = True
     finally:                    # first of all, so that it is there in any case
         record = benchmark.record()
-        written = not given.json or _write(records.write, record, given.json)
-    status = _show(record, given, shown)
+        written = not options.json or _write(records.write, record, options.json)
+    status = _show(record, options, shown)
     return INTERRUPTED if interrupted else status if written else WRONG
 
 
@@ -161,12 +162,12 @@ class _Shown:
                 self.screen.table(table)
 
 
-def _show(record: Record, given: argparse.Namespace, shown: _Shown) -> int:
+def _show(record: Record, options: argparse.Namespace, shown: _Shown) -> int:
     """Write the pictures and the page of a record, and show it."""
     from cygrad.bench import figures, page, tables
 
     screen = shown.screen
-    written = [_write(function, record, file) for function, file in ((figures.plot, given.plot), (page.write, given.page)) if file]
+    written = [_write(function, record, file) for function, file in ((figures.plot, options.plot), (page.write, options.page)) if file]
     shown.show(record)
     screen.text(tables.notes(record))
     screen.text(filter(None, [what_to_install()]))

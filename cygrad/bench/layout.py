@@ -60,14 +60,14 @@ class Table:
         keys = [number for number, column in enumerate(self.columns) if column.key]
         others = [number for number, column in enumerate(self.columns) if not column.key]
         free = width - sum(widths[number] + gap for number in keys)
-        taken: list[int] = []
+        fitting: list[int] = []
         title = self.title
         for number in others:
-            if taken and sum(widths[each] + gap for each in (*taken, number)) - gap > free:
-                yield replace(self._only([*keys, *taken]), title=title)
-                title, taken = f"{self.title}, continued", []
-            taken.append(number)
-        yield replace(self._only([*keys, *taken]), title=title)
+            if fitting and sum(widths[each] + gap for each in (*fitting, number)) - gap > free:
+                yield replace(self._only([*keys, *fitting]), title=title)
+                title, fitting = f"{self.title}, continued", []
+            fitting.append(number)
+        yield replace(self._only([*keys, *fitting]), title=title)
 
     def _only(self, numbers: Sequence[int]) -> Table:
         groups = {heading: [tuple(line[number] for number in numbers) for line in group] for heading, group in self.groups.items()}

@@ -42,7 +42,7 @@ LARGE = 100_000                             # elements from which on further num
 class Stage(NamedTuple):
     """How far a run is: pieces of work done, the last one, its row, and the seconds that are left if known."""
 
-    done: int
+    number: int
     total: int
     work: str
     row: Row | None
@@ -177,18 +177,18 @@ class Benchmark:
             yield Stage(0, total, f"ceilings of {threads} thread{'s' * (threads > 1)}", None, None)
             self.measure(threads)
         begin = time.perf_counter()
-        for done, (work, threads) in enumerate(self.works):
+        for number, (work, threads) in enumerate(self.works):
             if threads != current:
                 set_threads(["cygrad", *self.installed], threads)
                 current = threads
             now = time.perf_counter()
-            if self.plan.quick and now > end and done:
+            if self.plan.quick and now > end and number:
                 break
-            row = self.row(work, threads, (end - now) / (total - done))
+            row = self.row(work, threads, (end - now) / (total - number))
             self.rows.append(row)
             after = time.perf_counter()
-            left = (after - begin) / (done + 1) * (total - done - 1)
-            yield Stage(done + 1, total, work.title, row, min(left, max(end - after, 0.0)) if self.plan.quick else left)
+            left = (after - begin) / (number + 1) * (total - number - 1)
+            yield Stage(number + 1, total, work.title, row, min(left, max(end - after, 0.0)) if self.plan.quick else left)
         else:
             self.complete = True
         self.measure_again()
@@ -299,10 +299,10 @@ class Benchmark:
         })
 
 
-def checked(work: Work, made: dict[str, Task]) -> list[str]:
+def checked(work: Work, tasks_by_name: dict[str, Task]) -> list[str]:
     """Return the libraries that do the work and agree; a peer that has no such operator, or not in this dtype, is left out."""
     results, able = {}, []
-    for name, task in made.items():
+    for name, task in tasks_by_name.items():
         try:
             results[name] = task.results()
         except (NotImplementedError, RuntimeError, TypeError, ValueError):

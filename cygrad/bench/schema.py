@@ -63,8 +63,8 @@ def faults(value: Any, kind: Any, place: str) -> Iterator[str]:
     elif origin in (UnionType, Union):
         if all(any(faults(value, each, place)) for each in inner):
             yield f"{place} is {shown(value)}"
-    elif not _is_of(value, held := dict if is_typeddict(kind) else origin or kind):
-        yield f"{place} is {shown(value)}, not {NOUNS.get(held, 'null')}"
+    elif not _is_of(value, expected := dict if is_typeddict(kind) else origin or kind):
+        yield f"{place} is {shown(value)}, not {NOUNS.get(expected, 'null')}"
     elif is_typeddict(kind):
         fields = _fields(kind)
         yield from (f"{place} lacks {name!r}" for name in sorted(fields.keys() - value.keys()))

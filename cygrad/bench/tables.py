@@ -177,8 +177,8 @@ def machine(record: Record) -> str:
 def options(record: Record) -> str:
     """Name the options that a run was given."""
     settings = record["settings"]
-    given = {"--only": settings["only"], "--threads": ",".join(map(str, settings["threads"])), "--dtypes": ",".join(settings["dtypes"])}
-    return " ".join(["--quick"] * settings["quick"] + [f"{name} {value}" for name, value in given.items() if value])
+    selection = {"--only": settings["only"], "--threads": ",".join(map(str, settings["threads"])), "--dtypes": ",".join(settings["dtypes"])}
+    return " ".join(["--quick"] * settings["quick"] + [f"{name} {value}" for name, value in selection.items() if value])
 
 
 def head(record: Record) -> Iterator[str]:

@@ -50,8 +50,8 @@ def prepare(row: Operator, dtype: str, size: int, direction: str, libraries: Seq
     if ours:
         moved += g.nbytes + sum(operands[name].nbytes for name in ours)
     shapes = {name: value.shape for name, value in operands.items()}
-    done = row.flops(shapes) if row.flops else max(math.prod(shape) for shape in (*shapes.values(), y.shape))
-    return Prepared(tasks, moved, round(done * (row.factor if ours else 1) * (4 if g.dtype.kind == "c" else 1)))
+    operations = row.flops(shapes) if row.flops else max(math.prod(shape) for shape in (*shapes.values(), y.shape))
+    return Prepared(tasks, moved, round(operations * (row.factor if ours else 1) * (4 if g.dtype.kind == "c" else 1)))
 
 
 # ----- Data -----
@@ -78,17 +78,17 @@ def data(row: Operator, dtype: str, size: int) -> dict[str, np.ndarray]:
     element = numpy_dtype(dtype)
     if element is None:
         raise TypeError(f"NumPy has no {dtype}")
-    made: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     for name, shape in row.shapes(size).items():
         if name == "i":
-            made[name] = random.permutation(math.prod(shape)).reshape(shape)
+            arrays[name] = random.permutation(math.prod(shape)).reshape(shape)
         elif name == "mask":
-            made[name] = random.random(shape) < 0.5
+            arrays[name] = random.random(shape) < 0.5
         elif name in MATRICES:
-            made[name] = positive_definite(random, shape, element)
+            arrays[name] = positive_definite(random, shape, element)
         else:
-            made[name] = numbers(random, shape, element, row.low, row.high)
-    return made
+            arrays[name] = numbers(random, shape, element, row.low, row.high)
+    return arrays
 
 
 def named(text: str, modules: Iterable[Any]) -> dict[str, Any]:

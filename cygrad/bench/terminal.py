@@ -104,7 +104,7 @@ class _Line(Progress):
 
 
 def _percent(event: Stage) -> str:
-    return f"{event.done / max(event.total, 1):4.0%}"
+    return f"{event.number / max(event.total, 1):4.0%}"
 
 
 def _left(event: Stage) -> str:
@@ -134,12 +134,12 @@ class Rich:
             console = self._of_width(sum(widths) + GAP * len(widths) - 1)
 
             def shown(lines: Sequence[Line], with_header: bool, part: Table = part, widths: Sequence[int] = widths) -> RichTable:
-                made = RichTable(box=box.SIMPLE_HEAD, show_edge=False, show_header=with_header, padding=(0, 1, 0, 0))
+                grid = RichTable(box=box.SIMPLE_HEAD, show_edge=False, show_header=with_header, padding=(0, 1, 0, 0))
                 for column, width in zip(part.columns, widths, strict=True):
-                    made.add_column(column.title, justify="left" if column.left else "right", width=width, no_wrap=True)
+                    grid.add_column(column.title, justify="left" if column.left else "right", width=width, no_wrap=True)
                 for line in lines:
-                    made.add_row(*(Text(cell.text, style=STYLES.get(cell.meaning, "")) for cell in line))
-                return made
+                    grid.add_row(*(Text(cell.text, style=STYLES.get(cell.meaning, "")) for cell in line))
+                return grid
 
             self.console.print(Text(part.title, style="bold"))
             console.print(shown([], with_header=True))
@@ -189,7 +189,7 @@ class _Bar(Progress):
 
     def show(self, event: Stage) -> None:
         if time.monotonic() > self.shown + self.SECONDS:
-            self.bars.update(self.task, completed=event.done, total=event.total, description=event.work, percent=_percent(event),
+            self.bars.update(self.task, completed=event.number, total=event.total, description=event.work, percent=_percent(event),
                              left=_left(event), refresh=True)
             self.shown = time.monotonic()
 

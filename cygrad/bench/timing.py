@@ -109,9 +109,9 @@ def interleave(
     order = list(timers)
     times: dict[str, list[float]] = {name: [] for name in timers}
     start, others = time.perf_counter(), others_seconds()
-    for done in range(MAXIMUM_ROUNDS):
+    for round_number in range(MAXIMUM_ROUNDS):
         elapsed = time.perf_counter() - start
-        if done and elapsed > (seconds if done >= MINIMUM_ROUNDS else limit):
+        if round_number and elapsed > (seconds if round_number >= MINIMUM_ROUNDS else limit):
             break
         shuffle(order)
         for name in order:

@@ -76,11 +76,11 @@ def finished(result: Any, requires_grad: bool) -> Any:
 
 def wanted_dtype(dtype: Any, out: Any, default: DType) -> DType:
     """Return the dtype to compute in: `out`'s, else the argument, else the default."""
-    given = None if dtype is None else resolve_dtype(dtype)
+    requested = None if dtype is None else resolve_dtype(dtype)
     if out is None:
-        return default if given is None else given
-    if given is not None and given != out_tensor(out).dtype:
-        raise RuntimeError(f"dtype {given} does not match dtype of out parameter ({out.dtype})")
+        return default if requested is None else requested
+    if requested is not None and requested != out_tensor(out).dtype:
+        raise RuntimeError(f"dtype {requested} does not match dtype of out parameter ({out.dtype})")
     return out_tensor(out).dtype
 
 
@@ -114,8 +114,8 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: str | Device | 
     if isinstance(data, TensorImpl):
         result = data.detach().clone()
         return finished(result if dtype is None else result.to(dtype), requires_grad)
-    given = None if dtype is None else _dtype_argument("tensor", dtype)
-    array, result_dtype = read_array(data, given)
+    requested = None if dtype is None else _dtype_argument("tensor", dtype)
+    array, result_dtype = read_array(data, requested)
     result = empty_tensor(array.shape, result_dtype)
     if array.dtype.kind == "c" and result_dtype.kind in "if":
         warn_of_parts(dtype_by_name[array.dtype.name], result_dtype, 2)
@@ -210,9 +210,9 @@ def from_dlpack(ext_tensor: Any, *, device: str | Device | None = None, copy: bo
         if kind != dlpack.CPU_DEVICE[0]:
             raise BufferError(f"cygrad computes on the CPU only, got a {type(ext_tensor).__name__} on DLPack device type {int(kind)}; "
                               "copy it to the CPU first")
-        asked = {} if copy is None else {"copy": copy}
+        options = {} if copy is None else {"copy": copy}
         try:
-            capsule = ext_tensor.__dlpack__(max_version=dlpack.NEWEST, **asked)
+            capsule = ext_tensor.__dlpack__(max_version=dlpack.NEWEST, **options)
         except TypeError:       # a producer from before DLPack 1.0 has no keywords
             capsule = ext_tensor.__dlpack__()
         result, copied = dlpack.from_capsule(capsule)
@@ -390,10 +390,10 @@ def linspace(start: Tensor | Number, end: Tensor | Number, steps: int, *, dtype:
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
     start, end = (value.item() if isinstance(value, TensorImpl) else value for value in (start, end))
-    given = common_dtype(start, end)
-    result_dtype = wanted_dtype(dtype, out, given if given.is_complex else get_default_dtype())
-    if given.is_complex and not result_dtype.is_complex:
-        raise RuntimeError(f"torch.linspace(): inferred dtype {given} can't be safely cast to passed dtype {result_dtype}")
+    requested = common_dtype(start, end)
+    result_dtype = wanted_dtype(dtype, out, requested if requested.is_complex else get_default_dtype())
+    if requested.is_complex and not result_dtype.is_complex:
+        raise RuntimeError(f"torch.linspace(): inferred dtype {requested} can't be safely cast to passed dtype {result_dtype}")
     if result_dtype.kind == "b":
         raise NotImplementedError("\"linspace\" not implemented for 'bool'; give another dtype and compare")
     resolve_device(device)

@@ -194,8 +194,8 @@ def integers(low: Any, high: Any) -> Sample:
     try:
         first, end = (0, operator.index(low)) if high is None else (operator.index(low), operator.index(high))
     except TypeError:
-        given = low if high is None or not hasattr(low, "__index__") else high
-        raise TypeError(f"the bounds of the integers drawn must be int, not {type(given).__name__}") from None
+        limit = low if high is None or not hasattr(low, "__index__") else high
+        raise TypeError(f"the bounds of the integers drawn must be int, not {type(limit).__name__}") from None
     if first >= end:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={end}")
 

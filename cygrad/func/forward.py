@@ -113,10 +113,10 @@ def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux
         calls: list[_Values] = []
 
         def call(duals: list[Any]) -> Any:
-            given = list(arguments)
+            inputs = list(arguments)
             for place, value in zip(places, tree_unflatten(duals, spec), strict=True):
-                given[place] = value
-            return func(*given, **keywords)
+                inputs[place] = value
+            return func(*inputs, **keywords)
 
         def columns(directions: list[Any]) -> list[Any]:
             calls.append(_Values("jacfwd", func, leaves, directions, call, has_aux))
@@ -172,8 +172,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         pairs = [(output, weight) for output, weight in zip(call.outputs, weights, strict=True) if output.requires_grad]
         products: tuple[Any, ...] = (None,) * len(call.leaves)
         if pairs:
-            outputs, given = zip(*pairs, strict=True)
-            products = _gradients(outputs, call.leaves, given, create_graph=True, allow_unused=True)
+            outputs, grad_outputs = zip(*pairs, strict=True)
+            products = _gradients(outputs, call.leaves, grad_outputs, create_graph=True, allow_unused=True)
 
     def multiply(*tangents: Any) -> Any:
         directions, spec = given_tensors(list(tangents), call.leaves)
@@ -181,17 +181,17 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             raise RuntimeError(f"Expected the tangents {spec} to have the same argspec as the primals {call.inputs_spec}")
         for number, (direction, leaf) in enumerate(zip(directions, call.leaves, strict=True)):
             for what in ("shape", "dtype"):
-                given, expected = getattr(direction, what), getattr(leaf, what)
-                if given != expected:
-                    raise RuntimeError(f"tangent:{number} with {what} {given} in flattened pytree doesn't match the {what} {expected} of "
+                actual, expected = getattr(direction, what), getattr(leaf, what)
+                if actual != expected:
+                    raise RuntimeError(f"tangent:{number} with {what} {actual} in flattened pytree doesn't match the {what} {expected} of "
                                        "the corresponding primal.")
         results_values = [(product, direction) for product, direction in zip(products, directions, strict=True)
                  if product is not None and product.requires_grad]
         results: tuple[Any, ...] = (None,) * len(weights)
         if results_values:
-            outputs, given = zip(*results_values, strict=True)
-            graph = is_grad_enabled() and reaches_other_leaves((*outputs, *given), (*call.leaves, *weights))
-            results = _gradients(outputs, weights, given, retain_graph=True, create_graph=graph, allow_unused=True)
+            outputs, grad_outputs = zip(*results_values, strict=True)
+            graph = is_grad_enabled() and reaches_other_leaves((*outputs, *grad_outputs), (*call.leaves, *weights))
+            results = _gradients(outputs, weights, grad_outputs, retain_graph=True, create_graph=graph, allow_unused=True)
         return tree_unflatten([weight.detach().new_zeros(weight.shape) if result is None else result
                                for weight, result in zip(weights, results, strict=True)], call.outputs_spec)
 

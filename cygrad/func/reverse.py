@@ -80,10 +80,10 @@ class Recorded:
         check_inputs(flat)
         with inference_mode_suspended(), enable_grad():
             self.leaves = tuple(map(fresh, flat))
-            given = list(arguments)
+            inputs = list(arguments)
             for place, value in zip(places, tree_unflatten(list(self.leaves), self.inputs_spec), strict=True):
-                given[place] = value
-            self.output, self.aux = split_aux(name, function, function(*given, **keywords), has_aux)
+                inputs[place] = value
+            self.output, self.aux = split_aux(name, function, function(*inputs, **keywords), has_aux)
         for leaf in self.leaves:
             retire(leaf)
         self.outputs, self.outputs_spec = tree_flatten(self.output)
@@ -110,10 +110,10 @@ class Recorded:
         pairs = [(output, weight) for output, weight in zip(self.outputs, weights, strict=True) if output.requires_grad]
         result: tuple[Any, ...] = (None,) * len(self.leaves)
         if pairs:
-            outputs, given = zip(*pairs, strict=True)
-            graph = self.differentiable and (reaches_other_leaves((*outputs, *given), self.leaves))
+            outputs, grad_outputs = zip(*pairs, strict=True)
+            graph = self.differentiable and (reaches_other_leaves((*outputs, *grad_outputs), self.leaves))
             with inference_mode_suspended():
-                result = _gradients(outputs, self.leaves, given, retain_graph=keep or graph, create_graph=graph, allow_unused=True)
+                result = _gradients(outputs, self.leaves, grad_outputs, retain_graph=keep or graph, create_graph=graph, allow_unused=True)
         return [leaf.detach().new_zeros(leaf.shape) if gradient is None else gradient
                 for leaf, gradient in zip(self.leaves, result, strict=True)]
 
@@ -220,8 +220,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     call.check_outputs("vjp(f, *primals)")
 
     def multiply(*cotangents: Any) -> Any:
-        given = cotangents[0] if len(cotangents) == 1 else cotangents
-        weights, spec = given_tensors(given, call.outputs)
+        tree = cotangents[0] if len(cotangents) == 1 else cotangents
+        weights, spec = given_tensors(tree, call.outputs)
         if spec != call.outputs_spec:
             raise RuntimeError(f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
                                f"cotangents: {spec}, primal output: {call.outputs_spec}")

@@ -118,8 +118,8 @@ def _spread(name: str) -> Callable[..., Tensor]:
         if correction is not None and ddof:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         a = operand(a)
-        given = numpy_dtype(dtype)
-        if given is not None and a.is_complex() and not given.is_complex:
+        requested = numpy_dtype(dtype)
+        if requested is not None and a.is_complex() and not requested.is_complex:
             raise TypeError(f"np.{name} of complex numbers is not supported with dtype={dtype}: leave it out, and convert the result")
         return folded(getattr(tensor_class(), name), precise(a, dtype), axis, keepdims, correction=correction or ddof)
 

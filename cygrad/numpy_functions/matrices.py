@@ -150,8 +150,8 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     A = matrix(A)
     if A.ndim < 2:
         return (A != 0).any().long()
-    given = {"rtol": rtol} if tol is None else {"atol": tol, "rtol": 0.0}
-    return linalg.matrix_rank(A, hermitian=bool(hermitian), **given)
+    tolerances = {"rtol": rtol} if tol is None else {"atol": tol, "rtol": 0.0}
+    return linalg.matrix_rank(A, hermitian=bool(hermitian), **tolerances)
 
 
 # ----- Products -----

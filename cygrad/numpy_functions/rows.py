@@ -59,7 +59,7 @@ class Row:
             name for name, kind in zip(self.parameters, kinds, strict=True) if kind not in (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD))
 
     def __call__(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        names, out, given = self.positional, None, {}
+        names, out, by_name = self.positional, None, {}
         by_place = dict(zip(names, arguments, strict=False))
         if names and (len(arguments) > len(names) or not keywords.keys().isdisjoint(by_place)):
             raise TypeError(f"{name_of(self.numpy)}() takes {len(names)} positional arguments, each once, but {len(arguments)} were given, "
@@ -72,8 +72,8 @@ class Row:
                 if name not in self.honoured:
                     raise TypeError(f"{name_of(self.numpy)} is not supported on cygrad tensors with {name}: leave it out, or call it on "
                                     "tensor.detach().numpy()")
-                given[name] = value
-        result = self.function(*(() if names else arguments), **given)
+                by_name[name] = value
+        result = self.function(*(() if names else arguments), **by_name)
         return result if out is None else delivered(self.numpy, result, out)
 
 

@@ -39,13 +39,13 @@ def _is_mask(item: Any) -> bool:
 
 def _lookup(level: Any, x: Tensor, ndim_of_example: int, key: Any) -> tuple[Any, tuple[int, ...] | None]:
     """Return an index into all examples of a tensor, and where its dims go in the result: all examples first, then one's dims."""
-    given = key if isinstance(key, tuple) else tuple(key) if isinstance(key, list) and is_several_indices(key) else (key,)
-    if all(isinstance(item, slice) for item in given):
-        return (slice(None), *given), None
-    items = [x.new_tensor(item, dtype=None) if isinstance(item, tuple | list | range) and item else item for item in given]
+    items_of_key = key if isinstance(key, tuple) else tuple(key) if isinstance(key, list) and is_several_indices(key) else (key,)
+    if all(isinstance(item, slice) for item in items_of_key):
+        return (slice(None), *items_of_key), None
+    items = [x.new_tensor(item, dtype=None) if isinstance(item, tuple | list | range) and item else item for item in items_of_key]
     arrays = [item for item in items if _is_array(item)]
-    held = next(filter(level.holds, items), None)
-    if held is None:
+    example = next(filter(level.holds, items), None)
+    if example is None:
         places = [k for k, item in enumerate(items) if _is_array(item) or arrays and hasattr(item, "__index__")]
         if not arrays or places[-1] - places[0] == len(places) - 1:
             return (slice(None), *items), None
@@ -67,7 +67,7 @@ def _lookup(level: Any, x: Tensor, ndim_of_example: int, key: Any) -> tuple[Any,
             item = level.enter(item)
             item = item.reshape([level.size] + [1] * (ndim + 1 - item.ndim) + list(item.shape[1:]))
         looked.append(item)
-    examples = held.new_arange(level.size).reshape([level.size] + [1] * ndim)
+    examples = example.new_arange(level.size).reshape([level.size] + [1] * ndim)
     first, last = kinds.index(True), len(kinds) - 1 - kinds[::-1].index(True)
     before = first if all(kinds[first:last + 1]) else 0
     order = None if not before else (0, *range(1 + ndim, 1 + ndim + before), *range(1, 1 + ndim))

@@ -129,22 +129,22 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: Literal["ij", "xy"] 
     tensor([[0, 0, 0],
             [1, 1, 1]])
     """
-    given = given_tensors(meshgrid, tensors)
-    if not given:
+    operands = given_tensors(meshgrid, tensors)
+    if not operands:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
-    for tensor in given:
-        if tensor.dtype != given[0].dtype:
-            raise RuntimeError(f"meshgrid expects all tensors to have the same dtype: {given[0].dtype} and {tensor.dtype}")
+    for tensor in operands:
+        if tensor.dtype != operands[0].dtype:
+            raise RuntimeError(f"meshgrid expects all tensors to have the same dtype: {operands[0].dtype} and {tensor.dtype}")
         if tensor.ndim > 1:
             raise RuntimeError(f"Expected 0D or 1D tensor in the tensor list but got: {list(tensor.shape)}")
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    places = list(range(len(given)))
+    places = list(range(len(operands)))
     if indexing == "xy":
         places[:2] = places[1::-1]
-    shape = [given[place].numel() for place in places]
+    shape = [operands[place].numel() for place in places]
     return tuple(tensor.reshape([size if place == d else 1 for d, size in enumerate(shape)]).expand(shape)
-                 for tensor, place in zip(given, places, strict=True))
+                 for tensor, place in zip(operands, places, strict=True))
 
 
 @operator(method=False)

@@ -36,12 +36,12 @@ def linalg_matrix_norm(A: Tensor, ord: float | str = "fro", dim: Dims = (-2, -1)
     if A.ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     a = in_dtype(linalg_matrix_norm, A, dtype)
-    given = tuple(dim) if isinstance(dim, tuple | list) else (dim,)
-    if len(given) != 2:
-        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, given))}")
-    row, column = dims = normalized_dims(given, a.ndim)
+    pair = tuple(dim) if isinstance(dim, tuple | list) else (dim,)
+    if len(pair) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, pair))}")
+    row, column = dims = normalized_dims(pair, a.ndim)
     if row == column:
-        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({given[0]}, {given[1]})")
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({pair[0]}, {pair[1]})")
     order: Any = ord
     if order not in _ORDERS:
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")

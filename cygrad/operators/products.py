@@ -224,8 +224,8 @@ def _sum_with(operator: Any, input: Tensor, beta: Number, product: Tensor, alpha
     beta, alpha = _factors(operator, input, product, beta, alpha)
     dtype = common_dtype(input, product)
     input, product = input.to(dtype), product.to(dtype)
-    kept = input.where(from_array(np.array(False)), False) if beta == 0 else _scaled(input, beta)
-    return _scaled(product, alpha) + kept.expand(product.shape)
+    remaining = input.where(from_array(np.array(False)), False) if beta == 0 else _scaled(input, beta)
+    return _scaled(product, alpha) + remaining.expand(product.shape)
 
 
 @operator(flops=of_product(1, 2), in_place=True)
@@ -316,8 +316,8 @@ def tensordot(a: Tensor, b: Tensor, dims: int | tuple[Sequence[int] | int, Seque
     labels_a, labels_b = list(range(a.ndim)), list(range(a.ndim, a.ndim + b.ndim))
     for first, second in zip(of_a, of_b, strict=True):
         labels_b[second] = first
-    kept = [label for label in labels_a if label not in of_a] + [label for label in labels_b if label not in of_a]
-    return delivered(_contracted(a, labels_a, b, labels_b, kept), out)
+    remaining = [label for label in labels_a if label not in of_a] + [label for label in labels_b if label not in of_a]
+    return delivered(_contracted(a, labels_a, b, labels_b, remaining), out)
 
 
 def _sized(tensor: Tensor, labels: list[int], sizes: dict[int, int]) -> Tensor:
@@ -326,22 +326,22 @@ def _sized(tensor: Tensor, labels: list[int], sizes: dict[int, int]) -> Tensor:
     return tensor if list(tensor.shape) == shape else tensor.expand(shape)
 
 
-def _summed(tensor: Tensor, labels: list[int], kept: Any) -> tuple[Tensor, list[int]]:
+def _summed(tensor: Tensor, labels: list[int], remaining: Any) -> tuple[Tensor, list[int]]:
     """Sum over the dims whose labels are not kept."""
-    gone = tuple(d for d, label in enumerate(labels) if label not in kept)
-    return (tensor.sum(gone) if gone else tensor), [label for label in labels if label in kept]
+    gone = tuple(d for d, label in enumerate(labels) if label not in remaining)
+    return (tensor.sum(gone) if gone else tensor), [label for label in labels if label in remaining]
 
 
-def _contracted(a: Tensor, labels_a: list[int], b: Tensor, labels_b: list[int], kept: list[int]) -> Tensor:
-    """Return the sum of products of two tensors over the labels that are not kept, with the dims in the order of `kept`; by matmul."""
-    a, labels_a = _summed(a, labels_a, {*labels_b, *kept})
-    b, labels_b = _summed(b, labels_b, {*labels_a, *kept})
+def _contracted(a: Tensor, labels_a: list[int], b: Tensor, labels_b: list[int], remaining: list[int]) -> Tensor:
+    """Return the sum of products of two tensors over the labels that are not kept, with the dims in the order of `remaining`; by matmul."""
+    a, labels_a = _summed(a, labels_a, {*labels_b, *remaining})
+    b, labels_b = _summed(b, labels_b, {*labels_a, *remaining})
     sizes: dict[int, int] = {}
     for tensor, labels in ((a, labels_a), (b, labels_b)):
         for label, size in zip(labels, tensor.shape, strict=True):
             sizes[label] = size if sizes.get(label, 1) == 1 else sizes[label]
     common = [label for label in labels_a if label in labels_b]
-    batch, shared = ([label for label in common if (label in kept) == there] for there in (True, False))
+    batch, shared = ([label for label in common if (label in remaining) == there] for there in (True, False))
     only_a, only_b = ([label for label in labels if label not in common] for labels in (labels_a, labels_b))
     left = _sized(a, labels_a, sizes).permute([labels_a.index(label) for label in batch + only_a + shared])
     right = _sized(b, labels_b, sizes).permute([labels_b.index(label) for label in batch + shared + only_b])
@@ -352,7 +352,7 @@ def _contracted(a: Tensor, labels_a: list[int], b: Tensor, labels_b: list[int], 
     else:
         product = left.reshape(many, rows, 1) * right.reshape(many, 1, columns)
     labels = batch + only_a + only_b
-    return product.reshape([sizes[label] for label in labels]).permute([labels.index(label) for label in kept])
+    return product.reshape([sizes[label] for label in labels]).permute([labels.index(label) for label in remaining])
 
 
 def _subscripts(text: str, operand: int, at: int) -> list[str]:
@@ -477,8 +477,8 @@ def _reduced(operands: list[tuple[Tensor, list[int]]], output: list[int]) -> Ten
             continue
         (a, labels_a), (b, labels_b) = chosen
         others = {label for _, labels in operands for label in labels}.union(output)
-        kept = [label for label in dict.fromkeys(labels_a + labels_b) if label in others]
-        operands.append((_contracted(a, labels_a, b, labels_b, kept), kept))
+        remaining = [label for label in dict.fromkeys(labels_a + labels_b) if label in others]
+        operands.append((_contracted(a, labels_a, b, labels_b, remaining), remaining))
     (tensor, labels), = operands
     tensor, labels = _summed(tensor, labels, set(output))
     return tensor.permute([labels.index(label) for label in output])

@@ -218,8 +218,8 @@ def random_(self: Tensor, *bounds: int | None, to: int | None = None, generator:
     """
     if len(bounds) > 2 or len(bounds) == 2 and to is not None:
         raise TypeError(f"random_() takes at most two bounds, but {len(bounds) + (to is not None)} were given")
-    given = bounds if to is None else (*bounds, to)
-    first, end = (0, *given) if len(given) == 1 else given or (0, None)
+    ends = bounds if to is None else (*bounds, to)
+    first, end = (0, *ends) if len(ends) == 1 else ends or (0, None)
     if end is None:
         end = limits_of(self.dtype)[1] + 1
     return _filled(self, integers(first, end), generator, rng)

@@ -45,9 +45,9 @@ def _summed(contribution: Callable[..., Tensor]) -> Callable[..., Tensor | None]
         t = tangent_of(input)
         if t is None:
             return None
-        given = named_arguments(operator, (input, *arguments), keywords).arguments
-        dims = normalized_dims(given["dim"], input.ndim)
-        return contribution(t.to(result.dtype), input.to(result.dtype), dims).sum(dims, given["keepdim"])
+        call = named_arguments(operator, (input, *arguments), keywords).arguments
+        dims = normalized_dims(call["dim"], input.ndim)
+        return contribution(t.to(result.dtype), input.to(result.dtype), dims).sum(dims, call["keepdim"])
 
     return tangent
 
@@ -135,8 +135,8 @@ def _extremum(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: A
     name = operator.name
     values, indices = compiled.extremum("a" + name, input, dim, keepdim, name)
     d = normalized_dim(dim, input.ndim)
-    kept = indices if keepdim or not input.ndim else indices.unsqueeze(d)
-    recorded(operator, (input, kept), values, 2, dim=d)
+    full_indices = indices if keepdim or not input.ndim else indices.unsqueeze(d)
+    recorded(operator, (input, full_indices), values, 2, dim=d)
     return delivered_together(pair, (values, indices), out)
 
 

@@ -375,9 +375,9 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
         raise RuntimeError(f"movedim: Invalid source or destination dims: source ({origins} dims) should contain the same number of dims "
                            f"as destination ({targets} dims)")
     froms, tos = ([normalized_dim(dim, input.ndim) for dim in dims] for dims in (origins, targets))
-    for name, dims, given in (("source", froms, origins), ("destination", tos, targets)):
+    for name, dims, operands in (("source", froms, origins), ("destination", tos, targets)):
         if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{name}` ({given})")
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({operands})")
     order = [dim for dim in range(input.ndim) if dim not in froms]
     for target, origin in sorted(zip(tos, froms, strict=True)):
         order.insert(target, origin)
@@ -432,9 +432,9 @@ def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]
     >>> [x.shape for x in cygrad.broadcast_tensors(cygrad.zeros(3), cygrad.zeros(2, 1))]
     [cygrad.Size([2, 3]), cygrad.Size([2, 3])]
     """
-    given = given_tensors(broadcast_tensors, tensors)
-    shape = broadcast_shape(*given)
-    return tuple(tensor if tensor.shape == shape else tensor.expand(shape) for tensor in given)
+    operands = given_tensors(broadcast_tensors, tensors)
+    shape = broadcast_shape(*operands)
+    return tuple(tensor if tensor.shape == shape else tensor.expand(shape) for tensor in operands)
 
 
 @operator(method=False)

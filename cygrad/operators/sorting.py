@@ -97,10 +97,10 @@ def _chosen(operator: Any, pair: type[ValuesAndIndices], input: Tensor, dim: int
     results = _along(np.atleast_1d(to_array(input)), indices, dim)
     if not input.ndim:
         results, indices, drop = results.reshape(()), indices.reshape(()), False
-    kept = places = computed(indices)
+    full_indices = places = computed(indices)
     if drop:
         results, places = results.squeeze(dim), computed(indices.squeeze(dim).copy())
-    result = recorded(operator, (input, kept), computed(results), 2, dim=dim)
+    result = recorded(operator, (input, full_indices), computed(results), 2, dim=dim)
     return delivered_together(pair, (result, places), out)
 
 
@@ -293,15 +293,15 @@ def _check_search(sequence: Tensor, input: Tensor | Number | None, right: bool, 
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if right and side == "left":
         raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
-    shape, given = list(sequence.shape), list(input.shape) if isinstance(input, TensorImpl) else []
-    if len(shape) != 1 and not given:
+    shape, input_shape = list(sequence.shape), list(input.shape) if isinstance(input, TensorImpl) else []
+    if len(shape) != 1 and not input_shape:
         raise RuntimeError("torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
                            f"boundaries tensor dim({len(shape)}) and input value's dim(0) numel(1)")
     if not shape:
         raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
-    if len(shape) != 1 and shape[:-1] != given[:-1]:
+    if len(shape) != 1 and shape[:-1] != input_shape[:-1]:
         raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
-                           f"and input value tensor must match, but we got boundaries tensor {shape} and input value tensor {given}")
+                           f"and input value tensor must match, but we got boundaries tensor {shape} and input value tensor {input_shape}")
     if sorter is None:
         return
     if not isinstance(sorter, TensorImpl):
@@ -384,12 +384,12 @@ def bucketize(input: Tensor | Number | None = None, boundaries: Tensor | None = 
 # ----- Membership -----
 def _members(elements: Any, test_elements: Any, element: Any, test_element: Any) -> tuple[Any, Any]:
     """Return the elements and the tensor they are looked for in; one may be a number."""
-    given = (element if elements is None else elements, test_element if test_elements is None else test_elements)
-    numbers = [isinstance(value, int | float) for value in given]
-    if all(numbers) or not all(isinstance(value, int | float | TensorImpl) for value in given):
+    pair = (element if elements is None else elements, test_element if test_elements is None else test_elements)
+    numbers = [isinstance(value, int | float) for value in pair]
+    if all(numbers) or not all(isinstance(value, int | float | TensorImpl) for value in pair):
         raise TypeError("isin() received an invalid combination of arguments - got "
-                        f"({', '.join(type(value).__name__ for value in given)}), but expected two tensors, or a tensor and a number")
-    return given
+                        f"({', '.join(type(value).__name__ for value in pair)}), but expected two tensors, or a tensor and a number")
+    return pair
 
 
 def _among_batch(level, operator, elements=None, test_elements=None, *, assume_unique=False, invert=False, element=None, test_element=None):
@@ -414,13 +414,13 @@ def isin(elements: Tensor | Number | None = None, test_elements: Tensor | Number
     >>> cygrad.isin(cygrad.tensor([1, 2, 3]), cygrad.tensor([3, 1]))
     tensor([ True, False,  True])
     """
-    given = _members(elements, test_elements, element, test_element)
-    if not all(isinstance(value, TensorImpl) for value in given):
-        result = given[0] == given[1]
-        result = result if isinstance(given[0], TensorImpl) else result.any()
+    pair = _members(elements, test_elements, element, test_element)
+    if not all(isinstance(value, TensorImpl) for value in pair):
+        result = pair[0] == pair[1]
+        result = result if isinstance(pair[0], TensorImpl) else result.any()
         return delivered(~result if invert else result, out)
-    dtype = promote_types(given[0].dtype, given[1].dtype)
-    array, tests = (to_array(checked_operand(isin, value.detach().to(dtype))) for value in given)
+    dtype = promote_types(pair[0].dtype, pair[1].dtype)
+    array, tests = (to_array(checked_operand(isin, value.detach().to(dtype))) for value in pair)
     return delivered(computed(np.asarray(np.isin(array, tests, assume_unique=assume_unique, invert=invert))), out)
 
 

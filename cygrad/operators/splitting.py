@@ -84,9 +84,9 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 # ----- Views cut at places -----
-def _cuts(operator: Any, *given: Any) -> Any:
+def _cuts(operator: Any, *arguments: Any) -> Any:
     """Return a number of sections, or indices, from whichever parameter has it."""
-    chosen = [value for value in given if value is not None]
+    chosen = [value for value in arguments if value is not None]
     if len(chosen) != 1:
         raise TypeError(f"{operator.name}() {'missing 1 required positional argument' if not chosen else 'takes one'}: sections or indices")
     if not isinstance(chosen[0], TensorImpl):
@@ -127,9 +127,9 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
     return tuple(input[(slice(None),) * d + (part,)] for part in parts)
 
 
-def _split_along(operator: Any, input: Tensor, least: int, place: int, *given: Any) -> tuple[Tensor, ...]:
+def _split_along(operator: Any, input: Tensor, least: int, place: int, *arguments: Any) -> tuple[Tensor, ...]:
     """Cut along a dim, by number into parts of one size; a vector has its only one."""
-    cuts = _cuts(operator, *given)
+    cuts = _cuts(operator, *arguments)
     if input.ndim < least:
         raise RuntimeError(f"torch.{operator.name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} "
                            "dimensions!")

@@ -154,10 +154,10 @@ def to_c(tree: ast.expr, numbers: Numbers, known: Mapping[str, str], functions: 
             return f"{name}_{numbers.real}({', '.join(text for text, _ in arguments)})", "r"
         if numbers.complex is None or name not in functions.complex:
             raise refuse(node)
-        taken, given = functions.complex[name]
-        if "r" in taken and "c" in kinds:
+        kinds_taken, kind_of_result = functions.complex[name]
+        if "r" in kinds_taken and "c" in kinds:
             raise refuse(node)
-        return f"{name}_{numbers.complex}({', '.join(map(as_kind, arguments, taken))})", given
+        return f"{name}_{numbers.complex}({', '.join(map(as_kind, arguments, kinds_taken))})", kind_of_result
 
     def walk(node: ast.expr) -> tuple[str, str]:
         match node:
@@ -277,8 +277,8 @@ def to_tensor_function(tree: ast.expr, arguments: list[str], namespace: Mapping[
     The reading of real tensors has no imaginary parts: a complex factor is its real part there.
     """
     body = _TensorReading(is_complex).visit(tree)
-    taken = ast.arguments([], [ast.arg(name) for name in arguments], None, [], [], None, [])
-    function = ast.fix_missing_locations(ast.Expression(ast.Lambda(taken, body)))
+    kinds_taken = ast.arguments([], [ast.arg(name) for name in arguments], None, [], [], None, [])
+    function = ast.fix_missing_locations(ast.Expression(ast.Lambda(kinds_taken, body)))
     where = namespace["where"]
 
     def choose(test: object, chosen: object, other: object) -> object:

@@ -37,11 +37,11 @@ def refused_factor(argument: str, kind: str) -> Exception:
     return RuntimeError(FACTORS[kind].format(argument))
 
 
-def refusal(name: str, dtype: str, taken: str = "") -> Exception:
-    """Return the exception for a dtype that an operator does not take; `taken` are the kinds that it does."""
+def refusal(name: str, dtype: str, accepted: str = "") -> Exception:
+    """Return the exception for a dtype that an operator does not take; `accepted` are the kinds that it does."""
     row = DTYPES[NUMBER[dtype]]
     error = REFUSALS.get((name, row.kind), NO_LOOP)
     public = name.replace("_", ".", 1).removesuffix("_ex")
     words = error.args[0].format(name=name, public=public, dtype=row.title, loop=LOOPS.get(name, f"{name}_cpu"))
-    more = f"; {name} takes {', '.join(KINDS[kind] for kind in taken)} tensors, not {dtype}" if error is NO_LOOP and taken else ""
+    more = f"; {name} takes {', '.join(KINDS[kind] for kind in accepted)} tensors, not {dtype}" if error is NO_LOOP and accepted else ""
     return type(error)(words + more)

@@ -187,13 +187,13 @@ def test_a_with_block_in_a_coroutine_ends_with_it():
 @pytest.mark.parametrize("name", SWITCHES)
 def test_threads_start_enabled_and_do_not_see_each_other(name):
     seen = {}
-    inside, done = threading.Event(), threading.Event()
+    inside, finished = threading.Event(), threading.Event()
 
     def other():
         seen["at start"] = cg.is_grad_enabled()
         cg.set_grad_enabled(False)
         inside.set()
-        done.wait(10)
+        finished.wait(10)
         seen["at end"] = cg.is_grad_enabled()
 
     with MODES[name][0]():
@@ -202,7 +202,7 @@ def test_threads_start_enabled_and_do_not_see_each_other(name):
         assert inside.wait(10)
         assert cg.is_grad_enabled() is MODES[name][1]
         with cg.enable_grad():
-            done.set()
+            finished.set()
             thread.join()
     assert seen == {"at start": True, "at end": False}
 

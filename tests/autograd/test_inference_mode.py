@@ -13,7 +13,7 @@ def leaf():
 
 
 @pytest.fixture
-def made(leaf):
+def inference_tensor(leaf):
     with cg.inference_mode():
         return leaf * 2
 
@@ -73,21 +73,21 @@ def test_as_a_decorator(leaf):
 def test_tensors_made_inside(leaf):
     plain = cg.ones(3)
     with cg.inference_mode():
-        made = leaf * 2
-        assert (made.requires_grad, made.is_inference(), made.is_leaf) == (False, True, True)
-        assert made[0].is_inference()
-        assert made.detach().is_inference()
-        assert made.data.is_inference()
+        inference_tensor = leaf * 2
+        assert (inference_tensor.requires_grad, inference_tensor.is_inference(), inference_tensor.is_leaf) == (False, True, True)
+        assert inference_tensor[0].is_inference()
+        assert inference_tensor.detach().is_inference()
+        assert inference_tensor.data.is_inference()
         assert not plain[0].is_inference()
         assert (leaf.view(3).is_inference(), leaf.view(3).requires_grad) == (False, True)
         plain.add_(1)
-        made.add_(1)
+        inference_tensor.add_(1)
         inner_leaf = cg.ones(2, requires_grad=True)
         assert inner_leaf.is_inference()
         assert not (inner_leaf * 2).requires_grad
     assert plain._version == 1
-    assert not (made * 2).is_inference()
-    assert not made.clone().is_inference()
+    assert not (inference_tensor * 2).is_inference()
+    assert not inference_tensor.clone().is_inference()
 
 
 @pytest.mark.parametrize(("use", "message"), [
@@ -101,11 +101,11 @@ def test_tensors_made_inside(leaf):
     (lambda y, x: y._version, "Inference tensors do not track version counter"),
     (lambda y, x: y.requires_grad_(), "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed"),
 ])
-def test_refused_outside(made, leaf, use, message):
+def test_refused_outside(inference_tensor, leaf, use, message):
     with pytest.raises(RuntimeError) as error:
-        use(made, leaf)
+        use(inference_tensor, leaf)
     assert str(error.value).startswith(message)
-    assert made.tolist() == [2, 2, 2]
+    assert inference_tensor.tolist() == [2, 2, 2]
 
 
 @pytest.fixture
@@ -162,12 +162,12 @@ def test_a_derivative_computed_in_inference_mode_follows_views(made_leaf):
     assert gradient.shape == (2, 3) and gradient.any()
 
 
-def test_allowed_outside(made, leaf):
-    assert (leaf + made).requires_grad  # a sum saves nothing
-    (made.clone() * leaf).sum().backward()
+def test_allowed_outside(inference_tensor, leaf):
+    assert (leaf + inference_tensor).requires_grad  # a sum saves nothing
+    (inference_tensor.clone() * leaf).sum().backward()
     assert leaf.grad.tolist() == [2, 2, 2]
     with cg.no_grad():
-        assert (made * leaf).tolist() == [2, 2, 2]
+        assert (inference_tensor * leaf).tolist() == [2, 2, 2]
 
 
 @pytest.mark.parametrize("grad", [True, False])

@@ -245,8 +245,8 @@ def test_results_are_deferred_inside_of_transforms():
 def test_nothing_is_deferred_once_two_threads_compute(compute):
     """A thread that does other things, or computes with few elements, does not count."""
     a, b = leaves(2)
-    go, done = threading.Event(), threading.Event()
-    idle = threading.Thread(target=lambda: (go.set(), done.wait(10)))
+    go, finished = threading.Event(), threading.Event()
+    idle = threading.Thread(target=lambda: (go.set(), finished.wait(10)))
     idle.start()
     go.wait(10)
     small = threading.Thread(target=lambda: cg.ones(3, 1, requires_grad=True) * cg.ones(4))
@@ -254,7 +254,7 @@ def test_nothing_is_deferred_once_two_threads_compute(compute):
     small.join()
     x = a * b
     assert waiting_results() == 1
-    done.set()
+    finished.set()
     thread = threading.Thread(target=compute)
     thread.start()
     thread.join()

@@ -23,15 +23,15 @@ def in_a_local(make, use):
 
 
 def in_an_unpacked_tuple(make, use):
-    held = (make(),)
-    use(*held)
-    return held[0]
+    holder = (make(),)
+    use(*holder)
+    return holder[0]
 
 
 def in_an_unpacked_list(make, use):
-    held = [make()]
-    use(*held)
-    return held[0]
+    holder = [make()]
+    use(*holder)
+    return holder[0]
 
 
 def in_an_attribute(make, use):
@@ -90,22 +90,22 @@ def in_a_bound_method(make, use):
 
 
 def in_a_dict(make, use):
-    held = {0: make()}
-    for g in held.values():
+    holder = {0: make()}
+    for g in holder.values():
         use(g)
-    return held[0]
+    return holder[0]
 
 
 def in_a_mapped_list(make, use):
-    held = [make()]
-    list(map(use, held))
-    return held[0]
+    holder = [make()]
+    list(map(use, holder))
+    return holder[0]
 
 
 def in_a_star_mapped_tuple(make, use):
-    held = ((make(),),)
-    list(itertools.starmap(use, held))
-    return held[0][0]
+    holder = ((make(),),)
+    list(itertools.starmap(use, holder))
+    return holder[0][0]
 
 
 def in_an_exception(make, use):
@@ -220,9 +220,9 @@ def test_a_held_gradient_that_a_leaf_has_taken_stays_as_it_is(holder, size):
     y = cg.full((size,), 0.5, requires_grad=True) + 0
     (x,), (accumulator, _) = inputs_of(y), y.grad_fn.next_functions[0]
     with cg.no_grad():
-        held = HOLDERS[holder](lambda: cg.full((size,), 0.75), accumulator)
+        holder = HOLDERS[holder](lambda: cg.full((size,), 0.75), accumulator)
     y.sum().backward()
-    assert (held.tolist(), x.grad.tolist()) == ([0.75] * size, [1.75] * size)
+    assert (holder.tolist(), x.grad.tolist()) == ([0.75] * size, [1.75] * size)
 
 
 @pytest.mark.cases("holder", HOLDERS)

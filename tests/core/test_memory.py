@@ -270,13 +270,13 @@ def test_gradients_are_not_copied_without_need(build, expected, size):
 @pytest.mark.parametrize("size", [5, 5000])
 def test_a_gradient_that_the_user_holds_is_not_written_over(size, hold):
     """Nor is its memory: neither by the exact partial of a product, nor by a partial that runs over the end in whole vectors."""
-    x, held = cg.full((size,), 0.5, requires_grad=True), []
+    x, memories = cg.full((size,), 0.5, requires_grad=True), []
     y = x * 3
     z = y.tanh()
     for tensor in (y, z):
-        tensor.register_hook(lambda g: held.append(hold(g)))
+        tensor.register_hook(lambda g: memories.append(hold(g)))
     (z * 2).backward(cg.ones(size))
-    gradients = [np.array(gradient.numpy() if isinstance(gradient, cg.Tensor) else gradient) for gradient in held]
+    gradients = [np.array(gradient.numpy() if isinstance(gradient, cg.Tensor) else gradient) for gradient in memories]
     slope = 2 * (1 - np.tanh(np.float32(1.5)) ** 2)
     assert all(np.allclose(values, expected) for values, expected in zip(gradients, (2, slope), strict=True))
     assert np.allclose(x.grad.numpy(), 3 * slope)

@@ -80,7 +80,7 @@ def test_forward_and_backward_with_a_function():
         assert modes() == before, f"allocation {number}"
         assert (x._version, y._version) == (0, 0)
         wholly_new = [cg.allclose(leaf.grad, gradient) for leaf, gradient in zip((x, y), new, strict=True)]
-        assert all(done or cg.equal(leaf.grad, gradient) for done, leaf, gradient in zip(wholly_new, (x, y), old, strict=True))
+        assert all(is_new or cg.equal(leaf.grad, gradient) for is_new, leaf, gradient in zip(wholly_new, (x, y), old, strict=True))
         assert failed or all(wholly_new)
         outcomes.add((failed, *wholly_new))
         lost.append(live_bytes() - at_start)

@@ -394,8 +394,8 @@ def test_parts_take_only_the_memory_of_the_whole(read):
         x.grad = None
         cg.autograd.backward(parts, weights, retain_graph=True)
 
-    taken = allocations(run)
-    assert taken <= 2 + (len(parts) == 2)
+    count = allocations(run)
+    assert count <= 2 + (len(parts) == 2)
     assert array_of(x.grad).sum() == sum(weight.numel() for weight in weights)
 
 

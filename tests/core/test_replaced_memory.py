@@ -61,9 +61,9 @@ def test_data_may_be_of_another_dtype(old, new):
 
 
 @pytest.mark.cases("new", DTYPES)
-@pytest.mark.cases("made", [lambda x: x, lambda x: x * 2, lambda x: x[1:]])
-def test_data_of_a_tensor_that_requires_a_gradient_stays_floating_point(made, new):
-    tensor = made(cg.ones(3, requires_grad=True))
+@pytest.mark.cases("make", [lambda x: x, lambda x: x * 2, lambda x: x[1:]])
+def test_data_of_a_tensor_that_requires_a_gradient_stays_floating_point(make, new):
+    tensor = make(cg.ones(3, requires_grad=True))
     if new.is_floating_point:
         tensor.data = cg.ones(2, dtype=new)
         assert (tensor.dtype, tensor.requires_grad) == (new, True)

@@ -110,8 +110,8 @@ def test_cache_keeps_its_limit_and_drops_the_eldest():
     while blocks:
         del blocks[0]
         assert allocator.cached_bytes() <= 4 * MIB
-    kept = [block(MIB) for _ in range(3)]
-    assert [x.data_ptr() for x in kept] == pointers[:2:-1]
+    blocks = [block(MIB) for _ in range(3)]
+    assert [x.data_ptr() for x in blocks] == pointers[:2:-1]
 
 
 def test_a_block_above_the_limit_is_not_kept():
@@ -190,10 +190,10 @@ def test_what_no_machine_has_is_refused_at_once(elements):
 
 def run(script):
     """Run a script in a process of its own, for tests of the whole address space."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=120, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

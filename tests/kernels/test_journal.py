@@ -20,9 +20,9 @@ def log(*lines, **variables):
     """Return the output of a program on either stream, as {subject: text} where it is a log of ours; else as lines."""
     unwanted = ("OMP_", "GOMP_", "CYGRAD_ISA", *(variable for _, variable, *_ in machine.LAUNCHERS))
     environment = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
-    done = subprocess.run([sys.executable, "-c", "\n".join(["import sys", *lines])], env=environment | variables, timeout=60, text=True,
+    process = subprocess.run([sys.executable, "-c", "\n".join(["import sys", *lines])], env=environment | variables, timeout=60, text=True,
                           check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    return done.stdout.splitlines()
+    return process.stdout.splitlines()
 
 
 def subjects(lines):

@@ -323,18 +323,18 @@ def keeps_its_cache():
     return allocator.cached_bytes() == cached and len(mapped) == 2
 
 
-@pytest.mark.parametrize(("available", "kept"), [(32 * GIB, True), (5 * GIB, True), (4 * GIB, False), (GIB, False)])
-def test_what_is_cached_goes_back_when_the_machine_runs_short(tmp_path, available, kept):
+@pytest.mark.parametrize(("available", "keeps"), [(32 * GIB, True), (5 * GIB, True), (4 * GIB, False), (GIB, False)])
+def test_what_is_cached_goes_back_when_the_machine_runs_short(tmp_path, available, keeps):
     limit_memory(tmp_path, total=64 * GIB, available=available)
-    assert keeps_its_cache() is kept
+    assert keeps_its_cache() is keeps
 
 
 @pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize(("used", "droppable", "kept"), [(0, 0, True), (14 * GIB, 0, True), (15 * GIB, 0, False), (16 * GIB, 0, False),
+@pytest.mark.parametrize(("used", "droppable", "keeps"), [(0, 0, True), (14 * GIB, 0, True), (15 * GIB, 0, False), (16 * GIB, 0, False),
                                                          (16 * GIB, 8 * GIB, True), (15 * GIB, GIB // 4, True), (GIB, 2 * GIB, True)])
-def test_what_is_cached_goes_back_when_the_cgroup_runs_short(tmp_path, version, used, droppable, kept):
+def test_what_is_cached_goes_back_when_the_cgroup_runs_short(tmp_path, version, used, droppable, keeps):
     limit_memory(tmp_path, total=640 * GIB, available=600 * GIB, granted=16 * GIB, used=used, droppable=droppable, version=version)
-    assert keeps_its_cache() is kept
+    assert keeps_its_cache() is keeps
 
 
 def test_memory_that_nobody_reports_is_not_short(tmp_path):

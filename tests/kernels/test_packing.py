@@ -114,8 +114,8 @@ def test_copies_between_layouts_and_dtypes(dtype):
 @pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "float64"])
 def test_expanded_and_joined(dtype):
     for shape, _ in PAIRS:
-        for kept in itertools.product((0, 1), repeat=len(shape)):
-            (array,) = drawn(dtype, [[n if keep else 1 for n, keep in zip(shape, kept, strict=True)]])
+        for choices in itertools.product((0, 1), repeat=len(shape)):
+            (array,) = drawn(dtype, [[n if keep else 1 for n, keep in zip(shape, choices, strict=True)]])
             assert same_bits(array_of(cg.tensor(array).expand(shape).contiguous()), np.broadcast_to(array, shape).copy())
         parts = [LAYOUTS[layout](samples.draw(dtype, shape, position)) for position, layout in enumerate(("transposed", "cut", "stepped"))]
         for dim in range(len(shape)):

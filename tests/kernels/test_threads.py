@@ -416,14 +416,14 @@ def test_new_memory_is_touched_first_by_the_threads_that_will_use_it():
             function(leaf).backward()
             return leaf.grad
 
-        for made in MADE:
-            eval(made)      # Python's own pages, and the threads
+        for expression in MADE:
+            eval(expression)      # Python's own pages, and the threads
             own, all_threads = faults(resource.RUSAGE_THREAD), faults(resource.RUSAGE_SELF)
-            result = eval(made)
+            result = eval(expression)
             result.data_ptr()
             own, all_threads = faults(resource.RUSAGE_THREAD) - own, faults(resource.RUSAGE_SELF) - all_threads
-            assert all_threads >= result.nbytes >> 21, (made, all_threads)
-            assert own < 0.5 * all_threads, (made, own, all_threads)
+            assert all_threads >= result.nbytes >> 21, (expression, all_threads)
+            assert own < 0.5 * all_threads, (expression, own, all_threads)
         print("done")
     """
     assert run(f"MADE = {MADE}\n" + textwrap.dedent(script), OMP_NUM_THREADS="4") == ["done"]

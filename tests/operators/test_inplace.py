@@ -295,8 +295,8 @@ def test_detach_in_place_cuts_the_history(x):
 @pytest.mark.parametrize("changed", [lambda x: x.exp(), lambda x: x.tanh(), lambda x: x.sigmoid()])
 def test_a_saved_result_that_is_detached_in_place_keeps_its_history(x, changed):
     """A saved operand is refused then (test_saved_tensors)."""
-    kept, detached = changed(x), changed(x)
-    expected, total = kept.sum(), detached.sum()
+    recorded, detached = changed(x), changed(x)
+    expected, total = recorded.sum(), detached.sum()
     detached.detach_()
     (first,), (second,) = (autograd.grad(y, x, create_graph=True) for y in (expected, total))
     assert first.tolist() == second.tolist()

@@ -61,8 +61,8 @@ def test_numbers_that_are_not_finite_spoil_their_rows_and_columns(dtype):
     a, b = drawn(dtype, 91, 101), drawn(dtype, 101, 83)
     a[90, 100], a[3, 5], b[7, 82], b[100, 82] = np.inf, np.nan, -np.inf, 0
     for multiply in (by_blocks, cg.matmul):
-        held = cg.full((91, 83), np.nan, dtype=a.dtype)
-        del held
+        filler = cg.full((91, 83), np.nan, dtype=a.dtype)
+        del filler
         result = multiply(a, b).numpy()
         assert np.isnan(result[3]).all() and np.isnan(result[90, 82])
         assert np.isinf(result[90, :82]).all()

@@ -210,9 +210,9 @@ def test_invalid_pivots_do_no_harm(pivots):
 @pytest.mark.cases("dtype", ["int8", "int16", "int32", "int64", "float32", "bool"])
 def test_pivots_may_have_the_integer_dtypes_that_torch_takes(dtype):
     a, b = cg.tensor([[2.0, 1.0], [1.0, 1.0]]), cg.tensor([[3.0], [2.0]])
-    for (factors, pivots), solve, taken in ((cg.linalg.ldl_factor(a), cg.linalg.ldl_solve, dtype.startswith("int")),
+    for (factors, pivots), solve, is_exact in ((cg.linalg.ldl_factor(a), cg.linalg.ldl_solve, dtype.startswith("int")),
                                             (cg.linalg.lu_factor(a), cg.linalg.lu_solve, dtype == "int32")):
-        if taken:
+        if is_exact:
             assert solve(factors, pivots.to(getattr(cg, dtype)), b).tolist() == [[1.0], [1.0]]
         else:
             with pytest.raises(RuntimeError, match="pivots"):

@@ -37,19 +37,19 @@ def ceiling(threads):
             "flops_by": {dtype: "NumPy's product of 1024 x 1024" for dtype in NUMBER_BYTES}}
 
 
-def row(work, family, dtype, size, direction="forward", threads=1, moved=3, done=1, numpy=1.0, libraries=("numpy",), **fields):
-    """Return a row; `moved` and `done` are numbers and operations for each element, `numpy` its time by cygrad's."""
+def row(work, family, dtype, size, direction="forward", threads=1, moved=3, operations=1, numpy=1.0, libraries=("numpy",), **fields):
+    """Return a row; `moved` and `operations` are numbers and operations for each element, `numpy` its time by cygrad's."""
     rate = threads ** 0.7 if size > 50_000 else 1.0
     backward = 2.2 if direction != "forward" else 1.0
-    nbytes, flops = int(moved * NUMBER_BYTES[dtype] * size * backward), int(done * size * backward)
+    nbytes, flops = int(moved * NUMBER_BYTES[dtype] * size * backward), int(operations * size * backward)
     seconds = 1.25 * max(nbytes / RATES["memory"], flops / RATES[dtype]) / rate + (2e-7 if fields.get("kind") != "workload" else 1e-3)
     share = {}
     if size > 10_000:
         part = ceiling(threads)
         share = {"bandwidth": nbytes / seconds / part["bandwidth"]["bytes_per_second"]}
-        if done >= 50:
+        if operations >= 50:
             share = {"flops": flops / seconds / part["flops"][dtype]}
-    made = {
+    result = {
         "work": work, "family": family, "kind": "operator", "dtype": dtype, "size": size, "shape": str(size), "direction": direction,
         "threads": threads, "bytes": nbytes, "flops": flops,
         "times": {"cygrad": {**spread(seconds), "rounds": 31},
@@ -57,15 +57,15 @@ def row(work, family, dtype, size, direction="forward", threads=1, moved=3, done
         "ratios": {name: spread(1 / numpy / (1 + number)) for number, name in enumerate(libraries)},
         "share": share, "noise": [], "note": None, "error": None,
     }
-    return made | fields
+    return result | fields
 
 
 def record(libraries=("numpy", "torch"), threads=(1, 2), works=WORKS, directions=("forward", "forward + backward"), **fields):
     """Return a record of all works, with one noisy row."""
     rows = [
-        row(work, family, dtype, size, direction, count, moved, done, numpy, libraries)
+        row(work, family, dtype, size, direction, count, moved, operations, numpy, libraries)
         for count, each, dtype, direction in itertools.product(threads, works, NUMBER_BYTES, directions)
-        for family, work, moved, done, numpy, sizes in [each] for size in sizes
+        for family, work, moved, operations, numpy, sizes in [each] for size in sizes
     ]
     rows += [row("pairwise potential", "programs", "float64", 100_000, "forward + backward", count, numpy=1.4, libraries=libraries,
                  kind="workload", share={}, bytes=0, flops=0) for count in threads]
@@ -85,10 +85,10 @@ def record(libraries=("numpy", "torch"), threads=(1, 2), works=WORKS, directions
 
 def with_error():
     """Return a record in which a row stands above its ceiling, and another has no finished round."""
-    made = record()
-    fast, unfinished = (next(row for row in made["rows"] if row["work"] == work and row["size"] == size)
+    result = record()
+    fast, unfinished = (next(row for row in result["rows"] if row["work"] == work and row["size"] == size)
                         for work, size in (("exp(x)", 100_000), ("x + y", 10_000_000)))
     fast |= {"share": {"bandwidth": 1.42}, "error": "exp(x), 1e5 float32: 142 % of the bandwidth ceiling"}
     unfinished |= {"times": {}, "ratios": {}, "share": {}, "error": "x + y, 1e7 float64: no round was finished"}
-    made["errors"] = [fast["error"], unfinished["error"]]
-    return made
+    result["errors"] = [fast["error"], unfinished["error"]]
+    return result

@@ -33,8 +33,8 @@ def test_operators_agree_with_their_twins(row, dtype, direction):
         pytest.skip("NumPy has no bfloat16 without ml_dtypes")
     for size in TINY:
         if size <= row.largest:
-            made = tasks.work(row, dtype, size, direction).prepare(OURS).tasks
-            agree(row.name, {name: task.results() for name, task in made.items()}, dtype)
+            result = tasks.work(row, dtype, size, direction).prepare(OURS).tasks
+            agree(row.name, {name: task.results() for name, task in result.items()}, dtype)
 
 
 @pytest.mark.cases("row", OPERATORS, ids=lambda row: f"{row.name}-{row.kinds}")
@@ -52,8 +52,8 @@ def test_what_is_timed_is_what_was_compared(row):
 
 @pytest.mark.cases("workload", WORKLOADS, ids=lambda workload: workload.name)
 def test_programs_agree_with_gradients_by_hand(workload):
-    made = workload.work(PROGRAM).prepare(OURS).tasks
-    agree(workload.name, {name: task.results() for name, task in made.items()}, workload.dtype)
+    result = workload.work(PROGRAM).prepare(OURS).tasks
+    agree(workload.name, {name: task.results() for name, task in result.items()}, workload.dtype)
 
 
 def test_other_libraries_agree_where_they_are_installed():
@@ -61,8 +61,8 @@ def test_other_libraries_agree_where_they_are_installed():
     if not result:
         pytest.skip("none of them is installed")
     workload = next(workload for workload in WORKLOADS if workload.name == "elementwise chain")
-    made = workload.work(PROGRAM).prepare(("cygrad", *result)).tasks
-    agree(workload.name, {name: task.results() for name, task in made.items()}, workload.dtype)
+    result = workload.work(PROGRAM).prepare(("cygrad", *result)).tasks
+    agree(workload.name, {name: task.results() for name, task in result.items()}, workload.dtype)
 
 
 def test_each_row_is_there_once():
@@ -135,16 +135,16 @@ def test_work_that_memory_has_no_room_for_is_left_out(monkeypatch):
     assert sizes["int8"] - sizes["float64"] == {10_000_000}
 
 
-@pytest.mark.parametrize("given, message", [
+@pytest.mark.parametrize("fields, message", [
     ({"dtypes": ("float33",)}, "unknown dtype 'float33'"),
     ({"threads": (0,)}, "0 threads cannot be measured: set_num_threads expects a positive integer"),
     ({"threads": (1, 5000)}, "5000 threads cannot be measured"),
     ({"libraries": ("fortran",)}, "unknown library 'fortran'"),
     ({"only": "no such work"}, "no work has 'no such work' in its name"),
 ])
-def test_a_plan_that_cannot_be(given, message):
+def test_a_plan_that_cannot_be(fields, message):
     with pytest.raises(ValueError, match=message):
-        Plan(**given)
+        Plan(**fields)
 
 
 def test_libraries_that_are_missing_are_named_with_their_cure(monkeypatch):
@@ -189,9 +189,9 @@ def timer(seconds=1e-3, rounds=9):
 STEADY = timer()
 
 
-def run(only="exp(x)", timer=STEADY, measure=lambda *_: ceiling(), **given):
+def run(only="exp(x)", timer=STEADY, measure=lambda *_: ceiling(), **fields):
     """Return a benchmark after its run, timed by a function; of few rows."""
-    plan = Plan(only=only, threads=(1,), dtypes=("float64",), libraries=("numpy",), quick=True, **given)
+    plan = Plan(only=only, threads=(1,), dtypes=("float64",), libraries=("numpy",), quick=True, **fields)
     benchmark = Benchmark(plan, timer=timer, measure_ceilings=measure)
     benchmark.events = list(benchmark)
     return benchmark
@@ -203,7 +203,7 @@ def test_a_run_and_its_record(tmp_path):
     record.write(result, tmp_path / "record.json")
     assert record.read(tmp_path / "record.json") == result
     assert result["complete"] and result["errors"] == []
-    assert [event.done for event in benchmark.events] == [0, *range(1, len(result["rows"]) + 1)]
+    assert [event.number for event in benchmark.events] == [0, *range(1, len(result["rows"]) + 1)]
     assert {row["family"] for row in result["rows"]} == {"overhead", "elementwise"}
     for row in result["rows"]:
         assert row["times"]["numpy"] == {"median": 1e-3, "low": 1e-3, "high": 1e-3, "rounds": 9}
@@ -309,17 +309,17 @@ def test_tables_in_a_pipe_come_when_their_rows_are_measured(quick, monkeypatch, 
         return STEADY(candidates)
 
     def benchmark(plan):
-        made.append(Benchmark(plan, marked, lambda *_: ceiling()))
-        return made[0]
+        result.append(Benchmark(plan, marked, lambda *_: ceiling()))
+        return result[0]
 
-    made = []
+    result = []
     for name in ("SIZES", "FEW"):
         monkeypatch.setattr(running, name, (10,))
     monkeypatch.setattr(running, "Benchmark", benchmark)
     assert main(["bench", "--only", "x", "--dtypes", "float64,int8", "--threads", "1", *["--quick"] * quick]) == 0
     parts = capsys.readouterr().out.split("[measured]\n")
     assert parts[0].startswith(f"cygrad {cygrad.__version__}") and parts[1].startswith("Ceilings")
-    families = [row["family"] for row in made[0].rows]
+    families = [row["family"] for row in result[0].rows]
     assert len(parts) - 1 == len(families) > 20
     last = {family: number for number, family in enumerate(families, 1)}
     assert len(last) > 3 and (quick or families == sorted(families, key=list(last).index))
@@ -330,16 +330,16 @@ def test_tables_in_a_pipe_come_when_their_rows_are_measured(quick, monkeypatch, 
 
 
 def test_a_table_that_is_another_by_the_end_comes_again(capsys):
-    made = bench_record.record(threads=(1,))
+    result = bench_record.record(threads=(1,))
     shown = command._Shown(terminal.Plain())
     for _ in range(2):
-        shown.show(made, ["overhead"])
+        shown.show(result, ["overhead"])
     assert capsys.readouterr().out.count("Overhead\n") == 1
-    made["rows"][0]["share"] = {"bandwidth": 0.123}
-    shown.show(made)
+    result["rows"][0]["share"] = {"bandwidth": 0.123}
+    shown.show(result)
     text = capsys.readouterr().out
     assert text.count("Overhead\n") == text.count("Elementwise\n") == text.count("12% bytes") == 1
-    assert "Ceilings" not in text and made["info"]["processor"] not in text
+    assert "Ceilings" not in text and result["info"]["processor"] not in text
 
 
 # ----- Ceilings -----
@@ -405,4 +405,4 @@ def test_a_spread_has_quartiles():
 def test_events_say_what_is_left():
     events = run().events
     assert events[0].seconds_left is None and events[0].work == "ceilings of 1 thread"
-    assert events[-1].seconds_left is not None and events[-1].done == events[-1].total
+    assert events[-1].seconds_left is not None and events[-1].number == events[-1].total

@@ -46,13 +46,13 @@ def varied(value, chance):
 
 def mutated(seed):
     """Return a record with up to three parts varied, replaced, removed, repeated, renamed or exchanged for other parts."""
-    chance, made = random.Random(seed), copy.deepcopy(SMALL)
+    chance, mutant = random.Random(seed), copy.deepcopy(SMALL)
     for _ in range(chance.choice((1, 1, 2, 3))):
-        paths = list(nodes(made))[1:]
+        paths = list(nodes(mutant))[1:]
         if not paths:
             break
         *parents, name = chance.choice(paths)
-        holder = at(made, parents)
+        holder = at(mutant, parents)
         match chance.choice([*["vary"] * 8, *["replace"] * 3, "remove", "repeat", "rename", "exchange"]):
             case "vary":
                 holder[name] = varied(holder[name], chance)
@@ -65,8 +65,8 @@ def mutated(seed):
             case "rename" if isinstance(holder, dict):
                 holder[chance.choice(TEXTS)] = holder.pop(name)
             case _:
-                holder[name] = copy.deepcopy(at(made, chance.choice(paths)))
-    return made
+                holder[name] = copy.deepcopy(at(mutant, chance.choice(paths)))
+    return mutant
 
 
 def controlling(text):
@@ -104,8 +104,8 @@ def test_mutated_records_end_in_tables_or_in_a_sentence(files, capsys):
     file, sound, page = files
     counts = [0, 0, 0]
     for seed in range(1000):
-        made = mutated(seed)
-        file.write_text(json.dumps(made))
+        mutant = mutated(seed)
+        file.write_text(json.dumps(mutant))
         for arguments in (["--from", file, "--page", page], ["--compare", file, sound], ["--compare", sound, file]):
             page.unlink(missing_ok=True)
             status, _ = shown(arguments, capsys)
@@ -124,10 +124,10 @@ def test_pictures_of_mutated_records_are_drawn(tmp_path, capsys):
     for seed in range(1000):
         file.write_text(json.dumps(mutated(seed)))
         try:
-            made = record.read(file)
+            mutant = record.read(file)
         except record.RecordError:
             continue
-        if any(made[part] != sound[part] for part in ("rows", "ceilings", "version")):
+        if any(mutant[part] != sound[part] for part in ("rows", "ceilings", "version")):
             drawn += 1
             assert main(["bench", "--from", str(file), "--plot", str(tmp_path / f"bench.{'png' if drawn % 2 else 'svg'}")]) in (0, 1)
         if drawn == 20:
@@ -139,11 +139,11 @@ def test_pictures_of_mutated_records_are_drawn(tmp_path, capsys):
 @pytest.mark.parametrize("text", [text for text in TEXTS if len(text) <= 100] + ["x" * 100, "W" * 100], ids=lambda text: ascii(text[:20]))
 def test_any_text_is_drawn(text, tmp_path):
     pytest.importorskip("matplotlib")
-    made = copy.deepcopy(SMALL)
-    made["info"]["processor"] = made["version"] = text
-    for row in made["rows"]:
+    mutant = copy.deepcopy(SMALL)
+    mutant["info"]["processor"] = mutant["version"] = text
+    for row in mutant["rows"]:
         row["work"], row["family"] = f"{text}{row['work']}"[:100], text
-    (tmp_path / "record.json").write_text(json.dumps(made))
+    (tmp_path / "record.json").write_text(json.dumps(mutant))
     assert main(["bench", "--from", str(tmp_path / "record.json"), "--plot", str(tmp_path / "bench.svg")]) == 0
     picture = (tmp_path / "bench.svg").read_text()
     assert [character for character in picture if ord(character) < 32 and character != "\n"] == []
@@ -151,15 +151,15 @@ def test_any_text_is_drawn(text, tmp_path):
 
 # ----- The declarations -----
 def without(path):
-    made = copy.deepcopy(SMALL)
-    del at(made, path[:-1])[path[-1]]
-    return made
+    mutant = copy.deepcopy(SMALL)
+    del at(mutant, path[:-1])[path[-1]]
+    return mutant
 
 
 def having(path, value):
-    made = copy.deepcopy(SMALL)
-    at(made, path[:-1])[path[-1]] = value
-    return made
+    mutant = copy.deepcopy(SMALL)
+    at(mutant, path[:-1])[path[-1]] = value
+    return mutant
 
 
 ROW, TIMES = ("rows", 1), ("rows", 1, "times")
@@ -190,10 +190,10 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("made", "said"), FAULTS, ids=[said for _, said in FAULTS])
-def test_what_is_wrong_is_named_with_its_field(made, said, files, capsys):
+@pytest.mark.parametrize(("mutant", "said"), FAULTS, ids=[said for _, said in FAULTS])
+def test_what_is_wrong_is_named_with_its_field(mutant, said, files, capsys):
     file, sound, _ = files
-    file.write_text(json.dumps(made))
+    file.write_text(json.dumps(mutant))
     with pytest.raises(record.RecordError, match=re.escape(said)):
         record.read(file)
     for arguments in (["--from", file], ["--compare", sound, file]):

@@ -36,8 +36,8 @@ def plain_width(monkeypatch):
 
 @pytest.fixture
 def saved(tmp_path):
-    def save(made, name="record.json"):
-        record.write(made, tmp_path / name)
+    def save(sample, name="record.json"):
+        record.write(sample, tmp_path / name)
         return str(tmp_path / name)
 
     return save
@@ -60,9 +60,9 @@ def spoiled(**fields):
 
 
 def spoiled_row(**fields):
-    made = bench_record.record()
-    made["rows"][1] |= fields
-    return json.dumps(made)
+    sample = bench_record.record()
+    sample["rows"][1] |= fields
+    return json.dumps(sample)
 
 
 @pytest.mark.parametrize("text, said", [
@@ -96,11 +96,11 @@ def places(value, path=()):
 @pytest.mark.parametrize("number", [0, -1, 10**30])
 def test_no_number_of_a_record_breaks_what_shows_it(number, tmp_path, saved, capsys, monkeypatch):
     hide(monkeypatch, "matplotlib", "rich")
-    for path in places(made := bench_record.record(works=bench_record.WORKS[3:4], threads=(1,), directions=("forward",))):
+    for path in places(sample := bench_record.record(works=bench_record.WORKS[3:4], threads=(1,), directions=("forward",))):
         *parents, name = path
-        holder = functools.reduce(operator.getitem, parents, made)
+        holder = functools.reduce(operator.getitem, parents, sample)
         before, holder[name] = holder[name], number
-        file = saved(made)
+        file = saved(sample)
         holder[name] = before
         for arguments in (["--from", file, "--page", str(tmp_path / "page.md")], ["--compare", file, file]):
             try:
@@ -110,22 +110,22 @@ def test_no_number_of_a_record_breaks_what_shows_it(number, tmp_path, saved, cap
 
 
 # ----- Tables -----
-def shown(made, width, monkeypatch, capsys, saved):
+def shown(sample, width, monkeypatch, capsys, saved):
     if width:
         monkeypatch.setenv("COLUMNS", str(width))
-    status = main(["bench", "--from", saved(made)])
+    status = main(["bench", "--from", saved(sample)])
     return status, capsys.readouterr().out
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, None])
 @pytest.mark.parametrize("name", RECORDS)
 def test_plain_text_keeps_within_the_width(name, width, monkeypatch, capsys, saved):
-    made = RECORDS[name]
-    status, text = shown(made, width, monkeypatch, capsys, saved)
+    sample = RECORDS[name]
+    status, text = shown(sample, width, monkeypatch, capsys, saved)
     assert max(map(len, text.splitlines())) <= (width or 10_000)
     assert "\x1b" not in text and "\r" not in text
-    assert [row["work"] for row in made["rows"] if row["work"] not in text] == []
-    assert status == (1 if made["errors"] else 0)
+    assert [row["work"] for row in sample["rows"] if row["work"] not in text] == []
+    assert status == (1 if sample["errors"] else 0)
 
 
 @pytest.mark.parametrize("width", [1, 20, 40, 80, 120])
@@ -145,9 +145,9 @@ def test_rich_keeps_within_the_width_and_cuts_nothing(name, width, monkeypatch, 
 
 
 def test_parts_of_a_wide_table_begin_with_its_keys_and_have_each_column_once():
-    made = RECORDS["all libraries"]
-    (family,) = {"elementwise"} & tables.families(made).keys()
-    table = tables.family_table(family, tables.families(made)[family], tables.peers(made))
+    sample = RECORDS["all libraries"]
+    (family,) = {"elementwise"} & tables.families(sample).keys()
+    table = tables.family_table(family, tables.families(sample)[family], tables.peers(sample))
     parts = list(table.parts(80, layout.GAP))
     keys = [column for column in table.columns if column.key]
     assert len(parts) > 1
@@ -174,12 +174,12 @@ def test_no_width_of_the_environment_breaks_rich(columns, monkeypatch):
 
 
 def test_errors_of_the_benchmark_stand_out_without_colours(monkeypatch, capsys, saved):
-    made = RECORDS["errors"]
-    status, text = shown(made, 80, monkeypatch, capsys, saved)
+    sample = RECORDS["errors"]
+    status, text = shown(sample, 80, monkeypatch, capsys, saved)
     assert status == 1
     assert "ERRORS OF THE BENCHMARK: 2 rows not to be believed" in text
     assert len(re.findall(r"^.*1e5  ERROR .* 142% bytes.*$|^.*  ERROR  +not measured.*$", text, re.MULTILINE)) == 2
-    assert all(" ".join(error.split()) in " ".join(text.split()) for error in made["errors"])
+    assert all(" ".join(error.split()) in " ".join(text.split()) for error in sample["errors"])
 
 
 def test_what_is_noisy_or_was_interrupted_says_so(monkeypatch, capsys, saved):
@@ -222,9 +222,9 @@ def test_no_ratio_is_shown_as_nothing(ratio, text):
 # ----- Two records -----
 def changed(position, **fields):
     """Return a record in which one row differs."""
-    made = bench_record.record()
-    made["rows"][position] |= fields
-    return made
+    sample = bench_record.record()
+    sample["rows"][position] |= fields
+    return sample
 
 
 def meanings(after):
@@ -280,14 +280,14 @@ def test_a_page_is_made_of_any_record(name, monkeypatch, tmp_path, saved):
 SMALL = bench_record.record(threads=(1, 2), works=bench_record.WORKS[2:7:2], directions=("forward",))
 
 
-@pytest.mark.parametrize("made, count", [
+@pytest.mark.parametrize("sample, count", [
     (SMALL, 4), (RECORDS["one row"], 1), (SMALL | {"rows": SMALL["rows"][:1]}, 1), (RECORDS["nothing"], 0),
 ], ids=["ordinary", "one thread", "one size", "nothing"])
-def test_pictures_are_drawn_of_what_there_is(made, count, tmp_path):
+def test_pictures_are_drawn_of_what_there_is(sample, count, tmp_path):
     pytest.importorskip("matplotlib")
     from cygrad.bench.figures import drawable, plot
 
-    assert len(plot(made, tmp_path / "bench.svg")) == len(drawable(made)) == count
+    assert len(plot(sample, tmp_path / "bench.svg")) == len(drawable(sample)) == count
     assert (tmp_path / "bench.svg").exists() == bool(count)
     assert not count or (tmp_path / "bench.svg").read_text().count("Some Processor 9000") == count
 
@@ -306,10 +306,10 @@ class Run:
     end = None
 
     def __init__(self, plan):
-        self.plan, self.made = plan, bench_record.record()
+        self.plan, self.sample = plan, bench_record.record()
 
     def __iter__(self):
-        yield Stage(1, 2, "x + y", self.made["rows"][0], 1.5)
+        yield Stage(1, 2, "x + y", self.sample["rows"][0], 1.5)
         if self.end:
             self.end()
 
@@ -317,7 +317,7 @@ class Run:
         return []
 
     def record(self):
-        return self.made | {"complete": self.end is None}
+        return self.sample | {"complete": self.end is None}
 
 
 @pytest.fixture
@@ -382,7 +382,7 @@ ENDS = {
 
 @pytest.mark.parametrize("place", ["cygrad.bench.command._prepared", "cygrad.bench.command._show", "cygrad.__main__._info"])
 def test_an_interruption_at_any_time_ends_with_the_status_that_says_so(place, run, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(place, lambda *given: ENDS["Ctrl-C"]())
+    monkeypatch.setattr(place, lambda *arguments: ENDS["Ctrl-C"]())
     assert main(["info"] if place.endswith("info") else ["bench", "--json", str(tmp_path / "a.json")]) == 130
     assert (tmp_path / "a.json").exists() == place.endswith("_show")
     assert capsys.readouterr().err == ""
@@ -402,7 +402,7 @@ def test_what_was_measured_before_an_interruption_is_written(end, run, monkeypat
 
 
 def test_a_full_disk_does_not_hide_what_was_measured(run, monkeypatch, tmp_path, capsys):
-    def fail(made, file):
+    def fail(sample, file):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("cygrad.bench.record.write", fail)

@@ -183,31 +183,31 @@ def copy_of(source):
 
 def test_a_file_is_made_again_when_the_result_would_be_another(made_file):
     Path("source").write_text("a")
-    made = made_file(Path("folder/copy"), ["cp"], copy_of("source"))
-    assert not made.is_current()
-    made.update()
-    assert made.target.read_text() == "a"
-    assert made.is_current()
+    artifact = made_file(Path("folder/copy"), ["cp"], copy_of("source"))
+    assert not artifact.is_current()
+    artifact.update()
+    assert artifact.target.read_text() == "a"
+    assert artifact.is_current()
     Path("source").touch()
-    assert made.is_current()
-    for change in (lambda: Path("source").write_text("b"), lambda: Path("source").unlink(), lambda: made.target.write_text("half"),
-                   made.target.unlink, lambda: made.record.write_text("{")):
+    assert artifact.is_current()
+    for change in (lambda: Path("source").write_text("b"), lambda: Path("source").unlink(), lambda: artifact.target.write_text("half"),
+                   artifact.target.unlink, lambda: artifact.record.write_text("{")):
         Path("source").write_text("a")
-        made.update()
-        assert made.is_current()
+        artifact.update()
+        assert artifact.is_current()
         change()
-        assert not made.is_current()
-    assert not made_file(made.target, ["cp", "-a"], copy_of("source")).is_current()
+        assert not artifact.is_current()
+    assert not made_file(artifact.target, ["cp", "-a"], copy_of("source")).is_current()
 
 
 def test_what_only_moved_in_its_table_is_not_made_again(made_file):
     Path("source").write_text('#line 3 "table.py"\na\n')
-    made = made_file(Path("copy"), ["cp"], copy_of("source"))
-    made.update()
+    artifact = made_file(Path("copy"), ["cp"], copy_of("source"))
+    artifact.update()
     Path("source").write_text('#line 40 "table.py"\na\n')
-    assert made.is_current()
+    assert artifact.is_current()
     Path("source").write_text('#line 40 "table.py"\nb\n')
-    assert not made.is_current()
+    assert not artifact.is_current()
 
 
 def test_neither_half_a_file_counts_nor_one_whose_source_was_edited_meanwhile(made_file):
@@ -222,30 +222,30 @@ def test_neither_half_a_file_counts_nor_one_whose_source_was_edited_meanwhile(ma
         return [Path("source")]
 
     Path("source").write_text("a")
-    made = made_file(Path("copy"), ["cp"], interrupted)
+    artifact = made_file(Path("copy"), ["cp"], interrupted)
     with pytest.raises(KeyboardInterrupt):
-        made.update()
-    assert not made.target.exists()
-    made = made_file(Path("copy"), ["cp"], edited)
-    made.update()
-    assert made.target.exists()
-    assert not made.is_current()
+        artifact.update()
+    assert not artifact.target.exists()
+    artifact = made_file(Path("copy"), ["cp"], edited)
+    artifact.update()
+    assert artifact.target.exists()
+    assert not artifact.is_current()
 
 
 def test_a_module_is_translated_again_when_what_it_imports_changed(made_file):
     translation_of = importlib.import_module("building.translation").translation_of
     Path("one.pyx").write_text("from two cimport number\ndef f():\n    return <int>number\n")
     Path("two.pxd").write_text("cdef enum:\n    number = 2\n")
-    made = translation_of(Path("one.pyx"), Path("build"), debug=False)
-    made.update()
-    assert made.is_current()
+    artifact = translation_of(Path("one.pyx"), Path("build"), debug=False)
+    artifact.update()
+    assert artifact.is_current()
     assert not translation_of(Path("one.pyx"), Path("build"), debug=True).is_current()
     for path, text in (("two.pxd", "cdef enum:\n    number = 3\n"), ("one.pxd", "cdef int other\n"), ("build/one.c", "half")):
         before = Path(path).read_text() if Path(path).exists() else None
         Path(path).write_text(text)
-        assert not made.is_current(), path
+        assert not artifact.is_current(), path
         Path(path).unlink() if before is None else Path(path).write_text(before)
-        assert made.is_current(), path
+        assert artifact.is_current(), path
 
 
 def test_a_build_goes_on_where_it_stopped(checkout, tmp_path):

@@ -73,10 +73,10 @@ def test_a_processor_that_lacks_what_the_loops_need_is_told_so(tmp_path):
             return 0;
         }""")
     program = tmp_path / "asks"
-    asked = subprocess.run(["gcc", f"-I{tmp_path}", f"-I{ROOT}/cygrad/_kernels", source, "-o", program], capture_output=True, text=True)
-    if asked.returncode and "__builtin_cpu_supports" in asked.stderr:
+    process = subprocess.run(["gcc", f"-I{tmp_path}", f"-I{ROOT}/cygrad/_kernels", source, "-o", program], capture_output=True, text=True)
+    if process.returncode and "__builtin_cpu_supports" in process.stderr:
         pytest.skip("a compiler that asks processors is one for x86-64")
-    assert asked.returncode == 0, asked.stderr
+    assert process.returncode == 0, process.stderr
     assert subprocess.run([program], capture_output=True, text=True).stdout == "0 native xop bdver4"
 
 
@@ -93,8 +93,8 @@ def test_clang_takes_all_loops(checkout):  # noqa: F811
     units = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=checkout, text=True, check=True).stdout.split()
     assert len(units) > 10
     for unit in units:
-        done = subprocess.run([*command, unit], cwd=checkout, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        process = subprocess.run([*command, unit], cwd=checkout, capture_output=True, text=True)
+        assert process.returncode == 0, process.stderr
 
 
 @pytest.mark.parametrize("name", ["gcc", "clang"])
@@ -104,13 +104,13 @@ def test_gcc_and_clang_take_all_flags(monkeypatch, tmp_path, name):
     monkeypatch.syspath_prepend(ROOT)
     building = importlib.import_module("building.compiler")
     tools = SimpleNamespace(compiler_so=[result], linker_so=[result], include_dirs=[sysconfig.get_path("include")])
-    asked = building.Compiler(tools, [], False)
+    process = building.Compiler(tools, [], False)
     source = tmp_path / "nothing.c"
     source.write_text("int nothing(void) { return 0; }\n")
     levels = {key: value for key, value in vars(building).items() if isinstance(value, list) and value and str(value[0]).startswith("-O")}
     assert {"LOOPS", "CALLS", "SELDOM"} <= levels.keys()
     for optimization in levels.values():
-        command = [result, "-c", source, "-o", tmp_path / "nothing.o", *asked.compile_flags(optimization)]
+        command = [result, "-c", source, "-o", tmp_path / "nothing.o", *process.compile_flags(optimization)]
         assert subprocess.run(command, capture_output=True, text=True).returncode == 0, optimization
 
 
@@ -156,7 +156,7 @@ def test_a_wheel_that_fails_keeps_its_line_and_the_others(monkeypatch, tmp_path,
     names = {"cp311": "3.11.9", "cp312": "3.12.4", "cp313": "3.13.1"}
     for folder in ("WORK", "DIST"):
         monkeypatch.setattr(wheelhouse, folder, tmp_path / folder)
-    monkeypatch.setattr(wheelhouse, "targets", lambda asked: [wheelhouse.Target(*names, sys.executable) for names in names.items()])
+    monkeypatch.setattr(wheelhouse, "targets", lambda process: [wheelhouse.Target(*names, sys.executable) for names in names.items()])
     monkeypatch.setattr(wheelhouse, "LIMIT", 1000)
     monkeypatch.setattr(sys, "argv", ["wheelhouse"])
     monkeypatch.setattr(sys, "stdout", terminal)

@@ -30,8 +30,9 @@ def record(tmp_path_factory):
 def ended(command, record, redirection="", **variables):
     """Return the status of a command in a shell, and its messages beside its output."""
     line = f"{sys.executable} -m {command.format(record=record)} {redirection}; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(line, shell=True, executable="/bin/bash", env=os.environ | variables, capture_output=True, text=True, timeout=60)
-    return done.returncode, done.stderr
+    process = subprocess.run(line, shell=True, executable="/bin/bash", env=os.environ | variables,
+                             capture_output=True, text=True, timeout=60)
+    return process.returncode, process.stderr
 
 
 # ----- The output -----

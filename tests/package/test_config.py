@@ -33,9 +33,9 @@ def printed(*command, affinity=None, **variables):
     command = [sys.executable, *(command or ("-m", "cygrad", "info"))]
     unwanted = ("OMP_", "GOMP_", "OPENBLAS_", "CYGRAD_ISA", *(variable for _, variable, *_ in machine.LAUNCHERS))
     environment = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
-    done = subprocess.run(command, env=environment | variables, timeout=60, capture_output=True, text=True, check=True,
+    process = subprocess.run(command, env=environment | variables, timeout=60, capture_output=True, text=True, check=True,
                           preexec_fn=affinity and (lambda: os.sched_setaffinity(0, affinity)))
-    return done.stdout
+    return process.stdout
 
 
 def info(*command, **settings):

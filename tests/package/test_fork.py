@@ -18,17 +18,17 @@ PRELUDE = """
     import os, signal, threading
     import cygrad as cg
 
-    held, over = threading.Event(), threading.Event()
+    locked, over = threading.Event(), threading.Event()
 
     def hold(lock):
         with lock:
-            held.set()
+            locked.set()
             over.wait()
 
     def fork_while(function, *arguments):
         thread = threading.Thread(target=function, args=arguments, daemon=True)
         thread.start()
-        held.wait()
+        locked.wait()
         child = os.fork()
         if child:
             status = os.waitpid(child, 0)[1]
@@ -58,7 +58,7 @@ LOCKS = {
             __slots__ = ()
             def seed(self):
                 if threading.current_thread() is not threading.main_thread():
-                    held.set()
+                    locked.set()
                     over.wait()
                 return super().seed()
         cg.random.Generator = Slow
@@ -77,7 +77,7 @@ LOCKS = {
     """,
     "cygrad/autograd/reentry.py": """
         from cygrad.autograd.reentry import in_new_thread
-        fork_while(in_new_thread, lambda: (held.set(), over.wait()))
+        fork_while(in_new_thread, lambda: (locked.set(), over.wait()))
         assert in_new_thread(lambda: 7) == 7
     """,
     "a parallel region": """
@@ -85,7 +85,7 @@ LOCKS = {
         def compute():
             while not over.is_set():
                 x.exp()
-                held.set()
+                locked.set()
         fork_while(compute)
         x.exp()
         (cg.ones(1 << 20, requires_grad=True).tanh() * 2).sum().backward()

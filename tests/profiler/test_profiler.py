@@ -364,12 +364,12 @@ def test_memory_of_a_backward():
 
 
 def test_memory_of_other_threads_is_theirs():
-    taken = []
-    thread = threading.Thread(target=lambda: taken.append(cg.ones(1000)))
+    tensors = []
+    thread = threading.Thread(target=lambda: tensors.append(cg.ones(1000)))
     with profile(profile_memory=True) as prof, record_function("range"):
         thread.start()
         thread.join()
-    assert the(prof, "range").cpu_memory_usage == 0 and len(taken) == 1
+    assert the(prof, "range").cpu_memory_usage == 0 and len(tensors) == 1
 
 
 def test_memory_is_recorded_by_its_option_only():

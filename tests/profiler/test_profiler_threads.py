@@ -14,7 +14,7 @@ from profiler.test_profiler_contexts import in_thread, names, nothing_observed, 
 @pytest.mark.parametrize("stopped", ["never", "after its end", "while it waits"])
 def test_a_thread_that_ends_inside_of_a_profile_leaves_nothing_behind(stopped):
     """While a thread is profiled, no gradient of a part is added at its place in the whole: each takes memory of its own."""
-    def taken():
+    def bytes_in_use():
         x = cg.ones(8, requires_grad=True)
         parts = list(x.split(2)) + [x[k] for k in range(4)]
         weights = [cg.ones(part.shape) for part in parts]
@@ -25,25 +25,25 @@ def test_a_thread_that_ends_inside_of_a_profile_leaves_nothing_behind(stopped):
         entered.set()
         leave.wait(60)
 
-    before, prof = taken(), profile()
+    before, prof = bytes_in_use(), profile()
     entered, leave = threading.Event(), threading.Event()
     thread = threading.Thread(target=work)
     thread.start()
     assert entered.wait(60)
-    assert taken() > before
+    assert bytes_in_use() > before
     if stopped == "while it waits":
         prof.__exit__(None, None, None)
-        assert taken() == before
+        assert bytes_in_use() == before
     leave.set()
     thread.join()
-    assert taken() == before
+    assert bytes_in_use() == before
     if stopped == "after its end":
         prof.__exit__(None, None, None)
-        assert taken() == before
+        assert bytes_in_use() == before
     with profile() as prof:
         cg.ones(2).cos()
     assert names(prof) == ["aten::cos"]
-    assert taken() == before
+    assert bytes_in_use() == before
 
 
 def test_other_threads_are_not_recorded():

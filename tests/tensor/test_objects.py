@@ -145,10 +145,10 @@ def test_a_deep_copy_of_temporaries():
             self.value = value
 
         def __reduce__(self):
-            return Maker.made, (cg.full((3,), self.value),)
+            return Maker.result_of, (cg.full((3,), self.value),)
 
         @staticmethod
-        def made(tensor):
+        def result_of(tensor):
             return tensor.tolist()[0]
 
     assert copy.deepcopy([Maker(float(k)) for k in range(50)]) == list(range(50))

@@ -32,9 +32,9 @@ SIZES = [
 ]
 
 
-@pytest.mark.cases("made, items", SIZES)
-def test_parts_and_sums_are_sizes(made, items):
-    size = made()
+@pytest.mark.cases("make, items", SIZES)
+def test_parts_and_sums_are_sizes(make, items):
+    size = make()
     assert type(size) is cg.Size and size == items and hash(size) == hash(items)
     assert all(type(item) is int for item in size)
     assert repr(size) == f"cygrad.Size({list(items)})" and size.numel() == np.prod(items, dtype=int)

@@ -77,8 +77,8 @@ cdef class Steps:
         cdef TensorImpl result = None, memory, tensor
         cdef char* address
         cdef double number
-        cdef bint done
-        cdef list held = []
+        cdef bint succeeded
+        cdef list storages = []
         tiles.ndim, tiles.step_count, tiles.slot_count, tiles.cost = ndim, self.step_count, self.slot_count, self.cost
         tiles.result = self.result
         for d in range(ndim):
@@ -101,7 +101,7 @@ cdef class Steps:
                 fill_operand(array, result, result.dtype_nr, ndim, first.sizes)
             elif self.sources[k] >= 0 and isinstance(inputs[self.sources[k]], TensorImpl):
                 tensor = <TensorImpl>inputs[self.sources[k]]
-                held.append(tensor.storage)     # other threads may give the tensor other memory meanwhile
+                storages.append(tensor.storage)     # other threads may give the tensor other memory meanwhile
                 fill_operand(array, tensor, tensor.dtype_nr, ndim, first.sizes)
             elif self.sources[k] != COMPUTED:
                 number = self.numbers[k] if self.sources[k] == NUMBER else inputs[self.sources[k]]
@@ -116,10 +116,10 @@ cdef class Steps:
         if first.count >= RELEASE_GIL:
             note_thread()
             with nogil:
-                done = run_tiles(&tiles, address)
+                succeeded = run_tiles(&tiles, address)
         else:
-            done = run_tiles(&tiles, address)
-        if not done:
+            succeeded = run_tiles(&tiles, address)
+        if not succeeded:
             raise MemoryError("no memory for partial results")
         return result
 

@@ -127,7 +127,7 @@ cdef TensorImpl defer_elementwise(const cg_kernel* kernel, int dtype, int count,
 cdef void needed_steps(Program* compact) noexcept:
     """Copy the program without the steps whose results are dead."""
     cdef bint needed[MAX_SLOTS]
-    cdef bint kept[MAX_STEPS]
+    cdef bint remaining[MAX_STEPS]
     cdef const Step* step
     cdef int k, j
     compact[0] = program
@@ -135,12 +135,12 @@ cdef void needed_steps(Program* compact) noexcept:
         needed[k] = owners[k] is not NULL and (<Storage>owners[k]).slot == k + 1
     for k in range(program.step_count - 1, -1, -1):
         step = &program.steps[k]
-        kept[k] = needed[step.slots[step.inputs]]
+        remaining[k] = needed[step.slots[step.inputs]]
         for j in range(step.inputs):
-            needed[step.slots[j]] = needed[step.slots[j]] or kept[k]
+            needed[step.slots[j]] = needed[step.slots[j]] or remaining[k]
     compact.step_count = 0
     for k in range(program.step_count):
-        if kept[k]:
+        if remaining[k]:
             compact.steps[compact.step_count] = program.steps[k]
             compact.step_count += 1
 
@@ -213,12 +213,12 @@ cdef bint fold_waiting(const cg_reduction* reduction, TensorImpl x, char* output
 cdef void drop_computed_steps() noexcept:
     """Drop the steps whose outputs wait no more."""
     cdef const Step* step
-    cdef int k, output, kept = 0
+    cdef int k, output, remaining = 0
     for k in range(program.step_count):
         step = &program.steps[k]
         output = step.slots[step.inputs]
         if owners[output] is not NULL and (<Storage>owners[output]).slot == 0:
             continue
-        program.steps[kept] = step[0]
-        kept += 1
-    program.step_count = kept
+        program.steps[remaining] = step[0]
+        remaining += 1
+    program.step_count = remaining

@@ -51,7 +51,7 @@ def diagonal(TensorImpl input not None, offset=0, dim1=0, dim2=1):
 cdef object triangle(RuleOp rule, TensorImpl input, object diagonal, bint upper, object out):
     """Copy matrices with zeros on one side of a diagonal, row by row."""
     cdef TensorImpl result
-    cdef intptr_t above, rows, columns, row, kept, item = cg_itemsize[input.dtype_nr]
+    cdef intptr_t above, rows, columns, row, inside, item = cg_itemsize[input.dtype_nr]
     cdef char* place
     if input.ndim < 2:
         raise RuntimeError(f"{rule.name}: input tensor must have at least 2 dimensions, it has {input.ndim}")
@@ -61,8 +61,8 @@ cdef object triangle(RuleOp rule, TensorImpl input, object diagonal, bint upper,
     copy_into(result, input)
     place = address(result)
     for row in range(result.count // columns if columns else 0):
-        kept = max(0, min(row % rows + above + (0 if upper else 1), columns))      # elements in front of where the diagonal cuts
-        memset(place if upper else place + kept * item, 0, (kept if upper else columns - kept) * item)
+        inside = max(0, min(row % rows + above + (0 if upper else 1), columns))      # elements in front of where the diagonal cuts
+        memset(place if upper else place + inside * item, 0, (inside if upper else columns - inside) * item)
         place += columns * item
     if needs_node(input, None):
         record(rule, input, None, result, (above,))

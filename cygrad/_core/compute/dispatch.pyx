@@ -93,7 +93,7 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const Value* params, Ten
     cdef bint recorded = False
     cdef cg_number converted_params[MAX_PARAMS]
     cdef const void* loop_params = NULL
-    cdef TensorImpl result, tensor, kept
+    cdef TensorImpl result, tensor, snapshot
     cdef intptr_t shape[MAX_DIMS]
     cdef list copies
     # The common case first: tensors of one dtype that the row computes in, and results of their own.
@@ -159,15 +159,15 @@ cdef TensorImpl compute_ordinary(Row op, Value* values, const Value* params, Ten
             continue
         tensor = <TensorImpl>values[k].tensor
         if overlaps(target, tensor) or recorded and in_place and place_of(tensor) == place_of(target) and reads_operand(op, k):
-            kept = copy_of(tensor, tensor.dtype_nr)
+            snapshot = copy_of(tensor, tensor.dtype_nr)
             if recorded:
-                take_history(kept, tensor)
+                take_history(snapshot, tensor)
         elif recorded and tensor is not target:
-            kept = as_before(tensor, target)
+            snapshot = as_before(tensor, target)
         else:
             continue
-        copies.append(kept)
-        values[k].tensor = <PyObject*>kept
+        copies.append(snapshot)
+        values[k].tensor = <PyObject*>snapshot
     map_kernel(op.kernel, dtype, out_dtype, op.masks, op.arity, values, loop_params, op.cost, target)
     count_change(target)
     if recorded:
@@ -207,28 +207,28 @@ cdef class Op(Row):
     cdef object run(self, tuple arguments, dict keywords, object out, bint in_place):
         cdef Value values[OPERANDS]
         cdef Value params[MAX_PARAMS]
-        cdef list given = list(arguments), alive = []
+        cdef list call = list(arguments), alive = []
         cdef int k
-        if len(given) > len(self.arguments):
-            raise TypeError(f"{self.name}() takes {len(self.arguments)} arguments ({', '.join(self.arguments)}) but {len(given)} were "
+        if len(call) > len(self.arguments):
+            raise TypeError(f"{self.name}() takes {len(self.arguments)} arguments ({', '.join(self.arguments)}) but {len(call)} were "
                             "given")
-        for k in range(<int>len(given), <int>len(self.arguments)):
+        for k in range(<int>len(call), <int>len(self.arguments)):
             name = self.arguments[k]
             if name in keywords:
-                given.append(keywords.pop(name))
+                call.append(keywords.pop(name))
             elif k < self.arity:
                 raise TypeError(f"{self.name}() missing required argument: '{name}' (position {k + 1})")
             else:
-                given.append(self.defaults[k - self.arity])
+                call.append(self.defaults[k - self.arity])
         if keywords:
             raise TypeError(f"{self.name}() got an unexpected keyword argument '{next(iter(keywords))}'; "
                             f"it takes {', '.join(self.arguments)}")
         for k in range(self.arity):
-            alive.append(to_value(given[k], &values[k]))
+            alive.append(to_value(call[k], &values[k]))
             if alive[k] is NotImplemented:
-                raise operand_error(self.name, self.arguments[k], k + 1, given[k])
+                raise operand_error(self.name, self.arguments[k], k + 1, call[k])
         for k in range(self.params):
-            read_param(given[self.arity + k], &params[k])
+            read_param(call[self.arity + k], &params[k])
         return elementwise(self, values, params, out_argument(self.name, out), in_place)
 
 

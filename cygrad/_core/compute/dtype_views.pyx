@@ -15,8 +15,8 @@ from cygrad._kernels.drivers.elementwise cimport MAX_DIMS, cg_complex, cg_is_com
 
 cpdef object _dtype_given(tuple arguments, dict keywords):
     """Return the dtype that a call of `view` asks for in place of a shape, or None."""
-    given = arguments[0] if len(arguments) == 1 and not keywords else keywords.get("dtype") if len(keywords) == 1 else None
-    return given if isinstance(given, (DType, type)) else None
+    argument = arguments[0] if len(arguments) == 1 and not keywords else keywords.get("dtype") if len(keywords) == 1 else None
+    return argument if isinstance(argument, (DType, type)) else None
 
 
 def view_as_dtype(TensorImpl input not None, dtype):

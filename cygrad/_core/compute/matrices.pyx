@@ -84,13 +84,13 @@ cdef bint numpy_loop(object ufunc, int dtype, matrix_loop* loop, void** data, in
 def our_loop(str name not None):
     """Return the loop of `_kernels/matrices` of that name."""
     cdef const matrix_kernel* row = matrix_kernel_of(name)
-    cdef MatrixLoop made = MatrixLoop(row.signature.decode())
+    cdef MatrixLoop loop = MatrixLoop(row.signature.decode())
     cdef int k, j
     for k in range(CG_DTYPES):
-        made.loops[k] = row.loops[k]
-        for j in range(made.arguments):
-            made.types[k][j] = dtype_by_name["int32"].number if row.kinds[j] == b"i" else cg_real[k] if row.kinds[j] == b"r" else k
-    return made
+        loop.loops[k] = row.loops[k]
+        for j in range(loop.arguments):
+            loop.types[k][j] = dtype_by_name["int32"].number if row.kinds[j] == b"i" else cg_real[k] if row.kinds[j] == b"r" else k
+    return loop
 
 
 def is_matrix(value, bint square=False):

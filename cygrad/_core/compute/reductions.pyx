@@ -92,7 +92,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     cdef int d, ndim = 0, failed, out_dtype
     cdef Operand operand
     cdef char* data
-    cdef TensorImpl result, kept
+    cdef TensorImpl result, source
     cdef bint recorded
     cdef bint single = type(dim) is int         # then a tuple of it is made for the record alone
     cdef tuple dims = None if dim is None or single else read_dims(dim) or None
@@ -140,11 +140,11 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     elif count == x.count and is_dense(x) and fold_waiting(op.kernel, x, settled_address(result)):
         failed = 0
     elif x.count >= RELEASE_GIL:
-        kept = shallow_copy(x)      # other threads may give the tensor other memory meanwhile
-        fill_operand(&operand, kept, cg_loops_of[kept.dtype_nr], kept.ndim, kept.sizes)
+        source = shallow_copy(x)      # other threads may give the tensor other memory meanwhile
+        fill_operand(&operand, source, cg_loops_of[source.dtype_nr], source.ndim, source.sizes)
         data = settled_address(result)
         with nogil:
-            failed = run_reduction(op.kernel, &operand, kept.ndim, kept.sizes, mask, data, out_dtype)
+            failed = run_reduction(op.kernel, &operand, source.ndim, source.sizes, mask, data, out_dtype)
     else:
         fill_operand(&operand, x, cg_loops_of[x.dtype_nr], x.ndim, x.sizes)
         failed = run_reduction(op.kernel, &operand, x.ndim, x.sizes, mask, settled_address(result), out_dtype)

@@ -113,27 +113,27 @@ cdef int accumulate(TensorImpl variable, PyObject* arrived) except -1:
     """Add to `.grad`: in place, or by a new tensor where a graph of the gradient is made."""
     cdef bint unique = is_unique(arrived)
     cdef bint create_graph = grad_mode()[0]
-    cdef TensorImpl grad = <TensorImpl>arrived, old, made
+    cdef TensorImpl grad = <TensorImpl>arrived, old, total
     check_arrival(variable, grad)
     refuse_many(grad)
     # A new tensor takes time, in which another thread may be quicker: then again.
     while True:
         old = variable.gradient
         if special_tensors() and (is_special(grad) or old is not None and is_special(old)):
-            made = (<object>grad).clone() if old is None else sum_of(old, grad, None)
+            total = (<object>grad).clone() if old is None else sum_of(old, grad, None)
             break
         if old is not None and not create_graph:
             return add_in_place(old, grad)
         if old is not None:
-            made = sum_of(old, grad, None)
+            total = sum_of(old, grad, None)
         elif unique and not create_graph and grad.dtype_nr == variable.dtype_nr and has_layout_of(grad, variable):
-            made = grad
+            total = grad
         else:
-            made = laid_out_as(variable, grad)
+            total = laid_out_as(variable, grad)
         if variable.gradient is old:
             break
-    variable.gradient = made
-    if made.node is not None:
+    variable.gradient = total
+    if total.node is not None:
         track_reachable(variable)
     return 0
 

@@ -202,7 +202,7 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
     cdef Py_ssize_t next
     cdef PyObject* grad
     cdef bint asked_for, computes, needed = run.states[index].needed, is_captured = run.states[index].captured
-    cdef tuple held = None
+    cdef tuple incoming = None
     cdef Hooks hooks = node.hooks
     if is_captured and needed:      # before the hooks, as torch does where the node runs too
         capture(node, grads, captures, captured)
@@ -221,14 +221,14 @@ cdef int run_node(Run* run, Py_ssize_t index, bint keep_graph, dict captures, li
         if hooks is not None and hooks.pre is not None:
             call_prehooks(hooks, grads, node.outputs)
         if hooks is not None and hooks.post is not None:
-            held = tuple(grads_list(grads, node.outputs))       # which also keeps them from being overwritten
+            incoming = tuple(grads_list(grads, node.outputs))       # which also keeps them from being overwritten
         computes = run.everything or edges == 0 or leads_on(run, node)
         if profiling_threads and computes:
             compute_observed(node, grads, results)
         elif computes:
             compute(node, grads, results)
-        if held is not None:
-            call_posthooks(hooks, results, edges, held)
+        if incoming is not None:
+            call_posthooks(hooks, results, edges, incoming)
         for k in range(node.outputs):
             Py_XDECREF(grads[k])
             grads[k] = NULL

@@ -68,7 +68,7 @@ cdef class Chain:
         """Say whether a node's partials are loops over dense arrays of the chain's length and dtype; its gradient may be one number."""
         cdef Row op = <Row>node.op
         cdef TensorImpl saved
-        cdef object kept
+        cdef object value
         cdef int k, j, inputs
         if (node.hooks is not None or node.params is not None or node.flags & (NODE_RELEASED | NODE_PACKED)
                 or node.dtype != self.program.dtype or op.masks or self.node_count == MAX_NODES
@@ -85,12 +85,12 @@ cdef class Chain:
             for j in range(RESULT + 1):
                 if not op.partial_reads[k] >> j & 1:
                     continue
-                kept = node.kept(j)
-                if kept is None:        # a number, which a loop of two inputs takes
+                value = node.saved_value(j)
+                if value is None:        # a number, which a loop of two inputs takes
                     if inputs != 2 or op.partial_kernel[k].blocked[self.program.dtype] or one_number:
                         return False
                     continue
-                saved = <TensorImpl>kept
+                saved = <TensorImpl>value
                 if (saved.count != self.program.total or saved.dtype_nr != self.program.dtype or not saved.flags & CONTIGUOUS
                         or not saved.storage.padded):
                     return False

@@ -243,13 +243,13 @@ cdef object get_item_operator = make_operator("__getitem__", _item_at), set_item
 
 
 # ----- Factories of functions -----
-cdef object argument_error(str name, int expected, int given, dict unknown):
+cdef object argument_error(str name, int expected, int count, dict unknown):
     """Return the TypeError of a call with the wrong arguments, as Python words it; the compiled function has no public name."""
     if unknown:
         return TypeError(f"{name}() got an unexpected keyword argument '{next(iter(unknown))}'")
-    if given < expected:
-        return TypeError(f"{name}() missing {expected - given} required positional argument" + ("s" if expected - given > 1 else ""))
-    return TypeError(f"{name}() takes {expected} positional argument{'s' if expected > 1 else ''} but {given} were given")
+    if count < expected:
+        return TypeError(f"{name}() missing {expected - count} required positional argument" + ("s" if expected - count > 1 else ""))
+    return TypeError(f"{name}() takes {expected} positional argument{'s' if expected > 1 else ''} but {count} were given")
 
 
 cdef object MISSING = object()

@@ -197,15 +197,15 @@ cdef TensorImpl tensor_of(Managed managed, const DLTensor* described, bint reado
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t steps[MAX_DIMS]
     cdef char* data = <char*>described.data + described.byte_offset
-    cdef DLDataType given = described.dtype
+    cdef DLDataType code_of_type = described.dtype
     cdef Storage storage
     cdef int d, ndim = described.ndim
     if described.device.device_type != DLPACK_CPU:
         raise BufferError(f"cygrad computes on the CPU only, got a DLPack tensor on device type {described.device.device_type}; "
                           "copy it to the CPU first")
-    dtype = dtype_of.get((given.code, given.bits)) if given.lanes == 1 else None
+    dtype = dtype_of.get((code_of_type.code, code_of_type.bits)) if code_of_type.lanes == 1 else None
     if dtype is None:
-        raise BufferError(f"Unsupported DLPack dtype of code {given.code}, {given.bits} bits and {given.lanes} lanes; "
+        raise BufferError(f"Unsupported DLPack dtype of code {code_of_type.code}, {code_of_type.bits} bits and {code_of_type.lanes} lanes; "
                           f"there are {', '.join([known.name for known in dtypes])}")
     if not 0 <= ndim <= MAX_DIMS or ndim and described.shape is NULL:
         raise BufferError(f"a DLPack tensor of {ndim} dims is not possible here: tensors have at most {MAX_DIMS} dimensions")

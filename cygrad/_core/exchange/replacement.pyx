@@ -59,7 +59,7 @@ def resize_as_(TensorImpl self not None, TensorImpl the_template not None, memor
 
 def set_(TensorImpl self not None, source=None, storage_offset=None, size=None, stride=None):
     """Lay the tensor over the memory of `source`: all of it as it is laid out there, or by offset, sizes and strides."""
-    cdef TensorImpl given
+    cdef TensorImpl other
     cdef intptr_t nothing = 0
     cdef intptr_t lengths[MAX_DIMS]
     cdef intptr_t steps[MAX_DIMS]
@@ -73,19 +73,19 @@ def set_(TensorImpl self not None, source=None, storage_offset=None, size=None, 
         stride = sizes_tuple(ndim, steps)
         storage_offset = 0 if storage_offset is None else integer(storage_offset, "storage_offset")
     if source is None:
-        given = empty(self.dtype_nr, 1, &nothing)
+        other = empty(self.dtype_nr, 1, &nothing)
     elif isinstance(source, TensorImpl):
-        given = source
+        other = source
     else:
         raise TypeError(f"set_(): argument 'source' must be Tensor, not {type(source).__name__}")
-    if given.dtype_nr != self.dtype_nr:
-        raise RuntimeError(f"Could not set tensor of type {(<object>given).dtype!r} to a tensor of type {(<object>self).dtype!r}")
+    if other.dtype_nr != self.dtype_nr:
+        raise RuntimeError(f"Could not set tensor of type {(<object>other).dtype!r} to a tensor of type {(<object>self).dtype!r}")
     check_replaceable(self)
-    if grad_mode()[0] and (needs_grad(self) or needs_grad(given)):
+    if grad_mode()[0] and (needs_grad(self) or needs_grad(other)):
         raise RuntimeError("set_() is not differentiable, and a tensor requires grad: use detach()ed tensors, or no_grad()")
     if size is not None:
-        given = (<object>given).detach().as_strided(size, stride, storage_offset)
-    replace_memory(self, given, borrow(given.storage))
+        other = (<object>other).detach().as_strided(size, stride, storage_offset)
+    replace_memory(self, other, borrow(other.storage))
     cut_leaf(self)
     return self
 

@@ -45,7 +45,7 @@ cdef class Node:
     cdef list unpack_all(self)
     cdef int pack(self, int place, TensorImpl tensor) except -1
     cdef int save_results(self, tuple results, int reads) except -1
-    cdef object kept(self, int place)
+    cdef object saved_value(self, int place)
     cdef object origin(self, int place, int* output_nr)
     cdef dict saved_places(self)
     cdef dict saved_params(self)

@@ -92,16 +92,16 @@ cdef class Node:
 
     cdef int save_results(self, tuple results, int reads) except -1:
         """Keep those results, which are outputs of this node already, whose bit in `reads` is set."""
-        cdef list kept = [None] * len(results)
+        cdef list saved = [None] * len(results)
         cdef TensorImpl tensor
         cdef int k
         for k, tensor in enumerate(results):
             if reads >> k & 1:
                 check_savable(tensor)
                 tensor.flags |= SAVED
-                kept[k] = packed_by_default(tensor, True) if hook_pairs and packs_by_default() else saved_result(
+                saved[k] = packed_by_default(tensor, True) if hook_pairs and packs_by_default() else saved_result(
                     shallow_copy(tensor), version_of(tensor.storage), k)
-        self.result = tuple(kept)
+        self.result = tuple(saved)
         self.flags |= NODE_PACKED
         if hook_pairs:
             track_reachable(self)       # hooks may have closed a cycle
@@ -109,7 +109,7 @@ cdef class Node:
                 track_reachable(tensor)
         return 0
 
-    cdef object kept(self, int place):
+    cdef object saved_value(self, int place):
         if place < RESULT:
             return self.saved0 if place == 0 else self.saved1 if place == 1 else self.saved2
         if type(self.result) is tuple:
@@ -135,7 +135,8 @@ cdef class Node:
         elif place == 2:
             saved, version = self.saved2, self.version2
         else:
-            saved, version = self.result if place == RESULT and not self.flags & NODE_PACKED else self.kept(place), self.result_version
+            saved = self.result if place == RESULT and not self.flags & NODE_PACKED else self.saved_value(place)
+            version = self.result_version
         if saved is None:
             return None
         if self.flags & NODE_PACKED and isinstance(saved, SavedTensor):
@@ -170,15 +171,15 @@ cdef class Node:
         cdef object origin
         cdef SavedTensor saved
         cdef int output_nr
-        if isinstance(self.kept(place), SavedTensor):
-            return self.kept(place)
+        if isinstance(self.saved_value(place), SavedTensor):
+            return self.saved_value(place)
         if place >= RESULT:
-            saved = saved_result(self.kept(place), self.result_version, place - RESULT)
+            saved = saved_result(self.saved_value(place), self.result_version, place - RESULT)
         else:
             origin = self.origin(place, &output_nr)
-            saved = saved_operand(self.kept(place), self.version0 if place == 0 else self.version1 if place == 1 else self.version2,
+            saved = saved_operand(self.saved_value(place), self.version0 if place == 0 else self.version1 if place == 1 else self.version2,
                                   origin, output_nr)
-        if self.kept(place) is not None:
+        if self.saved_value(place) is not None:
             self.flags |= NODE_PACKED
             keep(self, place, saved, 0)
             track_reachable(self)
@@ -198,7 +199,7 @@ cdef class Node:
                     return self.handle(place)
                 if self.flags & NODE_RELEASED:
                     raise released_error()
-                if self.kept(place) is None:
+                if self.saved_value(place) is None:
                     return self.scalar(place)
                 mode = grad_mode()[0]
                 grad_mode()[0] = True
@@ -279,16 +280,16 @@ cdef class Node:
         cdef PyObject* stack[8]
         cdef PyObject** buffers = stack
         cdef Py_ssize_t k, count = self.outputs + self.edges
-        cdef list kept = list(grads), result = []
-        if len(kept) != self.outputs:
-            raise TypeError(f"expected {self.outputs} arguments, got {len(kept)} instead: {self.node_name()} takes a gradient for each of "
-                            "its outputs")
+        cdef list gradients = list(grads), result = []
+        if len(gradients) != self.outputs:
+            raise TypeError(f"expected {self.outputs} arguments, got {len(gradients)} instead: {self.node_name()} takes a gradient for "
+                            "each of its outputs")
         if count > 8:
             buffers = <PyObject**>realloc(NULL, count * sizeof(PyObject*))
             if buffers is NULL:
                 raise MemoryError()
         for k in range(self.outputs):
-            buffers[k] = NULL if kept[k] is None else <PyObject*><TensorImpl?>kept[k]
+            buffers[k] = NULL if gradients[k] is None else <PyObject*><TensorImpl?>gradients[k]
         for k in range(self.outputs, count):
             buffers[k] = NULL
         try:

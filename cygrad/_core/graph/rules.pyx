@@ -91,9 +91,9 @@ def declare_rule(str name not None, *, each=None, str node="", place=None, into=
     op.place, op.adds = into if place is None else place, place is None
     names = [() if function is None else function.__code__.co_varnames[:function.__code__.co_argcount]
              for function in (*functions.values(), shared, op.place)]
-    given = {"g": GRADIENT, "gs": GRADIENTS, "whole": WHOLE, "shared": SHARED} | {word: k for k, word in enumerate(op.inputs)}
-    given |= {word: RESULT + k for k, word in enumerate(("y", "y1", "y2", "y3"))}
-    op.params = tuple(dict.fromkeys([word for words in names for word in words if word not in given]))
+    places = {"g": GRADIENT, "gs": GRADIENTS, "whole": WHOLE, "shared": SHARED} | {word: k for k, word in enumerate(op.inputs)}
+    places |= {word: RESULT + k for k, word in enumerate(("y", "y1", "y2", "y3"))}
+    op.params = tuple(dict.fromkeys([word for words in names for word in words if word not in places]))
     if op.recorded is not None:
         unknown = [word for word in op.params if word not in op.recorded]
         if unknown:
@@ -105,11 +105,11 @@ def declare_rule(str name not None, *, each=None, str node="", place=None, into=
         op.node_flags = NODE_PLACES
     of_inputs = {f"{word}_{what}": 2 * k + number for k, word in enumerate(op.inputs) for number, what in enumerate(("shape", "dtype"))}
     op.param_sources = tuple([of_inputs.get(word, -1) for word in op.params])
-    given |= {word: FIRST_PARAM + k for k, word in enumerate(op.params)}
+    places |= {word: FIRST_PARAM + k for k, word in enumerate(op.params)}
     op.node_name = node or "".join([word.capitalize() for word in name.split("_")]) + "Backward0"
     op.each = each is not None
     op.functions = tuple(functions.values())
-    plans = [tuple([given[word] for word in words]) for words in names]
+    plans = [tuple([places[word] for word in words]) for words in names]
     op.place_plan = plans.pop()
     op.shared, op.shared_plan = shared, plans.pop()
     op.plans = tuple(plans)
@@ -368,7 +368,7 @@ cdef int own(tuple inputs, TensorImpl result) except -1:
     return 0
 
 
-cdef tuple params_of(RuleOp op, tuple inputs, dict given):
+cdef tuple params_of(RuleOp op, tuple inputs, dict by_name):
     """Return the parameters of a rule in its order; `<input>_shape` and `<input>_dtype` are the input's where they are not given."""
     cdef tuple params = PyTuple_New(len(op.params))
     cdef TensorImpl tensor
@@ -379,7 +379,7 @@ cdef tuple params_of(RuleOp op, tuple inputs, dict given):
     if not op.prepared:
         prepare(op)
     for k in range(len(op.params)):
-        known = PyDict_GetItemWithError(given, op.params[k])
+        known = PyDict_GetItemWithError(by_name, op.params[k])
         source = op.param_sources[k]
         if known is not NULL:
             value = <object>known

@@ -198,15 +198,15 @@ cdef int add_tangent(TensorImpl tensor, Level level, TensorImpl tangent) except 
         return add_tangent((<Batch>tensor.special).inner, level, enter(tangent, (<Batch>tensor.special).level))
     tensor.special = make_dual(level, tangent, None, <Dual>tensor.special)
     tensor.flags |= DUAL
-    kept = None if tensor.node is None else tensor.node.kept(RESULT + tensor.output_nr)
-    if isinstance(kept, SavedTensor) and (<SavedTensor>kept).tensor is not None:
-        kept = (<SavedTensor>kept).tensor
-    if isinstance(kept, TensorImpl):
-        saved = <TensorImpl>kept
+    value = None if tensor.node is None else tensor.node.saved_value(RESULT + tensor.output_nr)
+    if isinstance(value, SavedTensor) and (<SavedTensor>value).tensor is not None:
+        value = (<SavedTensor>value).tensor
+    if isinstance(value, TensorImpl):
+        saved = <TensorImpl>value
         if place_of(saved) == place_of(tensor) and saved.storage is tensor.storage:
             inherit_special(saved, tensor)
-    elif isinstance(kept, SavedTensor):
-        packed = <SavedTensor>kept
+    elif isinstance(value, SavedTensor):
+        packed = <SavedTensor>value
         packed.tangents = [*(packed.tangents or ()), make_dual(level, tangent, None, None)]
     return 0
 

@@ -134,7 +134,7 @@ cdef void note_write(Storage storage, char* data, int itemsize, int ndim, const 
     cdef Storage owner = owner_of(storage)
     cdef Writes* writes = <Writes*>owner.writes
     cdef Part new
-    cdef int k, kept = 0, capacity
+    cdef int k, remaining = 0, capacity
     if not describe_part(&new, data, itemsize, ndim, sizes, strides):
         return
     owner.version += 1ULL << VISIBLE_BITS
@@ -142,10 +142,10 @@ cdef void note_write(Storage storage, char* data, int itemsize, int ndim, const 
     if writes is not NULL:
         for k in range(writes.count):
             if not covers(&new, &writes.parts[k]):
-                if kept < k:
-                    writes.parts[kept] = writes.parts[k]
-                kept += 1
-        writes.count = kept
+                if remaining < k:
+                    writes.parts[remaining] = writes.parts[k]
+                remaining += 1
+        writes.count = remaining
     if writes is NULL or writes.count == writes.capacity:
         capacity = 1 if writes is NULL else min(4 * writes.capacity, LIMIT)
         if writes is not NULL and writes.capacity == LIMIT:
@@ -155,7 +155,7 @@ cdef void note_write(Storage storage, char* data, int itemsize, int ndim, const 
             if writes is NULL:
                 owner.version += 1
                 return
-            writes.count, writes.capacity = kept, capacity
+            writes.count, writes.capacity = remaining, capacity
             owner.writes = writes
     writes.parts[writes.count] = new
     writes.count += 1

@@ -26,7 +26,7 @@ cdef bint any_followed(int count, const Value* values) noexcept
 cdef int common_of(int a, int b) except -2
 cdef int promoted(int count, const Value* values, int masks, int as_numbers) except -2
 cdef int holding_all(int count, const Value* values, int dtype) noexcept
-cdef object refused(str name, int dtype, str taken=*)
+cdef object refused(str name, int dtype, str accepted=*)
 cdef int check_no_bools(str name, int arity, const Value* values) except -1
 cdef int check_cast(int result, int target) except -1
 cdef int to_number(Value* value, int dtype) except -1

@@ -220,10 +220,10 @@ cdef int holding_all(int count, const Value* values, int dtype) noexcept:
     return dtype
 
 
-cdef object refused(str name, int dtype, str taken=""):
-    """Return the exception for a dtype that an operator does not take; `taken` are the kinds that it does. The words are read now."""
+cdef object refused(str name, int dtype, str accepted=""):
+    """Return the exception for a dtype that an operator does not take; `accepted` are the kinds that it does. The words are read now."""
     from cygrad.ops.refusals import refusal
-    return refusal(name, dtypes[dtype].name, taken)
+    return refusal(name, dtypes[dtype].name, accepted)
 
 
 cdef int check_no_bools(str name, int arity, const Value* values) except -1:
@@ -335,14 +335,14 @@ cdef void fill_operand(Operand* operand, TensorImpl tensor, int loop_dtype, int 
 cdef bint is_dense(TensorImpl tensor) noexcept:
     """Say whether the elements fill a block of memory, each once, in some order of the dims."""
     cdef intptr_t expected = 1
-    cdef int d, taken = 0, next_dim
+    cdef int d, used_count = 0, next_dim
     cdef bint used[MAX_DIMS]
     if tensor.flags & CONTIGUOUS:
         return True
     for d in range(tensor.ndim):
         used[d] = tensor.sizes[d] == 1
-        taken += used[d]
-    while taken < tensor.ndim:
+        used_count += used[d]
+    while used_count < tensor.ndim:
         next_dim = -1
         for d in range(tensor.ndim):
             if not used[d] and tensor.strides[d] == expected:
@@ -352,7 +352,7 @@ cdef bint is_dense(TensorImpl tensor) noexcept:
             return False
         used[next_dim] = True
         expected *= tensor.sizes[next_dim]
-        taken += 1
+        used_count += 1
     return True
 
 

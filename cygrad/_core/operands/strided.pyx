@@ -142,13 +142,13 @@ cdef class Geometry:
     cdef intptr_t offset, low
     cdef int ndim, part_ndim
     cdef bint shared                # elements of the whole share places
-    cdef tuple given
+    cdef tuple geometry
     cdef int dtype, part_dtype      # in which sums are computed
     cdef TensorImpl buffer          # of bytes
 
     def __cinit__(self, tuple geometry):
         cdef intptr_t length, end
-        self.given, self.dtype = geometry, cg_loops_of[dtype_in(geometry, 2).number]
+        self.geometry, self.dtype = geometry, cg_loops_of[dtype_in(geometry, 2).number]
         self.part_dtype = cg_loops_of[dtype_in(geometry, PART + 2).number]
         if multiply_overflows(geometry[OFFSET], cg_itemsize[self.dtype] // dtype_in(geometry, 2).itemsize, &self.offset):
             raise RuntimeError(f"a part cannot begin {geometry[OFFSET]} bytes behind its whole")
@@ -174,14 +174,14 @@ cdef class Geometry:
         """Add elements at the places of the whole or the part, however often places repeat."""
         cdef intptr_t length = span(target.ndim, target.sizes, target.strides)
         row = new_tensor(self.buffer.storage, byte_offset(target), target.dtype_nr, 1, &length, NULL)
-        taken = places(sizes_tuple(target.ndim, target.sizes), sizes_tuple(target.ndim, target.strides))
-        numpy.add.at(array_of(row), taken, values_of(elements))
+        element_places = places(sizes_tuple(target.ndim, target.sizes), sizes_tuple(target.ndim, target.strides))
+        numpy.add.at(array_of(row), element_places, values_of(elements))
         return 0
 
     cdef object shares(self):
         """Return by how many elements the place of each element of the whole is shared."""
-        cdef object taken = places(self.given[0], self.given[1])
-        return numpy.bincount(taken.reshape(-1))[taken]
+        cdef object element_places = places(self.geometry[0], self.geometry[1])
+        return numpy.bincount(element_places.reshape(-1))[element_places]
 
 
 cdef TensorImpl divided(TensorImpl x, object shares):

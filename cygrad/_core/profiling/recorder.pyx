@@ -86,7 +86,7 @@ cdef class Recorder(Observer):
     cdef Event* events
     cdef Py_ssize_t count, capacity
     cdef Py_ssize_t innermost       # the open event that began last, or -1
-    cdef long long taken            # bytes, since the start
+    cdef long long bytes_in_use            # bytes, since the start
     cdef readonly bint with_stack
 
     def __cinit__(self, bint with_shapes=False, bint with_memory=False, bint with_stack=False):
@@ -129,7 +129,7 @@ cdef class Recorder(Observer):
         if stack is not None:
             Py_INCREF(stack)
             event.stack = <PyObject*>stack
-        event.sequence_nr, event.memory = sequence_nr, self.taken
+        event.sequence_nr, event.memory = sequence_nr, self.bytes_in_use
         self.innermost = self.count - 1
         event.start = now()
         return event.token
@@ -141,7 +141,7 @@ cdef class Recorder(Observer):
             index = self.events[index].parent
         if index < 0 or self.events[index].stop:
             return 0
-        self.events[index].stop, self.events[index].memory = time, self.taken - self.events[index].memory
+        self.events[index].stop, self.events[index].memory = time, self.bytes_in_use - self.events[index].memory
         self.events[index].asynchronous = not observes_this_thread(self)
         while self.innermost >= 0 and self.events[self.innermost].stop:
             self.innermost = self.events[self.innermost].parent
@@ -154,7 +154,7 @@ cdef class Recorder(Observer):
 
     cdef void note_memory(self, Py_ssize_t delta) noexcept:
         cdef Event* event
-        self.taken += delta
+        self.bytes_in_use += delta
         if self.innermost < 0 and delta:
             event = self.add(MEMORY, "[memory]")
             if event is not NULL:

@@ -34,7 +34,7 @@ cdef void stream_copy(char* target, const char* block, intptr_t nbytes) noexcept
 
 # ----- Layout -----
 cdef int merge(int count, Operand* operands, int ndim, const intptr_t* shape, intptr_t* merged) noexcept nogil:
-    cdef int k, d, e, kept = 0
+    cdef int k, d, e, dims_left = 0
     cdef int order[MAX_DIMS]
     cdef intptr_t row[MAX_DIMS]
     cdef Operand* output = &operands[count - 1]
@@ -42,21 +42,21 @@ cdef int merge(int count, Operand* operands, int ndim, const intptr_t* shape, in
     for d in range(ndim):
         if shape[d] == 1:
             continue
-        e = kept
+        e = dims_left
         while e > 0 and output.strides[order[e - 1]] < output.strides[d]:
             order[e] = order[e - 1]
             e -= 1
         order[e] = d
-        kept += 1
+        dims_left += 1
     for k in range(count):
-        for d in range(kept):
+        for d in range(dims_left):
             row[d] = operands[k].strides[order[d]]
-        for d in range(kept):
+        for d in range(dims_left):
             operands[k].strides[d] = row[d]
-    for d in range(kept):
+    for d in range(dims_left):
         merged[d] = shape[order[d]]
     e = 0
-    for d in range(1, kept):
+    for d in range(1, dims_left):
         joined = True
         for k in range(count):
             if operands[k].strides[e] != operands[k].strides[d] * merged[d]:
@@ -69,7 +69,7 @@ cdef int merge(int count, Operand* operands, int ndim, const intptr_t* shape, in
             merged[e] *= merged[d]
         for k in range(count):
             operands[k].strides[e] = operands[k].strides[d]
-    return min(kept, e + 1)
+    return min(dims_left, e + 1)
 
 
 cdef int cost_of_layout(int count, const Operand* operands, int ndim, const intptr_t* shape) noexcept nogil:

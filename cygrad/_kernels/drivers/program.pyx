@@ -88,7 +88,7 @@ cdef void run_program_part(const Program* program, int first, int last, bint str
     cdef char* places[MAX_SLOTS]        # of a block's elements
     cdef char* copies[MAX_SLOTS]        # where they go from there, or NULL
     cdef bint advances[MAX_SLOTS]       # both, from block to block
-    cdef bint made[MAX_SLOTS]
+    cdef bint computed[MAX_SLOTS]
     cdef int moving[MAX_SLOTS]          # the slots that advance
     cdef int itemsize = cg_itemsize[program.dtype], moving_count = 0, calls_count = last - first, j, k, slot
     cdef intptr_t length = (STREAM_BLOCK_BYTES if stream else BLOCK_BYTES) // itemsize, n
@@ -102,7 +102,7 @@ cdef void run_program_part(const Program* program, int first, int last, bint str
         length = stop - start
     for k in range(program.slot_count):
         advances[k] = program.slots[k].stride != 0
-        places[k], copies[k], made[k] = program.slots[k].data, NULL, False
+        places[k], copies[k], computed[k] = program.slots[k].data, NULL, False
         if places[k] is not NULL:
             places[k] += start * program.slots[k].stride
     for k in range(first, last):
@@ -110,12 +110,12 @@ cdef void run_program_part(const Program* program, int first, int last, bint str
         calls[k - first].fetched = 0
         for j in range(step.inputs + 1):
             slot = step.slots[j]
-            if far and j < step.inputs and not made[slot] and advances[slot] and not is_read(program, first, k, slot):
+            if far and j < step.inputs and not computed[slot] and advances[slot] and not is_read(program, first, k, slot):
                 calls[k - first].fetched |= 1 << j
-            made[slot] = made[slot] or j == step.inputs
+            computed[slot] = computed[slot] or j == step.inputs
             if slot == redirected:
                 places[slot] = block
-            elif places[slot] is NULL or stream and made[slot] and j < step.inputs and copies[slot] is NULL and advances[slot]:
+            elif places[slot] is NULL or stream and computed[slot] and j < step.inputs and copies[slot] is NULL and advances[slot]:
                 copies[slot], places[slot] = places[slot], free_block
                 free_block += SLOT_BYTES
                 advances[slot] = False

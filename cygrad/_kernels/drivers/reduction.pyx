@@ -96,7 +96,7 @@ cdef struct Plan:
     intptr_t side       # rows that are reduced across side by side, a power of two
     intptr_t offsets[SHORT]     # of the elements of a short reduction
     Operand source      # the reduced dims as an operand, for gathering
-    const Made* made    # the input, if it has no memory yet
+    const Made* produced    # the input, if it has no memory yet
     char* partials
     char* output
 
@@ -118,16 +118,16 @@ cdef void add_dim(Dims* dims, intptr_t size, intptr_t stride) noexcept nogil:
 cdef void add_folded_dims(Dims* dims, const Operand* x, int ndim, const intptr_t* shape, const char* reduced) noexcept nogil:
     """Append the reduced dims by falling stride: a reduction may take its elements in the order of memory."""
     cdef int order[MAX_DIMS]
-    cdef int d, e, kept = 0
+    cdef int d, e, dims_left = 0
     for d in range(ndim):
         if reduced[d]:
-            e = kept
+            e = dims_left
             while e > 0 and x.strides[order[e - 1]] < x.strides[d]:
                 order[e] = order[e - 1]
                 e -= 1
             order[e] = d
-            kept += 1
-    for d in range(kept):
+            dims_left += 1
+    for d in range(dims_left):
         add_dim(dims, shape[order[d]], x.strides[order[d]])
 
 
@@ -270,9 +270,9 @@ cdef void fold_gathered(const Plan* plan, const char* data, intptr_t start, intp
     cdef Operand source = plan.source
     cdef intptr_t i
     for i in range(count):
-        if plan.made is not NULL:
-            run_program_part(plan.made.program, plan.made.first, plan.made.last, plan.made.stream, start, start + n, plan.made.slot,
-                             scratch)
+        if plan.produced is not NULL:
+            run_program_part(plan.produced.program, plan.produced.first, plan.produced.last, plan.produced.stream, start, start + n,
+                             plan.produced.slot, scratch)
         else:
             source.data = <char*>data + i * plan.stride
             pack(&source, plan.folded.ndim, plan.folded.shape, start, n, scratch)
@@ -299,16 +299,16 @@ cdef int run_reduction(const cg_reduction* reduction, Operand* x, int ndim, cons
 
 cdef int fold_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil:
     cdef Operand x
-    cdef Made made
+    cdef Made produced
     cdef char reduced = True
     cdef int threads = threads_for(program.total, program.cost), first = 0, last
     x.data, x.padded, x.dtype, x.loop_dtype, x.strides[0] = NULL, False, program.dtype, program.dtype, cg_itemsize[program.dtype]
-    made.program, made.slot, made.stream = program, slot, streams(program, threads)
+    produced.program, produced.slot, produced.stream = program, slot, streams(program, threads)
     while first < program.step_count:
-        last = end_of_pass(program, first, made.stream, slot)
+        last = end_of_pass(program, first, produced.stream, slot)
         if is_made(program, first, last, slot):
-            made.first, made.last = first, last
-            if fold(reduction, &x, 1, &program.total, &reduced, output, reduction.out_dtype[program.dtype], &made, program.cost):
+            produced.first, produced.last = first, last
+            if fold(reduction, &x, 1, &program.total, &reduced, output, reduction.out_dtype[program.dtype], &produced, program.cost):
                 return -1
         else:
             run_pass(program, first, last, threads)
@@ -336,7 +336,7 @@ cdef void choose_way(Plan* plan) noexcept nogil:
     plan.width, plan.stride, plan.group, plan.group_stride, plan.side = 1, 0, 1, 0, 1
     cdef bint beside = outer.ndim > 0 and outer.strides[outer.ndim - 1] == plan.item_size and not (dense and plan.folded.ndim)
     cdef bint narrow = beside and outer.shape[outer.ndim - 1] < NARROW
-    if plan.made is not NULL:
+    if plan.produced is not NULL:
         plan.way = GATHERED
     elif beside and not (narrow and n < SHORT):
         plan.way = ACROSS
@@ -364,12 +364,12 @@ cdef void choose_way(Plan* plan) noexcept nogil:
 
 
 cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
-              int out_dtype, const Made* made, int cost) noexcept nogil:
+              int out_dtype, const Made* produced, int cost) noexcept nogil:
     cdef Plan plan
     cdef char stack[ON_STACK * CG_LARGEST]
     cdef int d, threads
     cdef intptr_t tasks, task, outer, chunk, c
-    plan.row, plan.dtype, plan.made, plan.output = <const Row*>reduction, x.loop_dtype, made, output
+    plan.row, plan.dtype, plan.produced, plan.output = <const Row*>reduction, x.loop_dtype, produced, output
     plan.source.data, plan.source.dtype, plan.source.loop_dtype, plan.source.padded = x.data, x.dtype, x.loop_dtype, x.padded
     plan.acc_size, plan.out_size = cg_itemsize[reduction.acc_dtype[plan.dtype]], cg_itemsize[out_dtype]
     plan.item_size, plan.loop_size = cg_itemsize[x.dtype], cg_itemsize[plan.dtype]
@@ -392,13 +392,13 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
         if plan.partials is NULL:
             return -1
     tasks = plan.outer.size * plan.blocks * plan.strips
-    if made is NULL and plan.way in (COLUMNS, GATHERED):        # strided: as much as a transcendental function of each element
+    if produced is NULL and plan.way in (COLUMNS, GATHERED):        # strided: as much as a transcendental function of each element
         cost = max(cost, COST_TRANSCENDENTAL)
     threads = threads_for(plan.outer.size * plan.width * plan.group * plan.folded.size, cost) if tasks > 1 else 1
     if threads <= 1:
         for task in range(tasks):
             fold_task(&plan, task)
-        if made is not NULL and made.stream:
+        if produced is not NULL and produced.stream:
             cg_stream_end()
     else:
         chunk = (tasks + threads - 1) // threads
@@ -406,7 +406,7 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
             note_threads(cg_team_size())
             for task in range(c * chunk, min(tasks, (c + 1) * chunk)):
                 fold_task(&plan, task)
-            if made is not NULL and made.stream:
+            if produced is not NULL and produced.stream:
                 cg_stream_end()
     if plan.blocks > 1:
         for outer in prange(plan.outer.size, schedule="static", num_threads=thread_limit(),

@@ -85,43 +85,43 @@ cdef bint make_step(const Tiles* tiles, const Step* step, const cg_kernel* kerne
                     RowStep* target) noexcept nogil:
     """Choose the loop of a step that reads and writes its operands where they are; False if there is none, and nothing is written.
     Vector mathematics takes no scalar but a shifted kernel's, and runs over the end of a thread's own memory only."""
-    cdef RowStep made
+    cdef RowStep row_step
     cdef const Slot* output = &tiles.slots[slots[inputs]]
     cdef const Slot* slot
     cdef int j, scalars = 0, itemsize = cg_itemsize[step.dtype], number = inputs - 1 if kernel is not step.kernel else NONE
     cdef bint own = output.array.data is NULL, whole = row * itemsize % VECTOR == 0 and not output.reduced, repeated
-    made.loop, made.reduction, made.dtype, made.inputs = NULL, step.reduction, step.dtype, inputs
-    made.each, made.elements = False, 1 if output.reduced else row
-    made.slots[inputs], made.strides[inputs] = slots[inputs], cg_itemsize[output.array.dtype]
+    row_step.loop, row_step.reduction, row_step.dtype, row_step.inputs = NULL, step.reduction, step.dtype, inputs
+    row_step.each, row_step.elements = False, 1 if output.reduced else row
+    row_step.slots[inputs], row_step.strides[inputs] = slots[inputs], cg_itemsize[output.array.dtype]
     for j in range(inputs):
         slot = &tiles.slots[slots[j]]
         repeated = slot.array.data is not NULL and tiles.rows.slots[slots[j]].data is NULL
         if kernel is NULL and (slot.reduced or repeated) or slot.array.dtype != (CG_BOOL if step.masks >> j & 1 else step.dtype):
             return False
-        made.slots[j], made.strides[j] = slots[j], cg_itemsize[slot.array.dtype]
+        row_step.slots[j], row_step.strides[j] = slots[j], cg_itemsize[slot.array.dtype]
         if (slot.reduced or repeated) and not output.reduced:
-            made.strides[j] = 0
-            made.each = made.each or not repeated
+            row_step.strides[j] = 0
+            row_step.each = row_step.each or not repeated
             scalars += 1
         own = own and (slot.array.data is NULL or repeated or j == number)
-    made.fetches_own = number >= 0 and kernel.blocked[step.dtype]
-    made.long = kernel is not NULL and kernel.blocked[step.dtype] and made.elements > 1
+    row_step.fetches_own = number >= 0 and kernel.blocked[step.dtype]
+    row_step.long = kernel is not NULL and kernel.blocked[step.dtype] and row_step.elements > 1
     if kernel is NULL:
         if output.array.dtype != step.reduction.out_dtype[step.dtype]:
             return False
     elif cg_loops_of[output.array.dtype] != output.array.dtype:
         return False
-    elif number >= 0 and (scalars != 1 or made.strides[number]) or number < 0 and scalars and (
+    elif number >= 0 and (scalars != 1 or row_step.strides[number]) or number < 0 and scalars and (
             kernel.blocked[step.dtype] or scalars > 1 or inputs != 2):
         return False
-    elif kernel.blocked[step.dtype] and not whole and (made.each or not own):
+    elif kernel.blocked[step.dtype] and not whole and (row_step.each or not own):
         return False
     else:
-        made.loop = kernel.loops[step.dtype]
+        row_step.loop = kernel.loops[step.dtype]
         if (output.array.data is not NULL and itemsize > tiles.streamed and kernel.streams[step.dtype] is not NULL and whole
                 and <size_t>output.array.data % VECTOR == 0):
-            made.loop, made.fetches_own = kernel.streams[step.dtype], number >= 0
-    target[0] = made
+            row_step.loop, row_step.fetches_own = kernel.streams[step.dtype], number >= 0
+    target[0] = row_step
     return True
 
 

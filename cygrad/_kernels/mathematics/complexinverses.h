@@ -40,15 +40,15 @@ typedef struct {
     double exponent, rest; /* log|z| = exponent log(2) + rest */
 } log_of_size;
 
-/* By |z|^2 = 4^exponent (1 + u); u may be given where |z| is near 1. */
-CG_INLINE log_of_size log_of_size_near(double x, double y, int near, double given)
+/* By |z|^2 = 4^exponent (1 + u); the caller computes u where |z| is near 1. */
+CG_INLINE log_of_size log_of_size_near(double x, double y, int near, double u_near_one)
 {
     const double m = __builtin_fabs(x), n = __builtin_fabs(y), greater = greater_float64(m, n), smaller = smaller_float64(m, n);
     const int large = greater > CG_LARGE, small = greater < 1 / CG_LARGE;
     const double scale = large ? 1 / CG_SCALE : small ? CG_SCALE : 1, shift = large ? 400 : small ? -400 : 0;
     const log_parts_float64 p = log_split_float64(greater * scale, 0);
     const double other = smaller * scale * (0.5 * twice_inverse_power_float64(p)), u = CG_MULTIPLY_ADD(p.f, p.f + 2, other * other);
-    const double half = 0.5 * log1p_float64(near ? given : u) + (x - x) + (y - y);
+    const double half = 0.5 * log1p_float64(near ? u_near_one : u) + (x - x) + (y - y);
     const int infinite = (greater == __builtin_inf()) | (smaller == __builtin_inf());
     return (log_of_size){near ? 0 : p.k + shift, infinite ? __builtin_inf() : ((greater == 0) & (smaller == 0)) ? -__builtin_inf() : half};
 }

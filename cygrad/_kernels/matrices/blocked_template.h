@@ -37,12 +37,12 @@ CG_INLINED void CG_NAME(tile)(int vectors, intptr_t k, const CG_T *restrict a, c
             for (int v = 0; v < vectors; v++) sums[j][v] += ((const CG_VECTOR *)a)[v] * number;
         }
     }
-    const CG_MASK kept = (CG_MASK){0} - (CG_BITS)!begins;    /* masked lanes may be anything, NaN too */
+    const CG_MASK old = (CG_MASK){0} - (CG_BITS)!begins;    /* masked lanes may be anything, NaN too */
 #pragma GCC unroll 8
     for (int j = 0; j < CG_COLUMNS; j++, c += ld)
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; v++)
-            ((CG_VECTOR *)c)[v] = (CG_VECTOR)(((CG_MASK *)c)[v] & kept) + sums[j][v] * factor;
+            ((CG_VECTOR *)c)[v] = (CG_VECTOR)(((CG_MASK *)c)[v] & old) + sums[j][v] * factor;
 }
 
 typedef void CG_NAME(tile_function)(intptr_t k, const CG_T *a, const CG_T *b, intptr_t down, intptr_t right, CG_T factor, int begins,
@@ -115,9 +115,9 @@ typedef struct {
 CG_CALLED void CG_NAME(take_columns)(const CG_JOB *job, const CG_T *from, intptr_t j, intptr_t n, intptr_t tail, CG_T *columns)
 {
     for (intptr_t c = 0; c < CG_COLUMNS; c++, columns += CG_HEIGHT) {
-        const intptr_t taken = j + c < job->n ? n : 0;
-        if (taken) CG_NAME(copy)(n, columns, 1, from + (j + c) * job->right, job->down);
-        memset(columns + taken, 0, (n - taken + tail) * sizeof(CG_T));
+        const intptr_t length = j + c < job->n ? n : 0;
+        if (length) CG_NAME(copy)(n, columns, 1, from + (j + c) * job->right, job->down);
+        memset(columns + length, 0, (n - length + tail) * sizeof(CG_T));
     }
 }
 
@@ -335,8 +335,8 @@ static intptr_t CG_NAME(largest)(const CG_T *x, intptr_t n)
 CG_INLINED void CG_NAME(exchange)(int columns, CG_T *x, CG_T *y, intptr_t ld)
 {
     for (int c = 0; c < columns; c++) {
-        const CG_T held = x[c * ld];
-        x[c * ld] = y[c * ld], y[c * ld] = held;
+        const CG_T swapped = x[c * ld];
+        x[c * ld] = y[c * ld], y[c * ld] = swapped;
     }
 }
 

@@ -105,13 +105,13 @@ static int CG_NAME(eigenvalues)(intptr_t n, intptr_t rows, void *diagonal, void 
             g = d[m] - d[l] + beside[l] / (g + CG_SIGNED(CG_SQRT(g * g + 1), g));
             for (intptr_t a = m; a != l; a -= step) {
                 const intptr_t b = a - step;
-                const CG_REAL f = s * beside[b], held = c * beside[b];
+                const CG_REAL f = s * beside[b], turned = c * beside[b];
                 const CG_NAME(rotation) turn = CG_NAME(rotation_of)(g, f);
                 c = turn.c, s = turn.s;
                 if (a != m) beside[a] = turn.r;
                 g = d[a] - p;
-                const CG_REAL r = (d[b] - g) * s + 2 * c * held;
-                p = s * r, d[a] = g + p, g = c * r - held;
+                const CG_REAL r = (d[b] - g) * s + 2 * c * turned;
+                p = s * r, d[a] = g + p, g = c * r - turned;
                 CG_NAME(rotate)(rows, c, s, z + a * rows, z + b * rows);
             }
             d[l] -= p, beside[l] = g;

@@ -116,9 +116,9 @@ static void cg_release(cg_workspace *space)
 #define CG_ROOM(bytes) (((size_t)(bytes) + 15) & ~(size_t)15)
 static void *cg_take(cg_workspace *space, size_t bytes)
 {
-    char *taken = space->next;
+    char *start = space->next;
     space->next += CG_ROOM(bytes);
-    return taken;
+    return start;
 }
 
 /* The same, aligned to vectors: for that there is room of so many bytes more. */

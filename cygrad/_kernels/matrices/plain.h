@@ -35,8 +35,8 @@ static intptr_t CG_NAME(largest)(const CG_T *x, intptr_t step, intptr_t n)
 static void CG_NAME(exchange)(CG_T *x, intptr_t step_x, CG_T *y, intptr_t step_y, intptr_t n)
 {
     for (intptr_t i = 0; i < n; i++) {
-        CG_T held = x[i * step_x];
-        x[i * step_x] = y[i * step_y], y[i * step_y] = held;
+        CG_T swapped = x[i * step_x];
+        x[i * step_x] = y[i * step_y], y[i * step_y] = swapped;
     }
 }
 
@@ -117,8 +117,8 @@ static void CG_NAME(permute)(int backwards, intptr_t n, intptr_t k, const int32_
     for (intptr_t c = 0; c < k; c++, x += ld)
         for (intptr_t step = 0; step < n; step++) {
             intptr_t i = backwards ? n - 1 - step : step, row = pivots[i] - 1;
-            CG_T held = x[i];
-            x[i] = x[row], x[row] = held;
+            CG_T swapped = x[i];
+            x[i] = x[row], x[row] = swapped;
         }
 }
 
@@ -132,8 +132,8 @@ static inline __attribute__((always_inline)) void CG_NAME(few_rows)(int adjoint,
     CG_T t[MOST][MOST], pivot[2][MOST], inverse[2][MOST], y[MOST];
 #pragma GCC unroll 4
     for (intptr_t i = 0; i < n; i++) {
-        const intptr_t row = pivots[i] - 1, held = rows[i];
-        rows[i] = rows[row], rows[row] = held;
+        const intptr_t row = pivots[i] - 1, swapped = rows[i];
+        rows[i] = rows[row], rows[row] = swapped;
 #pragma GCC unroll 4
         for (intptr_t j = 0; j < n; j++) t[i][j] = a[i * down + j * right];
         pivot[adjoint][i] = 1, pivot[!adjoint][i] = t[i][i];
@@ -238,8 +238,8 @@ static CG_SELDOM intptr_t CG_NAME(ldl)(int hermitian, intptr_t n, void *matrix, 
         if (chosen != last) {
             CG_NAME(exchange)(other + chosen + 1, 1, a + chosen * ld + chosen + 1, 1, n - chosen - 1);
             for (intptr_t i = last + 1; i < chosen; i++) {
-                CG_T held = CG_MIRROR(other[i]);
-                other[i] = CG_MIRROR(CG_AT(a, ld, chosen, i)), CG_AT(a, ld, chosen, i) = held;
+                CG_T swapped = CG_MIRROR(other[i]);
+                other[i] = CG_MIRROR(CG_AT(a, ld, chosen, i)), CG_AT(a, ld, chosen, i) = swapped;
             }
             other[chosen] = CG_MIRROR(other[chosen]);
             CG_NAME(exchange)(other + last, 1, a + chosen * ld + chosen, 1, 1);

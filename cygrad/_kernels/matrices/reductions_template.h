@@ -130,7 +130,7 @@ static void CG_NAME(bidiagonal)(intptr_t m, intptr_t n, void *matrix, intptr_t l
     for (intptr_t j = 0; j < n; j++) memset(a + m + j * ld, 0, (height - m) * sizeof(CG_T));
     if (n % 2) memset(a + n * ld, 0, height * sizeof(CG_T));
     for (intptr_t k = 0; k < n; k++) {
-        CG_T *const column = a + k * ld, *const row = (CG_T *)rows + k * n + k + 1, *const held = v;
+        CG_T *const column = a + k * ld, *const row = (CG_T *)rows + k * n + k + 1, *const free_column = v;
         const intptr_t below = m - k, right = n - k - 1, start = k / CG_LANES * CG_LANES;
         CG_NAME(subtract)(column + k, y[k], v + k, below);
         CG_NAME(subtract)(column + k, u[k], x + k, below);
@@ -161,7 +161,7 @@ static void CG_NAME(bidiagonal)(intptr_t m, intptr_t n, void *matrix, intptr_t l
         e[k] = norm, r[k + 1] = 1;
         memcpy(row, r + k + 1, right * sizeof(CG_T)), memcpy(u + k + 1, row, right * sizeof(CG_T));
         memset(x + start, 0, (height - start) * sizeof(CG_T));
-        v = next, next = held;
+        v = next, next = free_column;
         if (row_tau[k] == 0) continue;
         CG_T scale = row_tau[k];
         if (size >= CG_LEAST / CG_DIGIT) {

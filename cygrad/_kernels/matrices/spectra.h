@@ -3,10 +3,10 @@
 #define CG_MATRIX_SPECTRA_H
 
 /* Write numbers of one size as numbers of another, times a power of 2, or NaN where the iteration failed. */
-static void cg_write_values(intptr_t size, intptr_t n, char *y, intptr_t stride, const void *values, intptr_t given, int exponent, int converged)
+static void cg_write_values(intptr_t size, intptr_t n, char *y, intptr_t stride, const void *values, intptr_t itemsize, int exponent, int converged)
 {
     for (intptr_t i = 0; i < n; i++, y += stride) {
-        double value = cg_real_number((const char *)values + i * given, given);
+        double value = cg_real_number((const char *)values + i * itemsize, itemsize);
         value = !converged ? NAN : exponent ? ldexp(value, exponent) : value;
         if (size == sizeof(float)) *(float *)y = (float)value;
         else *(double *)y = value;
@@ -17,10 +17,10 @@ static void cg_write_values(intptr_t size, intptr_t n, char *y, intptr_t stride,
 static void cg_reverse(const cg_field *f, intptr_t n, char *x)
 {
     for (intptr_t i = 0; i < n / 2; i++) {
-        double held;
-        memcpy(&held, x + i * f->alignment, f->alignment);
+        double swapped;
+        memcpy(&swapped, x + i * f->alignment, f->alignment);
         memcpy(x + i * f->alignment, x + (n - 1 - i) * f->alignment, f->alignment);
-        memcpy(x + (n - 1 - i) * f->alignment, &held, f->alignment);
+        memcpy(x + (n - 1 - i) * f->alignment, &swapped, f->alignment);
     }
 }
 

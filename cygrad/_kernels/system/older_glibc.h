@@ -20,11 +20,11 @@
 #define CG_OLDEST "GLIBC_2.17"
 #endif
 
-#define CG_OLDER_FOR(asked, result, name, parameters, arguments) \
+#define CG_OLDER_FOR(symbol, result, name, parameters, arguments) \
     __typeof__(name) cg_older_##name; \
     __asm__(".symver cg_older_" #name ", " #name "@" CG_OLDEST); \
-    result __wrap_##asked parameters; \
-    result __wrap_##asked parameters { return cg_older_##name arguments; }
+    result __wrap_##symbol parameters; \
+    result __wrap_##symbol parameters { return cg_older_##name arguments; }
 #define CG_OLDER(result, name, parameters, arguments) CG_OLDER_FOR(name, result, name, parameters, arguments)
 
 CG_OLDER(void *, dlopen, (const char *path, int mode), (path, mode))

@@ -210,13 +210,13 @@ def gradgradcheck(
     everything = arguments + weights
     differentiable = positions_of_differentiable(everything)
 
-    def gradients(*given: Any) -> tuple[Tensor, ...]:
+    def gradients(*values: Any) -> tuple[Tensor, ...]:
         for position in differentiable:
-            given[position].requires_grad_()    # forward mode hands in tensors that require no gradient
-        results = tensors_of(func(*given[:len(arguments)]))
+            values[position].requires_grad_()    # forward mode hands in tensors that require no gradient
+        results = tensors_of(func(*values[:len(arguments)]))
         outputs = [results[position] for position in positions_of_differentiable(results)]
-        variables = [given[position] for position in differentiable if position < len(arguments)]
-        result = grad(outputs, variables, given[len(arguments):], create_graph=True, allow_unused=True)
+        variables = [values[position] for position in differentiable if position < len(arguments)]
+        result = grad(outputs, variables, values[len(arguments):], create_graph=True, allow_unused=True)
         return tuple(gradient for gradient in result if gradient is not None)
 
     return gradcheck(

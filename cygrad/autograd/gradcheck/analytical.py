@@ -55,8 +55,8 @@ def check_dtypes(case: Case, output: int) -> None:
     """Refuse gradients that a user's backward returned in another dtype than its input has."""
     for node in _functions_behind(case.outputs[output], case.inputs):
         if node._converted is not None:
-            position, given, expected = node._converted
-            raise GradcheckError(f"Gradient has dtype mismatch: {node.name()}, used by output {output}, returned {given} as gradient "
+            position, actual, expected = node._converted
+            raise GradcheckError(f"Gradient has dtype mismatch: {node.name()}, used by output {output}, returned {actual} as gradient "
                                  f"{position} where its input has {expected}")
 
 

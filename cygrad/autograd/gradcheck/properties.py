@@ -75,9 +75,9 @@ def check_undefined_tangents(case: Case) -> None:
     directions = [in_parts(variable, direction, parts_of(variable))
                   for variable, direction in zip(case.inputs, random_directions(case.inputs, np.random.default_rng(0)), strict=True)]
     for input, direction in enumerate(directions):
-        given = run_dual(case, [*directions[:input], np.zeros_like(direction), *directions[input + 1:]])
+        with_zeros = run_dual(case, [*directions[:input], np.zeros_like(direction), *directions[input + 1:]])
         missing = run_dual(case, [*directions[:input], None, *directions[input + 1:]])
-        for output, pairs in enumerate(zip(given, missing, strict=True)):
+        for output, pairs in enumerate(zip(with_zeros, missing, strict=True)):
             expected, result = (np.zeros(tuple(primal.shape)) if tangent is None else memory_of(tangent) for primal, tangent in pairs)
             if not np.allclose(result, expected):
                 raise GradcheckError(f"Mismatch in tangent values for output with index: {output} when input: {input} has an undefined "

@@ -46,8 +46,8 @@ def behind(dim, ndim):
 
 def sizes_of(arguments, keywords):
     """Return sizes given as one sequence, as several ints or by keyword."""
-    given = (*arguments, *keywords.values())
-    return tuple(map(integer, given[0] if len(given) == 1 and not hasattr(given[0], "__index__") else given))
+    values = (*arguments, *keywords.values())
+    return tuple(map(integer, values[0] if len(values) == 1 and not hasattr(values[0], "__index__") else values))
 
 
 # ----- Operators with dims among their arguments -----

@@ -99,11 +99,11 @@ def tolerance(operator: Any, matrices: Tensor, values: Tensor, atol: Any, rtol: 
 
     Without `rtol` that is the larger size times the dtype's precision, where `atol` is not larger than 0.
     """
-    for word, given in (("atol", atol), ("rtol", rtol)):
-        if isinstance(given, TensorImpl) and given.dtype.is_complex:
+    for word, value in (("atol", atol), ("rtol", rtol)):
+        if isinstance(value, TensorImpl) and value.dtype.is_complex:
             raise RuntimeError(f"{public_name(operator.name)}: {word} tensor of complex type is not supported.")
-    absolute, relative = (values.new_tensor(given) if not isinstance(given, TensorImpl) else given.detach().to(values.dtype)
-                          for given in (0.0 if atol is None else atol, 0.0 if rtol is None else rtol))
+    absolute, relative = (values.new_tensor(value) if not isinstance(value, TensorImpl) else value.detach().to(values.dtype)
+                          for value in (0.0 if atol is None else atol, 0.0 if rtol is None else rtol))
     if rtol is None:
         default = float(np.finfo(values.dtype.name).eps) * max(matrices.shape[-2:])
         relative = (absolute > 0).logical_not().to(values.dtype) * default

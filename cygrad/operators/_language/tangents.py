@@ -66,8 +66,8 @@ def selecting(tangent_of, operator, result, x, *arguments, **keywords):
     if t is None or not x.ndim:
         return t, None
     dim = named_arguments(operator, (x, *arguments), keywords).arguments["dim"] % x.ndim
-    kept = indices if indices.ndim == x.ndim else indices.unsqueeze(dim)
-    return t.gather(dim, kept).reshape(values.shape), None
+    full_indices = indices if indices.ndim == x.ndim else indices.unsqueeze(dim)
+    return t.gather(dim, full_indices).reshape(values.shape), None
 
 
 def self_adjoint(tangent_of, operator, result, x, *arguments, **keywords):

@@ -137,12 +137,12 @@ class Reading:
                 if value not in place:
                     slots.append(self.values[value])
                     place[value] = len(slots) - 1
-            done = [place[value] for value in dict.fromkeys(step.inputs) if last[value] == k and self.values[value][:2] == (None, None)]
+            ended = [place[value] for value in dict.fromkeys(step.inputs) if last[value] == k and self.values[value][:2] == (None, None)]
             if not step.folds:
-                free += done
+                free += ended
             place[step.output] = slot_for(step.output)
             if step.folds:
-                free += done
+                free += ended
             joined = k > 0 and self.are_joined(self.steps[k - 1], step)
             steps.append((step.name, step.folds, joined, step.dtype, step.masks, [place[value] for value in (*step.inputs, step.output)]))
         return composed.Steps(slots, steps, place[self.result])

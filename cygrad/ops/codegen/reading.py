@@ -44,8 +44,8 @@ def complex_functions(macro: str) -> dict[str, tuple[str, str]]:
     """Return the kinds of number ("r", "c") that functions of complex numbers take, and the one that they give."""
     definition = re.compile(rf"^{macro} (\w+) (?:CG_COMPLEX_NAME\((\w+)\)|(\w+)_complex128)\((.*?)\)", re.MULTILINE)
     result = (match for path in HEADERS.glob("*.h") for match in definition.findall(path.read_text()))
-    return {shared or own: ("".join(kind_of(word) for word in arguments.split(", ")), kind_of(given))
-            for given, shared, own, arguments in result}
+    return {shared or own: ("".join(kind_of(word) for word in arguments.split(", ")), kind_of(result_type))
+            for result_type, shared, own, arguments in result}
 
 
 def kind_of(declaration: str) -> str:

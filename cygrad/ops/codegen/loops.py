@@ -1,4 +1,4 @@
-"""The elementwise loops of every row and every partial, and the table of them."""
+"""The elementwise loops of every row and every partial, whose C text is in elementwise_template.h, and the table of them."""
 
 import ast
 from collections.abc import Iterator
@@ -7,75 +7,46 @@ from typing import Any, NamedTuple
 from .. import formula
 from ..dtypes import DTYPES, NUMBER, result_dtype
 from ..elementwise import ELEMENTWISE
-from .reading import BOOL, FUNCTIONS, VECTOR_FUNCTIONS, c_type, is_blocked, kind, line_directives, numbers_of
-from .units import HEADER, symbol, table, unit_kind, unit_of
+from .reading import BOOL, FUNCTIONS, VECTOR_FUNCTIONS, dtype_row, is_blocked, kind, line_directives, numbers_of
+from .units import HEADER, included, symbol, table, unit_kind, unit_of
 
 SCALAR = "number"     # the operand of a shifted loop that is one number for all elements
 
 
 def elementwise_loop(name, directive, row, tree, inputs, dtype, out, stream=False):
-    """Return the C function of one kernel for one dtype; two inputs have bodies for a scalar on either side.
-
-    `number` is one always. Loops with one, of whole vectors, prefetch the next operands of tiles, if parameters say so: they have no
-    others.
-    """
+    """Return the text of one kernel for one dtype."""
     result = result_dtype(dtype, "same" if row.result == "bool" else row.result)
     dtypes = {word: BOOL if word in row.masks else result if word in ("g", "y") else dtype for word in (*inputs, *row.params)}
-    types, out_type = {word: dtypes[word].c_type for word in inputs}, out.c_type
-    expression = formula.to_c(tree, numbers_of(dtype), {word: kind(dtypes[word]) for word in dtypes}, FUNCTIONS, kind(out))
-    expression = f"({expression}) != 0" if out_type == "uint8_t" and dtype.name == "bool" else expression
-    blocked, always = is_blocked(tree, dtype), tuple(operand for operand in inputs if operand == SCALAR)
+    value = formula.to_c(tree, numbers_of(dtype), {word: kind(dtypes[word]) for word in dtypes}, FUNCTIONS, kind(out))
+    value = f"({value}) != 0" if out.c_type == "uint8_t" and dtype.name == "bool" else value
+    blocked = is_blocked(tree, dtype)
     # Vectors of bytes beside complex numbers are much code, and memory takes longer.
     serial = dtype.real and not blocked and (out.name == "bool" or row.masks)
-    start = "CG_SERIAL_LOOP(n) {" if serial else "CG_LOOP(T, n) {"
-    store = f"out[i] = {expression}; }}"
-    fetches = ""
-    if always:
-        fetches = f"if (c) {{ {' '.join(f'CG_FETCH_ROW(p_{operand} + first);' for operand in inputs if operand != SCALAR)} }} "
-    elif blocked:
-        fetched = " ".join(f"CG_FETCH_BLOCK({place} + first);" for place in (*(f"p_{operand}" for operand in inputs), "out"))
-        fetches = f"if (CG_IS_FAR) {{ {fetched} }} "
-    if blocked:
-        start = f"CG_VECTORS(T, n) {{ {fetches}CG_LANE(T) {{ const intptr_t i = first + k;"
-        store += " }"
-    if stream:
-        start = f"CG_VECTORS(T, n) {{ {fetches}CG_VECTOR(T); CG_LANE(T) {{ const intptr_t i = first + k;"
-        store = f"vector[k] = {expression}; }} CG_STREAM_VECTOR(out + first, vector); }}"
-    form = "stream" if stream else "loop"
-    function = symbol(f"{form}_{name}_{dtype.name}", unit_kind(dtype, row.rare))
-    body = [f"{'CG_SERIAL ' if serial else ''}void {function}(char *const *p, const intptr_t *s, intptr_t n, const void *c) {{",
-            f"    typedef {dtype.c_type} T CG_UNUSED; {out_type} *out = ({out_type} *)p[{len(inputs)}]; (void)s; (void)c;",
-            *(["    CG_FAR(T, n);"] if blocked and not always else [])]
-    body += [f"    const {types[operand]} *p_{operand} = (const {types[operand]} *)p[{k}];" for k, operand in enumerate(inputs)]
-    body += [f"    const T {param} = ((const T *)c)[{k}]; (void){param};" for k, param in enumerate(row.params)]
-    # A blocked loop gets no other scalars: gcc would hoist a function of one and call its scalar form, with other bits.
-    two = len(inputs) == 2 and not blocked and not always
-    scalars = [(f"if (!s[{k}]) ", (operand,)) for k, operand in enumerate(inputs)] if two and not serial else []
-    places = {operand: f"s[{k}] ? i : 0" if two and serial else "i" for k, operand in enumerate(inputs)}
-    for condition, constant in [*scalars, ("", always)]:
-        before = "".join(f"const {types[operand]} {operand} CG_UNUSED = *p_{operand}; " for operand in constant)
-        inside = "".join(f"const {types[operand]} {operand} CG_UNUSED = p_{operand}[{places[operand]}]; "
-                         for operand in inputs if operand not in constant)
-        body += [f"    {condition}{{ {before}{start} {inside}", directive, f"        {store} return; }}"]
-    return "\n".join([*body, "}"])
+    forms = {"STREAM": stream, "VECTORS": blocked, "SERIAL": serial, "FETCHES": blocked and SCALAR not in inputs}
+    function = symbol(f"{'stream' if stream else 'loop'}_{name}_{dtype.name}", unit_kind(dtype, row.rare))
+    return loop_text(function, directive, row, dtype, out, [(word, dtypes[word].c_type) for word in inputs], value, forms)
 
 
 def narrow_loop(name, directive, row, tree, inputs, dtype):
-    """Return the C function of one kernel for 16-bit floats, converted in registers: in whole vectors, without scalars."""
-    expression = formula.to_c(tree, formula.Numbers(dtype.loops), dict.fromkeys((*inputs, *row.params), "r"), FUNCTIONS)
-    vectors = ", ".join(f"v_{word}[CG_VL(S)]" for word in (*inputs, "result"))
-    fetched = "" if VECTOR_FUNCTIONS.isdisjoint(formula.called(tree)) else " if (CG_IS_FAR) { " + "".join(
-        f"CG_FETCH_BLOCK({place} + first); " for place in (*(f"p_{operand}" for operand in inputs), "out")) + "}"
-    return "\n".join([
-        "#ifdef CG_NARROW_LOOPS",
-        f"void {symbol(f'loop_{name}_{dtype.name}', 'floats')}(char *const *p, const intptr_t *s, intptr_t n, const void *c) {{",
-        f"    typedef {c_type(dtype.loops)} T; typedef {dtype.c_type} S; S *out = (S *)p[{len(inputs)}]; CG_FAR(S, n); (void)s; (void)c;",
-        *(f"    const S *p_{operand} = (const S *)p[{k}];" for k, operand in enumerate(inputs)),
-        *(f"    const T {param} = ((const T *)c)[{k}]; (void){param};" for k, param in enumerate(row.params)),
-        f"    CG_VECTORS(S, n) {{ T {vectors};{fetched}",
-        *(f"        widen_{dtype.name}(v_{operand}, p_{operand} + first);" for operand in inputs),
-        "        CG_LANE(S) { " + " ".join(f"const T {operand} CG_UNUSED = v_{operand}[k];" for operand in inputs), directive,
-        f"            v_result[k] = {expression}; }} narrow_{dtype.name}(out + first, v_result); }}", "}", "#endif"])
+    """Return the text of one kernel for 16-bit floats, converted in registers."""
+    value = formula.to_c(tree, formula.Numbers(dtype.loops), dict.fromkeys((*inputs, *row.params), "r"), FUNCTIONS)
+    forms = {f"NARROW {dtype.name}": True, "FETCHES": not VECTOR_FUNCTIONS.isdisjoint(formula.called(tree))}
+    operands = [(word, dtype.c_type) for word in inputs]
+    text = loop_text(symbol(f"loop_{name}_{dtype.name}", "floats"), directive, row, dtype, dtype_row(dtype.loops), operands, value, forms)
+    return f"#ifdef CG_NARROW_LOOPS\n{text}\n#endif"
+
+
+def loop_text(function, directive, row, dtype, out, operands, value, forms):
+    """Return the macros of one loop, and the inclusion of its template."""
+    uses = {word: f"USE({word}, {c_type}, {place})" for place, (word, c_type) in enumerate(operands)}
+    number = uses.pop(SCALAR, None)
+    macros = {"NAME": function, "ELEMENT": dtype.c_type, "RESULT": out.c_type, "COUNT": len(operands),
+              "INPUTS(USE)": " ".join(uses.values()),
+              "PARAMS(USE)": " ".join(f"USE({param}, {place})" for place, param in enumerate(row.params))}
+    macros |= dict(zip(("FIRST(USE)", "SECOND(USE)"), uses.values(), strict=True)) if len(uses) == 2 else {}
+    macros |= {"NUMBER(USE)": number} if number else {}
+    macros |= {form: "" for form, is_so in forms.items() if is_so}
+    return included("elementwise_template.h", macros, directive, {"VALUE": value})
 
 
 def elementwise_kernels(rows):

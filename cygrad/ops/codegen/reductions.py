@@ -4,7 +4,7 @@ from .. import formula
 from ..dtypes import DTYPES, NUMBER
 from ..reduction import REDUCTIONS
 from .reading import BOOL, FUNCTIONS, c_type, converted, dtype_row, kind, line_directives, numbers_of
-from .units import HEADER, UNITS, symbol, table, unit_kind
+from .units import HEADER, UNITS, included, symbol, table, unit_kind
 
 
 def reduction_kernels():
@@ -31,11 +31,10 @@ def reduction_kernels():
             defines = {"NAME": symbol(f"{row.name}_{dtype.name}", unit), "X": dtype.c_type, "T": c_type(acc), "Y": c_type(out),
                        "CG_COUNT": c_type(folded.real or acc),
                        "CG_ELEMENT(value)": converted("value", dtype, BOOL if row.result == "truth" else folded),
-                       "CG_RESULT(value)": f"({result.c_type})(value)" if not result.real else converted("value", folded, result), **read}
+                       "CG_RESULT(value)": f"({result.c_type})(value)" if not result.real else converted("value", folded, result)}
             defines |= {} if dtype.real else {"ORDERED": ""}
             defines |= {"PRODUCTS": ""} if has_products(row, dtype) else {}
-            code[unit] += [*(f"#define {key} {value}" for key, value in defines.items()), directives[row.name],
-                           '#include "reduction_template.h"']
+            code[unit].append(included("reduction_template.h", defines, directives[row.name], read))
             dtypes[dtype] = acc, out
         yield row, dtypes, code
 

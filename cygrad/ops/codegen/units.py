@@ -33,6 +33,12 @@ def table(entries, missing="0"):
     return "{" + ", ".join(entries.get(number, missing) for number in range(len(DTYPES))) + "}"
 
 
+def included(template: str, macros: dict, directive: str, formulas: dict) -> str:
+    """Return the inclusion of a template of C with its macros; compiler errors in formulas name the row."""
+    return "\n".join([*(f"#define {name} {value}".rstrip() for name, value in macros.items()), directive,
+                      *(f"#define {name} {value}" for name, value in formulas.items()), f'#include "{template}"'])
+
+
 def level_text(level: str, unit: str, lowest: str) -> str:
     target, vector_bytes = NATIVE if level == "native" else LEVELS.get(level, ("", 16))
     pragma = f'#pragma GCC target("arch={target}")\n' if target else '#include "native.h"\n'

@@ -42,11 +42,11 @@ def transposed(level: Any, operator: Any, result: Any, *arguments: Any, **keywor
         # Any would do; complex eigenvectors refuse those that depend on their phase, which they themselves do not.
         weights = [(item.detach().clone() if item.is_complex() else item.new_ones(item.shape)).requires_grad_() for item in results]
         products = grad(results, inputs, weights, create_graph=True, allow_unused=True)
-        results_values = [(product, tangent) for product, tangent in zip(products, tangents, strict=True)
-                 if product is not None and product.requires_grad]
-        if not results_values:
+        with_history = [(product, tangent) for product, tangent in zip(products, tangents, strict=True)
+                        if product is not None and product.requires_grad]
+        if not with_history:
             return None
-        outputs, directions = zip(*results_values, strict=True)
+        outputs, directions = zip(*with_history, strict=True)
         recorded = recording and any(tensor.requires_grad for tensor in (*tensors, *directions))
         of_results = iter(grad(outputs, weights, directions, create_graph=recorded, allow_unused=True))
         return over_tensors(lambda item: next(of_results) if item.requires_grad else None, again)

@@ -111,9 +111,9 @@ def like_torch(row: Operator, library: str, operands: dict[str, np.ndarray], our
     def results() -> list[np.ndarray]:
         space = dict(names)
         exec(compute, space)
-        results_values = [space["y"], *(names[name].grad for name in ours)]
+        tensors = [space["y"], *(names[name].grad for name in ours)]
         exec(forget, names)
-        return [array(result) for result in results_values]
+        return [array(result) for result in tensors]
 
     return Task(compute + forget, names, results)
 

@@ -185,11 +185,11 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                 if actual != expected:
                     raise RuntimeError(f"tangent:{number} with {what} {actual} in flattened pytree doesn't match the {what} {expected} of "
                                        "the corresponding primal.")
-        results_values = [(product, direction) for product, direction in zip(products, directions, strict=True)
-                 if product is not None and product.requires_grad]
+        with_history = [(product, direction) for product, direction in zip(products, directions, strict=True)
+                        if product is not None and product.requires_grad]
         results: tuple[Any, ...] = (None,) * len(weights)
-        if results_values:
-            outputs, grad_outputs = zip(*results_values, strict=True)
+        if with_history:
+            outputs, grad_outputs = zip(*with_history, strict=True)
             graph = is_grad_enabled() and reaches_other_leaves((*outputs, *grad_outputs), (*call.leaves, *weights))
             results = _gradients(outputs, weights, grad_outputs, retain_graph=True, create_graph=graph, allow_unused=True)
         return tree_unflatten([weight.detach().new_zeros(weight.shape) if result is None else result

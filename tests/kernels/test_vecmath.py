@@ -134,11 +134,11 @@ def true_value(function, x, *exponent):
 
 
 # ----- Results of one instruction set -----
-def results():
+def results(names):
     """Return the results of this process; runs once per instruction set."""
     results = {}
     for dtype in DTYPES:
-        for function in FUNCTIONS:
+        for function in sorted({*FUNCTIONS} & {*names}):
             results[f"{function} {dtype}"] = call(function, points(dtype))
             results[f"{function} {dtype} in pieces"] = in_pieces(function, points(dtype))
         results[f"pow {dtype}"] = call("pow", *pairs(dtype))

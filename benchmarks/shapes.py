@@ -27,12 +27,12 @@ def forward(function: Callable[..., Any], *shape_of: Callable[[int], tuple[int, 
     return make
 
 
-def rows_of_floats(function: Callable[[Any], Any], folds: bool = True) -> Callable[[Any, int], Run]:
+def rows_of_floats(function: Callable[[Any], Any], reduces: bool = True) -> Callable[[Any, int], Run]:
     """Return a program that computes a function of rows of 1024 floats, and its gradient."""
     def make(library: Any, size: int) -> Run:
         random = np.random.default_rng(0)
         x = random.standard_normal((size, 1024), dtype=np.float32)
-        seed = random.standard_normal((size,) if folds else x.shape, dtype=np.float32)
+        seed = random.standard_normal((size,) if reduces else x.shape, dtype=np.float32)
         return differentiated(library, function, x, seed=seed)
 
     return make
@@ -44,7 +44,7 @@ PROGRAMS = (
     Program("sum(1) of (600, 600, 3), doubles", forward(lambda a: a.sum(1), lambda n: (n, n, 3)), 600, 1.0),
     Program("sum(-1) of (2048, 1024) floats and backward", rows_of_floats(lambda x: x.sum(-1)), 2048, 0.9),
     Program("amax(-1) of (2048, 1024) floats and backward", rows_of_floats(lambda x: x.amax(-1)), 2048, 0.9),
-    Program("softmax(-1) of (2048, 1024) floats and backward", rows_of_floats(lambda x: x.softmax(-1), folds=False), 2048, 0.6),
+    Program("softmax(-1) of (2048, 1024) floats and backward", rows_of_floats(lambda x: x.softmax(-1), reduces=False), 2048, 0.6),
 )
 
 

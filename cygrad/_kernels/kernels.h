@@ -36,35 +36,35 @@ typedef struct {
     cg_loop streams[CG_DTYPES]; /* of exact formulas: whole vectors only, the output aligned to one, written past the caches */
 } cg_kernel;
 
-typedef void cg_fold_fill(char *acc, intptr_t n);                        /* start n accumulators */
+typedef void cg_reduce_fill(char *acc, intptr_t n);                        /* start n accumulators */
 /* dense rows of n elements, each into one accumulator; of numbers that are stored only: of a block each */
-typedef void cg_fold_rows(const char *x, intptr_t stride, intptr_t n, intptr_t count, char *acc);
+typedef void cg_reduce_rows(const char *x, intptr_t stride, intptr_t n, intptr_t count, char *acc);
 /* the same of products, of rows of two arrays */
-typedef void cg_fold_products(const char *x, const char *other, intptr_t stride, intptr_t n, intptr_t count, char *acc);
+typedef void cg_reduce_products(const char *x, const char *other, intptr_t stride, intptr_t n, intptr_t count, char *acc);
 /* short reductions of elements at any offsets, each into one accumulator; accumulators are `step` apart */
-typedef void cg_fold_columns(const char *x, intptr_t stride, const intptr_t *offsets, intptr_t n, intptr_t count, char *acc, intptr_t step);
+typedef void cg_reduce_columns(const char *x, intptr_t stride, const intptr_t *offsets, intptr_t n, intptr_t count, char *acc, intptr_t step);
 /* rows of n elements into n accumulators */
-typedef void cg_fold_across(char *acc, const char *x, intptr_t n, intptr_t rows, intptr_t stride);
-typedef cg_fold_across cg_fold_across_wide;
-typedef int cg_fold_finite(const char *acc, intptr_t n);
-typedef void cg_fold_combine(char *acc, const char *other, intptr_t n);  /* combine n partial results with n */
-typedef void cg_fold_finish(const char *acc, char *y, intptr_t n, double count);
-typedef void cg_fold_scan(const char *x, intptr_t x_stride, char *y, intptr_t y_stride, intptr_t n);
-typedef intptr_t cg_fold_find(const char *x, intptr_t stride, intptr_t n, const char *value);
+typedef void cg_reduce_across(char *acc, const char *x, intptr_t n, intptr_t rows, intptr_t stride);
+typedef cg_reduce_across cg_reduce_across_wide;
+typedef int cg_reduce_finite(const char *acc, intptr_t n);
+typedef void cg_reduce_combine(char *acc, const char *other, intptr_t n);  /* combine n partial results with n */
+typedef void cg_reduce_finish(const char *acc, char *y, intptr_t n, double count);
+typedef void cg_reduce_scan(const char *x, intptr_t x_stride, char *y, intptr_t y_stride, intptr_t n);
+typedef intptr_t cg_reduce_find(const char *x, intptr_t stride, intptr_t n, const char *value);
 
 typedef struct {
     const char *name;
-    cg_fold_fill *fill[CG_DTYPES];
-    cg_fold_rows *rows[CG_DTYPES];
-    cg_fold_products *products[CG_DTYPES];
-    cg_fold_columns *columns[CG_DTYPES];
-    cg_fold_across *across[CG_DTYPES];
-    cg_fold_across *across_wide[CG_DTYPES]; /* each element as an accumulator; NULL where `across` does that */
-    cg_fold_finite *finite[CG_DTYPES];      /* NULL alike */
-    cg_fold_combine *combine[CG_DTYPES];
-    cg_fold_finish *finish[CG_DTYPES];
-    cg_fold_scan *scan[CG_DTYPES];
-    cg_fold_find *find[CG_DTYPES];
+    cg_reduce_fill *fill[CG_DTYPES];
+    cg_reduce_rows *rows[CG_DTYPES];
+    cg_reduce_products *products[CG_DTYPES];
+    cg_reduce_columns *columns[CG_DTYPES];
+    cg_reduce_across *across[CG_DTYPES];
+    cg_reduce_across *across_wide[CG_DTYPES]; /* each element as an accumulator; NULL where `across` does that */
+    cg_reduce_finite *finite[CG_DTYPES];      /* NULL alike */
+    cg_reduce_combine *combine[CG_DTYPES];
+    cg_reduce_finish *finish[CG_DTYPES];
+    cg_reduce_scan *scan[CG_DTYPES];
+    cg_reduce_find *find[CG_DTYPES];
     signed char acc_dtype[CG_DTYPES], out_dtype[CG_DTYPES];
 } cg_reduction;
 

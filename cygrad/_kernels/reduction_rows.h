@@ -61,10 +61,10 @@ CG_INLINE T CG_ROW(long)(const X *v, const X *w, intptr_t n, const int lanes, co
     return left ? CG_FN(join)(acc, CG_ROW(few)(v + whole, w + whole, left)) : acc;
 }
 
-CG_INLINE void CG_ROW(fold)(const char *p, const char *other, intptr_t stride, intptr_t n, intptr_t count, T *out) {
-#define CG_ROWS(fold)                                                                                            \
+CG_INLINE void CG_ROW(reduce)(const char *p, const char *other, intptr_t stride, intptr_t n, intptr_t count, T *out) {
+#define CG_ROWS(value)                                                                                           \
     for (intptr_t i = 0; i < count; i++) {                                                                       \
-        const X *const v = (const X *)(p + i * stride), *const w = (const X *)(other + i * stride); out[i] = fold; \
+        const X *const v = (const X *)(p + i * stride), *const w = (const X *)(other + i * stride); out[i] = value; \
     }
     if (n < CG_REDUCTION_SHORT) CG_ROWS(CG_ROW(few)(v, w, n))
     else if (sizeof(X) >= 4 && n < CG_REDUCTION_LONG) CG_ROWS(CG_ROW(long)(v, w, n, CG_MANY / 4, 0))

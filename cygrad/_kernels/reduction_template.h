@@ -102,7 +102,7 @@ CG_INLINE T CG_FN(tree)(const CG_LANE_TYPE *a, const int lanes) {
 #define CG_AT(i) v[i]
 #define CG_PARTS 1
 #include "reduction_rows.h"
-void CG_FN(rows)(const char *p, intptr_t stride, intptr_t n, intptr_t count, char *q) { CG_FN(fold)(p, p, stride, n, count, (T *)q); }
+void CG_FN(rows)(const char *p, intptr_t stride, intptr_t n, intptr_t count, char *q) { CG_FN(reduce)(p, p, stride, n, count, (T *)q); }
 
 #ifdef PRODUCTS
 #define CG_ROW(part) CG_FN(CG_PASTE(part, products))
@@ -110,7 +110,7 @@ void CG_FN(rows)(const char *p, intptr_t stride, intptr_t n, intptr_t count, cha
 #define CG_PARTS 2
 #include "reduction_rows.h"
 void CG_FN(products)(const char *p, const char *other, intptr_t stride, intptr_t n, intptr_t count, char *q) {
-    CG_FN(fold_products)(p, other, stride, n, count, (T *)q);
+    CG_FN(reduce_products)(p, other, stride, n, count, (T *)q);
 }
 #endif
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad.numpy_functions import elements as elements
-from cygrad.numpy_functions import folds as folds
 from cygrad.numpy_functions import matrices as matrices
 from cygrad.numpy_functions import products as products
+from cygrad.numpy_functions import reductions as reductions
 from cygrad.numpy_functions import shapes as shapes
 from cygrad.numpy_functions.rows import ROWS, refusal
 

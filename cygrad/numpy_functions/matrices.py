@@ -8,7 +8,7 @@ import numpy as np
 
 import cygrad.linalg as linalg
 from cygrad.numpy_functions import products
-from cygrad.numpy_functions.folds import precise
+from cygrad.numpy_functions.reductions import precise
 from cygrad.numpy_functions.rows import operand, operands, promoted, row
 from cygrad.operators import vectors
 

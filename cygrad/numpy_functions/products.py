@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cygrad.numpy_functions.folds import widest
+from cygrad.numpy_functions.reductions import widest
 from cygrad.numpy_functions.rows import cast, is_integer, operand, promoted, row
 from cygrad.operators import products, vectors
 from cygrad.operators._language.arguments import integers

@@ -225,10 +225,10 @@ def _place_of_all(name: str) -> Callable[..., Any]:
     return parts
 
 
-def _place(operator: Any, fold: str, input: Tensor, dim: Any, keepdim: bool, out: Tensor | None) -> Tensor:
+def _place(operator: Any, extremum: str, input: Tensor, dim: Any, keepdim: bool, out: Tensor | None) -> Tensor:
     place = operator.declaration.parts(input, dim, keepdim)
     if place is NotImplemented:
-        place = compiled.extremum(fold, checked_operand(operator, input), dim, keepdim, operator.name)[1]
+        place = compiled.extremum(extremum, checked_operand(operator, input), dim, keepdim, operator.name)[1]
     return delivered(place, out)
 
 

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from cygrad.typing import DTypeLike, Pair
 
 
-def _folded(operator: Any, fold: Callable[[Tensor], Tensor], input: Tensor, dtype: DTypeLike | None, out: Tensor | None) -> Tensor:
+def _scanned(operator: Any, scan: Callable[[Tensor], Tensor], input: Tensor, dtype: DTypeLike | None, out: Tensor | None) -> Tensor:
     """Compute a scan in `dtype`, by default `out`'s."""
     if dtype is None and out is not None:
         dtype = checked_tensor(operator, out, "out", 3).dtype
-    return delivered(fold(input) if dtype is None else fold(input.to(dtype)).to(dtype), out)
+    return delivered(scan(input) if dtype is None else scan(input.to(dtype)).to(dtype), out)
 
 
 # ----- Sums -----
@@ -55,7 +55,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: DTypeLike | None = None, out: Tens
     >>> cygrad.cumsum(cygrad.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
-    return _folded(cumsum, lambda x: _cumsum(x, dim, False), input, dtype, out)
+    return _scanned(cumsum, lambda x: _cumsum(x, dim, False), input, dtype, out)
 
 
 def _log_cumulative_gradient(g: Tensor, input: Tensor, y: Tensor, dim: int) -> Tensor:
@@ -131,11 +131,11 @@ def cumprod(input: Tensor, dim: int, *, dtype: DTypeLike | None = None, out: Ten
     >>> cygrad.cumprod(cygrad.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
     """
-    def fold(x: Tensor) -> Tensor:
+    def scan(x: Tensor) -> Tensor:
         d = normalized_dim(dim, x.ndim)
         return recorded(cumprod, (x,), unrecorded(lambda: _running_product(x.detach(), d)), dim=d)
 
-    return _folded(cumprod, fold, input, dtype, out)
+    return _scanned(cumprod, scan, input, dtype, out)
 
 
 def _running_product(x: Tensor, dim: int) -> Tensor:
@@ -152,11 +152,11 @@ def _to_their_places(g: Tensor, input_shape: Sequence[int], dim: int, indices: T
     return g.new_zeros(input_shape).scatter_add(dim, indices, g)
 
 
-def _running_extremum(operator: Any, fold: np.ufunc, pair: type[ValuesAndIndices], input: Tensor, dim: int, out: Pair | None
+def _running_extremum(operator: Any, ufunc: np.ufunc, pair: type[ValuesAndIndices], input: Tensor, dim: int, out: Pair | None
                       ) -> ValuesAndIndices:
     d = normalized_dim(dim, checked_operand(operator, input).ndim)
     array = np.atleast_1d(to_array(input))
-    values = fold.accumulate(array, d)
+    values = ufunc.accumulate(array, d)
     # The last place at which the running extremum was attained; NaN, once met, is never left.
     shape = [-1 if k == d else 1 for k in range(array.ndim)]
     attained = (array == values) | (array != array) & (values != values)

@@ -63,7 +63,7 @@ def _read_part(src: Tensor, index: Tensor) -> np.ndarray:
     return vector(to_array(src))[tuple([slice(size) for size in index.shape or (1,)])]
 
 
-def _folded(operator: Any, fold: np.ufunc, input: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor | None, **params: Any) -> Any:
+def _reduced(operator: Any, ufunc: np.ufunc, input: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor | None, **params: Any) -> Any:
     """Reduce a source into the elements that an index names, one for each place; a mean is divided by the `count`."""
     d, key = elements_along(scatter, input, dim, index, "self")
     _check_source(input, index, src)
@@ -73,7 +73,7 @@ def _folded(operator: Any, fold: np.ufunc, input: Tensor, dim: int, index: Tenso
             place, target = key, vector(array)
             if len(key) > 1 and target.flags.c_contiguous:      # places in a flat array are faster
                 place, target = np.ravel_multi_index(key, target.shape), target.reshape(-1)
-            fold.at(target, place, _read_part(src, index))
+            ufunc.at(target, place, _read_part(src, index))
         if "count" in params:
             divide = np.divide if input.dtype.is_differentiable else np.floor_divide
             divide(array, to_array(params["count"]), out=array)
@@ -133,7 +133,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Ten
     >>> cygrad.scatter_add(cygrad.zeros(3), 0, cygrad.tensor([0, 2, 0]), cygrad.ones(3))
     tensor([2., 0., 1.])
     """
-    return _folded(scatter_add, np.add, input, dim, index, src, out)
+    return _reduced(scatter_add, np.add, input, dim, index, src, out)
 
 
 # ----- Reductions of elements along a dim -----
@@ -166,14 +166,14 @@ def _extremum_gradients(g: Tensor, x: Tensor, src: Tensor, index: Tensor, y: Ten
 @operator(dinput=lambda g: g, dsrc=lambda g, dim, index, src_shape: padded(g.gather(dim, index), src_shape), dindex=None,
           node="ScatterReduceBackward0", tangent=linear, batch=shifted("dim"), method=False)
 def _scatter_sum(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
-    return _folded(_scatter_sum, np.add, input, dim, index, src, out)
+    return _reduced(_scatter_sum, np.add, input, dim, index, src, out)
 
 
 @operator(dinput=lambda g, input, src, index, dim: _product_gradients(g, input, src, index, dim)[0],
           dsrc=lambda g, input, src, index, dim, src_shape: padded(_product_gradients(g, input, src, index, dim)[1], src_shape),
           dindex=None, node="ScatterReduceBackward0", batch=shifted("dim"), method=False)
 def _scatter_prod(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
-    return _folded(_scatter_prod, np.multiply, input, dim, index, src, out)
+    return _reduced(_scatter_prod, np.multiply, input, dim, index, src, out)
 
 
 @operator(dinput=lambda g, count: g / count,
@@ -182,14 +182,14 @@ def _scatter_prod(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: T
 def _scatter_mean(input: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, *, out: Tensor | None = None) -> Tensor:
     count = creation.ones(input.shape, dtype=input.dtype).scatter_add(dim, index, creation.ones(src.shape, dtype=src.dtype))
     count = count if include_self else count - (count != 1).to(count.dtype)
-    return _folded(_scatter_mean, np.add, input, dim, index, src, out, count=count)
+    return _reduced(_scatter_mean, np.add, input, dim, index, src, out, count=count)
 
 
 @operator(dinput=lambda g, input, src, index, y, dim: _extremum_gradients(g, input, src, index, y, dim)[0],
           dsrc=lambda g, input, src, index, y, dim, src_shape: padded(_extremum_gradients(g, input, src, index, y, dim)[1], src_shape),
           dindex=None, node="ScatterReduceBackward0", batch=shifted("dim"), method=False)
 def _scatter_extremum(input: Tensor, dim: int, index: Tensor, src: Tensor, largest: bool, *, out: Tensor | None = None) -> Tensor:
-    return _folded(_scatter_extremum, np.maximum if largest else np.minimum, input, dim, index, src, out)
+    return _reduced(_scatter_extremum, np.maximum if largest else np.minimum, input, dim, index, src, out)
 
 
 def _neutral(reduce: str, dtype: Any) -> Any:
@@ -235,7 +235,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
 
 
 # ----- Slices along a dim -----
-def _slices_to_fold(operator: Any, input: Tensor, dim: int, index: Tensor, source: Tensor) -> tuple[int, np.ndarray]:
+def _slices_to_reduce(operator: Any, input: Tensor, dim: int, index: Tensor, source: Tensor) -> tuple[int, np.ndarray]:
     """Return the dim and the places along it that slices of the source are reduced into."""
     message = operator.name + "_(): Expected dtype int32/int64 for index but got: {}"
     d, places = slices_along(input, dim, index, ("int64", "int32"), message)
@@ -266,7 +266,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     >>> cygrad.index_add(cygrad.zeros(3), 0, cygrad.tensor([0, 2, 0]), cygrad.ones(3))
     tensor([2., 0., 1.])
     """
-    d, places = _slices_to_fold(index_add, input, dim, index, source)
+    d, places = _slices_to_reduce(index_add, input, dim, index, source)
     alpha = read_factor(index_add, "alpha", alpha, input)
     scalar_tensor(alpha, input.dtype)       # refuses numbers that the dtype does not hold
     check_bounds(places, length_of(input, d), d)
@@ -367,7 +367,7 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     >>> cygrad.index_reduce(cygrad.ones(3), 0, cygrad.tensor([0, 2, 0]), cygrad.tensor([2., 3., 4.]), "prod")
     tensor([8., 1., 3.])
     """
-    d, places = _slices_to_fold(index_reduce, input, dim, index, source)
+    d, places = _slices_to_reduce(index_reduce, input, dim, index, source)
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     check_bounds(places, length_of(input, d), d, IndexError, "index out of range in self: ")

@@ -40,13 +40,13 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """
 
 
-def _fold_examples(level: Any, operator: Any, windows: Tensor, shape: tuple[int, ...], dim: int, size: int, step: int) -> Tensor:
+def _sum_examples(level: Any, operator: Any, windows: Tensor, shape: tuple[int, ...], dim: int, size: int, step: int) -> Tensor:
     if not shape:
         return windows.sum(-1)
     return level.leave(operator(level.enter(windows), (level.size, *shape), dim + 1, size, step))
 
 
-@operator(node="FoldBackward0", dwindows=lambda g, dim, size, step: g.unfold(dim, size, step), tangent=linear, batch=_fold_examples)
+@operator(node="FoldBackward0", dwindows=lambda g, dim, size, step: g.unfold(dim, size, step), tangent=linear, batch=_sum_examples)
 def _sum_windows(windows: Tensor, shape: tuple[int, ...], dim: int, size: int, step: int) -> Tensor:
     """Return the sum of windows where they lie in a tensor of a shape: the transpose of `unfold`."""
     def compute() -> Tensor:

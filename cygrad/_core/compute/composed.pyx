@@ -53,20 +53,20 @@ cdef class Steps:
             self.reduced[k] = is_reduced
             if dtype is not None:
                 self.itemsize = max(self.itemsize, cg_itemsize[self.slot_dtypes[k]])
-        for k, (name, folds, joined, dtype, masks, places) in enumerate(steps):
+        for k, (name, reduces, joined, dtype, masks, places) in enumerate(steps):
             step = &self.steps[k]
             step.dtype, step.masks, step.inputs = FLOATING if dtype is None else dtype_by_name[dtype].number, masks, <int>len(places) - 1
             for j in range(step.inputs + 1):
                 step.slots[j] = places[j]
             step.kernel, step.reduction, step.shifted, step.joined = NULL, NULL, NULL, joined
-            if folds:
+            if reduces:
                 step.reduction = reduction(name)
             else:
                 step.kernel = elementwise_kernel(name)
                 step.shifted = elementwise_kernel(name + "_shifted") if joined else NULL
                 self.cost = max(self.cost, <int>ELEMENTWISE[name].cost)
 
-    cdef TensorImpl compute(self, tuple inputs, TensorImpl first, const char* folded):
+    cdef TensorImpl compute(self, tuple inputs, TensorImpl first, const char* is_reduced):
         """Compute the formula; None where its reductions are too large for a tile."""
         cdef Tiles tiles
         cdef Operand* array
@@ -83,7 +83,7 @@ cdef class Steps:
         tiles.result = self.result
         for d in range(ndim):
             tiles.shape[d] = shapes[0][d] = first.sizes[d]
-            tiles.folded[d], shapes[1][d] = folded[d], 1 if folded[d] else first.sizes[d]
+            tiles.is_reduced[d], shapes[1][d] = is_reduced[d], 1 if is_reduced[d] else first.sizes[d]
         tiles.itemsize = max(self.itemsize, cg_itemsize[cg_loops_of[first.dtype_nr]])
         for k in range(self.step_count):
             tiles.steps[k] = self.steps[k]
@@ -150,7 +150,7 @@ cdef class Tiled:
     cdef TensorImpl by_tiles(self, tuple arguments):
         """Compute by tiles; None if a tensor is special, the call is recorded, or operands are not floats of one shape."""
         cdef TensorImpl first = None, tensor
-        cdef char folded[MAX_DIMS]
+        cdef char is_reduced[MAX_DIMS]
         cdef intptr_t reduced[MAX_DIMS]
         cdef int d, k, key = 0, inputs = <int>len(arguments) - 1
         cdef Steps steps
@@ -165,16 +165,16 @@ cdef class Tiled:
             return None
         dim = arguments[inputs]
         for d in range(first.ndim):
-            folded[d] = dim is None
+            is_reduced[d] = dim is None
         if dim is not None:
             for each in (dim if isinstance(dim, tuple) else (dim,)):
                 d = wrap_dim(each, first.ndim)
-                if first.ndim and folded[d]:
+                if first.ndim and is_reduced[d]:
                     return None         # twice: an error of the formula
                 if first.ndim:
-                    folded[d] = True
+                    is_reduced[d] = True
         for d in range(first.ndim):
-            reduced[d] = 1 if folded[d] else first.sizes[d]
+            reduced[d] = 1 if is_reduced[d] else first.sizes[d]
         for k in range(inputs):
             key *= 3
             if not isinstance(arguments[k], TensorImpl):
@@ -191,7 +191,7 @@ cdef class Tiled:
         if steps is None:
             kinds = [key // 3 ** (inputs - 1 - k) % 3 for k in range(inputs)]
             steps = self.readings[key] = self.read(self.formula, kinds)
-        return steps.compute(arguments[:inputs], first, folded)
+        return steps.compute(arguments[:inputs], first, is_reduced)
 
 
 def tiled(formula, step_by_step, read):

@@ -15,4 +15,4 @@ cdef void note_thread() noexcept
 # The result of an operator, computed later; None where it has to be computed now.
 cdef TensorImpl defer_elementwise(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost)
 # Reduce all elements of a dense pending result; False if it is not pending, was reduced before, or will be needed anyway.
-cdef bint fold_waiting(const cg_reduction* reduction, TensorImpl x, char* output) except -1
+cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, char* output) except -1

@@ -12,7 +12,7 @@ from cygrad._core.memory.upward cimport forget_function, upward
 from cygrad._core.operands.operands cimport Value
 from cygrad._kernels.drivers.elementwise cimport MAX_PARAMS, cg_itemsize, cg_loops_of, cg_number
 from cygrad._kernels.drivers.program cimport LARGE, MAX_SLOTS, MAX_STEPS, Program, Step, add_array, run_program
-from cygrad._kernels.drivers.reduction cimport fold_program
+from cygrad._kernels.drivers.reduction cimport reduce_program
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object) noexcept
@@ -26,7 +26,7 @@ cdef unsigned long computing = 0    # the thread in Python that used large tenso
 cdef bint several = False           # there was another one
 cdef Program program
 cdef int arrays                     # slots that are whole arrays
-cdef int folded = -1                # the slot of a result that was reduced, and will be computed if it is needed again
+cdef int reduced_slot = -1                # the slot of a result that was reduced, and will be computed if it is needed again
 cdef PyObject* owners[MAX_SLOTS]    # the Storage of an array; a reference to one that is read, borrowed from one that waits
 cdef cg_number constants[MAX_SLOTS]     # numbers by slot
 cdef cg_number parameters[MAX_SLOTS][MAX_PARAMS]    # of the step whose output a slot is
@@ -157,7 +157,7 @@ cdef bint compute_all() noexcept:
 
 cdef void clear() noexcept:
     """Have nothing wait any more."""
-    global arrays, folded
+    global arrays, reduced_slot
     cdef PyObject* read[MAX_SLOTS]
     cdef int k, count = 0
     for k in range(program.slot_count):
@@ -170,7 +170,7 @@ cdef void clear() noexcept:
             count += 1
         owners[k] = NULL
     program.slot_count = program.step_count = 0
-    memory.waiting, arrays, folded = 0, 0, -1
+    memory.waiting, arrays, reduced_slot = 0, 0, -1
     for k in range(count):      # at last, as this may free memory
         Py_DECREF(<Storage>read[k])
 
@@ -190,23 +190,23 @@ cdef void forget(Storage storage) noexcept:
 upward.compute_waiting, upward.forget_waiting = compute_all, <forget_function>forget
 
 
-cdef bint fold_waiting(const cg_reduction* reduction, TensorImpl x, char* output) except -1:
+cdef bint reduce_pending(const cg_reduction* reduction, TensorImpl x, char* output) except -1:
     """All other results are computed on the way, x itself only if it is read later, and temporaries die before."""
-    global folded
+    global reduced_slot
     cdef Program compact
     cdef int slot = x.storage.slot - 1, k
-    if (slot < 0 or slot == folded or x.flags & SAVED or Py_REFCNT(<PyObject*>x.storage) > 1      # another has saved or shares it
+    if (slot < 0 or slot == reduced_slot or x.flags & SAVED or Py_REFCNT(<PyObject*>x.storage) > 1      # another has saved or shares it
             or program.slots[slot].data != x.unsettled or program.total != x.count or program.dtype != x.dtype_nr):
         return False
     needed_steps(&compact)
-    if fold_program(reduction, &compact, slot, output):
+    if reduce_program(reduction, &compact, slot, output):
         raise MemoryError("no memory for partial results")
     for k in range(program.slot_count):
         if k != slot and owners[k] is not NULL and (<Storage>owners[k]).slot == k + 1:
             Py_INCREF(<Storage>owners[k])       # it is an array that x may be computed from
             (<Storage>owners[k]).slot = 0
     drop_computed_steps()
-    memory.waiting, folded = 1, slot
+    memory.waiting, reduced_slot = 1, slot
     return True
 
 

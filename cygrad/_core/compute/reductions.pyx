@@ -5,7 +5,7 @@ from libc.math cimport isnan
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from cygrad._core.compute.deferred cimport fold_waiting
+from cygrad._core.compute.deferred cimport reduce_pending
 from cygrad._core.graph.rules cimport RuleOp, record, needs_node
 from cygrad._core.graph.tensor cimport CONTIGUOUS, TensorImpl, address, empty, settled_address, shallow_copy, stand_alone
 from cygrad._core.memory.sizes cimport integer, read_dims, sizes_tuple, wrap_dim
@@ -137,7 +137,7 @@ cdef TensorImpl reduce_tensor(ReductionOp op, TensorImpl x, object dim, bint kee
     if x.flags & CONTIGUOUS and count == x.count <= BLOCK and result.count == 1:
         run_small(op.kernel, x.dtype_nr, address(x), count, settled_address(result))
         failed = 0
-    elif count == x.count and is_dense(x) and fold_waiting(op.kernel, x, settled_address(result)):
+    elif count == x.count and is_dense(x) and reduce_pending(op.kernel, x, settled_address(result)):
         failed = 0
     elif x.count >= RELEASE_GIL:
         source = shallow_copy(x)      # other threads may give the tensor other memory meanwhile

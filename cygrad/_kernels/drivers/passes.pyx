@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 from cygrad._kernels.drivers.elementwise cimport CG_BOOL, MAX_OPERANDS, Operand, cg_itemsize, cg_loops_of
 from cygrad._kernels.drivers.program cimport Program, add_array, add_block
 from cygrad._kernels.drivers.program cimport Step as ProgramStep
-from cygrad._kernels.drivers.reduction cimport fold_program, run_reduction
+from cygrad._kernels.drivers.reduction cimport reduce_program, run_reduction
 from cygrad._kernels.drivers.tile_steps cimport MAX_SLOTS, Slot, Step, find_rows, is_repeated_scalar
 
 cdef enum:
@@ -64,13 +64,13 @@ cdef bint fits_pass(const Tiles* tiles, const Step* step) noexcept nogil:
     return scalars == 0 or scalars == 1 and step.inputs == 2 and not step.kernel.blocked[dtype]
 
 
-cdef long long maps_before(const Tiles* tiles, int fold) noexcept nogil:
+cdef long long maps_before(const Tiles* tiles, int reduction_step) noexcept nogil:
     """Return a bit mask of the maps that produce a reduction's input; NONE if one reads a per-row scalar that a later step overwrites."""
     cdef long long maps = 0
-    cdef uint32_t needed = <uint32_t>1 << tiles.steps[fold].slots[0], written = 0     # slots
+    cdef uint32_t needed = <uint32_t>1 << tiles.steps[reduction_step].slots[0], written = 0     # slots
     cdef const Step* step
     cdef int k, j, output
-    for k in range(fold - 1, -1, -1):
+    for k in range(reduction_step - 1, -1, -1):
         step = &tiles.steps[k]
         output = step.slots[step.inputs]
         if tiles.slots[output].reduced:
@@ -87,21 +87,21 @@ cdef long long maps_before(const Tiles* tiles, int fold) noexcept nogil:
 
 
 # ----- Running -----
-cdef bint fold_row(const Tiles* tiles, int fold, char** places) noexcept nogil:
+cdef bint reduce_row(const Tiles* tiles, int reduction_step, char** places) noexcept nogil:
     """Reduce the result of the maps before, in a program."""
     cdef Program program
     cdef ProgramStep* target
     cdef Operand x
     cdef int known[MAX_SLOTS]       # by slot, the slot of the program
-    cdef const Step* step = &tiles.steps[fold]
+    cdef const Step* step = &tiles.steps[reduction_step]
     cdef const Slot* slot
-    cdef char folded = True
-    cdef long long maps = maps_before(tiles, fold)
+    cdef char is_reduced = True
+    cdef long long maps = maps_before(tiles, reduction_step)
     cdef int source = step.slots[0], output = step.slots[1], k, j
     if not maps:
         x = tiles.slots[source].array
         x.data, x.loop_dtype, x.strides[0] = places[source], x.dtype, cg_itemsize[x.dtype]
-        return run_reduction(step.reduction, &x, 1, &tiles.row, &folded, places[output], tiles.slots[output].array.dtype) == 0
+        return run_reduction(step.reduction, &x, 1, &tiles.row, &is_reduced, places[output], tiles.slots[output].array.dtype) == 0
     program.dtype, program.total, program.cost, program.slot_count, program.step_count = step.dtype, tiles.row, tiles.cost, 0, 0
     for k in range(tiles.slot_count):
         slot = &tiles.slots[k]
@@ -109,14 +109,14 @@ cdef bint fold_row(const Tiles* tiles, int fold, char** places) noexcept nogil:
             known[k] = add_block(&program)
         elif slot.array.dtype == program.dtype:
             known[k] = add_array(&program, places[k], 0 if is_single(tiles, k) else cg_itemsize[program.dtype])
-    for k in range(fold):
+    for k in range(reduction_step):
         if maps >> k & 1:
             target = &program.steps[program.step_count]
             target.kernel, target.params, target.inputs = tiles.steps[k].kernel, NULL, tiles.steps[k].inputs
             for j in range(target.inputs + 1):
                 target.slots[j] = known[tiles.steps[k].slots[j]]
             program.step_count += 1
-    return fold_program(step.reduction, &program, known[source], places[output]) == 0
+    return reduce_program(step.reduction, &program, known[source], places[output]) == 0
 
 
 cdef bint run_row(const Tiles* tiles, char** places) noexcept nogil:
@@ -127,7 +127,7 @@ cdef bint run_row(const Tiles* tiles, char** places) noexcept nogil:
     for k in range(tiles.step_count):
         step = &tiles.steps[k]
         if step.kernel is NULL:
-            if not fold_row(tiles, k, places):
+            if not reduce_row(tiles, k, places):
                 return False
         elif tiles.slots[step.slots[step.inputs]].reduced:
             for j in range(step.inputs + 1):

@@ -23,7 +23,7 @@ cdef const cg_reduction* reduction(str name) except NULL
 cdef int run_reduction(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
                        int out_dtype) noexcept nogil
 # All elements of an output of a program, which is made block by block and not written to its memory; all other outputs are.
-cdef int fold_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil
+cdef int reduce_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil
 # All of a small dense array, without the driver.
 cdef void run_small(const cg_reduction* reduction, int dtype, const char* x, intptr_t n, char* output) noexcept nogil
 # Each of at most STRIP dense rows of at most BLOCK elements, or of their products with others, without the driver; nothing is converted.

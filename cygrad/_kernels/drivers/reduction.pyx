@@ -84,7 +84,7 @@ cdef struct Plan:
     cg_cast round       # of results in another dtype than the loops'; else NULL
     Way way
     Dims outer          # outputs, less the neighbouring ones
-    Dims folded
+    Dims inner
     intptr_t width      # neighbouring outputs, or groups of them
     intptr_t stride     # bytes from one to the next
     intptr_t group      # outputs of a group: more than one where few are neighbours, and reductions are short
@@ -115,7 +115,7 @@ cdef void add_dim(Dims* dims, intptr_t size, intptr_t stride) noexcept nogil:
     dims.ndim += 1
 
 
-cdef void add_folded_dims(Dims* dims, const Operand* x, int ndim, const intptr_t* shape, const char* reduced) noexcept nogil:
+cdef void add_inner_dims(Dims* dims, const Operand* x, int ndim, const intptr_t* shape, const char* reduced) noexcept nogil:
     """Append the reduced dims by falling stride: a reduction may take its elements in the order of memory."""
     cdef int order[MAX_DIMS]
     cdef int d, e, dims_left = 0
@@ -147,26 +147,26 @@ cdef intptr_t offset_at(const Dims* dims, intptr_t index) noexcept nogil:
     return offset
 
 
-cdef void fold_task(const Plan* plan, intptr_t task) noexcept nogil:
+cdef void reduction_task(const Plan* plan, intptr_t task) noexcept nogil:
     """Reduce one block of each output of a strip; finish them if it is their only one."""
     cdef char memory[STRIP * CG_LARGEST + VECTOR]
     cdef char* acc = memory + (-<size_t>memory) % VECTOR
     cdef intptr_t strip = task % plan.strips, block = task // plan.strips % plan.blocks, outer = task // plan.strips // plan.blocks
-    cdef intptr_t start = block * plan.length, n = min(plan.length, plan.folded.size - start)
+    cdef intptr_t start = block * plan.length, n = min(plan.length, plan.inner.size - start)
     cdef intptr_t first = strip * plan.strip, count = min(plan.strip, plan.width - first)
     cdef intptr_t k, outputs = count * plan.group
     cdef const char* data = plan.source.data + offset_at(&plan.outer, outer) + first * plan.stride
     if plan.way == ROWS:
-        fold_rows(plan, data + start * plan.item_size, plan.stride, n, count, acc)
+        reduce_plan_rows(plan, data + start * plan.item_size, plan.stride, n, count, acc)
     elif plan.way == COLUMNS:
         for k in range(plan.group):
-            fold_columns(plan, data + k * plan.group_stride, n, count, acc + k * plan.acc_size)
+            reduce_columns(plan, data + k * plan.group_stride, n, count, acc + k * plan.acc_size)
     elif plan.way == ACROSS:
-        fold_across(plan, plan.row.across[plan.dtype], data, start, n, count, acc)
+        reduce_across(plan, plan.row.across[plan.dtype], data, start, n, count, acc)
         if plan.row.finite[plan.dtype] is not NULL and not plan.row.finite[plan.dtype](acc, count):
-            fold_across(plan, plan.row.across_wide[plan.dtype], data, start, n, count, acc)
+            reduce_across(plan, plan.row.across_wide[plan.dtype], data, start, n, count, acc)
     else:
-        fold_gathered(plan, data, start, n, count, acc)
+        reduce_gathered(plan, data, start, n, count, acc)
     if plan.blocks == 1:
         finish(plan, acc, plan.output + (outer * plan.width + first) * plan.group * plan.out_size, outputs, <double>n)
     else:
@@ -174,7 +174,7 @@ cdef void fold_task(const Plan* plan, intptr_t task) noexcept nogil:
 
 
 # 16-bit floats and large unsigned integers become dense blocks of the loop's dtype, and are reduced as these are: with the same bits.
-cdef void fold_rows(const Plan* plan, const char* data, intptr_t stride, intptr_t n, intptr_t count, char* acc) noexcept nogil:
+cdef void reduce_plan_rows(const Plan* plan, const char* data, intptr_t stride, intptr_t n, intptr_t count, char* acc) noexcept nogil:
     cdef char memory[BLOCK * CG_WIDENED + VECTOR]
     cdef char* scratch = memory + (-<size_t>memory) % VECTOR
     cdef intptr_t length = n * plan.loop_size, part, i
@@ -191,7 +191,7 @@ cdef void fold_rows(const Plan* plan, const char* data, intptr_t stride, intptr_
         count -= part
 
 
-cdef void fold_columns(const Plan* plan, const char* data, intptr_t n, intptr_t count, char* acc) noexcept nogil:
+cdef void reduce_columns(const Plan* plan, const char* data, intptr_t n, intptr_t count, char* acc) noexcept nogil:
     cdef char memory[BLOCK * CG_WIDENED]
     cdef intptr_t offsets[SHORT]
     cdef intptr_t part, k
@@ -209,8 +209,8 @@ cdef void fold_columns(const Plan* plan, const char* data, intptr_t n, intptr_t 
         count -= part
 
 
-cdef void fold_run(const Plan* plan, Across across, char* acc, const char* data, intptr_t n, intptr_t rows, intptr_t stride
-                   ) noexcept nogil:
+cdef void reduce_run(const Plan* plan, Across across, char* acc, const char* data, intptr_t n, intptr_t rows, intptr_t stride
+                     ) noexcept nogil:
     """Reduce rows that are `stride` apart into one; as many at a time as the loops take together."""
     cdef char memory[TOGETHER * STRIP * CG_WIDENED]
     cdef intptr_t length = n * plan.loop_size, part, i
@@ -241,29 +241,29 @@ cdef void finish(const Plan* plan, const char* acc, char* y, intptr_t n, double 
         n -= part
 
 
-cdef void fold_across(const Plan* plan, Across across, const char* data, intptr_t start, intptr_t n, intptr_t count, char* acc
-                      ) noexcept nogil:
+cdef void reduce_across(const Plan* plan, Across across, const char* data, intptr_t start, intptr_t n, intptr_t count, char* acc
+                        ) noexcept nogil:
     """Reduce rows into a row. Rows that follow each other make longer rows, whose parts are combined pairwise; the rest is shorter."""
     cdef intptr_t side = plan.side, length = count * side, rows = n, stride = 0, run
-    if plan.folded.ndim:
-        rows, stride = plan.folded.shape[plan.folded.ndim - 1], plan.folded.strides[plan.folded.ndim - 1]
+    if plan.inner.ndim:
+        rows, stride = plan.inner.shape[plan.inner.ndim - 1], plan.inner.strides[plan.inner.ndim - 1]
     plan.row.fill[plan.dtype](acc, length)
     if side > 1:
         data += start * stride
-        fold_run(plan, across, acc, data, length, n // side, length * plan.item_size)
-        fold_run(plan, across, acc, data + n // side * length * plan.item_size, n % side * count, 1, 0)
+        reduce_run(plan, across, acc, data, length, n // side, length * plan.item_size)
+        reduce_run(plan, across, acc, data + n // side * length * plan.item_size, n % side * count, 1, 0)
         while side > 1:
             side //= 2
             plan.row.combine[plan.dtype](acc, acc + side * count * plan.acc_size, side * count)
         return
     while n > 0:
         run = min(n, rows - start % rows)
-        fold_run(plan, across, acc, data + offset_at(&plan.folded, start), count, run, stride)
+        reduce_run(plan, across, acc, data + offset_at(&plan.inner, start), count, run, stride)
         start += run
         n -= run
 
 
-cdef void fold_gathered(const Plan* plan, const char* data, intptr_t start, intptr_t n, intptr_t count, char* acc) noexcept nogil:
+cdef void reduce_gathered(const Plan* plan, const char* data, intptr_t start, intptr_t n, intptr_t count, char* acc) noexcept nogil:
     """Copy or make the elements of one output after the other in a dense row."""
     cdef char memory[BLOCK * CG_LARGEST + 2 * VECTOR]
     cdef char* scratch = memory + (-<size_t>memory) % VECTOR
@@ -275,7 +275,7 @@ cdef void fold_gathered(const Plan* plan, const char* data, intptr_t start, intp
                              plan.produced.slot, scratch)
         else:
             source.data = <char*>data + i * plan.stride
-            pack(&source, plan.folded.ndim, plan.folded.shape, start, n, scratch)
+            pack(&source, plan.inner.ndim, plan.inner.shape, start, n, scratch)
         plan.row.rows[plan.dtype](scratch, 0, n, 1, acc + i * plan.acc_size)
 
 
@@ -289,7 +289,7 @@ cdef void combine_and_finish(const Plan* plan, intptr_t outer) noexcept nogil:
             plan.row.combine[plan.dtype](partials + i * row, partials + (i + step) * row, plan.width)
             i += 2 * step
         step *= 2
-    finish(plan, partials, plan.output + outer * plan.width * plan.out_size, plan.width, <double>plan.folded.size)
+    finish(plan, partials, plan.output + outer * plan.width * plan.out_size, plan.width, <double>plan.inner.size)
 
 
 cdef int run_reduction(const cg_reduction* reduction, Operand* x, int ndim, const intptr_t* shape, const char* reduced, char* output,
@@ -297,7 +297,7 @@ cdef int run_reduction(const cg_reduction* reduction, Operand* x, int ndim, cons
     return fold(reduction, x, ndim, shape, reduced, output, out_dtype, NULL, 0)
 
 
-cdef int fold_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil:
+cdef int reduce_program(const cg_reduction* reduction, const Program* program, int slot, char* output) noexcept nogil:
     cdef Operand x
     cdef Made produced
     cdef char reduced = True
@@ -331,10 +331,10 @@ cdef void choose_way(Plan* plan) noexcept nogil:
     dims has the bits of the whole.
     """
     cdef Dims* outer = &plan.outer
-    cdef intptr_t n = plan.folded.size, i
-    cdef bint dense = plan.folded.ndim == 0 or plan.folded.ndim == 1 and plan.folded.strides[0] == plan.item_size
+    cdef intptr_t n = plan.inner.size, i
+    cdef bint dense = plan.inner.ndim == 0 or plan.inner.ndim == 1 and plan.inner.strides[0] == plan.item_size
     plan.width, plan.stride, plan.group, plan.group_stride, plan.side = 1, 0, 1, 0, 1
-    cdef bint beside = outer.ndim > 0 and outer.strides[outer.ndim - 1] == plan.item_size and not (dense and plan.folded.ndim)
+    cdef bint beside = outer.ndim > 0 and outer.strides[outer.ndim - 1] == plan.item_size and not (dense and plan.inner.ndim)
     cdef bint narrow = beside and outer.shape[outer.ndim - 1] < NARROW
     if plan.produced is not NULL:
         plan.way = GATHERED
@@ -352,10 +352,10 @@ cdef void choose_way(Plan* plan) noexcept nogil:
     plan.strip = max(1, min(STRIP // plan.group, TASK // max(n, 1)))
     if plan.way == COLUMNS:
         for i in range(n):
-            plan.offsets[i] = offset_at(&plan.folded, i)
+            plan.offsets[i] = offset_at(&plan.inner, i)
     elif plan.way == ACROSS:
         plan.strip = STRIP
-        if plan.folded.ndim == 1 and plan.folded.strides[0] == plan.width * plan.item_size:
+        if plan.inner.ndim == 1 and plan.inner.strides[0] == plan.width * plan.item_size:
             while 2 * plan.side * plan.width <= SIDE and 2 * plan.side <= n:
                 plan.side *= 2
         plan.length = BLOCK_ROWS * plan.side
@@ -375,16 +375,16 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
     plan.item_size, plan.loop_size = cg_itemsize[x.dtype], cg_itemsize[plan.dtype]
     plan.widen = NULL if x.dtype == plan.dtype else cast(x.dtype, plan.dtype)
     plan.round = NULL if out_dtype == reduction.out_dtype[plan.dtype] else cast(reduction.out_dtype[plan.dtype], out_dtype)
-    plan.outer.ndim = plan.folded.ndim = 0
-    plan.outer.size = plan.folded.size = 1
+    plan.outer.ndim = plan.inner.ndim = 0
+    plan.outer.size = plan.inner.size = 1
     for d in range(ndim):
         if not reduced[d]:
             add_dim(&plan.outer, shape[d], x.strides[d])
     if plan.outer.size == 0:
         return 0
-    add_folded_dims(&plan.folded, x, ndim, shape, reduced)
-    for d in range(plan.folded.ndim):
-        plan.source.strides[d] = plan.folded.strides[d]
+    add_inner_dims(&plan.inner, x, ndim, shape, reduced)
+    for d in range(plan.inner.ndim):
+        plan.source.strides[d] = plan.inner.strides[d]
     choose_way(&plan)
     plan.partials = stack
     if plan.blocks > 1 and plan.outer.size * plan.blocks * plan.width > ON_STACK:
@@ -394,10 +394,10 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
     tasks = plan.outer.size * plan.blocks * plan.strips
     if produced is NULL and plan.way in (COLUMNS, GATHERED):        # strided: as much as a transcendental function of each element
         cost = max(cost, COST_TRANSCENDENTAL)
-    threads = threads_for(plan.outer.size * plan.width * plan.group * plan.folded.size, cost) if tasks > 1 else 1
+    threads = threads_for(plan.outer.size * plan.width * plan.group * plan.inner.size, cost) if tasks > 1 else 1
     if threads <= 1:
         for task in range(tasks):
-            fold_task(&plan, task)
+            reduction_task(&plan, task)
         if produced is not NULL and produced.stream:
             cg_stream_end()
     else:
@@ -405,7 +405,7 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
         for c in prange(threads, schedule="static", chunksize=1, num_threads=thread_limit()):
             note_threads(cg_team_size())
             for task in range(c * chunk, min(tasks, (c + 1) * chunk)):
-                fold_task(&plan, task)
+                reduction_task(&plan, task)
             if produced is not NULL and produced.stream:
                 cg_stream_end()
     if plan.blocks > 1:

@@ -57,7 +57,7 @@ cdef struct Tiles:
     int ndim, cost, slot_count, step_count, result
     int itemsize                    # the largest one of a slot
     intptr_t shape[MAX_DIMS]
-    char folded[MAX_DIMS]
+    char is_reduced[MAX_DIMS]
     Slot slots[MAX_SLOTS]
     Step steps[MAX_STEPS]
     # The cut, which `cut` decides.

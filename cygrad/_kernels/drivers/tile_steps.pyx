@@ -8,18 +8,18 @@ cdef enum:
 
 
 cdef bint find_rows(const Tiles* tiles, intptr_t* row, intptr_t* rows) noexcept nogil:
-    cdef bint folded = False
+    cdef bint seen = False
     cdef int d
     row[0] = rows[0] = 1
     for d in range(tiles.ndim):
-        folded = folded or tiles.folded[d]
-        if not folded:
+        seen = seen or tiles.is_reduced[d]
+        if not seen:
             rows[0] *= tiles.shape[d]
-        elif tiles.folded[d] or tiles.shape[d] == 1:
+        elif tiles.is_reduced[d] or tiles.shape[d] == 1:
             row[0] *= tiles.shape[d]
         else:
             return False
-    return folded
+    return seen
 
 
 cdef bint is_repeated_scalar(const Tiles* tiles, const Slot* slot) noexcept nogil:

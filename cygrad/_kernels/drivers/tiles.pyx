@@ -21,7 +21,7 @@ cdef bint choose_tile_size(Tiles* tiles) noexcept nogil:
     cdef intptr_t elements = 1, total = 1
     cdef int d, first = 0
     tiles.passes = False
-    while first < tiles.ndim and not tiles.folded[first]:
+    while first < tiles.ndim and not tiles.is_reduced[first]:
         first += 1
     if cut_rows(tiles):
         return True
@@ -61,7 +61,7 @@ cdef bint run_tile(const Tiles* tiles, intptr_t tile, char* memory) noexcept nog
         elif d < tiles.dim:
             index[d], shapes[0][d] = rest % tiles.shape[d], 1
             rest = rest // tiles.shape[d]
-        shapes[1][d] = 1 if tiles.folded[d] else shapes[0][d]
+        shapes[1][d] = 1 if tiles.is_reduced[d] else shapes[0][d]
     for k in range(tiles.step_count):
         step = &tiles.steps[k]
         for j in range(step.inputs + 1):
@@ -72,7 +72,7 @@ cdef bint run_tile(const Tiles* tiles, intptr_t tile, char* memory) noexcept nog
             run_elementwise_part(step.kernel, step.dtype, step.inputs + 1, operands, tiles.ndim, shapes[tiles.slots[j].reduced], NULL,
                                  tiles.slots[j].array.data is NULL,
                                  tiles.slots[j].array.data is not NULL and cg_itemsize[step.dtype] > tiles.streamed)
-        elif run_reduction(step.reduction, operands, tiles.ndim, shapes[0], tiles.folded, operands[1].data, operands[1].dtype):
+        elif run_reduction(step.reduction, operands, tiles.ndim, shapes[0], tiles.is_reduced, operands[1].data, operands[1].dtype):
             return False
     return True
 
@@ -90,7 +90,7 @@ cdef void place(const Tiles* tiles, int slot, const intptr_t* shape, const intpt
         return
     operand.data, operand.padded, stride = memory + slot * tiles.slot_bytes, True, cg_itemsize[array.dtype]
     for d in range(tiles.ndim - 1, -1, -1):
-        operand.strides[d] = 0 if tiles.slots[slot].reduced and tiles.folded[d] else stride
+        operand.strides[d] = 0 if tiles.slots[slot].reduced and tiles.is_reduced[d] else stride
         stride *= shape[d]
 
 

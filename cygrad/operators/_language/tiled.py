@@ -27,7 +27,7 @@ class Step(NamedTuple):
     """A map or a reduction between values, which are counted."""
 
     name: str
-    folds: bool
+    reduces: bool
     dtype: str | None
     masks: int
     inputs: tuple[int, ...]
@@ -42,7 +42,7 @@ class Symbol:
 
     def __getattr__(self, name: str) -> Callable[..., Symbol]:
         if name in REDUCTIONS:
-            return lambda dim, keepdim: self.reading.fold(name, self, dim, keepdim)
+            return lambda dim, keepdim: self.reading.reduce(name, self, dim, keepdim)
         row = name.removesuffix("_")    # in place of a tensor; a step overwrites values without later readers anyhow
         if row in ELEMENTWISE:
             return lambda *others: self.reading.map(row, self, *others)
@@ -93,11 +93,11 @@ class Reading:
         self.steps.append(Step(name, False, dtype, masks, tuple(inputs), output))
         return Symbol(self, output)
 
-    def fold(self, name: str, x: Symbol, dim: object, keepdim: bool) -> Symbol:
+    def reduce(self, name: str, x: Symbol, dim: object, keepdim: bool) -> Symbol:
         """Note a reduction, over the dims of the formula."""
         _, _, dtype, reduced = self.values[x.value]
         if dim is not DIM or not keepdim or reduced:
-            raise TypeError("a formula of tiles folds tensors of its whole shape over its own dims, and keeps them")
+            raise TypeError("a formula of tiles reduces tensors of its whole shape over its own dims, and keeps them")
         output = self.new("int64" if REDUCTIONS[name].result == "widest" and dtype else dtype, True)
         self.steps.append(Step(name, True, dtype, 0, (x.value,), output))
         return Symbol(self, output)
@@ -108,7 +108,7 @@ class Reading:
         if [value for each in self.steps for value in each.inputs].count(before.output) != 1:
             return False
         reduced = [self.values[value][3] for value in before.inputs]
-        if step.folds:
+        if step.reduces:
             return REDUCTIONS[step.name].products and (before.name, reduced) == ("mul", [False, False]) and step.inputs == (before.output,)
         row = ELEMENTWISE[step.name]
         return (row.shifted is not None and (before.name, reduced) == ("sub", [False, True])
@@ -138,13 +138,13 @@ class Reading:
                     slots.append(self.values[value])
                     place[value] = len(slots) - 1
             ended = [place[value] for value in dict.fromkeys(step.inputs) if last[value] == k and self.values[value][:2] == (None, None)]
-            if not step.folds:
+            if not step.reduces:
                 free += ended
             place[step.output] = slot_for(step.output)
-            if step.folds:
+            if step.reduces:
                 free += ended
             joined = k > 0 and self.are_joined(self.steps[k - 1], step)
-            steps.append((step.name, step.folds, joined, step.dtype, step.masks, [place[value] for value in (*step.inputs, step.output)]))
+            steps.append((step.name, step.reduces, joined, step.dtype, step.masks, [place[value] for value in (*step.inputs, step.output)]))
         return composed.Steps(slots, steps, place[self.result])
 
 

@@ -34,7 +34,7 @@ def dtypes_text() -> str:
         "enum { CG_REFUSED = -2 };",
         "static const signed char cg_promotion[CG_DTYPES][CG_DTYPES] = {",
         *("    {" + ", ".join(line) + "}," for line in promoted), "};",
-        "/* What folds start from that look for the largest and the smallest number. */",
+        "/* The starts of reductions that look for the largest and the smallest number. */",
         *(f"#define {end}_{row.name} {limit(row, end)}" for row in rows if not row.real and not row.loops for end in ("lowest", "highest"))
     ]) + "\n"
 

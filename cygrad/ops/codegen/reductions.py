@@ -18,20 +18,20 @@ def reduction_kernels():
             acc = dtype.widest if row.wide else "bool" if row.result == "truth" else dtype.name
             out = {"truth": "uint8" if dtype.name == "uint8" else "bool", "same": dtype.name,
                    "widest": dtype.name if dtype.is_differentiable else dtype.widest}[row.result]
-            unit, folded = unit_kind(dtype, row.rare), dtype_row(acc)
+            unit, accumulator = unit_kind(dtype, row.rare), dtype_row(acc)
             result = dtype_row(out)
-            read = {key: read_fold(text, folded) for key, text in
+            read = {key: read_reduction(text, accumulator) for key, text in
                     {"START": row.start, "STEP": row.step, "COMBINE": row.combine or row.step, "FINISH": row.y}.items()}
             if is_narrower(row, dtype):
                 narrow = [f"CG_NARROW_ROWS({rows_symbol(row, stored)}, {stored.name})" for stored in DTYPES
                           if stored.is_opaque and stored.loops == dtype.name]
                 read |= {"NARROW": " ".join(narrow)} if narrow else {}
-                read |= {"BLOCK_START": read_fold(row.start, dtype), "BLOCK_STEP": read_fold(row.block_step, dtype),
+                read |= {"BLOCK_START": read_reduction(row.start, dtype), "BLOCK_STEP": read_reduction(row.block_step, dtype),
                          "CG_FINITE(value)": f"isfinite_{acc}(value)"}
             defines = {"NAME": symbol(f"{row.name}_{dtype.name}", unit), "X": dtype.c_type, "T": c_type(acc), "Y": c_type(out),
-                       "CG_COUNT": c_type(folded.real or acc),
-                       "CG_ELEMENT(value)": converted("value", dtype, BOOL if row.result == "truth" else folded),
-                       "CG_RESULT(value)": f"({result.c_type})(value)" if not result.real else converted("value", folded, result)}
+                       "CG_COUNT": c_type(accumulator.real or acc),
+                       "CG_ELEMENT(value)": converted("value", dtype, BOOL if row.result == "truth" else accumulator),
+                       "CG_RESULT(value)": f"({result.c_type})(value)" if not result.real else converted("value", accumulator, result)}
             defines |= {} if dtype.real else {"ORDERED": ""}
             defines |= {"PRODUCTS": ""} if has_products(row, dtype) else {}
             code[unit].append(included("reduction_template.h", defines, directives[row.name], read))
@@ -53,7 +53,7 @@ def rows_symbol(row, dtype) -> str:
     return symbol(f"rows_{row.name}_{dtype.name}", "floats")
 
 
-def read_fold(text, dtype):
+def read_reduction(text, dtype):
     return formula.to_c(formula.parse(text), numbers_of(dtype) if dtype.real else formula.Numbers(dtype.name),
                         {"acc": kind(dtype), "x": kind(dtype), "n": "r"}, FUNCTIONS, kind(dtype))
 
@@ -74,7 +74,7 @@ def reduction_texts() -> dict[str, str]:
                 if part == "rows" and row.block_step and dtype.is_opaque:
                     names[dtype] = rows_symbol(row, dtype)
                     entries[dtype] = f"CG_NARROW_LOOP({names[dtype]})"
-            texts["floats"] += [f"extern cg_fold_{part} {', '.join(names.values())};"] if names else []
+            texts["floats"] += [f"extern cg_reduce_{part} {', '.join(names.values())};"] if names else []
             columns.append(table({NUMBER[dtype.name]: entry for dtype, entry in entries.items()}))
         for dtype in DTYPES:     # widened dtypes are reduced by others' loops
             if dtype.loops and dtype.kind in row.kinds:

@@ -36,7 +36,7 @@ WAYS = {
 }
 
 
-def folded(name, array, part, dims):
+def reduced(name, array, part, dims):
     x = cg.tensor(array)
     return getattr(cg, name)(x if part is None else x[part], dims)
 
@@ -53,11 +53,11 @@ def expected(row, array, dims):
 @pytest.mark.cases("dtype", DTYPES)
 @pytest.mark.cases(("shape", "part", "dims", "axis", "result_axis"), WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("row", REDUCTIONS.values(), ids=REDUCTIONS)
-def test_every_way_of_folding(row, shape, part, dims, axis, result_axis, dtype):
+def test_every_way_of_reducing(row, shape, part, dims, axis, result_axis, dtype):
     if KINDS[dtype] not in row.kinds or 0 in shape and not row.empty:
         return
     array = samples.draw(dtype, shape, 7, (0.9, 1.1) if row.name == "prod" else row.domain)
-    result = array_of(folded(row.name, array, part, dims))
+    result = array_of(reduced(row.name, array, part, dims))
     with np.errstate(all="ignore"):
         values = array if part is None else array[part]
         true = expected(row, values, dims)
@@ -69,7 +69,7 @@ def test_every_way_of_folding(row, shape, part, dims, axis, result_axis, dtype):
         assert (np.abs(result - true) <= np.spacing(np.abs(result)) + 8 * np.finfo(dtype).eps * size).all()
     else:
         assert np.array_equal(result, true, equal_nan=True)
-    moved = array_of(folded(row.name, np.roll(array, 1, axis), part, dims))
+    moved = array_of(reduced(row.name, np.roll(array, 1, axis), part, dims))
     assert same_bits(moved, np.roll(result, 1, result_axis))
 
 
@@ -86,12 +86,12 @@ LARGE = {
 
 @pytest.mark.cases(("shape", "part", "dims"), LARGE.values(), ids=LARGE)
 @pytest.mark.parametrize("name", ["sum", "amax"])
-def test_threads_fold_to_the_same_bits(name, shape, part, dims):
+def test_threads_reduce_to_the_same_bits(name, shape, part, dims):
     array = samples.draw("float32", shape, 3)
     expected = None
     for threads in (1, 2, 3):
         with samples.threads(threads):
-            result = array_of(folded(name, array, part, dims))
+            result = array_of(reduced(name, array, part, dims))
         expected = result if expected is None else expected
         assert same_bits(result, expected)
 

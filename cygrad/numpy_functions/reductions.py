@@ -31,11 +31,11 @@ def precise(a: Tensor, dtype: Any) -> Tensor:
     return a if dtype is None else a.to(numpy_dtype(dtype))
 
 
-def folded(fold: Callable[..., Tensor], a: Tensor, axis: Axis, keepdims: bool, **options: Any) -> Tensor:
+def reduced(function: Callable[..., Tensor], a: Tensor, axis: Axis, keepdims: bool, **options: Any) -> Tensor:
     """Reduce over axes: NumPy's empty tuple means none, where our operators take it for all."""
     if axis == ():
-        return fold(a.unsqueeze(-1), -1, **options)
-    return fold(a, axis, keepdim=bool(keepdims), **options)
+        return function(a.unsqueeze(-1), -1, **options)
+    return function(a, axis, keepdim=bool(keepdims), **options)
 
 
 # ----- Reductions of the table -----
@@ -53,7 +53,7 @@ def _reduction(name: str, result_kind: str, ufunc: np.ufunc) -> Callable[..., Te
                                  "specify 'initial'")
             a = chosen(operand(where).bool(), a, initial.to(a.dtype) if start is None else start)
         options = {"dtype": widest(a, dtype)} if result_kind == "widest" else {}
-        result = folded(getattr(tensor_class(), name), a, axis, keepdims, **options)
+        result = reduced(getattr(tensor_class(), name), a, axis, keepdims, **options)
         if result_kind == "truth":
             result = result.bool()
         return result if initial is None else ufunc(result, initial.to(result.dtype))
@@ -71,12 +71,12 @@ row(np.min)(ROWS[np.amin].function)
 @row(np.nansum)
 def nansum(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     a = operand(a)
-    return folded(tensor_class().nansum, a, axis, keepdims, dtype=widest(a, dtype))
+    return reduced(tensor_class().nansum, a, axis, keepdims, dtype=widest(a, dtype))
 
 
 @row(np.count_nonzero)
 def count_nonzero(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
-    return folded(tensor_class().sum, operand(a).bool(), axis, keepdims)
+    return reduced(tensor_class().sum, operand(a).bool(), axis, keepdims)
 
 
 @row(np.ptp)
@@ -104,12 +104,12 @@ row(np.argmin)(_place("argmin"))
 # ----- Statistics -----
 @row(np.mean)
 def mean(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    return folded(tensor_class().mean, precise(operand(a), dtype), axis, keepdims)
+    return reduced(tensor_class().mean, precise(operand(a), dtype), axis, keepdims)
 
 
 @row(np.nanmean)
 def nanmean(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    return folded(tensor_class().nanmean, precise(operand(a), dtype), axis, keepdims)
+    return reduced(tensor_class().nanmean, precise(operand(a), dtype), axis, keepdims)
 
 
 def _spread(name: str) -> Callable[..., Tensor]:
@@ -121,7 +121,7 @@ def _spread(name: str) -> Callable[..., Tensor]:
         requested = numpy_dtype(dtype)
         if requested is not None and a.is_complex() and not requested.is_complex:
             raise TypeError(f"np.{name} of complex numbers is not supported with dtype={dtype}: leave it out, and convert the result")
-        return folded(getattr(tensor_class(), name), precise(a, dtype), axis, keepdims, correction=correction or ddof)
+        return reduced(getattr(tensor_class(), name), precise(a, dtype), axis, keepdims, correction=correction or ddof)
 
     return spread
 

@@ -23,7 +23,7 @@ cdef enum:
 
 cdef intptr_t smallest = LARGE      # elements from which results may wait
 cdef unsigned long computing = 0    # the thread in Python that used large tensors last
-cdef bint several = False           # there was another one
+cdef bint second_thread_seen = False           # there was another one
 cdef Program program
 cdef int arrays                     # slots that are whole arrays
 cdef int reduced_slot = -1                # the slot of a result that was reduced, and will be computed if it is needed again
@@ -34,10 +34,10 @@ cdef cg_number parameters[MAX_SLOTS][MAX_PARAMS]    # of the step whose output a
 
 def defer_from(intptr_t count):
     """Set from how many elements on results are deferred, and return the limit before; threads that ran before do not count."""
-    global smallest, computing, several
+    global smallest, computing, second_thread_seen
     settle()
     before = smallest
-    smallest, computing, several = count, 0, False
+    smallest, computing, second_thread_seen = count, 0, False
     return before
 
 
@@ -47,10 +47,10 @@ def waiting_results():
 
 
 cdef void note_thread() noexcept:
-    global computing, several
-    cdef unsigned long own = PyThread_get_thread_ident()
-    several = several or computing not in (0, own)
-    computing = own
+    global computing, second_thread_seen
+    cdef unsigned long thread = PyThread_get_thread_ident()
+    second_thread_seen = second_thread_seen or computing not in (0, thread)
+    computing = thread
 
 
 cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* values, TensorImpl first) noexcept:
@@ -76,7 +76,7 @@ cdef bint may_wait(const cg_kernel* kernel, int dtype, int count, const Value* v
     if first is None:
         return False
     note_thread()
-    return not several
+    return not second_thread_seen
 
 
 cdef TensorImpl defer_elementwise(const cg_kernel* kernel, int dtype, int count, const Value* values, const void* params, int cost):

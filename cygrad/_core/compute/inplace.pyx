@@ -232,9 +232,9 @@ def view_as_itself(TensorImpl tensor not None):
     return view_of(tensor, 0, tensor.ndim, tensor.sizes, tensor.strides)
 
 
-def guard_view(TensorImpl view not None, bint several):
+def guard_view(TensorImpl view not None, bint of_several_outputs):
     """Forbid changing a view in place that a user function has returned: that would go around its backward."""
-    view.flags = (view.flags & ~<unsigned>CREATED) | (CREATED_MULTIPLE if several else CREATED_BY_FUNCTION)
+    view.flags = (view.flags & ~<unsigned>CREATED) | (CREATED_MULTIPLE if of_several_outputs else CREATED_BY_FUNCTION)
 
 
 # ----- Gradient -----
@@ -261,20 +261,20 @@ cdef class CopySlices(Node):
         cdef PyObject* whole = NULL
         cdef PyObject* place
         cdef PyObject** parts
-        cdef bint own
+        cdef bint gradient_is_unshared
         cdef int k
         if self.op is None:
             raise released_error()
         if grads[0] is NULL:
             return 0
         node = <Node>self.op
-        own = is_unique(grads[0])
+        gradient_is_unshared = is_unique(grads[0])
         g = <TensorImpl>grads[0]
         if grad_mode()[0] or special_active and is_special(g):
             part = (<object>g)._gather_view(self.params)
         else:
             # A gradient without other references is changed where it is: many slices of one base cost as many slices, not bases.
-            laid = g if own and sizes_tuple(g.ndim, g.strides) == self.params[1] else copy_in_geometry(g, self.params)
+            laid = g if gradient_is_unshared and sizes_tuple(g.ndim, g.strides) == self.params[1] else copy_in_geometry(g, self.params)
             whole = <PyObject*>laid
             part = part_of(laid, self.params)
             part = copy_of(part, part.dtype_nr)

@@ -27,7 +27,7 @@ cdef class Chain:
     cdef Program program
     cdef Py_ssize_t nodes[MAX_NODES]        # states
     cdef int node_count
-    cdef bint own           # the gradient that the chain starts from has no other reference
+    cdef bint gradient_is_unshared           # the gradient that the chain starts from has no other reference
     cdef dict wholes        # by slot: the tensor of an output that leaves
     cdef list outgoing      # (state, output number, slot) of gradients that leave the chain; NONE: added to one before
     cdef dict gathered      # by slot: the place of a gradient that is added to the one there
@@ -222,7 +222,7 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
             or state.captured or not isinstance(<object>state.node, ElementwiseNode)):
         return False
     chain = Chain.__new__(Chain)
-    chain.own = is_unique(state.single)
+    chain.gradient_is_unshared = is_unique(state.single)
     g = <TensorImpl>state.single
     if cg_loops_of[g.dtype_nr] != g.dtype_nr:
         return False
@@ -281,7 +281,7 @@ cdef int assign(Run* run, Chain chain, TensorImpl g) except -1:
     cdef Step* step
     cdef PyObject* old
     cdef int j, k, slot, last = -1
-    cdef bint own = chain.own and 0 not in leaving and program.slots[0].stride != 0
+    cdef bint gradient_is_unshared = chain.gradient_is_unshared and 0 not in leaving and program.slots[0].stride != 0
     for k in range(program.step_count):
         step = &program.steps[k]
         for j in range(step.inputs):
@@ -298,8 +298,8 @@ cdef int assign(Run* run, Chain chain, TensorImpl g) except -1:
             old = grads_of(&run.states[<Py_ssize_t>next])[<int>number]
         if old is not NULL and is_unique(old):
             chain.wholes[slot] = <TensorImpl>old
-        elif own and k >= last:
-            own = False
+        elif gradient_is_unshared and k >= last:
+            gradient_is_unshared = False
             chain.wholes[slot] = g
         else:
             chain.wholes[slot] = empty_like(g, program.dtype)

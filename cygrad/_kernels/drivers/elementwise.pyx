@@ -59,13 +59,13 @@ cdef int block_bytes(int dtype) noexcept nogil:
 
 
 # ----- Operands -----
-cdef enum Way:
+cdef enum Traversal:
     IN_PLACE        # as it lies: all of it, or row by row
     REPEATED        # a period of a few elements, or one, that is repeated until a row ends
     PACKED          # block by block
 
 cdef struct Place:
-    Way way
+    Traversal traversal
     bint scalar             # REPEATED: one number, which the loop takes as such
     bint stale              # REPEATED: the block has not been made for this row
     int itemsize, outer     # dims outside of a row
@@ -85,26 +85,26 @@ cdef void begin(Place* place, const Operand* operand, int ndim, const intptr_t* 
     if same_dtype and ndim == 1 and (operand.strides[0] == place.itemsize or takes_scalar and operand.strides[0] == 0):
         # Small operands first.
         place.scalar = operand.strides[0] == 0
-        place.way, place.outer, place.row, place.column = REPEATED if place.scalar else IN_PLACE, 0, shape[0], start
+        place.traversal, place.outer, place.row, place.column = REPEATED if place.scalar else IN_PLACE, 0, shape[0], start
         cursor.address = operand.data
         return
     lay(cursor, operand, ndim, shape)
     last = cursor.ndim - 1
     if same_dtype and cursor.strides[last] == place.itemsize:
-        place.way, place.outer, place.row = IN_PLACE, last, cursor.shape[last]
+        place.traversal, place.outer, place.row = IN_PLACE, last, cursor.shape[last]
         if last == 0 or place.row >= LONG_ROW and place.row % lanes == 0:
             go_to(place, start)
             return
     d = last if cursor.strides[last] == 0 else last - 1
     if d >= 0 and cursor.strides[d] == 0 and not is_output:
         place.period = 1 if d == last else cursor.shape[last]
-        place.way, place.outer, place.row, place.stale = REPEATED, d, cursor.shape[d] * place.period, True
+        place.traversal, place.outer, place.row, place.stale = REPEATED, d, cursor.shape[d] * place.period, True
         place.scalar = takes_scalar and place.period == 1
         if place.period <= LONGEST_PERIOD and (
                 d == 0 or place.row >= (LONG_ROW if place.scalar else LONG_REPETITION) and place.row % lanes == 0):
             go_to(place, start)
             return
-    place.way, place.scalar = PACKED, False
+    place.traversal, place.scalar = PACKED, False
     if start:
         seek(cursor, cursor.ndim, start)
 
@@ -120,15 +120,15 @@ cdef void go_to(Place* place, intptr_t start) noexcept nogil:
 cdef intptr_t room(const Place* place) noexcept nogil:
     """Return how many elements can be reached at once."""
     cdef intptr_t rest = place.row - place.column
-    return min(rest, BLOCK) if place.way == REPEATED and not place.scalar else BLOCK if place.way == PACKED else rest
+    return min(rest, BLOCK) if place.traversal == REPEATED and not place.scalar else BLOCK if place.traversal == PACKED else rest
 
 
 cdef char* address(Place* place, const Operand* operand, intptr_t n, intptr_t lanes, bint is_output) noexcept nogil:
     """Return where the next n elements are, packed if need be. A loop reads whole multiples of `lanes`."""
     cdef cg_cursor pattern
-    if place.way == IN_PLACE:
+    if place.traversal == IN_PLACE:
         return place.cursor.address + place.column * place.itemsize
-    if place.way == PACKED:
+    if place.traversal == PACKED:
         if not is_output:
             gather(operand, &place.cursor, n, place.block)
             while lanes > 1 and n % lanes:      # repeat an element, since other values may be slow
@@ -148,7 +148,7 @@ cdef char* address(Place* place, const Operand* operand, intptr_t n, intptr_t la
 
 cdef void advance(Place* place, const Operand* operand, intptr_t n, bint is_output) noexcept nogil:
     """Go on by n elements; the block of an output is written."""
-    if place.way == PACKED:
+    if place.traversal == PACKED:
         if is_output:
             scatter(operand, &place.cursor, n, place.block)
         return
@@ -200,9 +200,9 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
     for k in range(output):     # an operand that is read before it is overwritten is in the cache
         stream = stream and operands[k].data != operands[output].data
     begin(&places[output], &operands[output], ndim, shape, start, lanes if blocked else 1, True, False)
-    stream = (stream and kernel.streams[dtype] is not NULL and places[output].way == IN_PLACE and places[output].outer == 0
+    stream = (stream and kernel.streams[dtype] is not NULL and places[output].traversal == IN_PLACE and places[output].outer == 0
               and <size_t>operands[output].data % _vector_bytes == 0)
-    overrun = places[output].way == PACKED or fresh and places[output].outer == 0
+    overrun = places[output].traversal == PACKED or fresh and places[output].outer == 0
     for k in range(count):
         if k != output:
             begin(&places[k], &operands[k], ndim, shape, start, lanes if blocked or stream else 1, False, not scalar)
@@ -210,7 +210,7 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
         scalar = scalar or places[k].scalar
         sizes[k] = places[k].itemsize
         strides[k] = 0 if places[k].scalar else sizes[k]
-        overrun = overrun and (k == output or places[k].way != IN_PLACE or operands[k].padded)
+        overrun = overrun and (k == output or places[k].traversal != IN_PLACE or operands[k].padded)
     while start < stop:
         n = stop - start
         for k in range(count):

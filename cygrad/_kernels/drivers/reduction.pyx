@@ -72,7 +72,7 @@ cdef struct Made:
     bint stream
 
 
-cdef enum Way:
+cdef enum ReductionOrder:
     ROWS, COLUMNS, ACROSS, GATHERED
 
 
@@ -82,7 +82,7 @@ cdef struct Plan:
     int acc_size, item_size, loop_size, out_size
     cg_cast widen       # of elements that are stored only; else NULL
     cg_cast round       # of results in another dtype than the loops'; else NULL
-    Way way
+    ReductionOrder order
     Dims outer          # outputs, less the neighbouring ones
     Dims inner
     intptr_t width      # neighbouring outputs, or groups of them
@@ -156,12 +156,12 @@ cdef void reduction_task(const Plan* plan, intptr_t task) noexcept nogil:
     cdef intptr_t first = strip * plan.strip, count = min(plan.strip, plan.width - first)
     cdef intptr_t k, outputs = count * plan.group
     cdef const char* data = plan.source.data + offset_at(&plan.outer, outer) + first * plan.stride
-    if plan.way == ROWS:
+    if plan.order == ROWS:
         reduce_plan_rows(plan, data + start * plan.item_size, plan.stride, n, count, acc)
-    elif plan.way == COLUMNS:
+    elif plan.order == COLUMNS:
         for k in range(plan.group):
             reduce_columns(plan, data + k * plan.group_stride, n, count, acc + k * plan.acc_size)
-    elif plan.way == ACROSS:
+    elif plan.order == ACROSS:
         reduce_across(plan, plan.row.across[plan.dtype], data, start, n, count, acc)
         if plan.row.finite[plan.dtype] is not NULL and not plan.row.finite[plan.dtype](acc, count):
             reduce_across(plan, plan.row.across_wide[plan.dtype], data, start, n, count, acc)
@@ -337,23 +337,23 @@ cdef void choose_way(Plan* plan) noexcept nogil:
     cdef bint beside = outer.ndim > 0 and outer.strides[outer.ndim - 1] == plan.item_size and not (dense and plan.inner.ndim)
     cdef bint narrow = beside and outer.shape[outer.ndim - 1] < NARROW
     if plan.produced is not NULL:
-        plan.way = GATHERED
+        plan.order = GATHERED
     elif beside and not (narrow and n < SHORT):
-        plan.way = ACROSS
+        plan.order = ACROSS
     elif n < (FEW if dense and not beside else SHORT):
-        plan.way = COLUMNS
+        plan.order = COLUMNS
         if narrow and outer.ndim > 1:
             take_dim(outer, &plan.group, &plan.group_stride)
     else:
-        plan.way = ROWS if dense else GATHERED
-    if outer.ndim and (plan.way == ACROSS or n <= BLOCK):
+        plan.order = ROWS if dense else GATHERED
+    if outer.ndim and (plan.order == ACROSS or n <= BLOCK):
         take_dim(outer, &plan.width, &plan.stride)
     plan.length = BLOCK
     plan.strip = max(1, min(STRIP // plan.group, TASK // max(n, 1)))
-    if plan.way == COLUMNS:
+    if plan.order == COLUMNS:
         for i in range(n):
             plan.offsets[i] = offset_at(&plan.inner, i)
-    elif plan.way == ACROSS:
+    elif plan.order == ACROSS:
         plan.strip = STRIP
         if plan.inner.ndim == 1 and plan.inner.strides[0] == plan.width * plan.item_size:
             while 2 * plan.side * plan.width <= SIDE and 2 * plan.side <= n:
@@ -392,7 +392,7 @@ cdef int fold(const cg_reduction* reduction, Operand* x, int ndim, const intptr_
         if plan.partials is NULL:
             return -1
     tasks = plan.outer.size * plan.blocks * plan.strips
-    if produced is NULL and plan.way in (COLUMNS, GATHERED):        # strided: as much as a transcendental function of each element
+    if produced is NULL and plan.order in (COLUMNS, GATHERED):        # strided: as much as a transcendental function of each element
         cost = max(cost, COST_TRANSCENDENTAL)
     threads = threads_for(plan.outer.size * plan.width * plan.group * plan.inner.size, cost) if tasks > 1 else 1
     if threads <= 1:

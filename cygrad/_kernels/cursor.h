@@ -1,4 +1,4 @@
-/* A place in a strided array, on the way through all of its elements in row-major order. */
+/* A cursor in a strided array, on the way through all of its elements in row-major order. */
 #ifndef CG_CURSOR_H
 #define CG_CURSOR_H
 #include <stdint.h>
@@ -10,13 +10,13 @@ typedef struct {
 } cg_cursor;
 
 /* Go on by n elements of dim d, at most to its end: there the next row of an outer dim begins. */
-static inline void cg_advance(cg_cursor *place, int d, intptr_t n) {
-    place->index[d] += n;
-    place->address += n * place->strides[d];
-    for (; d > 0 && place->index[d] == place->shape[d]; d--) {
-        place->address += place->strides[d - 1] - place->shape[d] * place->strides[d];
-        place->index[d] = 0;
-        place->index[d - 1]++;
+static inline void cg_advance(cg_cursor *cursor, int d, intptr_t n) {
+    cursor->index[d] += n;
+    cursor->address += n * cursor->strides[d];
+    for (; d > 0 && cursor->index[d] == cursor->shape[d]; d--) {
+        cursor->address += cursor->strides[d - 1] - cursor->shape[d] * cursor->strides[d];
+        cursor->index[d] = 0;
+        cursor->index[d - 1]++;
     }
 }
 #endif

@@ -52,41 +52,41 @@ static inline __attribute__((always_inline)) void CG_FN(rows)(char *array, T *bl
         }
 }
 
-static inline __attribute__((always_inline)) void CG_FN(move)(cg_cursor *place, T *block, intptr_t n, const int outwards) {
-    const int last = place->ndim - 1;
-    const intptr_t length = place->shape[last], step = place->strides[last];
+static inline __attribute__((always_inline)) void CG_FN(move)(cg_cursor *cursor, T *block, intptr_t n, const int outwards) {
+    const int last = cursor->ndim - 1;
+    const intptr_t length = cursor->shape[last], step = cursor->strides[last];
     while (n > 0) {
-        const intptr_t left = length - place->index[last];
+        const intptr_t left = length - cursor->index[last];
         if (left < length || n < length || last == 0) { /* a part of a row */
             const intptr_t part = left < n ? left : n;
-            if (!outwards && step == 0) CG_FN(spread)(block, place->address, 1, part, 0);
-            else CG_FN(rows)(place->address, block, 1, part, step, 0, outwards);
+            if (!outwards && step == 0) CG_FN(spread)(block, cursor->address, 1, part, 0);
+            else CG_FN(rows)(cursor->address, block, 1, part, step, 0, outwards);
             block += part, n -= part;
-            cg_advance(place, last, part);
+            cg_advance(cursor, last, part);
             continue;
         }
-        const intptr_t outer = place->strides[last - 1];
-        intptr_t rows = place->shape[last - 1] - place->index[last - 1];
+        const intptr_t outer = cursor->strides[last - 1];
+        intptr_t rows = cursor->shape[last - 1] - cursor->index[last - 1];
         if (rows * length > n) rows = n / length;
         if (!outwards && outer == 0) {
-            CG_FN(rows)(place->address, block, 1, length, step, 0, 0);
+            CG_FN(rows)(cursor->address, block, 1, length, step, 0, 0);
             cg_double((char *)block, length * (intptr_t)sizeof(T), rows * length * (intptr_t)sizeof(T));
         } else if (!outwards && step == 0) {
-            CG_FN(spread)(block, place->address, rows, length, outer);
+            CG_FN(spread)(block, cursor->address, rows, length, outer);
         } else {
-            CG_FN(rows)(place->address, block, rows, length, step, outer, outwards);
+            CG_FN(rows)(cursor->address, block, rows, length, step, outer, outwards);
         }
         block += rows * length, n -= rows * length;
-        cg_advance(place, last - 1, rows);
+        cg_advance(cursor, last - 1, rows);
     }
 }
 
-static void CG_FN(gather)(cg_cursor *place, char *block, intptr_t n) {
-    CG_FN(move)(place, (T *)block, n, 0);
+static void CG_FN(gather)(cg_cursor *cursor, char *block, intptr_t n) {
+    CG_FN(move)(cursor, (T *)block, n, 0);
 }
 
-static void CG_FN(scatter)(cg_cursor *place, char *block, intptr_t n) {
-    CG_FN(move)(place, (T *)block, n, 1);
+static void CG_FN(scatter)(cg_cursor *cursor, char *block, intptr_t n) {
+    CG_FN(move)(cursor, (T *)block, n, 1);
 }
 #undef CG_MOVE
 #undef T

@@ -12,7 +12,7 @@ from cygrad._core.graph.tensor cimport TensorImpl
 
 
 cdef enum:
-    RESULT = 3              # the place of the result among the saved values; further results come behind it
+    RESULT = 3              # the number of the result among the saved values; further results come behind it
     LEAF = -1               # output number of an edge to a leaf whose accumulator is not made yet
     NODE_TRACKED = 1
     NODE_RELEASED = 2       # saved values were freed by a backward
@@ -40,17 +40,17 @@ cdef class Node:
     cdef int apply(self, PyObject** grads, PyObject** results) except -1
     cdef void release(self)
     cdef str node_name(self)
-    cdef int save(self, int place, TensorImpl tensor) except -1
-    cdef TensorImpl unpack(self, int place)
+    cdef int save(self, int number, TensorImpl tensor) except -1
+    cdef TensorImpl unpack(self, int number)
     cdef list unpack_all(self)
-    cdef int pack(self, int place, TensorImpl tensor) except -1
+    cdef int pack(self, int number, TensorImpl tensor) except -1
     cdef int save_results(self, tuple results, int reads) except -1
-    cdef object saved_value(self, int place)
-    cdef object origin(self, int place, int* output_nr)
+    cdef object saved_value(self, int number)
+    cdef object origin(self, int number, int* output_nr)
     cdef dict saved_places(self)
     cdef dict saved_params(self)
-    cdef object scalar(self, int place)
-    cdef SavedTensor handle(self, int place)
+    cdef object scalar(self, int number)
+    cdef SavedTensor handle(self, int number)
     cdef object saved_attribute(self, str name)
 
 cdef class Hooks:

@@ -37,13 +37,13 @@ cdef class Hooks:
         self.tensor, self.retained = {}, {}
 
 
-cdef inline int keep(Node node, int place, object saved, unsigned long long version) except -1:
+cdef inline int keep(Node node, int number, object saved, unsigned long long version) except -1:
     """Put a saved value into its place; of several results each is a SavedTensor, which stays."""
-    if place == 0:
+    if number == 0:
         node.saved0, node.version0 = saved, version
-    elif place == 1:
+    elif number == 1:
         node.saved1, node.version1 = saved, version
-    elif place == 2:
+    elif number == 2:
         node.saved2, node.version2 = saved, version
     else:
         node.result, node.result_version = saved, version
@@ -69,24 +69,24 @@ cdef class Node:
             self.flags |= NODE_RELEASED
             self.saved0 = self.saved1 = self.saved2 = self.result = None
 
-    cdef int save(self, int place, TensorImpl tensor) except -1:
+    cdef int save(self, int number, TensorImpl tensor) except -1:
         """Keep an operand, or (place RESULT) the result, with its version, or the result of this thread's pack hook."""
         check_savable(tensor)
         tensor.flags |= SAVED
         if tensor.base is not None:
             tensor.base.flags |= SAVED
         if hook_pairs and packs_by_default():
-            return self.pack(place, tensor)
-        return keep(self, place, shallow_copy(tensor) if place == RESULT else tensor, version_of(tensor.storage))
+            return self.pack(number, tensor)
+        return keep(self, number, shallow_copy(tensor) if number == RESULT else tensor, version_of(tensor.storage))
 
-    cdef int pack(self, int place, TensorImpl tensor) except -1:
+    cdef int pack(self, int number, TensorImpl tensor) except -1:
         """Keep the result of this thread's pack hook for a tensor; they see a result with its history."""
-        if place == RESULT and (tensor.node is not None or tensor.flags & VIEW):
+        if number == RESULT and (tensor.node is not None or tensor.flags & VIEW):
             tensor = with_own_history(tensor, self, 0)      # changed in place: it has its former history still
-        elif place == RESULT:
+        elif number == RESULT:
             attach(tensor, self, 0)
         self.flags |= NODE_PACKED
-        keep(self, place, packed_by_default(tensor, place == RESULT), 0)
+        keep(self, number, packed_by_default(tensor, number == RESULT), 0)
         track_reachable(self)       # hooks may have closed a cycle
         return track_reachable(tensor)
 
@@ -109,33 +109,33 @@ cdef class Node:
                 track_reachable(tensor)
         return 0
 
-    cdef object saved_value(self, int place):
-        if place < RESULT:
-            return self.saved0 if place == 0 else self.saved1 if place == 1 else self.saved2
+    cdef object saved_value(self, int number):
+        if number < RESULT:
+            return self.saved0 if number == 0 else self.saved1 if number == 1 else self.saved2
         if type(self.result) is tuple:
-            return (<tuple>self.result)[place - RESULT]
-        return self.result if place == RESULT else None
+            return (<tuple>self.result)[number - RESULT]
+        return self.result if number == RESULT else None
 
-    cdef object origin(self, int place, int* output_nr):
+    cdef object origin(self, int number, int* output_nr):
         """Return where an operand came from: the edge as it is, possibly to a leaf."""
-        output_nr[0] = self.nr0 if place == 0 else self.nr1 if place == 1 else self.nr2
-        return self.next0 if place == 0 else self.next1 if place == 1 else self.next2
+        output_nr[0] = self.nr0 if number == 0 else self.nr1 if number == 1 else self.nr2
+        return self.next0 if number == 0 else self.next1 if number == 1 else self.next2
 
-    cdef TensorImpl unpack(self, int place):
+    cdef TensorImpl unpack(self, int number):
         """Return a saved tensor (None if there is none), an operand with its history in grad mode; RuntimeError if it was changed
         in place."""
         cdef object saved, origin
         cdef TensorImpl tensor
         cdef unsigned long long version
         cdef int output_nr
-        if place == 0:
+        if number == 0:
             saved, version = self.saved0, self.version0
-        elif place == 1:
+        elif number == 1:
             saved, version = self.saved1, self.version1
-        elif place == 2:
+        elif number == 2:
             saved, version = self.saved2, self.version2
         else:
-            saved = self.result if place == RESULT and not self.flags & NODE_PACKED else self.saved_value(place)
+            saved = self.result if number == RESULT and not self.flags & NODE_PACKED else self.saved_value(number)
             version = self.result_version
         if saved is None:
             return None
@@ -143,16 +143,16 @@ cdef class Node:
             return (<SavedTensor>saved).value(self, grad_mode()[0])
         tensor = <TensorImpl>saved
         if version_of(tensor.storage) != version:
-            check_version(tensor, version, self if place == RESULT else tensor.node, self)
-        if place == RESULT:
+            check_version(tensor, version, self if number == RESULT else tensor.node, self)
+        if number == RESULT:
             return tensor
-        origin = self.origin(place, &output_nr)
+        origin = self.origin(number, &output_nr)
         check_attached(tensor, origin, output_nr)
         return with_origin(tensor, origin, output_nr) if grad_mode()[0] else tensor
 
     cdef list unpack_all(self):
         """Return the saved tensor of each place, so that hooks run once for each saved tensor."""
-        return [self.unpack(place) for place in range(RESULT + (len(self.result) if type(self.result) is tuple else 1))]
+        return [self.unpack(number) for number in range(RESULT + (len(self.result) if type(self.result) is tuple else 1))]
 
     # ----- Saved values, by name -----
     cdef dict saved_places(self):
@@ -163,25 +163,26 @@ cdef class Node:
         """Return the parameters by name."""
         return {}
 
-    cdef object scalar(self, int place):
+    cdef object scalar(self, int number):
         """Return an operand that was no tensor; None if it was one, which nothing reads."""
 
-    cdef SavedTensor handle(self, int place):
+    cdef SavedTensor handle(self, int number):
         """Return a saved tensor as an object that takes hooks, and keep it as such."""
         cdef object origin
         cdef SavedTensor saved
         cdef int output_nr
-        if isinstance(self.saved_value(place), SavedTensor):
-            return self.saved_value(place)
-        if place >= RESULT:
-            saved = saved_result(self.saved_value(place), self.result_version, place - RESULT)
+        cdef unsigned long long version
+        if isinstance(self.saved_value(number), SavedTensor):
+            return self.saved_value(number)
+        if number >= RESULT:
+            saved = saved_result(self.saved_value(number), self.result_version, number - RESULT)
         else:
-            origin = self.origin(place, &output_nr)
-            saved = saved_operand(self.saved_value(place), self.version0 if place == 0 else self.version1 if place == 1 else self.version2,
-                                  origin, output_nr)
-        if self.saved_value(place) is not None:
+            origin = self.origin(number, &output_nr)
+            version = self.version0 if number == 0 else self.version1 if number == 1 else self.version2
+            saved = saved_operand(self.saved_value(number), version, origin, output_nr)
+        if self.saved_value(number) is not None:
             self.flags |= NODE_PACKED
-            keep(self, place, saved, 0)
+            keep(self, number, saved, 0)
             track_reachable(self)
         saved.freed = self.flags & NODE_RELEASED != 0
         return saved
@@ -190,21 +191,21 @@ cdef class Node:
         """Return `_saved_x`, or `_raw_saved_x`, which takes hooks."""
         cdef str field = name.removeprefix("_raw").removeprefix("_saved_")
         cdef dict places, params
-        cdef int place, mode
+        cdef int number, mode
         if name in ("_saved_" + field, "_raw_saved_" + field):
             places, params = self.saved_places(), self.saved_params()
             if field in places:
-                place = places[field]
+                number = places[field]
                 if name.startswith("_raw"):
-                    return self.handle(place)
+                    return self.handle(number)
                 if self.flags & NODE_RELEASED:
                     raise released_error()
-                if self.saved_value(place) is None:
-                    return self.scalar(place)
+                if self.saved_value(number) is None:
+                    return self.scalar(number)
                 mode = grad_mode()[0]
                 grad_mode()[0] = True
                 try:
-                    return with_own_history(self.unpack(place), self, place - RESULT) if place >= RESULT else self.unpack(place)
+                    return with_own_history(self.unpack(number), self, number - RESULT) if number >= RESULT else self.unpack(number)
                 finally:
                     grad_mode()[0] = mode
             if field in params and not name.startswith("_raw"):

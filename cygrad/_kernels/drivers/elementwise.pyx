@@ -64,7 +64,7 @@ cdef enum Traversal:
     REPEATED        # a period of a few elements, or one, that is repeated until a row ends
     PACKED          # block by block
 
-cdef struct Place:
+cdef struct OperandState:
     Traversal traversal
     bint scalar             # REPEATED: one number, which the loop takes as such
     bint stale              # REPEATED: the block has not been made for this row
@@ -75,87 +75,87 @@ cdef struct Place:
     char* block
 
 
-cdef void begin(Place* place, const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t lanes, bint is_output,
-                bint takes_scalar) noexcept nogil:
+cdef void begin(OperandState* state, const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t lanes,
+                bint is_output, bint takes_scalar) noexcept nogil:
     """Choose the way of an operand, and go to element `start`. A row may end after whole multiples of `lanes` only."""
-    cdef cg_cursor* cursor = &place.cursor
+    cdef cg_cursor* cursor = &state.cursor
     cdef bint same_dtype = operand.dtype == operand.loop_dtype
     cdef int last, d
-    place.itemsize, place.scalar = cg_itemsize[operand.loop_dtype], False
-    if same_dtype and ndim == 1 and (operand.strides[0] == place.itemsize or takes_scalar and operand.strides[0] == 0):
+    state.itemsize, state.scalar = cg_itemsize[operand.loop_dtype], False
+    if same_dtype and ndim == 1 and (operand.strides[0] == state.itemsize or takes_scalar and operand.strides[0] == 0):
         # Small operands first.
-        place.scalar = operand.strides[0] == 0
-        place.traversal, place.outer, place.row, place.column = REPEATED if place.scalar else IN_PLACE, 0, shape[0], start
+        state.scalar = operand.strides[0] == 0
+        state.traversal, state.outer, state.row, state.column = REPEATED if state.scalar else IN_PLACE, 0, shape[0], start
         cursor.address = operand.data
         return
     lay(cursor, operand, ndim, shape)
     last = cursor.ndim - 1
-    if same_dtype and cursor.strides[last] == place.itemsize:
-        place.traversal, place.outer, place.row = IN_PLACE, last, cursor.shape[last]
-        if last == 0 or place.row >= LONG_ROW and place.row % lanes == 0:
-            go_to(place, start)
+    if same_dtype and cursor.strides[last] == state.itemsize:
+        state.traversal, state.outer, state.row = IN_PLACE, last, cursor.shape[last]
+        if last == 0 or state.row >= LONG_ROW and state.row % lanes == 0:
+            go_to(state, start)
             return
     d = last if cursor.strides[last] == 0 else last - 1
     if d >= 0 and cursor.strides[d] == 0 and not is_output:
-        place.period = 1 if d == last else cursor.shape[last]
-        place.traversal, place.outer, place.row, place.stale = REPEATED, d, cursor.shape[d] * place.period, True
-        place.scalar = takes_scalar and place.period == 1
-        if place.period <= LONGEST_PERIOD and (
-                d == 0 or place.row >= (LONG_ROW if place.scalar else LONG_REPETITION) and place.row % lanes == 0):
-            go_to(place, start)
+        state.period = 1 if d == last else cursor.shape[last]
+        state.traversal, state.outer, state.row, state.stale = REPEATED, d, cursor.shape[d] * state.period, True
+        state.scalar = takes_scalar and state.period == 1
+        if state.period <= LONGEST_PERIOD and (
+                d == 0 or state.row >= (LONG_ROW if state.scalar else LONG_REPETITION) and state.row % lanes == 0):
+            go_to(state, start)
             return
-    place.traversal, place.scalar = PACKED, False
+    state.traversal, state.scalar = PACKED, False
     if start:
         seek(cursor, cursor.ndim, start)
 
 
-cdef void go_to(Place* place, intptr_t start) noexcept nogil:
+cdef void go_to(OperandState* state, intptr_t start) noexcept nogil:
     """Go to the row of an element."""
-    place.column = start
-    if place.outer and start:
-        place.column = start % place.row
-        seek(&place.cursor, place.outer, start // place.row)
+    state.column = start
+    if state.outer and start:
+        state.column = start % state.row
+        seek(&state.cursor, state.outer, start // state.row)
 
 
-cdef intptr_t room(const Place* place) noexcept nogil:
+cdef intptr_t room(const OperandState* state) noexcept nogil:
     """Return how many elements can be reached at once."""
-    cdef intptr_t rest = place.row - place.column
-    return min(rest, BLOCK) if place.traversal == REPEATED and not place.scalar else BLOCK if place.traversal == PACKED else rest
+    cdef intptr_t rest = state.row - state.column
+    return min(rest, BLOCK) if state.traversal == REPEATED and not state.scalar else BLOCK if state.traversal == PACKED else rest
 
 
-cdef char* address(Place* place, const Operand* operand, intptr_t n, intptr_t lanes, bint is_output) noexcept nogil:
+cdef char* address(OperandState* state, const Operand* operand, intptr_t n, intptr_t lanes, bint is_output) noexcept nogil:
     """Return where the next n elements are, packed if need be. A loop reads whole multiples of `lanes`."""
     cdef cg_cursor pattern
-    if place.traversal == IN_PLACE:
-        return place.cursor.address + place.column * place.itemsize
-    if place.traversal == PACKED:
+    if state.traversal == IN_PLACE:
+        return state.cursor.address + state.column * state.itemsize
+    if state.traversal == PACKED:
         if not is_output:
-            gather(operand, &place.cursor, n, place.block)
+            gather(operand, &state.cursor, n, state.block)
             while lanes > 1 and n % lanes:      # repeat an element, since other values may be slow
-                memcpy(place.block + n * place.itemsize, place.block + (n - 1) * place.itemsize, place.itemsize)
+                memcpy(state.block + n * state.itemsize, state.block + (n - 1) * state.itemsize, state.itemsize)
                 n += 1
-        return place.block
-    if place.scalar and operand.dtype == operand.loop_dtype:
-        return place.cursor.address
-    if place.stale:
-        place.stale = False
-        pattern.address, pattern.ndim = place.cursor.address, 1 if place.period == 1 else 2
-        pattern.shape[0], pattern.strides[0], pattern.index[0] = place.row // place.period, 0, 0
-        pattern.shape[1], pattern.strides[1], pattern.index[1] = place.period, place.cursor.strides[place.cursor.ndim - 1], 0
-        gather(operand, &pattern, 1 if place.scalar else min(place.row, BLOCK + place.period), place.block)
-    return place.block if place.period == 1 else place.block + place.column % place.period * place.itemsize
+        return state.block
+    if state.scalar and operand.dtype == operand.loop_dtype:
+        return state.cursor.address
+    if state.stale:
+        state.stale = False
+        pattern.address, pattern.ndim = state.cursor.address, 1 if state.period == 1 else 2
+        pattern.shape[0], pattern.strides[0], pattern.index[0] = state.row // state.period, 0, 0
+        pattern.shape[1], pattern.strides[1], pattern.index[1] = state.period, state.cursor.strides[state.cursor.ndim - 1], 0
+        gather(operand, &pattern, 1 if state.scalar else min(state.row, BLOCK + state.period), state.block)
+    return state.block if state.period == 1 else state.block + state.column % state.period * state.itemsize
 
 
-cdef void advance(Place* place, const Operand* operand, intptr_t n, bint is_output) noexcept nogil:
+cdef void advance(OperandState* state, const Operand* operand, intptr_t n, bint is_output) noexcept nogil:
     """Go on by n elements; the block of an output is written."""
-    if place.traversal == PACKED:
+    if state.traversal == PACKED:
         if is_output:
-            scatter(operand, &place.cursor, n, place.block)
+            scatter(operand, &state.cursor, n, state.block)
         return
-    place.column += n
-    if place.outer and place.column == place.row:
-        place.column, place.stale = 0, True
-        cg_advance(&place.cursor, place.outer - 1, 1)
+    state.column += n
+    if state.outer and state.column == state.row:
+        state.column, state.stale = 0, True
+        cg_advance(&state.cursor, state.outer - 1, 1)
 
 
 # ----- Loops -----
@@ -189,7 +189,7 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
     """Run the elements from start to stop of the merged iteration."""
     cdef char memory[MAX_OPERANDS * SCRATCH + PADDING]
     cdef char* block = memory + (-<size_t>memory) % PADDING
-    cdef Place places[MAX_OPERANDS]
+    cdef OperandState states[MAX_OPERANDS]
     cdef char* pointers[MAX_OPERANDS]
     cdef intptr_t strides[MAX_OPERANDS]
     cdef int sizes[MAX_OPERANDS]
@@ -199,32 +199,32 @@ cdef void run_range(const cg_kernel* kernel, int dtype, int count, const Operand
     cdef cg_loop loop = kernel.loops[dtype]
     for k in range(output):     # an operand that is read before it is overwritten is in the cache
         stream = stream and operands[k].data != operands[output].data
-    begin(&places[output], &operands[output], ndim, shape, start, lanes if blocked else 1, True, False)
-    stream = (stream and kernel.streams[dtype] is not NULL and places[output].traversal == IN_PLACE and places[output].outer == 0
+    begin(&states[output], &operands[output], ndim, shape, start, lanes if blocked else 1, True, False)
+    stream = (stream and kernel.streams[dtype] is not NULL and states[output].traversal == IN_PLACE and states[output].outer == 0
               and <size_t>operands[output].data % _vector_bytes == 0)
-    overrun = places[output].traversal == PACKED or fresh and places[output].outer == 0
+    overrun = states[output].traversal == PACKED or fresh and states[output].outer == 0
     for k in range(count):
         if k != output:
-            begin(&places[k], &operands[k], ndim, shape, start, lanes if blocked or stream else 1, False, not scalar)
-        places[k].block = block + k * SCRATCH
-        scalar = scalar or places[k].scalar
-        sizes[k] = places[k].itemsize
-        strides[k] = 0 if places[k].scalar else sizes[k]
-        overrun = overrun and (k == output or places[k].traversal != IN_PLACE or operands[k].padded)
+            begin(&states[k], &operands[k], ndim, shape, start, lanes if blocked or stream else 1, False, not scalar)
+        states[k].block = block + k * SCRATCH
+        scalar = scalar or states[k].scalar
+        sizes[k] = states[k].itemsize
+        strides[k] = 0 if states[k].scalar else sizes[k]
+        overrun = overrun and (k == output or states[k].traversal != IN_PLACE or operands[k].padded)
     while start < stop:
         n = stop - start
         for k in range(count):
-            n = min(n, room(&places[k]))
+            n = min(n, room(&states[k]))
         if stream and n >= lanes:
             n -= n % lanes
         for k in range(count):
-            pointers[k] = address(&places[k], &operands[k], n, lanes if blocked else 1, k == output)
+            pointers[k] = address(&states[k], &operands[k], n, lanes if blocked else 1, k == output)
         if stream and n >= lanes:
             kernel.streams[dtype](pointers, strides, n, params)
         else:
             call(blocked, loop, count, pointers, strides, sizes, lanes, n, params, overrun)
         for k in range(count):
-            advance(&places[k], &operands[k], n, k == output)
+            advance(&states[k], &operands[k], n, k == output)
         start += n
 
 

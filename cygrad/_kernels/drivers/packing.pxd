@@ -15,7 +15,7 @@ cdef extern from "kernels.h" nogil:
         intptr_t shape[64]
         intptr_t strides[64]
         intptr_t index[64]
-    void cg_advance(cg_cursor* place, int d, intptr_t n) noexcept
+    void cg_advance(cg_cursor* cursor, int d, intptr_t n) noexcept
 
 cdef enum:
     MAX_DIMS = 64       # as in torch and NumPy 2
@@ -41,13 +41,13 @@ cdef int merge(int count, Operand* operands, int ndim, const intptr_t* shape, in
 # transcendental function.
 cdef int cost_of_layout(int count, const Operand* operands, int ndim, const intptr_t* shape) noexcept nogil
 # Join the contiguous dims of one operand, where other operands' dims are not contiguous.
-cdef void lay(cg_cursor* place, const Operand* operand, int ndim, const intptr_t* shape) noexcept nogil
+cdef void lay(cg_cursor* cursor, const Operand* operand, int ndim, const intptr_t* shape) noexcept nogil
 # From the first element to another one of the first `dims` dims.
-cdef void seek(cg_cursor* place, int dims, intptr_t index) noexcept nogil
-cdef bint is_dense_cursor(const cg_cursor* place, int itemsize) noexcept nogil
+cdef void seek(cg_cursor* cursor, int dims, intptr_t index) noexcept nogil
+cdef bint is_dense_cursor(const cg_cursor* cursor, int itemsize) noexcept nogil
 # The next n elements, in the dtype of the loop, from or to a block.
-cdef void gather(const Operand* operand, cg_cursor* place, intptr_t n, char* block) noexcept nogil
-cdef void scatter(const Operand* operand, cg_cursor* place, intptr_t n, char* block) noexcept nogil
+cdef void gather(const Operand* operand, cg_cursor* cursor, intptr_t n, char* block) noexcept nogil
+cdef void scatter(const Operand* operand, cg_cursor* cursor, intptr_t n, char* block) noexcept nogil
 cdef void pack(const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t n, char* target) noexcept nogil
 # The bytes of n elements in a row, by the threads of elementwise loops: the first thread that writes a page has it near.
 cdef void zero_dense(char* data, intptr_t n, int itemsize) noexcept nogil

@@ -7,7 +7,7 @@ from cygrad._kernels.system.isa cimport cg_isa_vector_bytes, choose_isa
 from cygrad._kernels.system.threads cimport COST_ARITHMETIC, COST_TRANSCENDENTAL, note_threads, thread_limit, threads_for
 
 cdef extern from "drivers/tables.h" nogil:
-    ctypedef void (*cg_move)(cg_cursor* place, char* block, intptr_t n) noexcept nogil
+    ctypedef void (*cg_move)(cg_cursor* cursor, char* block, intptr_t n) noexcept nogil
     ctypedef void (*cg_copy)(char* target, const char* block, intptr_t nbytes) noexcept nogil
     cg_cast cg_find_cast(int level, int source, int target)
     cg_move cg_find_gather(int level, int dtype)
@@ -84,86 +84,86 @@ cdef int cost_of_layout(int count, const Operand* operands, int ndim, const intp
     return COST_ARITHMETIC
 
 
-cdef void lay(cg_cursor* place, const Operand* operand, int ndim, const intptr_t* shape) noexcept nogil:
+cdef void lay(cg_cursor* cursor, const Operand* operand, int ndim, const intptr_t* shape) noexcept nogil:
     cdef int d, last = 0
-    place.address, place.index[0] = operand.data, 0
-    place.shape[0], place.strides[0] = 1, cg_itemsize[operand.dtype]
+    cursor.address, cursor.index[0] = operand.data, 0
+    cursor.shape[0], cursor.strides[0] = 1, cg_itemsize[operand.dtype]
     if ndim:
-        place.shape[0], place.strides[0] = shape[0], operand.strides[0]
+        cursor.shape[0], cursor.strides[0] = shape[0], operand.strides[0]
     for d in range(1, ndim):
-        if place.strides[last] == operand.strides[d] * shape[d]:
-            place.shape[last] *= shape[d]
+        if cursor.strides[last] == operand.strides[d] * shape[d]:
+            cursor.shape[last] *= shape[d]
         else:
             last += 1
-            place.shape[last], place.index[last] = shape[d], 0
-        place.strides[last] = operand.strides[d]
-    place.ndim = last + 1
+            cursor.shape[last], cursor.index[last] = shape[d], 0
+        cursor.strides[last] = operand.strides[d]
+    cursor.ndim = last + 1
 
 
-cdef void seek(cg_cursor* place, int dims, intptr_t index) noexcept nogil:
+cdef void seek(cg_cursor* cursor, int dims, intptr_t index) noexcept nogil:
     cdef int d
     for d in range(dims - 1, -1, -1):
         if index == 0:
             return
-        place.index[d] = index % place.shape[d] if d else index
-        place.address += place.index[d] * place.strides[d]
-        index //= place.shape[d]
+        cursor.index[d] = index % cursor.shape[d] if d else index
+        cursor.address += cursor.index[d] * cursor.strides[d]
+        index //= cursor.shape[d]
 
 
-cdef bint is_dense_cursor(const cg_cursor* place, int itemsize) noexcept nogil:
-    return place.ndim == 1 and place.strides[0] == itemsize
+cdef bint is_dense_cursor(const cg_cursor* cursor, int itemsize) noexcept nogil:
+    return cursor.ndim == 1 and cursor.strides[0] == itemsize
 
 
 # ----- Blocks -----
-cdef void gather(const Operand* operand, cg_cursor* place, intptr_t n, char* block) noexcept nogil:
+cdef void gather(const Operand* operand, cg_cursor* cursor, intptr_t n, char* block) noexcept nogil:
     cdef char memory[BLOCK * CG_LARGEST]
-    cdef int last = place.ndim - 1, source_size = cg_itemsize[operand.dtype], size = cg_itemsize[operand.loop_dtype]
+    cdef int last = cursor.ndim - 1, source_size = cg_itemsize[operand.dtype], size = cg_itemsize[operand.loop_dtype]
     cdef intptr_t part
     cdef cg_cast convert
     if operand.dtype == operand.loop_dtype:
-        cg_find_gather(level, operand.dtype)(place, block, n)
+        cg_find_gather(level, operand.dtype)(cursor, block, n)
         return
     convert = cast(operand.dtype, operand.loop_dtype)
     while n > 0:
-        if last == 0 or place.shape[last] >= LONG_ROW:
-            part = min(n, place.shape[last] - place.index[last])
-            convert(block, size, place.address, place.strides[last], part)
-            cg_advance(place, last, part)
+        if last == 0 or cursor.shape[last] >= LONG_ROW:
+            part = min(n, cursor.shape[last] - cursor.index[last])
+            convert(block, size, cursor.address, cursor.strides[last], part)
+            cg_advance(cursor, last, part)
         else:
             part = min(n, BLOCK)
-            cg_find_gather(level, operand.dtype)(place, memory, part)
+            cg_find_gather(level, operand.dtype)(cursor, memory, part)
             convert(block, size, memory, source_size, part)
         block += part * size
         n -= part
 
 
-cdef void scatter(const Operand* operand, cg_cursor* place, intptr_t n, char* block) noexcept nogil:
+cdef void scatter(const Operand* operand, cg_cursor* cursor, intptr_t n, char* block) noexcept nogil:
     cdef char memory[BLOCK * CG_LARGEST]
-    cdef int last = place.ndim - 1, target_size = cg_itemsize[operand.dtype], size = cg_itemsize[operand.loop_dtype]
+    cdef int last = cursor.ndim - 1, target_size = cg_itemsize[operand.dtype], size = cg_itemsize[operand.loop_dtype]
     cdef intptr_t part
     cdef cg_cast convert
     if operand.dtype == operand.loop_dtype:
-        cg_find_scatter(level, operand.dtype)(place, block, n)
+        cg_find_scatter(level, operand.dtype)(cursor, block, n)
         return
     convert = cast(operand.loop_dtype, operand.dtype)
     while n > 0:
-        if last == 0 or place.shape[last] >= LONG_ROW:
-            part = min(n, place.shape[last] - place.index[last])
-            convert(place.address, place.strides[last], block, size, part)
-            cg_advance(place, last, part)
+        if last == 0 or cursor.shape[last] >= LONG_ROW:
+            part = min(n, cursor.shape[last] - cursor.index[last])
+            convert(cursor.address, cursor.strides[last], block, size, part)
+            cg_advance(cursor, last, part)
         else:
             part = min(n, BLOCK)
             convert(memory, target_size, block, size, part)
-            cg_find_scatter(level, operand.dtype)(place, memory, part)
+            cg_find_scatter(level, operand.dtype)(cursor, memory, part)
         block += part * size
         n -= part
 
 
 cdef void pack(const Operand* operand, int ndim, const intptr_t* shape, intptr_t start, intptr_t n, char* target) noexcept nogil:
-    cdef cg_cursor place
-    lay(&place, operand, ndim, shape)
-    seek(&place, place.ndim, start)
-    gather(operand, &place, n, target)
+    cdef cg_cursor cursor
+    lay(&cursor, operand, ndim, shape)
+    seek(&cursor, cursor.ndim, start)
+    gather(operand, &cursor, n, target)
 
 
 # ----- Copies -----
@@ -176,21 +176,21 @@ cdef void stream_row(char* target, const char* row, intptr_t nbytes) noexcept no
     memcpy(target + head + whole, row + head + whole, nbytes - head - whole)
 
 
-cdef bint stream_range(cg_cursor* to, const Operand* source, cg_cursor* place, intptr_t n) noexcept nogil:
+cdef bint stream_range(cg_cursor* to, const Operand* source, cg_cursor* cursor, intptr_t n) noexcept nogil:
     """Write n dense elements past the caches: long rows at once, else through blocks. False where rows are strided: they take tiles."""
     cdef char block[BLOCK * CG_LARGEST]
-    cdef int itemsize = cg_itemsize[source.loop_dtype], last = place.ndim - 1
-    cdef intptr_t part, step = place.strides[last]
+    cdef int itemsize = cg_itemsize[source.loop_dtype], last = cursor.ndim - 1
+    cdef intptr_t part, step = cursor.strides[last]
     if last and step and step != cg_itemsize[source.dtype]:
         return False
     while n > 0:
-        if source.dtype == source.loop_dtype and step == itemsize and place.shape[last] >= LONG_ROW:
-            part = min(n, place.shape[last] - place.index[last])
-            stream_row(to.address, place.address, part * itemsize)
-            cg_advance(place, last, part)
+        if source.dtype == source.loop_dtype and step == itemsize and cursor.shape[last] >= LONG_ROW:
+            part = min(n, cursor.shape[last] - cursor.index[last])
+            stream_row(to.address, cursor.address, part * itemsize)
+            cg_advance(cursor, last, part)
         else:
             part = min(n, BLOCK)
-            gather(source, place, part, block)
+            gather(source, cursor, part, block)
             stream_row(to.address, block, part * itemsize)
         cg_advance(to, 0, part)
         n -= part
@@ -202,22 +202,22 @@ cdef void copy_range(const Operand* target, const Operand* source, int ndim, con
                      intptr_t stop) noexcept nogil:
     """Copy the elements from start to stop: at once where one of the arrays lies as a block does, else through blocks."""
     cdef char block[BLOCK * CG_LARGEST]
-    cdef cg_cursor to, place
+    cdef cg_cursor to, cursor
     cdef int itemsize = cg_itemsize[target.dtype]
     cdef intptr_t n
     lay(&to, target, ndim, shape)
-    lay(&place, source, ndim, shape)
+    lay(&cursor, source, ndim, shape)
     seek(&to, to.ndim, start)
-    seek(&place, place.ndim, start)
+    seek(&cursor, cursor.ndim, start)
     if is_dense_cursor(&to, itemsize):
-        if not stream or not stream_range(&to, source, &place, stop - start):
-            gather(source, &place, stop - start, to.address)
-    elif source.dtype == target.dtype and is_dense_cursor(&place, itemsize):
-        scatter(target, &to, stop - start, place.address)
+        if not stream or not stream_range(&to, source, &cursor, stop - start):
+            gather(source, &cursor, stop - start, to.address)
+    elif source.dtype == target.dtype and is_dense_cursor(&cursor, itemsize):
+        scatter(target, &to, stop - start, cursor.address)
     else:
         while start < stop:
             n = min(stop - start, BLOCK)
-            gather(source, &place, n, block)
+            gather(source, &cursor, n, block)
             scatter(target, &to, n, block)
             start += n
 

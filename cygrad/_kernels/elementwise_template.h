@@ -2,25 +2,25 @@
  *   NAME                               the function
  *   ELEMENT, RESULT                    the types of its elements and of its results
  *   COUNT                              the number of operands
- *   INPUTS(USE)                        USE(name, type, place) for each operand
+ *   INPUTS(USE)                        USE(name, type, index) for each operand
  *   FIRST(USE), SECOND(USE)            the same of the operands of a formula of two
  *   NUMBER(USE)                        the same of an operand that is one number for all elements, and none of INPUTS
- *   PARAMS(USE)                        USE(name, place) for each constant of the call
+ *   PARAMS(USE)                        USE(name, index) for each constant of the call
  *   VALUE                              the formula, of these names
  * and how it runs: SERIAL, VECTORS (whole ones, over the end of the data), STREAM (past the caches), or NARROW (the name of a dtype of 16
  * bits: converted in registers, in whole vectors); otherwise a loop of elements. FETCHES: with prefetches of blocks.
  * Included once for each; not guarded on purpose.
  */
-#define CG_POINTER(name, type, place) const type *p_##name = (const type *)p[place];
-#define CG_PARAM(name, place) const T name = ((const T *)c)[place]; (void)name;
-#define CG_FETCH_INPUT(name, type, place) CG_FETCH_BLOCK(p_##name + first);
-#define CG_FETCH_INPUT_ROW(name, type, place) CG_FETCH_ROW(p_##name + first);
+#define CG_POINTER(name, type, index) const type *p_##name = (const type *)p[index];
+#define CG_PARAM(name, index) const T name = ((const T *)c)[index]; (void)name;
+#define CG_FETCH_INPUT(name, type, index) CG_FETCH_BLOCK(p_##name + first);
+#define CG_FETCH_INPUT_ROW(name, type, index) CG_FETCH_ROW(p_##name + first);
 
 #ifdef NARROW
 #define CG_PASTE2(a, b) a##_##b
 #define CG_PASTE(a, b) CG_PASTE2(a, b)
-#define CG_VALUES(name, type, place) T v_##name[CG_VL(ELEMENT)]; CG_PASTE(widen, NARROW)(v_##name, p_##name + first);
-#define CG_LOAD(name, type, place) const T name CG_UNUSED = v_##name[k];
+#define CG_VALUES(name, type, index) T v_##name[CG_VL(ELEMENT)]; CG_PASTE(widen, NARROW)(v_##name, p_##name + first);
+#define CG_LOAD(name, type, index) const T name CG_UNUSED = v_##name[k];
 void NAME(char *const *p, const intptr_t *s, intptr_t n, const void *c) {
     typedef RESULT T;
     ELEMENT *out = (ELEMENT *)p[COUNT];
@@ -44,11 +44,11 @@ void NAME(char *const *p, const intptr_t *s, intptr_t n, const void *c) {
 
 #else
 #if defined(SERIAL) && COUNT == 2
-#define CG_LOAD(name, type, place) const type name CG_UNUSED = p_##name[s[place] ? i : 0];
+#define CG_LOAD(name, type, index) const type name CG_UNUSED = p_##name[s[index] ? i : 0];
 #else
-#define CG_LOAD(name, type, place) const type name CG_UNUSED = p_##name[i];
+#define CG_LOAD(name, type, index) const type name CG_UNUSED = p_##name[i];
 #endif
-#define CG_LOAD_ONE(name, type, place) const type name CG_UNUSED = *p_##name;
+#define CG_LOAD_ONE(name, type, index) const type name CG_UNUSED = *p_##name;
 
 #ifdef FETCHES
 #define CG_PREFETCH if (CG_IS_FAR) { INPUTS(CG_FETCH_INPUT) CG_FETCH_BLOCK(out + first); }

@@ -25,7 +25,7 @@ typedef void cg_cast_function(char *target, intptr_t target_stride, const char *
 typedef cg_cast_function *cg_cast;
 
 typedef void (*cg_copy)(char *target, const char *block, intptr_t nbytes);
-typedef void (*cg_move)(cg_cursor *place, char *block, intptr_t n); /* the next n elements from or to a dense block */
+typedef void (*cg_move)(cg_cursor *cursor, char *block, intptr_t n); /* the next n elements from or to a dense block */
 
 typedef struct {
     const char *name;

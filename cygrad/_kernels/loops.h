@@ -37,14 +37,14 @@
    since gcc would make two loops of it. */
 #define CG_FAR(T, n) int far = (n) * (intptr_t)sizeof(T) > 32768; __asm__("" : "+r"(far))
 #define CG_IS_FAR __builtin_expect(far, 0)
-#define CG_FETCH_BLOCK(place) __builtin_prefetch((const char *)(place) + 2048)
-#define CG_FETCH_ROW(place) __builtin_prefetch((const char *)(place) + CG_ROW_AHEAD)
+#define CG_FETCH_BLOCK(address) __builtin_prefetch((const char *)(address) + 2048)
+#define CG_FETCH_ROW(address) __builtin_prefetch((const char *)(address) + CG_ROW_AHEAD)
 
 /* A vector of an output that no cache holds is written past the caches: memory is not read first to be written whole. The
    driver ends the streams of a thread (cg_stream_end). Arm's processors see by themselves that lines are written whole. */
 #define CG_VECTOR(T) T CG_ALIGNED vector[CG_VL(T)]
-#define CG_STREAM_VECTOR(place, block) \
-    for (int part = 0; part < CG_BLOCK_BYTES; part += CG_VECTOR_BYTES) cg_stream((char *)(place) + part, (const char *)(block) + part)
+#define CG_STREAM_VECTOR(address, block) \
+    for (int part = 0; part < CG_BLOCK_BYTES; part += CG_VECTOR_BYTES) cg_stream((char *)(address) + part, (const char *)(block) + part)
 #define CG_ALIGNED __attribute__((aligned(CG_VECTOR_BYTES)))
 typedef long long cg_vector __attribute__((vector_size(CG_VECTOR_BYTES)));
 typedef cg_vector cg_unaligned_vector __attribute__((aligned(1)));
@@ -77,8 +77,8 @@ static inline void cg_stream(void *out, const void *block) { /* by builtins: the
 /* Bytes to fetch ahead, into the second-level cache, in a whole block: it is one of many, and hardware prefetchers stop at the
    end of a page. */
 #define CG_AHEAD 32768
-#define CG_FETCH(place, nbytes) \
-    for (int line = 0; line < (nbytes); line += 64) __builtin_prefetch((const char *)(place) + CG_AHEAD + line, 0, 1)
+#define CG_FETCH(address, nbytes) \
+    for (int line = 0; line < (nbytes); line += 64) __builtin_prefetch((const char *)(address) + CG_AHEAD + line, 0, 1)
 
 /* Complex numbers of bools and integers, and the other way. */
 #define CG_RARE_CAST(name, S, D, value)                                                                          \

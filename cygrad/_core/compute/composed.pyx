@@ -53,11 +53,11 @@ cdef class Steps:
             self.reduced[k] = is_reduced
             if dtype is not None:
                 self.itemsize = max(self.itemsize, cg_itemsize[self.slot_dtypes[k]])
-        for k, (name, reduces, joined, dtype, masks, places) in enumerate(steps):
+        for k, (name, reduces, joined, dtype, masks, slots) in enumerate(steps):
             step = &self.steps[k]
-            step.dtype, step.masks, step.inputs = FLOATING if dtype is None else dtype_by_name[dtype].number, masks, <int>len(places) - 1
+            step.dtype, step.masks, step.inputs = FLOATING if dtype is None else dtype_by_name[dtype].number, masks, <int>len(slots) - 1
             for j in range(step.inputs + 1):
-                step.slots[j] = places[j]
+                step.slots[j] = slots[j]
             step.kernel, step.reduction, step.shifted, step.joined = NULL, NULL, NULL, joined
             if reduces:
                 step.reduction = reduction(name)

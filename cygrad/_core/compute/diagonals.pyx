@@ -52,18 +52,18 @@ cdef object triangle(RuleOp rule, TensorImpl input, object diagonal, bint upper,
     """Copy matrices with zeros on one side of a diagonal, row by row."""
     cdef TensorImpl result
     cdef intptr_t above, rows, columns, row, inside, item = cg_itemsize[input.dtype_nr]
-    cdef char* place
+    cdef char* row_data
     if input.ndim < 2:
         raise RuntimeError(f"{rule.name}: input tensor must have at least 2 dimensions, it has {input.ndim}")
     rows, columns = input.sizes[input.ndim - 2], input.sizes[input.ndim - 1]
     above = max(-rows - columns, min(integer(diagonal, "diagonal"), rows + columns))     # further out nothing changes
     result = empty(input.dtype_nr, input.ndim, input.sizes)
     copy_into(result, input)
-    place = address(result)
+    row_data = address(result)
     for row in range(result.count // columns if columns else 0):
         inside = max(0, min(row % rows + above + (0 if upper else 1), columns))      # elements in front of where the diagonal cuts
-        memset(place if upper else place + inside * item, 0, (inside if upper else columns - inside) * item)
-        place += columns * item
+        memset(row_data if upper else row_data + inside * item, 0, (inside if upper else columns - inside) * item)
+        row_data += columns * item
     if needs_node(input, None):
         record(rule, input, None, result, (above,))
     return result if out is None else checked_out(out, result)

@@ -133,17 +133,17 @@ cdef object index_error(TensorImpl x, object key, object error):
         shapes = [list(numpy.shape(item)) for item in key if isinstance(item, (numpy.ndarray, list))]
         return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {', '.join(map(str, shapes))}")
     if text.startswith("boolean index"):
-        place = 0
+        first_dim = 0
         for item in key if isinstance(key, tuple) else (key,):
             mask = numpy.asarray(item) if isinstance(item, (numpy.ndarray, list)) else None
             if mask is None or mask.dtype != bool:
-                place += item is not None
+                first_dim += item is not None
                 continue
             for d in range(mask.ndim):
-                if place + d >= len(shape) or mask.shape[d] != shape[place + d]:
+                if first_dim + d >= len(shape) or mask.shape[d] != shape[first_dim + d]:
                     return IndexError(f"The shape of the mask {list(mask.shape)} at index {d} does not match the shape of the indexed "
-                                      f"tensor {shape} at index {place + d}")
-            place += mask.ndim
+                                      f"tensor {shape} at index {first_dim + d}")
+            first_dim += mask.ndim
     return IndexError(text.replace("axis", "dimension").replace("array", "tensor"))
 
 
@@ -178,19 +178,19 @@ cdef object get_item(TensorImpl x, object key):
 cdef int set_item(TensorImpl x, object key, object value) except -1:
     cdef Cuts cuts
     cdef tuple items = read_key(key)
-    cdef TensorImpl source = value if isinstance(value, TensorImpl) else scalar_like(x, value), place
+    cdef TensorImpl source = value if isinstance(value, TensorImpl) else scalar_like(x, value), part
     cdef bint recorded = cg_is_differentiable[x.dtype_nr] and needs_node(x, source), whole = len(items) == 1 and items[0] is Ellipsis
-    place = x if whole else basic_view(x, items, &cuts)
-    if recorded and place is not None and not whole and needs_grad(x):
-        record_part(x, place, items, &cuts)
-    check_in_place(x if place is None else place, recorded)
-    if place is None and source.ndim == 0:      # taken for its number, where a view takes on a copy
+    part = x if whole else basic_view(x, items, &cuts)
+    if recorded and part is not None and not whole and needs_grad(x):
+        record_part(x, part, items, &cuts)
+    check_in_place(x if part is None else part, recorded)
+    if part is None and source.ndim == 0:      # taken for its number, where a view takes on a copy
         check_held(source, x.dtype_nr)
     elif cg_is_complex[source.dtype_nr] and not cg_is_complex[x.dtype_nr]:
         warn_of_parts(dtypes[source.dtype_nr], dtypes[x.dtype_nr])
     if recorded and source is value:
         source = as_before(source, x)
-    if place is None:
+    if part is None:
         numpy_index = items = numpy_key(items)
         try:
             # NumPy would warn of imaginary parts once more.
@@ -204,16 +204,16 @@ cdef int set_item(TensorImpl x, object key, object value) except -1:
             raise RuntimeError(f"shape mismatch: {error}") from None
     else:
         # As NumPy and torch: leading dims of size 1 may be dropped from the value.
-        while source.ndim > place.ndim and source.sizes[0] == 1:
+        while source.ndim > part.ndim and source.sizes[0] == 1:
             source = get_item(source, 0)
-        copy_into(place, source)
-    count_change(x if place is None else place)
+        copy_into(part, source)
+    count_change(x if part is None else part)
     if not recorded:
         return 0
-    if place is None:
+    if part is None:
         return record_in_place(INDEX_PUT, x, source, (items, False, sizes_tuple(source.ndim, source.sizes),
                                                       dtypes[source.dtype_nr]))
-    return record_copy(place, source) if needs_grad(source) else cut_history(place)
+    return record_copy(part, source) if needs_grad(source) else cut_history(part)
 
 
 cdef TensorImpl scalar_like(TensorImpl x, object value):
@@ -276,11 +276,11 @@ def narrow(TensorImpl input not None, dim, start, length):
 
 def select(TensorImpl input not None, dim, index):
     """Return the view at one index of a dim, which is dropped."""
-    cdef intptr_t along = integer(dim, "dim"), place = integer(index, "index")
+    cdef intptr_t along = integer(dim, "dim"), position = integer(index, "index")
     if input.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     cdef int d = wrap_dim(along, input.ndim)
-    if place < -input.sizes[d] or place >= input.sizes[d]:
-        raise IndexError(f"select(): index {place} out of range for tensor of size {list(sizes_tuple(input.ndim, input.sizes))} at "
+    if position < -input.sizes[d] or position >= input.sizes[d]:
+        raise IndexError(f"select(): index {position} out of range for tensor of size {list(sizes_tuple(input.ndim, input.sizes))} at "
                          f"dimension {along}")
-    return get_item(input, (slice(None),) * d + (place,))
+    return get_item(input, (slice(None),) * d + (position,))

@@ -259,7 +259,7 @@ cdef class CopySlices(Node):
         cdef Node node
         cdef TensorImpl g, laid = None, part
         cdef PyObject* whole = NULL
-        cdef PyObject* place
+        cdef PyObject* reference
         cdef PyObject** parts
         cdef bint gradient_is_unshared
         cdef int k
@@ -282,8 +282,8 @@ cdef class CopySlices(Node):
         if parts is NULL:
             raise MemoryError()
         try:
-            place = <PyObject*>part
-            node.apply(&place, parts)
+            reference = <PyObject*>part
+            node.apply(&reference, parts)
             for k in range(node.edges):
                 if k == self.view_edge:
                     part = self.put(g, <TensorImpl>parts[k] if parts[k] is not NULL else None, &whole)

@@ -18,17 +18,17 @@ cdef struct Call:
     intptr_t steps[MAX_ARGUMENTS][MAX_DIMS]         # strides of each argument in the batch; all in bytes
     intptr_t dims[1 + MAX_NAMES]                    # the count of matrices in one call, and the sizes that a signature names
     intptr_t strides[3 * MAX_ARGUMENTS]             # of the matrices: one for each argument in one call, then of its own dims
-    char* places[MAX_ARGUMENTS]                     # where the arguments are
+    char* pointers[MAX_ARGUMENTS]                     # where the arguments are
 
 cdef void run_batch(Call* call, matrix_loop loop, void* data, double work) noexcept
 
-cdef inline void once(Call* call, char** places, matrix_loop loop, void* data, double work) noexcept:
-    """Run a loop once; it moves the places it is given."""
+cdef inline void once(Call* call, char** pointers, matrix_loop loop, void* data, double work) noexcept:
+    """Run a loop once; it moves the pointers."""
     if work * <double>call.dims[0] >= RELEASE_GIL:
         with nogil:
-            loop(places, call.dims, call.strides, data)
+            loop(pointers, call.dims, call.strides, data)
     else:
-        loop(places, call.dims, call.strides, data)
+        loop(pointers, call.dims, call.strides, data)
 
 cdef inline void run_loop(Call* call, matrix_loop loop, void* data, double work) noexcept:
     """Run a loop over all matrices; `work` is the multiplications for one of them. Callers of LAPACK check for an error afterwards."""
@@ -39,7 +39,7 @@ cdef inline void run_loop(Call* call, matrix_loop loop, void* data, double work)
     for k in range(call.arguments):
         call.strides[k] = 0
     call.dims[0] = 1
-    once(call, call.places, loop, data, work)
+    once(call, call.pointers, loop, data, work)
 
 cdef int check_memory() except -1
 cdef bint numpy_loop(object ufunc, int dtype, matrix_loop* loop, void** data, int* types) except -1

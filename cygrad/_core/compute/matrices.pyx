@@ -33,7 +33,7 @@ cdef extern from "numpy/ufuncobject.h":
 # ----- Batches -----
 cdef void run_batch(Call* call, matrix_loop loop, void* data, double work) noexcept:
     """Run a loop over all matrices of a batch."""
-    cdef char* places[MAX_ARGUMENTS]
+    cdef char* pointers[MAX_ARGUMENTS]
     cdef intptr_t index[MAX_DIMS]
     cdef int outer = call.batch - 1, k, d
     for k in range(call.arguments):
@@ -43,17 +43,17 @@ cdef void run_batch(Call* call, matrix_loop loop, void* data, double work) noexc
         index[d] = 0
     while True:
         for k in range(call.arguments):
-            places[k] = call.places[k]
-        once(call, places, loop, data, work)
+            pointers[k] = call.pointers[k]
+        once(call, pointers, loop, data, work)
         d = outer - 1
         while d >= 0:
             index[d] += 1
             for k in range(call.arguments):
-                call.places[k] += call.steps[k][d]
+                call.pointers[k] += call.steps[k][d]
             if index[d] < call.shape[d]:
                 break
             for k in range(call.arguments):
-                call.places[k] -= call.steps[k][d] * call.shape[d]
+                call.pointers[k] -= call.steps[k][d] * call.shape[d]
             index[d] = 0
             d -= 1
         if d < 0:
@@ -107,17 +107,17 @@ def first_failure(TensorImpl results not None, int dims=0):
     """Return which item of a batch, each of so many dims, is the first to have a number other than 0, or NaN; None: none has."""
     cdef intptr_t each = 1, k
     cdef int d
-    cdef char* place = address(results)
+    cdef char* values = address(results)
     for d in range(results.ndim - dims, results.ndim):
         each *= results.sizes[d]
     for k in range(results.count):
         if results.dtype_nr == CG_FLOAT64:
-            if (<double*>place)[k] == (<double*>place)[k]:
+            if (<double*>values)[k] == (<double*>values)[k]:
                 continue
         elif results.dtype_nr == CG_FLOAT32:
-            if (<float*>place)[k] == (<float*>place)[k]:
+            if (<float*>values)[k] == (<float*>values)[k]:
                 continue
-        elif not (<int*>place)[k]:
+        elif not (<int*>values)[k]:
             continue
         return k // each
     return None
@@ -128,14 +128,14 @@ ctypedef fused real_number:
     double
 
 
-cdef bint is_finite(const real_number* place, const intptr_t* sizes, const intptr_t* strides, int parts, int triangle) noexcept nogil:
+cdef bint is_finite(const real_number* matrix, const intptr_t* sizes, const intptr_t* strides, int parts, int triangle) noexcept nogil:
     """Say whether a matrix has neither NaN nor infinities; `triangle`: -1 looks at the lower one, 1 at the upper one."""
     cdef const real_number* column
     cdef intptr_t first, last, i, j
     cdef int k, bad = 0
     for j in range(sizes[1]):
         first, last = j if triangle < 0 else 0, min(j + 1, sizes[0]) if triangle > 0 else sizes[0]
-        column = place + j * strides[1] * parts
+        column = matrix + j * strides[1] * parts
         for k in range(parts):
             for i in range(first, last):
                 bad |= column[i * strides[0] * parts + k] - column[i * strides[0] * parts + k] != 0
@@ -150,7 +150,7 @@ def first_nonfinite(TensorImpl matrices not None, int triangle=0):
     `triangle`: -1 looks at the lower one alone, 1 at the upper one.
     """
     cdef intptr_t index[MAX_DIMS]
-    cdef intptr_t count = 1, place = 0, number
+    cdef intptr_t count = 1, offset = 0, number
     cdef int batch = matrices.ndim - 2, d, parts = 1 + cg_is_complex[matrices.dtype_nr]
     cdef intptr_t* sizes = &matrices.sizes[batch]
     cdef intptr_t* strides = &matrices.strides[batch]
@@ -160,18 +160,18 @@ def first_nonfinite(TensorImpl matrices not None, int triangle=0):
         count, index[d] = count * matrices.sizes[d], 0
     for number in range(count):
         if cg_real[matrices.dtype_nr] == CG_FLOAT64:
-            is_nonfinite = not is_finite[double](<double*>data + place * parts, sizes, strides, parts, triangle)
+            is_nonfinite = not is_finite[double](<double*>data + offset * parts, sizes, strides, parts, triangle)
         else:
-            is_nonfinite = not is_finite[float](<float*>data + place * parts, sizes, strides, parts, triangle)
+            is_nonfinite = not is_finite[float](<float*>data + offset * parts, sizes, strides, parts, triangle)
         if is_nonfinite:
             return number
         d = batch - 1
         while d >= 0:
             index[d] += 1
-            place += matrices.strides[d]
+            offset += matrices.strides[d]
             if index[d] < matrices.sizes[d]:
                 break
-            place -= matrices.strides[d] * index[d]
+            offset -= matrices.strides[d] * index[d]
             index[d] = 0
             d -= 1
     return None
@@ -216,8 +216,8 @@ cdef class MatrixLoop:
             names.extend([name for name in dict.fromkeys(dims) if name not in names])
             if self.arguments == MAX_ARGUMENTS or len(names) > MAX_NAMES or len(dims) > 2:
                 raise ValueError(f"a signature has at most {MAX_ARGUMENTS} arguments of 2 dims and {MAX_NAMES} sizes, not {self.signature}")
-            for place, name in enumerate(dims):
-                self.dims[self.arguments][place] = names.index(name)
+            for position, name in enumerate(dims):
+                self.dims[self.arguments][position] = names.index(name)
             self.ndim[self.arguments] = <int>len(dims)
             self.arguments += 1
         return 0
@@ -257,7 +257,7 @@ cdef class MatrixLoop:
         cdef TensorImpl tensor
         cdef intptr_t size
         cdef double work = 1
-        cdef int at = self.arguments, k, d, front, place, item
+        cdef int at = self.arguments, k, d, front, batch_dim, item, number
         call.arguments, call.batch = self.arguments, 0
         for k in range(self.inputs):
             tensor = <TensorImpl?>tensors[k]
@@ -272,26 +272,26 @@ cdef class MatrixLoop:
         for k in range(self.inputs):
             tensor = tensors[k]
             front, item = tensor.ndim - self.ndim[k], cg_itemsize[tensor.dtype_nr]
-            call.places[k] = address(tensor) if k == 0 else settled_address(tensor)
+            call.pointers[k] = address(tensor) if k == 0 else settled_address(tensor)
             for d in range(call.batch - front):
                 call.steps[k][d] = 0
             for d in range(front):
-                place, size = d + call.batch - front, tensor.sizes[d]
-                call.steps[k][place] = 0 if size == 1 else tensor.strides[d] * item
-                if call.shape[place] == 1:
-                    call.shape[place] = size
-                elif size != 1 and size != call.shape[place]:
-                    raise RuntimeError(f"The size of tensor a ({call.shape[place]}) must match the size of tensor b ({size}) at "
-                                       f"non-singleton dimension {place}: the batch dimensions must broadcast")
+                batch_dim, size = d + call.batch - front, tensor.sizes[d]
+                call.steps[k][batch_dim] = 0 if size == 1 else tensor.strides[d] * item
+                if call.shape[batch_dim] == 1:
+                    call.shape[batch_dim] = size
+                elif size != 1 and size != call.shape[batch_dim]:
+                    raise RuntimeError(f"The size of tensor a ({call.shape[batch_dim]}) must match the size of tensor b ({size}) at "
+                                       f"non-singleton dimension {batch_dim}: the batch dimensions must broadcast")
             for d in range(self.ndim[k]):
-                place, size = self.dims[k][d], tensor.sizes[front + d]
+                number, size = self.dims[k][d], tensor.sizes[front + d]
                 call.strides[at] = tensor.strides[front + d] * item
                 at += 1
-                if call.dims[1 + place] < 0:
-                    call.dims[1 + place] = size
+                if call.dims[1 + number] < 0:
+                    call.dims[1 + number] = size
                     work *= <double>size
-                elif call.dims[1 + place] != size:
-                    raise RuntimeError(f"a loop {self.signature} takes matrices whose sizes agree, got {call.dims[1 + place]} and {size}")
+                elif call.dims[1 + number] != size:
+                    raise RuntimeError(f"a loop {self.signature} takes matrices whose sizes agree, got {call.dims[1 + number]} and {size}")
         for d in range(self.known, self.names):
             call.dims[1 + d] = min(call.dims[1], call.dims[2])
         if self.known == 1:                     # of a square matrix
@@ -317,7 +317,7 @@ cdef class MatrixLoop:
             shape[d], strides[d], call.steps[k][d] = call.shape[d], step, step * item
             step *= max(shape[d], 1)
         tensor = empty_strided(dtype, call.batch + self.ndim[k], shape, strides)
-        call.places[k] = settled_address(tensor)
+        call.pointers[k] = settled_address(tensor)
         return tensor
 
     cdef object by_arrays(self, tuple tensors):

@@ -38,11 +38,11 @@ cdef RuleOp SLICE = rule_op("slice", ("shape", "key")), SELECT = rule_op("select
 cdef inline Py_ssize_t bound_of(PyObject* bound, Py_ssize_t missing) except? -1:
     """Return a bound of a slice, which is an exact int or None."""
     cdef int overflow = 0
-    cdef Py_ssize_t place
+    cdef Py_ssize_t index
     if <object>bound is None:
         return missing
-    place = PyLong_AsLongLongAndOverflow(<object>bound, &overflow)
-    return place if not overflow else PY_SSIZE_T_MAX if overflow > 0 else PY_SSIZE_T_MIN
+    index = PyLong_AsLongLongAndOverflow(<object>bound, &overflow)
+    return index if not overflow else PY_SSIZE_T_MAX if overflow > 0 else PY_SSIZE_T_MIN
 
 
 cdef inline int unpack_slice(object item, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step) except -1:

@@ -124,7 +124,7 @@ cdef TensorImpl product(TensorImpl a, TensorImpl b):
     for d in range(batch):
         call.steps[2][d] = out.strides[d] * size
     call.arguments, call.batch = 3, batch
-    call.places[0], call.places[1], call.places[2] = address(a), settled_address(b), settled_address(out)
+    call.pointers[0], call.pointers[1], call.pointers[2] = address(a), settled_address(b), settled_address(out)
     call.dims[1], call.dims[2], call.dims[3] = n, inner, m
     call.strides[3], call.strides[4] = a.strides[a.ndim - 2] * size, a.strides[a.ndim - 1] * size
     call.strides[5], call.strides[6] = b.strides[b.ndim - 2] * size, b.strides[b.ndim - 1] * size

@@ -94,17 +94,17 @@ cdef class ElementwiseNode(Node):
         return {op.arguments[op.arity + k]: (<object>tensor_of_number(packed + k * cg_itemsize[dtype], dtype)).item()
                 for k in range(op.params)}
 
-    cdef object scalar(self, int place):
+    cdef object scalar(self, int number):
         cdef Row op = <Row>self.op
         cdef int k
         for k in range(op.arity):
-            if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is not None and op.partial_reads[k] >> place & 1:
-                return self.scalar_tensor(place)
+            if (self.next0 if k == 0 else self.next1 if k == 1 else self.next2) is not None and op.partial_reads[k] >> number & 1:
+                return self.scalar_tensor(number)
         return None
 
-    cdef TensorImpl scalar_tensor(self, int place):
+    cdef TensorImpl scalar_tensor(self, int number):
         """Return an operand that was a number as a tensor."""
-        return tensor_of_number(&self.scalars[place], CG_BOOL if (<Row>self.op).masks >> place & 1 else cg_loops_of[self.dtype])
+        return tensor_of_number(&self.scalars[number], CG_BOOL if (<Row>self.op).masks >> number & 1 else cg_loops_of[self.dtype])
 
     def __getattr__(self, str name):
         return self.saved_attribute(name)

@@ -55,16 +55,16 @@ cdef class Row:
 
     cdef object reading(self, int k, int form):
         """Return the tensor reading of `g * partial`, compiled at its first use."""
-        cdef int place = k + OPERANDS * form
-        if self.partial_readings[place] is None:
+        cdef int number = k + OPERANDS * form
+        if self.partial_readings[number] is None:
             row, operand = self.row, self.row.operands[k]
             saved = row.saved(operand)
             arguments = ["g", *(name for name in (*row.operands, "y") if name in saved), *row.params]
             tree = row.tangent(operand) if form == OF_TANGENT else row.backward(operand)
             for j, name in enumerate(row.operands):
                 self.takes_numbers[k] |= formula.takes_number(tree, name) << j
-            self.partial_readings[place] = formula.to_tensor_function(tree, arguments, upward.functions, row.name, form != OF_REAL)
-        return self.partial_readings[place]
+            self.partial_readings[number] = formula.to_tensor_function(tree, arguments, upward.functions, row.name, form != OF_REAL)
+        return self.partial_readings[number]
 
 
 cdef bint reads_operand(Row op, int operand) noexcept:

@@ -153,14 +153,14 @@ def unsqueeze(TensorImpl input not None, dim):
     """Return a view with a dim of size 1 put in at `dim`."""
     cdef intptr_t sizes[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
-    cdef intptr_t wanted_place = integer(dim, "dim")
-    cdef int place = wrap_dim(wanted_place, input.ndim + 1), d
+    cdef intptr_t requested_position = integer(dim, "dim")
+    cdef int position = wrap_dim(requested_position, input.ndim + 1), d
     if input.ndim == MAX_DIMS:
         raise RuntimeError(f"tensors have at most {MAX_DIMS} dimensions")
     for d in range(input.ndim):
-        sizes[d + (d >= place)], strides[d + (d >= place)] = input.sizes[d], input.strides[d]
-    sizes[place] = 1
-    strides[place] = input.sizes[place] * input.strides[place] if place < input.ndim else 1
+        sizes[d + (d >= position)], strides[d + (d >= position)] = input.sizes[d], input.strides[d]
+    sizes[position] = 1
+    strides[position] = input.sizes[position] * input.strides[position] if position < input.ndim else 1
     return shape_view(input, input.ndim + 1, sizes, strides, "unsqueeze")
 
 

@@ -10,4 +10,4 @@ from cygrad._core.graph.tensor cimport TensorImpl
 cdef Op add
 cdef TensorImpl sum_of(TensorImpl a, TensorImpl b, TensorImpl target, bint private=*)
 cdef int check_arrival(TensorImpl variable, TensorImpl grad) except -1
-cdef int collect(PyObject** place, PyObject* grad) except -1
+cdef int collect(PyObject** reference, PyObject* grad) except -1

@@ -46,13 +46,13 @@ cdef int add_in_place(TensorImpl total, TensorImpl grad) except -1:
     return 0
 
 
-cdef int collect(PyObject** place, PyObject* grad) except -1:
+cdef int collect(PyObject** reference, PyObject* grad) except -1:
     """Add a gradient to a buffer; takes over the reference to it."""
     cdef TensorImpl result, examples
     cdef Batch batch
-    cdef PyObject* old = place[0]
+    cdef PyObject* old = reference[0]
     if old is NULL:
-        place[0] = grad
+        reference[0] = grad
         return 0
     try:
         if special_tensors() and not grad_mode()[0]:
@@ -73,7 +73,7 @@ cdef int collect(PyObject** place, PyObject* grad) except -1:
         else:
             result = sum_of(<TensorImpl>old, <TensorImpl>grad, None)
         Py_INCREF(result)
-        place[0] = <PyObject*>result
+        reference[0] = <PyObject*>result
         Py_DECREF(<object>old)
     finally:
         Py_DECREF(<object>grad)

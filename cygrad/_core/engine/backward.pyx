@@ -143,9 +143,9 @@ cdef int capture(Node node, PyObject** grads, dict captures, list captured) exce
     if node.flags & NODE_ACCUMULATES and grads[0] is not NULL and leaf_of(node).accumulator is <void*>node:
         check_arrival(leaf_of(node), <TensorImpl>grads[0])
     for k in range(node.outputs):
-        place = captures.get((<size_t><PyObject*>node, k))
-        if place is not None:
-            captured[place] = <object>grads[k] if grads[k] is not NULL else None
+        number = captures.get((<size_t><PyObject*>node, k))
+        if number is not None:
+            captured[number] = <object>grads[k] if grads[k] is not NULL else None
     return 0
 
 

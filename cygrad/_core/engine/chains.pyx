@@ -215,7 +215,7 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     cdef TensorImpl g
     cdef Chain chain
     cdef PyObject* part
-    cdef PyObject** place
+    cdef PyObject** reference
     cdef Py_ssize_t next
     cdef int k, number, slot
     if (special_active or anomaly_mode or grad_mode()[0] or state.single is NULL or (<TensorImpl>state.single).count < LARGE
@@ -250,11 +250,11 @@ cdef bint run_chain(Run* run, Py_ssize_t index, bint keep_graph) except -1:
         run.states[next].missing -= 1
     for next, number, slot in chain.outgoing:
         if slot != NONE:
-            part, place = <PyObject*>chain.wholes[slot], &grads_of(&run.states[next])[number]
+            part, reference = <PyObject*>chain.wholes[slot], &grads_of(&run.states[next])[number]
             Py_INCREF(<object>part)
             if slot in chain.gathered:
-                Py_CLEAR(place[0])
-            collect(place, part)
+                Py_CLEAR(reference[0])
+            collect(reference, part)
         run.states[next].missing -= 1
         if run.states[next].missing == 0:
             push_ready(run, next)

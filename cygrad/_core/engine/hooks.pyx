@@ -22,12 +22,12 @@ cdef int refuse_many(TensorImpl grad) except -1:
     return 0
 
 
-cdef int put(PyObject** place, object grad) except -1:
+cdef int put(PyObject** reference, object grad) except -1:
     """Set a gradient of an array; None makes it undefined."""
-    cdef PyObject* old = place[0]
+    cdef PyObject* old = reference[0]
     if grad is not None:
         Py_INCREF(grad)
-    place[0] = <PyObject*>grad if grad is not None else NULL
+    reference[0] = <PyObject*>grad if grad is not None else NULL
     Py_XDECREF(old)
     return 0
 
@@ -69,13 +69,13 @@ cdef tuple check_results(tuple old, object result, object hook):
     return result
 
 
-cdef int call_on_one(object table, PyObject** place) except -1:
+cdef int call_on_one(object table, PyObject** reference) except -1:
     for hook in list((<dict>table).values()):
-        grad = <object>place[0] if place[0] is not NULL else None
+        grad = <object>reference[0] if reference[0] is not NULL else None
         result = hook(grad)
         if result is not None and result is not grad:
             check_hook_result(grad, result, hook)
-            put(place, result)
+            put(reference, result)
     return 0
 
 

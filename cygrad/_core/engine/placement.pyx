@@ -192,7 +192,7 @@ cdef bint run_placement(Run* run, Py_ssize_t index, bint keep_graph) except -1:
     cdef Py_ssize_t next, further
     cdef int depth = 1, output_nr, further_nr, k
     cdef PyObject** grads
-    cdef PyObject** place
+    cdef PyObject** reference
     cdef TensorImpl whole, part, g
     cdef RuleNode node = <RuleNode>run.states[index].node, last
     cdef Level level
@@ -213,13 +213,13 @@ cdef bint run_placement(Run* run, Py_ssize_t index, bint keep_graph) except -1:
         path[depth] = next
         depth += 1
         next, output_nr = further, further_nr
-    place = &grads_of(&run.states[next])[output_nr]
-    fresh = place[0] is NULL
+    reference = &grads_of(&run.states[next])[output_nr]
+    fresh = reference[0] is NULL
     for k in range(node.outputs):
         if grads[k] is not NULL:
             g = <TensorImpl>grads[k]
     last = <RuleNode>run.states[path[depth - 1]].node
-    whole = new_whole(g, last, level) if fresh else gathered_whole(place[0], g, last, level)
+    whole = new_whole(g, last, level) if fresh else gathered_whole(reference[0], g, last, level)
     if whole is None:
         return False
     part = whole
@@ -228,10 +228,10 @@ cdef bint run_placement(Run* run, Py_ssize_t index, bint keep_graph) except -1:
         part = <TensorImpl?>((<tuple>placed)[0] if type(placed) is tuple else placed)       # a split may give one part
     if not add_placed(node, grads, whole, part, fresh):
         return False
-    if place[0] is not <PyObject*>whole:
-        Py_XDECREF(place[0])
+    if reference[0] is not <PyObject*>whole:
+        Py_XDECREF(reference[0])
         Py_INCREF(whole)
-        place[0] = <PyObject*>whole
+        reference[0] = <PyObject*>whole
     for k in range(node.outputs):
         Py_XDECREF(grads[k])
         grads[k] = NULL

@@ -10,7 +10,7 @@
 /* The parameters of one kind: their names, interned, and a bit for each of them that can be given by position. */
 typedef struct {
     PyObject *names;
-    unsigned long long places;
+    unsigned long long tensor_positions;
 } cg_parameters;
 
 typedef struct {
@@ -107,9 +107,9 @@ static inline int cg_is_one_of(PyObject *name, PyObject *names) {
 /* 0 where all parameters of a kind have values of its type; -1, with an error, where one has not. */
 static inline int cg_check_type(cg_operator *op, const cg_parameters *parameters, PyTypeObject *type, PyObject *const *arguments,
                                 Py_ssize_t count, PyObject *names) {
-    unsigned long long places = count < 64 ? parameters->places & ((1ULL << count) - 1) : parameters->places;
-    for (; places; places &= places - 1) {
-        int k = __builtin_ctzll(places);
+    unsigned long long tensor_positions = count < 64 ? parameters->tensor_positions & ((1ULL << count) - 1) : parameters->tensor_positions;
+    for (; tensor_positions; tensor_positions &= tensor_positions - 1) {
+        int k = __builtin_ctzll(tensor_positions);
         if (!PyObject_TypeCheck(arguments[k], type) && cg_check_argument((PyObject *)op, k, NULL, arguments[k]) < 0) return -1;
     }
     for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++) {

@@ -120,11 +120,11 @@ cdef tuple parameters_of_type(described, annotations):
 
 cdef unsigned long long places_of(described, tuple names):
     """Return a bit for each of some parameters that can be given by position."""
-    cdef unsigned long long places = 0
-    for place, parameter in enumerate(parameters_of(described)[0]):
+    cdef unsigned long long tensor_positions = 0
+    for position, parameter in enumerate(parameters_of(described)[0]):
         if parameter in names:
-            places |= 1ULL << <int>place
-    return places
+            tensor_positions |= 1ULL << <int>position
+    return tensor_positions
 
 
 cdef int check_argument(object op, Py_ssize_t position, PyObject* name, object value) except -1:
@@ -134,8 +134,8 @@ cdef int check_argument(object op, Py_ssize_t position, PyObject* name, object v
     annotation = described.__annotations__[parameter]
     if annotation in FLAGS and (isinstance(value, np.bool_) or value is None and FLAGS[annotation]):
         return 0
-    place = "" if name is not NULL else f" (position {position + 1})"
-    raise TypeError(f"{op.name}(): argument '{parameter}'{place} must be {annotation.partition(' ')[0]}, not {type(value).__name__}")
+    where = "" if name is not NULL else f" (position {position + 1})"
+    raise TypeError(f"{op.name}(): argument '{parameter}'{where} must be {annotation.partition(' ')[0]}, not {type(value).__name__}")
 
 
 cdef object explain_failure(object name, object error, object arguments, object keywords):
@@ -161,13 +161,13 @@ cdef object renamed_keywords(object described, Py_ssize_t positional, object nam
 
 
 cdef tuple replaced_names(object described, Py_ssize_t positional, object names):
-    places, others = parameters_of(described)
-    cdef tuple parameters = places + others
+    by_position, others = parameters_of(described)
+    cdef tuple parameters = by_position + others
     cdef list new_names = []
     for name in names:
         ours = OTHER_NAMES.get(name)
         if ours in parameters and name not in parameters:
-            if ours in names or ours in places[:positional]:
+            if ours in names or ours in by_position[:positional]:
                 raise TypeError(f"{described.__name__}() got both '{ours}' and '{name}': they mean the same")
             name = ours
         new_names.append(name)

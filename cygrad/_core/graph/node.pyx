@@ -190,12 +190,12 @@ cdef class Node:
     cdef object saved_attribute(self, str name):
         """Return `_saved_x`, or `_raw_saved_x`, which takes hooks."""
         cdef str field = name.removeprefix("_raw").removeprefix("_saved_")
-        cdef dict places, params
+        cdef dict numbers, params
         cdef int number, mode
         if name in ("_saved_" + field, "_raw_saved_" + field):
-            places, params = self.saved_places(), self.saved_params()
-            if field in places:
-                number = places[field]
+            numbers, params = self.saved_places(), self.saved_params()
+            if field in numbers:
+                number = numbers[field]
                 if name.startswith("_raw"):
                     return self.handle(number)
                 if self.flags & NODE_RELEASED:

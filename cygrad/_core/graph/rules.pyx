@@ -91,9 +91,9 @@ def declare_rule(str name not None, *, each=None, str node="", place=None, into=
     op.place, op.adds = into if place is None else place, place is None
     names = [() if function is None else function.__code__.co_varnames[:function.__code__.co_argcount]
              for function in (*functions.values(), shared, op.place)]
-    places = {"g": GRADIENT, "gs": GRADIENTS, "whole": WHOLE, "shared": SHARED} | {word: k for k, word in enumerate(op.inputs)}
-    places |= {word: RESULT + k for k, word in enumerate(("y", "y1", "y2", "y3"))}
-    op.params = tuple(dict.fromkeys([word for words in names for word in words if word not in places]))
+    sources = {"g": GRADIENT, "gs": GRADIENTS, "whole": WHOLE, "shared": SHARED} | {word: k for k, word in enumerate(op.inputs)}
+    sources |= {word: RESULT + k for k, word in enumerate(("y", "y1", "y2", "y3"))}
+    op.params = tuple(dict.fromkeys([word for words in names for word in words if word not in sources]))
     if op.recorded is not None:
         unknown = [word for word in op.params if word not in op.recorded]
         if unknown:
@@ -105,11 +105,11 @@ def declare_rule(str name not None, *, each=None, str node="", place=None, into=
         op.node_flags = NODE_PLACES
     of_inputs = {f"{word}_{what}": 2 * k + number for k, word in enumerate(op.inputs) for number, what in enumerate(("shape", "dtype"))}
     op.param_sources = tuple([of_inputs.get(word, -1) for word in op.params])
-    places |= {word: FIRST_PARAM + k for k, word in enumerate(op.params)}
+    sources |= {word: FIRST_PARAM + k for k, word in enumerate(op.params)}
     op.node_name = node or "".join([word.capitalize() for word in name.split("_")]) + "Backward0"
     op.each = each is not None
     op.functions = tuple(functions.values())
-    plans = [tuple([places[word] for word in words]) for words in names]
+    plans = [tuple([sources[word] for word in words]) for words in names]
     op.place_plan = plans.pop()
     op.shared, op.shared_plan = shared, plans.pop()
     op.plans = tuple(plans)
@@ -183,10 +183,10 @@ cdef class RuleNode(Node):
         cdef TensorImpl tensor
         cdef object argument
         cdef tuple arguments = PyTuple_New(len(plan)), params = self.parameters()
-        cdef Py_ssize_t place
+        cdef Py_ssize_t position
         cdef int source, k
-        for place in range(len(plan)):
-            source = plan[place]
+        for position in range(len(plan)):
+            source = plan[position]
             if source >= FIRST_PARAM:
                 argument = params[source - FIRST_PARAM]
                 if type(argument) is complex and not (<RuleOp>self.op).adjoints:
@@ -208,7 +208,7 @@ cdef class RuleNode(Node):
                         and self.arrived_complex(grads)):
                     argument = argument.conj_physical()
             Py_INCREF(argument)
-            PyTuple_SET_ITEM(arguments, place, argument)
+            PyTuple_SET_ITEM(arguments, position, argument)
         return PyObject_Call(function, arguments, NULL)
 
     cdef bint arrived_complex(self, PyObject** grads) noexcept:

@@ -27,16 +27,16 @@ cdef extern from *:
 cdef int hook_pairs = 0
 
 
-cdef inline object get(PyObject* place):
-    return <object>place if place is not NULL else None
+cdef inline object get(PyObject* reference):
+    return <object>reference if reference is not NULL else None
 
 
-cdef void set_to(PyObject** place, object value):
+cdef void set_to(PyObject** reference, object value):
     """Give a thread-local its value; None is NULL."""
-    cdef PyObject* old = place[0]
+    cdef PyObject* old = reference[0]
     if value is not None:
         Py_INCREF(value)
-    place[0] = <PyObject*>value if value is not None else NULL
+    reference[0] = <PyObject*>value if value is not None else NULL
     Py_XDECREF(old)
 
 

@@ -296,19 +296,19 @@ cdef class TensorImpl:
 
     def size(self, dim=None):
         """Return the shape, or the size of one dim."""
-        cdef intptr_t place
+        cdef intptr_t number
         if dim is None:
             return new_size(self.ndim, self.sizes)
-        place = integer(dim, "dim")
-        return self.sizes[wrap_dim(place, self.ndim)]
+        number = integer(dim, "dim")
+        return self.sizes[wrap_dim(number, self.ndim)]
 
     def stride(self, dim=None):
         """Return the strides in elements, or the stride of one dim."""
-        cdef intptr_t place
+        cdef intptr_t number
         if dim is None:
             return sizes_tuple(self.ndim, self.strides)
-        place = integer(dim, "dim")
-        return self.strides[wrap_dim(place, self.ndim)]
+        number = integer(dim, "dim")
+        return self.strides[wrap_dim(number, self.ndim)]
 
     def storage_offset(self):
         """Return the place of the first element in the storage, in elements."""

@@ -42,9 +42,9 @@ cdef class ThreadProfile:
         self.observer = None
 
     def __dealloc__(self):
-        cdef Observation* place = observation()
-        if place.profile is <PyObject*>self:       # else of a thread that a fork has left behind
-            place.profile = place.observer = NULL
+        cdef Observation* current = observation()
+        if current.profile is <PyObject*>self:       # else of a thread that a fork has left behind
+            current.profile = current.observer = NULL
         self.end()
 
 
@@ -57,39 +57,39 @@ cdef void count_threads(Observer observer, int more) noexcept:
 
 cdef int observe(Observer observer) except -1:
     """Have this thread report to an observer."""
-    cdef Observation* place = observation()
+    cdef Observation* current = observation()
     cdef PyObject* state
     cdef ThreadProfile profile
-    if place.profile is NULL:
+    if current.profile is NULL:
         state = PyThreadState_GetDict()
         if state is NULL:
             raise MemoryError()
         profile = ThreadProfile.__new__(ThreadProfile)
         (<dict>state)[ThreadProfile] = profile
-        place.profile = <PyObject*>profile
+        current.profile = <PyObject*>profile
     settle()        # or memory that only waiting results keep would be given back in the profile
-    profile = <ThreadProfile>place.profile
+    profile = <ThreadProfile>current.profile
     profile.end()
     profile.observer, profile.run = observer, observer.run
     if observer.active:
         count_threads(observer, 1)
-    place.observer, place.thread = <PyObject*>observer, PyThread_get_thread_native_id()
+    current.observer, current.thread = <PyObject*>observer, PyThread_get_thread_native_id()
     return 0
 
 
 cdef void observe_no_more() noexcept:
-    cdef Observation* place = observation()
-    place.observer = NULL
-    if place.profile is not NULL:
-        (<ThreadProfile>place.profile).end()
+    cdef Observation* current = observation()
+    current.observer = NULL
+    if current.profile is not NULL:
+        (<ThreadProfile>current.profile).end()
 
 
 cdef bint is_profiling() noexcept:
     """Say whether this thread is observed."""
-    cdef Observation* place = observation()
-    if place.observer is NULL:
+    cdef Observation* current = observation()
+    if current.observer is NULL:
         return False
-    if not (<Observer>place.observer).active:       # stopped by another thread
+    if not (<Observer>current.observer).active:       # stopped by another thread
         observe_no_more()
         return False
     return True
@@ -178,9 +178,9 @@ cdef bint observes_this_thread(Observer observer) noexcept:
 
 # ----- Observers -----
 cdef void memory_changed(Py_ssize_t delta) noexcept:
-    cdef Observation* place = observation()
-    if place.observer is not NULL and (<Observer>place.observer).with_memory:
-        (<Observer>place.observer).note_memory(delta)
+    cdef Observation* current = observation()
+    if current.observer is not NULL and (<Observer>current.observer).with_memory:
+        (<Observer>current.observer).note_memory(delta)
 
 
 cdef void count_memory_observers(int more) noexcept:

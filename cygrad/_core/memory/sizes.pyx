@@ -242,22 +242,22 @@ tuple_repeat = (<PyTypeObject*>tuple).tp_as_sequence.sq_repeat
 cdef object as_size(tuple sizes):
     """Return a tuple of integers as a Size."""
     cdef object result
-    cdef Py_ssize_t place
-    for place in range(len(sizes)):
-        if type(sizes[place]) is not int:
-            sizes = tuple([size_item(place, item) for place, item in enumerate(sizes)])
+    cdef Py_ssize_t index
+    for index in range(len(sizes)):
+        if type(sizes[index]) is not int:
+            sizes = tuple([size_item(index, item) for index, item in enumerate(sizes)])
             break
     result = (<PyTypeObject*>size_type).tp_alloc(size_type, len(sizes))
-    for place in range(len(sizes)):
-        size = sizes[place]
+    for index in range(len(sizes)):
+        size = sizes[index]
         Py_INCREF(size)
-        PyTuple_SET_ITEM(result, place, size)
+        PyTuple_SET_ITEM(result, index, size)
     return result
 
 
-cdef object size_item(Py_ssize_t place, object item):
+cdef object size_item(Py_ssize_t index, object item):
     if not PyIndex_Check(item):
-        raise TypeError(f"torch.Size() takes an iterable of 'int' (item {place} is '{type(item).__name__}')")
+        raise TypeError(f"torch.Size() takes an iterable of 'int' (item {index} is '{type(item).__name__}')")
     return PyNumber_Index(item)
 
 

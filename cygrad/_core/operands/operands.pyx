@@ -391,18 +391,18 @@ cdef TensorImpl empty_like_operands(int dtype, int ndim, const intptr_t* shape, 
     cdef int order[MAX_DIMS]
     cdef intptr_t strides[MAX_DIMS]
     cdef intptr_t expected = 1
-    cdef int d, k, place, compared
+    cdef int d, k, position, compared
     # Innermost first. Dims with equal strides in all operands stay as in row-major memory: insertion that stops only where one lies inside.
     for d in range(ndim):
         order[d] = ndim - 1 - d
-        place = d
+        position = d
         for k in range(d - 1, -1, -1):
-            compared = compare_dims(order[k], order[place], ndim, shape, count, values)
+            compared = compare_dims(order[k], order[position], ndim, shape, count, values)
             if compared < 0:
                 break
             if compared > 0:
-                order[k], order[place] = order[place], order[k]
-                place = k
+                order[k], order[position] = order[position], order[k]
+                position = k
     for k in range(ndim):
         strides[order[k]] = expected
         expected *= max(shape[order[k]], 1)

@@ -51,8 +51,8 @@ cdef bint overlaps_itself(int ndim, const intptr_t* sizes, const intptr_t* strid
     return False
 
 
-cdef inline DType dtype_in(tuple geometry, int place):
-    return <DType?>geometry[place]
+cdef inline DType dtype_in(tuple geometry, int index):
+    return <DType?>geometry[index]
 
 
 cdef TensorImpl part_of(TensorImpl whole, tuple geometry):
@@ -93,7 +93,7 @@ cdef bint lies_within(tuple geometry) except -1:
                             <= bytes_needed(ndim, sizes, strides, 0, dtype_in(geometry, 2).itemsize) - offset)
 
 
-cdef object places(object sizes, object strides):
+cdef object element_offsets(object sizes, object strides):
     """Return the array of the places of elements, from the first one on."""
     result = numpy.zeros(sizes, numpy.intp)
     for d, stride in enumerate(strides):
@@ -174,14 +174,14 @@ cdef class Geometry:
         """Add elements at the places of the whole or the part, however often places repeat."""
         cdef intptr_t length = span(target.ndim, target.sizes, target.strides)
         row = new_tensor(self.buffer.storage, byte_offset(target), target.dtype_nr, 1, &length, NULL)
-        element_places = places(sizes_tuple(target.ndim, target.sizes), sizes_tuple(target.ndim, target.strides))
-        numpy.add.at(array_of(row), element_places, values_of(elements))
+        offsets = element_offsets(sizes_tuple(target.ndim, target.sizes), sizes_tuple(target.ndim, target.strides))
+        numpy.add.at(array_of(row), offsets, values_of(elements))
         return 0
 
     cdef object shares(self):
         """Return by how many elements the place of each element of the whole is shared."""
-        cdef object element_places = places(self.geometry[0], self.geometry[1])
-        return numpy.bincount(element_places.reshape(-1))[element_places]
+        cdef object offsets = element_offsets(self.geometry[0], self.geometry[1])
+        return numpy.bincount(offsets.reshape(-1))[offsets]
 
 
 cdef TensorImpl divided(TensorImpl x, object shares):

@@ -46,12 +46,12 @@ cdef tuple described(operands):
 
 cdef list call_stack():
     """Return where the Python program is, the innermost call first: code objects and offsets, since finding lines takes time."""
-    cdef list places = []
+    cdef list frames = []
     frame = sys._getframe()
     while frame is not None:
-        places.append((frame.f_code, frame.f_lasti))
+        frames.append((frame.f_code, frame.f_lasti))
         frame = frame.f_back
-    return places
+    return frames
 
 
 # ----- Recorders -----

@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 /* It may lie behind the end of an array: nothing is read. */
-static inline void fetch(const char *place, intptr_t nbytes) {
-    for (intptr_t line = 0; line < nbytes; line += 64) __builtin_prefetch(place + line);
+static inline void fetch(const char *address, intptr_t nbytes) {
+    for (intptr_t line = 0; line < nbytes; line += 64) __builtin_prefetch(address + line);
     __asm__ volatile("");    /* to GCC a function that only fetches does nothing, and calls of it are left out */
 }
 #endif

@@ -87,7 +87,7 @@ cdef long long maps_before(const Tiles* tiles, int reduction_step) noexcept nogi
 
 
 # ----- Running -----
-cdef bint reduce_row(const Tiles* tiles, int reduction_step, char** places) noexcept nogil:
+cdef bint reduce_row(const Tiles* tiles, int reduction_step, char** row_data) noexcept nogil:
     """Reduce the result of the maps before, in a program."""
     cdef Program program
     cdef ProgramStep* target
@@ -100,15 +100,15 @@ cdef bint reduce_row(const Tiles* tiles, int reduction_step, char** places) noex
     cdef int source = step.slots[0], output = step.slots[1], k, j
     if not maps:
         x = tiles.slots[source].array
-        x.data, x.loop_dtype, x.strides[0] = places[source], x.dtype, cg_itemsize[x.dtype]
-        return run_reduction(step.reduction, &x, 1, &tiles.row, &is_reduced, places[output], tiles.slots[output].array.dtype) == 0
+        x.data, x.loop_dtype, x.strides[0] = row_data[source], x.dtype, cg_itemsize[x.dtype]
+        return run_reduction(step.reduction, &x, 1, &tiles.row, &is_reduced, row_data[output], tiles.slots[output].array.dtype) == 0
     program.dtype, program.total, program.cost, program.slot_count, program.step_count = step.dtype, tiles.row, tiles.cost, 0, 0
     for k in range(tiles.slot_count):
         slot = &tiles.slots[k]
-        if places[k] is NULL:
+        if row_data[k] is NULL:
             known[k] = add_block(&program)
         elif slot.array.dtype == program.dtype:
-            known[k] = add_array(&program, places[k], 0 if is_single(tiles, k) else cg_itemsize[program.dtype])
+            known[k] = add_array(&program, row_data[k], 0 if is_single(tiles, k) else cg_itemsize[program.dtype])
     for k in range(reduction_step):
         if maps >> k & 1:
             target = &program.steps[program.step_count]
@@ -116,10 +116,10 @@ cdef bint reduce_row(const Tiles* tiles, int reduction_step, char** places) noex
             for j in range(target.inputs + 1):
                 target.slots[j] = known[tiles.steps[k].slots[j]]
             program.step_count += 1
-    return reduce_program(step.reduction, &program, known[source], places[output]) == 0
+    return reduce_program(step.reduction, &program, known[source], row_data[output]) == 0
 
 
-cdef bint run_row(const Tiles* tiles, char** places) noexcept nogil:
+cdef bint run_row(const Tiles* tiles, char** row_data) noexcept nogil:
     cdef char* pointers[MAX_OPERANDS]
     cdef intptr_t strides[MAX_OPERANDS]
     cdef const Step* step
@@ -127,31 +127,31 @@ cdef bint run_row(const Tiles* tiles, char** places) noexcept nogil:
     for k in range(tiles.step_count):
         step = &tiles.steps[k]
         if step.kernel is NULL:
-            if not reduce_row(tiles, k, places):
+            if not reduce_row(tiles, k, row_data):
                 return False
         elif tiles.slots[step.slots[step.inputs]].reduced:
             for j in range(step.inputs + 1):
-                pointers[j], strides[j] = places[step.slots[j]], cg_itemsize[tiles.slots[step.slots[j]].array.dtype]
+                pointers[j], strides[j] = row_data[step.slots[j]], cg_itemsize[tiles.slots[step.slots[j]].array.dtype]
             step.kernel.loops[step.dtype](pointers, strides, 1, NULL)
     return True
 
 
 cdef bint run_passes(const Tiles* tiles, char* memory) noexcept nogil:
-    cdef char* places[MAX_SLOTS]
+    cdef char* row_data[MAX_SLOTS]
     cdef char* data
     cdef intptr_t i
     cdef int itemsize, k
     for i in range(tiles.row_count):
         for k in range(tiles.slot_count):
-            data, itemsize, places[k] = tiles.slots[k].array.data, cg_itemsize[tiles.slots[k].array.dtype], NULL
+            data, itemsize, row_data[k] = tiles.slots[k].array.data, cg_itemsize[tiles.slots[k].array.dtype], NULL
             if is_single(tiles, k):
-                places[k] = memory + k * PLACE
+                row_data[k] = memory + k * PLACE
                 if data is not NULL and k != tiles.result:
-                    memcpy(places[k], data if is_repeated_scalar(tiles, &tiles.slots[k]) else data + i * itemsize, itemsize)
+                    memcpy(row_data[k], data if is_repeated_scalar(tiles, &tiles.slots[k]) else data + i * itemsize, itemsize)
             elif data is not NULL:
-                places[k] = data + i * tiles.row * itemsize
-        if not run_row(tiles, places):
+                row_data[k] = data + i * tiles.row * itemsize
+        if not run_row(tiles, row_data):
             return False
         itemsize = cg_itemsize[tiles.slots[tiles.result].array.dtype]
-        memcpy(tiles.slots[tiles.result].array.data + i * itemsize, places[tiles.result], itemsize)
+        memcpy(tiles.slots[tiles.result].array.data + i * itemsize, row_data[tiles.result], itemsize)
     return True

@@ -9,7 +9,7 @@ from cygrad._kernels.drivers.elementwise cimport (MAX_OPERANDS, STREAM_BYTES, bl
 from cygrad._kernels.system.threads cimport note_threads, thread_limit, threads_for
 
 cdef extern from "drivers/fetch.h" nogil:
-    void fetch(const char* place, intptr_t nbytes) noexcept
+    void fetch(const char* address, intptr_t nbytes) noexcept
 
 cdef enum:
     AHEAD = 2048                # bytes from a block that is read to the one that is fetched: memory takes as long
@@ -85,7 +85,7 @@ cdef void run_program_part(const Program* program, int first, int last, bint str
     """Run steps block by block. Streamed results are in no cache: an output that later steps read is made in a block, and copied."""
     cdef char memory[MAX_STEPS * SLOT_BYTES + 64]
     cdef char* free_block = memory + (-<size_t>memory) % 64
-    cdef char* places[MAX_SLOTS]        # of a block's elements
+    cdef char* slot_data[MAX_SLOTS]        # of a block's elements
     cdef char* copies[MAX_SLOTS]        # where they go from there, or NULL
     cdef bint advances[MAX_SLOTS]       # both, from block to block
     cdef bint computed[MAX_SLOTS]
@@ -102,9 +102,9 @@ cdef void run_program_part(const Program* program, int first, int last, bint str
         length = stop - start
     for k in range(program.slot_count):
         advances[k] = program.slots[k].stride != 0
-        places[k], copies[k], computed[k] = program.slots[k].data, NULL, False
-        if places[k] is not NULL:
-            places[k] += start * program.slots[k].stride
+        slot_data[k], copies[k], computed[k] = program.slots[k].data, NULL, False
+        if slot_data[k] is not NULL:
+            slot_data[k] += start * program.slots[k].stride
     for k in range(first, last):
         step = &program.steps[k]
         calls[k - first].fetched = 0
@@ -114,9 +114,9 @@ cdef void run_program_part(const Program* program, int first, int last, bint str
                 calls[k - first].fetched |= 1 << j
             computed[slot] = computed[slot] or j == step.inputs
             if slot == redirected:
-                places[slot] = block
-            elif places[slot] is NULL or stream and computed[slot] and j < step.inputs and copies[slot] is NULL and advances[slot]:
-                copies[slot], places[slot] = places[slot], free_block
+                slot_data[slot] = block
+            elif slot_data[slot] is NULL or stream and computed[slot] and j < step.inputs and copies[slot] is NULL and advances[slot]:
+                copies[slot], slot_data[slot] = slot_data[slot], free_block
                 free_block += SLOT_BYTES
                 advances[slot] = False
     for k in range(first, last):
@@ -124,7 +124,7 @@ cdef void run_program_part(const Program* program, int first, int last, bint str
         fill_call(program, step, &calls[k - first])
         slot = step.slots[step.inputs]
         if (stream and advances[slot] and slot != redirected and step.kernel.streams[program.dtype] is not NULL
-                and not (<size_t>places[slot] | <size_t>(length * itemsize)) & unaligned):
+                and not (<size_t>slot_data[slot] | <size_t>(length * itemsize)) & unaligned):
             calls[k - first].loop = step.kernel.streams[program.dtype]
     for k in range(program.slot_count):
         if advances[k]:
@@ -135,7 +135,7 @@ cdef void run_program_part(const Program* program, int first, int last, bint str
         for k in range(calls_count):
             call = &calls[k]
             for j in range(call.inputs + 1):
-                pointers[j] = places[call.slots[j]]
+                pointers[j] = slot_data[call.slots[j]]
             if call.fetched:
                 for j in range(call.inputs):
                     if call.fetched >> j & 1:
@@ -143,10 +143,10 @@ cdef void run_program_part(const Program* program, int first, int last, bint str
             (call.loop if n == length else call.loop_of_rest)(pointers, call.strides, n, call.params)
             slot = call.slots[call.inputs]
             if copies[slot] is not NULL:
-                write(copies[slot], places[slot], n * itemsize)
+                write(copies[slot], slot_data[slot], n * itemsize)
                 copies[slot] += n * itemsize
         for k in range(moving_count):
-            places[moving[k]] += n * itemsize
+            slot_data[moving[k]] += n * itemsize
         start += n
 
 

@@ -10,7 +10,7 @@ from cygrad._kernels.drivers.tile_steps cimport (MAX_OPERANDS, MAX_SLOTS, RowSte
                                                  streamed_above)
 
 cdef extern from "drivers/fetch.h" nogil:
-    void fetch(const char* place, intptr_t nbytes) noexcept
+    void fetch(const char* address, intptr_t nbytes) noexcept
 
 cdef extern from "kernels.h" nogil:
     enum:
@@ -176,11 +176,11 @@ cdef void repeat_numbers(const Tiles* tiles, char* memory) noexcept nogil:
                 memcpy(memory + k * tiles.slot_bytes + i * itemsize, slot.array.data, itemsize)
 
 
-cdef inline void fetch_part(const Rows* rows, char** places, intptr_t number) noexcept nogil:
+cdef inline void fetch_part(const Rows* rows, char** row_data, intptr_t number) noexcept nogil:
     """Fetch a part of the next rows."""
     cdef int k
     for k in range(rows.fetched_count):
-        fetch(places[rows.fetched[k].slot] + AHEAD + number * rows.fetched[k].part, rows.fetched[k].part)
+        fetch(row_data[rows.fetched[k].slot] + AHEAD + number * rows.fetched[k].part, rows.fetched[k].part)
 
 
 cdef void run_tile_rows(const Tiles* tiles, intptr_t tile, char* memory) noexcept nogil:
@@ -188,22 +188,22 @@ cdef void run_tile_rows(const Tiles* tiles, intptr_t tile, char* memory) noexcep
     cdef const Rows* rows = &tiles.rows
     cdef const RowStep* step
     cdef intptr_t count = min(tiles.size, tiles.row_count - tile * tiles.size), fetched = 0, left, piece, i
-    cdef char* places[MAX_SLOTS]
+    cdef char* row_data[MAX_SLOTS]
     cdef char* pointers[MAX_OPERANDS]
     cdef int j, k
     for k in range(tiles.slot_count):
-        places[k] = rows.slots[k].data + tile * tiles.size * rows.slots[k].apart
+        row_data[k] = rows.slots[k].data + tile * tiles.size * rows.slots[k].apart
         if rows.slots[k].data is NULL:
-            places[k] = memory + k * tiles.slot_bytes
+            row_data[k] = memory + k * tiles.slot_bytes
     for k in range(rows.step_count):
         step = &rows.steps[k]
         for i in range(count if step.each else 1):
             for j in range(step.inputs + 1):
-                pointers[j] = places[step.slots[j]] + i * rows.slots[step.slots[j]].apart
+                pointers[j] = row_data[step.slots[j]] + i * rows.slots[step.slots[j]].apart
             left = step.elements if step.each else count * step.elements
             while left > 0:
                 if step.fetches:
-                    fetch_part(rows, places, fetched)
+                    fetch_part(rows, row_data, fetched)
                     fetched += 1
                 if step.loop is NULL:
                     reduce_rows(step.reduction, step.dtype, pointers[0], NULL if step.inputs == 1 else pointers[1], tiles.row, count,

@@ -65,7 +65,7 @@ cdef bint run_tile(const Tiles* tiles, intptr_t tile, char* memory) noexcept nog
     for k in range(tiles.step_count):
         step = &tiles.steps[k]
         for j in range(step.inputs + 1):
-            place(tiles, step.slots[j], shapes[tiles.slots[step.slots[j]].reduced], index, memory, &operands[j])
+            take_part(tiles, step.slots[j], shapes[tiles.slots[step.slots[j]].reduced], index, memory, &operands[j])
             operands[j].loop_dtype = CG_BOOL if step.masks >> j & 1 else step.dtype if j < step.inputs else cg_loops_of[operands[j].dtype]
         j = step.slots[step.inputs]
         if step.kernel is not NULL:
@@ -77,7 +77,8 @@ cdef bint run_tile(const Tiles* tiles, intptr_t tile, char* memory) noexcept nog
     return True
 
 
-cdef void place(const Tiles* tiles, int slot, const intptr_t* shape, const intptr_t* index, char* memory, Operand* operand) noexcept nogil:
+cdef void take_part(const Tiles* tiles, int slot, const intptr_t* shape, const intptr_t* index, char* memory,
+                    Operand* operand) noexcept nogil:
     """Find the part of an array that belongs to a tile; a slot without an array has dense memory of the tile."""
     cdef const Operand* array = &tiles.slots[slot].array
     cdef intptr_t stride

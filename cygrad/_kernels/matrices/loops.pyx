@@ -96,8 +96,8 @@ cdef bint multiplies_quickly(int dtype, intptr_t m, intptr_t n, intptr_t k) noex
 
 cdef bint find_in_numpy() except -1:
     """Look the routines up in the libraries that NumPy's linalg was linked with; return whether they are there."""
-    place = getattr(getattr(numpy.linalg, "_umath_linalg", None), "__file__", "")
-    cdef void* opened = dlopen(place.encode(), RTLD_LAZY | RTLD_NOLOAD) if place else NULL
+    path = getattr(getattr(numpy.linalg, "_umath_linalg", None), "__file__", "")
+    cdef void* opened = dlopen(path.encode(), RTLD_LAZY | RTLD_NOLOAD) if path else NULL
     if opened is NULL:
         return False
     for spelling, wide in SPELLINGS:

@@ -222,11 +222,11 @@ static CG_SELDOM intptr_t CG_NAME(ldl)(int hermitian, intptr_t n, void *matrix, 
             continue;
         }
         if (own < alpha * off) {
-            intptr_t place = k + CG_NAME(largest)(a + row + k * ld, ld, row - k);
-            double largest = CG_SIZE_OF(CG_AT(a, ld, row, place));
+            intptr_t pivot = k + CG_NAME(largest)(a + row + k * ld, ld, row - k);
+            double largest = CG_SIZE_OF(CG_AT(a, ld, row, pivot));
             if (row < n - 1) {
-                place = row + 1 + CG_NAME(largest)(a + row + 1 + row * ld, 1, n - row - 1);
-                if (CG_SIZE_OF(CG_AT(a, ld, place, row)) > largest) largest = CG_SIZE_OF(CG_AT(a, ld, place, row));
+                pivot = row + 1 + CG_NAME(largest)(a + row + 1 + row * ld, 1, n - row - 1);
+                if (CG_SIZE_OF(CG_AT(a, ld, pivot, row)) > largest) largest = CG_SIZE_OF(CG_AT(a, ld, pivot, row));
             }
             if (own < alpha * off * (off / largest)) {
                 chosen = row;

@@ -13,8 +13,8 @@ CG_INLINED void CG_NAME(update_block)(int below, intptr_t i, CG_T *a, intptr_t l
     CG_VECTOR sum = *rows;
 #pragma GCC unroll 2
     for (int c = 0; c < 2; c++) {
-        CG_VECTOR *const place = (CG_VECTOR *)(a + i + c * ld), updated = *place - x * factors[3 * c] - y * factors[3 * c + 1];
-        *place = updated;
+        CG_VECTOR *const entries = (CG_VECTOR *)(a + i + c * ld), updated = *entries - x * factors[3 * c] - y * factors[3 * c + 1];
+        *entries = updated;
         sum += updated * factors[3 * c + 2];
         if (below) sums[c] += updated * z;
     }
@@ -66,9 +66,9 @@ static void CG_NAME(tridiagonal)(intptr_t n, void *matrix, intptr_t ld, void *fa
         for (intptr_t j = (k + 1) / 2 * 2; j < n; j += 2) CG_NAME(update_columns)(j, height, a + j * ld, ld, v, w, u, product, sums);
         CG_VECTOR total = {0};
         for (intptr_t i = start; i < height; i += CG_LANES) {
-            CG_VECTOR *const place = (CG_VECTOR *)(w + i);
-            *place = (*(const CG_VECTOR *)(product + i) + *(const CG_VECTOR *)(sums + i)) * tau[k];
-            total += *place * *(const CG_VECTOR *)(u + i);
+            CG_VECTOR *const entries = (CG_VECTOR *)(w + i);
+            *entries = (*(const CG_VECTOR *)(product + i) + *(const CG_VECTOR *)(sums + i)) * tau[k];
+            total += *entries * *(const CG_VECTOR *)(u + i);
         }
         const CG_T along = CG_NAME(sum_of_lanes)(&total) * tau[k] / 2;
         CG_NAME(subtract)(w + k + 1, along, u + k + 1, below);
@@ -103,8 +103,8 @@ CG_CALLED void CG_NAME(update_pair)(intptr_t height, CG_T *a, intptr_t ld, const
         CG_VECTOR total = *(const CG_VECTOR *)(product + i);
 #pragma GCC unroll 2
         for (int c = 0; c < 2; c++) {
-            CG_VECTOR *const place = (CG_VECTOR *)(a + i + c * ld), updated = *place - first * of_v[c] - second * of_x[c];
-            *place = updated;
+            CG_VECTOR *const entries = (CG_VECTOR *)(a + i + c * ld), updated = *entries - first * of_v[c] - second * of_x[c];
+            *entries = updated;
             sum[c] += updated * *(const CG_VECTOR *)(reflector + i);
             total += *(const CG_VECTOR *)(earlier + i + c * ld) * of_earlier[c];
         }

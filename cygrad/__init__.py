@@ -39,13 +39,14 @@ from cygrad.device import device as device
 from cygrad.operators import modules_of as _modules_of
 from cygrad.operators._written import registry as _registry
 from cygrad.operators.elementwise import functions as _functions
+from cygrad.operators.elementwise import in_place_methods as _in_place_functions
 from cygrad.ops.dtypes import why_unsupported as _why_unsupported
 
 Tensor = _tensor.Tensor
 __version__ = "0.2.0.dev0"
 inf, nan, pi, e, newaxis = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045, None
 
-globals().update(_functions)
+globals().update(_functions | _in_place_functions)
 globals().update(_dtype_by_name)
 
 

@@ -1,4 +1,4 @@
-"""Names that ported programs use and that are not here: the answer to `cygrad.nn`, `cygrad.jit` and their like.
+"""Names that ported programs use and that are not here: the answer to `cygrad.nn.Linear`, `cygrad.jit` and their like.
 
 Read when a name is missing. A name that exists is never looked up here, and the README's limits name each topic: a test holds both.
 """
@@ -19,14 +19,14 @@ class Topic(NamedTuple):
 
 TOPICS = (
     Topic("optimisers", r"optim", "cygrad.optimize gives SciPy's solvers exact gradients; examples/digits.py writes Adam in a few lines"),
-    Topic("layers", r"nn|functional|(?:\w*_)?(?:conv\w*|\w*pool\d?d?\w*|dropout\w*|embedding\w*|lstm\w*|gru\w*|rnn\w*|grid_sampler\w*)|"
-          r"\w*(?:batch|group|instance|layer|rms)_norm\w*|\w+_loss|\w+_shuffle|pixel_\w+|bilinear|prelu_\w+",
-          "write it with operators, as examples/digits.py does"),
+    Topic("layers", r"functional|[A-Z]\w*(?:\dd|Norm|Loss|LU)|Linear|Module|Parameter|Sequential|lstm\w*|gru\w*|rnn\w*|grid_sampler\w*|"
+          r"(?:\w*_)?(?:conv\w*|\w*pool\d?d?\w*|dropout\w*|embedding\w*)|\w+_loss|\w+_shuffle|pixel_\w+|bilinear|prelu_\w+|"
+          r"\w*(?:batch|group|instance|layer|rms)_norm\w*", "write it with operators, as examples/digits.py does"),
     Topic("sparse tensors", r"\w*sparse\w*|jagged|nested|h?smm|\w*spmm|dsmm|sspaddmm",
           "keep indices and values as tensors (gather, index_add), or pass x.detach().numpy() to scipy.sparse"),
     Topic("FFT", r"i?fft\w*|i?stft|\w+_window|signal",
           "numpy.fft takes x.detach().numpy(); wrap it in an autograd.Function for a gradient"),
-    Topic("special functions", r"special|\w*gamma\w*|i0|i0_|erfinv|binomial|poisson|multinomial|gcd|lcm",
+    Topic("special functions", r"\w*gamma\w*|i0|i0_|erfinv|binomial|poisson|multinomial|gcd|lcm",
           "scipy.special and numpy.random take x.detach().numpy(); wrap a function in an autograd.Function for a gradient"),
     Topic("statistics of samples", r"cov|corrcoef|(?:nan)?quantile|mode|hist\w*|bincount|cdist|pdist|\w+_distance|\w+_similarity|kl_div",
           "write it with operators, or pass x.detach().numpy() to NumPy"),

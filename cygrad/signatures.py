@@ -64,7 +64,7 @@ def _stubs() -> tuple[dict[str, list[ast.FunctionDef]], dict[str, ast.expr]]:
     functions: dict[str, list[ast.FunctionDef]] = {}
     types: dict[str, ast.expr] = {}
     core = PACKAGE / "_core"
-    prefixes = {PACKAGE / f"{space}.pyi": f"{space}_" for space in NAMESPACES}
+    prefixes = {PACKAGE / f"{space.replace('.', '/')}.pyi": prefix for prefix, space in NAMESPACES.items()}
     own = PACKAGE / "typing.py", PACKAGE / "__init__.pyi", core / "entry" / "operators.pyi"
     for path in (*own, *prefixes, *sorted(core.glob("*/*.pyi"))):
         tree = ast.parse(path.read_text()) if path.exists() else ast.Module([], [])

@@ -3,6 +3,7 @@
 import functools
 import importlib
 import inspect
+from operator import attrgetter
 from pathlib import Path
 
 import cygrad
@@ -11,9 +12,9 @@ from cygrad.operators import NAMESPACES, public_name
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = ("cygrad", "cygrad.autograd", "cygrad.autograd.functional", "cygrad.autograd.graph", "cygrad.autograd.profiler",
            "cygrad.autograd.profiler_util", "cygrad.checkpoint", "cygrad.optimize", "cygrad.pytree", "cygrad.random",
-           *(f"cygrad.{space}" for space in NAMESPACES))
+           *(f"cygrad.{space}" for space in NAMESPACES.values()))
 # Where operators are public.
-PLACES = (cygrad.Tensor, cygrad, *(getattr(cygrad, space) for space in NAMESPACES))
+PLACES = (cygrad.Tensor, cygrad, *(attrgetter(space)(cygrad) for space in NAMESPACES.values()))
 
 
 def is_from(package, thing):
@@ -45,7 +46,7 @@ def operators():
 
 def declared_name(place, name):
     """Return the name under which `place.name` is declared."""
-    return name if place in PLACES[:2] else f"{place.__name__.rpartition('.')[2]}_{name}"
+    return f"{dict(zip(PLACES[2:], NAMESPACES, strict=True)).get(place, '')}{name}"
 
 
 def function(name):

@@ -6,13 +6,16 @@ from typing import Any
 
 from cygrad.operators._written import registry
 
-NAMESPACES = ("linalg",)        # an operator `linalg_xyz` is public as `cygrad.linalg.xyz`, and nowhere else
+# By the beginning of a declared name: an operator `linalg_xyz` is public as `cygrad.linalg.xyz`, and nowhere else.
+NAMESPACES = {"linalg_": "linalg", "special_": "special", "nn_functional_": "nn.functional"}
 
 
 def public_name(name: str) -> str:
     """Return the name that a function is public by, within the package: `linalg.xyz` where it is declared as `linalg_xyz`."""
-    space, _, rest = name.partition("_")
-    return f"{space}.{rest}" if space in NAMESPACES else name
+    for prefix, space in NAMESPACES.items():
+        if name.startswith(prefix):
+            return f"{space}.{name.removeprefix(prefix)}"
+    return name
 
 
 def modules_of(names_by_module: dict[str, str]) -> dict[str, str]:

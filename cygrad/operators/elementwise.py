@@ -9,7 +9,7 @@ from cygrad._core.compute import dispatch
 from cygrad._core.entry import operators as _factories
 from cygrad._core.entry.operator_object import LazySignature
 from cygrad._core.memory.upward import fill
-from cygrad.operators import modules_of
+from cygrad.operators import modules_of, public_name
 from cygrad.operators._written import registry
 from cygrad.ops import ELEMENTWISE, Elementwise
 
@@ -42,8 +42,9 @@ def _signature(name: str) -> LazySignature:
 
 
 def _describe(function: Any, name: str, doc: str) -> None:
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "cygrad"
+    space, _, short_name = public_name(name).rpartition(".")
+    function.__name__ = function.__qualname__ = short_name
+    function.__module__ = f"cygrad.{space}".rstrip(".")
     function.__doc__ = doc
     function.__signature__ = _signature(name)
 
@@ -81,6 +82,15 @@ def _selecting(name: str, plain: Callable[..., Any], rows: dict[Any, Callable[..
     return function
 
 
+def _choosing(function: Callable[..., Any], in_place: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """Return a function of `nn.functional` with torch's `inplace=`, which is also the argument behind the first `count`."""
+    def choosing(*arguments: Any, inplace: bool = False, **keywords: Any) -> Any:
+        *others, last = arguments if len(arguments) > count else (*arguments, inplace)
+        return (in_place if last else function)(*others, **keywords)
+
+    return choosing
+
+
 def _from_rows() -> None:
     simple = {("input",): (_factories.make_unary, _factories.make_unary_in_place),
               ("input", "other"): (_factories.make_binary, _factories.make_binary_in_place)}
@@ -106,12 +116,24 @@ def _from_rows() -> None:
             _describe(method, name + "_", f"{row.doc} In place.")
             for alias in row.aliases:
                 in_place_methods[alias + "_"] = method
+                if alias.startswith("nn_functional_"):
+                    functions[alias] = _choosing(functions[name], method, len(row.operands) + len(row.params))
+                    _describe(functions[alias], alias, _documentation(row, dispatch.ops[name].arguments))
+
+
+def _move_to_namespaces() -> None:
+    """Make the functions of namespaces names of this module, where the namespaces look for them."""
+    for table in functions, in_place_methods:
+        for name in [name for name in table if public_name(name) != name]:
+            globals()[name] = table.pop(name)
 
 
 _from_rows()
 fill(functions=dict(functions))
+_move_to_namespaces()
 for _name in modules_of(registry.FUNCTIONS):     # operators that are more than a row load at first use
     functions.pop(_name, None)
+    in_place_methods.pop(_name, None)
 
 
 def _explained(*call: Any) -> Exception | None:

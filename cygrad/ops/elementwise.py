@@ -219,12 +219,13 @@ elementwise("frac", y="x - trunc(x)", dx="1", doc="Fractional part of each eleme
 
 # ----- Exponential, logarithmic and trigonometric -----
 elementwise("exp", y="exp(x)", dx="y", kinds="fc", numpy="exp", doc="Exponential of each element.")
-elementwise("expm1", y="expm1(x)", dx="y + 1", kinds="fc", numpy="expm1", doc="exp(x) - 1, accurate for small x.")
+elementwise("expm1", y="expm1(x)", dx="y + 1", kinds="fc", numpy="expm1", aliases=("special_expm1",),
+            doc="exp(x) - 1, accurate for small x.")
 elementwise("exp2", y="exp2(x)", dx="y * 0.6931471805599453", kinds="fc", numpy="exp2",
-            doc="Two to the power of each element.")
+            aliases=("special_exp2",), doc="Two to the power of each element.")
 elementwise("log", y="log(x)", dx="1 / x", kinds="fc", numpy="log", domain=(0.1, 3), doc="Natural logarithm of each element.")
 elementwise("log1p", y="log1p(x)", dx="1 / (1 + x)", kinds="fc", numpy="log1p", domain=(-0.5, 3), node="Log1P",
-            doc="log(1 + x), accurate for small x.")
+            aliases=("special_log1p",), doc="log(1 + x), accurate for small x.")
 elementwise("log2", y="log2(x)", dx="1.4426950408889634 / x", kinds="fc", numpy="log2", domain=(0.1, 3),
             doc="Logarithm to base 2 of each element.")
 elementwise("log10", y="log10(x)", dx="0.4342944819032518 / x", kinds="fc", numpy="log10", domain=(0.1, 3),
@@ -237,7 +238,7 @@ elementwise("logaddexp2", y="maximum(a, b) + 1.4426950408889634 * log1p(exp2(0 i
             doc="Logarithm to base 2 of the sum of powers of 2.")
 elementwise("xlogy", y="b if isnan(b) else 0 if a == 0 else a * log(b)",
             da="0 if a == 0 and b <= 0 else log(1 if a == 0 and b <= 0 else b)",
-            db="a / b", domain=(0.3, 2), doc="a * log(b); 0 where a is 0.")
+            db="a / b", domain=(0.3, 2), aliases=("special_xlogy",), doc="a * log(b); 0 where a is 0.")
 elementwise("logit", y="logit(x)", dx="1 / (x * (1 - x))", domain=(0.1, 0.9),
             doc="Logarithm of the odds, log(x / (1 - x)); with `eps`, of elements limited to the range from `eps` to 1 - `eps`.")
 elementwise("sin", y="sin(x)", dx="cos(x)", kinds="fc", numpy="sin", doc="Sine of each element, in radians.")
@@ -264,93 +265,99 @@ elementwise("sinc", y="1 if x == 0 else s / (3.141592653589793 * (x if x != 0 el
                  "c": "sign * cos(3.141592653589793 * (x - n))", "far": "x if abs(x) > 0.2 else 1", "z": "9.869604401089358 * x * x",
                  "series": "1 - z / 10 * (1 - z / 28 * (1 - z / 54 * (1 - z / 88 * (1 - z / 130 * (1 - z / 180)))))"},
             dx="(c - s / (3.141592653589793 * far)) / far if abs(x) > 0.2 else -3.289868133696453 * x * series",
-            doc="sin(pi * x) / (pi * x) of each element.")
+            aliases=("special_sinc",), doc="sin(pi * x) / (pi * x) of each element.")
 elementwise("deg2rad", node="Deg2Rad", y="x * 0.017453292519943295", dx="0.017453292519943295",
             refuses={"c": RuntimeError("{name} is not supported for complex tensors.")},
             doc="Angles in degrees as radians.")
 elementwise("rad2deg", node="Rad2Deg", y="x * 57.29577951308232", dx="57.29577951308232",
             refuses={"c": RuntimeError("{name} is not supported for complex tensors.")},
             doc="Angles in radians as degrees.")
-elementwise("tanh", y="tanh(x)", dx="1 - y * y", kinds="fc", numpy="tanh", doc="Hyperbolic tangent of each element.")
+elementwise("tanh", y="tanh(x)", dx="1 - y * y", kinds="fc", numpy="tanh", aliases=("nn_functional_tanh",),
+            doc="Hyperbolic tangent of each element.")
 elementwise("erf", y="erf(x)", dx="1.1283791670955126 * gaussian(x) * gaussian(x)",
             loop="erf_vml_cpu",
-            doc="Error function of each element (Abramowitz and Stegun 7.1.1).")
+            aliases=("special_erf",), doc="Error function of each element (Abramowitz and Stegun 7.1.1).")
 elementwise("erfc", y="erfc(x)", dx="-1.1283791670955126 * gaussian(x) * gaussian(x)",
             loop="erfc_vml_cpu",
-            doc="One minus the error function of each element, accurate where it is tiny.")
+            aliases=("special_erfc",), doc="One minus the error function of each element, accurate where it is tiny.")
 elementwise("ndtr", y="ndtr(x)", dx="0.3989422804014327 * gaussian(x)", method=False,
             loop="erf_vml_cpu",
-            doc="Normal distribution: the area under the standard normal density below each element.")
+            aliases=("special_ndtr",), doc="Normal distribution: the area under the standard normal density below each element.")
 elementwise("gaussian", y="gaussian(x)", dx="-x * y", method=False,
             doc="exp(-x * x / 2), of the square before it is rounded: right also where it is large.")
 
 # ----- Activations -----
-elementwise("sigmoid", y="sigmoid(x)", dx="y * (1 - y)", kinds="fc", doc="Logistic function, 1 / (1 + exp(-x)).")
+elementwise("sigmoid", y="sigmoid(x)", dx="y * (1 - y)", kinds="fc", aliases=("nn_functional_sigmoid", "special_expit"),
+            doc="Logistic function, 1 / (1 + exp(-x)).")
 elementwise("softplus", y="x if x * beta > threshold else log1p(exp(x * beta)) / beta",
             dx="1 if x * beta > threshold else sigmoid(x * beta)", params={"beta": 1.0, "threshold": 20.0},
-            doc="Smooth rectifier, log(1 + exp(beta * x)) / beta; linear where beta * x exceeds `threshold`.")
+            aliases=("nn_functional_softplus",),
+            doc="Smooth rectifier, log(1 + exp(beta * x)) / beta; linear where beta * x > threshold.")
 elementwise("relu", y="maximum(x, 0)", dx="0 if y <= 0 else 1", kinds="if", edges=(0.0,),
             refuses={"c": NotImplementedError("clamp is not supported for complex types"), "b": RuntimeError("Boolean inputs not "
                                               "supported for relu")},
             loop="clamp_min_scalar_cpu",
-            doc="Rectifier, max(x, 0).")
+            aliases=("nn_functional_relu",), doc="Rectifier, max(x, 0).")
 elementwise("gelu", y="x * ndtr(x)", dx="ndtr(x) + x * 0.3989422804014327 * gaussian(x)", method=False,
             select=("approximate", {"none": "gelu", "tanh": "gelu_tanh"}),
             loop="GeluKernelImpl",
-            doc="Gaussian error linear unit, x * Phi(x) (Hendrycks and Gimpel 2016).")
+            aliases=("nn_functional_gelu",), doc="Gaussian error linear unit, x * Phi(x) (Hendrycks and Gimpel 2016).")
 elementwise("gelu_tanh", y="x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))", method=False, node="Gelu",
             let={"m": "copysign(minimum(abs(x), 30), x)", "p": "1.5957691216057308 * m", "u": "p * (1 + 0.044715 * m * m)"},
             dx="sigmoid(u) * (1 + sigmoid(-u) * p * (1 + 0.134145 * m * m))",
             loop="GeluKernelImpl",
             doc="Gaussian error linear unit, in its approximation by tanh.")
 elementwise("silu", y="x * sigmoid(x)", dx="sigmoid(x) * (1 + x * sigmoid(-x))", kinds="fc",
-            doc="Sigmoid linear unit, x * sigmoid(x).")
+            aliases=("nn_functional_silu",), doc="Sigmoid linear unit, x * sigmoid(x).")
 elementwise("logsigmoid", node="LogSigmoid", y="minimum(x, 0) - log1p(exp(-abs(x)))", dx="sigmoid(-x)", method=False,
             loop="log_sigmoid_cpu",
-            doc="Logarithm of the sigmoid, without underflow.")
+            aliases=("nn_functional_logsigmoid",), doc="Logarithm of the sigmoid, without underflow.")
 elementwise("elu", y="x if x > 0 else alpha * expm1(x)", dx="1 if x > 0 else alpha * exp(0 if x > 0 else x)", params={"alpha": 1.0},
-            method=False, doc="Exponential linear unit: x, or alpha * (exp(x) - 1) below 0.")
+            method=False, aliases=("nn_functional_elu",), doc="Exponential linear unit: x, or alpha * (exp(x) - 1) below 0.")
 elementwise("selu", y="1.0507009873554805 * x if x > 0 else 1.7580993408473766 * expm1(x)", method=False,
             dx="1.0507009873554805 if x > 0 else 1.7580993408473766 * exp(0 if x > 0 else x)", node="Elu",
             loop="elu_cpu",
-            doc="Scaled exponential linear unit (Klambauer et al. 2017).")
+            aliases=("nn_functional_selu",), doc="Scaled exponential linear unit (Klambauer et al. 2017).")
 elementwise("celu", y="x if x > 0 else alpha * expm1(x / alpha)", dx="1 if x > 0 else exp((0 if x > 0 else x) / alpha)",
             params={"alpha": 1.0}, method=False,
             loop="elu_cpu",
-            doc="Continuously differentiable exponential linear unit.")
+            aliases=("nn_functional_celu",), doc="Continuously differentiable exponential linear unit.")
 elementwise("leaky_relu", y="x if x > 0 else x * negative_slope", dx="1 if x > 0 else negative_slope", params={"negative_slope": 0.01},
-            edges=(0.0,), method=False, doc="Rectifier with a slope below 0.")
+            edges=(0.0,), method=False, aliases=("nn_functional_leaky_relu",), doc="Rectifier with a slope below 0.")
 elementwise("hardtanh", y="minimum(maximum(x, min_val), max_val)", dx="1 if x > min_val and x < max_val else 0", edges=(-1.0, 1.0),
             params={"min_val": -1.0, "max_val": 1.0}, kinds="if", method=False,
             refuses={"c": NotImplementedError("clamp is not supported for complex types"), "b": RuntimeError("Bool inputs not supported "
                                               "for hardtanh")},
             loop="clamp_scalar_cpu",
-            doc="Elements limited to a range; the gradient is 0 at its bounds.")
+            aliases=("nn_functional_hardtanh",), doc="Elements limited to a range; gradient 0 at its bounds.")
 elementwise("relu6", node="Hardtanh", y="minimum(maximum(x, 0), 6)", dx="1 if x > 0 and x < 6 else 0", edges=(0.0, 6.0), kinds="if",
             method=False,
             refuses={"c": NotImplementedError("clamp is not supported for complex types"), "b": RuntimeError("Bool inputs not supported "
                                               "for hardtanh")},
             loop="clamp_scalar_cpu",
-            doc="Rectifier limited to 6.")
-elementwise("softsign", y="x / (1 + abs(x))", dx="1 / (1 + abs(x)) / (1 + abs(x))", method=False, doc="x / (1 + abs(x)).")
+            aliases=("nn_functional_relu6",), doc="Rectifier limited to 6.")
+elementwise("softsign", y="x / (1 + abs(x))", dx="1 / (1 + abs(x)) / (1 + abs(x))", method=False, aliases=("nn_functional_softsign",),
+            doc="x / (1 + abs(x)).")
 elementwise("mish", y="x * (n / (n + 2))", let={"m": "minimum(x, 21)", "e": "exp(m)", "n": "e * (e + 2)"},
-            dx="(n + 4 * e * m * (1 + e) / (n + 2)) / (n + 2)", method=False, doc="x * tanh(softplus(x)) (Misra 2019).")
+            dx="(n + 4 * e * m * (1 + e) / (n + 2)) / (n + 2)", method=False, aliases=("nn_functional_mish",),
+            doc="x * tanh(softplus(x)) (Misra 2019).")
 elementwise("hardsigmoid", y="minimum(maximum(x + 3, 0), 6) / 6", dx="0.16666666666666666 if x > -3 and x < 3 else 0", method=False,
-            edges=(-3.0, 3.0), doc="Sigmoid in three straight pieces.")
+            edges=(-3.0, 3.0), aliases=("nn_functional_hardsigmoid",), doc="Sigmoid in three straight pieces.")
 elementwise("hardswish", y="x * (minimum(maximum(x + 3, 0), 6) / 6)", dx="0 if x <= -3 else 1 if x >= 3 else (x + 1.5) / 3", method=False,
-            edges=(-3.0, 3.0), doc="x times its hardsigmoid.")
+            edges=(-3.0, 3.0), aliases=("nn_functional_hardswish",), doc="x times its hardsigmoid.")
 elementwise("softshrink", y="x - lambd if x > lambd else x + lambd if x < -lambd else x * 0", dx="1 if x > lambd or x < -lambd else 0",
             params={"lambd": 0.5}, edges=(-0.5, 0.5), method=False,
             loop="softshrink_check",
-            doc="Elements moved towards 0 by `lambd`, those nearer to it set to 0.")
+            aliases=("nn_functional_softshrink",), doc="Elements moved towards 0 by `lambd`, those nearer to it set to 0.")
 elementwise("hardshrink", y="0 if x >= -lambd and x <= lambd else x", dx="1 if x > lambd or x < -lambd else 0", params={"lambd": 0.5},
-            edges=(-0.5, 0.5), doc="Elements with those not farther from 0 than `lambd` set to 0.")
+            edges=(-0.5, 0.5), aliases=("nn_functional_hardshrink",), doc="Elements with those not farther from 0 than `lambd` set to 0.")
 elementwise("tanhshrink", y="x - tanh(x)", dx="tanh(x) * tanh(x)", kinds="fc", no_bools=True, method=False,
             refuses={"b": RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
                                        "a mask, use the `~` or `logical_not()` operator instead.")},
-            doc="x - tanh(x).")
+            aliases=("nn_functional_tanhshrink",), doc="x - tanh(x).")
 elementwise("threshold", y="value if x <= threshold else x", dx="0 if x <= threshold else 1", params={"threshold": 0, "value": 0},
-            kinds="if", edges=(0.0,), method=False, doc="Elements above a threshold, and `value` for the others.")
+            kinds="if", edges=(0.0,), method=False, aliases=("nn_functional_threshold",),
+            doc="Elements above a threshold, and `value` for the others.")
 
 # ----- Maximum, minimum and selection -----
 elementwise("maximum", y="maximum(a, b)", da="0.5 if a == b else 0 if a < b else 1", db="0.5 if a == b else 0 if b < a else 1",

@@ -23,7 +23,7 @@ def test_the_limits_name_every_missing_topic(topic):
 
 
 @pytest.mark.parametrize(("name", "message"), [
-    ("nn", "cygrad has no layers; write it with operators"), ("optim", "cygrad.optimize gives SciPy's solvers exact gradients"),
+    ("Parameter", "cygrad has no layers; write it with operators"), ("optim", "cygrad.optimize gives SciPy's solvers exact gradients"),
     ("sparse_coo_tensor", "cygrad has no sparse tensors"), ("layer_norm", "cygrad has no layers"),
     ("jit", "cygrad has no compiler"), ("autocast", "cygrad has no mixed precision"), ("fft", "numpy.fft takes"),
     ("distributed", "mpi4py"), ("grad", r"; did you mean cygrad.func.grad\?$"), ("value_and_grad", "cygrad.func.grad_and_value"),
@@ -40,6 +40,11 @@ def test_absent_names_are_answered(name, message):
     assert not hasattr(cg, name)
     with pytest.raises(ImportError):
         exec(f"from cygrad import {name}")
+
+
+def test_layers_are_answered():
+    with pytest.raises(AttributeError, match="module 'cygrad.nn' has no attribute 'Linear': cygrad has no layers"):
+        cg.nn.Linear(2, 3)
 
 
 def test_names_of_other_packages_lead_to_names_that_are_here():

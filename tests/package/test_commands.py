@@ -95,11 +95,16 @@ MOMENTS = ["cygrad._imports", "numpy", "numpy._core.multiarray", "cygrad.tensor"
            "cygrad.bench.command", "cygrad.config", "platform", "the end"]
 
 
-def interrupted(command, moment, folder, **options):
+def heeding_interruptions():
+    """Undo, in a new process, that the shell of the tests has them ignored: it does for a command in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def interrupted(command, moment, folder, preexec_fn=heeding_interruptions):
     (folder / "sitecustomize.py").write_text(INTERRUPTING)
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     return subprocess.run([sys.executable, *command.split()], env=os.environ | {"INTERRUPT_AT": moment, "PYTHONPATH": path}, timeout=60,
-                          capture_output=True, text=True, **options)
+                          capture_output=True, text=True, preexec_fn=preexec_fn)
 
 
 @pytest.mark.slow
@@ -126,7 +131,7 @@ def test_programs_of_others_are_interrupted_as_ever(tmp_path):
 def test_a_benchmark_in_a_pipe_begins_to_speak_at_once_and_writes_its_record_when_it_is_interrupted(tmp_path):
     file = tmp_path / "record.json"
     command = [sys.executable, "-m", "cygrad", "bench", "--only", "exp(x)", "--json", str(file)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heeding_interruptions) as process:
         assert process.stdout.readline().startswith(f"cygrad {cygrad.__version__}")
         process.send_signal(signal.SIGINT)
         output, said = process.communicate(timeout=60)

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from importlib.machinery import ExtensionFileLoader
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
@@ -74,7 +75,7 @@ def class_named(path, name):
 
 @pytest.mark.parametrize("path", [path for path in stubs.PATHS if path != stubs.METHODS], ids=lambda path: path.name)
 def test_functions_are_those_of_the_package(path):
-    place = getattr(cygrad, stubs.OF_NAMESPACES[path]) if path in stubs.OF_NAMESPACES else cygrad
+    place = attrgetter(stubs.OF_NAMESPACES[path])(cygrad) if path in stubs.OF_NAMESPACES else cygrad
     stub = {name for name in names(ast.parse(path.read_text()).body) if not name.startswith("_")}
     package = {name for name in dir(place) if not name.startswith("_")}
     modules = {name for name in package if isinstance(getattr(place, name), ModuleType)}
@@ -134,7 +135,7 @@ def parameters(function):
 
 def by_hand():
     """Return [(qualified name, function, its declaration)] of declarations by hand in stubs, without overloads."""
-    pairs = [(cygrad, stubs.FUNCTIONS), *((getattr(cygrad, space), path) for path, space in stubs.OF_NAMESPACES.items())]
+    pairs = [(cygrad, stubs.FUNCTIONS), *((attrgetter(space)(cygrad), path) for path, space in stubs.OF_NAMESPACES.items())]
     pairs += [(importlib.import_module(name), path) for name, path in COMPILED.items()]
     results = []
     for module, path in pairs:

@@ -20,9 +20,11 @@ import numpy as np
 import pytest
 
 import cygrad as cg
+import public
 from cygrad._kernels.drivers.elementwise import is_blocked
 from cygrad._kernels.system.threads import thread_report
 from cygrad._testing import threads_used
+from cygrad.operators import public_name
 from cygrad.ops import ELEMENTWISE
 from samples.sample import RowSample
 
@@ -180,8 +182,13 @@ def parameters_of(name):
 
 def function(row):
     """Return the public function of a row with sample parameters, as a function of the operands (and `out`)."""
-    public = getattr(cg, row.name)
-    return lambda *tensors, **keywords: public(*tensors, **parameters_of(row.name), **keywords)
+    function = public.function(row.name)
+    return lambda *tensors, **keywords: function(*tensors, **parameters_of(row.name), **keywords)
+
+
+def method_names(row):
+    """Return the names of a row that are methods; a name of a namespace is a function alone."""
+    return [name for name in (row.name, *row.aliases) if public_name(name) == name]
 
 
 def numpy_function(row):

@@ -16,12 +16,17 @@ from typing import NamedTuple
 from cygrad._core.graph.rules import RuleOp
 from cygrad._core.graph.rules import rules as declared_rules
 from cygrad.operators import NAMESPACES, public_name
-from cygrad.ops import REDUCTIONS
+from cygrad.ops import ELEMENTWISE, REDUCTIONS
 from cygrad.ops.dtypes import DTYPES
 
 FAMILIES = Path(__file__).resolve().parents[1]
 REGISTRY = Path(__file__).with_name("registry.py")
 PLACES = {"function", "property", "aliases"}    # keywords of `operator` that say where names are
+
+
+def namespace_of(name: str) -> str:
+    """Return the namespace of a declared name: "" is the package."""
+    return public_name(name).rpartition(".")[0]
 
 
 class Entry(NamedTuple):
@@ -37,7 +42,7 @@ class Entry(NamedTuple):
 
     def namespace(self) -> str:
         """Where its function is: "" is the package."""
-        return public_name(self.name).rpartition(".")[0]
+        return namespace_of(self.name)
 
 
 def _declaration(node: ast.FunctionDef) -> dict[str, ast.expr] | None:
@@ -66,15 +71,14 @@ def _entries(module: str, tree: ast.Module) -> Iterator[Entry]:
         options = {word: ast.literal_eval(keywords[word]) for word in PLACES & keywords.keys()}
         has_in_place = "in_place" in keywords
         for name in (node.name, *options.get("aliases", ())):
-            is_method_only = name.startswith("_") or name.endswith("_")
             is_property = options.get("property", False)
-            is_function = options.get("function", not is_method_only and not is_property)
+            is_function = options.get("function", not name.startswith("_") and not is_property)
             is_method = (method is None or ast.unparse(method) == "True") and not is_property and public_name(name) == name
             yield Entry(name, module, tuple(overloads.get(node.name, (node,))), is_function, is_method, is_property, False)
             if other_method is not None:
                 yield Entry(name, module, (functions[other_method],), False, True, False, False)
             if has_in_place:
-                yield Entry(name + "_", module, (node,), False, is_method, False, True)
+                yield Entry(name + "_", module, (node,), is_function, is_method, False, True)
 
 
 @functools.cache
@@ -90,6 +94,14 @@ def _reductions() -> Iterator[Entry]:
     for row in REDUCTIONS.values():
         for name in (row.name, *row.aliases):
             yield Entry(name, module, (signature,), True, True, False, False)
+
+
+def names_of_rows() -> Iterator[tuple[str, str]]:
+    """Yield (name, module) of the functions of namespaces that the elementwise table has; functions of the package need no table."""
+    for row in ELEMENTWISE.values():
+        for name in (row.name, *row.aliases):
+            forms = (name, f"{name}_") if row.in_place and namespace_of(name) == "nn.functional" else (name,)
+            yield from ((form, "cygrad.operators.elementwise") for form in forms if namespace_of(name))
 
 
 def entries() -> Iterator[Entry]:
@@ -143,9 +155,11 @@ def registry() -> str:
     """Return the text of `registry`."""
     text = '"""Written by `python -m cygrad.operators`: where each operator is declared, read when a name is first asked for."""\n'
     results = list(entries())
+    functions = [*((entry.name, entry.module) for entry in results if entry.function), *names_of_rows()]
     tables = {
-        "FUNCTIONS": [(entry.name, entry.module) for entry in results if entry.function and not entry.namespace()],
-        **{space.upper(): [(entry.name, entry.module) for entry in results if entry.namespace() == space] for space in NAMESPACES},
+        "FUNCTIONS": [(name, module) for name, module in functions if not namespace_of(name)],
+        **{space.upper().replace(".", "_"): [(name, module) for name, module in functions if namespace_of(name) == space]
+           for space in NAMESPACES.values()},
         "METHODS": [(entry.name, entry.module) for entry in results if entry.method and not entry.name.startswith("__")],
         "SYNTAX": [(entry.name, entry.module) for entry in results if entry.name.startswith("__")],      # methods that the core has
         "PROPERTIES": [(entry.name, entry.module) for entry in results if entry.property],

@@ -21,8 +21,8 @@ These pages are written by `python -m cygrad.operators`, from the declarations. 
 FORMULAS = """\
 Elementwise operators, the rows of `cygrad/ops/elementwise.py`. `x`, or `a` and `b`, are the operands, `y` is the result, and `dx`, `da`,
 `db` are what a backward multiplies the gradient by. Each is a function with `out=`, a method, and, with `_` behind its name, a method in
-place."""
-FORMS = {(True, True): "", (True, False): " Not in place.", (False, True): " A method in place only.", (False, False): " No method."}
+place. Where a namespace (`special`, `nn.functional`) is named beside it, it has a function of the same name."""
+FORMS = {(True, True): "", (True, False): " Not in place.", (False, True): " A method only in place.", (False, False): " No method."}
 KINDS = {"b": "bool", "i": "integer", "u": "unsigned", "f": "float", "c": "complex"}
 
 
@@ -123,7 +123,8 @@ def _formulas_of(row: Elementwise) -> Iterator[tuple[str, str, str]]:
 
 def _usage(row: Elementwise) -> Iterator[str]:
     arguments = ", ".join(re.sub(r": \w+( = )?", lambda match: "=" if match[1] else "", word) for word in stubs.parameters_of(row))
-    yield _code([f"{row.name}({arguments})", *row.aliases])
+    others = [public_name(alias).removesuffix(f".{row.name}") for alias in row.aliases]      # of the same name in a namespace: that alone
+    yield _code([f"{row.name}({arguments})", *others])
     yield _kinds(row.kinds)
     yield row.doc + FORMS[row.method, row.in_place]
 

@@ -6,11 +6,11 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.conjugation":
         "conj resolve_conj resolve_neg is_conj is_neg view_as_real view_as_complex real imag complex polar",
     "cygrad.operators.copies":
-        "clone detach",
+        "clone detach copy_ fill_ zero_ resize_ resize_as_ set_",
     "cygrad.operators.determinants":
         "det slogdet logdet",
     "cygrad.operators.diagonals":
-        "tril triu diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+        "tril tril_ triu triu_ diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
     "cygrad.operators.factorizations":
@@ -26,7 +26,7 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.low_rank":
         "svd_lowrank pca_lowrank",
     "cygrad.operators.masking":
-        "where masked_fill masked_select masked_scatter",
+        "where masked_fill masked_fill_ masked_select masked_scatter masked_scatter_",
     "cygrad.operators.matrix_functions":
         "matrix_exp matrix_power chain_matmul vander",
     "cygrad.operators.matrix_norms":
@@ -38,18 +38,22 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.orthogonal":
         "qr geqrf orgqr ormqr",
     "cygrad.operators.products":
-        "matmul mm bmm mv inner trace addmm baddbmm addmv addr addbmm kron tensordot einsum",
+        "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron tensordot einsum",
+    "cygrad.operators.random_fills":
+        "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_",
     "cygrad.operators.rearranging":
         "tile repeat_interleave flip fliplr flipud roll",
     "cygrad.operators.reductions":
         "max min aminmax argmax argmin count_nonzero sum nansum mean prod amax amin any all",
     "cygrad.operators.scans":
-        "cumsum logcumsumexp cumprod cummax cummin diff",
+        "cumsum cumsum_ logcumsumexp cumprod cumprod_ cummax cummin diff",
     "cygrad.operators.scattering":
-        "scatter scatter_add scatter_reduce index_add index_copy index_fill index_reduce put index_put",
+        "scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ index_add index_add_ index_copy index_copy_ "
+        "index_fill index_fill_ index_reduce index_reduce_ put put_ index_put index_put_",
     "cygrad.operators.shapes":
-        "reshape flatten unflatten ravel squeeze unsqueeze atleast_1d atleast_2d atleast_3d permute transpose swapdims swapaxes t "
-        "adjoint movedim moveaxis broadcast_to broadcast_tensors broadcast_shapes",
+        "reshape flatten unflatten ravel squeeze squeeze_ unsqueeze unsqueeze_ atleast_1d atleast_2d atleast_3d permute transpose "
+        "transpose_ swapdims swapdims_ swapaxes swapaxes_ t t_ adjoint movedim moveaxis broadcast_to broadcast_tensors "
+        "broadcast_shapes",
     "cygrad.operators.solving":
         "triangular_solve inverse cholesky_solve cholesky_inverse",
     "cygrad.operators.sorting":
@@ -61,11 +65,11 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.statistics":
         "var std var_mean std_mean nanmean",
     "cygrad.operators.variants":
-        "clamp clip pow nan_to_num round logit prelu positive",
+        "clamp clip clamp_ clip_ pow nan_to_num nan_to_num_ round round_ logit logit_ prelu positive",
     "cygrad.operators.vectors":
         "dot outer ger vdot cross",
     "cygrad.operators.windows":
-        "as_strided as_strided_scatter",
+        "as_strided as_strided_ as_strided_scatter",
 }
 
 LINALG: dict[str, str] = {
@@ -94,6 +98,24 @@ LINALG: dict[str, str] = {
         "linalg_eigh linalg_eigvalsh linalg_eig linalg_eigvals linalg_svd linalg_svdvals",
     "cygrad.operators.vectors":
         "linalg_cross linalg_vecdot",
+}
+
+SPECIAL: dict[str, str] = {
+    "cygrad.operators.elementwise":
+        "special_expm1 special_exp2 special_log1p special_xlogy special_sinc special_erf special_erfc special_ndtr special_expit",
+}
+
+NN_FUNCTIONAL: dict[str, str] = {
+    "cygrad.operators.elementwise":
+        "nn_functional_tanh nn_functional_tanh_ nn_functional_sigmoid nn_functional_sigmoid_ nn_functional_softplus "
+        "nn_functional_softplus_ nn_functional_relu nn_functional_relu_ nn_functional_gelu nn_functional_gelu_ nn_functional_silu "
+        "nn_functional_silu_ nn_functional_logsigmoid nn_functional_logsigmoid_ nn_functional_elu nn_functional_elu_ "
+        "nn_functional_selu nn_functional_selu_ nn_functional_celu nn_functional_celu_ nn_functional_leaky_relu "
+        "nn_functional_leaky_relu_ nn_functional_hardtanh nn_functional_hardtanh_ nn_functional_relu6 nn_functional_relu6_ "
+        "nn_functional_softsign nn_functional_softsign_ nn_functional_mish nn_functional_mish_ nn_functional_hardsigmoid "
+        "nn_functional_hardsigmoid_ nn_functional_hardswish nn_functional_hardswish_ nn_functional_softshrink "
+        "nn_functional_softshrink_ nn_functional_hardshrink nn_functional_hardshrink_ nn_functional_tanhshrink "
+        "nn_functional_tanhshrink_ nn_functional_threshold nn_functional_threshold_",
 }
 
 METHODS: dict[str, str] = {
@@ -244,6 +266,8 @@ OTHERS: dict[str, str] = {
         "func vmap",
     "cygrad.linalg":
         "linalg",
+    "cygrad.nn":
+        "nn",
     "cygrad.optimize":
         "optimize",
     "cygrad.printing":
@@ -255,6 +279,8 @@ OTHERS: dict[str, str] = {
         "randint_like randn randn_like randperm seed set_rng_state",
     "cygrad.serialization":
         "serialization load save",
+    "cygrad.special":
+        "special",
     "cygrad.utils":
         "utils",
     "cygrad.autograd.anomaly_mode":

@@ -1,7 +1,7 @@
 """The generated part of the type stubs, which `python -m cygrad.operators` writes.
 
 `cygrad/__init__.pyi` gets the functions and dtypes of the tables and declarations, `cygrad/_core/entry/operators.pyi` all the methods,
-`cygrad/linalg.pyi` the functions of that namespace. The part above the line "From the tables" is written by hand; a name that
+`cygrad/linalg.pyi` and its like the functions of a namespace. The part above the line "From the tables" is written by hand; a name that
 is declared there is left out below.
 """
 
@@ -24,11 +24,12 @@ from cygrad.ops.dtypes import DTYPES
 
 PACKAGE = Path(__file__).resolve().parents[2]
 FUNCTIONS, METHODS = PACKAGE / "__init__.pyi", PACKAGE / "_core" / "entry" / "operators.pyi"
-OF_NAMESPACES = {PACKAGE / f"{space}.pyi": space for space in NAMESPACES}
+OF_NAMESPACES = {PACKAGE / f"{space.replace('.', '/')}.pyi": space for space in NAMESPACES.values()}
 PATHS = (FUNCTIONS, METHODS, *OF_NAMESPACES)
 GENERATED = "# ----- From the tables"            # the line below which everything is written here
 NUMPY_WORDS = {"dim": "axis", "keepdim": "keepdims", "dims": "axes"}        # which all operators take
 WIDTH = 120
+IN_PLACE = {"", "nn.functional"}        # where the in-place forms of rows are functions, too
 SHADOWED = {"bool", "float", "int"}             # names of Python's that the package and Tensor use for dtypes and conversions
 
 
@@ -56,17 +57,21 @@ def declaration(name: str, positional: list[str], keywords: list[str]) -> str:
 
 
 def functions() -> Iterator[tuple[str, str]]:
-    """Yield (name, declaration) of the functions of the tables."""
+    """Yield (name, declaration) of the functions of the tables, in the package or a namespace."""
     out = "out: Tensor | None = None"
     for row in ELEMENTWISE.values():
         for name in (row.name, *row.aliases):
-            yield name, declaration(name, parameters_of(row), [*keyword_of(row), out])
+            space, _, short_name = public_name(name).rpartition(".")
+            inplace = ["inplace: _bool = False"] * (row.in_place and space == "nn.functional")
+            yield name, declaration(short_name, [*parameters_of(row), *inplace], [*keyword_of(row), out])
+            if row.in_place and space in IN_PLACE:
+                yield f"{name}_", declaration(f"{short_name}_", parameters_of(row), keyword_of(row))
 
 
 def methods() -> Iterator[tuple[str, str]]:
     """Yield (name, declaration) of the methods of the tables: their functions, in-place forms and conversions."""
     for row in ELEMENTWISE.values():
-        for name in (row.name, *row.aliases):
+        for name in (name for name in (row.name, *row.aliases) if public_name(name) == name):
             if row.method:
                 out = [*keyword_of(row), "out: Tensor | None = None"]
                 yield name, declaration(name, ["self", *parameters_of(row)[1:]], out)
@@ -80,7 +85,7 @@ def methods() -> Iterator[tuple[str, str]]:
 @functools.cache
 def signature_of_row(name: str) -> inspect.Signature:
     """Return the signature of the function or in-place method `name` of a row, with annotations as text."""
-    text = (dict(functions()) | dict(methods()) if name.endswith("_") else dict(functions()))[name]
+    text = (dict(methods()) | dict(functions()))[name]
     for shadowed in SHADOWED:
         text = re.sub(rf"\b_{shadowed}\b", shadowed, text)
     namespace: dict[str, Any] = {}
@@ -206,8 +211,10 @@ def stub(path: Path) -> str:
         table = (text for name, text in methods() if name not in known)
         return by_hand(path) + "".join(formatted(text, "    ") for text in (*declared_operators(None), *table))
     if path in OF_NAMESPACES:
-        return by_hand(path) + "".join(formatted(text, "") for text in declared_operators(OF_NAMESPACES[path]))
+        space = OF_NAMESPACES[path]
+        table = (text for name, text in functions() if name not in known and catalogue.namespace_of(name) == space)
+        return by_hand(path) + "".join(formatted(text, "") for text in (*declared_operators(space), *table))
     dtypes = "".join(f"{name}: dtype\n" for row in DTYPES for name in (row.name, *row.aliases))
     dtypes += "".join(f"class {row.tensors}(Tensor): ...\n" for row in DTYPES)
-    table = (text for name, text in functions() if name not in known)
+    table = (text for name, text in functions() if name not in known and not catalogue.namespace_of(name))
     return by_hand(path) + "".join(formatted(text, "") for text in (*declared_operators(""), *table)) + dtypes

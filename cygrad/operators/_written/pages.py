@@ -22,7 +22,7 @@ FORMULAS = """\
 Elementwise operators, the rows of `cygrad/ops/elementwise.py`. `x`, or `a` and `b`, are the operands, `y` is the result, and `dx`, `da`,
 `db` are what a backward multiplies the gradient by. Each is a function with `out=`, a method, and, with `_` behind its name, a method in
 place. Where a namespace (`special`, `nn.functional`) is named beside it, it has a function of the same name."""
-FORMS = {(True, True): "", (True, False): " Not in place.", (False, True): " A method only in place.", (False, False): " No method."}
+FORMS = {(True, True): "", (True, False): " Not in place.", (False, True): " Method in place only.", (False, False): " No method."}
 KINDS = {"b": "bool", "i": "integer", "u": "unsigned", "f": "float", "c": "complex"}
 
 

@@ -329,7 +329,7 @@ elementwise("hardtanh", y="minimum(maximum(x, min_val), max_val)", dx="1 if x > 
             refuses={"c": NotImplementedError("clamp is not supported for complex types"), "b": RuntimeError("Bool inputs not supported "
                                               "for hardtanh")},
             loop="clamp_scalar_cpu",
-            aliases=("nn_functional_hardtanh",), doc="Elements limited to a range; gradient 0 at its bounds.")
+            aliases=("nn_functional_hardtanh",), doc="Elements limited to a range; gradient 0 at bounds.")
 elementwise("relu6", node="Hardtanh", y="minimum(maximum(x, 0), 6)", dx="1 if x > 0 and x < 6 else 0", edges=(0.0, 6.0), kinds="if",
             method=False,
             refuses={"c": NotImplementedError("clamp is not supported for complex types"), "b": RuntimeError("Bool inputs not supported "

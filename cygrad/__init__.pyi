@@ -16,6 +16,7 @@ from cygrad import autograd as autograd
 from cygrad import checkpoint as checkpoint
 from cygrad import config as config
 from cygrad import cuda as cuda
+from cygrad import fft as fft
 from cygrad import func as func
 from cygrad import linalg as linalg
 from cygrad import nn as nn

@@ -24,8 +24,6 @@ TOPICS = (
           r"\w*(?:batch|group|instance|layer|rms)_norm\w*", "write it with operators, as examples/digits.py does"),
     Topic("sparse tensors", r"\w*sparse\w*|jagged|nested|h?smm|\w*spmm|dsmm|sspaddmm",
           "keep indices and values as tensors (gather, index_add), or pass x.detach().numpy() to scipy.sparse"),
-    Topic("FFT", r"i?fft\w*|i?stft|\w+_window|signal",
-          "numpy.fft takes x.detach().numpy(); wrap it in an autograd.Function for a gradient"),
     Topic("special functions", r"\w*gamma\w*|i0|i0_|erfinv|binomial|poisson|multinomial|gcd|lcm",
           "scipy.special and numpy.random take x.detach().numpy(); wrap a function in an autograd.Function for a gradient"),
     Topic("statistics of samples", r"cov|corrcoef|(?:nan)?quantile|mode|hist\w*|bincount|cdist|pdist|\w+_distance|\w+_similarity|kl_div",

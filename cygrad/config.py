@@ -1,4 +1,5 @@
-"""The settings of this build and this process: `describe()`, `show_config()`, `python -m cygrad info`; how much freed memory is kept.
+"""The settings of this build and this process: `describe()`, `show_config()`, `python -m cygrad info`; how much freed memory is kept; which
+library computes Fourier transforms.
 
 They look and report; nothing is changed, not even a foreign library's denormal mode. Safe from every thread; threads
 and denormals are the calling one's. No other module needs it, so the package loads it on first use only.
@@ -25,6 +26,7 @@ from cygrad._kernels.system.allocator import get_cache_limit as get_cache_limit
 from cygrad._kernels.system.allocator import set_cache_limit as set_cache_limit
 from cygrad._kernels.system.journal import tell
 from cygrad._kernels.system.threads import compiler, denormal_mode, thread_report
+from cygrad.operators.fourier import set_fft_library as set_fft_library
 
 # Bytes of the vectors that a level, or a kernel set of OpenBLAS, computes with, and the set to ask for by level.
 _LEVEL_BYTES = {"x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}

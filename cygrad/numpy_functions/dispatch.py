@@ -13,6 +13,7 @@ from cygrad.numpy_functions import matrices as matrices
 from cygrad.numpy_functions import products as products
 from cygrad.numpy_functions import reductions as reductions
 from cygrad.numpy_functions import shapes as shapes
+from cygrad.numpy_functions import transforms as transforms
 from cygrad.numpy_functions.rows import ROWS, refusal
 
 # Their answers are no numbers that have a derivative: yes or no, a dtype, text. So they are asked of values alone.

@@ -263,6 +263,12 @@ OF_MATRICES = {
     np.linalg.diagonal: [*of_matrices(np.linalg.diagonal), sample(lambda a: np.linalg.diagonal(a, offset=1), (2, 3, 3))],
     np.linalg.trace: [*of_matrices(np.linalg.trace), sample(lambda a: np.linalg.trace(a, offset=-1, dtype=np.float32), (2, 3, 3))],
     np.linalg.matrix_transpose: of_matrices(np.linalg.matrix_transpose, (2, 3)),
+    **{function: [sample(function, (2, 5)), sample(lambda a, function=function: function(a, 4, 0, "ortho"), (3, 2))]
+       for function in (np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft, np.fft.hfft, np.fft.ihfft)},
+    **{function: [sample(function, (2, 3)), sample(lambda a, function=function: function(a, (4, 2), (2, 0), "forward"), (3, 2, 2))]
+       for function in (np.fft.fftn, np.fft.ifftn, np.fft.rfftn, np.fft.irfftn, np.fft.fft2, np.fft.ifft2, np.fft.rfft2, np.fft.irfft2)},
+    **{function: [sample(function, (2, 5)), sample(lambda a, function=function: function(a, axes=0), (3, 2))]
+       for function in (np.fft.fftshift, np.fft.ifftshift)},
 }
 if hasattr(np, "matvec"):       # from NumPy 2.2 on
     SAMPLES[np.matvec] = [sample(np.matvec, (2, 2, 3), (3,))]

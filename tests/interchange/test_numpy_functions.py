@@ -256,7 +256,7 @@ def test_functions_that_are_no_operators_name_themselves(function, requires_grad
         x.__array_function__(function, (cg.Tensor,), (x,), {})
 
 
-@pytest.mark.parametrize("call", [lambda x: np.percentile(x, 50), lambda x: np.pad(x, 1), lambda x: np.zeros(3, like=x), np.fft.fft,
+@pytest.mark.parametrize("call", [lambda x: np.percentile(x, 50), lambda x: np.pad(x, 1), lambda x: np.zeros(3, like=x),
                                   lambda x: np.interp([0.5], x, x), lambda x: np.copyto(np.zeros(2), x)])
 def test_no_function_computes_on_arrays_unseen(call):
     for x in (cg.ones(2), cg.ones(2, requires_grad=True)):

@@ -41,7 +41,7 @@ PROGRAM = """
             results.append((row.name, samples.function(row)(*operands).sum()))
     for name, number, call, shapes in samples.rule_cases():
         outputs = samples.as_tuple(call(*map(samples.leaf, samples.rule_operands(shapes))))
-        results.append((name, sum(output.sum() for output in outputs if output is not None and output.requires_grad)))
+        results.append((name, sum(samples.in_reals(output).sum() for output in outputs if output is not None and output.requires_grad)))
     last = Last()
     last.results = results
 """

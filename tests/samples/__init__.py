@@ -289,6 +289,11 @@ def graph_names(tensors):
     return names
 
 
+def in_reals(result):
+    """Return complex numbers as the pairs of their parts, others as they are."""
+    return result.view_as_real() if result.is_complex() else result
+
+
 def as_tuple(result):
     """Return one result or several as a tuple."""
     return tuple(result) if isinstance(result, tuple | list) else (result,)

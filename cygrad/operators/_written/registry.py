@@ -100,6 +100,12 @@ LINALG: dict[str, str] = {
         "linalg_cross linalg_vecdot",
 }
 
+FFT: dict[str, str] = {
+    "cygrad.operators.fourier":
+        "fft_fft fft_ifft fft_rfft fft_irfft fft_hfft fft_ihfft fft_fftn fft_ifftn fft_rfftn fft_irfftn fft_hfftn fft_ihfftn "
+        "fft_fft2 fft_ifft2 fft_rfft2 fft_irfft2 fft_hfft2 fft_ihfft2 fft_fftshift fft_ifftshift fft_fftfreq fft_rfftfreq",
+}
+
 SPECIAL: dict[str, str] = {
     "cygrad.operators.elementwise":
         "special_expm1 special_exp2 special_log1p special_xlogy special_sinc special_erf special_erfc special_ndtr special_expit",
@@ -133,6 +139,8 @@ METHODS: dict[str, str] = {
         "logsumexp softmax log_softmax",
     "cygrad.operators.factorizations":
         "cholesky lu lu_solve",
+    "cygrad.operators.fourier":
+        "_fft_c2c _fft_r2c _fft_c2r",
     "cygrad.operators.indexing":
         "select narrow _with_zeros_at _scatter_key",
     "cygrad.operators.least_squares":
@@ -211,6 +219,8 @@ RULES: dict[str, str] = {
         "logsumexp softmax log_softmax",
     "cygrad.operators.factorizations":
         "linalg_cholesky linalg_cholesky_ex cholesky rows_exchanged lu_factored linalg_lu_solve linalg_ldl_solve",
+    "cygrad.operators.fourier":
+        "fft_c2c fft_r2c fft_c2r",
     "cygrad.operators.indexing":
         "slice index select scatter_key",
     "cygrad.operators.joining":
@@ -262,6 +272,8 @@ OTHERS: dict[str, str] = {
         "config show_config",
     "cygrad.cuda":
         "cuda",
+    "cygrad.fft":
+        "fft",
     "cygrad.func":
         "func vmap",
     "cygrad.linalg":

@@ -25,6 +25,7 @@ from cygrad import printing as printing
 from cygrad import pytree as pytree
 from cygrad import random as random
 from cygrad import serialization as serialization
+from cygrad import signal as signal
 from cygrad import special as special
 from cygrad import utils as utils
 from cygrad._core.graph.modes import is_grad_enabled as is_grad_enabled
@@ -770,6 +771,26 @@ def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor: ..
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def cross(
     input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None, axis: _int | None = None,
+) -> Tensor: ...
+def bartlett_window(
+    window_length: _int, periodic: _bool = True, *, dtype: DTypeLike | None = None, layout: Layout | None = None,
+    device: Device = None, requires_grad: _bool = False,
+) -> Tensor: ...
+def blackman_window(
+    window_length: _int, periodic: _bool = True, *, dtype: DTypeLike | None = None, layout: Layout | None = None,
+    device: Device = None, requires_grad: _bool = False,
+) -> Tensor: ...
+def hann_window(
+    window_length: _int, periodic: _bool = True, *, dtype: DTypeLike | None = None, layout: Layout | None = None,
+    device: Device = None, requires_grad: _bool = False,
+) -> Tensor: ...
+def hamming_window(
+    window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, *,
+    dtype: DTypeLike | None = None, layout: Layout | None = None, device: Device = None, requires_grad: _bool = False,
+) -> Tensor: ...
+def kaiser_window(
+    window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: DTypeLike | None = None,
+    layout: Layout | None = None, device: Device = None, requires_grad: _bool = False,
 ) -> Tensor: ...
 def as_strided(
     input: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None,

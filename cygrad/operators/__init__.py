@@ -7,7 +7,8 @@ from typing import Any
 from cygrad.operators._written import registry
 
 # By the beginning of a declared name: an operator `linalg_xyz` is public as `cygrad.linalg.xyz`, and nowhere else.
-NAMESPACES = {"linalg_": "linalg", "fft_": "fft", "special_": "special", "nn_functional_": "nn.functional"}
+NAMESPACES = {"linalg_": "linalg", "fft_": "fft", "special_": "special", "signal_windows_": "signal.windows",
+              "nn_functional_": "nn.functional"}
 
 
 def public_name(name: str) -> str:

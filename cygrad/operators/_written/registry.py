@@ -68,6 +68,8 @@ FUNCTIONS: dict[str, str] = {
         "clamp clip clamp_ clip_ pow nan_to_num nan_to_num_ round round_ logit logit_ prelu positive",
     "cygrad.operators.vectors":
         "dot outer ger vdot cross",
+    "cygrad.operators.window_functions":
+        "bartlett_window blackman_window hann_window hamming_window kaiser_window",
     "cygrad.operators.windows":
         "as_strided as_strided_ as_strided_scatter",
 }
@@ -109,6 +111,13 @@ FFT: dict[str, str] = {
 SPECIAL: dict[str, str] = {
     "cygrad.operators.elementwise":
         "special_expm1 special_exp2 special_log1p special_xlogy special_sinc special_erf special_erfc special_ndtr special_expit",
+}
+
+SIGNAL_WINDOWS: dict[str, str] = {
+    "cygrad.operators.window_functions":
+        "signal_windows_bartlett signal_windows_blackman signal_windows_hann signal_windows_hamming signal_windows_nuttall "
+        "signal_windows_general_hamming signal_windows_general_cosine signal_windows_cosine signal_windows_gaussian "
+        "signal_windows_kaiser signal_windows_exponential",
 }
 
 NN_FUNCTIONAL: dict[str, str] = {
@@ -291,6 +300,8 @@ OTHERS: dict[str, str] = {
         "randint_like randn randn_like randperm seed set_rng_state",
     "cygrad.serialization":
         "serialization load save",
+    "cygrad.signal":
+        "signal",
     "cygrad.special":
         "special",
     "cygrad.utils":

@@ -64,7 +64,7 @@ def is_neg(input: Tensor) -> bool:
 
 
 # ----- Parts -----
-@operator(dtype_views.view_as_real, dinput=lambda g: g.contiguous().view_as_complex(), tangent=linear, batch=same)
+@operator(dtype_views.view_as_real, dinput=lambda g: g.contiguous().view_as_complex(), tangent=linear, batch=same, copy=True)
 def view_as_real(input: Tensor) -> Tensor:
     """View of complex numbers as pairs of their real and imaginary parts, which are a last dim of size 2.
 
@@ -75,7 +75,7 @@ def view_as_real(input: Tensor) -> Tensor:
     """
 
 
-@operator(dtype_views.view_as_complex, dinput=lambda g: g.view_as_real(), tangent=linear, batch=same)
+@operator(dtype_views.view_as_complex, dinput=lambda g: g.view_as_real(), tangent=linear, batch=same, copy=True)
 def view_as_complex(input: Tensor) -> Tensor:
     """View of pairs of real numbers, which lie one behind the other along the last dim, as complex numbers.
 

@@ -46,7 +46,7 @@ def _convert(input: Tensor, dtype: DTypeLike, copy: bool = False) -> Tensor:
     """Return the tensor in another dtype; itself if it has that dtype and no copy is asked for."""
 
 
-@operator(copies.detach, tangent=constant, batch=same)
+@operator(copies.detach, tangent=constant, batch=same, copy=True)
 def detach(input: Tensor) -> Tensor:
     """Tensor of the same memory, and the same version counter, that needs no gradient.
 

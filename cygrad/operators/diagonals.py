@@ -42,7 +42,8 @@ def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
 
 # ----- Diagonals -----
 @operator(diagonals.diagonal, dinput=lambda g, shape, offset, dim1, dim2: g.new_zeros(shape).diagonal_scatter(g, offset, dim1, dim2),
-          place=lambda whole, offset, dim1, dim2: whole.diagonal(offset, dim1, dim2), tangent=linear, batch=shifted("dim1", "dim2"))
+          place=lambda whole, offset, dim1, dim2: whole.diagonal(offset, dim1, dim2),
+          tangent=linear, batch=shifted("dim1", "dim2"), copy=True)
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """View of a diagonal of two dims, as the last dim; `offset` counts above (or, negative, below) the main one.
 

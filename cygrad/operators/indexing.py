@@ -111,7 +111,7 @@ def _part_of_examples(level: Any, operator: Any, *arguments: Any, **keywords: An
     return level.leave(operator(level.enter(x), behind(dim, x.ndim), *map(integer, places)))
 
 
-@operator(indexing.select, dinput=_zeros_around, place=_part, tangent=linear, batch=_part_of_examples)
+@operator(indexing.select, dinput=_zeros_around, place=_part, tangent=linear, batch=_part_of_examples, copy=True)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """View at one index of a dim, which is dropped.
 
@@ -121,7 +121,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     """
 
 
-@operator(indexing.narrow, tangent=linear, batch=_part_of_examples)
+@operator(indexing.narrow, tangent=linear, batch=_part_of_examples, copy=True)
 def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     """View of `length` elements from `start` on along a dim; `start` is an int, or a 0-d tensor of one.
 

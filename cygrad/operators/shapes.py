@@ -43,7 +43,7 @@ def view(input: Tensor, size: Sequence[int]) -> Tensor: ...
 @overload
 def view(input: Tensor, dtype: DTypeLike) -> Tensor: ...
 @operator(shapes.view, dinput=lambda g, shape: g.reshape(shape), tangent=linear, batch=_reshape_examples, parts=_view_special,
-          function=False)
+          function=False, copy=True)
 def view(input: Tensor, *shape: Any, **keywords: Any) -> Tensor:
     """View of another shape, or the same bytes read as another dtype; RuntimeError where the strides do not allow it.
 
@@ -139,7 +139,8 @@ def _squeeze_examples(level: Any, operator: Any, x: Tensor, dim: Dims = None) ->
     return x if isinstance(dim, tuple | list) and not dim else shifted("dim")(level, operator, x, dim)
 
 
-@operator(shapes.squeeze, dinput=lambda g, shape: g.reshape(shape), tangent=linear, batch=_squeeze_examples, in_place=rearranging)
+@operator(shapes.squeeze, dinput=lambda g, shape: g.reshape(shape),
+          tangent=linear, batch=_squeeze_examples, in_place=rearranging, copy=True)
 def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
     """View without the dims of size 1: all of them, or those named.
 
@@ -149,7 +150,8 @@ def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
     """
 
 
-@operator(shapes.unsqueeze, dinput=lambda g, shape: g.reshape(shape), tangent=linear, batch=shifted("dim", extra=1), in_place=rearranging)
+@operator(shapes.unsqueeze, dinput=lambda g, shape: g.reshape(shape),
+          tangent=linear, batch=shifted("dim", extra=1), in_place=rearranging, copy=True)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """View with a dim of size 1 put in at `dim`.
 
@@ -226,7 +228,7 @@ def _permute_examples(level: Any, operator: Any, x: Tensor, *dims: Any, **keywor
 def permute(input: Tensor, *dims: int) -> Tensor: ...
 @overload
 def permute(input: Tensor, dims: Sequence[int]) -> Tensor: ...
-@operator(shapes.permute, dinput=lambda g, inverse: g.permute(inverse), tangent=linear, batch=_permute_examples)
+@operator(shapes.permute, dinput=lambda g, inverse: g.permute(inverse), tangent=linear, batch=_permute_examples, copy=True)
 def permute(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
     """View with the dims in another order.
 
@@ -255,7 +257,7 @@ def transpose(input: Tensor, dim0: int, dim1: int, *dims: int) -> Tensor: ...
 @overload
 def transpose(input: Tensor, dim0: Sequence[int] | None = None, *, axes: Sequence[int] | None = None) -> Tensor: ...
 @operator(shapes.transpose, dinput=lambda g, dim0, dim1: g.transpose(dim0, dim1), tangent=linear, batch=_transpose_examples,
-          in_place=rearranging, aliases=("swapdims",))
+          in_place=rearranging, aliases=("swapdims",), copy=True)
 def transpose(input: Tensor, dim0: Any = None, dim1: Any = None, *dims: Any, axes: Any = None) -> Tensor:
     """View with two dims exchanged; or, as NumPy's `transpose`, with all dims in the order that is given, by default reversed.
 
@@ -285,7 +287,8 @@ def _reverse_dims_of_examples(level: Any, operator: Any, x: Tensor) -> Tensor:
 
 
 @operator(shapes.t, dinput=lambda g: g.mT, tangent=linear, in_place=rearranging,
-          batch=lambda level, operator, x: _reverse_dims_of_examples(level, operator, x) if x.ndim < 3 else operator(level.enter(x)))
+          batch=lambda level, operator, x: _reverse_dims_of_examples(level, operator, x) if x.ndim < 3 else operator(level.enter(x)),
+          copy=True)
 def t(input: Tensor) -> Tensor:
     """Transpose of a matrix; a vector or scalar as it is. RuntimeError for a batch of matrices: use `mT`.
 
@@ -397,7 +400,7 @@ def _expand_examples(level: Any, operator: Any, x: Tensor, *size: Any, **keyword
 def expand(input: Tensor, *size: int) -> Tensor: ...
 @overload
 def expand(input: Tensor, size: Sequence[int]) -> Tensor: ...
-@operator(shapes.expand, dinput=lambda g, shape: g.sum_to_size(shape), tangent=linear, batch=_expand_examples, function=False)
+@operator(shapes.expand, dinput=lambda g, shape: g.sum_to_size(shape), tangent=linear, batch=_expand_examples, function=False, copy=True)
 def expand(input: Tensor, *sizes: Any, **keywords: Any) -> Tensor:
     """View in which dims of size 1 are repeated without a copy; -1 keeps a size.
 

@@ -37,7 +37,7 @@ def _parts_of_examples(level: Any, operator: Any, x: Tensor, *arguments: Any, **
     return shifted("dim")(level, operator, x, *arguments, **keywords)
 
 
-@operator(splitting.split, dinput=_joined, place=_sections_of, tangent=linear, batch=_parts_of_examples)
+@operator(splitting.split, dinput=_joined, place=_sections_of, tangent=linear, batch=_parts_of_examples, copy=True)
 def split(input: Tensor, split_size_or_sections: int | Sequence[int] | None = None, dim: int = 0, *,
           split_size: int | Sequence[int] | None = None) -> tuple[Tensor, ...]:
     """Views of parts along a dim: of one size (the last may be smaller), or of the sizes listed.
@@ -48,7 +48,7 @@ def split(input: Tensor, split_size_or_sections: int | Sequence[int] | None = No
     """
 
 
-@operator(splitting.split_with_sizes, dinput=_joined, place=_sections_of, tangent=linear, batch=_parts_of_examples)
+@operator(splitting.split_with_sizes, dinput=_joined, place=_sections_of, tangent=linear, batch=_parts_of_examples, copy=True)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of the sizes listed.
 
@@ -73,7 +73,8 @@ def _stacked(gs: Sequence[Tensor | None], shape: Sequence[int], dim: int) -> Ten
     return _joined([None if g is None else g.unsqueeze(dim) for g in gs], shape, (1,) * len(gs), dim)
 
 
-@operator(splitting.unbind, dinput=_stacked, place=lambda whole, dim: whole.unbind(dim), tangent=linear, batch=_parts_of_examples)
+@operator(splitting.unbind, dinput=_stacked, place=lambda whole, dim: whole.unbind(dim),
+          tangent=linear, batch=_parts_of_examples, copy=True)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views at each index of a dim.
 

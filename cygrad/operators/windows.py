@@ -29,7 +29,7 @@ def _add_windows(whole: Tensor, g: Tensor, dim: int, size: int, step: int) -> No
 
 
 @operator(windows.unfold, dinput=lambda g, shape, dim, size, step: g._sum_windows(shape, dim, size, step), into=_add_windows,
-          tangent=linear, batch=shifted("dimension"), function=False)
+          tangent=linear, batch=shifted("dimension"), function=False, copy=True)
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """View of all windows of `size` along a dim, `step` apart; the windows are the last dim.
 
@@ -81,7 +81,7 @@ def _parts_of_examples(level: Any, operator: Any, x: Tensor, size: Sequence[int]
 
 
 @operator(strided.as_strided, dinput=lambda g, geometry: g._scatter_view(geometry), tangent=_part_of_tangent, batch=_parts_of_examples,
-          in_place=rearranging)
+          in_place=rearranging, copy=True)
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """View of the tensor's memory with given sizes and strides, in elements.
 

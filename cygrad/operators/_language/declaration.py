@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cygrad._core.compute.inplace import apply_in_place, check_disjoint, write_in_place, write_values
 from cygrad._core.entry.operator_object import COMPOSED, Declaration, LazySignature, make_operator, signature_without_out
+from cygrad._core.entry.special import over_tensors
 from cygrad._core.exchange.replacement import rearrange_in_place
 from cygrad._core.graph.modes import _set_grad_enabled, is_grad_enabled
 from cygrad._core.graph.rules import declare_rule, record_several
@@ -38,14 +39,14 @@ def operator(
     compiled: Callable[..., Any] | None = None, /, *, tangent: Callable[..., Any] | str | None = None,
     batch: Callable[..., Any] | None = None, parts: Callable[..., Any] | None = None, each: Callable[..., Any] | None = None,
     node: str = "", flops: Callable[..., int] | None = None, function: bool = True, method: bool | Callable[..., Any] = True,
-    property: bool = False, in_place: bool | Callable[[Any], Any] = False, aliases: Sequence[str] = (),
+    property: bool = False, in_place: bool | Callable[[Any], Any] = False, copy: bool = False, aliases: Sequence[str] = (),
     special: bool = True, place: Callable[..., Any] | None = None, into: Callable[..., Any] | None = None, adjoints: bool = False,
     shared: Callable[..., Any] | None = None, refuses: Mapping[str, Exception] = {}, loop: str = "",
     **gradients: Callable[..., Any] | None,
 ) -> Callable[[F], F]: ...
 def operator(
     compiled: Any = None, /, *, tangent: Any = None, batch: Any = None, parts: Any = None, each: Any = None, node: str = "",
-    flops: Any = None, function: bool = True, method: Any = True, property: bool = False, in_place: Any = False,
+    flops: Any = None, function: bool = True, method: Any = True, property: bool = False, in_place: Any = False, copy: bool = False,
     aliases: Sequence[str] = (), special: bool = True, place: Any = None, into: Any = None, adjoints: bool = False,
     shared: Any = None, refuses: Mapping[str, Exception] = {}, loop: str = "", **gradients: Any,
 ) -> Any:
@@ -67,6 +68,7 @@ def operator(
     property: whether it is a property of Tensor, and neither function nor method.
     in_place: whether there is a method `name_` that computes it into its tensor; of a view, `rearranging`; of an operator that
         writes a part of a copy, `changing`.
+    copy: whether there is a function `name_copy`, a copy of the view that it gives.
     aliases: other names.
     refuses, loop: torch's exceptions by kinds of dtype that it does not take, and the name of its loop there; see `ops/refusals.py`.
     special: whether it takes tensors that have a tangent or are one example of many; without that they are refused.
@@ -97,6 +99,8 @@ def operator(
         if in_place:
             changing = overwriting(declared) if in_place is True else in_place(declared)
             namespace.update({f"{each_name}_": changing for each_name in (name, *aliases)})
+        if copy:
+            namespace[f"{name}_copy"] = copying(declared)
         return declared
 
     return declare
@@ -134,14 +138,22 @@ def unrecorded(compute: Callable[[], Any]) -> Any:
         _set_grad_enabled(before)
 
 
-# ----- In-place forms -----
+# ----- Other forms -----
+def copying(operator: Any) -> Any:
+    """Return the form of a view that copies."""
+    def function(*arguments: Any, **keywords: Any) -> Any:
+        return over_tensors(lambda view: view.clone(memory_format=contiguous_format), operator(*arguments, **keywords))
+
+    return _form(operator, "_copy", function, f"Do as `{operator.name}` does, and copy the result.", COMPOSED)
+
+
 def overwriting(operator: Any) -> Any:
     """Return the in-place form of an operator: its result, written into its tensor."""
     def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
         _refuse_out(operator, keywords)
         return apply_in_place(operator, self, *arguments, **keywords)
 
-    return _in_place(operator, method, "", Declaration(parts=_copied_back(operator)))
+    return _form(operator, "_", method, f"Do as `{operator.name}` does, in place.", Declaration(parts=_copied_back(operator)))
 
 
 def changing(operator: Any) -> Any:
@@ -150,7 +162,7 @@ def changing(operator: Any) -> Any:
         _refuse_out(operator, keywords)
         return operator.function(self, *arguments, out=IN_PLACE, **keywords)
 
-    return _in_place(operator, method, "", Declaration(parts=_copied_back(operator)))
+    return _form(operator, "_", method, f"Do as `{operator.name}` does, in place.", Declaration(parts=_copied_back(operator)))
 
 
 def _refuse_out(operator: Any, keywords: dict[str, Any]) -> None:
@@ -168,13 +180,14 @@ def rearranging(operator: Any) -> Any:
     def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
         return rearrange_in_place(operator, self, *arguments, **keywords)
 
-    return _in_place(operator, method, ": the tensor takes on the view's sizes, strides and history", COMPOSED)
+    doc = f"Do as `{operator.name}` does, in place: the tensor takes on the view's sizes, strides and history."
+    return _form(operator, "_", method, doc, COMPOSED)
 
 
-def _in_place(operator: Any, method: Callable[..., Any], how: str, declaration: Declaration) -> Any:
-    name = operator.name
-    method.__name__ = method.__qualname__ = name + "_"
-    method.__module__, method.__doc__ = operator.__module__, f"Do as `{name}` does, in place{how}."
-    method.__wrapped__ = operator.__wrapped__  # type: ignore[attr-defined]  # it has the parameters of the operator
-    method.__signature__ = LazySignature(lambda: signature_without_out(operator.__wrapped__))  # type: ignore[attr-defined]
-    return make_operator(name + "_", method, declaration)
+def _form(operator: Any, ending: str, function: Callable[..., Any], doc: str, declaration: Declaration) -> Any:
+    """Return another form of an operator, with its parameters but `out`."""
+    function.__name__ = function.__qualname__ = operator.name + ending
+    function.__module__, function.__doc__ = operator.__module__, doc
+    function.__wrapped__ = operator.__wrapped__  # type: ignore[attr-defined]
+    function.__signature__ = LazySignature(lambda: signature_without_out(operator.__wrapped__))  # type: ignore[attr-defined]
+    return make_operator(operator.name + ending, function, declaration)

@@ -38,7 +38,7 @@ class Entry(NamedTuple):
     function: bool
     method: bool
     property: bool
-    in_place: bool      # the form `name_` that `operator` makes
+    form: str = ""      # "_" or "_copy": the end of the name of another form, which `operator` makes
 
     def namespace(self) -> str:
         """Where its function is: "" is the package."""
@@ -74,11 +74,14 @@ def _entries(module: str, tree: ast.Module) -> Iterator[Entry]:
             is_property = options.get("property", False)
             is_function = options.get("function", not name.startswith("_") and not is_property)
             is_method = (method is None or ast.unparse(method) == "True") and not is_property and public_name(name) == name
-            yield Entry(name, module, tuple(overloads.get(node.name, (node,))), is_function, is_method, is_property, False)
+            signatures = tuple(overloads.get(node.name, (node,)))
+            yield Entry(name, module, signatures, is_function, is_method, is_property)
+            if "copy" in keywords and name == node.name:
+                yield Entry(f"{name}_copy", module, signatures, True, False, False, "_copy")
             if other_method is not None:
-                yield Entry(name, module, (functions[other_method],), False, True, False, False)
+                yield Entry(name, module, (functions[other_method],), False, True, False)
             if has_in_place:
-                yield Entry(name + "_", module, (node,), is_function, is_method, False, True)
+                yield Entry(name + "_", module, (node,), is_function, is_method, False, "_")
 
 
 @functools.cache
@@ -93,7 +96,7 @@ def _reductions() -> Iterator[Entry]:
     signature = next(node for node in ast.walk(trees()[module]) if isinstance(node, ast.FunctionDef) and node.name == "reduction")
     for row in REDUCTIONS.values():
         for name in (row.name, *row.aliases):
-            yield Entry(name, module, (signature,), True, True, False, False)
+            yield Entry(name, module, (signature,), True, True, False)
 
 
 def names_of_rows() -> Iterator[tuple[str, str]]:

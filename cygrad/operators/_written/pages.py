@@ -57,8 +57,7 @@ def _families() -> dict[str, dict[str, list[catalogue.Entry]]]:
     results: dict[str, dict[str, list[catalogue.Entry]]] = {}
     for entry in catalogue.entries():
         if not entry.name.startswith("_") and (entry.function or entry.method or entry.property):     # not gradients' own
-            name = entry.name[:-1] if entry.in_place else entry.name
-            declared = getattr(import_module(entry.module), name).name
+            declared = getattr(import_module(entry.module), entry.name.removesuffix(entry.form)).name
             results.setdefault(entry.module, {}).setdefault(declared, []).append(entry)
     return results
 
@@ -73,7 +72,7 @@ def _signatures(entries: list[catalogue.Entry]) -> str:
     """Return the signatures of an operator, the method's too where it differs."""
     results = {}
     for entry in entries:
-        for signature in () if entry.in_place else entry.signatures:
+        for signature in () if entry.form else entry.signatures:
             bare = copy.copy(signature)
             bare.name = entry.name if bare.name.startswith("_") else public_name(bare.name).rpartition(".")[2]
             bare.decorator_list, bare.body = [], [ast.Expr(ast.Constant(...))]

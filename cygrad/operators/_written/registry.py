@@ -4,19 +4,20 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.comparison":
         "isclose allclose equal",
     "cygrad.operators.conjugation":
-        "conj resolve_conj resolve_neg is_conj is_neg view_as_real view_as_complex real imag complex polar",
+        "conj resolve_conj resolve_neg is_conj is_neg view_as_real view_as_real_copy view_as_complex view_as_complex_copy real "
+        "imag complex polar",
     "cygrad.operators.copies":
-        "clone detach copy_ fill_ zero_ resize_ resize_as_ set_",
+        "clone detach detach_copy copy_ fill_ zero_ resize_ resize_as_ set_",
     "cygrad.operators.determinants":
         "det slogdet logdet",
     "cygrad.operators.diagonals":
-        "tril tril_ triu triu_ diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+        "tril tril_ triu triu_ diagonal diagonal_copy diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
     "cygrad.operators.factorizations":
         "cholesky lu lu_unpack lu_solve",
     "cygrad.operators.indexing":
-        "select narrow",
+        "select select_copy narrow narrow_copy",
     "cygrad.operators.joining":
         "cat concat concatenate stack hstack vstack row_stack dstack column_stack meshgrid block_diag",
     "cygrad.operators.least_squares":
@@ -51,9 +52,9 @@ FUNCTIONS: dict[str, str] = {
         "scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ index_add index_add_ index_copy index_copy_ "
         "index_fill index_fill_ index_reduce index_reduce_ put put_ index_put index_put_",
     "cygrad.operators.shapes":
-        "reshape flatten unflatten ravel squeeze squeeze_ unsqueeze unsqueeze_ atleast_1d atleast_2d atleast_3d permute transpose "
-        "transpose_ swapdims swapdims_ swapaxes swapaxes_ t t_ adjoint movedim moveaxis broadcast_to broadcast_tensors "
-        "broadcast_shapes",
+        "view_copy reshape flatten unflatten ravel squeeze squeeze_copy squeeze_ unsqueeze unsqueeze_copy unsqueeze_ atleast_1d "
+        "atleast_2d atleast_3d permute permute_copy transpose transpose_copy transpose_ swapdims swapdims_ swapaxes swapaxes_ t "
+        "t_copy t_ adjoint movedim moveaxis expand_copy broadcast_to broadcast_tensors broadcast_shapes",
     "cygrad.operators.solving":
         "triangular_solve inverse cholesky_solve cholesky_inverse",
     "cygrad.operators.sorting":
@@ -61,7 +62,8 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.spectra":
         "svd",
     "cygrad.operators.splitting":
-        "split split_with_sizes chunk unbind tensor_split hsplit vsplit dsplit unsafe_split unsafe_split_with_sizes unsafe_chunk",
+        "split split_copy split_with_sizes split_with_sizes_copy chunk unbind unbind_copy tensor_split hsplit vsplit dsplit "
+        "unsafe_split unsafe_split_with_sizes unsafe_chunk",
     "cygrad.operators.statistics":
         "var std var_mean std_mean nanmean",
     "cygrad.operators.variants":
@@ -71,7 +73,7 @@ FUNCTIONS: dict[str, str] = {
     "cygrad.operators.window_functions":
         "bartlett_window blackman_window hann_window hamming_window kaiser_window",
     "cygrad.operators.windows":
-        "as_strided as_strided_ as_strided_scatter",
+        "unfold_copy as_strided as_strided_copy as_strided_ as_strided_scatter",
 }
 
 LINALG: dict[str, str] = {

@@ -146,7 +146,7 @@ def declared_operators(namespace: str | None) -> Iterator[str]:
             assert isinstance(node, ast.FunctionDef)
             node.decorator_list = [ast.Name("overload")] if len(entry.signatures) > 1 else [ast.Name("property")] * entry.property
             node.name, arguments = public_name(entry.name).rpartition(".")[2], node.args
-            if entry.in_place:
+            if entry.form:
                 places = [place for place, argument in enumerate(arguments.kwonlyargs) if argument.arg != "out"]
                 arguments.kwonlyargs = [arguments.kwonlyargs[place] for place in places]
                 arguments.kw_defaults = [arguments.kw_defaults[place] for place in places]

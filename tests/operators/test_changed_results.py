@@ -8,7 +8,7 @@ from cygrad.autograd import grad
 
 
 def places_of(results):
-    return [result for result in results if not result.is_floating_point()]
+    return [result for result in results if not result.dtype.is_differentiable]
 
 
 def calls():

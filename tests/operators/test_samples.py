@@ -1,5 +1,7 @@
 """Every operator has samples, which reach its node; those that name NumPy's function give its values, in every layout and dtype."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -19,13 +21,18 @@ def public_operators():
     return operators
 
 
+def takes_tensors(operator):
+    return any("Tensor" in str(parameter.annotation) for name, parameter in inspect.signature(operator).parameters.items() if name != "out")
+
+
 def test_every_public_operator_has_a_sample():
-    """By its name, by a call inside a sample, or by its form that is not in place; random fills have tests of their own."""
+    """By its name, by a call inside a sample, or as a form of an operator; random fills and factories have tests of their own."""
     sampled = {*samples.SAMPLES, *samples.PLAIN, *samples.ELEMENTWISE}
     sampled |= {public.declared_name(place, name) for place, name, *_ in calls.recorded_calls()}
     without = {
         name for name, (operator, names) in public_operators().items()
-        if not {name, name.removesuffix("_")} & sampled and not names & sampled and not operator.__module__.endswith("random_fills")
+        if not {name, name.removesuffix("_"), name.removesuffix("_copy")} & sampled and not names & sampled
+        and not operator.__module__.endswith("random_fills") and takes_tensors(operator)
     }
     assert without == set(), "give samples in the file of the family in tests/samples"
 

@@ -77,6 +77,7 @@ from cygrad.func import vmap as vmap
 from cygrad.operators._language.arguments import ValuesAndIndices
 from cygrad.operators.determinants import SignAndLogarithm
 from cygrad.operators.factorizations import LUParts
+from cygrad.operators.histograms import Histogram, HistogramOfSeveral
 from cygrad.operators.orthogonal import Geqrf, OlderQR
 from cygrad.operators.reductions import MinimumAndMaximum
 from cygrad.operators.solving import TriangularSolution
@@ -109,7 +110,7 @@ from cygrad.torch_names.asking import is_signed as is_signed
 from cygrad.torch_names.asking import is_tensor as is_tensor
 from cygrad.torch_names.asking import numel as numel
 from cygrad.torch_names.tensor_types import set_default_tensor_type as set_default_tensor_type
-from cygrad.typing import Device, Dims, DTypeLike, Index, Ints, Number, Operand, Options, Pair
+from cygrad.typing import Device, Dims, DTypeLike, Index, Ints, Number, Operand, Options, Pair, Real
 
 dtype = DType
 device = _device
@@ -124,6 +125,16 @@ e: Final[_float]
 newaxis: Final[None]
 
 # ----- From the tables, by `python -m cygrad.operators`: nothing below is written by hand -----
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: _int = -1, axis: _int = -1) -> Tensor: ...
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: _int = -1, axis: _int = -1) -> Tensor: ...
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: _int = -1, axis: _int = -1,
+) -> Tensor: ...
+def gradient(
+    input: Tensor, *, spacing: Any = None, dim: Dims = None, edge_order: _int = 1, axis: Dims = None,
+) -> tuple[Tensor, ...]: ...
+def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor: ...
+def cartesian_prod(*tensors: Tensor) -> Tensor: ...
 def isclose(
     input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False,
 ) -> Tensor: ...
@@ -159,6 +170,10 @@ def set_(
     self: Tensor, source: Tensor | None = None, storage_offset: _int | None = None, size: Sequence[_int] | None = None,
     stride: Sequence[_int] | None = None,
 ) -> Tensor: ...
+def cov(
+    input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None,
+) -> Tensor: ...
+def corrcoef(input: Tensor) -> Tensor: ...
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> SignAndLogarithm: ...
 def logdet(input: Tensor) -> Tensor: ...
@@ -180,6 +195,10 @@ def slice_scatter(
     input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *,
     out: Tensor | None = None, axis: _int = 0,
 ) -> Tensor: ...
+def cdist(
+    x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str | None = 'use_mm_for_euclid_dist_if_necessary',
+) -> Tensor: ...
+def pdist(input: Tensor, p: _float = 2.0) -> Tensor: ...
 @overload
 def logsumexp(
     input: Tensor, dim: Dims, keepdim: _bool = False, *, out: Tensor | None = None, keepdims: _bool = False,
@@ -203,6 +222,16 @@ def lu_unpack(
     out: Sequence[Tensor] | None = None,
 ) -> LUParts: ...
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor: ...
+def histc(input: Tensor, bins: _int = 100, min: Real = 0, max: Real = 0, *, out: Tensor | None = None) -> Tensor: ...
+def histogram(
+    input: Tensor, bins: _int | Tensor, *, range: Sequence[_float] | None = None, weight: Tensor | None = None,
+    density: _bool = False, out: Pair | None = None,
+) -> Histogram: ...
+def histogramdd(
+    input: Tensor, bins: _int | Sequence[_int] | Sequence[Tensor], *, range: Sequence[_float] | None = None,
+    weight: Tensor | None = None, density: _bool = False,
+) -> HistogramOfSeveral: ...
 @overload
 def select(input: Tensor, dim: _int, index: _int) -> Tensor: ...
 @overload
@@ -342,6 +371,14 @@ def einsum(equation: str, /, *operands: Tensor | Sequence[Tensor]) -> Tensor: ..
 @overload
 def einsum(
     operand: Tensor, labels: Sequence[_int | EllipsisType], /, *more: Tensor | Sequence[_int | EllipsisType],
+) -> Tensor: ...
+def quantile(
+    input: Tensor, q: Tensor | Real, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear',
+    out: Tensor | None = None, axis: _int | None = None, keepdims: _bool = False,
+) -> Tensor: ...
+def nanquantile(
+    input: Tensor, q: Tensor | Real, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear',
+    out: Tensor | None = None, axis: _int | None = None, keepdims: _bool = False,
 ) -> Tensor: ...
 def uniform_(
     self: Tensor, low: _float = 0, to: _float = 1, *, generator: Generator | None = None, rng: Rng | None = None,

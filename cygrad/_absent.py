@@ -26,8 +26,6 @@ TOPICS = (
           "keep indices and values as tensors (gather, index_add), or pass x.detach().numpy() to scipy.sparse"),
     Topic("special functions", r"\w*gamma\w*|i0|i0_|erfinv|binomial|poisson|multinomial|gcd|lcm",
           "scipy.special and numpy.random take x.detach().numpy(); wrap a function in an autograd.Function for a gradient"),
-    Topic("statistics of samples", r"cov|corrcoef|(?:nan)?quantile|mode|hist\w*|bincount|cdist|pdist|\w+_distance|\w+_similarity|kl_div",
-          "write it with operators, or pass x.detach().numpy() to NumPy"),
     Topic("probability distributions", r"distributions", "write the logarithm of the density with operators; cygrad.random draws samples"),
     Topic("compiler", r"compile\w*|compiler|jit|fx|library|Script\w+|cond|while_loop",
           "operators run eagerly; large recorded results fuse by themselves"),

@@ -1,6 +1,10 @@
 """Written by `python -m cygrad.operators`: where each operator is declared, read when a name is first asked for."""
 
 FUNCTIONS: dict[str, str] = {
+    "cygrad.operators.calculus":
+        "trapezoid trapz cumulative_trapezoid gradient",
+    "cygrad.operators.combinatorics":
+        "combinations cartesian_prod",
     "cygrad.operators.comparison":
         "isclose allclose equal",
     "cygrad.operators.conjugation":
@@ -8,14 +12,20 @@ FUNCTIONS: dict[str, str] = {
         "imag complex polar",
     "cygrad.operators.copies":
         "clone detach detach_copy copy_ fill_ zero_ resize_ resize_as_ set_",
+    "cygrad.operators.covariance":
+        "cov corrcoef",
     "cygrad.operators.determinants":
         "det slogdet logdet",
     "cygrad.operators.diagonals":
         "tril tril_ triu triu_ diagonal diagonal_copy diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.distances":
+        "cdist pdist",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
     "cygrad.operators.factorizations":
         "cholesky lu lu_unpack lu_solve",
+    "cygrad.operators.histograms":
+        "bincount histc histogram histogramdd",
     "cygrad.operators.indexing":
         "select select_copy narrow narrow_copy",
     "cygrad.operators.joining":
@@ -40,6 +50,8 @@ FUNCTIONS: dict[str, str] = {
         "qr geqrf orgqr ormqr",
     "cygrad.operators.products":
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron tensordot einsum",
+    "cygrad.operators.quantiles":
+        "quantile nanquantile",
     "cygrad.operators.random_fills":
         "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_",
     "cygrad.operators.rearranging":
@@ -123,6 +135,8 @@ SIGNAL_WINDOWS: dict[str, str] = {
 }
 
 NN_FUNCTIONAL: dict[str, str] = {
+    "cygrad.operators.distances":
+        "nn_functional_pdist",
     "cygrad.operators.elementwise":
         "nn_functional_tanh nn_functional_tanh_ nn_functional_sigmoid nn_functional_sigmoid_ nn_functional_softplus "
         "nn_functional_softplus_ nn_functional_relu nn_functional_relu_ nn_functional_gelu nn_functional_gelu_ nn_functional_silu "
@@ -142,16 +156,22 @@ METHODS: dict[str, str] = {
         "conj resolve_conj resolve_neg is_conj is_neg view_as_real view_as_complex",
     "cygrad.operators.copies":
         "clone contiguous _convert detach copy_ fill_ zero_ type_as resize_ resize_as_ set_",
+    "cygrad.operators.covariance":
+        "cov corrcoef",
     "cygrad.operators.determinants":
         "det slogdet logdet",
     "cygrad.operators.diagonals":
         "tril tril_ triu triu_ diagonal diag_embed diag diagflat diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.distances":
+        "_euclidean_dist",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
     "cygrad.operators.factorizations":
         "cholesky lu lu_solve",
     "cygrad.operators.fourier":
         "_fft_c2c _fft_r2c _fft_c2r",
+    "cygrad.operators.histograms":
+        "bincount histc histogram",
     "cygrad.operators.indexing":
         "select narrow _with_zeros_at _scatter_key",
     "cygrad.operators.least_squares":
@@ -174,6 +194,8 @@ METHODS: dict[str, str] = {
         "qr geqrf orgqr ormqr",
     "cygrad.operators.products":
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron",
+    "cygrad.operators.quantiles":
+        "quantile nanquantile",
     "cygrad.operators.random_fills":
         "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli bernoulli_ random_",
     "cygrad.operators.rearranging":
@@ -226,6 +248,8 @@ RULES: dict[str, str] = {
         "linalg_det linalg_slogdet",
     "cygrad.operators.diagonals":
         "tril triu diagonal diag_embed diagonal_scatter select_scatter slice_scatter",
+    "cygrad.operators.distances":
+        "euclidean_dist",
     "cygrad.operators.exponentials":
         "logsumexp softmax log_softmax",
     "cygrad.operators.factorizations":

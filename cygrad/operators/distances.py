@@ -1,0 +1,120 @@
+"""Distances between vectors: of all pairs from two sets, or from one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cygrad._core.operands.arrays import computed, to_array
+from cygrad.operators._language.batches import aligned_matrices
+from cygrad.operators._language.declaration import operator, recorded
+from cygrad.operators.norms import linalg_vector_norm
+from cygrad.ops.dtypes import DTYPES, NUMBER
+
+if TYPE_CHECKING:
+    from cygrad.tensor import Tensor
+
+COMPUTE_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+COLUMNS = 25        # so many coordinates, or points of both sets, are few: differences are formed
+
+
+# ----- Euclidean, of all pairs -----
+def _squares_of_differences(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return squared distances by differences, one coordinate after the other, so that a matrix of them stays in a cache."""
+    squares = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-2]), a.dtype)
+    for k in range(a.shape[-1]):
+        difference = a[..., :, None, k] - b[..., None, :, k]
+        difference *= difference
+        squares += difference
+    return squares
+
+
+def _squares_by_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return squared distances as |a|^2 + |b|^2 - 2 a.b; pairs so close that this cancels are computed by differences."""
+    center = a.sum(-2, keepdims=True) / max(a.shape[-2], 1)
+    a, b = a - center, b - center
+    sizes = (a * a).sum(-1)[..., :, None] + (b * b).sum(-1)[..., None, :]
+    squares = a @ (-2 * b).swapaxes(-1, -2)
+    squares += sizes
+    close = ~(squares > 1e-2 * sizes)
+    if close.any():
+        *_, i, j = places = close.nonzero()
+        outer = np.array(places[:-2], np.int64).reshape(-1, len(i))
+        rows = (np.broadcast_to(x, close.shape[:-2] + x.shape[-2:]) for x in (a, b))
+        first, second = (x[(*outer, k)] for x, k in zip(rows, (i, j), strict=True))
+        squares[close] = ((first - second) ** 2).sum(-1)
+    return squares
+
+
+def _toward(g: Tensor, x1: Tensor, x2: Tensor, y: Tensor) -> Tensor:
+    """Return the gradient for the first set: the sum over the second one of g (x1 - x2) / y, and 0 where the distance y is 0."""
+    zero = y == 0
+    weights = (g / y.masked_fill(zero, 1)).masked_fill(zero, 0)
+    center = x1.mean(-2, keepdim=True)
+    return weights.sum(-1, keepdim=True) * (x1 - center) - weights @ (x2 - center)
+
+
+@operator(dx1=lambda g, x1, x2, y, x1_shape: _toward(g, x1, x2, y).sum_to_size(x1_shape),
+          dx2=lambda g, x1, x2, y, x2_shape: _toward(g.mT, x2, x1, y.mT).sum_to_size(x2_shape), node="CdistBackward0",
+          batch=aligned_matrices)
+def _euclidean_dist(x1: Tensor, x2: Tensor, by_products: bool) -> Tensor:
+    """Return the Euclidean distances of all pairs."""
+    a, b = to_array(x1), to_array(x2)
+    squares = (_squares_by_products if by_products else _squares_of_differences)(a, b)
+    return recorded(_euclidean_dist, (x1, x2), computed(np.sqrt(squares, out=squares)))
+
+
+def _check_sets(x1: Tensor, x2: Tensor, p: float, compute_mode: str | None) -> None:
+    for name, x in (("X1", x1), ("X2", x2)):
+        if not x.is_floating_point():
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {DTYPES[NUMBER[x.dtype.name]].title}")
+        if x.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    if x1.dtype != x2.dtype:
+        first, second = (DTYPES[NUMBER[x.dtype.name]].title for x in (x1, x2))
+        raise RuntimeError(f"expected scalar type {first} but found {second}")
+    if not p >= 0:
+        raise RuntimeError(f"cdist only supports non-negative p values, got {p}")
+    if compute_mode is not None and compute_mode not in COMPUTE_MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode; there are {', '.join(COMPUTE_MODES)}")
+
+
+@operator(method=False)
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
+    """Distances of all pairs of vectors, one of each set: the p-norms of x1[i] - x2[j].
+
+    The vectors are the rows of two matrices (n, m) and (k, m), the result is (n, k); dims in front broadcast. Sets of many vectors with
+    many coordinates are compared by products of matrices; equal vectors have the distance 0, and the gradient 0.
+
+    >>> import cygrad
+    >>> cygrad.cdist(cygrad.tensor([[0., 0.], [3., 0.]]), cygrad.tensor([[3., 4.]]))
+    tensor([[5.],
+            [4.]])
+    """
+    _check_sets(x1, x2, p, compute_mode)
+    if p == 2 and x1.dtype.loops is x1.dtype:
+        many = max(x1.shape[-2], x2.shape[-2]) > COLUMNS < x1.shape[-1]
+        by_products = compute_mode == COMPUTE_MODES[1] or many and compute_mode != COMPUTE_MODES[2]
+        return x1._euclidean_dist(x2, by_products)
+    return linalg_vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+
+
+@operator(method=False, aliases=("nn_functional_pdist",))
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """Distances of all pairs of rows of a matrix (n, m), as a vector: of rows 0 and 1, 0 and 2, ..., n (n - 1) / 2 of them.
+
+    >>> import cygrad
+    >>> cygrad.pdist(cygrad.tensor([[0., 0.], [3., 4.], [3., 0.]]))
+    tensor([5., 3., 4.])
+    """
+    if input.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
+    if not input.is_floating_point():
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if not p >= 0:
+        raise RuntimeError(f"pdist only supports non-negative p values, got {p}")
+    first, second = map(computed, np.triu_indices(len(input), 1))
+    return linalg_vector_norm(input.index_select(0, first) - input.index_select(0, second), p, -1)

@@ -1,0 +1,107 @@
+"""Quantiles: elements at fractions of the sorted order, and between two of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cygrad._core.graph.tensor import TensorImpl
+from cygrad._core.memory.sizes import normalized_dim
+from cygrad._core.memory.storage import dtype_by_name
+from cygrad.data.creation import tensor
+from cygrad.operators._language.arguments import delivered
+from cygrad.operators._language.batches import holds_everywhere
+from cygrad.operators._language.declaration import operator
+
+if TYPE_CHECKING:
+    from cygrad.tensor import Tensor
+    from cygrad.typing import Real
+
+RANKS = dtype_by_name["float64"]
+INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _fractions(name: str, input: Tensor, q: Tensor | Real) -> Tensor:
+    """Return the fractions in float64, as a vector or a 0-d tensor: the ranks of millions of elements are no numbers of float32."""
+    if not isinstance(q, TensorImpl):
+        if not isinstance(q, int | float):
+            raise TypeError(f"{name}(): argument 'q' (position 2) must be Tensor or float, not {type(q).__name__}")
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
+        return tensor(q, dtype=RANKS)
+    if q.ndim > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+    if q.dtype != input.dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    return q.to(RANKS)
+
+
+def _check(name: str, input: Tensor, interpolation: str) -> None:
+    if not input.is_floating_point():
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if not input.numel():
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if interpolation not in INTERPOLATIONS:
+        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+
+
+def _of_rows(rows: Tensor, q: Tensor, interpolation: str, skips_nan: bool) -> Tensor:
+    """Return the quantiles of the last dim, which they lie along in the result. NaN sorts last, so a row with NaN has it at the end."""
+    ordered = rows.sort(-1).values
+    last = ordered.shape[-1] - 1
+    if skips_nan:
+        ranks = (q * ((ordered == ordered).sum(-1, keepdim=True) - 1)).clamp(min=0)
+    else:
+        end = ordered[..., -1:]
+        ranks = (q * last).where(end == end, float(last))
+    if interpolation in ("lower", "higher", "nearest"):
+        places = {"lower": ranks.floor, "higher": ranks.ceil, "nearest": ranks.round}[interpolation]()
+        return ordered.gather(-1, places.long())
+    below, above = ranks.floor(), ranks.ceil()
+    exact = rows.dtype.loops        # between two elements of 16 bits the result is rounded once
+    least, most = (ordered.gather(-1, rank.long()).to(exact) for rank in (below, above))
+    return least.lerp(most, (ranks - below).to(exact) if interpolation == "linear" else 0.5).to(rows.dtype)
+
+
+def _quantile(name: str, input: Tensor, q: Tensor | Real, dim: int | None, keepdim: bool, interpolation: str, skips_nan: bool) -> Tensor:
+    fractions = _fractions(name, input, q)
+    _check(name, input, interpolation)
+    if isinstance(q, TensorImpl) and not holds_everywhere((q >= 0) & (q <= 1)):
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    if dim is None or not input.ndim:
+        rows, sizes = input.reshape(-1), (1,) * input.ndim
+    else:
+        d = normalized_dim(dim, input.ndim)
+        rows, sizes = input.movedim(d, -1), (*input.shape[:d], 1, *input.shape[d + 1:])
+    count = (fractions.numel(),)
+    results = _of_rows(rows, fractions.reshape(-1).expand((*rows.shape[:-1], *count)), interpolation, skips_nan).movedim(-1, 0)
+    if keepdim:
+        results = results.reshape((*count, *sizes))
+    return results if fractions.ndim else results.squeeze(0)
+
+
+@operator
+def quantile(input: Tensor, q: Tensor | Real, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
+             out: Tensor | None = None) -> Tensor:
+    """Elements at fractions `q` of the sorted order, over all elements or along `dim`; NaN where there is one.
+
+    `q` is a number from 0 to 1, or a vector of some, which are the first dim of the result. Where the rank q (n - 1) lies between two
+    elements, `interpolation` is "linear", "lower", "higher", "midpoint" or "nearest". Type 7 of Hyndman and Fan, "Sample quantiles in
+    statistical packages" (1996). RuntimeError for integers, no elements, and fractions outside of 0 to 1.
+
+    >>> import cygrad
+    >>> cygrad.quantile(cygrad.tensor([4., 1., 3., 2.]), 0.5)
+    tensor(2.5000)
+    """
+    return delivered(_quantile("quantile", input, q, dim, keepdim, interpolation, False), out)
+
+
+@operator
+def nanquantile(input: Tensor, q: Tensor | Real, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear",
+                out: Tensor | None = None) -> Tensor:
+    """Quantiles of the elements that are not NaN; NaN where all are. See `quantile`.
+
+    >>> import cygrad
+    >>> cygrad.nanquantile(cygrad.tensor([1., cygrad.nan, 3.]), 0.5)
+    tensor(2.)
+    """
+    return delivered(_quantile("nanquantile", input, q, dim, keepdim, interpolation, True), out)

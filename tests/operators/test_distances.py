@@ -1,0 +1,49 @@
+"""Distances of close, of equal and of no points."""
+
+import numpy as np
+import pytest
+
+import cygrad as cg
+from samples import array_of
+
+X = cg.tensor([[1.0, 2.0, 4.0], [0.0, 3.0, 1.0]], dtype=cg.float64)
+
+
+@pytest.mark.parametrize("mode", ["use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"])
+def test_close_points_keep_their_distance(mode):
+    """Far from the origin |a|^2 + |b|^2 - 2 a.b cancels."""
+    a = cg.tensor(1e8 + np.random.default_rng(1).normal(size=(40, 30)), requires_grad=True)
+    b = a.detach() + 1e-3
+    distances = cg.cdist(a, b, compute_mode=mode)
+    expected = np.linalg.norm(array_of(a)[:, None] - array_of(b)[None], axis=-1)
+    np.testing.assert_allclose(array_of(distances), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("mode", "p"), [("use_mm_for_euclid_dist", 2.0), ("donot_use_mm_for_euclid_dist", 2.0), (None, 1.0), (None, 3.0)])
+def test_equal_points_have_distance_and_gradient_zero(mode, p):
+    a = cg.randn(30, 27, dtype=cg.float64, requires_grad=True)
+    distances = cg.cdist(a, a.detach(), p=p, compute_mode=mode)
+    assert not distances.diagonal().any()
+    assert not cg.autograd.grad(distances.diagonal().sum(), a)[0].any()
+
+
+def test_empty_sets():
+    assert cg.cdist(cg.ones(0, 3), cg.ones(2, 3)).shape == (0, 2) and cg.cdist(cg.ones(2, 0), cg.ones(3, 0)).tolist() == [[0] * 3] * 2
+    assert cg.pdist(cg.ones(1, 3)).shape == (0,)
+
+
+REFUSED = [
+    (lambda: cg.cdist(X, X[:, :2]), RuntimeError, "X1 and X2 must have the same number of columns. X1: 3 X2: 2"),
+    (lambda: cg.cdist(X, X.float()), RuntimeError, "expected scalar type Double but found Float"),
+    (lambda: cg.cdist(X.long(), X.long()), RuntimeError, "cdist only supports floating-point dtypes, X1 got: Long"),
+    (lambda: cg.cdist(X[0], X), RuntimeError, "cdist only supports at least 2D tensors, X1 got: 1D"),
+    (lambda: cg.cdist(X, X, p=-1.0), RuntimeError, "cdist only supports non-negative p values, got -1.0"),
+    (lambda: cg.cdist(X, X, compute_mode="fast"), ValueError, "fast is not a valid value for compute_mode"),
+    (lambda: cg.pdist(X[0]), RuntimeError, "pdist only supports 2D tensors, got: 1D"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
+def test_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 # ----- Integrals, by the trapezoidal rule -----
-def _areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
+def _areas(function: Any, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     """Return the areas below the lines between samples, which lie along the last dim of the result."""
     if not y.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     if y.dtype.kind == "b" or x is not None and x.dtype.kind == "b":
-        raise RuntimeError(f"{name}: received a bool input for `{'y' if y.dtype.kind == 'b' else 'x'}`, but bool is not supported")
+        raise RuntimeError(f"{function.name}: received a bool input for `{'y' if y.dtype.kind == 'b' else 'x'}`, but bool is not supported")
     if x is not None and dx is not None:
-        raise TypeError(f"{name}() takes x, the positions of samples, or dx, their distance, not both")
+        raise TypeError(f"{function.name}() takes x, the positions of samples, or dx, their distance, not both")
     d = normalized_dim(dim, y.ndim)
     samples = y.movedim(d, -1)
     means = (samples[..., 1:] + samples[..., :-1]) / 2
     if x is None:
         return means if dx is None else means * dx
     if not x.ndim or x.ndim == 1 and len(x) != y.shape[d]:
-        raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        raise RuntimeError(f"{function.name}: There must be one `x` value for each sample point")
     positions = x if x.ndim == 1 else x[(None,) * (y.ndim - x.ndim)].movedim(d, -1)
     return positions.diff() * means
 
@@ -45,7 +45,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     >>> cygrad.trapezoid(cygrad.tensor([1., 5., 10.]))
     tensor(10.5000)
     """
-    return _areas("trapezoid", y, x, dx, dim).sum(-1)
+    return _areas(trapezoid, y, x, dx, dim).sum(-1)
 
 
 @operator(method=False)
@@ -56,7 +56,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
     >>> cygrad.cumulative_trapezoid(cygrad.tensor([1., 5., 10.]))
     tensor([ 3.0000, 10.5000])
     """
-    return _areas("cumulative_trapezoid", y, x, dx, dim).cumsum(-1).movedim(-1, normalized_dim(dim, y.ndim))
+    return _areas(cumulative_trapezoid, y, x, dx, dim).cumsum(-1).movedim(-1, normalized_dim(dim, y.ndim))
 
 
 # ----- Derivatives, by differences -----

@@ -10,7 +10,7 @@ import numpy as np
 
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.operands.arrays import computed, to_array
-from cygrad.operators._language.arguments import check_dtype, checked_operand, delivered, delivered_together, integers, shown_as
+from cygrad.operators._language.arguments import checked_operand, delivered, delivered_together, integers, shown_as
 from cygrad.operators._language.batches import dynamic_shape
 from cygrad.operators._language.declaration import operator
 from cygrad.operators._language.tangents import constant
@@ -34,7 +34,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     >>> cygrad.bincount(cygrad.tensor([0, 2, 2]))
     tensor([1, 0, 2])
     """
-    check_dtype("bincount", input)
+    checked_operand(bincount, input)
     if index(minlength) < 0:
         raise RuntimeError(f"minlength should be >= 0, got {minlength}")
     if input.ndim != 1 or (input.numel() and input.min().item() < 0):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.memory.sizes import normalized_dim
@@ -20,28 +20,29 @@ RANKS = dtype_by_name["float64"]
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _fractions(name: str, input: Tensor, q: Tensor | Real) -> Tensor:
+def _fractions(function: Any, input: Tensor, q: Tensor | Real) -> Tensor:
     """Return the fractions in float64, as a vector or a 0-d tensor: the ranks of millions of elements are no numbers of float32."""
     if not isinstance(q, TensorImpl):
         if not isinstance(q, int | float):
-            raise TypeError(f"{name}(): argument 'q' (position 2) must be Tensor or float, not {type(q).__name__}")
+            raise TypeError(f"{function.name}(): argument 'q' (position 2) must be Tensor or float, not {type(q).__name__}")
         if not 0 <= q <= 1:
-            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
+            raise RuntimeError(f"{function.name}() q must be in the range [0, 1] but got {q}")
         return tensor(q, dtype=RANKS)
     if q.ndim > 1:
-        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        raise RuntimeError(f"{function.name}() q must be a scalar or 1D tensor")
     if q.dtype != input.dtype:
-        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+        raise RuntimeError(f"{function.name}() q tensor must be same dtype as the input tensor")
     return q.to(RANKS)
 
 
-def _check(name: str, input: Tensor, interpolation: str) -> None:
+def _check(function: Any, input: Tensor, interpolation: str) -> None:
     if not input.is_floating_point():
-        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+        raise RuntimeError(f"{function.name}() input tensor must be either float or double dtype")
     if not input.numel():
-        raise RuntimeError(f"{name}() input tensor must be non-empty")
+        raise RuntimeError(f"{function.name}() input tensor must be non-empty")
     if interpolation not in INTERPOLATIONS:
-        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+        raise RuntimeError(f"{function.name}() interpolation must be one of linear, lower, higher, midpoint or nearest, "
+                           f"but got {interpolation}")
 
 
 def _of_rows(rows: Tensor, q: Tensor, interpolation: str, skips_nan: bool) -> Tensor:
@@ -62,11 +63,12 @@ def _of_rows(rows: Tensor, q: Tensor, interpolation: str, skips_nan: bool) -> Te
     return least.lerp(most, (ranks - below).to(exact) if interpolation == "linear" else 0.5).to(rows.dtype)
 
 
-def _quantile(name: str, input: Tensor, q: Tensor | Real, dim: int | None, keepdim: bool, interpolation: str, skips_nan: bool) -> Tensor:
-    fractions = _fractions(name, input, q)
-    _check(name, input, interpolation)
+def _quantile(function: Any, input: Tensor, q: Tensor | Real, dim: int | None, keepdim: bool, interpolation: str,
+              skips_nan: bool) -> Tensor:
+    fractions = _fractions(function, input, q)
+    _check(function, input, interpolation)
     if isinstance(q, TensorImpl) and not holds_everywhere((q >= 0) & (q <= 1)):
-        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+        raise RuntimeError(f"{function.name}() q values must be in the range [0, 1]")
     if dim is None or not input.ndim:
         rows, sizes = input.reshape(-1), (1,) * input.ndim
     else:
@@ -92,7 +94,7 @@ def quantile(input: Tensor, q: Tensor | Real, dim: int | None = None, keepdim: b
     >>> cygrad.quantile(cygrad.tensor([4., 1., 3., 2.]), 0.5)
     tensor(2.5000)
     """
-    return delivered(_quantile("quantile", input, q, dim, keepdim, interpolation, False), out)
+    return delivered(_quantile(quantile, input, q, dim, keepdim, interpolation, False), out)
 
 
 @operator
@@ -104,4 +106,4 @@ def nanquantile(input: Tensor, q: Tensor | Real, dim: int | None = None, keepdim
     >>> cygrad.nanquantile(cygrad.tensor([1., cygrad.nan, 3.]), 0.5)
     tensor(2.)
     """
-    return delivered(_quantile("nanquantile", input, q, dim, keepdim, interpolation, True), out)
+    return delivered(_quantile(nanquantile, input, q, dim, keepdim, interpolation, True), out)

@@ -12,9 +12,9 @@ import numpy as np
 from cygrad._core.entry.operator_object import LazySignature
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.operands.arrays import to_array
+from cygrad._imports import at_first_use
 from cygrad.data import sampling
 from cygrad.data.creation import int64, size_from_arguments
-from cygrad.data.gamma import gamma_logarithm, gamma_number
 from cygrad.generator import Generator as Generator
 from cygrad.generator import default_generator as _default_generator
 from cygrad.generator import get_rng_state as get_rng_state
@@ -23,7 +23,6 @@ from cygrad.generator import manual_seed as manual_seed
 from cygrad.generator import seed as seed
 from cygrad.generator import set_rng_state as set_rng_state
 from cygrad.generator import stream_of
-from cygrad.operators import joining, shapes
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -31,6 +30,9 @@ if TYPE_CHECKING:
     from typing import ParamSpec, TypedDict, Unpack
 
     from cygrad._core.memory.storage import DType
+    from cygrad.autograd.gamma_numbers import beta as beta
+    from cygrad.autograd.gamma_numbers import dirichlet as dirichlet
+    from cygrad.autograd.gamma_numbers import standard_gamma as standard_gamma
     from cygrad.data.sampling import Sample
     from cygrad.device import device as Device
     from cygrad.generator import Rng as Rng
@@ -62,10 +64,14 @@ if TYPE_CHECKING:
         pin_memory: bool
 
 
+# Draws that are differentiable: a Function, which is above this module.
+_late, __dir__ = at_first_use(globals(), dict.fromkeys(("standard_gamma", "beta", "dirichlet"), "cygrad.autograd.gamma_numbers"))
+
+
 def __getattr__(name: str) -> Any:
     if name == "default_generator":  # made on demand: its first use imports numpy.random
         return _default_generator()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _late(name)
 
 
 # ----- Functions that draw -----
@@ -357,68 +363,6 @@ def geometric(p: float, size: Sequence[int] = (), **options: Unpack[Options]) ->
         tensor(1)
     """
     return Plan(_size((), size), sampling.geometric(*sampling.numbers_of(geometric, p=p)), int64)
-
-
-def standard_gamma(concentration: Tensor, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
-    """Return numbers drawn from gamma distributions of scale 1, one for each concentration, differentiable with respect to these.
-
-    The gradient is the implicit one: how a number moves with its concentration, at the same value of the distribution function
-    (`cygrad/data/gamma.py`). There is no second derivative. The result has the shape and dtype of `concentration`, and is at least the
-    smallest normal number; multiply it by a scale, divide it by a rate.
-
-    Raises:
-        RuntimeError: a concentration that is not above 0 or not finite.
-        NotImplementedError: a dtype that is not floating-point; the second derivative.
-
-    Example:
-        >>> import cygrad
-        >>> concentration = cygrad.full((20000,), 3.0, requires_grad=True)
-        >>> cygrad.random.standard_gamma(concentration, rng=0).mean().backward()
-        >>> abs(concentration.grad.sum().item() - 1) < 0.01     # the mean is the concentration
-        True
-    """
-    return gamma_number("standard_gamma", _concentration("standard_gamma", concentration), stream_of(generator, rng))
-
-
-def beta(concentration1: Tensor, concentration0: Tensor, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
-    """Return numbers drawn from beta distributions with density x^(concentration1 - 1) (1 - x)^(concentration0 - 1), differentiable.
-
-    Both broadcast; gradients and errors are as in `standard_gamma`.
-
-    Example:
-        >>> import cygrad
-        >>> x = cygrad.random.beta(cygrad.full((10000,), 2.0), cygrad.tensor(6.0), rng=0)
-        >>> abs(x.mean().item() - 0.25) < 0.01
-        True
-    """
-    both = [_concentration("beta", each) for each in (concentration1, concentration0)]
-    return _dirichlet("beta", joining.stack(shapes.broadcast_tensors(*both), -1), stream_of(generator, rng))[..., 0]
-
-
-def dirichlet(concentration: Tensor, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
-    """Return numbers drawn from Dirichlet distributions with the concentrations of the last dim, which sum to 1 there; differentiable.
-
-    They are gamma numbers over their sum, computed from logarithms, so that small concentrations are exact, too. For several draws
-    expand the concentrations. Gradients and errors are as in `standard_gamma`.
-
-    Example:
-        >>> import cygrad
-        >>> x = cygrad.random.dirichlet(cygrad.tensor([1.0, 3.0]).expand(10000, 2), rng=0)
-        >>> (x.mean(0) - cygrad.tensor([0.25, 0.75])).abs().max().item() < 0.01
-        True
-    """
-    return _dirichlet("dirichlet", _concentration("dirichlet", concentration), stream_of(generator, rng))
-
-
-def _dirichlet(function: str, concentration: Tensor, stream: np.random.Generator) -> Tensor:
-    return gamma_logarithm(function, concentration.double(), stream).softmax(-1).to(concentration.dtype)
-
-
-def _concentration(function: str, value: Any) -> Tensor:
-    sampling.checked_template(value, "concentration")
-    if not value.is_floating_point():
-        raise NotImplementedError(f"\"{function}\" not implemented for '{value.dtype.name}': expected a floating-point dtype")
-    return value
 
 
 @drawing_like

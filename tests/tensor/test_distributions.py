@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import cygrad as cg
-from cygrad.data.gamma import gamma_slope
+from cygrad.autograd.gamma_numbers import gamma_slope
 from cygrad.func import grad, jvp, vmap
 
 random = cg.random

@@ -20,11 +20,15 @@ import numpy as np
 from cygrad._core.operands.arrays import computed, to_array
 from cygrad.autograd.function import Function
 from cygrad.data.limits import finfo
-from cygrad.data.sampling import drawn_for
+from cygrad.data.sampling import checked_template, drawn_for
+from cygrad.generator import stream_of
+from cygrad.operators.joining import stack
+from cygrad.operators.shapes import broadcast_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cygrad.generator import Generator, Rng
     from cygrad.tensor import Tensor
 
 SERIES_END, TERMS = 8.0, 64     # t_64 at 8 is below 1e-30 of the largest term
@@ -176,3 +180,66 @@ def gamma_logarithm(function: str, concentration: Tensor, stream: np.random.Gene
         return np.log(stream.standard_gamma(a + 1)) - stream.standard_exponential(a.shape) / a
 
     return _number(function, concentration, draw, True)
+
+
+# ----- Functions of cygrad.random -----
+def standard_gamma(concentration: Tensor, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+    """Return numbers drawn from gamma distributions of scale 1, one for each concentration, differentiable with respect to these.
+
+    The gradient is the implicit one: how a number moves with its concentration, at the same value of the distribution function.
+    There is no second derivative. The result has the shape and dtype of `concentration`, and is at least the
+    smallest normal number; multiply it by a scale, divide it by a rate.
+
+    Raises:
+        RuntimeError: a concentration that is not above 0 or not finite.
+        NotImplementedError: a dtype that is not floating-point; the second derivative.
+
+    Example:
+        >>> import cygrad
+        >>> concentration = cygrad.full((20000,), 3.0, requires_grad=True)
+        >>> cygrad.random.standard_gamma(concentration, rng=0).mean().backward()
+        >>> abs(concentration.grad.sum().item() - 1) < 0.01     # the mean is the concentration
+        True
+    """
+    return gamma_number("standard_gamma", _concentration("standard_gamma", concentration), stream_of(generator, rng))
+
+
+def beta(concentration1: Tensor, concentration0: Tensor, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+    """Return numbers drawn from beta distributions with density x^(concentration1 - 1) (1 - x)^(concentration0 - 1), differentiable.
+
+    Both broadcast; gradients and errors are as in `standard_gamma`.
+
+    Example:
+        >>> import cygrad
+        >>> x = cygrad.random.beta(cygrad.full((10000,), 2.0), cygrad.tensor(6.0), rng=0)
+        >>> abs(x.mean().item() - 0.25) < 0.01
+        True
+    """
+    both = [_concentration("beta", each) for each in (concentration1, concentration0)]
+    return _dirichlet("beta", stack(broadcast_tensors(*both), -1), stream_of(generator, rng))[..., 0]
+
+
+def dirichlet(concentration: Tensor, *, generator: Generator | None = None, rng: Rng | None = None) -> Tensor:
+    """Return numbers drawn from Dirichlet distributions with the concentrations of the last dim, which sum to 1 there; differentiable.
+
+    They are gamma numbers over their sum, computed from logarithms, so that small concentrations are exact, too. For several draws
+    expand the concentrations. Gradients and errors are as in `standard_gamma`.
+
+    Example:
+        >>> import cygrad
+        >>> x = cygrad.random.dirichlet(cygrad.tensor([1.0, 3.0]).expand(10000, 2), rng=0)
+        >>> (x.mean(0) - cygrad.tensor([0.25, 0.75])).abs().max().item() < 0.01
+        True
+    """
+    return _dirichlet("dirichlet", _concentration("dirichlet", concentration), stream_of(generator, rng))
+
+
+def _dirichlet(function: str, concentration: Tensor, stream: np.random.Generator) -> Tensor:
+    return gamma_logarithm(function, concentration.double(), stream).softmax(-1).to(concentration.dtype)
+
+
+def _concentration(function: str, value: Any) -> Tensor:
+    checked_template(value, "concentration")
+    if not value.is_floating_point():
+        raise NotImplementedError(f"\"{function}\" not implemented for '{value.dtype.name}': expected a floating-point dtype")
+    return value

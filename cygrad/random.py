@@ -1,18 +1,8 @@
-"""Random tensors and the generators behind them: NumPy's bit generators filling a tensor's own memory.
-
-The bit generator is PCG64. `numpy.random.default_rng` takes it too, so a seed gives the same numbers there and here; it
-can jump ahead, so that blocks of one stream can be drawn apart; and it fills as fast as SFC64, which cannot, within about
-30 %. `numpy.random` is imported with the first generator. Threads may share a generator: NumPy locks it for each draw.
-A forked child continues a copy of its parent's stream, also if another thread was drawing from it just then.
-"""
+"""Random tensors: functions that draw, and the seeds and states of the generators that they draw from (`cygrad/generator.py`)."""
 
 from __future__ import annotations
 
 import functools
-import operator
-import os
-import struct
-import weakref
 from collections.abc import Sequence
 from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,20 +12,17 @@ import numpy as np
 from cygrad._core.entry.operator_object import LazySignature
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.operands.arrays import to_array
-from cygrad.data.creation import from_numpy, int64, resolve_device, size_from_arguments
-from cygrad.data.sampling import (
-    at_random,
-    check_same,
-    checked_template,
-    drawn,
-    drawn_like,
-    integers,
-    normal_around,
-    permutation,
-    require_floating,
-    standard_normal,
-    uniform,
-)
+from cygrad._imports import at_first_use
+from cygrad.data import sampling
+from cygrad.data.creation import int64, size_from_arguments
+from cygrad.generator import Generator as Generator
+from cygrad.generator import default_generator as _default_generator
+from cygrad.generator import get_rng_state as get_rng_state
+from cygrad.generator import initial_seed as initial_seed
+from cygrad.generator import manual_seed as manual_seed
+from cygrad.generator import seed as seed
+from cygrad.generator import set_rng_state as set_rng_state
+from cygrad.generator import stream_of
 from cygrad.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -43,11 +30,14 @@ if TYPE_CHECKING:
     from typing import ParamSpec, TypedDict, Unpack
 
     from cygrad._core.memory.storage import DType
+    from cygrad.autograd.gamma_numbers import beta as beta
+    from cygrad.autograd.gamma_numbers import dirichlet as dirichlet
+    from cygrad.autograd.gamma_numbers import standard_gamma as standard_gamma
     from cygrad.data.sampling import Sample
     from cygrad.device import device as Device
+    from cygrad.generator import Rng as Rng
 
     P = ParamSpec("P")
-    Rng = int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator
 
     class LikeOptions(TypedDict, total=False):
         """The keywords of `drawing_like`."""
@@ -73,165 +63,15 @@ if TYPE_CHECKING:
         layout: Any
         pin_memory: bool
 
-DEFAULT_SEED = 67280421310721  # of a new Generator, as in torch; the default generator starts from entropy
-STATE = struct.Struct("<Q16s16sII")  # the seed, then PCG64: state, increment, whether half a draw is kept, that half
 
-
-class Generator:
-    """A stream of random numbers with a seed and a state of its own.
-
-    Example:
-        >>> import cygrad
-        >>> generator = cygrad.Generator().manual_seed(7)
-        >>> first = cygrad.rand(3, generator=generator)
-        >>> cygrad.equal(first, cygrad.rand(3, generator=generator.manual_seed(7)))
-        True
-    """
-
-    __slots__ = ("device", "_seed", "_stream", "__weakref__")
-
-    def __init__(self, device: Device | str = "cpu") -> None:
-        self.device = resolve_device(device)
-        self.manual_seed(DEFAULT_SEED)
-        _note(self)
-
-    def manual_seed(self, seed: int) -> Generator:
-        """Start the stream of `seed`, an integer from -2**63 to 2**64 - 1, and return the generator."""
-        try:
-            seed = operator.index(seed)
-        except TypeError:
-            raise RuntimeError(
-                f"manual_seed expected a long, but got {type(seed).__name__}: give an integer, as in manual_seed(0)"
-            ) from None
-        if not -(2**63) <= seed < 2**64:
-            raise ValueError(f"Overflow when unpacking long long: expected a seed from -2**63 to 2**64 - 1, got {seed}")
-        self._seed = seed % 2**64
-        self._stream = np.random.default_rng(self._seed)
-        return self
-
-    def seed(self) -> int:
-        """Start a stream from the system's entropy and return its seed."""
-        return self.manual_seed(int.from_bytes(os.urandom(8), "little")).initial_seed()
-
-    def initial_seed(self) -> int:
-        """Return the seed the present stream started from."""
-        return self._seed
-
-    def get_state(self) -> Tensor:
-        """Return the state as a uint8 tensor, for `set_state`."""
-        state: Any = self._stream.bit_generator.state
-        words = (state["state"][word].to_bytes(16, "little") for word in ("state", "inc"))
-        packed = STATE.pack(self._seed, *words, state["has_uint32"], state["uinteger"])
-        return from_numpy(np.frombuffer(bytearray(packed), np.uint8))
-
-    def set_state(self, new_state: Tensor) -> Generator:
-        """Continue from a state that `get_state` returned, and return the generator."""
-        if not isinstance(new_state, Tensor) or new_state.numpy().dtype != np.uint8:
-            raise TypeError("RNG state must be a ByteTensor: give the uint8 tensor that get_state() returned")
-        if new_state.numel() != STATE.size:
-            raise RuntimeError(
-                f"Expected a generator state of size {STATE.size} but found the input RNG state size to be "
-                f"{new_state.numel()}"
-            )
-        seed, state, increment, has_half, half = STATE.unpack(new_state.numpy().tobytes())
-        words = {"state": int.from_bytes(state, "little"), "inc": int.from_bytes(increment, "little")}
-        if words["inc"] % 2 == 0:
-            raise RuntimeError("RNG state is damaged: the increment is even, which get_state() never returns")
-        if has_half > 1:
-            raise RuntimeError(f"RNG state is damaged: the mark of half a draw is {has_half}, and get_state() returns 0 or 1")
-        stream = np.random.default_rng(seed)
-        stream.bit_generator.state = {
-            "bit_generator": "PCG64",
-            "state": words,
-            "has_uint32": has_half,
-            "uinteger": half,
-        }
-        self._seed, self._stream = seed, stream
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Generator, (), self.get_state()
-
-    def _unlock(self) -> None:
-        """Release the lock, whose thread is gone, as Python does with its own locks; NumPy's state cannot be read while it is held."""
-        self._stream.bit_generator.lock._at_fork_reinit()   # type: ignore[attr-defined]
-
-    def __setstate__(self, state: Tensor) -> None:
-        self.set_state(state)
-
-
-_default: dict[str, Generator] = {}
-
-
-def _default_generator() -> Generator:
-    generator = _default.get("generator")
-    if generator is None:
-        generator = Generator()
-        generator.seed()
-        generator = _default.setdefault("generator", generator)     # of threads that come here at once, the first one's
-    return generator
-
-
-_generators: weakref.WeakSet[Generator] = weakref.WeakSet()
-
-
-def _note(generator: Generator) -> None:
-    """Have forked children of this process unlock a generator: the thread that was drawing from it does not exist there."""
-    _watch_forks()
-    _generators.add(generator)
-
-
-@functools.cache
-def _watch_forks() -> None:
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_unlock_generators)
-
-
-def _unlock_generators() -> None:
-    for generator in _generators:
-        generator._unlock()
+# Draws that are differentiable: a Function, which is above this module.
+_late, __dir__ = at_first_use(globals(), dict.fromkeys(("standard_gamma", "beta", "dirichlet"), "cygrad.autograd.gamma_numbers"))
 
 
 def __getattr__(name: str) -> Any:
     if name == "default_generator":  # made on demand: its first use imports numpy.random
         return _default_generator()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def manual_seed(seed: int) -> Generator:
-    """Seed the default generator and return it.
-
-    Example:
-        >>> import cygrad
-        >>> seed = cygrad.manual_seed(0).initial_seed()
-        >>> first = cygrad.rand(2)
-        >>> cygrad.equal(first, cygrad.rand(2, generator=cygrad.manual_seed(seed)))
-        True
-    """
-    try:
-        return _default_generator().manual_seed(int(seed))
-    except OverflowError:
-        raise ValueError(f"manual_seed expected a finite number, but got {seed}") from None
-
-
-def seed() -> int:
-    """Seed the default generator from the system's entropy and return the seed."""
-    return _default_generator().seed()
-
-
-def initial_seed() -> int:
-    """Return the seed of the default generator."""
-    return _default_generator().initial_seed()
-
-
-def get_rng_state() -> Tensor:
-    """Return the state of the default generator as a uint8 tensor."""
-    return _default_generator().get_state()
-
-
-def set_rng_state(new_state: Tensor) -> None:
-    """Set the state of the default generator to one that `get_rng_state` returned."""
-    _default_generator().set_state(new_state)
+    return _late(name)
 
 
 # ----- Functions that draw -----
@@ -251,7 +91,7 @@ def drawing(plan: Callable[P, Plan]) -> Callable[P, Tensor]:
              **own: Any) -> Tensor:
         size, sample, usual, finish = plan(*args, **_known(plan, own))
         dtype = usual if dtype is None and out is None else dtype
-        result = drawn(size, sample, _stream(generator, rng), out, dtype, device, requires_grad)
+        result = sampling.drawn(size, sample, stream_of(generator, rng), out, dtype, device, requires_grad)
         return result if finish is None else finish(result)
 
     return _described(draw, plan)
@@ -263,7 +103,7 @@ def drawing_like(plan: Callable[P, tuple[Tensor, Sample]]) -> Callable[P, Tensor
                   device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
                   memory_format: Any = None, **own: Any) -> Tensor:
         template, sample = plan(*args, **_known(plan, own))
-        return drawn_like(template, sample, _stream(generator, rng), dtype, device, requires_grad)
+        return sampling.drawn_like(template, sample, stream_of(generator, rng), dtype, device, requires_grad)
 
     return _described(draw_like, plan)
 
@@ -314,7 +154,7 @@ def rand(*args: Any, size: Sequence[int] | None = None, **options: Unpack[Option
         >>> tuple(cygrad.rand(2, 3, rng=0).shape)
         (2, 3)
     """
-    return Plan(_size(args, size), uniform)
+    return Plan(_size(args, size), sampling.uniform)
 
 
 @drawing
@@ -328,7 +168,7 @@ def randn(*args: Any, size: Sequence[int] | None = None, **options: Unpack[Optio
         >>> abs(cygrad.randn(1000, rng=0).mean().item()) < 0.1
         True
     """
-    return Plan(_size(args, size), standard_normal)
+    return Plan(_size(args, size), sampling.standard_normal)
 
 
 @drawing
@@ -356,7 +196,7 @@ def randint(
         first, end, size = 0, low, high  # type: ignore[assignment]
     if not isinstance(size, tuple | list):
         raise TypeError(f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}")
-    return Plan(_size((), size), integers(first, end), int64)
+    return Plan(_size((), size), sampling.integers(first, end), int64)
 
 
 @drawing
@@ -373,7 +213,7 @@ def randperm(n: int, **options: Unpack[Options]) -> Plan:
         >>> sorted(cygrad.randperm(4, rng=0).tolist())
         [0, 1, 2, 3]
     """
-    return Plan(_size((), (n,)), permutation, int64)
+    return Plan(_size((), (n,)), sampling.permutation, int64)
 
 
 @drawing
@@ -405,10 +245,10 @@ def normal(
             "and none with a tensor, whose shape is taken"
         )
     if any(map(batched_level, tensors)):
-        check_same(*tensors)
+        sampling.check_same(*tensors)
         shape = (tensors[0].detach() + tensors[-1].detach()).shape
         scale, shift = (p.detach() if isinstance(p, Tensor) else p for p in (std, mean))
-        return Plan(tuple(shape), standard_normal, tensors[0].dtype, lambda sampled: sampled * scale + shift)
+        return Plan(tuple(shape), sampling.standard_normal, tensors[0].dtype, lambda sampled: sampled * scale + shift)
     center, spread = (to_array(p.detach()) if isinstance(p, Tensor) else float(p) for p in (mean, std))
     if np.iscomplexobj(spread):
         raise RuntimeError("normal expects standard deviation to be non-complex")
@@ -423,7 +263,7 @@ def normal(
                 f"The size of tensor a {np.shape(center)} must match the size of tensor b {np.shape(spread)}: "
                 "mean and std of normal() must broadcast"
             ) from None
-    return Plan(_size((), size), normal_around(center, spread), tensors[0].dtype if tensors else None)
+    return Plan(_size((), size), sampling.normal_around(center, spread), tensors[0].dtype if tensors else None)
 
 
 def bernoulli(
@@ -447,51 +287,100 @@ def bernoulli(
         tensor([0., 1.])
     """
     if batched_level(input) is not None:
-        check_same(input)
+        sampling.check_same(input)
         sampled = rand(*input.shape, generator=generator, rng=rng, dtype=input.dtype if input.is_floating_point() else None)
         return (sampled < (input.detach() if p is None else p)).to(input.dtype)
-    chance: Any = to_array(checked_template(input).detach()) if p is None else float(p)
+    chance: Any = to_array(sampling.checked_template(input).detach()) if p is None else float(p)
     if p is None:
-        require_floating("bernoulli", chance)
+        sampling.require_floating("bernoulli", chance)
         if not np.all((chance >= 0) & (chance <= 1)):
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: input holds probabilities")
     elif not 0 <= chance <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
 
-    sample = at_random(chance)
+    sample = sampling.at_random(chance)
     if out is None:
-        return drawn_like(input, sample, _stream(generator, rng), None, None, False)
-    return drawn(tuple(input.shape), sample, _stream(generator, rng), out, None, None, False)
+        return sampling.drawn_like(input, sample, stream_of(generator, rng), None, None, False)
+    return sampling.drawn(tuple(input.shape), sample, stream_of(generator, rng), out, None, None, False)
+
+
+@drawing
+def log_normal(mean: float = 1.0, std: float = 2.0, size: Sequence[int] = (), **options: Unpack[Options]) -> Plan:
+    """Return exp of numbers drawn from the normal distribution with that mean and standard deviation.
+
+    Arguments and errors are as in `normal` of two numbers; `std` is above 0.
+
+    Example:
+        >>> import cygrad
+        >>> bool((cygrad.random.log_normal(0.0, 1.0, (1000,)) > 0).all())
+        True
+    """
+    return Plan(_size((), size), sampling.log_normal(*sampling.numbers_of(log_normal, mean=mean, std=std)))
+
+
+@drawing
+def exponential(lambd: float = 1.0, size: Sequence[int] = (), **options: Unpack[Options]) -> Plan:
+    """Return numbers drawn from the exponential distribution of rate `lambd`, whose mean is 1 / `lambd`.
+
+    Raises:
+        RuntimeError: a rate that is not above 0, or a dtype that is not floating-point. Other arguments are as in `rand`.
+
+    Example:
+        >>> import cygrad
+        >>> abs(cygrad.random.exponential(2.0, (10000,), rng=0).mean().item() - 0.5) < 0.02
+        True
+    """
+    return Plan(_size((), size), sampling.exponential(*sampling.numbers_of(exponential, lambd=lambd)))
+
+
+@drawing
+def cauchy(median: float = 0.0, sigma: float = 1.0, size: Sequence[int] = (), **options: Unpack[Options]) -> Plan:
+    """Return numbers drawn from the Cauchy distribution of that median and half width `sigma`.
+
+    Raises:
+        RuntimeError: a half width that is not above 0, or a dtype that is not floating-point. Other arguments are as in `rand`.
+
+    Example:
+        >>> import cygrad
+        >>> abs(cygrad.random.cauchy(3.0, 1.0, (10000,), rng=0).median().item() - 3) < 0.1
+        True
+    """
+    return Plan(_size((), size), sampling.cauchy(*sampling.numbers_of(cauchy, median=median, sigma=sigma)))
+
+
+@drawing
+def geometric(p: float, size: Sequence[int] = (), **options: Unpack[Options]) -> Plan:
+    """Return numbers of trials, 1 or more, up to the first success, which has probability `p` in each.
+
+    `dtype` is int64 unless given. Other arguments are as in `rand`.
+
+    Raises:
+        RuntimeError: a probability that is not between 0 and 1.
+
+    Example:
+        >>> import cygrad
+        >>> cygrad.random.geometric(0.5, (1000,)).min()
+        tensor(1)
+    """
+    return Plan(_size((), size), sampling.geometric(*sampling.numbers_of(geometric, p=p)), int64)
 
 
 @drawing_like
 def rand_like(input: Tensor, **options: Unpack[LikeOptions]) -> tuple[Tensor, Sample]:
     """Return `rand` with the shape and, unless given, the dtype of `input`."""
-    return input, uniform
+    return input, sampling.uniform
 
 
 @drawing_like
 def randn_like(input: Tensor, **options: Unpack[LikeOptions]) -> tuple[Tensor, Sample]:
     """Return `randn` with the shape and, unless given, the dtype of `input`."""
-    return input, standard_normal
+    return input, sampling.standard_normal
 
 
 @drawing_like
 def randint_like(input: Tensor, low: int = 0, high: int | None = None, **options: Unpack[LikeOptions]) -> tuple[Tensor, Sample]:
     """Return `randint` with the shape and, unless given, the dtype of `input`; `randint_like(input, high)` starts at 0."""
-    return input, integers(low, high)
-
-
-def _stream(generator: Generator | None, rng: Rng | None) -> np.random.Generator:
-    if rng is not None:
-        if generator is not None:
-            raise TypeError("generator and rng were both given: give one of them")
-        return np.random.default_rng(rng)
-    if generator is None:
-        generator = _default_generator()
-    elif not isinstance(generator, Generator):
-        raise TypeError(f"argument 'generator' must be Generator, not {type(generator).__name__}: a seed goes to rng=")
-    return generator._stream
+    return input, sampling.integers(low, high)
 
 
 def _size(args: tuple[Any, ...], size: Sequence[int] | None) -> tuple[int, ...]:

@@ -15,8 +15,10 @@ import numpy as np
 
 from cygrad._core.compute.inplace import write_values
 from cygrad._core.graph.modes import is_grad_enabled
+from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import batched_level
 from cygrad._core.levels.level import Level, innermost_level
+from cygrad._core.operands.arrays import computed, to_array
 from cygrad.data.creation import empty, out_tensor
 from cygrad.data.limits import finfo, iinfo
 from cygrad.operators.new_tensors import empty_like
@@ -80,6 +82,22 @@ def levels_that_differ() -> list[Level]:
     return levels
 
 
+def drawn_for(draw: Callable[..., np.ndarray], *parameters: Tensor, dtype: DType | None = None) -> Tensor:
+    """Return `draw(*arrays)` of the values of parameters, without a history; None as `dtype`: of the dtype of the first one.
+
+    In a vmap with different numbers for each example, the arrays have its dim in front.
+    """
+    levels = levels_that_differ()
+    check_same(*parameters)
+    values = [parameter.detach() for parameter in parameters]
+    for level in reversed(levels):
+        values = [level.enter(value) for value in values]
+    result = computed(draw(*map(to_array, values))).to(dtype or parameters[0].dtype)
+    for level in levels:
+        result = level.leave(result)
+    return result
+
+
 def check_same(*parameters: Any) -> None:
     """Refuse parameters that differ among the examples of a vmap with the same numbers for all."""
     if any(level.randomness == "same" for level in map(batched_level, parameters) if level is not None):
@@ -111,9 +129,9 @@ def fill(array: np.ndarray, sample: Sample, stream: np.random.Generator, dtype: 
         array[...] = dense
 
 
-def checked_template(template: Tensor) -> Tensor:
+def checked_template(template: Tensor, argument: str = "input") -> Tensor:
     if not isinstance(template, Tensor):
-        raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(template).__name__}")
+        raise TypeError(f"argument '{argument}' (position 1) must be Tensor, not {type(template).__name__}")
     return template
 
 
@@ -128,6 +146,20 @@ def require_floating(distribution: str, array: np.ndarray) -> None:
         raise NotImplementedError(
             f"\"{distribution}\" not implemented for '{array.dtype}': expected a floating-point dtype"
         )
+
+
+def numbers_of(function: Any, **parameters: Any) -> tuple[float, ...]:
+    """Return the parameters of a distribution as floats; TypeError for values that are no numbers."""
+    for word, value in parameters.items():
+        if not isinstance(value, int | float | np.number | TensorImpl):
+            raise TypeError(f"{function.__name__}(): argument '{word}' must be float, not {type(value).__name__}")
+    return tuple(map(float, parameters.values()))
+
+
+def require_continuous(distribution: str, dtype: DType) -> None:
+    if not dtype.is_floating_point:
+        raise RuntimeError(f"{distribution} distribution is a continuous probability distribution. dtype must be a floating point but you "
+                           f"specified {dtype}")
 
 
 def limits_of(dtype: DType) -> tuple[int, int]:
@@ -170,6 +202,58 @@ def normal_around(mean: Any, std: Any) -> Sample:
         array *= std
         shifted = parts_of(array) if isinstance(mean, float) else array
         shifted += mean
+
+    return sample
+
+
+def log_normal(mean: float, std: float) -> Sample:
+    """Return the sampler of exp of normal numbers."""
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    normally = normal_around(mean, std)
+
+    def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
+        require_floating("log_normal", array)
+        normally(stream, array, dtype)
+        np.exp(array, out=array)
+
+    return sample
+
+
+def exponential(rate: float) -> Sample:
+    """Return the sampler of the exponential distribution with mean 1 / rate."""
+    if not rate > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
+
+    def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
+        require_continuous("Exponential", dtype)
+        stream.standard_exponential(out=array, dtype=array.dtype)
+        array /= rate
+
+    return sample
+
+
+def cauchy(median: float, sigma: float) -> Sample:
+    """Return the sampler of the Cauchy distribution with half width `sigma`."""
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+
+    def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
+        require_continuous("Cauchy", dtype)
+        array[...] = stream.standard_cauchy(array.shape) * sigma + median
+
+    return sample
+
+
+def geometric(chance: float) -> Sample:
+    """Return the sampler of the number of trials up to the first success."""
+    if not 0 < chance < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={chance:g}")
+
+    def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
+        if dtype.kind in "bc":
+            raise NotImplementedError(f"\"geometric_\" not implemented for '{dtype.name}': expected a dtype of real numbers")
+        array[...] = stream.geometric(chance, array.shape)
 
     return sample
 

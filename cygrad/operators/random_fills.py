@@ -6,7 +6,7 @@ history ends: a draw depends on nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,45 +16,35 @@ from cygrad._core.graph.tensor import TensorImpl
 from cygrad._core.levels.batches import special_tensors
 from cygrad.data.sampling import (
     at_random,
+    cauchy,
     drawn,
+    exponential,
     fill,
+    geometric,
     integers,
     levels_that_differ,
     limits_of,
+    log_normal,
     normal_around,
+    numbers_of,
     parts_of,
-    require_floating,
     uniform,
 )
+from cygrad.generator import stream_of
 from cygrad.operators._language.declaration import operator
-from cygrad.random import _stream
 
 if TYPE_CHECKING:
     from cygrad._core.memory.storage import DType
     from cygrad.data.sampling import Sample
-    from cygrad.random import Generator, Rng
+    from cygrad.generator import Generator, Rng
     from cygrad.tensor import Tensor
 
 
 def _filled(target: Tensor, sample: Sample, generator: Generator | None, rng: Rng | None) -> Tensor:
-    stream = _stream(generator, rng)
+    stream = stream_of(generator, rng)
     if special_tensors() or levels_that_differ():
         return target.copy_(drawn(tuple(target.shape), sample, stream, None, target.dtype, None, False))
     return overwrite(target, lambda array: fill(array, sample, stream, target.dtype))
-
-
-def _numbers(operator: Any, **parameters: Any) -> tuple[float, ...]:
-    """Return the parameters of a distribution as floats; TypeError for values that are no numbers."""
-    for word, value in parameters.items():
-        if not isinstance(value, int | float | np.number | TensorImpl):
-            raise TypeError(f"{operator.name}(): argument '{word}' must be float, not {type(value).__name__}")
-    return tuple(map(float, parameters.values()))
-
-
-def _require_continuous(distribution: str, target: Tensor) -> None:
-    if not target.is_floating_point():
-        raise RuntimeError(f"{distribution} distribution is a continuous probability distribution. dtype must be a floating point but you "
-                           f"specified {target.dtype}")
 
 
 # ----- Continuous distributions -----
@@ -67,7 +57,7 @@ def uniform_(self: Tensor, low: float = 0, to: float = 1, *, generator: Generato
     >>> bool(((x >= 2) & (x < 3)).all())
     True
     """
-    first, end = _numbers(uniform_, **{"from": low, "to": to})
+    first, end = numbers_of(uniform_, **{"from": low, "to": to})
     if not first <= end:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
 
@@ -90,7 +80,7 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generat
     >>> abs(cygrad.empty(10000).normal_(5, 0.1, rng=0).mean().item() - 5) < 0.01
     True
     """
-    center, spread = _numbers(normal_, mean=mean, std=std)
+    center, spread = numbers_of(normal_, mean=mean, std=std)
     if not spread >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     return _filled(self, normal_around(center, spread), generator, rng)
@@ -104,17 +94,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Gen
     >>> bool((cygrad.empty(1000).log_normal_() > 0).all())
     True
     """
-    center, spread = _numbers(log_normal_, mean=mean, std=std)
-    if not spread > 0:
-        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
-    normally = normal_around(center, spread)
-
-    def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
-        require_floating("log_normal", array)
-        normally(stream, array, dtype)
-        np.exp(array, out=array)
-
-    return _filled(self, sample, generator, rng)
+    return _filled(self, log_normal(*numbers_of(log_normal_, mean=mean, std=std)), generator, rng)
 
 
 @operator
@@ -125,16 +105,7 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None 
     >>> abs(cygrad.empty(10000).exponential_(2, rng=0).mean().item() - 0.5) < 0.02
     True
     """
-    rate, = _numbers(exponential_, lambd=lambd)
-    _require_continuous("Exponential", self)
-    if not rate > 0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
-
-    def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
-        stream.standard_exponential(out=array, dtype=array.dtype)
-        array /= rate
-
-    return _filled(self, sample, generator, rng)
+    return _filled(self, exponential(*numbers_of(exponential_, lambd=lambd)), generator, rng)
 
 
 @operator
@@ -145,15 +116,7 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Gen
     >>> abs(cygrad.empty(10000).cauchy_(3, rng=0).median().item() - 3) < 0.1
     True
     """
-    center, scale = _numbers(cauchy_, median=median, sigma=sigma)
-    _require_continuous("Cauchy", self)
-    if not scale > 0:
-        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
-
-    def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
-        array[...] = stream.standard_cauchy(array.shape) * scale + center
-
-    return _filled(self, sample, generator, rng)
+    return _filled(self, cauchy(*numbers_of(cauchy_, median=median, sigma=sigma)), generator, rng)
 
 
 # ----- Discrete distributions -----
@@ -165,16 +128,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None, rn
     >>> cygrad.empty(1000).geometric_(0.5).min()
     tensor(1.)
     """
-    chance, = _numbers(geometric_, p=p)
-    if not 0 < chance < 1:
-        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
-    if self.dtype.kind in "bc":
-        raise NotImplementedError(f"\"geometric_\" not implemented for '{self.dtype.name}': expected a dtype of real numbers")
-
-    def sample(stream: np.random.Generator, array: np.ndarray, dtype: DType) -> None:
-        array[...] = stream.geometric(chance, array.shape)
-
-    return _filled(self, sample, generator, rng)
+    return _filled(self, geometric(*numbers_of(geometric_, p=p)), generator, rng)
 
 
 @operator(function=False)
@@ -199,7 +153,7 @@ def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | 
     """
     if isinstance(p, TensorImpl) and (p.ndim or special_tensors()):
         return self.copy_(random.bernoulli(p.expand(self.shape), generator=generator, rng=rng))
-    chance, = _numbers(bernoulli_, p=p)
+    chance, = numbers_of(bernoulli_, p=p)
     if not 0 <= chance <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     return _filled(self, at_random(chance), generator, rng)

@@ -350,6 +350,10 @@ class TensorBase:
         self, q: Tensor | Real, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear',
         out: Tensor | None = None, axis: _int | None = None, keepdims: _bool = False,
     ) -> Tensor: ...
+    def multinomial(
+        self, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None,
+        rng: Rng | None = None, out: Tensor | None = None,
+    ) -> Tensor: ...
     def uniform_(
         self, low: _float = 0, to: _float = 1, *, generator: Generator | None = None, rng: Rng | None = None,
     ) -> Tensor: ...

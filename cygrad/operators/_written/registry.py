@@ -52,6 +52,8 @@ FUNCTIONS: dict[str, str] = {
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron tensordot einsum",
     "cygrad.operators.quantiles":
         "quantile nanquantile",
+    "cygrad.operators.random_draws":
+        "multinomial poisson binomial",
     "cygrad.operators.random_fills":
         "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_",
     "cygrad.operators.rearranging":
@@ -196,6 +198,8 @@ METHODS: dict[str, str] = {
         "matmul mm bmm mv inner trace addmm addmm_ baddbmm baddbmm_ addmv addmv_ addr addr_ addbmm addbmm_ kron",
     "cygrad.operators.quantiles":
         "quantile nanquantile",
+    "cygrad.operators.random_draws":
+        "multinomial",
     "cygrad.operators.random_fills":
         "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli bernoulli_ random_",
     "cygrad.operators.rearranging":

@@ -10,9 +10,9 @@ tensor([0.4200, 0.0707, 0.0099])
 import sys as _sys
 
 if _sys.argv[:1] == ["-m"]:     # of Python, which has not found the module to run yet
-    from cygrad import _commands
+    from cygrad import _interruption
 
-    _commands.begin()
+    _interruption.end_at_once()
 
 from cygrad import _imports
 

@@ -40,18 +40,22 @@ TOPICS = (
           "cygrad.save and cygrad.load store tensors and plain data"),
 )
 
-# Names of JAX, of HIPS autograd and of functorch, and the names here.
+# Names of JAX, of HIPS autograd and of functorch, and names that torch itself has moved: the names here, or a sentence.
 ELSEWHERE = {
     "grad": "cygrad.func.grad", "value_and_grad": "cygrad.func.grad_and_value", "grad_and_value": "cygrad.func.grad_and_value",
     "hessian": "cygrad.func.hessian", "jacobian": "cygrad.autograd.functional.jacobian", "jacrev": "cygrad.func.jacrev",
     "jacfwd": "cygrad.func.jacfwd", "jvp": "cygrad.func.jvp", "vjp": "cygrad.func.vjp", "linearize": "cygrad.func.linearize",
-    "elementwise_grad": "cygrad.func.vmap of cygrad.func.grad", "make_vjp": "cygrad.func.vjp", "make_jvp": "cygrad.func.jvp",
-    "hessian_vector_product": "cygrad.autograd.functional.hvp", "functional_call": "a function of tensors",
+    "elementwise_grad": "write cygrad.func.vmap(cygrad.func.grad(f))", "make_vjp": "cygrad.func.vjp", "make_jvp": "cygrad.func.jvp",
+    "hessian_vector_product": "cygrad.autograd.functional.hvp", "functional_call": "write a function of tensors",
     "tree_map": "cygrad.pytree.tree_map", "tree_util": "cygrad.pytree",
     "custom_vjp": "cygrad.autograd.Function", "custom_jvp": "cygrad.autograd.Function", "primitive": "cygrad.autograd.Function",
-    "defvjp": "cygrad.autograd.Function", "stop_gradient": "x.detach()", "numpy": "numpy, whose functions take tensors",
-    "scipy": "scipy.optimize by cygrad.optimize", "lax": "Python's loops, or cygrad.checkpoint.checkpoint_loop for long ones",
-    "block_until_ready": "nothing: results are ready when they are read", "device_put": "nothing: there is one device",
+    "defvjp": "cygrad.autograd.Function", "stop_gradient": "x.detach()", "numpy": "import numpy: its functions take tensors",
+    "scipy": "cygrad.optimize gives SciPy's solvers exact gradients",
+    "lax": "write Python's loops, or cygrad.checkpoint.checkpoint_loop for long ones",
+    "block_until_ready": "leave it out: results are ready when they are read", "device_put": "leave it out: there is one device",
+    "eig": "cygrad.linalg.eig", "symeig": "cygrad.linalg.eigh", "solve": "cygrad.linalg.solve", "lstsq": "cygrad.linalg.lstsq",
+    "matrix_rank": "cygrad.linalg.matrix_rank", "profiler": "cygrad.autograd.profiler", "to_dlpack": "x.__dlpack__()",
+    "stft": "take windows by x.unfold and transform these by cygrad.fft.rfft",
 }
 
 
@@ -60,7 +64,8 @@ def why_absent(name: str, tensor: type) -> str:
     if name.startswith("_"):
         return ""
     if name in ELSEWHERE:
-        return f"; did you mean {ELSEWHERE[name]}?"
+        instead = ELSEWHERE[name]
+        return f"; {instead}" if " " in instead else f"; did you mean {instead}?"
     if hasattr(tensor, name):
         return f"; tensors have it: x.{name}{'(...)' if callable(getattr(tensor, name)) else ''}"
     for topic in TOPICS:

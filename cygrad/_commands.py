@@ -1,6 +1,4 @@
 """How the commands of the package end: with their status, or with a sentence, where Ctrl-C, a full disk or a closed output end them early.
-
-`python -m cygrad` imports the package before anything of the command itself runs, so the package calls `begin` first of all.
 """
 import os
 import signal
@@ -9,14 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 FAILED, INTERRUPTED, UNREAD = 1, 128 + signal.SIGINT, 128 + signal.SIGPIPE
-
-
-def begin() -> None:
-    """Let Ctrl-C end this process at once where `python -m` runs a command of the package: Python would show where an import was."""
-    module = sys.orig_argv[-len(sys.argv)]
-    name = module.partition("m")[2] if module.startswith("-") else module
-    if name.partition(".")[0] == "cygrad" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @contextmanager

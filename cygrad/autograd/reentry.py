@@ -44,7 +44,7 @@ def in_new_thread(function: Callable[..., Any], *arguments: Any) -> Any:
 
     def work() -> None:
         _chain.interruptions = interruptions
-        set_thread_hooks(*hooks)
+        set_thread_hooks(hooks)
         _set_inference_mode(inference)
         set_observer(observer)
         try:
@@ -52,7 +52,7 @@ def in_new_thread(function: Callable[..., Any], *arguments: Any) -> Any:
         except BaseException as error:
             outcome[:] = None, error
         finally:
-            set_thread_hooks(None, None)
+            set_thread_hooks(None)
             _set_inference_mode(False)
             set_observer(None)
             finished.release()

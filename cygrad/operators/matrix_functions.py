@@ -12,6 +12,7 @@ from cygrad.operators._language.arguments import checked_operand, delivered
 from cygrad.operators._language.batches import matrices
 from cygrad.operators._language.declaration import operator, recorded, unrecorded
 from cygrad.operators._language.matrices import check_dims
+from cygrad.operators._language.narrow_floats import rounded_once
 from cygrad.operators.joining import cat
 from cygrad.operators.solving import linalg_inv, linalg_solve_ex
 from cygrad.ops.refusals import NOT_FLOATING
@@ -126,14 +127,21 @@ def linalg_matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tens
     exponent = index(n)
     if exponent == 0:
         return delivered(A.new_ones(A.shape[-1]).diag().expand(A.shape).clone(), out)
-    result, square, bits = None, linalg_inv(A) if exponent < 0 else A, abs(exponent)
-    while True:
-        if bits & 1:
-            result = square if result is None else result @ square
-        bits >>= 1
-        if not bits:
-            return delivered(result.clone(memory_format=contiguous_format) if result is A else result, out)
+    result = _power(linalg_inv(A) if exponent < 0 else A, abs(exponent))
+    return delivered(result.clone(memory_format=contiguous_format) if result is A else result, out)
+
+
+@rounded_once
+def _power(A: Tensor, exponent: int) -> Tensor:
+    square = A
+    while not exponent & 1:
+        square, exponent = square @ square, exponent >> 1
+    result = square
+    while exponent := exponent >> 1:
         square = square @ square
+        if exponent & 1:
+            result = result @ square
+    return result
 
 
 # ----- Chains of products -----
@@ -178,13 +186,17 @@ def linalg_multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) ->
              tensors[-1].shape[-1] if tensors[-1].ndim == 2 else 1]
     split = _chain_order(sizes)
 
-    def product(first: int, last: int) -> Tensor:
-        if first == last:
-            return tensors[first]
-        middle = split[first, last]
-        return product(first, middle) @ product(middle + 1, last)
+    @rounded_once
+    def chain(*factors: Tensor) -> Tensor:
+        def product(first: int, last: int) -> Tensor:
+            if first == last:
+                return factors[first]
+            middle = split[first, last]
+            return product(first, middle) @ product(middle + 1, last)
 
-    return delivered(product(0, len(tensors) - 1), out)
+        return product(0, len(factors) - 1)
+
+    return delivered(chain(*tensors), out)
 
 
 @operator(method=False)

@@ -1,9 +1,11 @@
 """Saved tensors: hooks, names, files, clones on mutation, and their release during backward."""
 
+import contextlib
 import gc
 import math
 import os
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -531,36 +533,68 @@ def test_hooks_entered_and_left_within_unpack_leave_no_trace():
     assert packed == []
 
 
-def test_hooks_entered_within_unpack_hold_until_they_are_left():
-    inner = []
+@pytest.mark.parametrize("ends_by", ["the last node", "an error"])
+def test_hooks_entered_within_unpack_end_with_the_backward(ends_by):
+    """Nothing of them is left, not even in memory."""
+    def scope():
+        def unpack(x):
+            hooks_reference().__enter__()
+            if ends_by == "an error":
+                raise KeyError("of a hook")
+            return x
+
+        hooks = saved_tensors_hooks(lambda x: x, unpack)
+        hooks_reference = weakref.ref(hooks)
+        a = cg.ones(2, requires_grad=True)
+        with hooks, contextlib.suppress(KeyError):
+            a.sin().cos().sum().backward()
+        return weakref.ref(unpack)
+
+    gc.disable()
+    try:
+        assert scope()() is None
+    finally:
+        gc.enable()
+    b = cg.ones(2, requires_grad=True)
+    assert (b * b).grad_fn._saved_self is b
+    (b * b).grad_fn._raw_saved_self.register_hooks(lambda x: x, lambda x: x)
+
+
+def test_hooks_left_within_unpack_are_there_again_after_the_node():
+    """So a backward through several nodes leaves them once at each, and the block around it once more."""
+    packed = []
 
     def unpack(x):
-        hooks = saved_tensors_hooks(lambda t: t * 3, lambda t: t)
-        hooks.__enter__()
-        inner.append(hooks)
+        hooks.__exit__()
+        return x
+
+    hooks = saved_tensors_hooks(lambda x: packed.append(x) or x, unpack)
+    a = cg.ones(2, requires_grad=True)
+    for _ in range(3):
+        with hooks:
+            a.sin().cos().sum().backward()
+            count = len(packed)
+            a.sin()
+            assert len(packed) == count + 1
+    a.sin()
+    assert len(packed) == count + 1
+    with pytest.raises(RuntimeError, match="no pair of hooks is active in this thread"):
+        hooks.__exit__()
+
+
+def test_hooks_disabled_within_unpack_are_allowed_again_after_the_node():
+    refused = []
+
+    def unpack(x):
+        block = disable_saved_tensors_hooks("not here")
+        block.__enter__()
+        refused.append(block)       # which stays open
         return x
 
     a = cg.ones(2, requires_grad=True)
     with saved_tensors_hooks(lambda x: x, unpack):
-        b = a * a
-    b.sum().backward()
-    assert (a * a).grad_fn._saved_self.tolist() == [3, 3]
-    for hooks in reversed(inner):
-        hooks.__exit__(None, None, None)
-    assert (a * a).grad_fn._saved_self is a
-
-
-def test_hooks_are_left_within_their_own_unpack():
-    def unpack(x):
-        if hooks in entered:
-            entered.remove(hooks)
-            hooks.__exit__(None, None, None)
-        return x
-
-    a = cg.ones(2, requires_grad=True)
-    hooks = saved_tensors_hooks(lambda x: x, unpack)
-    entered = [hooks]
-    hooks.__enter__()
-    (a * a).sum().backward()
-    assert (a.grad.tolist(), entered) == ([2, 2], [])
-    assert (a * a).grad_fn._saved_self is a
+        b = a.sin().cos().sum()
+    b.backward()
+    assert len(refused) == 2
+    with saved_tensors_hooks(lambda x: x, lambda x: x):
+        a.sin()

@@ -282,6 +282,23 @@ def test_sums_with_products_are_rounded_once(function, dims, dtype):
     check_rounded(call(*x, beta=0.7, alpha=1.3), call(*(t.float() for t in x), beta=0.7, alpha=1.3), x[0].dtype)
 
 
+@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("call", [lambda *x: cg.linalg.multi_dot(x), cg.chain_matmul, lambda x, *_: x.matrix_power(7)],
+                         ids=["multi_dot", "chain_matmul", "matrix_power"])
+def test_chains_of_products_are_rounded_once(call, dtype):
+    stream = np.random.default_rng(6)
+    x = [cg.tensor(stream.standard_normal((5, 5))).to(getattr(cg, dtype)).requires_grad_() for _ in range(4)]
+    y = [t.detach().float().requires_grad_() for t in x]
+    results = call(*x), call(*y)
+    check_rounded(results[0].detach(), results[1].detach(), x[0].dtype)
+    cotangent = cg.tensor(stream.standard_normal((5, 5))).to(x[0].dtype)
+    gradients = [cg.autograd.grad(result, inputs, cotangent.to(result.dtype), allow_unused=True)
+                 for result, inputs in zip(results, (x, y), strict=True)]
+    for one, other in zip(*gradients, strict=True):
+        if other is not None:
+            check_rounded(one, other, one.dtype)
+
+
 @pytest.mark.cases("row", [row for row in samples.differentiable_rows() if row in ROWS], ids=lambda row: row.name)
 @pytest.mark.cases("dtype", NARROW)
 def test_gradients_of_rows(dtype, row):

@@ -92,7 +92,7 @@ if os.environ["INTERRUPT_AT"] == "the end":
     atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
 """
 MOMENTS = ["cygrad._imports", "numpy", "numpy._core.multiarray", "cygrad.tensor", "cygrad.operators", "cygrad.__main__",
-           "cygrad.bench.command", "cygrad.config", "platform", "the end"]
+           "cygrad._commands", "cygrad.bench.command", "cygrad.config", "platform", "the end"]
 
 
 def heeding_interruptions():

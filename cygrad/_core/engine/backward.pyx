@@ -19,6 +19,7 @@ from cygrad._core.engine.run cimport Run, State, find_state, free_run, grads_of,
 from cygrad._core.graph.history cimport AccumulateGrad, attach, connect, edge, gradient_edge
 from cygrad._core.graph.modes cimport ANOMALY_CHECKS_NAN, anomaly_mode, grad_mode, note_failure
 from cygrad._core.graph.node cimport Hooks, NODE_ACCUMULATES, NODE_PLACES, Node, grads_list, init_node, inherit_destructor, leaf_of
+from cygrad._core.graph.saved cimport set_thread_hooks, thread_hooks
 from cygrad._core.graph.tensor cimport TensorImpl, needs_grad
 from cygrad._core.graph.tracking cimport track_reachable
 from cygrad._core.levels.batches cimport all_examples
@@ -284,6 +285,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
     global runs
     cdef dict captures = {}
     cdef list captured = [], roots = [], targets = []
+    cdef object hooks = thread_hooks()      # a hook that unpacks may enter or leave others, which ends with its node
     memset(&run, 0, sizeof(Run))
     runs += 1
     run.number, run.everything, run.outer = runs, inputs is None, before if outer == 0 else <Run*>outer
@@ -330,6 +332,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
         grad_mode()[0] = create_graph != 0
         cg_run_address()[0] = &run
         while run.ready:
+            set_thread_hooks(hooks)
             index = pop_ready(&run)
             run.evaluating = run.states[index].node
             if (<Node>run.evaluating).flags & NODE_ACCUMULATES and defer_accumulation(&run, index):
@@ -356,6 +359,7 @@ def run_backward(tuple outputs, tuple grads, int keep_graph, int create_graph, i
         end_event(event)
         cg_run_address()[0] = before
         grad_mode()[0] = mode
+        set_thread_hooks(hooks)
         free_run(&run)
     for k, (node, number) in enumerate(targets):
         if node is not None:

@@ -21,6 +21,8 @@ cdef class SavedTensor:
     cpdef void free(self) noexcept
 
 cdef int hook_pairs              # that are active, in all threads
+cpdef object thread_hooks()
+cpdef void set_thread_hooks(object hooks) noexcept
 cdef SavedTensor saved_operand(TensorImpl tensor, unsigned long long version, object origin, int output_nr)
 cdef SavedTensor saved_result(TensorImpl copy, unsigned long long version, int output_nr)
 cdef bint packs_by_default() noexcept

@@ -64,15 +64,29 @@ cdef class HookPair:
         set_to(&cg_pair, (<tuple>get(cg_pair))[2])
 
 
-def thread_hooks():
-    """Return this thread's pairs of hooks, and the message of their refusal, for a thread that works in its place."""
-    return get(cg_pair), get(cg_refusal)
+cdef int pairs_of(object pairs) noexcept:
+    cdef int count = 0
+    while pairs is not None:
+        count, pairs = count + 1, (<tuple>pairs)[2]
+    return count
 
 
-def set_thread_hooks(pairs, message):
-    """Set the result of `thread_hooks`; a thread that has done so sets None, None before it ends."""
-    set_to(&cg_pair, pairs)
-    set_to(&cg_refusal, message)
+cpdef object thread_hooks():
+    """Return this thread's pairs of hooks and the message of their refusal, for a thread that works in its place, or for later."""
+    return (get(cg_pair), get(cg_refusal)) if cg_pair is not NULL or cg_refusal is not NULL else None
+
+
+cpdef void set_thread_hooks(object hooks) noexcept:
+    """Set the result of `thread_hooks`; a thread that has another's sets None before it ends."""
+    global hook_pairs
+    if hooks is None and cg_pair is NULL and cg_refusal is NULL:
+        return
+    pairs, message = hooks if hooks is not None else (None, None)
+    if pairs is not get(cg_pair):
+        hook_pairs += pairs_of(pairs) - pairs_of(get(cg_pair))
+        set_to(&cg_pair, pairs)
+    if message is not get(cg_refusal):
+        set_to(&cg_refusal, message)
 
 
 def disable_hooks(message):
